@@ -1,0 +1,1 @@
+"""ringnet: a discrete-event network performance simulator of ring all-reduce."""

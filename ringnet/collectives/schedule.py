@@ -1,0 +1,106 @@
+"""What moves, as plain data: a schedule is an iterator of steps, a step is a few equal-length columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+IntArray: TypeAlias = NDArray[np.int64]
+Op: TypeAlias = Literal["reduce", "copy"]
+
+#: Stands in `Schedule.source` and `Schedule.target` for "every worker".
+EVERY_WORKER = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """All transfers of one step; they are simultaneous: each carries what its sender held before the step.
+
+    Parameters
+    ----------
+    phase : str
+        ``"reduce-scatter"`` or ``"all-gather"``.
+    step : int
+        Number of the step within its phase, from 0.
+    op : {"reduce", "copy"}
+        What the receiver does: combine with its own chunk, or replace it.
+    src, dst, chunk, channel : ndarray of int64, shape (n_transfers,)
+        Row k says that worker ``src[k]`` sends ``chunk[k]`` to ``dst[k]`` on ``channel[k]``.
+    """
+
+    phase: str
+    step: int
+    op: Op
+    src: IntArray
+    dst: IntArray
+    chunk: IntArray
+    channel: IntArray
+
+    def __len__(self) -> int:
+        return len(self.src)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """All transfers of a collective: who sends which chunk to whom in which step, and what becomes of it.
+
+    Within a channel a worker does its steps in order: it posts what the step sends, waits for what the step
+    owes it, applies that, and goes on.
+
+    Parameters
+    ----------
+    algorithm, collective : str
+        Names, as in the registry and in the tables.
+    n_workers, n_chunks, n_channels, n_steps, n_transfers : int
+        Sizes. The buffer is cut into ``n_chunks`` by `numpy.array_split`.
+    make_steps : callable
+        Returns a fresh iterator over the steps; schedules of a million transfers are never held whole.
+    source, target : ndarray of int64, shape (n_chunks,)
+        Chunk c starts at worker ``source[c]`` and must end, complete, at worker ``target[c]``; `EVERY_WORKER`
+        means that every worker contributes to it, or that every worker must hold it at the end.
+    """
+
+    algorithm: str
+    collective: str
+    n_workers: int
+    n_chunks: int
+    n_steps: int
+    n_transfers: int
+    make_steps: Callable[[], Iterator[Step]]
+    source: IntArray
+    target: IntArray
+    n_channels: int = 1
+
+    def steps(self) -> Iterator[Step]:
+        """Return a fresh iterator over the steps, in order."""
+        return self.make_steps()
+
+    def contributors(self, chunk: int) -> range:
+        """Workers whose data belongs in the final value of ``chunk``."""
+        return _workers(int(self.source[chunk]), self.n_workers)
+
+    def holders(self, chunk: int) -> range:
+        """Workers that must hold ``chunk``, complete, at the end."""
+        return _workers(int(self.target[chunk]), self.n_workers)
+
+
+def _workers(which: int, n_workers: int) -> range:
+    return range(n_workers) if which == EVERY_WORKER else range(which, which + 1)
+
+
+def split_sizes(n_elements: int, n_chunks: int) -> IntArray:
+    """Elements of each chunk, as `numpy.array_split` cuts: sizes differ by at most one, the larger ones first.
+
+    >>> split_sizes(10, 4).tolist()
+    [3, 3, 2, 2]
+    >>> split_sizes(2, 4).tolist()
+    [1, 1, 0, 0]
+    """
+    small, larger = divmod(n_elements, n_chunks)
+    sizes = np.full(n_chunks, small, dtype=np.int64)
+    sizes[:larger] += 1
+    return sizes

@@ -1,0 +1,149 @@
+"""Every error that ringnet raises on purpose, and the exit code that each stands for.
+
+::
+
+    RingnetError                    1   something that ringnet itself got wrong
+    ├── InputError                  2   a mistake in what the user gave: all faults at once
+    │   ├── UnitError               2   a quantity that cannot be read (also a ValueError)
+    │   ├── ScheduleError           2   a schedule that does not do what its collective says
+    │   ├── NetworkError            2   a network that cannot carry what is asked of it
+    │   └── ResultsError            2   an output folder that cannot be read or written
+    ├── DeadlockError               3   a run that cannot finish: who waits for whom
+    ├── VerificationError           4   a sum that is wrong: which worker, chunk, element
+    └── StudyError                  5   some points of a sweep failed, the others are kept
+
+Every class takes positional arguments, hands exactly those to ``Exception`` and builds its text in ``__str__``: SimPy
+raises an error of a process again as ``type(error)(*error.args)``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+class RingnetError(Exception):
+    """Base of every error that ringnet raises on purpose."""
+
+    exit_code: ClassVar[int] = 1
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One mistake in the user's input, with all that helps to mend it.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, as a sentence without a full stop.
+    path : str
+        Where in the document: ``network.links.3->4.bandwidth``; empty for the document as a whole.
+    file : str
+        The file, or ``--set`` for a value given on the command line.
+    line : int or None
+        Line in ``file``, from 1.
+    value : str
+        What was given, as the user wrote it.
+    right : str
+        The right form, by example: ``50 GB/s``.
+    nearest : str
+        The nearest known name, where a name is unknown.
+
+    Examples
+    --------
+    >>> print(Fault("a bandwidth needs a unit", "network.bandwidth", "ring.yaml", 7, "50", "50 GB/s"))
+    ring.yaml:7: network.bandwidth: a bandwidth needs a unit; got 50; right would be: 50 GB/s
+    """
+
+    message: str
+    path: str = ""
+    file: str = ""
+    line: int | None = None
+    value: str = ""
+    right: str = ""
+    nearest: str = ""
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.file and self.line else self.file
+        head = ": ".join(part for part in (place, self.path, self.message) if part)
+        tail = [
+            f"got {self.value}" if self.value else "",
+            f"right would be: {self.right}" if self.right else "",
+            f"did you mean {self.nearest}?" if self.nearest else "",
+        ]
+        return "; ".join([head, *filter(None, tail)])
+
+
+class InputError(RingnetError):
+    """One or more mistakes in what the user gave; ``faults`` holds every one of them.
+
+    Takes any number of `Fault` or plain strings.
+    """
+
+    exit_code = 2
+
+    def __init__(self, *faults: Fault | str) -> None:
+        super().__init__(*faults)
+        self.faults = tuple(Fault(fault) if isinstance(fault, str) else fault for fault in faults)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.faults))
+
+
+class UnitError(InputError, ValueError):
+    """A quantity that cannot be read: no unit, the wrong one, or a number out of range."""
+
+
+class ScheduleError(InputError):
+    """A schedule that does not do what its collective says."""
+
+
+class NetworkError(InputError):
+    """A network that cannot carry what is asked of it."""
+
+
+class ResultsError(InputError):
+    """A folder of results that cannot be read or written."""
+
+
+@dataclass(frozen=True)
+class Wait:
+    """One worker that never went on: who waits, for whom, for what, since when."""
+
+    worker: int
+    waits_for: int
+    what: str
+    since_s: float
+
+    def __str__(self) -> str:
+        return f"worker {self.worker} waits for worker {self.waits_for}: {self.what}, since {self.since_s:.9g} s"
+
+
+class DeadlockError(RingnetError):
+    """A run that cannot finish. Takes one `Wait` for each worker that is stuck."""
+
+    exit_code = 3
+    shown: ClassVar[int] = 12
+
+    def __init__(self, *waits: Wait) -> None:
+        super().__init__(*waits)
+        self.waits = waits
+
+    def __str__(self) -> str:
+        lines = [f"the run cannot finish: {len(self.waits)} worker(s) wait for ever"]
+        lines += [f"  {wait}" for wait in self.waits[: self.shown]]
+        if len(self.waits) > self.shown:
+            lines.append(f"  and {len(self.waits) - self.shown} more")
+        return "\n".join(lines)
+
+
+class VerificationError(RingnetError):
+    """A result that is wrong; the text says which worker, chunk, element, got and expected."""
+
+    exit_code = 4
+
+
+class StudyError(RingnetError):
+    """Some points of a sweep failed; the others are kept."""
+
+    exit_code = 5

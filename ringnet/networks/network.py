@@ -1,0 +1,115 @@
+"""Over what it moves: links with a bandwidth and a latency, and the route of each pair of workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringnet.errors import Fault, NetworkError
+
+FloatArray: TypeAlias = NDArray[np.float64]
+Route: TypeAlias = tuple[int, ...]
+Switching: TypeAlias = Literal["cut-through", "store-and-forward"]
+Sharing: TypeAlias = Literal["fifo", "fair", "auto"]
+
+
+@dataclass(frozen=True)
+class LinkChange:
+    """What an exception changes of a link; ``None`` leaves it as the rule for all links has it."""
+
+    bandwidth_Bps: float | None = None
+    latency_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Network:
+    """Links as columns, and routes over them. A link is one direction of a cable.
+
+    Parameters
+    ----------
+    topology : str
+        Name, as in the registry and in the tables.
+    n_workers : int
+        Workers that the network joins, numbered from 0.
+    names : tuple of str
+        Name of each link, ``"3->4"``: where it starts and where it ends.
+    bandwidth_Bps, latency_s : ndarray of float64, shape (n_links,)
+        Bytes per second, seconds.
+    find_route : callable
+        ``find_route(src, dst)`` gives the links from one worker to another, in order; `NetworkError` if none.
+    switching : {"cut-through", "store-and-forward"}
+        When a transfer may go on to the next link: as soon as its head is there, or once it is there whole.
+    sharing : {"fifo", "fair", "auto"}
+        How transfers share a link.
+    """
+
+    topology: str
+    n_workers: int
+    names: tuple[str, ...]
+    bandwidth_Bps: FloatArray
+    latency_s: FloatArray
+    find_route: Callable[[int, int], Route]
+    switching: Switching = "cut-through"
+    sharing: Sharing = "auto"
+
+    @property
+    def n_links(self) -> int:
+        """Number of links; both directions of a cable count."""
+        return len(self.names)
+
+    def route(self, src: int, dst: int) -> Route:
+        """Links from worker ``src`` to worker ``dst``, in order; `NetworkError` where there is no way."""
+        return self.find_route(src, dst)
+
+    def ends(self, link: int) -> tuple[str, str]:
+        """Where a link starts and where it ends."""
+        start, _, end = self.names[link].partition("->")
+        return start, end
+
+
+def link_array(value: float, n_links: int) -> FloatArray:
+    """Return one value for every link.
+
+    >>> link_array(5.0, 2).tolist()
+    [5.0, 5.0]
+    """
+    return np.full(n_links, value, dtype=np.float64)
+
+
+def change_links(network: Network, changes: dict[str, LinkChange]) -> Network:
+    """Return the network with some links changed, by name; `NetworkError` names every link that is not there."""
+    unknown = [name for name in changes if name not in network.names]
+    if unknown:
+        raise NetworkError(*(_no_such_link(network, name) for name in unknown))
+    bandwidth, latency = network.bandwidth_Bps.copy(), network.latency_s.copy()
+    for name, change in changes.items():
+        link = network.names.index(name)
+        if change.bandwidth_Bps is not None:
+            bandwidth[link] = change.bandwidth_Bps
+        if change.latency_s is not None:
+            latency[link] = change.latency_s
+    return replace(network, bandwidth_Bps=bandwidth, latency_s=latency)
+
+
+def change_workers(network: Network, changes: dict[int, LinkChange]) -> Network:
+    """Return the network with every link into or out of some workers changed; `NetworkError` if no such worker."""
+    unknown = [worker for worker in changes if not 0 <= worker < network.n_workers]
+    if unknown:
+        right = f"0 to {network.n_workers - 1}"
+        raise NetworkError(*(Fault("there is no such worker", value=str(worker), right=right) for worker in unknown))
+    for worker, change in changes.items():
+        touched = [name for name in network.names if str(worker) in name.split("->")]
+        network = change_links(network, dict.fromkeys(touched, change))
+    return network
+
+
+def _no_such_link(network: Network, name: str) -> Fault:
+    nearest = get_close_matches(name, network.names, n=1)
+    shown = ", ".join(network.names[:3]) + (", ..." if network.n_links > 3 else "")  # noqa: PLR2004 -- three examples
+    message = f"the {network.topology} of {network.n_workers} workers has no such link"
+    return Fault(message, value=name, right=shown, nearest=nearest[0] if nearest else "")

@@ -108,7 +108,7 @@ class ResultsError(InputError):
 
 @dataclass(frozen=True)
 class Wait:
-    """One worker that never went on: who waits, for whom, for what, since when."""
+    """One worker that never went on: who waits, for whom (itself, if it never started), for what, since when."""
 
     worker: int
     waits_for: int
@@ -116,7 +116,8 @@ class Wait:
     since_s: float
 
     def __str__(self) -> str:
-        return f"worker {self.worker} waits for worker {self.waits_for}: {self.what}, since {self.since_s:.9g} s"
+        whom = "" if self.waits_for == self.worker else f"worker {self.waits_for}: "
+        return f"worker {self.worker} waits for {whom}{self.what}, since {self.since_s:.9g} s"
 
 
 class DeadlockError(RingnetError):

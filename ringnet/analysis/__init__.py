@@ -1,1 +1,1 @@
-"""analysis"""
+"""What a run means: metrics, where the time went, verification, closed forms and bounds."""

@@ -1,0 +1,83 @@
+"""What a trace means in numbers: time, bandwidths, bounds, shares, and the link that holds the others back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ringnet.engines.trace import PATH_PARTS, Trace
+from ringnet.networks import Network
+
+#: Bytes that busbw counts for each byte of the message, by collective: the convention of nccl-tests.
+BUS_FACTORS = {
+    "all-reduce": lambda n_workers: 2 * (n_workers - 1) / n_workers,
+    "reduce-scatter": lambda n_workers: (n_workers - 1) / n_workers,
+    "all-gather": lambda n_workers: (n_workers - 1) / n_workers,
+}
+
+#: Links whose time differs by less than this share are called alike.
+ALIKE = 1e-9
+
+
+def makespan_s(trace: Trace) -> float:
+    """Return the end of the last worker minus the start of the first, in seconds."""
+    return float(trace.workers["end_s"].max() - trace.workers["start_s"].min())
+
+
+def path_shares(trace: Trace) -> dict[str, float]:
+    """Return what the path that ended last is made of, as shares of the makespan by part; they add up to 1.
+
+    Going back from the worker that ended last, each moment is put down to what the path then waited for: latency and
+    bandwidth of a transfer, its queueing for links, overheads and reductions of workers, or (waiting) the start of a
+    worker that started late.
+    """
+    total_s = makespan_s(trace)
+    last = int(trace.workers["end_s"].argmax())
+    return {part: float(trace.workers[f"path_{part}_s"][last]) / total_s for part in PATH_PARTS} if total_s else {}
+
+
+def in_words(shares: dict[str, float]) -> str:
+    """Say what the time is made of, largest first.
+
+    >>> in_words({"latency": 0.93, "bandwidth": 0.07, "queueing": 0.0})
+    '93 % latency, 7 % bandwidth'
+    """
+    ranked = sorted(shares.items(), key=lambda item: -item[1])
+    return ", ".join(f"{100 * share:.0f} % {part}" for part, share in ranked if share >= 0.005)  # noqa: PLR2004
+
+
+def link_frame(trace: Trace, network: Network) -> pd.DataFrame:
+    """Return one row per link, with its name, its ends, what it offers and what it carried."""
+    total_s = makespan_s(trace)
+    ends = [network.ends(link) for link in range(network.n_links)]
+    columns: dict[str, Any] = {
+        "link": list(network.names),
+        "from": [start for start, _ in ends],
+        "to": [end for _, end in ends],
+        "bandwidth_Bps": network.bandwidth_Bps,
+        "latency_s": network.latency_s,
+        **{name: trace.links[name] for name in ("bytes", "transfers", "busy_s", "occupied_s")},
+        "utilisation": trace.links["busy_s"] / total_s if total_s else np.full(network.n_links, np.nan),
+        **{name: trace.links[name] for name in ("longest_queue", "queued_s")},
+    }
+    return pd.DataFrame(columns)
+
+
+def worker_frame(trace: Trace) -> pd.DataFrame:
+    """Return one row per worker."""
+    return pd.DataFrame({"worker": np.arange(len(trace.workers["end_s"])), **trace.workers})
+
+
+def slowest_link(links: pd.DataFrame) -> int | None:
+    """Return the row of the link that alone would take longest for its transfers; None if all that carry any are alike.
+
+    A link alone takes its latency for each transfer and its busy time, so that one of low bandwidth is found with large
+    messages and one of high latency with small ones.
+    """
+    used = links[links["transfers"] > 0]
+    alone_s = used["busy_s"] + used["transfers"] * used["latency_s"]
+    if used.empty or alone_s.max() - alone_s.min() <= ALIKE * alone_s.max():
+        return None
+    return int(alone_s.idxmax())

@@ -1,0 +1,183 @@
+"""The result of one run: a row of numbers, tables, the verdict on the sum, and what a person should know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ringnet.analysis import metrics
+from ringnet.analysis.bounds import collective_bound_s, schedule_bound_s
+from ringnet.analysis.closed_form import closed_form_s
+from ringnet.analysis.states import state_frame
+from ringnet.collectives import Schedule
+from ringnet.engines.trace import PATH_PARTS, Trace, Workers
+from ringnet.networks import Network
+
+if TYPE_CHECKING:
+    from ringnet.analysis.verification import Verdict
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run as the engines see it: what moved over what, and what came of it."""
+
+    schedule: Schedule
+    network: Network
+    workers: Workers
+    chunk_bytes: NDArray[np.int64]
+    trace: Trace
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one run means.
+
+    Parameters
+    ----------
+    summary : dict
+        The row of ``summary.csv``: values by column, None for an empty cell.
+    links, workers : pandas.DataFrame
+        One row per link, and per worker.
+    transfers : pandas.DataFrame or None
+        One row per transfer; None where they were too many to be kept.
+    states : pandas.DataFrame or None
+        The whole buffer of every worker after every step, for runs small enough to be read.
+    verdict : Verdict
+        Whether the sum is right, and how that is known.
+    notes : tuple of str
+        What a person should know to read the numbers.
+    outputs : callable
+        Returns the verified results: a list with one array, or one array per worker for reduce-scatter.
+    """
+
+    summary: Row
+    links: pd.DataFrame
+    workers: pd.DataFrame
+    transfers: pd.DataFrame | None
+    states: pd.DataFrame | None
+    verdict: Verdict
+    notes: tuple[str, ...]
+    outputs: Callable[[], list[NDArray[Any]]]
+
+    @property
+    def sentence(self) -> str:
+        """What the time is made of, in words."""
+        shares = {part: self.summary[f"{part}_share"] for part in PATH_PARTS}
+        return metrics.in_words(shares) if shares["latency"] is not None else "nothing moved"
+
+    def __repr__(self) -> str:
+        row = self.summary
+        return f"<Result {row['name']}: {row['makespan_s']:.6g} s, {self.sentence}, sum_ok={row['sum_ok']}>"
+
+    def _repr_html_(self) -> str:
+        """Show the answer as a table in a notebook."""
+        return pd.Series(self.summary, name="value").dropna().to_frame().to_html(escape=True)
+
+
+def summarise(run: Run, labels: Mapping[str, Any], verdict: Verdict) -> Row:
+    """Return the row of ``summary.csv``.
+
+    Parameters
+    ----------
+    run : Run
+    labels : mapping
+        What the scenario says and the run does not: ``name, message_bytes, dtype, reduce, payload, seed``.
+    verdict : Verdict
+    """
+    schedule, network = run.schedule, run.network
+    links = metrics.link_frame(run.trace, network)
+    slowest = metrics.slowest_link(links)
+    return {
+        "name": labels["name"],
+        "collective": schedule.collective,
+        "algorithm": schedule.algorithm,
+        "n_workers": schedule.n_workers,
+        **{key: labels[key] for key in ("message_bytes", "dtype", "reduce")},
+        "topology": network.topology,
+        "switching": network.switching,
+        "sharing": labels["sharing"],
+        "sends": run.workers.sends,
+        "engine": run.trace.engine,
+        **{key: labels[key] for key in ("payload", "seed")},
+        "n_transfers": run.trace.n_transfers,
+        **_times(run, labels["message_bytes"]),
+        **_traffic(run, labels["message_bytes"]),
+        "slowest_link": None if slowest is None else links["link"][slowest],
+        "slowest_link_utilisation": None if slowest is None else float(links["utilisation"][slowest]),
+        "longest_queue": int(links["longest_queue"].max()) if len(links) else 0,
+        "waiting_s_max": float(run.trace.workers["waiting_s"].max()),
+        "verified_elements": verdict.verified_elements,
+        "max_abs_error": verdict.max_abs_error,
+        "max_error_share": verdict.max_error_share,
+        "workers_agree": verdict.workers_agree,
+        "sum_ok": verdict.sum_ok,
+        "error": None,
+    }
+
+
+def _times(run: Run, message_bytes: int) -> Row:
+    schedule, makespan_s = run.schedule, metrics.makespan_s(run.trace)
+    collective_s = collective_bound_s(schedule, run.network, run.chunk_bytes)
+    # With one worker, or without latency and bytes, nothing takes time: bandwidths and shares are empty, not 0/0.
+    timed = schedule.n_workers > 1 and makespan_s > 0
+    algbw = message_bytes / makespan_s if timed else None
+    shares = metrics.path_shares(run.trace) if timed else {}
+    return {
+        "makespan_s": makespan_s,
+        "algbw_Bps": algbw,
+        "busbw_Bps": algbw and algbw * metrics.BUS_FACTORS[schedule.collective](schedule.n_workers),
+        "closed_form_s": closed_form_s(schedule, run.network, run.workers, run.chunk_bytes),
+        "schedule_bound_s": schedule_bound_s(run.trace.links["bytes"], run.network) if timed else None,
+        "collective_bound_s": collective_s if timed else None,
+        "bound_share": collective_s / makespan_s if timed else None,
+        **{f"{part}_share": shares.get(part) for part in PATH_PARTS},
+    }
+
+
+def _traffic(run: Run, message_bytes: int) -> Row:
+    n_workers = run.schedule.n_workers
+    expected = message_bytes * metrics.BUS_FACTORS[run.schedule.collective](n_workers)
+    return {
+        "bytes_sent_per_worker": int(run.trace.workers["sent_bytes"].max()),
+        "expected_bytes_per_worker": expected,
+    }
+
+
+def make_result(
+    run: Run,
+    labels: Mapping[str, Any],
+    verdict: Verdict,
+    outputs: Callable[[], list[NDArray[Any]]],
+    first: list[NDArray[Any]] | None = None,
+    notes: tuple[str, ...] = (),
+) -> Result:
+    """Put all that one run means together.
+
+    ``first`` holds the buffer of every worker at the start, shape (n_elements,) each, where the states are wanted;
+    ``notes`` come before the verdict's own.
+    """
+    trace = run.trace
+    states = None if first is None or trace.values is None else state_frame(run.schedule, trace, first)
+    return Result(
+        summary=summarise(run, labels, verdict),
+        links=metrics.link_frame(trace, run.network),
+        workers=metrics.worker_frame(trace),
+        transfers=None if trace.transfers is None else pd.DataFrame(trace.transfers),
+        states=states,
+        verdict=verdict,
+        notes=(*notes, *_notes(run), *verdict.notes),
+        outputs=outputs,
+    )
+
+
+def _notes(run: Run) -> list[str]:
+    if run.trace.transfers is not None:
+        return []
+    return [f"transfer rows are left out: {run.trace.n_transfers:,} are more than are kept unasked"]

@@ -1,0 +1,174 @@
+"""Workers of the `events` engine: a SimPy process for each channel of each worker, sharing the worker's processor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import simpy
+
+from ringnet.engines.clock import Clock
+from ringnet.engines.program import Program
+from ringnet.engines.rows import Rows
+from ringnet.engines.transfer import UNKNOWN, Others, Path, Transfer
+from ringnet.errors import Wait
+from ringnet.payload import Payload
+
+
+class Costs(NamedTuple):
+    """What one worker's processor charges: seconds per transfer sent and received, and bytes reduced per second."""
+
+    send_s: float
+    recv_s: float
+    reduce_Bps: float
+
+
+class Options(NamedTuple):
+    """What all lanes have in common.
+
+    ``rendezvous``: transfers start when both sides are in the step, and end the step for both. ``rows``: where each
+    transfer is written down once it is applied.
+    """
+
+    payload: Payload | None
+    rendezvous: bool
+    rows: Rows | None
+
+
+class Worker:
+    """One worker: its processor (``shared`` if it has several lanes), and what its lanes have in common.
+
+    ``sent_bytes``, ``waiting_s`` and the like add up over its lanes; ``path`` is that of the lane that ended last.
+    """
+
+    def __init__(self, number: int, start_s: float, costs: Costs, first_start_s: float, *, shared: bool) -> None:
+        self.number, self.start_s, self.costs, self.shared = number, start_s, costs, shared
+        self.busy_until_s = 0.0
+        self.end_s = start_s
+        self.path: Path = (0.0, 0.0, Others(waiting=start_s - first_start_s))
+        self.sent_bytes = self.received_bytes = 0
+        self.waiting_s = self.overhead_s = self.reducing_s = 0.0
+
+    def occupy(self, now_s: float, duration_s: float) -> float:
+        """Take the processor for a while, after all that asked for it before; return when that is over."""
+        self.busy_until_s = max(now_s, self.busy_until_s) + duration_s
+        return self.busy_until_s
+
+    def ends(self, now_s: float, path: Path) -> None:
+        """Note that a lane has done all its steps."""
+        if now_s >= self.end_s:
+            self.end_s, self.path = now_s, path
+
+
+class Lane:
+    """One worker on one channel: step by step it posts, waits, applies and goes on.
+
+    Parameters
+    ----------
+    clock : Clock
+    worker : Worker
+    program : Program
+    channel : int
+    options : Options
+    """
+
+    def __init__(self, clock: Clock, worker: Worker, program: Program, channel: int, options: Options) -> None:
+        self.clock, self.worker = clock, worker
+        self.payload, self.rendezvous, self.rows = options
+        self.steps = program.lane(worker.number * program.schedule.n_channels + channel)
+        self.path = worker.path
+        self.stuck_on: Transfer | None = None
+        self.since_s = worker.start_s
+        self.done = False
+        if worker.start_s != UNKNOWN:
+            clock.process(self.run())
+
+    def run(self) -> Iterator[simpy.Event]:
+        """Do every step, in order."""
+        clock, costs = self.clock, self.worker.costs
+        yield clock.wake_at(self.worker.start_s)
+        for sends, owed in self.steps:
+            if self.rendezvous:
+                self.enter(owed)
+            for transfer in sends:
+                if costs.send_s:
+                    yield self.spend(costs.send_s, 0.0)
+                self.post(transfer)
+            for transfer in owed:
+                if transfer.arrived_s > clock.now:
+                    yield self.wait(transfer)
+                    self.waited(transfer)
+                elif transfer.arrived_s == clock.now:
+                    self.path = transfer.arrived_path()
+                if costs.recv_s or (transfer.reduce and costs.reduce_Bps != UNKNOWN):
+                    yield self.spend(costs.recv_s, transfer.bytes / costs.reduce_Bps if transfer.reduce else 0.0)
+                self.apply(transfer)
+            if self.rendezvous:
+                for transfer in sends:
+                    if transfer.arrived_s > clock.now:
+                        yield self.wait(transfer)
+                        self.waited(transfer)
+        self.done = True
+        self.worker.ends(clock.now, self.path)
+
+    def enter(self, owed: list[Transfer]) -> None:
+        """Rendezvous: be in the step; what was posted before starts now, and its path is that of who came last."""
+        now = self.clock.now
+        for transfer in owed:
+            transfer.entered_s = now
+            if transfer.posted_s != UNKNOWN:
+                transfer.released_s = now
+                if now > transfer.posted_s:
+                    transfer.path = self.path
+                transfer.route.links[0].enter(transfer)
+
+    def post(self, transfer: Transfer) -> None:
+        """Hand a transfer over: to its first link, or (rendezvous) to the step if the receiver is not in it yet."""
+        transfer.posted_s = transfer.released_s = self.clock.now
+        transfer.path = self.path
+        self.worker.sent_bytes += transfer.bytes
+        if self.payload is not None:
+            transfer.data = self.payload.send(transfer.src, transfer.chunk)
+        if not self.rendezvous or transfer.entered_s != UNKNOWN:
+            transfer.route.links[0].enter(transfer)
+
+    def wait(self, transfer: Transfer) -> simpy.Event:
+        """Return the event of an arrival that has not come, and remember what this lane is stuck on."""
+        self.stuck_on, self.since_s = transfer, self.clock.now
+        return transfer.wait(self.clock)
+
+    def waited(self, transfer: Transfer) -> None:
+        """Go on from an arrival: so does the path."""
+        self.stuck_on = None
+        self.worker.waiting_s += transfer.arrived_s - self.since_s
+        self.path = transfer.arrived_path()
+
+    def spend(self, overhead_s: float, reducing_s: float) -> simpy.Event:
+        """Take the worker's processor for an overhead and a reduction; return the event of their end."""
+        worker = self.worker
+        end_s = worker.occupy(self.clock.now, overhead_s + reducing_s)
+        worker.overhead_s += overhead_s
+        worker.reducing_s += reducing_s
+        latency, bandwidth, others = self.path
+        queued_s = end_s - self.clock.now - overhead_s - reducing_s if worker.shared else 0.0
+        self.path = latency, bandwidth, others.plus(queued_s, overhead_s, reducing_s)
+        return self.clock.wake_at(end_s)
+
+    def apply(self, transfer: Transfer) -> None:
+        """Reduce or copy what has arrived into the worker's own chunk."""
+        self.worker.received_bytes += transfer.bytes
+        if self.payload is not None:
+            operation = self.payload.reduce if transfer.reduce else self.payload.copy
+            operation(transfer.dst, transfer.chunk, transfer.data)
+        if self.rows is not None:
+            self.rows.add(transfer, self.clock.now)
+
+    def stuck(self) -> Wait:
+        """Say whom this lane waits for, for what and since when; for a lane that is not done at the end of the run."""
+        number, transfer = self.worker.number, self.stuck_on
+        if transfer is None:
+            return Wait(number, number, "its own start, which never comes", 0.0)
+        what = f"chunk {transfer.chunk} in {transfer.step.phase} step {transfer.step.step}"
+        if transfer.dst == number:
+            return Wait(number, transfer.src, f"to send {what}", self.since_s)
+        return Wait(number, transfer.dst, f"to receive {what}", self.since_s)

@@ -1,0 +1,74 @@
+"""The steps of a schedule as the workers of the `events` engine meet them: transfers, sorted by who sends and who waits."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from itertools import count
+from typing import TypeAlias
+
+from ringnet.collectives import Schedule, Step
+from ringnet.engines.links import Wires
+from ringnet.engines.transfer import Transfer
+
+Transfers: TypeAlias = list[Transfer]
+
+
+class OpenStep:
+    """One step that some lanes have not left yet.
+
+    A lane is one worker on one channel, numbered ``worker * n_channels + channel``.
+    """
+
+    __slots__ = ("lanes_inside", "owed", "sends")
+
+    def __init__(self, n_lanes: int) -> None:
+        self.sends: list[Transfers] = [[] for _ in range(n_lanes)]
+        self.owed: list[Transfers] = [[] for _ in range(n_lanes)]
+        self.lanes_inside = n_lanes
+
+
+class Program:
+    """All steps, each made when the first lane comes to it and dropped when the last has left.
+
+    Parameters
+    ----------
+    schedule : Schedule
+    chunk_bytes : list of int
+        Bytes that each chunk is charged for.
+    wires : Wires
+    """
+
+    def __init__(self, schedule: Schedule, chunk_bytes: list[int], wires: Wires) -> None:
+        self.schedule, self.chunk_bytes, self.wires = schedule, chunk_bytes, wires
+        self.n_lanes = schedule.n_workers * schedule.n_channels
+        self._coming = enumerate(schedule.steps())
+        self._index = count()
+        self._open: deque[OpenStep] = deque()
+        self._first = 0
+
+    def lane(self, lane: int) -> Iterator[tuple[Transfers, Transfers]]:
+        """Yield for each step what a lane sends and what it is owed, the latter by source."""
+        for number in range(self.schedule.n_steps):
+            if number == self._first + len(self._open):
+                self._open.append(self._make(*next(self._coming)))
+            step = self._open[number - self._first]
+            yield step.sends[lane], step.owed[lane]
+            step.lanes_inside -= 1
+            while self._open and not self._open[0].lanes_inside:
+                self._open.popleft()
+                self._first += 1
+
+    def _make(self, number: int, step: Step) -> OpenStep:
+        made = OpenStep(self.n_lanes)
+        n_channels, chunk_bytes, route = self.schedule.n_channels, self.chunk_bytes, self.wires.route
+        columns = (step.src.tolist(), step.dst.tolist(), step.chunk.tolist(), step.channel.tolist())
+        for row in zip(*columns, strict=True):
+            src, dst, chunk, channel = row
+            transfer = Transfer(next(self._index), step, number, row, chunk_bytes[chunk], route(src, dst))
+            made.sends[src * n_channels + channel].append(transfer)
+            made.owed[dst * n_channels + channel].append(transfer)
+        for owed in made.owed:
+            if len(owed) > 1:
+                owed.sort(key=lambda transfer: transfer.src)
+        return made

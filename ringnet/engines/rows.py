@@ -1,0 +1,64 @@
+"""Rows of the transfers: times written in the order in which transfers are applied, sorted into that of the schedule."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringnet.collectives import Schedule
+from ringnet.engines.trace import Columns
+
+if TYPE_CHECKING:
+    from ringnet.engines.transfer import Transfer
+    from ringnet.payload import Payload
+
+TIMES = ("posted_s", "started_s", "sent_s", "arrived_s", "applied_s")
+
+
+def schedule_columns(schedule: Schedule, chunk_bytes: NDArray[np.int64]) -> Columns:
+    """Return what is known of every transfer before the run, one row each in the order of the schedule."""
+    steps = list(schedule.steps())
+    lengths = [len(step) for step in steps]
+    columns: Columns = {
+        "phase": np.repeat(np.array([step.phase for step in steps], dtype=object), lengths),
+        "step": np.repeat(np.array([step.step for step in steps], dtype=np.int64), lengths),
+        "op": np.repeat(np.array([step.op for step in steps], dtype=object), lengths),
+    }
+    for name in ("channel", "src", "dst", "chunk"):
+        parts = [getattr(step, name) for step in steps]
+        columns[name] = np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+    return columns | {"bytes": chunk_bytes[columns["chunk"]]}
+
+
+class Rows:
+    """Times of the transfers, in the order of the schedule, and what the receiver held after each if that is asked for.
+
+    Parameters
+    ----------
+    n_transfers : int
+    payload : Payload or None
+        Where to look what the receiver holds; None to keep no values.
+    """
+
+    def __init__(self, n_transfers: int, payload: Payload | None) -> None:
+        self.times = np.full((n_transfers, len(TIMES)), np.nan)
+        self.payload = payload
+        self._values: dict[int, NDArray[Any]] = {}
+
+    def add(self, transfer: Transfer, applied_s: float) -> None:
+        """Write down a transfer that has just been applied."""
+        times = (transfer.posted_s, transfer.started_s, transfer.sent_s, transfer.arrived_s, applied_s)
+        self.times[transfer.index] = times
+        if self.payload is not None:
+            held = self.payload.held(transfer.dst, transfer.chunk)
+            self._values[transfer.index] = held.copy()
+
+    def columns(self) -> Columns:
+        """Return the times by column."""
+        return {name: self.times[:, place].copy() for place, name in enumerate(TIMES)}
+
+    def values(self) -> list[NDArray[Any]] | None:
+        """Return what the receiver held after each transfer."""
+        return None if self.payload is None else [self._values[index] for index in range(len(self.times))]

@@ -1,0 +1,80 @@
+"""A transfer in flight, in the `events` engine: the meeting place of its sender, its links and its receiver."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import simpy
+
+from ringnet.collectives import Step
+from ringnet.engines.clock import Clock
+
+if TYPE_CHECKING:
+    from ringnet.engines.links import Route
+
+
+
+class Others(NamedTuple):
+    """Seconds of a path that are neither latency nor bandwidth; they change seldom, so that paths share them."""
+
+    queueing: float = 0.0
+    waiting: float = 0.0
+    overhead: float = 0.0
+    reducing: float = 0.0
+
+    def plus(self, queueing: float = 0.0, overhead: float = 0.0, reducing: float = 0.0) -> Others:
+        """Return a longer path's."""
+        return Others(self.queueing + queueing, self.waiting, self.overhead + overhead, self.reducing + reducing)
+
+
+#: Seconds of a path by part: latency, bandwidth, and the others.
+Path: TypeAlias = tuple[float, float, Others]
+
+UNKNOWN = float("inf")
+
+
+class Transfer:
+    """One chunk on its way: who, what, when. A time that is not known yet is ``inf``."""
+
+    __slots__ = (
+        "arrival", "arrived_s", "bytes", "channel", "chunk", "data", "dst", "entered_s", "head_s", "hop", "index", "number", "path", "posted_s", "queued", "reduce", "released_s", "route", "sent_s", "src",
+        "started_s", "step", "tail_s",
+    )  # fmt: skip
+
+    def __init__(
+        self, index: int, step: Step, number: int, row: tuple[int, int, int, int], n_bytes: int, route: Route
+    ) -> None:
+        self.index, self.step, self.number = index, step, number
+        self.src, self.dst, self.chunk, self.channel = row
+        self.bytes, self.route = n_bytes, route
+        self.reduce = step.op == "reduce"
+        self.posted_s = self.entered_s = self.arrived_s = UNKNOWN
+        self.arrival: simpy.Event | None = None
+        self.hop = 0
+        self.queued = False
+        self.data: Any = None
+
+    def wait(self, clock: Clock) -> simpy.Event:
+        """Return the event of its arrival, made when somebody first waits for it."""
+        if self.arrival is None:
+            self.arrival = simpy.Event(clock)
+            if self.arrived_s != UNKNOWN:
+                clock.at(self.arrived_s, self.arrival)
+        return self.arrival
+
+    def arrives(self, clock: Clock, arrived_s: float) -> None:
+        """Set the time of its arrival, and let it happen if somebody waits for it already."""
+        self.arrived_s = arrived_s
+        if self.arrival is not None:
+            clock.at(arrived_s, self.arrival)
+
+    def arrived_path(self) -> Path:
+        """Return what the path that ends with this arrival is made of."""
+        latency, bandwidth, others = self.path
+        route_s = self.route.latency_s
+        moving_s = self.arrived_s - self.released_s - route_s
+        if not self.queued:
+            # Alone on its way, all that is not latency is bandwidth: exact, where a difference would leave rounding dust.
+            return latency + route_s, bandwidth + moving_s, others
+        idle_s = min(moving_s, self.route.idle_s(self.bytes))
+        return latency + route_s, bandwidth + idle_s, others.plus(queueing=moving_s - idle_s)

@@ -69,8 +69,8 @@ def ring(n_workers: int, collective: str = "all-reduce") -> Schedule:
 def _steps(n_workers: int, phases: tuple[str, ...]) -> Iterator[Step]:
     # Every column is a view of one doubled range, so that a step of 16384 transfers costs no arithmetic.
     twice = np.arange(2 * n_workers, dtype=np.int64) % n_workers
-    twice.flags.writeable = False
     channel = np.zeros(n_workers, dtype=np.int64)
+    twice.flags.writeable = channel.flags.writeable = False
     for phase in phases:
         op: Op = "reduce" if phase == REDUCE_SCATTER else "copy"
         first = 0 if phase == REDUCE_SCATTER else 1

@@ -14,7 +14,7 @@ from ringnet.engines.trace import Columns
 from ringnet.engines.transfer import Transfer
 from ringnet.networks import Network
 
-#: A queue is ordered by when the head came, then by sender, channel and step.
+#: A queue is ordered by when the head came, then by sender, channel and place in the schedule.
 Queued: TypeAlias = tuple[float, int, int, int, Transfer]
 
 
@@ -42,7 +42,7 @@ class Link:
     def enter(self, transfer: Transfer) -> None:
         """Queue a transfer whose head is here now, and wake the link for it."""
         now = transfer.head_s = self.clock.now
-        heappush(self.queue, (now, transfer.src, transfer.channel, transfer.number, transfer))
+        heappush(self.queue, (now, transfer.src, transfer.channel, transfer.index, transfer))
         if self.free_s > now and len(self.queue) > self.longest_queue:
             self.longest_queue = len(self.queue)
         if self.asleep is not None:

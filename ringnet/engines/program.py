@@ -42,7 +42,7 @@ class Program:
     def __init__(self, schedule: Schedule, chunk_bytes: list[int], wires: Wires) -> None:
         self.schedule, self.chunk_bytes, self.wires = schedule, chunk_bytes, wires
         self.n_lanes = schedule.n_workers * schedule.n_channels
-        self._coming = enumerate(schedule.steps())
+        self._coming = schedule.steps()
         self._index = count()
         self._open: deque[OpenStep] = deque()
         self._first = 0
@@ -51,7 +51,7 @@ class Program:
         """Yield for each step what a lane sends and what it is owed, the latter by source."""
         for number in range(self.schedule.n_steps):
             if number == self._first + len(self._open):
-                self._open.append(self._make(*next(self._coming)))
+                self._open.append(self._make(next(self._coming)))
             step = self._open[number - self._first]
             yield step.sends[lane], step.owed[lane]
             step.lanes_inside -= 1
@@ -59,13 +59,13 @@ class Program:
                 self._open.popleft()
                 self._first += 1
 
-    def _make(self, number: int, step: Step) -> OpenStep:
+    def _make(self, step: Step) -> OpenStep:
         made = OpenStep(self.n_lanes)
         n_channels, chunk_bytes, route = self.schedule.n_channels, self.chunk_bytes, self.wires.route
         columns = (step.src.tolist(), step.dst.tolist(), step.chunk.tolist(), step.channel.tolist())
         for row in zip(*columns, strict=True):
             src, dst, chunk, channel = row
-            transfer = Transfer(next(self._index), step, number, row, chunk_bytes[chunk], route(src, dst))
+            transfer = Transfer(next(self._index), step, row, chunk_bytes[chunk], route(src, dst))
             made.sends[src * n_channels + channel].append(transfer)
             made.owed[dst * n_channels + channel].append(transfer)
         for owed in made.owed:

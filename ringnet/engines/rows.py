@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ringnet.collectives import Schedule
+from ringnet.collectives import Schedule, Step
 from ringnet.engines.trace import Columns
 
 if TYPE_CHECKING:
     from ringnet.engines.transfer import Transfer
-    from ringnet.payload import Payload
+    from ringnet.payload import PackedPayload, Payload
 
 TIMES = ("posted_s", "started_s", "sent_s", "arrived_s", "applied_s")
 
@@ -38,11 +38,11 @@ class Rows:
     Parameters
     ----------
     n_transfers : int
-    payload : Payload or None
+    payload : Payload, PackedPayload or None
         Where to look what the receiver holds; None to keep no values.
     """
 
-    def __init__(self, n_transfers: int, payload: Payload | None) -> None:
+    def __init__(self, n_transfers: int, payload: Payload | PackedPayload | None) -> None:
         self.times = np.full((n_transfers, len(TIMES)), np.nan)
         self.payload = payload
         self._values: dict[int, NDArray[Any]] = {}
@@ -52,8 +52,18 @@ class Rows:
         times = (transfer.posted_s, transfer.started_s, transfer.sent_s, transfer.arrived_s, applied_s)
         self.times[transfer.index] = times
         if self.payload is not None:
-            held = self.payload.held(transfer.dst, transfer.chunk)
-            self._values[transfer.index] = held.copy()
+            self._keep(transfer.index, transfer.dst, transfer.chunk)
+
+    def keep_values(self, step: Step) -> None:
+        """Keep what the receivers of a whole step hold, if values are asked for; steps come in order."""
+        if self.payload is not None:
+            for dst, chunk in zip(step.dst.tolist(), step.chunk.tolist(), strict=True):
+                self._keep(len(self._values), dst, chunk)
+
+    def _keep(self, index: int, worker: int, chunk: int) -> None:
+        held = None if self.payload is None else self.payload.held(worker, chunk)
+        if held is not None:
+            self._values[index] = held.copy()
 
     def columns(self) -> Columns:
         """Return the times by column."""

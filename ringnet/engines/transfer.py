@@ -37,14 +37,14 @@ class Transfer:
     """One chunk on its way: who, what, when. A time that is not known yet is ``inf``."""
 
     __slots__ = (
-        "arrival", "arrived_s", "bytes", "channel", "chunk", "data", "dst", "entered_s", "head_s", "hop", "index", "number", "path", "posted_s", "queued", "reduce", "released_s", "route", "sent_s", "src",
+        "arrival", "arrived_s", "bytes", "channel", "chunk", "data", "dst", "entered_s", "head_s", "hop", "index", "path", "posted_s", "queued", "reduce", "released_s", "route", "sent_s", "src",
         "started_s", "step", "tail_s",
     )  # fmt: skip
 
     def __init__(
-        self, index: int, step: Step, number: int, row: tuple[int, int, int, int], n_bytes: int, route: Route
+        self, index: int, step: Step, row: tuple[int, int, int, int], n_bytes: int, route: Route
     ) -> None:
-        self.index, self.step, self.number = index, step, number
+        self.index, self.step = index, step
         self.src, self.dst, self.chunk, self.channel = row
         self.bytes, self.route = n_bytes, route
         self.reduce = step.op == "reduce"

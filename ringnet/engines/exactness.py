@@ -1,0 +1,88 @@
+"""When the `recurrence` engine is exact: where the schedule alone fixes the order in which each link serves."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringnet.collectives import Schedule
+from ringnet.engines.plans import IntArray, Plan, Planner, Sends
+from ringnet.engines.trace import Workers
+from ringnet.networks import Network
+
+NOBODY = -1
+
+
+def why_not_exact(schedule: Schedule, network: Network, workers: Workers, planner: Planner) -> str | None:
+    """Return why stepping whole arrays would not be exact for this run; None where it is.
+
+    It is exact where every link carries the transfers of one lane (a worker on one channel) only, and gets all of them
+    from the same link, or all as the first link of their routes: then they come in the order in which the lane posts
+    them. In a rendezvous it may carry one of each step only, since its transfers start when their receivers come.
+    """
+    if not np.isfinite(workers.start_s).all():
+        return f"worker {int(np.argmax(~np.isfinite(workers.start_s)))} never starts"
+    if schedule.n_channels > 1 and _charges(workers):
+        return f"the {schedule.n_channels} channels of a worker share a processor that charges for what they do"
+    order = _Order(network, schedule.n_channels, rendezvous=workers.sends == "rendezvous")
+    last = None
+    for step in schedule.steps():
+        plan = planner.plan(step)
+        if plan is not last and (reason := order.conflict(plan)):
+            return reason
+        last = plan
+    return None
+
+
+def _charges(workers: Workers) -> bool:
+    overheads = workers.send_overhead_s.any() or workers.recv_overhead_s.any()
+    return bool(overheads or np.isfinite(workers.reduce_Bps).any())
+
+
+class _Order:
+    """Which lane each link serves, and from which link it gets its transfers, as far as the plans seen say."""
+
+    def __init__(self, network: Network, n_channels: int, *, rendezvous: bool) -> None:
+        self.names, self.n_channels, self.rendezvous = network.names, n_channels, rendezvous
+        self.lane = np.full(network.n_links, NOBODY)
+        self.before = np.full(network.n_links, NOBODY)
+
+    def conflict(self, plan: Plan) -> str | None:
+        """Take in a plan; return what in it leaves an order open."""
+        for sends in plan.sends:
+            if reason := self._round(sends):
+                return reason
+        return self._twice(plan) if self.rendezvous and len(plan.sends) > 1 else None
+
+    def _round(self, sends: Sends) -> str | None:
+        before = np.full(len(sends.rows), NOBODY)
+        for hop in sends.hops:
+            rows = slice(None) if hop.within is None else hop.within
+            if reason := self._claim(hop.links, sends.lanes[rows], before[rows]):
+                return reason
+            before[rows] = hop.links
+        return None
+
+    def _claim(self, links: IntArray, lanes: IntArray, before: IntArray) -> str | None:
+        """Take links for lanes, unless another lane has one of them, or gets to one in another way."""
+        new = self.lane[links] == NOBODY
+        self.lane[links[new]], self.before[links[new]] = lanes[new], before[new]
+        if (place := _first(self.lane[links] != lanes)) is not None:
+            one, other = self.lane[links[place]], lanes[place]
+            return f"link {self.names[links[place]]} carries transfers of {self._who(int(one), int(other))}"
+        if (place := _first(self.before[links] != before)) is not None:
+            return f"link {self.names[links[place]]} gets the transfers of one worker over two ways"
+        return None
+
+    def _who(self, one: int, other: int) -> str:
+        first, second = sorted((one // self.n_channels, other // self.n_channels))
+        return f"workers {first} and {second}" if first != second else f"two channels of worker {first}"
+
+    def _twice(self, plan: Plan) -> str | None:
+        links = np.concatenate([hop.links for sends in plan.sends for hop in sends.hops])
+        place = _first(np.bincount(links) > 1)
+        return None if place is None else f"link {self.names[place]} carries two transfers of one step in a rendezvous"
+
+
+def _first(flags: NDArray[np.bool_]) -> int | None:
+    return int(flags.argmax()) if flags.any() else None

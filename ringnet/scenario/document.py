@@ -1,0 +1,172 @@
+"""A scenario as plain data that remembers where each value was written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias
+
+from ringnet.errors import Fault
+
+Path: TypeAlias = tuple[str | int, ...]
+Origin: TypeAlias = Literal["file", "set", "sweep"]
+
+#: Longest value that a message shows whole.
+SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Where a value was written, and how.
+
+    Parameters
+    ----------
+    file : str
+        The file, or ``--set``.
+    line : int or None
+        From 1; None on the command line.
+    text : str
+        The value as it was written; empty for a list or a mapping.
+    origin : {"file", "set", "sweep"}
+        Who put it there: of two keys that do not go together, the later writer orphaned the other.
+    path : str
+        Where it stands in the text, if that is not its place in the data: ``sweep.over.workers[1]``.
+    """
+
+    file: str
+    line: int | None = None
+    text: str = ""
+    origin: Origin = "file"
+    path: str = ""
+
+
+@dataclass(frozen=True)
+class Document:
+    """Nested dicts, lists and scalars, with a `Mark` for each path; never changed, only copied with a change.
+
+    Parameters
+    ----------
+    data : dict
+        Every key is text.
+    marks : dict of tuple to Mark
+        By path; the empty path is the document itself.
+    broken : frozenset of tuple
+        Paths that stand in the text but could not be read; their faults are told already.
+    """
+
+    data: dict[str, Any]
+    marks: Mapping[Path, Mark] = field(default_factory=dict)
+    broken: frozenset[Path] = frozenset()
+
+    def has(self, path: Path) -> bool:
+        """Whether something stands at ``path``."""
+        return find(self.data, path) is not None
+
+    def get(self, path: Path) -> Any:
+        """Return what stands at ``path``; None where nothing does."""
+        return find(self.data, path)
+
+    def put(self, path: Path, value: Any, marks: Mapping[Path, Mark]) -> Document:
+        """Return a copy with ``value`` at ``path``; the marks of ``value`` are relative to it."""
+        kept = {at: mark for at, mark in self.marks.items() if not is_within(at, path)}
+        kept |= {path + at: mark for at, mark in marks.items()}
+        return replace(self, data=_put(self.data, path, value), marks=kept)
+
+    def drop(self, paths: Iterable[Path]) -> Document:
+        """Return a copy without what stands at ``paths``; a mapping that becomes empty goes too."""
+        data = self.data  # from the last to the first, so that places in lists stay
+        for path in sorted(paths, key=_order, reverse=True):
+            data = _drop(data, path)
+        return replace(self, data=data)
+
+    def mark(self, path: Path) -> Mark:
+        """Return the mark of ``path``, or of the nearest thing inside or around it."""
+        inside = [at for at in self.marks if is_within(at, path)]
+        path = min(inside, key=len, default=path)
+        while path and path not in self.marks:
+            path = path[:-1]
+        return self.marks.get(path, Mark(""))
+
+    def origins(self, path: Path) -> set[Origin]:
+        """Who wrote at ``path``, inside it or around it; the document itself does not count."""
+        return {mark.origin for at, mark in self.marks.items() if at and are_related(at, path)}
+
+    def fault(
+        self, path: Path, message: str, *, value: str | None = None, right: str = "", nearest: str = ""
+    ) -> Fault:
+        """Return a `Fault` that knows where ``path`` was written; ``value`` is as written unless given."""
+        mark = self.mark(path)
+        written = self.marks[path].text if path in self.marks else ""
+        shown = clip(written if value is None else value)
+        return Fault(message, mark.path or path_text(path), mark.file, mark.line, shown, right, nearest)
+
+
+def path_text(path: Path) -> str:
+    """Write a path as text.
+
+    >>> path_text(("worker", "exceptions", "3", "start")), path_text(("weights", 1))
+    ('worker.exceptions.3.start', 'weights[1]')
+    """
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return clip(text.removeprefix("."))
+
+
+def clip(text: str) -> str:
+    r"""Make text fit for one line of a message.
+
+    >>> clip("x" * 70) == "x" * 57 + "..."
+    True
+    >>> clip("a\nb")
+    'a\\nb'
+    """
+    line = "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text[: SHOWN + 1]
+    )
+    return line if len(line) <= SHOWN else line[: SHOWN - 3] + "..."
+
+
+def is_within(path: Path, outer: Path) -> bool:
+    """Whether ``path`` is ``outer`` or something inside it."""
+    return path[: len(outer)] == outer
+
+
+def are_related(one: Path, other: Path) -> bool:
+    """Whether one path is the other or lies inside it."""
+    return is_within(one, other) or is_within(other, one)
+
+
+def find(data: Any, path: Path) -> Any:
+    """Return what stands at ``path`` in nested dicts and lists; None where nothing does."""
+    for part in path:
+        if isinstance(data, dict):
+            data = data.get(part)
+        elif isinstance(data, list) and isinstance(part, int) and part < len(data):
+            data = data[part]
+        else:
+            return None
+    return data
+
+
+def _put(data: Any, path: Path, value: Any) -> Any:
+    if not path:
+        return value
+    part, rest = path[0], path[1:]
+    if isinstance(data, list) and isinstance(part, int):
+        return [*data[:part], _put(data[part], rest, value), *data[part + 1 :]]
+    inside = data if isinstance(data, dict) else {}
+    return {**inside, part: _put(inside.get(part), rest, value)}
+
+
+def _drop(data: Any, path: Path) -> Any:
+    part, rest = path[0], path[1:]
+    if find(data, (part,)) is None:
+        return data
+    if rest:
+        return _put(data, (part,), _drop(data[part], rest))
+    if isinstance(data, list):
+        return [item for at, item in enumerate(data) if at != part]
+    return {key: item for key, item in data.items() if key != part}
+
+
+def _order(path: Path) -> tuple[tuple[bool, int, str], ...]:
+    return tuple((isinstance(part, int), part if isinstance(part, int) else 0, str(part)) for part in path)

@@ -1,0 +1,270 @@
+"""The kinds of value that a scenario holds: how each is read, written back, and described to an editor.
+
+Each is put beside a type: ``Annotated[float, Quantity("seconds")]``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import Any
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from ringnet.errors import UnitError
+from ringnet.units import Kind, format_bytes, format_rate, format_seconds, parse_quantity
+
+#: Example and base unit of each kind.
+_KINDS: dict[Kind, tuple[str, str]] = {
+    "bytes": ("64 MiB", "B"),
+    "seconds": ("5 us", "s"),
+    "bytes_per_second": ("50 GB/s", "B/s"),
+}
+#: The largest message: twice of it, as one worker sends in an all-reduce, still fits 64 bits.
+LARGEST_BYTES = 2**60
+#: Where a whole number has no bound but that of its 64 bits.
+_ENDLESS = 2**62
+_FORMAT = {"bytes": format_bytes, "seconds": format_seconds, "bytes_per_second": format_rate}
+
+
+def wrong(message: str, right: str = "", nearest: str = "") -> PydanticCustomError:
+    """Return the error that a field raises; `faults.translate` makes it a `Fault` with line and path."""
+    return PydanticCustomError("wrong", "{message}", {"message": message, "right": right, "nearest": nearest})
+
+
+class Leaf:
+    """A scalar: subclasses say how it is read, written and described."""
+
+    def read(self, given: Any) -> Any:
+        """Return the value that ``given`` stands for, or raise `wrong`."""
+        raise wrong("no value is taken here")
+
+    def write(self, value: Any) -> Any:
+        """Return what reads as ``value``, exactly."""
+        return value
+
+    def describe(self) -> dict[str, Any]:
+        """Return a JSON Schema."""
+        return {}
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        write = core_schema.plain_serializer_function_ser_schema(self.write)
+        return core_schema.no_info_plain_validator_function(self.read, serialization=write)
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return self.describe()
+
+
+@dataclass(frozen=True)
+class Quantity(Leaf):
+    """A number with a unit, read to plain SI; ``words`` stand for values that no number says: ``never``."""
+
+    kind: Kind
+    words: Mapping[str, float] = field(default_factory=dict, hash=False)
+
+    def read(self, given: Any) -> float:
+        """See `Leaf.read`."""
+        if isinstance(given, str) and given.strip() in self.words:
+            return self.words[given.strip()]
+        try:
+            value = _parse(given, self.kind)
+        except UnitError as error:
+            fault = error.faults[0]
+            raise wrong(fault.message, fault.right or self.right, fault.nearest) from error
+        if self.kind == "bytes" and value > LARGEST_BYTES:
+            raise wrong("larger than any buffer", f"at most {quantity_text(LARGEST_BYTES, 'bytes')}")
+        return value
+
+    def write(self, value: float) -> str:
+        """See `Leaf.write`."""
+        word = next((word for word, meant in self.words.items() if meant == value), None)
+        return word or quantity_text(value, self.kind)
+
+    def describe(self) -> dict[str, Any]:
+        """See `Leaf.describe`."""
+        text = {
+            "type": "string",
+            "pattern": r"^\s*\+?[0-9.]+([eE][-+]?[0-9]+)?\s*[A-Za-zµμ].*$",
+            "examples": [self.example],
+        }
+        return {"anyOf": [text, {"enum": list(self.words)}]} if self.words else text
+
+    @property
+    def example(self) -> str:
+        """What one looks like."""
+        return _KINDS[self.kind][0]
+
+    @property
+    def right(self) -> str:
+        """What would be right, for messages."""
+        return " or ".join([self.example, *self.words])
+
+
+@lru_cache(maxsize=4096)
+def _parse_text(text: str, kind: Kind) -> float:
+    return parse_quantity(text, kind)
+
+
+def _parse(given: Any, kind: Kind) -> float:
+    # A sweep reads the same few texts at each of its points.
+    return _parse_text(given, kind) if isinstance(given, str) else parse_quantity(given, kind)
+
+
+def quantity_text(value: float, kind: Kind) -> str:
+    """Write a value so that a person can read it and a computer reads the same value again.
+
+    >>> quantity_text(2**20, "bytes"), quantity_text(5e-06, "seconds"), quantity_text(1/3, "seconds")
+    ('1 MiB', '5 us', '0.3333333333333333 s')
+    """
+    text = _FORMAT[kind](value)
+    return text if parse_quantity(text, kind) == value else f"{value!r} {_KINDS[kind][1]}"
+
+
+@dataclass(frozen=True)
+class Whole(Leaf):
+    """A whole number; ``words`` stand for None: ``all``."""
+
+    least: int = 0
+    most: int = _ENDLESS
+    example: int = 8
+    words: tuple[str, ...] = ()
+
+    def read(self, given: Any) -> int | None:
+        """See `Leaf.read`."""
+        if self.words and given in self.words:
+            return None
+        if isinstance(given, bool) or not isinstance(given, int):
+            raise wrong("a whole number is wanted", self.right)
+        if not self.least <= given <= self.most:
+            upto = f"to {self.most:,}" if self.most < _ENDLESS else "up"
+            raise wrong(f"a whole number from {self.least:,} {upto} is wanted", self.right)
+        return given
+
+    def write(self, value: int | None) -> int | str:
+        """See `Leaf.write`."""
+        return self.words[0] if value is None else value
+
+    def describe(self) -> dict[str, Any]:
+        """See `Leaf.describe`."""
+        number = {"type": "integer", "minimum": self.least}
+        number |= {"maximum": self.most} if self.most < _ENDLESS else {}
+        return {"anyOf": [number, {"enum": list(self.words)}]} if self.words else number
+
+    @property
+    def right(self) -> str:
+        """What would be right, for messages."""
+        return " or ".join([str(self.example), *self.words])
+
+
+@dataclass(frozen=True)
+class Number(Leaf):
+    """A finite number from zero up, without a unit."""
+
+    example: float = 3
+
+    def read(self, given: Any) -> float:
+        """See `Leaf.read`."""
+        if isinstance(given, bool) or not isinstance(given, int | float):
+            raise wrong("a number is wanted", str(self.example))
+        if not 0 <= given < 2**1000:  # a whole number may be too large for a float
+            raise wrong("a finite number from zero up is wanted", str(self.example))
+        return float(given)
+
+    def describe(self) -> dict[str, Any]:
+        """See `Leaf.describe`."""
+        return {"type": "number", "minimum": 0}
+
+
+@dataclass(frozen=True)
+class Choice(Leaf):
+    """One of some names; ``absent`` says why a known name is not among them.
+
+    A registry is asked when a value is read, so that what was added to it later counts.
+    """
+
+    names: Collection[str] = field(hash=False)
+    noun: str
+    extra: tuple[str, ...] = ()
+    absent: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def read(self, given: Any) -> str:
+        """See `Leaf.read`."""
+        if isinstance(given, str) and given in self.known:
+            return given
+        if isinstance(given, str) and given in self.absent:
+            raise wrong(self.absent[given], ", ".join(self.known))
+        nearest = get_close_matches(str(given), self.known, n=1)
+        raise wrong(f"there is no such {self.noun}", ", ".join(self.known), nearest[0] if nearest else "")
+
+    def describe(self) -> dict[str, Any]:
+        """See `Leaf.describe`."""
+        return {"type": "string", "enum": self.known}
+
+    @property
+    def known(self) -> list[str]:
+        """The names that are read."""
+        return [*self.extra, *self.names]
+
+
+@dataclass(frozen=True)
+class Version(Leaf):
+    """The version of the format, one of those that are read."""
+
+    known: tuple[int, ...]
+
+    def read(self, given: Any) -> int:
+        """See `Leaf.read`."""
+        if isinstance(given, bool) or given not in self.known:
+            raise wrong(
+                "this ringnet does not know this version of the format", " or ".join(map(str, self.known))
+            )
+        return int(given)
+
+    def describe(self) -> dict[str, Any]:
+        """See `Leaf.describe`."""
+        return {"type": "integer", "enum": list(self.known)}
+
+
+@dataclass(frozen=True)
+class Text(Leaf):
+    """A short line of text."""
+
+    example: str
+    longest: int = 200
+
+    def read(self, given: Any) -> str:
+        """See `Leaf.read`."""
+        if not isinstance(given, str):
+            raise wrong("text is wanted", f'"{self.example}"')
+        if not given.strip() or not given.isprintable() or len(given) > self.longest:
+            raise wrong(f"one line of text is wanted, at most {self.longest} characters", self.example)
+        return given
+
+    def describe(self) -> dict[str, Any]:
+        """See `Leaf.describe`."""
+        return {"type": "string", "minLength": 1, "maxLength": self.longest}
+
+
+@dataclass(frozen=True)
+class Name(Leaf):
+    """The key of an exception: text of a given form."""
+
+    pattern: str
+    noun: str
+    example: str
+
+    def read(self, given: Any) -> str:
+        """See `Leaf.read`."""
+        if re.fullmatch(self.pattern, str(given)) is None:
+            raise wrong(f"a key here is {self.noun}", self.example)
+        return str(given)
+
+    def describe(self) -> dict[str, Any]:
+        """See `Leaf.describe`."""
+        return {"type": "string", "pattern": f"^(?:{self.pattern})$"}

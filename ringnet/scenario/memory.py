@@ -1,0 +1,132 @@
+"""How much a run takes, before it is run; what does not fit is refused with the setting that would."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from ringnet.errors import Fault, InputError
+from ringnet.payload import payload_bytes
+from ringnet.payload.dtypes import DTYPES
+from ringnet.scenario.build import build_schedule, chunk_sizes
+from ringnet.scenario.scenario import Scenario
+from ringnet.units import format_bytes
+
+#: Python, its libraries, the blocks of verification, plots.
+FIXED_BYTES = 250 * 2**20
+#: A row of the transfers: its columns, and what makes a table of them.
+ROW_BYTES = 400
+#: What a worker takes, with its links and its rows.
+WORKER_BYTES = 20_000
+
+_CGROUPS = (
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What one run takes.
+
+    Parameters
+    ----------
+    n_transfers : int
+        Transfers in all.
+    n_rows : int
+        Transfers that rows are kept of.
+    payload_bytes : int
+        Memory of the carried elements, of all workers.
+    memory_bytes : int
+        Memory of the whole process at its most, roughly.
+    """
+
+    n_transfers: int
+    n_rows: int
+    payload_bytes: int
+    memory_bytes: int
+
+
+def estimate(scenario: Scenario) -> Estimate:
+    """Estimate one run; of a sweep, its first point.
+
+    Examples
+    --------
+    >>> from ringnet.scenario import loads
+    >>> network = "network: {bandwidth: 50 GB/s, latency: 5 us}"
+    >>> text = f"{{scenario_version: 1, workers: 8, message: 64 MiB, {network}}}"
+    >>> estimate(loads(text)).n_transfers, estimate(loads(text, ["payload=none"])).payload_bytes
+    (112, 0)
+    """
+    return _with_carry(scenario, scenario.carry)
+
+
+def _with_carry(scenario: Scenario, carry: int | None) -> Estimate:
+    schedule = build_schedule(scenario)
+    sizes = chunk_sizes(scenario, schedule)
+    payload = (
+        0
+        if carry == 0
+        else payload_bytes(scenario.workers, sizes, schedule.source, DTYPES[scenario.dtype], carry)
+    )
+    most = scenario.report.transfers
+    n_rows = schedule.n_transfers if most is None or schedule.n_transfers <= most else 0
+    memory = FIXED_BYTES + payload + n_rows * ROW_BYTES + scenario.workers * WORKER_BYTES
+    return Estimate(schedule.n_transfers, n_rows, payload, memory)
+
+
+def require_memory(scenario: Scenario, available: int | None = None) -> None:
+    """Refuse a run that does not fit into ``available`` bytes, by default what this machine has left.
+
+    Raises
+    ------
+    InputError
+        With both figures, and a setting that would fit.
+    """
+    available = available_bytes() if available is None else available
+    wanted = estimate(scenario)
+    if wanted.memory_bytes > available:
+        message = f"the run takes about {format_bytes(wanted.memory_bytes)} of memory"
+        value = f"{format_bytes(available)} free"
+        raise InputError(
+            Fault(message, _heaviest(wanted), value=value, right=_fitting(scenario, wanted, available))
+        )
+
+
+def _heaviest(wanted: Estimate) -> str:
+    return "report.transfers" if wanted.n_rows * ROW_BYTES > wanted.payload_bytes else "payload"
+
+
+def _fitting(scenario: Scenario, wanted: Estimate, available: int) -> str:
+    """Say which payload fits, in a round number; or how many rows, where they are what is too large."""
+    if _heaviest(wanted) != "payload":
+        return "report: {transfers: 200000}"
+    largest = int(chunk_sizes(scenario, build_schedule(scenario)).max(initial=1))
+    fitting = (2**power for power in range(largest.bit_length(), -1, -1))
+    found = next((k for k in fitting if _with_carry(scenario, k).memory_bytes <= available), None)
+    return "payload: none" if found is None else f"payload: {{elements: {found}}}"
+
+
+def available_bytes() -> int:
+    """Return the bytes that this process may still take: of the machine, or of its container if less."""
+    return min(
+        [_machine_bytes(), *(limit for files in _CGROUPS if (limit := _cgroup_bytes(*files)) is not None)]
+    )
+
+
+def _machine_bytes() -> int:
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, ValueError, StopIteration):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _cgroup_bytes(limit: str, used: str) -> int | None:
+    try:
+        return max(
+            0, int(Path(limit).read_text(encoding="ascii")) - int(Path(used).read_text(encoding="ascii"))
+        )
+    except (OSError, ValueError):  # no such group, or "max"
+        return None

@@ -1,0 +1,323 @@
+"""The keys of a scenario: one model per mapping, every key with its meaning, its unit and an example.
+
+Inside, values are plain SI and their names say the unit (``latency_s``); outside, a key is ``latency: 5 us``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, TypeAlias, get_args
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
+
+from ringnet.collectives import ALGORITHMS, COLLECTIVES
+from ringnet.engines import ENGINES
+from ringnet.engines.trace import KEEP_TRANSFERS, Sends
+from ringnet.networks import TOPOLOGIES
+from ringnet.networks.network import Sharing, Switching
+from ringnet.payload.dtypes import DTYPES
+from ringnet.payload.reductions import REDUCTIONS
+from ringnet.reporting.columns import TABLES
+from ringnet.reporting.plots import PLOTS
+from ringnet.scenario.fields import Choice, Name, Number, Quantity, Text, Version, Whole, wrong
+
+#: Versions of the format that are read.
+VERSIONS = (1,)
+#: The most workers of a scenario.
+MOST_WORKERS = 2**20
+#: Values of ``data`` that are not files.
+MADE_DATA = ("random", "ramp")
+_NO_FAIR = {"fair": "fair sharing is not in this version: transfers share a link one after another"}
+
+Seconds: TypeAlias = Annotated[float, Quantity("seconds")]
+Rate: TypeAlias = Annotated[float, Quantity("bytes_per_second")]
+ReduceRate: TypeAlias = Annotated[float, Quantity("bytes_per_second", {"free": math.inf})]
+Start: TypeAlias = Annotated[float, Quantity("seconds", {"never": math.inf})]
+WorkerKey: TypeAlias = Annotated[str, Name(r"0|[1-9][0-9]*", "the number of a worker", "3")]
+LinkKey: TypeAlias = Annotated[str, Name(r"[^\s.]+->[^\s.]+", "the name of a link", "3->4")]
+
+_LIST, _MAPPING, _ONE = "<list>", "<mapping>", "<one>"
+#: What pydantic adds to the path of a value; no part of the path as written.
+TAGS = frozenset({_LIST, _MAPPING, _ONE, "[key]"})
+
+
+def _mapping_or_one(given: Any) -> str:
+    return _MAPPING if isinstance(given, dict | BaseModel) else _ONE
+
+
+def _list_or_one(given: Any) -> str:
+    return _LIST if isinstance(given, list | tuple) else _ONE
+
+
+def _mapping_or_list(given: Any) -> str:
+    return _MAPPING if isinstance(given, dict | BaseModel) else _LIST
+
+
+def _not_empty(given: Any) -> Any:
+    if given in ([], {}):
+        raise wrong("nothing stands here: leave the key out")
+    return given
+
+
+NotEmpty = BeforeValidator(_not_empty)
+
+
+class Settings(BaseModel):
+    """A mapping of the scenario: frozen, and unknown keys are mistakes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_by_alias=True, serialize_by_alias=True)
+
+
+class Elements(Settings):
+    """Carry the first elements of each chunk; time is charged for all of them."""
+
+    elements: Annotated[int, Whole(1, example=16)] = Field(
+        description="Elements of each chunk that are carried.", examples=[16]
+    )
+
+
+class LinkException(Settings):
+    """What is different about some links; what is not named here stays as the rule for all links has it."""
+
+    bandwidth_Bps: Rate | None = Field(
+        default=None, alias="bandwidth", description="Bytes per second: `5 GB/s`, `40 Gbit/s`."
+    )
+    latency_s: Seconds | None = Field(
+        default=None, alias="latency", description="Time from one end to the other: `20 us`."
+    )
+
+
+class WorkerException(Settings):
+    """What is different about one worker; what is not named here stays as the rule for all workers has it."""
+
+    send_overhead_s: Seconds | None = Field(
+        default=None,
+        alias="send_overhead",
+        description="Time of the worker's processor for each transfer it sends: `1 us`.",
+    )
+    recv_overhead_s: Seconds | None = Field(
+        default=None,
+        alias="recv_overhead",
+        description="Time of the worker's processor for each transfer it receives: `1 us`.",
+    )
+    reduce_Bps: ReduceRate | None = Field(
+        default=None, alias="reduce_rate", description="Bytes reduced per second: `10 GB/s`, or `free`."
+    )
+    start_s: Start | None = Field(
+        default=None, alias="start", description="When the worker enters its first step: `20 us`, or `never`."
+    )
+
+
+class NetworkSettings(Settings):
+    """Over what the transfers move."""
+
+    topology: Annotated[str, Choice(TOPOLOGIES, "topology")] = Field(
+        default="ring",
+        description="ring: a private link to the next worker; switch: a link up and a link down each.",
+    )
+    bandwidth_Bps: Rate = Field(
+        alias="bandwidth",
+        description="Of every link and direction: `50 GB/s`, `400 Gbit/s`. GB is 1e9 bytes.",
+        examples=["50 GB/s", "400 Gbit/s"],
+    )
+    latency_s: Seconds = Field(
+        alias="latency",
+        description="Of every link, from one end to the other: `500 ns`, `5 us`.",
+        examples=["500 ns"],
+    )
+    switching: Annotated[Switching, Choice(get_args(Switching), "switching")] = Field(
+        default="cut-through",
+        description="Whether a transfer goes on to the next link with its head, or once it is there whole. "
+        "Read where a route has more than one link.",
+    )
+    sharing: Annotated[Sharing, Choice(("auto", "fifo"), "sharing", absent=_NO_FAIR)] = Field(
+        default="auto",
+        description="How transfers share a link. fifo: one after another; auto is fifo on ring and switch.",
+    )
+    links_of: dict[WorkerKey, Annotated[LinkException, NotEmpty]] = Field(
+        default={},
+        description="Exceptions by worker, for all links into and out of it: `{3: {bandwidth: 5 GB/s}}`.",
+        examples=[{"3": {"bandwidth": "5 GB/s"}}],
+    )
+    links: dict[LinkKey, Annotated[LinkException, NotEmpty]] = Field(
+        default={},
+        description="Exceptions by link, stronger than links_of: `{3->4: {latency: 20 us}}`.",
+        examples=[{"3->4": {"bandwidth": "5 GB/s", "latency": "20 us"}}],
+    )
+
+
+class WorkerSettings(Settings):
+    """How the workers behave."""
+
+    sends: Annotated[Sends, Choice(get_args(Sends), "kind of sends")] = Field(
+        default="eager",
+        description="eager: a worker never waits for its own send; rendezvous: a transfer starts when both "
+        "sides are in the step, and ends it for both.",
+    )
+    send_overhead_s: Seconds = Field(
+        default=0.0,
+        alias="send_overhead",
+        description="Time of the worker's processor for each transfer it sends: `1 us`.",
+    )
+    recv_overhead_s: Seconds = Field(
+        default=0.0,
+        alias="recv_overhead",
+        description="Time of the worker's processor for each transfer it receives: `1 us`.",
+    )
+    reduce_Bps: ReduceRate = Field(
+        default=math.inf,
+        alias="reduce_rate",
+        description="Bytes reduced per second: `100 GB/s`; `free` (the rule) costs no time.",
+    )
+    start_s: Start = Field(
+        default=0.0,
+        alias="start",
+        description="When a worker enters its first step: `20 us`; `never` is a dead worker.",
+    )
+    exceptions: dict[WorkerKey, Annotated[WorkerException, NotEmpty]] = Field(
+        default={},
+        description="Workers that differ: `{5: {reduce_rate: 10 GB/s, start: 20 us}}`.",
+        examples=[{"5": {"reduce_rate": "10 GB/s"}}],
+    )
+
+
+class Range(Settings):
+    """Values from one end to the other; with exactly one of factor, count and step."""
+
+    first: Any = Field(alias="from", description="The first value: `1 KiB`.")
+    last: Any = Field(alias="to", description="The last value, taken if it is hit: `1 GiB`.")
+    factor: Annotated[float, Number(2)] | None = Field(
+        default=None, description="Each value is this times the one before: `4`."
+    )
+    count: Annotated[int, Whole(2, 100_000)] | None = Field(
+        default=None, description="So many values, each the same factor times the one before: `11`."
+    )
+    step: Any = Field(default=None, description="Each value is this more than the one before: `2`, `1 MiB`.")
+
+
+Axis: TypeAlias = Annotated[
+    Annotated[list[Any], NotEmpty, Tag(_LIST)] | Annotated[Range, Tag(_MAPPING)],
+    Discriminator(_mapping_or_list),
+]
+AxisKey: TypeAlias = Annotated[str, Name(r"[^\s]+", "the path of a key", "network.bandwidth")]
+
+
+class SweepSettings(Settings):
+    """Many runs from one file: keys by path, each with its values."""
+
+    over: Annotated[dict[AxisKey, Axis], NotEmpty] = Field(
+        default={},
+        description="Keys by path, each with a list or a range; several make a grid, the first slowest: "
+        "`{workers: [2, 4, 8], message: {from: 1 KiB, to: 1 GiB, factor: 4}}`.",
+        examples=[{"network.bandwidth": ["10 GB/s", "50 GB/s"]}],
+    )
+    zip: Annotated[dict[AxisKey, Axis], NotEmpty] = Field(
+        default={},
+        description="Keys by path that change together, the first value of each, then the second, and so on.",
+    )
+
+
+class ReportSettings(Settings):
+    """What is written of the results."""
+
+    tables: tuple[Annotated[str, Choice(TABLES, "table")], ...] = Field(
+        default=tuple(name for name in TABLES if name != "states"),
+        description="Tables to write. states: the buffer of every worker after every step, for small runs.",
+    )
+    plots: tuple[Annotated[str, Choice(PLOTS, "plot")], ...] | None = Field(
+        default=None,
+        description="Plots to draw; those that suit the run if the key is left out, none for an empty list.",
+    )
+    transfers: Annotated[int | None, Whole(0, example=KEEP_TRANSFERS, words=("all",))] = Field(
+        default=KEEP_TRANSFERS,
+        description="Rows are kept one per transfer up to so many transfers; `all` keeps them always.",
+    )
+
+
+Payload: TypeAlias = Annotated[
+    Annotated[str, Choice(("full", "none"), "payload"), Tag(_ONE)] | Annotated[Elements, Tag(_MAPPING)],
+    Discriminator(_mapping_or_one),
+]
+FileName: TypeAlias = Annotated[str, Text("gradients.npy", 1000)]
+Data: TypeAlias = Annotated[
+    Annotated[FileName, Tag(_ONE)] | Annotated[tuple[FileName, ...], NotEmpty, Tag(_LIST)],
+    Discriminator(_list_or_one),
+]
+
+
+class Keys(Settings):
+    """All keys of a scenario, in the order in which a document is written."""
+
+    scenario_version: Annotated[int, Version(VERSIONS)] = Field(
+        description="Version of this format; this ringnet reads 1.", examples=[1]
+    )
+    name: Annotated[str, Text("slow link")] = Field(
+        description="A few words for titles and tables; the name of the file if left out.",
+        examples=["quickstart"],
+    )
+    collective: Annotated[str, Choice(COLLECTIVES, "collective")] = Field(
+        default="all-reduce", description="What is computed together."
+    )
+    algorithm: Annotated[str, Choice(ALGORITHMS, "algorithm")] = Field(
+        default="ring", description="How it is computed."
+    )
+    workers: Annotated[int, Whole(1, MOST_WORKERS)] = Field(
+        description="N, the number of workers; left out where files give it.", examples=[8]
+    )
+    message_bytes: Annotated[int, Quantity("bytes")] = Field(
+        alias="message",
+        description="The whole buffer of one worker: `64 MiB`; MiB is 2^20 bytes. Files of data give it too.",
+        examples=["64 MiB", "1 GB"],
+    )
+    dtype: Annotated[str, Choice(DTYPES, "dtype")] = Field("float32", description="Type of the elements.")
+    reduce: Annotated[str, Choice(REDUCTIONS, "reduction")] = Field(
+        default="sum",
+        description="What becomes of the workers' values; mean with weights is the weighted mean.",
+    )
+    weights: tuple[Annotated[float, Number()], ...] | None = Field(
+        default=None, description="One number per worker, for a weighted mean: `[1, 3]`.", examples=[[1, 3]]
+    )
+    data: Data = Field(
+        default="random",
+        description="random, ramp, a .npy file with a leading worker axis, or a list of one file per worker.",
+        examples=["random", "gradients.npy", ["w0.npy", "w1.npy"]],
+    )
+    payload: Payload = Field(
+        default="full",
+        description="full: every element is carried and verified; {elements: 16}: 16 of each chunk; "
+        "none: byte counts only. The time is the same.",
+        examples=["full", {"elements": 16}],
+    )
+    seed: Annotated[int, Whole(0, 2**63 - 1, example=1)] = Field(
+        default=0, description="Of random data.", examples=[1]
+    )
+    engine: Annotated[str, Choice(ENGINES, "engine", ("auto",))] = Field(
+        default="auto", description="What computes the times; auto takes the fastest that is exact."
+    )
+    network: NetworkSettings = Field(
+        description="Over what the transfers move.", examples=[{"bandwidth": "50 GB/s", "latency": "500 ns"}]
+    )
+    worker: WorkerSettings = Field(default=WorkerSettings(), description="How the workers behave.")
+    sweep: Annotated[SweepSettings, NotEmpty] | None = Field(
+        default=None, description="Many runs from one file."
+    )
+    report: ReportSettings = Field(default=ReportSettings(), description="What is written of the results.")
+
+    @property
+    def n_workers(self) -> int:
+        """N."""
+        return self.workers
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Names of the files that the data comes from; none for data that is made."""
+        if isinstance(self.data, str):
+            return () if self.data in MADE_DATA else (self.data,)
+        return self.data
+
+    @property
+    def carry(self) -> int | None:
+        """Elements of each chunk that are carried: 0 for none, None for all."""
+        if isinstance(self.payload, Elements):
+            return self.payload.elements
+        return None if self.payload == "full" else 0

@@ -1,0 +1,111 @@
+"""Changes given on the command line: ``--set path.key=value``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from ringnet.errors import Fault, InputError
+from ringnet.scenario.document import Document, Mark, Path, are_related, clip, find, path_text
+from ringnet.scenario.loader import read_value
+from ringnet.scenario.model import Range
+from ringnet.scenario.sweep import SECTIONS, key_path
+
+_FORM = "--set network.bandwidth='5 GB/s'"
+_RANGE_KEYS = frozenset(info.alias or name for name, info in Range.model_fields.items())
+
+
+class Override(NamedTuple):
+    """One ``path=value``; a value of None takes the key out."""
+
+    path: Path
+    value: Any
+    marks: dict[Path, Mark]
+
+
+def override(document: Document, given: Sequence[str]) -> tuple[Document, list[str], list[Fault]]:
+    """Apply overrides in order.
+
+    Parameters
+    ----------
+    document : Document
+    given : sequence of str
+        ``path=value``, the value in YAML: ``workers=16``, ``payload={elements: 16}``. ``weights[1]`` is
+        ``weights.1=2``; an empty value or ``null`` takes the key out.
+
+    Returns
+    -------
+    Document
+    list of str
+        Notes: sweeps that an override put an end to.
+    list of Fault
+        Overrides that cannot be read, and those given twice.
+    """
+    notes: list[str] = []
+    faults: list[Fault] = []
+    seen: set[Path] = set()
+    for text in given:
+        try:
+            one = _read(text, document)
+        except InputError as error:
+            faults += error.faults
+            continue
+        if one.path in seen:
+            faults.append(Fault("the key is set twice", path_text(one.path), "--set", value=clip(text)))
+        seen.add(one.path)
+        document, ended = _end_sweeps(document, one)
+        notes += ended
+        document = (
+            document.drop([one.path]) if one.value is None else document.put(one.path, one.value, one.marks)
+        )
+    return document, notes, faults
+
+
+def _read(text: str, document: Document) -> Override:
+    key, sign, value = text.partition("=")
+    key = key.strip()
+    if not sign or not all(key.split(".")):
+        raise InputError(
+            Fault("an override is a path, an equals sign and a value", "", "--set", None, clip(text), _FORM)
+        )
+    try:
+        given, marks = read_value(value, "--set")
+    except InputError as error:
+        raise InputError(*(_at(fault, key) for fault in error.faults)) from error
+    return Override(
+        _path(key, document),
+        given,
+        {at: replace(mark, line=None, origin="set") for at, mark in marks.items()},
+    )
+
+
+def _at(fault: Fault, key: str) -> Fault:
+    return replace(fault, path=".".join(filter(None, (key, fault.path))), line=None)
+
+
+def _path(key: str, document: Document) -> Path:
+    """Where ``key`` leads: the name of an axis holds dots, and a number counts in a list."""
+    parts = key_path(key)
+    if len(parts) > 2 and parts[0] == "sweep" and parts[1] in SECTIONS:  # noqa: PLR2004 -- sweep.over.<key>
+        *axis, last = parts[2:]
+        inner = (".".join(axis), last) if axis and last in _RANGE_KEYS else (".".join(parts[2:]),)
+        return (*parts[:2], *inner)
+    path: Path = ()
+    for part in parts:
+        counted = isinstance(find(document.data, path), list) and str(part).isdecimal()
+        path = (*path, int(part) if counted else part)
+    return path
+
+
+def _end_sweeps(document: Document, one: Override) -> tuple[Document, list[str]]:
+    """End the sweeps over a key that is set: the override would have no effect otherwise."""
+    if one.path[0] == "sweep" or one.value is None:
+        return document, []
+    ended: list[Path] = []
+    for section in SECTIONS:
+        axes = document.get(("sweep", section))
+        keys = axes if isinstance(axes, dict) else {}
+        ended += [("sweep", section, key) for key in keys if are_related(key_path(key), one.path)]
+    notes = [f"{path_text(path)}: not swept, since --set gives {path_text(one.path)}" for path in ended]
+    return document.drop(ended), notes

@@ -1,0 +1,110 @@
+"""One run, without a sweep: from a document to keys that are all right and all read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic import ValidationError
+
+from ringnet.errors import Fault, InputError
+from ringnet.scenario.checks import Finding, check
+from ringnet.scenario.document import Document, Origin, Path, are_related, path_text
+from ringnet.scenario.faults import translate
+from ringnet.scenario.files import Place, with_facts
+from ringnet.scenario.model import Keys
+
+#: In place of what is wrong or missing, so that the other keys can be checked together.
+_STAND_INS: dict[Path, Any] = {
+    ("scenario_version",): 1,
+    ("name",): "stand-in",
+    ("workers",): 2,
+    ("message",): "0 B",
+    ("network", "bandwidth"): "1 GB/s",
+    ("network", "latency"): "0 s",
+}
+#: A missing key takes the mapping around it along; nothing lies deeper.
+_ROUNDS = 4
+
+
+def resolve(document: Document, place: Place) -> tuple[Document, list[str]]:
+    """Check the keys of one run.
+
+    Returns
+    -------
+    Document
+        Keys that are all right, and all read by this run.
+    list of str
+        Notes: which keys were orphaned and left out, and why.
+
+    Raises
+    ------
+    InputError
+        With every mistake, in the order of the lines.
+    """
+    known, faults = with_facts(document, place)
+    keys, found = validate(known)
+    faults += found.values()
+    broken = known.broken | found.keys()
+    findings = [one for one in check(keys or _mended(known, broken)) if _counts(one, document, broken)]
+    orphans = {one.path: one for one in findings if one.unread and is_orphan(one, document)}
+    faults += [_fault(one, known) for one in findings if one.path not in orphans]
+    if faults:
+        raise InputError(*in_order(faults))
+    return document.drop(orphans), [_note(one) for one in orphans.values()]
+
+
+def validate(document: Document) -> tuple[Keys | None, dict[Path, Fault]]:
+    """Read each key by itself: the keys, or what is wrong with them."""
+    try:
+        return Keys.model_validate(document.data), {}
+    except ValidationError as error:
+        return None, translate(error, document)
+
+
+def is_orphan(finding: Finding, document: Document) -> bool:
+    """Whether a later writer made the key unread: a sweep, or an override of something else."""
+    causes = origins_of(finding, document)
+    return "sweep" in causes or ("set" in causes and "set" not in document.origins(finding.path))
+
+
+def origins_of(finding: Finding, document: Document) -> set[Origin]:
+    """Who wrote the keys because of which something is wrong."""
+    return {origin for cause in finding.causes for origin in document.origins(cause)}
+
+
+def in_order(faults: Iterable[Fault]) -> list[Fault]:
+    """Sort faults by line, and tell each once: the points of a sweep share most of theirs."""
+    once: dict[object, Fault] = {}
+    for fault in faults:
+        once.setdefault((fault.file, fault.line, fault.path, fault.message), fault)
+    return sorted(once.values(), key=lambda fault: (fault.file == "--set", fault.line or 0))
+
+
+def _mended(document: Document, broken: frozenset[Path] | set[Path]) -> Keys:
+    for _ in range(_ROUNDS):
+        document = document.drop(path for path in broken if path)
+        for path, value in _STAND_INS.items():
+            if not document.has(path):
+                document = document.put(path, value, {})
+        keys, found = validate(Document(document.data))
+        if keys is not None:
+            return keys
+        broken = {path if document.has(path) else path[:-1] for path in found}
+    raise AssertionError(f"the stand-ins do not mend {sorted(map(str, broken))}")
+
+
+def _counts(finding: Finding, document: Document, broken: Iterable[Path]) -> bool:
+    """Whether a finding is about keys that stand there, and rests on no broken one."""
+    touched = (finding.path, *finding.causes)
+    if any(are_related(path, wrong) for path in touched for wrong in broken):
+        return False
+    return document.has(finding.path) or not finding.unread
+
+
+def _fault(finding: Finding, document: Document) -> Fault:
+    return document.fault(finding.path, finding.message, right=finding.right, nearest=finding.nearest)
+
+
+def _note(finding: Finding) -> str:
+    return f"{path_text(finding.path)}: left out, {finding.message}"

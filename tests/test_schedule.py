@@ -1,0 +1,162 @@
+"""The ring schedule against its definition in plain Python, and against the reference."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringnet.collectives import ALGORITHMS, COLLECTIVES, EVERY_WORKER, split_sizes
+from ringnet.reference import all_gather, reduce_scatter
+
+RING = ALGORITHMS["ring"]
+EVERY_SCHEDULE = [
+    pytest.param(algorithm.build, n, collective, id=f"{name}-{collective}-{n}")
+    for name, algorithm in ALGORITHMS.items()
+    for collective in algorithm.collectives
+    for n in range(1, 18)
+]
+THE_RING = [(n, collective) for n in range(1, 18) for collective in RING.collectives]
+
+
+def rows(schedule):
+    """Every transfer in order, as (phase, step, op, src, dst, chunk)."""
+    return [
+        (step.phase, step.step, step.op, *transfer)
+        for step in schedule.steps()
+        for transfer in zip(step.src.tolist(), step.dst.tolist(), step.chunk.tolist(), strict=True)
+    ]
+
+
+def defined(n, collective):
+    """The same from the definition: worker i sends chunk i-s, then chunk i+1-s, to worker i+1, all mod N."""
+    scatter = [
+        ("reduce-scatter", s, "reduce", i, (i + 1) % n, (i - s) % n) for s in range(n - 1) for i in range(n)
+    ]
+    gather = [
+        ("all-gather", s, "copy", i, (i + 1) % n, (i + 1 - s) % n) for s in range(n - 1) for i in range(n)
+    ]
+    return {"reduce-scatter": scatter, "all-gather": gather, "all-reduce": scatter + gather}[collective]
+
+
+@pytest.mark.parametrize(("n", "collective"), THE_RING)
+def test_the_ring_is_what_its_definition_says(n, collective):
+    assert rows(RING.build(n, collective)) == defined(n, collective)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_chunks_start_and_end_where_the_definition_says(n):
+    owner = [(c - 1) % n for c in range(n)]  # worker i ends a reduce-scatter with chunk i+1
+    everyone = [EVERY_WORKER] * n
+    ends = {name: RING.build(n, name) for name in RING.collectives}
+    assert {name: (s.source.tolist(), s.target.tolist()) for name, s in ends.items()} == {
+        "all-reduce": (everyone, everyone),
+        "reduce-scatter": (everyone, owner),
+        "all-gather": (owner, everyone),
+    }
+
+
+def test_contributors_and_holders_read_source_and_target():
+    scatter = RING.build(3, "reduce-scatter")
+    assert (list(scatter.contributors(1)), list(scatter.holders(1))) == ([0, 1, 2], [0])
+    gather = RING.build(3, "all-gather")
+    assert (list(gather.contributors(0)), list(gather.holders(0))) == ([2], [0, 1, 2])
+
+
+@pytest.mark.parametrize(("build", "n", "collective"), EVERY_SCHEDULE)
+def test_columns_are_int64_of_one_length_within_their_ranges_and_frozen(build, n, collective):
+    schedule = build(n, collective)
+    limits = {"src": n, "dst": n, "chunk": schedule.n_chunks, "channel": schedule.n_channels}
+    for step in schedule.steps():
+        for name, limit in limits.items():
+            column = getattr(step, name)
+            assert (column.dtype, column.shape) == (np.int64, (len(step),))
+            assert ((column >= 0) & (column < limit)).all()
+            assert not column.flags.writeable
+        assert (step.src != step.dst).all()
+
+
+@pytest.mark.parametrize(("build", "n", "collective"), EVERY_SCHEDULE)
+def test_sizes_are_what_the_steps_add_up_to(build, n, collective):
+    schedule = build(n, collective)
+    lengths = [len(step) for step in schedule.steps()]
+    assert (schedule.n_steps, schedule.n_transfers) == (len(lengths), sum(lengths))
+    assert (schedule.n_workers, schedule.collective) == (n, collective)
+    assert ALGORITHMS[schedule.algorithm].build is build
+    assert schedule.source.shape == schedule.target.shape == (schedule.n_chunks,)
+
+
+@pytest.mark.parametrize(("build", "n", "collective"), EVERY_SCHEDULE)
+def test_steps_can_be_read_again_and_again(build, n, collective):
+    schedule = build(n, collective)
+    half_read = schedule.steps()
+    next(half_read, None)
+    assert rows(schedule) == rows(schedule) == rows(build(n, collective))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 13])
+def test_replayed_on_nested_lists_the_ring_does_what_the_reference_does(n):
+    buffers = np.random.default_rng(n).standard_normal((n, 2 * n + 1)).astype("float32")
+    chunks = [np.array_split(buffer, n) for buffer in buffers]
+    scattered = reduce_scatter(chunks)
+    expected = {
+        "reduce-scatter": scattered,
+        "all-gather": all_gather(chunks),
+        "all-reduce": all_gather(scattered),
+    }
+    for collective in RING.collectives:
+        held = replay(RING.build(n, collective), chunks)
+        np.testing.assert_equal(held, expected[collective])
+
+
+def replay(schedule, chunks):
+    held = [list(row) for row in chunks]
+    for step in schedule.steps():
+        before = [list(row) for row in held]
+        for src, dst, chunk in zip(step.src, step.dst, step.chunk, strict=True):
+            incoming = before[src][chunk]
+            held[dst][chunk] = held[dst][chunk] + incoming if step.op == "reduce" else incoming
+    return held
+
+
+@pytest.mark.parametrize("n", [2, 7])
+def test_each_worker_sends_two_n_minus_1_over_n_of_its_buffer(n):
+    sent = np.zeros(n, dtype=int)
+    for step in RING.build(n, "all-reduce").steps():
+        np.add.at(sent, step.src, split_sizes(10 * n, n)[step.chunk])
+    assert sent.tolist() == [2 * (n - 1) * 10] * n
+
+
+def test_a_large_ring_is_read_without_being_held():
+    steps = RING.build(16384, "all-reduce").steps()
+    first, second = next(steps), next(steps)
+    assert len(first) == 16384
+    assert np.shares_memory(first.chunk, second.chunk)
+
+
+def test_an_unknown_collective_is_a_key_error():
+    with pytest.raises(KeyError, match="broadcast"):
+        RING.build(3, "broadcast")
+
+
+@given(st.integers(0, 1000), st.integers(1, 50))
+def test_chunks_are_cut_as_array_split_cuts(n_elements, n_chunks):
+    cut = np.array_split(np.empty(n_elements), n_chunks)
+    assert split_sizes(n_elements, n_chunks).tolist() == [len(chunk) for chunk in cut]
+
+
+@given(st.integers(0, 2**60), st.integers(1, 1000))
+def test_no_element_is_lost_or_made_in_cutting(n_elements, n_chunks):
+    sizes = split_sizes(n_elements, n_chunks)
+    assert (len(sizes), sum(sizes.tolist())) == (n_chunks, n_elements)
+    assert sizes.max() - sizes.min() <= 1
+
+
+def test_the_registry_says_what_it_has():
+    assert (
+        tuple(sorted({name for algorithm in ALGORITHMS.values() for name in algorithm.collectives}))
+        == COLLECTIVES
+    )
+    assert list(ALGORITHMS) == sorted(ALGORITHMS)
+    assert all(algorithm.summary and "\n" not in algorithm.summary for algorithm in ALGORITHMS.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
@@ -60,22 +61,23 @@ def ring(n_workers: int, collective: str = "all-reduce") -> Schedule:
         n_chunks=n_workers,
         n_steps=n_steps,
         n_transfers=n_steps * n_workers,
-        make_steps=lambda: _steps(n_workers, phases),
+        make_steps=partial(_steps, n_workers, phases),
         source=owner if phases == (ALL_GATHER,) else everyone,
         target=owner if phases == (REDUCE_SCATTER,) else everyone,
     )
 
 
 def _steps(n_workers: int, phases: tuple[str, ...]) -> Iterator[Step]:
-    # Every column is a view of one doubled range, so that a step of 16384 transfers costs no arithmetic.
+    # Every column of every step is a view of one doubled range, so that a step of 16384 transfers costs no arithmetic.
     twice = np.arange(2 * n_workers, dtype=np.int64) % n_workers
     channel = np.zeros(n_workers, dtype=np.int64)
     twice.flags.writeable = channel.flags.writeable = False
+    src, dst = _from(twice, 0), _from(twice, 1)
     for phase in phases:
         op: Op = "reduce" if phase == REDUCE_SCATTER else "copy"
         first = 0 if phase == REDUCE_SCATTER else 1
         for step in range(n_workers - 1):
-            yield Step(phase, step, op, _from(twice, 0), _from(twice, 1), _from(twice, first - step), channel)
+            yield Step(phase, step, op, src, dst, _from(twice, first - step), channel)
 
 
 def _from(twice: IntArray, start: int) -> IntArray:

@@ -65,7 +65,8 @@ class _Order:
 
     def _claim(self, links: IntArray, lanes: IntArray, before: IntArray) -> str | None:
         """Take links for lanes, unless another lane has one of them, or gets to one in another way."""
-        new = self.lane[links] == NOBODY
+        # From the last to the first, so that of several lanes that want a new link the first has it.
+        new = np.flatnonzero(self.lane[links] == NOBODY)[::-1]
         self.lane[links[new]], self.before[links[new]] = lanes[new], before[new]
         if (place := _first(self.lane[links] != lanes)) is not None:
             one, other = self.lane[links[place]], lanes[place]

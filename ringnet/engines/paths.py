@@ -38,10 +38,10 @@ class Paths:
             return {part: seconds[lanes].copy() for part, seconds in self.parts.items()}
         return {part: seconds[lanes] for part, seconds in self.parts.items()}
 
-    def arrive(self, lanes: Index, came: NDArray[np.bool_], arriving: Parts, rows: IntArray) -> None:
-        """Where ``came``, let the paths of ``lanes`` go on from the ``rows`` of a step, whose paths are ``arriving``."""
-        for part, seconds in arriving.items():
-            kept, arrived = self.keep(part), seconds.take(rows)
+    def arrive(self, lanes: Index, came: NDArray[np.bool_], arriving: Parts) -> None:
+        """Where ``came``, let the paths of ``lanes`` go on from those that arrive."""
+        for part, arrived in arriving.items():
+            kept = self.keep(part)
             if isinstance(lanes, slice):
                 np.copyto(kept[lanes], arrived, where=came)
             else:

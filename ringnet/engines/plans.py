@@ -7,6 +7,7 @@ round of sends has at most one row of each lane, a round of receives at most one
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -19,6 +20,12 @@ IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
 #: What picks entries of an array: a slice (a view, no copy) where they are consecutive.
 Index: TypeAlias = slice | IntArray
+
+#: Bytes of each row, or of all of them alike.
+Bytes: TypeAlias = IntArray | int
+
+#: Runs of consecutive rows up to which copying runs is faster than picking rows.
+FEW_RUNS = 4
 
 
 @dataclass
@@ -59,13 +66,22 @@ class Receives:
 
     def __post_init__(self) -> None:
         self.at = as_index(self.lanes)
+        ends = [0, *(np.flatnonzero(np.diff(self.rows) != 1) + 1).tolist(), len(self.rows)]
+        runs = [slice(int(self.rows[a]), int(self.rows[b - 1]) + 1) for a, b in pairwise(ends)]
+        self._runs = runs if len(runs) <= FEW_RUNS else None
+
+    def gather(self, values: FloatArray) -> FloatArray:
+        """Return the values of ``rows``, copied; run by run where they are a few, as those of a ring are."""
+        if self._runs is None:
+            return values.take(self.rows)
+        return np.concatenate([values[run] for run in self._runs])
 
 
 @dataclass
 class Plan:
     """The rounds of a step. ``src``, ``dst`` and ``channel`` are the columns that it was made for.
 
-    ``uses`` and ``row_bytes`` count the steps that had this plan and the bytes of each of its rows, over all of them.
+    ``uses`` counts the steps that had this plan, `row_bytes` the bytes of each of its rows over all of them.
     """
 
     src: IntArray
@@ -76,7 +92,21 @@ class Plan:
 
     def __post_init__(self) -> None:
         self.uses = 0
-        self.row_bytes = np.zeros(len(self.src), dtype=np.int64)
+        self._bytes_alike = 0
+        self._row_bytes = np.zeros(len(self.src), dtype=np.int64)
+
+    def use(self, n_bytes: Bytes) -> None:
+        """Count one more step, and the bytes of its rows."""
+        self.uses += 1
+        if isinstance(n_bytes, int):
+            self._bytes_alike += n_bytes
+        else:
+            self._row_bytes += n_bytes
+
+    @property
+    def row_bytes(self) -> IntArray:
+        """Bytes of each row over all steps, shape (n_rows,)."""
+        return self._row_bytes + self._bytes_alike
 
     @property
     def simple(self) -> bool:
@@ -102,6 +132,7 @@ class Planner:
         """Return the plan of a step."""
         if self._last is None or not self._last.fits(step):
             self._last = self._find(step)
+            self._last.src, self._last.dst, self._last.channel = step.src, step.dst, step.channel
         return self._last
 
     def plans(self) -> list[Plan]:
@@ -140,12 +171,8 @@ class Planner:
 
 
 def _same(a: IntArray, b: IntArray) -> bool:
-    # Steps of a ring show the same memory again, which nobody can write: no need to compare what is in it.
-    here, there = a.__array_interface__, b.__array_interface__
-    frozen = not (a.flags.writeable or b.flags.writeable)
-    if frozen and here["data"] == there["data"] and a.shape == b.shape and a.strides == b.strides:
-        return True
-    return np.array_equal(a, b)
+    # Steps of a ring share their columns, which nobody can write: no need to look into them.
+    return (a is b and not a.flags.writeable) or np.array_equal(a, b)
 
 
 def as_index(places: IntArray) -> Index:

@@ -16,9 +16,9 @@ from ringnet.collectives import Schedule, Step
 from ringnet.engines.exactness import why_not_exact
 from ringnet.engines.paths import Parts, Paths
 from ringnet.engines.payloads import stepper
-from ringnet.engines.plans import FloatArray, Index, IntArray, Plan, Planner, Receives, Sends
+from ringnet.engines.plans import Bytes, FloatArray, Index, IntArray, Plan, Planner, Receives, Sends
 from ringnet.engines.rows import Rows, schedule_columns
-from ringnet.engines.services import Bytes, Services
+from ringnet.engines.services import Services
 from ringnet.engines.trace import KEEP_TRANSFERS, Columns, Trace, Workers
 from ringnet.errors import InputError
 from ringnet.networks import Network
@@ -112,8 +112,7 @@ class _Recurrence:
     def step(self, plan: Plan, step: Step) -> None:
         """Do one step: all its sends, then all its receives, then (rendezvous) wait for its own sends."""
         n_bytes = self.chunk_bytes.take(step.chunk) if self.same_bytes is None else self.same_bytes
-        plan.uses += 1
-        plan.row_bytes += n_bytes
+        plan.use(n_bytes)
         flight = self._send_all(plan, n_bytes)
         for receives in plan.receives:
             self._receive(receives, flight, n_bytes, reduces=step.op == "reduce")
@@ -192,10 +191,11 @@ class _Recurrence:
 
     def _receive(self, receives: Receives, flight: Flight, n_bytes: Bytes, *, reduces: bool) -> None:
         """Apply one round of receives, each when it has arrived and its lane is ready for it."""
-        arrived_s, at = flight.arrived_s.take(receives.rows), receives.at
+        arrived_s, at = receives.gather(flight.arrived_s), receives.at
         ready_s = self.ready_s[at]
-        self.paths.arrive(at, arrived_s >= ready_s, flight.path, receives.rows)
-        self.ready_s[at] = np.maximum(ready_s, arrived_s, out=ready_s)
+        arriving = {part: receives.gather(seconds) for part, seconds in flight.path.items()}
+        self.paths.arrive(at, arrived_s >= ready_s, arriving)
+        self.ready_s[at] = np.maximum(ready_s, arrived_s)
         if self.recv_costs or (reduces and self.reduce_costs):
             self._apply(at, _of_rows(n_bytes, receives.rows) if reduces else 0)
         if self.rows is not None:
@@ -221,17 +221,18 @@ class _Recurrence:
         """Rendezvous: a step lasts until the lane's own sends have arrived."""
         arrived_s = flight.arrived_s[sends.rows]
         later = arrived_s > self.ready_s[sends.at]
-        self.paths.arrive(sends.at, later, flight.path, sends.rows)
+        self.paths.arrive(sends.at, later, {part: seconds[sends.rows] for part, seconds in flight.path.items()})
         self.ready_s[sends.at] = np.maximum(self.ready_s[sends.at], arrived_s)
 
     def worker_columns(self, plans: list[Plan], n_channels: int) -> Columns:
         """Return one row per worker, as `Trace.workers` has them."""
         sent, received = np.zeros(len(self.ready_s), dtype=np.int64), np.zeros(len(self.ready_s), dtype=np.int64)
         for plan in plans:
+            row_bytes = plan.row_bytes
             for sends in plan.sends:
-                sent[sends.lanes] += plan.row_bytes[sends.rows]
+                sent[sends.lanes] += row_bytes[sends.rows]
             for receives in plan.receives:
-                received[receives.lanes] += plan.row_bytes[receives.rows]
+                received[receives.lanes] += row_bytes[receives.rows]
         waiting_s = np.maximum(self.ready_s - self.start_s - self.overhead_s - self.reducing_s, 0.0)
         sums = (sent, received, waiting_s, self.overhead_s, self.reducing_s)
         names = ("sent_bytes", "received_bytes", "waiting_s", "overhead_s", "reducing_s")

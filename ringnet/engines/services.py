@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
 
-from ringnet.engines.plans import FloatArray, Hop, IntArray, Plan
+from ringnet.engines.plans import Bytes, FloatArray, Hop, Plan
 from ringnet.engines.queues import Queues
 from ringnet.engines.trace import Columns
 from ringnet.networks import Network
-
-#: Bytes of each row, or of all of them alike.
-Bytes: TypeAlias = IntArray | int
-
 
 class Services:
     """All links of a network, first in first out.
@@ -79,11 +73,12 @@ class Services:
         n_links = self.network.n_links
         transfers, n_bytes = np.zeros(n_links, dtype=np.int64), np.zeros(n_links, dtype=np.int64)
         for plan in plans:
+            row_bytes = plan.row_bytes
             for sends in plan.sends:
                 for hop in sends.hops:
                     rows = sends.rows if hop.within is None else sends.rows[hop.within]
                     transfers[hop.links] += plan.uses
-                    n_bytes[hop.links] += plan.row_bytes[rows]
+                    n_bytes[hop.links] += row_bytes[rows]
         busy_s = n_bytes / self.network.bandwidth_Bps
         return {
             "bytes": n_bytes,

@@ -1,0 +1,215 @@
+"""The two engines are one: the same trace for every run that the recurrence accepts, and a reason for those it does not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ringnet.collectives import ALGORITHMS, EVERY_WORKER, Schedule, Step, split_sizes
+from ringnet.engines import ENGINES, Trace, Workers, choose_engine
+from ringnet.errors import InputError
+from ringnet.networks import TOPOLOGIES, Network
+
+events, recurrence = ENGINES["events"].run, ENGINES["recurrence"].run
+
+BANDWIDTHS = st.sampled_from([1e9, 2.5e9, 7e8, 3.3e10])
+LATENCIES = st.sampled_from([0.0, 1e-6, 3.7e-6, 2e-5])
+SECONDS = st.sampled_from([0.0, 0.0, 1e-6, 1.3e-5])
+#: What must be the same to the last bit; the rest adds up in another order.
+EXACT = {"start_s", "end_s", "bytes", "transfers", "longest_queue", "sent_bytes", "received_bytes"}
+
+
+def same(one: Trace, other: Trace) -> None:
+    end_s = float(one.workers["end_s"].max())
+    for rows, others in ((one.links, other.links), (one.workers, other.workers)):
+        assert rows.keys() == others.keys()
+        for name, column in rows.items():
+            if name in EXACT:
+                np.testing.assert_array_equal(column, others[name], err_msg=name)
+            else:
+                np.testing.assert_allclose(column, others[name], rtol=1e-12, atol=1e-12 * end_s, err_msg=name)
+    assert (one.transfers is None) == (other.transfers is None)
+    for name, column in (one.transfers or {}).items():
+        np.testing.assert_array_equal(column, other.transfers[name], err_msg=name)
+
+
+@st.composite
+def workers(draw: st.DrawFn, n_workers: int) -> Workers:
+    def column(values: st.SearchStrategy[float]) -> np.ndarray:
+        return np.array(draw(st.lists(values, min_size=n_workers, max_size=n_workers)))
+
+    rates = st.sampled_from([np.inf, np.inf, 1e9, 3e8])
+    return Workers(
+        start_s=column(SECONDS),
+        send_overhead_s=column(SECONDS),
+        recv_overhead_s=column(SECONDS),
+        reduce_Bps=column(rates),
+        sends=draw(st.sampled_from(["eager", "rendezvous"])),
+    )
+
+
+@st.composite
+def unequal(draw: st.DrawFn, network: Network) -> Network:
+    n_links = network.n_links
+    return replace(
+        network,
+        bandwidth_Bps=np.array(draw(st.lists(BANDWIDTHS, min_size=n_links, max_size=n_links))),
+        latency_s=np.array(draw(st.lists(LATENCIES, min_size=n_links, max_size=n_links))),
+        switching=draw(st.sampled_from(["cut-through", "store-and-forward"])),
+    )
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data(), st.integers(1, 9), st.sampled_from(sorted(TOPOLOGIES)), st.integers(0, 5000))
+def test_random_unequal_rings(data: st.DataObject, n_workers: int, topology: str, n_elements: int) -> None:
+    collective = data.draw(st.sampled_from(["all-reduce", "reduce-scatter", "all-gather"]))
+    schedule = ALGORITHMS["ring"].build(n_workers, collective)
+    network = data.draw(unequal(TOPOLOGIES[topology].build(n_workers, 1e9, 1e-6)))
+    behave = data.draw(workers(n_workers))
+    chunk_bytes = 4 * split_sizes(n_elements, n_workers)
+    same(events(schedule, network, behave, chunk_bytes), recurrence(schedule, network, behave, chunk_bytes))
+
+
+# ------------------------------------------------------------------ any schedule, on private routes of one or two links
+
+
+def private_routes(n_workers: int, n_hops: int) -> Network:
+    """Between every two workers a route of its own: of ``n_hops`` links, or of 1 or 2 by turns where that is 0."""
+    names, routes = [], {}
+    for src in range(n_workers):
+        for dst in range(n_workers):
+            hops = n_hops or 1 + (src + dst) % 2
+            routes[src, dst] = tuple(range(len(names), len(names) + hops))
+            names += [f"{src}->{dst}"] if hops == 1 else [f"{src}->{src}.{dst}", f"{src}.{dst}->{dst}"]
+    values = np.ones(len(names))
+    return Network("private", n_workers, tuple(names), values * 1e9, values * 1e-6, lambda src, dst: routes[src, dst])
+
+
+@st.composite
+def schedules(draw: st.DrawFn, n_workers: int, n_chunks: int) -> Schedule:
+    """Steps of any transfers at all: several of one sender, several to one receiver, none; no collective."""
+    pair = st.tuples(*[st.integers(0, n_workers - 1)] * 2, st.integers(0, n_chunks - 1)).filter(lambda p: p[0] != p[1])
+    drawn = draw(st.lists(st.tuples(st.sampled_from(["reduce", "copy"]), st.lists(pair, max_size=8)), max_size=6))
+    steps = []
+    for number, (op, rows) in enumerate(drawn):
+        src, dst, chunk = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+        steps.append(Step("any", number, op, src, dst, chunk, np.zeros(len(rows), dtype=np.int64)))
+    everyone = np.full(n_chunks, EVERY_WORKER)
+    n_transfers = sum(map(len, steps))
+    return Schedule(
+        "any", "any", n_workers, n_chunks, len(steps), n_transfers, lambda: iter(steps), everyone, everyone
+    )
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data(), st.integers(2, 5), st.integers(0, 2))
+def test_any_schedule_on_private_routes(data: st.DataObject, n_workers: int, n_hops: int) -> None:
+    schedule = data.draw(schedules(n_workers, n_chunks=3))
+    network = data.draw(unequal(private_routes(n_workers, n_hops)))
+    behave = data.draw(workers(n_workers))
+    chunk_bytes = np.array(data.draw(st.lists(st.sampled_from([0, 4, 1000, 7777]), min_size=3, max_size=3)))
+    try:
+        trace = recurrence(schedule, network, behave, chunk_bytes)
+    except InputError as refused:
+        assert behave.sends == "rendezvous"
+        assert "carries two transfers of one step" in str(refused)
+    else:
+        same(events(schedule, network, behave, chunk_bytes), trace)
+
+
+# ------------------------------------------------------------------------------------------------- what is refused
+
+
+def schedule_of(n_workers: int, *steps: list[tuple[int, int]], n_channels: int = 1) -> Schedule:
+    made = []
+    for number, pairs in enumerate(steps):
+        src, dst = np.array(pairs, dtype=np.int64).T
+        channel = np.arange(len(pairs)) % n_channels
+        made.append(Step("any", number, "copy", src, dst, np.zeros(len(pairs), dtype=np.int64), channel))
+    everyone = np.full(1, EVERY_WORKER)
+    total = sum(map(len, made))
+    return Schedule("any", "any", n_workers, 1, len(made), total, lambda: iter(made), everyone, everyone, n_channels)
+
+
+def refused(schedule: Schedule, network: Network, behave: Workers | None = None) -> str:
+    behave = behave or Workers.alike(network.n_workers)
+    with pytest.raises(InputError) as caught:
+        recurrence(schedule, network, behave, np.array([1000]))
+    return str(caught.value)
+
+
+def test_a_link_of_two_senders_is_refused_by_name() -> None:
+    switch = TOPOLOGIES["switch"].build(3, 1e9, 1e-6)
+    said = refused(schedule_of(3, [(0, 2), (1, 2)]), switch)
+    assert "link switch->2 carries transfers of workers 0 and 1" in said
+
+
+def test_senders_of_different_steps_count_too() -> None:
+    switch = TOPOLOGIES["switch"].build(3, 1e9, 1e-6)
+    assert "workers 0 and 1" in refused(schedule_of(3, [(0, 2)], [(1, 2)]), switch)
+
+
+def test_two_ways_to_one_link_are_refused() -> None:
+    routes = {(0, 1): (0, 2), (0, 2): (1, 2)}
+    network = Network(
+        "bow", 3, ("0->a", "0->b", "a->c"), np.full(3, 1e9), np.zeros(3), lambda src, dst: routes[src, dst]
+    )
+    assert "link a->c gets the transfers of one worker over two ways" in refused(
+        schedule_of(3, [(0, 1)], [(0, 2)]), network
+    )
+
+
+def test_two_transfers_of_a_step_on_one_link_in_a_rendezvous_are_refused() -> None:
+    ring = TOPOLOGIES["ring"].build(2, 1e9, 1e-6)
+    said = refused(schedule_of(2, [(0, 1), (0, 1)]), ring, Workers.alike(2, sends="rendezvous"))
+    assert "link 0->1 carries two transfers of one step" in said
+
+
+def test_channels_that_share_a_costly_processor_are_refused() -> None:
+    both_ways = TOPOLOGIES["switch"].build(2, 1e9, 1e-6)
+    said = refused(schedule_of(2, [(0, 1), (1, 0)], n_channels=2), both_ways, Workers.alike(2, recv_overhead_s=1e-6))
+    assert "2 channels" in said
+
+
+def test_channels_run_beside_each_other_where_the_processor_is_free() -> None:
+    schedule = schedule_of(2, [(0, 1), (1, 0)], [(0, 1), (1, 0)], n_channels=2)
+    network, behave = TOPOLOGIES["switch"].build(2, 1e9, 1e-6), Workers.alike(2)
+    chunk_bytes = np.array([1000])
+    same(events(schedule, network, behave, chunk_bytes), recurrence(schedule, network, behave, chunk_bytes))
+
+
+def test_a_worker_that_never_starts_is_for_the_engine_that_can_say_who_waits() -> None:
+    behave = Workers.alike(3)
+    behave.start_s[1] = np.inf
+    with pytest.raises(InputError, match="worker 1 never starts"):
+        recurrence(ALGORITHMS["ring"].build(3, "all-reduce"), TOPOLOGIES["ring"].build(3, 1e9, 0.0), behave, np.ones(3))
+
+
+# --------------------------------------------------------------------------------------------------------- choice
+
+
+def test_auto_takes_the_recurrence_for_large_exact_runs() -> None:
+    small, large = (ALGORITHMS["ring"].build(n_workers, "all-reduce") for n_workers in (8, 128))
+    assert choose_engine(small, TOPOLOGIES["ring"].build(8, 1e9, 0.0), Workers.alike(8)).name == "events"
+    chosen = choose_engine(large, TOPOLOGIES["ring"].build(128, 1e9, 0.0), Workers.alike(128))
+    assert chosen == ("recurrence", "32,512 transfers are many, and it is exact here")
+
+
+def test_auto_says_why_a_large_run_is_left_to_the_events() -> None:
+    trunk = Network("trunk", 128, ("trunk",), np.array([1e9]), np.zeros(1), lambda src, dst: (0,))
+    chosen = choose_engine(ALGORITHMS["ring"].build(128, "all-reduce"), trunk, Workers.alike(128))
+    assert chosen == ("events", "the recurrence is not exact here: link trunk carries transfers of workers 0 and 1")
+
+
+def test_rows_beyond_the_limit_are_left_out_and_the_rest_is_the_same() -> None:
+    schedule, network = ALGORITHMS["ring"].build(4, "all-reduce"), TOPOLOGIES["ring"].build(4, 1e9, 1e-6)
+    chunk_bytes = np.full(4, 1000)
+    kept = recurrence(schedule, network, Workers.alike(4), chunk_bytes, keep_transfers=24)
+    left_out = recurrence(schedule, network, Workers.alike(4), chunk_bytes, keep_transfers=23)
+    assert kept.transfers is not None
+    assert left_out.transfers is None
+    np.testing.assert_array_equal(kept.workers["end_s"], left_out.workers["end_s"])

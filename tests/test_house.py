@@ -1,0 +1,83 @@
+"""The house as a whole: what is public, what an import costs, and what lies at the top level."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+import ringnet
+
+ROOT = Path(__file__).parents[1]
+TOP_LEVEL = {
+    "CHANGELOG.md",
+    "LICENSE",
+    "README.md",
+    "pyproject.toml",
+    "reports",
+    "ringnet",
+    "scenarios",
+    "tests",
+}
+HEAVY = {"matplotlib", "networkx", "pandas", "pint", "pydantic", "rich", "scipy", "simpy", "typer", "yaml"}
+
+
+def loaded_by(code):
+    """Top-level modules that a fresh interpreter holds after running the code."""
+    code = f"{code}; import sys; print(*{{name.partition('.')[0] for name in sys.modules}})"
+    return set(
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout.split()
+    )
+
+
+def test_the_public_names_are_one_sorted_list_without_doubles():
+    assert ringnet.__all__ == sorted(set(ringnet.__all__))
+
+
+@pytest.mark.parametrize("name", ringnet.__all__)
+def test_a_public_name_is_there_and_can_be_found(name):
+    assert getattr(ringnet, name) is not None
+    assert name in dir(ringnet)
+    assert not name.startswith("_") or name == "__version__"
+
+
+def test_a_public_name_brings_its_documentation():
+    undocumented = [
+        name
+        for name in ringnet.__all__
+        if callable(getattr(ringnet, name)) and not getattr(ringnet, name).__doc__
+    ]
+    assert undocumented == []
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="ring_all_reduse"):
+        ringnet.ring_all_reduse  # noqa: B018 -- reading it is the test
+
+
+def test_importing_ringnet_loads_nothing_heavy():
+    assert loaded_by("import ringnet") & HEAVY == set()
+
+
+def test_the_model_is_used_without_the_engine():
+    rooms = ("collectives", "networks", "payload", "reference", "units", "errors")
+    code = "; ".join(f"import ringnet.{room}" for room in rooms)
+    assert loaded_by(code) & {"simpy", "pandas", "matplotlib", "yaml", "pydantic"} == set()
+
+
+def test_type_information_ships():
+    assert resources.files(ringnet).joinpath("py.typed").is_file()
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a git checkout")
+def test_the_top_level_holds_what_it_should_and_nothing_else():
+    tracked = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    top = {name.partition("/")[0] for name in tracked}
+    assert {name for name in top if not name.startswith(".")} == TOP_LEVEL

@@ -1,0 +1,149 @@
+"""Every column of every table that ringnet writes: its kind and its one meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple, TypeAlias
+
+Kind: TypeAlias = Literal["text", "integer", "number", "truth", "value"]
+
+
+class Column(NamedTuple):
+    """Kind and meaning of a column; an empty cell always means "does not apply, or is not known"."""
+
+    kind: Kind
+    meaning: str
+
+
+def _integer(meaning: str) -> Column:
+    return Column("integer", meaning)
+
+
+def _number(meaning: str) -> Column:
+    return Column("number", meaning)
+
+
+def _text(meaning: str) -> Column:
+    return Column("text", meaning)
+
+
+def _truth(meaning: str) -> Column:
+    return Column("truth", meaning)
+
+
+#: What a run was asked to do, in the order of ``summary.csv``.
+INPUTS: dict[str, Column] = {
+    "name": _text("name of the scenario"),
+    "collective": _text("all-reduce, reduce-scatter or all-gather"),
+    "algorithm": _text("who sends what to whom"),
+    "n_workers": _integer("number of workers, N"),
+    "message_bytes": _integer("the whole buffer of one worker, S"),
+    "dtype": _text("type of the elements"),
+    "reduce": _text("how two contributions become one"),
+    "topology": _text("shape of the network"),
+    "switching": _text("cut-through or store-and-forward"),
+    "sharing": _text("how transfers share a link: fifo or fair"),
+    "sends": _text("eager: a sender goes on at once; rendezvous: both sides meet"),
+    "engine": _text("which engine ran"),
+    "payload": _text("what was carried: every element, the first k of each chunk, or none"),
+    "seed": _integer("seed of the random data"),
+}
+
+#: What came out, in the order of ``summary.csv``.
+ANSWERS: dict[str, Column] = {
+    "n_transfers": _integer("chunks sent by one worker to another, in all"),
+    "makespan_s": _number("end of the last worker less start of the first"),
+    "algbw_Bps": _number("message_bytes / makespan_s"),
+    "busbw_Bps": _number("algbw times 2(N-1)/N for all-reduce, (N-1)/N for the other collectives"),
+    "closed_form_s": _number("the formula's time, where network and workers are uniform"),
+    "schedule_bound_s": _number("no run of this schedule on this network takes less"),
+    "collective_bound_s": _number("no algorithm on this network takes less"),
+    "bound_share": _number("collective_bound_s / makespan_s"),
+    "latency_share": _number("share of the makespan, on the path that ended last: latency of links"),
+    "bandwidth_share": _number("the same: bytes going through links"),
+    "queueing_share": _number("the same: waiting for a link that was taken"),
+    "waiting_share": _number("the same: waiting for another worker"),
+    "overhead_share": _number("the same: send and receive overheads"),
+    "reducing_share": _number("the same: combining chunks"),
+    "bytes_sent_per_worker": _integer("the most that any worker sent"),
+    "expected_bytes_per_worker": _integer("what the algorithm says that a worker sends"),
+    "slowest_link": _text("the link that was busy longest"),
+    "slowest_link_utilisation": _number("its busy time / makespan_s"),
+    "longest_queue": _integer("most transfers that waited for one link at one time"),
+    "waiting_s_max": _number("the longest that any worker waited, in all"),
+    "verified_elements": _integer("elements compared, times workers"),
+    "max_abs_error": _number("largest difference from the exact result"),
+    "max_error_share": _number("the largest error as a share of what rounding allows"),
+    "workers_agree": _truth("all workers hold the same bits"),
+    "sum_ok": _truth("every element passed both checks; empty where nothing was carried"),
+    "error": _text("why this point has no result"),
+}
+
+TABLES: dict[str, dict[str, Column]] = {
+    "summary": {**INPUTS, **ANSWERS},
+    "links": {
+        "link": _text("name: from->to"),
+        "from": _text("where it starts"),
+        "to": _text("where it ends"),
+        "bandwidth_Bps": _number("bandwidth"),
+        "latency_s": _number("latency"),
+        "bytes": _integer("bytes that crossed it"),
+        "transfers": _integer("transfers that crossed it"),
+        "busy_s": _number("bytes served / bandwidth"),
+        "occupied_s": _number("busy, or held by a slower link upstream"),
+        "utilisation": _number("busy_s / makespan"),
+        "longest_queue": _integer("most transfers that waited for it at one time"),
+        "queued_s": _number("time that all transfers together waited for it"),
+    },
+    "workers": {
+        "worker": _integer("number of the worker, from 0"),
+        "start_s": _number("when it entered its first step"),
+        "end_s": _number("when it left its last step"),
+        "sent_bytes": _integer("bytes it sent"),
+        "received_bytes": _integer("bytes it received"),
+        "waiting_s": _number("time it waited for others"),
+        "overhead_s": _number("time of its send and receive overheads"),
+        "reducing_s": _number("time it combined chunks"),
+        "path_latency_s": _number("of the path that ended last at this worker: latency of links"),
+        "path_bandwidth_s": _number("the same: bytes going through links"),
+        "path_queueing_s": _number("the same: waiting for a link that was taken"),
+        "path_waiting_s": _number("the same: waiting for another worker"),
+        "path_overhead_s": _number("the same: send and receive overheads"),
+        "path_reducing_s": _number("the same: combining chunks"),
+    },
+    "transfers": {
+        "phase": _text("reduce-scatter or all-gather"),
+        "step": _integer("step within the phase, from 0"),
+        "channel": _integer("channels run beside each other"),
+        "op": _text("reduce or copy: what the receiver does"),
+        "src": _integer("worker that sends"),
+        "dst": _integer("worker that receives"),
+        "chunk": _integer("which part of the buffer"),
+        "bytes": _integer("size of the chunk"),
+        "posted_s": _number("handed to the network by the sender"),
+        "started_s": _number("the first link began to serve it"),
+        "sent_s": _number("its tail left the first link"),
+        "arrived_s": _number("its tail reached the receiver"),
+        "applied_s": _number("the receiver had reduced or copied it"),
+    },
+    "states": {
+        "phase": _text("reduce-scatter or all-gather; empty for the start"),
+        "step": _integer("step within the phase; empty for the start"),
+        "worker": _integer("number of the worker"),
+    },
+}
+
+#: The parts that the makespan is made of, as in ``latency_share`` and ``path_latency_s``.
+PARTS = ("latency", "bandwidth", "queueing", "waiting", "overhead", "reducing")
+
+
+def kind_of(table: str, column: str) -> Kind:
+    """Kind of a column; a swept key is text as it was written, an element of a state is a value.
+
+    >>> kind_of("summary", "makespan_s"), kind_of("summary", "network.bandwidth"), kind_of("states", "e0")
+    ('number', 'text', 'value')
+    """
+    known: Mapping[str, Column] = TABLES[table]
+    if column in known:
+        return known[column].kind
+    return "value" if table == "states" else "text"

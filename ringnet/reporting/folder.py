@@ -1,0 +1,178 @@
+"""A folder that is written whole or not at all: everything goes to a sibling, which is then renamed."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from ringnet.errors import Fault, ResultsError
+
+MANIFEST = "run.json"
+#: Only a manifest with this key was written by ringnet.
+VERSION_KEY = "results_version"
+
+
+def check_target(folder: Path) -> None:
+    """Refuse, before any work is done, a folder that results cannot be written to; nothing is touched.
+
+    Raises
+    ------
+    ResultsError
+        It is a file, holds something that ringnet did not write, is the current folder or one above it, or it
+        cannot be made or written.
+    """
+    with _in_our_words("the results cannot be written", folder):
+        target = Path(os.path.realpath(folder))
+        for fault in chain(_not_replaceable(target), _not_ours(target), _not_writable(target)):
+            raise ResultsError(fault)
+
+
+def _not_ours(target: Path) -> Iterator[Fault]:
+    if os.path.lexists(target) and not target.is_dir():
+        yield Fault("results go to a folder, and this is a file", file=str(target))
+    elif target.is_dir():
+        foreign = foreign_entries(target)
+        if foreign:
+            shown = ", ".join(foreign[:3]) + (f" and {len(foreign) - 3} more" if len(foreign) > 3 else "")  # noqa: PLR2004
+            right = "an empty or new folder, or one with another run's results"
+            yield Fault(
+                "this folder holds what ringnet did not write", file=str(target), value=shown, right=right
+            )
+
+
+def foreign_entries(folder: Path) -> list[str]:
+    """Names in a folder that its manifest does not list, sorted; a subfolder is always foreign."""
+    ours = _listed(folder / MANIFEST)
+    return sorted(entry.name for entry in os.scandir(folder) if entry.name not in ours or entry.is_dir())
+
+
+def _listed(manifest: Path) -> set[str]:
+    """Return the files of a manifest, itself among them; none where it is damaged or another tool's."""
+    try:
+        document: Any = json.loads(manifest.read_text(encoding="utf-8"))
+        return (
+            {name for name in document["files"] if isinstance(name, str)}
+            if VERSION_KEY in document
+            else set()
+        )
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return set()
+
+
+def _not_replaceable(target: Path) -> Iterator[Fault]:
+    """Refuse what cannot be renamed, and a shell's own folder: the shell would stand in one that is gone."""
+    here, right = Path.cwd(), "a folder inside it, by name"
+    if target == here or target in here.parents:
+        yield Fault("the current folder, or one above it, cannot be replaced", file=str(target), right=right)
+    elif os.path.ismount(target):
+        yield Fault("a mount point cannot be replaced", file=str(target), right=right)
+
+
+def _not_writable(target: Path) -> Iterator[Fault]:
+    existing = next(parent for parent in target.parents if os.path.lexists(parent))
+    if not existing.is_dir():
+        yield Fault(f"the folder cannot be made, because {existing} is a file", file=str(target))
+    elif not os.access(existing, os.W_OK | os.X_OK):
+        yield Fault(f"the folder cannot be written: no permission to write in {existing}", file=str(target))
+
+
+@contextmanager
+def written_whole(folder: Path) -> Iterator[Path]:
+    """Give a fresh folder to write to; it takes the place of ``folder``, or is removed on any error.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the files shall be in the end. What another run left there is replaced whole.
+
+    Raises
+    ------
+    ResultsError
+        As `check_target`; and whatever the system says while files are written (a full disk), in its words.
+    """
+    target = Path(os.path.realpath(folder))
+    check_target(target)
+    with _in_our_words("the results cannot be written", target), _parents(target), _sibling(target) as fresh:
+        yield fresh
+        check_target(target)
+        _put_in_place(fresh, target)
+
+
+@contextmanager
+def written_file(path: Path) -> Iterator[Path]:
+    """Give a name to write one file to; it takes the place of ``path``, or is removed on any error.
+
+    Raises
+    ------
+    ResultsError
+        Whatever the system says, in its words.
+    """
+    target = Path(os.path.realpath(path))
+    fresh = _hidden(target, "new")
+    with _in_our_words("the file cannot be written", target), _parents(target):
+        try:
+            yield fresh
+            fresh.replace(target)
+        finally:
+            fresh.unlink(missing_ok=True)
+
+
+@contextmanager
+def _in_our_words(message: str, target: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ResultsError(Fault(f"{message}: {error.strerror or error}", file=str(target))) from error
+
+
+@contextmanager
+def _parents(target: Path) -> Iterator[None]:
+    """Make the folders above ``target``; on an error those that were not there are removed again."""
+    missing = [parent for parent in target.parents if not parent.exists()]
+    try:
+        for parent in reversed(missing):
+            parent.mkdir(exist_ok=True)
+        yield
+    except BaseException:
+        for parent in missing:
+            with suppress(OSError):  # not there yet, or no longer empty
+                parent.rmdir()
+        raise
+
+
+@contextmanager
+def _sibling(target: Path) -> Iterator[Path]:
+    """Make a folder beside ``target``, on the same disk, so that a rename is enough; gone afterwards."""
+    fresh = _hidden(target, "new")
+    try:
+        fresh.mkdir()
+        yield fresh
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _hidden(target: Path, what: str) -> Path:
+    return target.with_name(f".{target.name}.{secrets.token_hex(4)}.{what}")
+
+
+def _put_in_place(fresh: Path, target: Path) -> None:
+    """Rename; the old folder steps aside first, and comes back if its successor cannot take its place."""
+    if not target.exists():
+        fresh.rename(target)
+        return
+    old = _hidden(target, "old")
+    target.rename(old)
+    try:
+        fresh.rename(target)
+    finally:
+        if target.exists():
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            old.rename(target)

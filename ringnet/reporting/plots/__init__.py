@@ -1,0 +1,205 @@
+"""Every plot by name, drawn from the tables on disk alone. A new plot is one function, and one line here.
+
+Matplotlib is imported when something is drawn, not before: a list of the plots costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from ringnet.errors import Fault, ResultsError
+from ringnet.reporting.sweeps import other_keys
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from ringnet.reporting.tables import Results
+
+
+class Plot(NamedTuple):
+    """A line of the registry.
+
+    Parameters
+    ----------
+    place : str
+        ``module.function`` in this package: takes `Results`, returns a figure.
+    summary : str
+        One line about it.
+    applies : callable
+        Whether there is something to draw.
+    needs : str
+        The same in words.
+    """
+
+    place: str
+    summary: str
+    applies: Callable[[Results], bool]
+    needs: str
+
+    def draw(self, results: Results) -> Figure:
+        """Draw it; the plot applies to the results."""
+        module, _, function = self.place.partition(".")
+        figure: Figure = getattr(import_module(f"{__name__}.{module}"), function)(results)
+        return figure
+
+
+def _over(column: str) -> Callable[[Results], bool]:
+    """Ask for several values of a key, among the points that a logarithmic axis can show."""
+
+    def applies(results: Results) -> bool:
+        rows = results.finished
+        return bool(rows.loc[(rows["makespan_s"] > 0) & (rows[column] > 0), column].nunique() > 1)
+
+    return applies
+
+
+def _took_time(results: Results) -> bool:
+    return bool((results.finished["makespan_s"] > 0).any())
+
+
+def _has(table: str, column: str) -> Callable[[Results], bool]:
+    """Ask for a single run that took time, with something to show in a column of a table."""
+
+    def applies(results: Results) -> bool:
+        frame = getattr(results, table)
+        return (
+            frame is not None
+            and len(results.summary) == 1
+            and _took_time(results)
+            and bool(frame[column].any())
+        )
+
+    return applies
+
+
+def _has_shares(results: Results) -> bool:
+    return bool(results.finished["latency_share"].notna().any())
+
+
+def _has_other_keys(results: Results) -> bool:
+    return _took_time(results) and bool(other_keys(results.finished))
+
+
+_SWEEP_N, _SWEEP_S = "a sweep over the number of workers", "a sweep over the message size"
+_SINGLE = "a single run that takes time, with its table {}.csv"
+
+PLOTS: dict[str, Plot] = {
+    "time-vs-workers": Plot(
+        "curves.time_vs_workers",
+        "time over N, a line per message size, with closed form and bound",
+        _over("n_workers"),
+        _SWEEP_N,
+    ),
+    "time-vs-message-size": Plot(
+        "curves.time_vs_message_size",
+        "time over message size, a line per N, with closed form and bound",
+        _over("message_bytes"),
+        _SWEEP_S,
+    ),
+    "algbw-vs-message-size": Plot(
+        "curves.algbw_vs_message_size",
+        "algorithm bandwidth over message size, a line per N, with closed form and bound",
+        _over("message_bytes"),
+        _SWEEP_S,
+    ),
+    "busbw-vs-message-size": Plot(
+        "curves.busbw_vs_message_size",
+        "bus bandwidth over message size, a line per N, with closed form and bound",
+        _over("message_bytes"),
+        _SWEEP_S,
+    ),
+    "time-vs-key": Plot(
+        "keys.time_vs_key",
+        "time over any other swept key",
+        _has_other_keys,
+        "a sweep over a key other than N and message size",
+    ),
+    "time-breakdown": Plot(
+        "breakdown.time_breakdown",
+        "what the time is made of: latency, bandwidth, queueing, waiting, overheads, reducing",
+        _has_shares,
+        "a run that takes time",
+    ),
+    "space-time": Plot(
+        "spacetime.space_time",
+        "a run as it happened: workers down, time across, a band per transfer",
+        _has("transfers", "applied_s"),
+        _SINGLE.format("transfers"),
+    ),
+    "link-traffic": Plot(
+        "links.link_traffic", "bytes that crossed each link", _has("links", "bytes"), _SINGLE.format("links")
+    ),
+    "link-utilisation": Plot(
+        "links.link_utilisation",
+        "share of the time that each link was busy",
+        _has("links", "utilisation"),
+        _SINGLE.format("links"),
+    ),
+    "worker-waiting": Plot(
+        "workers.worker_waiting",
+        "waiting, overheads and reducing of each worker",
+        _has("workers", "waiting_s"),
+        _SINGLE.format("workers"),
+    ),
+}
+
+
+def choose(results: Results, names: Sequence[str] | None = None) -> tuple[list[str], list[str]]:
+    """Choose the plots to draw.
+
+    Parameters
+    ----------
+    results : Results
+    names : sequence of str, optional
+        Wanted plots; every one that applies by default.
+
+    Returns
+    -------
+    chosen : list of str
+        Names, in the order of the registry.
+    left_out : list of str
+        For each one that was asked for and does not apply, a sentence that says what it needs.
+
+    Raises
+    ------
+    ResultsError
+        For names that are no plots.
+    """
+    unknown = [name for name in names or () if name not in PLOTS]
+    if unknown:
+        raise ResultsError(*map(_no_such_plot, unknown))
+    chosen = [
+        name for name, plot in PLOTS.items() if (names is None or name in names) and plot.applies(results)
+    ]
+    left_out = [name for name in dict.fromkeys(names or ()) if name not in chosen]
+    return chosen, [f"plot {name} is not drawn: it needs {PLOTS[name].needs}" for name in left_out]
+
+
+def _no_such_plot(name: str) -> Fault:
+    nearest = get_close_matches(name, PLOTS, n=1)
+    return Fault(
+        "there is no such plot", value=name, right=", ".join(PLOTS), nearest=nearest[0] if nearest else ""
+    )
+
+
+def save_plot(results: Results, name: str, targets: Mapping[str, Path]) -> None:
+    """Draw one plot and save it.
+
+    Parameters
+    ----------
+    results : Results
+        The plot applies to them.
+    name : str
+        One of `PLOTS`.
+    targets : dict of str to Path
+        File by format: ``png``, ``svg``, ``pdf``.
+    """
+    from ringnet.reporting.plots.canvas import save  # noqa: PLC0415 -- brings matplotlib, half a second
+
+    figure = PLOTS[name].draw(results)
+    for ending, path in targets.items():
+        save(figure, path, ending)

@@ -1,0 +1,197 @@
+"""Axes that read in units: sizes in powers of two, times in powers of ten; never more ticks than fit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
+
+from ringnet.reporting.sweeps import numbers
+from ringnet.units import format_bytes, format_rate, format_seconds
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+
+Quantity = Literal["bytes", "seconds", "bytes_per_second", "number", "share"]
+
+_MOST_TICKS = 6
+#: First digits of round ticks.
+_ROUND = (1, 2, 2.5, 5, 10)
+#: Of the length of an axis.
+_LABEL_WIDTH = 0.06
+#: Values that span this factor are drawn on a logarithmic axis.
+_WIDE = 8
+
+
+class Unit(NamedTuple):
+    """A unit that a linear axis is labelled with, and how much of the base unit it is."""
+
+    name: str
+    size: float
+
+
+_UNITS: dict[Quantity, tuple[Unit, ...]] = {
+    "bytes": tuple(Unit(name, 1024.0**power) for power, name in enumerate(("B", "KiB", "MiB", "GiB", "TiB"))),
+    "seconds": (Unit("ns", 1e-9), Unit("us", 1e-6), Unit("ms", 1e-3), Unit("s", 1.0)),
+    "bytes_per_second": tuple(
+        Unit(name, 1000.0**power) for power, name in enumerate(("B/s", "kB/s", "MB/s", "GB/s", "TB/s"))
+    ),
+    "number": (Unit("", 1.0),),
+    "share": (Unit("%", 0.01),),
+}
+
+
+def unit_for(largest: float, quantity: Quantity) -> Unit:
+    """Return the unit in which the largest value of an axis is a short number.
+
+    >>> unit_for(2.36e-3, "seconds").name, unit_for(5e10, "bytes_per_second").name
+    ('ms', 'GB/s')
+    """
+    units = _UNITS[quantity]
+    return max((unit for unit in units if unit.size <= largest), key=lambda unit: unit.size, default=units[0])
+
+
+def linear(axis: Axis, quantity: Quantity, label: str, largest: float | None = None) -> None:
+    """Give an axis round ticks in one unit, named in its label; values on it stay in the base unit.
+
+    Parameters
+    ----------
+    axis : Axis
+        Its limits are kept.
+    largest : float, optional
+        Of the values shown, in the base unit; it decides the unit. By default the end of the axis.
+    """
+    unit = unit_for(max(axis.get_view_interval()) if largest is None else largest, quantity)
+    low, high = (end / unit.size for end in axis.get_view_interval())
+    ticks = [
+        tick for tick in MaxNLocator(_MOST_TICKS, steps=_ROUND).tick_values(low, high) if low <= tick <= high
+    ]
+    axis.set_ticks([tick * unit.size for tick in ticks], [f"{tick:.6g}" for tick in ticks])
+    axis.set_label_text(f"{label} ({unit.name})" if unit.name else label)
+
+
+def logarithmic(axis: Axis, quantity: Quantity, label: str) -> None:
+    """Give a log axis a few round ticks, each with its own unit; its limits are kept."""
+    low, high = sorted(axis.get_view_interval())
+    steps = _powers_of_two(low, high) if quantity == "bytes" else _decades(low, high)
+    ticks = _few_enough(steps) or _round(low, high)
+    axis.set_ticks(ticks, [_FORMATS[quantity](tick) for tick in ticks])
+    axis.set_ticks([], minor=True)
+    axis.set_label_text(label)
+
+
+def at_values(axis: Axis, values: Iterable[float], label: str) -> None:
+    """Put ticks where the data is, or at powers of two where that is too many; none that would touch."""
+    ticks = sorted(set(values))
+    if len(ticks) > _MOST_TICKS + 2:
+        ticks = (
+            _few_enough(_powers_of_two(ticks[0], ticks[-1]))
+            if ticks[0] > 0
+            else ticks[:: len(ticks) // _MOST_TICKS]
+        )
+    ticks = _apart(axis, ticks)
+    axis.set_ticks(ticks, [f"{tick:.6g}" for tick in ticks])
+    axis.set_ticks([], minor=True)
+    axis.set_label_text(label)
+
+
+def _apart(axis: Axis, ticks: list[float]) -> list[float]:
+    """Leave out each tick that is nearer than a label's width to the one before."""
+    places = axis.get_transform().transform(np.array(ticks, dtype=np.float64))
+    low, high = axis.get_transform().transform(np.array(axis.get_view_interval()))
+    kept: list[int] = []
+    for index, place in enumerate(places):
+        if not kept or place - places[kept[-1]] > _LABEL_WIDTH * (high - low):
+            kept.append(index)
+    return [ticks[index] for index in kept]
+
+
+def _few_enough(choices: Iterable[list[float]]) -> list[float]:
+    """Return the densest choice that is not too many; empty where it would be too few to read by."""
+    ticks = next((ticks for ticks in choices if len(ticks) <= _MOST_TICKS), [])
+    return ticks if len(ticks) > 2 else []  # noqa: PLR2004 -- two ticks do not show that an axis is logarithmic
+
+
+def _powers_of_two(low: float, high: float) -> Iterator[list[float]]:
+    """Yield ticks at every power of two, then every second, fifth, tenth: 1 KiB, 32 KiB, 1 MiB."""
+    exponents = range(math.ceil(math.log2(low) - 1e-9), math.floor(math.log2(high) + 1e-9) + 1)
+    for step in (1, 2, 5, 10, 20):
+        yield [2.0**exponent for exponent in exponents if exponent % step == 0]
+
+
+def _decades(low: float, high: float) -> Iterator[list[float]]:
+    """Yield ticks at 1, 2, 5 of every decade, then at every decade, second and third one."""
+    exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for step, digits in ((1, (1, 2, 5)), (1, (1,)), (2, (1,)), (3, (1,)), (6, (1,))):
+        ticks = (
+            float(f"{digit}e{exponent}") for exponent in exponents if exponent % step == 0 for digit in digits
+        )
+        yield [tick for tick in ticks if low <= tick <= high]
+
+
+def _round(low: float, high: float) -> list[float]:
+    """Return round values for an axis that spans less than a decade."""
+    return [
+        float(tick) for tick in MaxNLocator(5, steps=_ROUND).tick_values(low, high) if low <= tick <= high
+    ]
+
+
+_FORMATS: dict[Quantity, Callable[[Any], str]] = {
+    "bytes": lambda value: format_bytes(round(value)),
+    "seconds": format_seconds,
+    "bytes_per_second": format_rate,
+    "number": lambda value: f"{value:.6g}",
+    "share": lambda value: f"{100 * value:.4g} %",
+}
+
+
+def place(column: pd.Series[Any]) -> NDArray[np.float64]:
+    """Return where the values of a swept key stand on an axis, in base units."""
+    found = numbers(column)
+    assert found is not None  # only keys that are numbers are drawn over
+    return found.numbers
+
+
+def _log_is_better(values: NDArray[np.float64]) -> bool:
+    return bool(values.min() > 0 and values.max() >= _WIDE * values.min())
+
+
+def key_scale(ax: Axes, column: pd.Series[Any]) -> None:
+    """Make the horizontal axis logarithmic where the values of its key span a decade or so."""
+    if _log_is_better(place(column)):
+        ax.set_xscale("log", base=2)
+
+
+def key(axis: Axis, name: str, column: pd.Series[Any]) -> None:
+    """Label an axis with a swept key and its values, in units where it has any."""
+    found = numbers(column)
+    assert found is not None  # only keys that are numbers are drawn over
+    kind: Quantity = "bytes" if name == "message_bytes" else found.kind
+    label = {"n_workers": "workers, N", "message_bytes": "message size"}.get(name, name)
+    if kind == "number":
+        at_values(axis, found.numbers, label)
+    elif _log_is_better(found.numbers):
+        logarithmic(axis, kind, label)
+    else:
+        linear(axis, kind, label, float(found.numbers.max()))
+
+
+def times(axis: Axis, column: pd.Series[Any]) -> None:
+    """Label an axis of times: logarithmic if it is so already or they span a decade or so, else from zero."""
+    values = column.to_numpy(dtype=np.float64)
+    name = axis.axis_name  # type: ignore[attr-defined]
+    if axis.get_scale() == "log" or _log_is_better(values):
+        axis.axes.set(**{f"{name}scale": "log"})
+        # Where latency rules, the bound lies far below: a part of it says as much, and leaves room.
+        low, high = axis.get_view_interval()
+        axis.axes.set(**{f"{name}lim": (max(low, values.min() / 12), high)})
+        logarithmic(axis, "seconds", "time")
+    else:
+        axis.axes.set(**{f"{name}lim": (0, 1.08 * values.max() or 1.0)})
+        linear(axis, "seconds", "time", float(values.max()))

@@ -1,0 +1,124 @@
+"""What the time is made of: shares of the makespan on the path that ended last."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringnet.reporting.columns import PARTS
+from ringnet.reporting.plots import axes, canvas
+from ringnet.reporting.plots.words import clipped, settings, some
+from ringnet.reporting.sweeps import Line, describe, lines, numbers, telling, varying
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from ringnet.reporting.tables import Results
+
+MOST_PANELS, MOST_BARS = 4, 30
+#: Shares from which a part is named at all, and from which its share fits into its bar.
+NAMED, READABLE = 5e-4, 0.08
+COLORS = dict(zip(PARTS, ("#0072B2", "#009E73", "#E69F00", "#56B4E9", "#CC79A7", "#6B6B6B"), strict=True))
+#: So that the parts can be told apart without colour, too.
+HATCHES = dict(zip(PARTS, ("", "", "....", "////", "xxxx", "\\\\\\\\"), strict=True))
+
+
+@canvas.in_style
+def time_breakdown(results: Results) -> Figure:
+    """Draw the shares of what the makespan is made of, over a key or by point."""
+    rows = results.finished.dropna(subset=["latency_share"])
+    x = _best_key(rows)
+    return _over_key(results, rows, x) if x else _by_point(results, rows)
+
+
+def _best_key(rows: pd.DataFrame) -> str | None:
+    """Find a key over which shares can be drawn as areas: numbers, and two points at least on every line."""
+    ranked = sorted(varying(rows), key=lambda key: key != "message_bytes")
+    for key in ranked:
+        if numbers(rows[key]) and all(len(line.rows) > 1 for line in lines(rows, key)):
+            return key
+    return None
+
+
+def _over_key(results: Results, rows: pd.DataFrame, x: str) -> Figure:
+    found, words = some(lines(rows, x), MOST_PANELS, "settings")
+    figure, panels = canvas.new_figure(0.5 + (1.5 if len(found) == 1 else 0.85 * len(found)), len(found))
+    for ax, line in zip(panels, found, strict=True):
+        _areas(ax, line, x)
+    panels[0].set_xlim(axes.place(rows[x]).min(), axes.place(rows[x]).max())
+    axes.key(panels[-1].xaxis, x, rows[x])
+    return canvas.finish(figure, results, settings(rows, words), _legend(rows))
+
+
+def _areas(ax: Axes, line: Line, x: str) -> None:
+    at = axes.place(line.rows[x])
+    low = np.zeros(len(at))
+    for part in _parts(line.rows):
+        high = low + _share(line.rows, part)
+        ax.fill_between(
+            at, low, high, color=COLORS[part], hatch=HATCHES[part], edgecolor="white", linewidth=0
+        )
+        low = high
+    axes.key_scale(ax, line.rows[x])
+    ax.set_ylim(0, 1)
+    axes.linear(ax.yaxis, "share", "share", 1.0)
+    if line.label:
+        ax.set_title(clipped(line.label, 50), size=7, loc="left", pad=2)
+
+
+def _by_point(results: Results, rows: pd.DataFrame) -> Figure:
+    keys = telling(rows)
+    shown, words = some(range(len(rows)), MOST_BARS, "points")
+    rows = rows.iloc[shown]
+    figure, (ax,) = canvas.new_figure(0.5 + 0.16 * len(rows))
+    low = np.zeros(len(rows))
+    for part in _parts(rows):
+        share = _share(rows, part)
+        _bar(ax, low, share, part)
+        low = low + share
+    labels = [", ".join(describe(key, row[key]) for key in keys) for row in rows.to_dict("records")]
+    ax.set_yticks(range(len(rows)) if keys else [], [clipped(label, 28) for label in labels] if keys else [])
+    ax.set_ylim(len(rows) - 0.4, -0.6)
+    ax.set_xlim(0, 1)
+    axes.linear(ax.xaxis, "share", "share of the time", 1.0)
+    return canvas.finish(figure, results, settings(rows, words), _legend(rows))
+
+
+def _bar(ax: Axes, low: NDArray[np.float64], share: NDArray[np.float64], part: str) -> None:
+    bars = ax.barh(
+        np.arange(len(low)),
+        share,
+        left=low,
+        color=COLORS[part],
+        hatch=HATCHES[part],
+        edgecolor="white",
+        linewidth=0.5,
+        height=0.76,
+    )
+    labels = [f"{100 * value:.0f} %" if value >= READABLE and not HATCHES[part] else "" for value in share]
+    ax.bar_label(bars, labels, label_type="center", size=6, color="white", weight="bold")
+
+
+def _parts(rows: pd.DataFrame) -> list[str]:
+    """Return the parts that take time worth naming."""
+    return [part for part in PARTS if (_share(rows, part) > NAMED).any()]
+
+
+def _share(rows: pd.DataFrame, part: str) -> NDArray[np.float64]:
+    return rows[f"{part}_share"].fillna(0.0).to_numpy(dtype=np.float64)
+
+
+def _legend(rows: pd.DataFrame) -> list[Artist]:
+    """Name the parts; of a single point, with their shares."""
+    names = {part: part for part in _parts(rows)}
+    if len(rows) == 1:
+        names = {part: f"{part} {100 * _share(rows, part)[0]:.3g} %" for part in names}
+    return [
+        canvas.patch(COLORS[part], name, hatch=HATCHES[part], edgecolor="white")
+        for part, name in names.items()
+    ]

@@ -1,0 +1,201 @@
+"""The space-time diagram of a run: workers down, time across, a band for every transfer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from matplotlib.collections import PolyCollection
+from numpy.typing import NDArray
+
+from ringnet.reporting.plots import axes, canvas
+from ringnet.reporting.plots.words import settings
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from ringnet.reporting.tables import Results
+
+MOST_WORKERS, MOST_BANDS = 32, 4096
+#: Bands up to which the second phase is hatched; beyond, where that would hide the colours, it is paler.
+MOST_HATCHED = 600
+#: Chunks up to which each has its number in its bands, and the share of the width that a number needs.
+MOST_NUMBERED, NUMBER_WIDTH = 16, 0.03
+#: Share of the width below which a band is a stroke rather than an area.
+STROKE = 0.006
+#: Half of the height of a worker's own bar, in rows.
+HALF = 0.11
+HATCH = "//////"
+
+
+class View(NamedTuple):
+    """The part of a run that is shown: transfers, with the row that each ends in, and words if not all."""
+
+    transfers: pd.DataFrame
+    workers: range
+    n_workers: int
+    again: bool
+    words: str
+
+    @property
+    def rows(self) -> list[int]:
+        """Rows of the picture; one more than workers where the first is shown again."""
+        return [*self.workers, *([self.workers.stop] if self.again else [])]
+
+    @property
+    def end_s(self) -> float:
+        """When the last of the transfers is done."""
+        return float(self.transfers["applied_s"].max())
+
+    @property
+    def hatched(self) -> bool:
+        """Whether the second phase is hatched, or else paler."""
+        return len(self.transfers) <= MOST_HATCHED
+
+
+@canvas.in_style
+def space_time(results: Results) -> Figure:
+    """Draw every transfer from its sender, while it leaves, to its receiver, while it arrives."""
+    assert results.transfers is not None  # `PLOTS` says when a plot applies
+    view = _view(results.transfers, int(results.summary["n_workers"].iloc[0]))
+    n_chunks = int(results.transfers["chunk"].max()) + 1
+    colors = canvas.CHUNKS[:n_chunks] if n_chunks <= len(canvas.CHUNKS) else canvas.colors(n_chunks)
+    figure, (ax,) = canvas.new_figure(_height(len(view.rows)))
+    for number, (_, rows) in enumerate(view.transfers.groupby("phase", sort=False)):
+        _bands(ax, rows, colors, view, second=number > 0)
+    _own_time(ax, view)
+    _scale(ax, view)
+    if n_chunks <= MOST_NUMBERED:
+        _numbers(ax, view, colors)
+    phases, chunks = _phases(view), _chunks(colors)
+    return canvas.finish(figure, results, settings(results.summary, view.words), phases, chunks)
+
+
+def _height(n_rows: int) -> float:
+    """Give a few workers room each, and many what is left of a page."""
+    return 0.5 + n_rows * float(np.interp(n_rows, [8, 32], [0.34, 0.12]))
+
+
+def _view(transfers: pd.DataFrame, n_workers: int) -> View:
+    """Choose workers and times that can be read.
+
+    The transfers of a ring's last worker go to the first: they are drawn to a second row of it at the bottom,
+    so that no band crosses the whole picture.
+    """
+    workers = _shown_workers(transfers, n_workers)
+    again = bool(((transfers["dst"] - transfers["src"]) % n_workers == 1).all())
+    placed = transfers.assign(row=transfers["src"] + 1 if again else transfers["dst"])
+    inside = placed["src"].isin(workers) & (again | placed["row"].isin(workers))
+    kept = placed[inside].sort_values("started_s", kind="stable")
+    words = (
+        [f"workers {workers.start} to {workers.stop - 1} of {n_workers}"] if len(workers) < n_workers else []
+    )
+    words += ["first transfers only"] if len(kept) > MOST_BANDS else []
+    return View(kept.iloc[:MOST_BANDS], workers, n_workers, again, ", ".join(words))
+
+
+def _shown_workers(transfers: pd.DataFrame, n_workers: int) -> range:
+    """Show all, or as many as can be read around the one that ended last."""
+    if n_workers <= MOST_WORKERS:
+        return range(n_workers)
+    last = int(transfers["dst"].iloc[int(transfers["applied_s"].to_numpy().argmax())])
+    first = min(max(0, last - MOST_WORKERS // 2), n_workers - MOST_WORKERS)
+    return range(first, first + MOST_WORKERS)
+
+
+def _bands(ax: Axes, rows: pd.DataFrame, colors: Any, view: View, *, second: bool) -> None:
+    """Draw parallelograms: at the sender as long as a transfer takes to leave, at the receiver to arrive."""
+    faces = [colors[chunk] for chunk in rows["chunk"]]
+    faces = [canvas.paler(face) for face in faces] if second and not view.hatched else faces
+    strokes = _widths(rows) < STROKE * view.end_s
+    few = view.hatched
+    bands = PolyCollection(
+        list(_corners(rows)),
+        facecolors=faces,
+        edgecolors=[
+            face if stroke or not few else canvas.INK for face, stroke in zip(faces, strokes, strict=True)
+        ],
+        linewidths=np.where(strokes, 1.4 if few else 0.5, 0.3 if few else 0.0),
+        linestyles=[(0, (2.5, 1)) if stroke and second and few else "-" for stroke in strokes],
+    )
+    if second and few:
+        bands.set_hatch(HATCH)
+        bands.set_hatchcolor("white")
+    ax.add_collection(bands, autolim=False)
+
+
+def _widths(rows: pd.DataFrame) -> NDArray[np.float64]:
+    return (rows["sent_s"] - rows["started_s"]).to_numpy(dtype=np.float64)
+
+
+def _corners(rows: pd.DataFrame) -> NDArray[np.float64]:
+    """Return the corners of each band, shape (n_transfers, 4, 2), as time and row."""
+    started, sent, arrived = (
+        rows[name].to_numpy(np.float64) for name in ("started_s", "sent_s", "arrived_s")
+    )
+    source, target = rows["src"].to_numpy(np.float64), rows["row"].to_numpy(np.float64)
+    down = np.sign(target - source) * HALF
+    head = np.maximum(started, arrived - (sent - started))
+    times = np.stack([started, sent, arrived, head], axis=1)
+    places = np.stack([source + down, source + down, target - down, target - down], axis=1)
+    return np.stack([times, places], axis=2)
+
+
+def _own_time(ax: Axes, view: View) -> None:
+    """Draw each worker as a line, and on it its own work: from the arrival of a chunk until it is applied."""
+    for row in view.rows:
+        ax.axhline(row, color=canvas.GREY, linewidth=0.4, zorder=0)
+    busy = _own(view.transfers)
+    length = busy["applied_s"] - busy["arrived_s"]
+    ax.barh(busy["row"], length, left=busy["arrived_s"], height=1.6 * HALF, color=canvas.INK, linewidth=0)
+
+
+def _own(transfers: pd.DataFrame) -> pd.DataFrame:
+    return transfers[transfers["applied_s"] > transfers["arrived_s"]]
+
+
+def _numbers(ax: Axes, view: View, colors: Any) -> None:
+    """Write the number of its chunk into each band, or onto each stroke, where there is room."""
+    rows, widths = view.transfers, _widths(view.transfers)
+    room = view.end_s / rows.groupby(["phase", "step"], sort=False).ngroups
+    for chunk, width, (at, row) in zip(rows["chunk"], widths, _corners(rows).mean(axis=1), strict=True):
+        style: dict[str, Any] = {"size": 5.5, "ha": "center", "va": "center_baseline"}
+        if width > NUMBER_WIDTH * view.end_s:
+            ax.text(at, row, str(chunk), color=canvas.on(colors[chunk]), **style)
+        elif room > 1.5 * NUMBER_WIDTH * view.end_s and width < STROKE * view.end_s:
+            ax.text(at, row, str(chunk), bbox={"color": "white", "pad": 0.6}, **style)
+
+
+def _scale(ax: Axes, view: View) -> None:
+    ax.set_xlim(0, 1.01 * view.end_s)
+    rows = view.rows
+    names = [str(row) if row < view.n_workers else f"({row % view.n_workers})" for row in rows]
+    step = 1 if len(rows) <= 20 else 4  # noqa: PLR2004 -- labels that fit
+    ax.set_yticks(rows[::step], names[::step])
+    ax.set_ylim(rows[-1] + 0.35, rows[0] - 0.35)
+    ax.set_ylabel("worker")
+    ax.grid(visible=False, axis="y")
+    axes.linear(ax.xaxis, "seconds", "time", view.end_s)
+
+
+def _phases(view: View) -> list[Artist]:
+    first, *others = dict.fromkeys(view.transfers["phase"])
+    legend = [canvas.patch(canvas.SOLID, first, edgecolor=canvas.GREY, linewidth=0.3)]
+    if view.hatched:
+        look = {"color": canvas.SOLID, "hatch": HATCH, "edgecolor": "white"}
+    else:
+        look = {"color": canvas.paler(canvas.SOLID)}
+    legend += [canvas.patch(label=other, **look) for other in others]
+    if len(_own(view.transfers)):
+        legend.append(canvas.patch(canvas.INK, "reducing, overhead"))
+    return legend
+
+
+def _chunks(colors: Any) -> list[Artist]:
+    """Name every chunk, or the first and the last of many."""
+    last = len(colors) - 1
+    named = range(last + 1) if len(colors) <= len(canvas.CHUNKS) else (0, last // 2, last)
+    return [canvas.patch(colors[chunk], f"chunk {chunk}") for chunk in named]

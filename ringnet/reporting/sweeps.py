@@ -1,0 +1,156 @@
+"""What a sweep varies, read from its table alone, and its rows as lines over one of the keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringnet.errors import UnitError
+from ringnet.reporting.columns import TABLES
+from ringnet.units import Kind, format_bytes, parse_quantity
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Inputs in the order in which they tell points apart; swept keys without a column of their own come second.
+_FIRST = ("n_workers", "message_bytes")
+_LATER = (
+    "collective",
+    "algorithm",
+    "topology",
+    "switching",
+    "sharing",
+    "sends",
+    "dtype",
+    "reduce",
+    "payload",
+)
+#: Often only follow from another key (``engine: auto``), so they come last.
+_LAST = ("engine", "seed")
+#: These have plots of their own, or only follow from other keys.
+_ELSEWHERE = ("n_workers", "message_bytes", "engine", "seed")
+_KINDS: tuple[Kind, ...] = ("number", "bytes", "seconds", "bytes_per_second")
+
+
+class Line(NamedTuple):
+    """Points that differ in one key only, sorted by it."""
+
+    label: str
+    rows: pd.DataFrame
+
+
+class Numbers(NamedTuple):
+    """A swept key as numbers, and what they count."""
+
+    numbers: NDArray[np.float64]
+    kind: Kind
+
+
+def inputs(summary: pd.DataFrame) -> list[str]:
+    """Return the columns of a summary that say what was run, the telling ones first."""
+    swept = [name for name in summary.columns if name not in TABLES["summary"]]
+    return [name for name in (*_FIRST, *swept, *_LATER, *_LAST) if name in summary.columns]
+
+
+def varying(summary: pd.DataFrame) -> list[str]:
+    """Return the inputs that have more than one value, whatever the reason."""
+    return [name for name in inputs(summary) if is_varied(summary[name])]
+
+
+def is_varied(column: pd.Series[Any]) -> bool:
+    """Whether a column has more than one value; being missing is a value."""
+    return len(column.unique()) > 1
+
+
+def telling(summary: pd.DataFrame, given: Sequence[str] = ()) -> list[str]:
+    """Return the fewest inputs, in order of preference, that tell apart what ``given`` leaves alike.
+
+    A key that only follows from others (the message of a zipped sweep, the engine of ``auto``) is not needed.
+    """
+    chosen: list[str] = list(given)
+    for name in varying(summary):
+        if name not in chosen and _adds(summary, chosen, name):
+            chosen.append(name)
+    return chosen[len(given) :]
+
+
+def _adds(summary: pd.DataFrame, chosen: list[str], name: str) -> bool:
+    if not chosen:
+        return True
+    return any(is_varied(cells) for _, cells in summary.groupby(chosen, dropna=False)[name])
+
+
+def other_keys(summary: pd.DataFrame) -> list[str]:
+    """Return the swept keys that have no plot of their own; words only where there is no other key."""
+    keys = [key for key in varying(summary) if key not in _ELSEWHERE]
+    if {"n_workers", "message_bytes"} & set(varying(summary)):
+        keys = [key for key in keys if numbers(summary[key])]
+    return keys
+
+
+def lines(summary: pd.DataFrame, x: str) -> list[Line]:
+    """Return the rows as lines over the key ``x``, one for each combination of the other keys that matter."""
+    keys = telling(summary, given=[x])
+    if not keys:
+        return [Line("", _sorted(summary, x))]
+    counted = [key for key in keys if key in _FIRST]  # the others stay in the order of the sweep
+    groups = (summary.sort_values(counted, kind="stable") if counted else summary).groupby(
+        keys, dropna=False, sort=False
+    )
+    return [Line(_label(keys, key), _sorted(rows, x)) for key, rows in groups]
+
+
+def _sorted(rows: pd.DataFrame, x: str) -> pd.DataFrame:
+    found = numbers(rows[x])
+    order = np.argsort(found.numbers, kind="stable") if found else np.arange(len(rows))
+    return rows.iloc[order]
+
+
+def _label(keys: Sequence[str], key: object) -> str:
+    values = key if isinstance(key, tuple) else (key,)
+    return ", ".join(describe(name, value) for name, value in zip(keys, values, strict=True))
+
+
+def describe(key: str, value: object) -> str:
+    """Say one setting in a few words.
+
+    >>> describe("n_workers", 8), describe("message_bytes", 65536), describe("network.bandwidth", "50 GB/s")
+    ('N = 8', '64 KiB', 'bandwidth 50 GB/s')
+    """
+    if key == "n_workers":
+        return f"N = {value}"
+    if key == "message_bytes":
+        return format_bytes(int(str(value)))
+    known = key in TABLES["summary"] and key not in ("payload", "seed")
+    return str(value) if known else f"{short(key)} {value}"
+
+
+def short(key: str) -> str:
+    """Shorten the path of a key to what tells it.
+
+    >>> short("network.bandwidth"), short("network.links.3->4.bandwidth"), short("seed")
+    ('bandwidth', '3->4 bandwidth', 'seed')
+    """
+    *above, last = key.split(".")
+    return " ".join([*above[2:], last])
+
+
+def numbers(column: pd.Series[Any]) -> Numbers | None:
+    """Return a swept key as numbers, whether it is written with units or without; None where it is words."""
+    for kind in _KINDS:
+        values = list(_parsed(column, kind))
+        if len(values) == len(column):
+            return Numbers(np.array(values, dtype=np.float64), kind)
+    return None
+
+
+def _parsed(column: pd.Series[Any], kind: Kind) -> Iterator[float]:
+    """Yield numbers as long as they are of the kind; the first that is not ends it."""
+    for cell in column.tolist():
+        try:
+            yield float(cell) if kind == "number" else parse_quantity(cell, kind)
+        except (ValueError, TypeError, UnitError):
+            return

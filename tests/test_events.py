@@ -1,0 +1,389 @@
+"""The events engine, one story at a time; every time is worked out by hand from the timing model.
+
+Unless a story says otherwise a link has 100 B/s and half a second of latency, and a chunk 100 bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ringnet.engines import PATH_PARTS
+from ringnet.errors import DeadlockError, NetworkError, Wait
+from ringnet.networks import LinkChange, Network
+
+NEVER = float("inf")
+SENDS = ("eager", "rendezvous")
+SLOW, FAST = LinkChange(50.0), LinkChange(200.0)
+
+
+def path(trace, worker):
+    """What the path that ended last at a worker is made of, without the parts that are zero."""
+    parts = {part: float(trace.workers[f"path_{part}_s"][worker]) for part in PATH_PARTS}
+    return {part: seconds for part, seconds in parts.items() if seconds}
+
+
+def wired(links, routes, n_workers):
+    """A network from ``{name: (bandwidth, latency)}`` and ``{(src, dst): [name, ...]}``."""
+    names = tuple(links)
+    return Network(
+        topology="wired",
+        n_workers=n_workers,
+        names=names,
+        bandwidth_Bps=np.array([bandwidth for bandwidth, _ in links.values()], dtype=float),
+        latency_s=np.array([latency for _, latency in links.values()], dtype=float),
+        find_route=lambda src, dst: tuple(names.index(name) for name in routes[src, dst]),
+    )
+
+
+# -------------------------------------------------------------------------------------------- one transfer
+
+
+def test_one_transfer_on_one_link(case, custom, times):
+    trace = case(2, 200, schedule=custom(2, [(0, 1, 0)])).run()
+    assert times(trace) == [(0.0, 0.0, 2.0, 2.5, 2.5)]
+    assert trace.workers["end_s"].tolist() == [0.0, 2.5]
+    assert trace.workers["waiting_s"].tolist() == [0.0, 2.5]
+
+
+def test_a_processor_takes_its_overheads_and_reduces(case, custom, times):
+    costs = {"send_overhead_s": 0.25, "recv_overhead_s": 0.125, "reduce_Bps": 400.0}
+    trace = case(2, 200, schedule=custom(2, [(0, 1, 0)], op="reduce"), **costs).run()
+    assert times(trace) == [(0.25, 0.25, 2.25, 2.75, 3.375)]
+    assert trace.workers["overhead_s"].tolist() == [0.25, 0.125]
+    assert trace.workers["reducing_s"].tolist() == [0.0, 0.5]
+    assert path(trace, 1) == {"latency": 0.5, "bandwidth": 2.0, "overhead": 0.375, "reducing": 0.5}
+
+
+def test_a_copy_is_free(case, custom, times):
+    trace = case(2, 200, schedule=custom(2, [(0, 1, 0)], op="copy"), reduce_Bps=400.0).run()
+    assert times(trace) == [(0.0, 0.0, 2.0, 2.5, 2.5)]
+
+
+def test_an_empty_transfer_costs_its_latency(case, times):
+    trace = case(3, 0).run()
+    assert trace.workers["end_s"].tolist() == [2.0, 2.0, 2.0]  # four steps
+    assert times(trace)[-1] == (1.5, 1.5, 1.5, 2.0, 2.0)
+    assert trace.links["transfers"].tolist() == [4, 4, 4]
+    assert trace.links["busy_s"].tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("topology", ["ring", "switch"])
+@pytest.mark.parametrize("sends", ["eager", "rendezvous"])
+def test_one_worker_has_nothing_to_do(case, topology, sends):
+    trace = case(1, topology=topology, sends=sends, start_s=3.0, send_overhead_s=1.0).run()
+    assert (trace.n_transfers, len(trace.transfers["src"])) == (0, 0)
+    assert trace.workers["start_s"].tolist() == trace.workers["end_s"].tolist() == [3.0]
+    assert trace.links["bytes"].sum() == 0
+
+
+# ------------------------------------------------------------------------------------------------ two hops
+
+TWO_HOPS = [
+    # switching, change of the up link, change of the down link, sent, arrived, seconds the down link is held
+    ("cut-through", None, None, 2.0, 3.0, 2.0),
+    ("cut-through", None, SLOW, 2.0, 5.0, 4.0),
+    ("cut-through", SLOW, None, 4.0, 5.0, 4.0),  # the tail comes late: held for 4 s, busy for 2
+    ("cut-through", SLOW, FAST, 4.0, 5.0, 4.0),
+    ("store-and-forward", None, None, 2.0, 5.0, 2.0),
+    ("store-and-forward", None, SLOW, 2.0, 7.0, 4.0),
+    ("store-and-forward", SLOW, None, 4.0, 7.0, 2.0),
+    ("store-and-forward", SLOW, FAST, 4.0, 6.0, 1.0),
+]
+
+
+@pytest.mark.parametrize("row", TWO_HOPS)
+def test_two_hops(case, custom, times, row):
+    switching, up, down, sent_s, arrived_s, occupied_s = row
+    links = {"0->switch": up or LinkChange(), "switch->1": down or LinkChange()}
+    schedule = custom(2, [(0, 1, 0)])
+    trace = case(2, 200, schedule=schedule, topology="switch", switching=switching, links=links).run()
+    assert times(trace) == [(0.0, 0.0, sent_s, arrived_s, arrived_s)]
+    assert trace.links["occupied_s"].tolist() == [sent_s, 0.0, 0.0, occupied_s]
+    assert path(trace, 1) == {"latency": 1.0, "bandwidth": arrived_s - 1.0}
+
+
+@pytest.mark.parametrize(("switching", "arrived_s"), [("cut-through", 5.5), ("store-and-forward", 9.5)])
+def test_three_hops_with_a_slow_one_in_the_middle(case, custom, times, switching, arrived_s):
+    links = {"a": (100, 0.5), "b": (50, 0.5), "c": (100, 0.5)}
+    network = replace(wired(links, {(0, 1): "abc"}, 2), switching=switching)
+    trace = case(2, 200, schedule=custom(2, [(0, 1, 0)])).but(network=network).run()
+    assert times(trace) == [(0.0, 0.0, 2.0, arrived_s, arrived_s)]
+    assert trace.links["busy_s"].tolist() == [2.0, 4.0, 2.0]
+
+
+def test_a_big_link_behind_slow_ones_is_held_by_each_in_turn(case, custom, times):
+    links = {"1->switch": SLOW, "2->switch": SLOW}
+    schedule = custom(3, [(1, 0, 0), (2, 0, 0)])
+    trace = case(3, 200, schedule=schedule, topology="switch", links=links).run()
+    # The second head is there at 0.5 s and served at 4.5 s, when the first tail has passed.
+    assert times(trace) == [(0.0, 0.0, 4.0, 5.0, 5.0), (0.0, 0.0, 4.0, 7.0, 7.0)]
+    down = 3
+    assert trace.links["busy_s"][down] == 4.0
+    assert trace.links["occupied_s"][down] == 6.0
+    assert (trace.links["longest_queue"][down], trace.links["queued_s"][down]) == (1, 4.0)
+
+
+# -------------------------------------------------------------------------------------------------- queues
+
+
+def test_what_was_posted_waits_for_the_link(case, custom, times):
+    trace = case(2, 200, schedule=custom(2, [(0, 1, 0)], [(0, 1, 1)], [(0, 1, 2)])).run()
+    assert times(trace) == [(0.0, 0.0, 2.0, 2.5, 2.5), (0.0, 2.0, 4.0, 4.5, 4.5), (0.0, 4.0, 6.0, 6.5, 6.5)]
+    assert trace.links["longest_queue"].tolist() == [2, 0]
+    assert trace.links["queued_s"].tolist() == [6.0, 0.0]
+    assert path(trace, 1) == {"latency": 0.5, "bandwidth": 2.0, "queueing": 4.0}
+
+
+def test_empty_transfers_that_leave_at_once_do_not_queue(case, custom):
+    trace = case(2, 0, schedule=custom(2, [(0, 1, 0)], [(0, 1, 1)], [(0, 1, 2)])).run()
+    assert trace.links["longest_queue"].tolist() == [0, 0]
+
+
+def test_eager_senders_fill_the_queue_of_a_slow_link(case):
+    trace = case(3, latency_s=0.0, links={"0->1": LinkChange(25.0)}).run()
+    assert trace.workers["end_s"].tolist() == [10.0, 16.0, 13.0]
+    assert trace.links["longest_queue"].tolist() == [2, 0, 0]
+    assert trace.links["queued_s"].tolist() == [15.0, 0.0, 0.0]  # 1 to 4 s, 2 to 8, 6 to 12
+    # Worker 0 runs ahead: what it waits for is posted early, what it sends queues.
+    assert trace.transfers["posted_s"][trace.transfers["src"] == 0].tolist() == [0.0, 1.0, 2.0, 6.0]
+    assert path(trace, 1) == {"bandwidth": 10.0, "queueing": 6.0}
+
+
+def test_in_a_rendezvous_a_slow_link_has_no_queue(case):
+    trace = case(3, latency_s=0.0, links={"0->1": LinkChange(25.0)}, sends="rendezvous").run()
+    assert trace.workers["end_s"].tolist() == [16.0, 16.0, 13.0]
+    assert trace.links["longest_queue"].tolist() == [0, 0, 0]
+    started = trace.transfers["started_s"].reshape(4, 3).tolist()  # by step and sender
+    assert started == [[0.0, 0.0, 0.0], [4.0, 4.0, 4.0], [8.0, 8.0, 8.0], [12.0, 12.0, 12.0]]
+
+
+# ------------------------------------------------------------------------- order of service at equal times
+
+
+def test_at_equal_times_the_lowest_sender_is_served_first(case, custom, times):
+    schedule = custom(4, [(3, 0, 0), (2, 0, 0), (1, 0, 0)], op="reduce")
+    trace = case(4, 200, schedule=schedule, topology="switch").run()
+    assert times(trace) == [(0.0, 0.0, 2.0, 7.0, 7.0), (0.0, 0.0, 2.0, 5.0, 5.0), (0.0, 0.0, 2.0, 3.0, 3.0)]
+    down = 4
+    assert (trace.links["longest_queue"][down], trace.links["queued_s"][down]) == (2, 6.0)
+
+
+def test_the_lowest_sender_is_first_also_if_it_came_later_into_the_engine(case, custom):
+    """Worker 2 starts at once on a long cable, worker 1 a second later: both heads are there at 1.5 s."""
+    links = {"2->switch": LinkChange(latency_s=1.5)}
+    schedule = custom(3, [(2, 0, 0), (1, 0, 0)])
+    trace = case(3, 200, schedule=schedule, topology="switch", links=links, start_s=[0.0, 1.0, 0.0]).run()
+    assert trace.transfers["arrived_s"].tolist() == [6.0, 4.0]
+
+
+def test_at_equal_times_the_lowest_channel_of_a_sender_is_first(case, custom):
+    """Worker 0 hears on both channels at 2 s: on channel 1 from a transfer that has been long under way."""
+    links = {"1->0": (100, 1.0), "2->0": (100, 2.0), "0->3": (100, 0.5)}
+    network = wired(links, {(1, 0): ["1->0"], (2, 0): ["2->0"], (0, 3): ["0->3"]}, 4)
+    schedule = custom(4, [(1, 0, 0, 0), (2, 0, 0, 1)], [(0, 3, 1, 1), (0, 3, 2, 0)])
+    trace = case(4, [0, 100, 100], schedule=schedule, start_s=[0.0, 1.0, 0.0, 0.0]).but(network=network).run()
+    assert trace.transfers["arrived_s"].tolist() == [2.0, 2.0, 4.5, 3.5]
+
+
+def test_transfers_of_one_step_on_one_link_keep_their_order(case, custom):
+    schedule = custom(2, [(0, 1, 3), (0, 1, 2), (0, 1, 1), (0, 1, 0)])
+    trace = case(2, schedule=schedule).run()
+    assert trace.transfers["chunk"].tolist() == [3, 2, 1, 0]
+    assert trace.transfers["started_s"].tolist() == [0.0, 1.0, 2.0, 3.0]
+
+
+def test_a_step_is_applied_by_source(case, custom, times):
+    """What worker 2 sends is there at 3 s and waits for what worker 1 sends, which is there at 5.5 s."""
+    links = {"1->switch": LinkChange(latency_s=3.0)}
+    schedule = custom(3, [(2, 0, 0), (1, 0, 0)], op="reduce")
+    trace = case(3, 200, schedule=schedule, topology="switch", links=links, recv_overhead_s=0.25).run()
+    assert times(trace) == [(0.0, 0.0, 2.0, 3.0, 6.0), (0.0, 0.0, 2.0, 5.5, 5.75)]
+
+
+# --------------------------------------------------------------------------------------------- start times
+
+
+def test_a_worker_that_starts_late_finds_what_was_sent_early(case, times):
+    trace = case(2, start_s=[0.0, 3.0]).run()
+    assert times(trace) == [
+        (0.0, 0.0, 1.0, 1.5, 3.0),  # 0 -> 1 is there before its receiver
+        (3.0, 3.0, 4.0, 4.5, 4.5),
+        (4.5, 4.5, 5.5, 6.0, 6.0),
+        (3.0, 4.0, 5.0, 5.5, 5.5),  # 1 -> 0 waits for its link
+    ]
+    assert trace.workers["end_s"].tolist() == [5.5, 6.0]
+    assert trace.workers["waiting_s"].tolist() == [5.5, 3.0]
+    assert path(trace, 0) == {"waiting": 3.0, "bandwidth": 1.0, "queueing": 1.0, "latency": 0.5}
+    assert path(trace, 1) == {"waiting": 3.0, "bandwidth": 2.0, "latency": 1.0}
+
+
+def test_a_path_starts_with_the_first_worker(case):
+    trace = case(2, start_s=[2.0, 5.0]).run()
+    assert trace.workers["end_s"].tolist() == [7.5, 8.0]
+    assert path(trace, 1) == {"waiting": 3.0, "bandwidth": 2.0, "latency": 1.0}
+
+
+# ---------------------------------------------------------------------------------------------- rendezvous
+
+
+def test_a_rendezvous_waits_for_a_late_receiver(case, times):
+    trace = case(2, start_s=[0.0, 3.0], sends="rendezvous").run()
+    assert times(trace) == [
+        (0.0, 3.0, 4.0, 4.5, 4.5),  # posted at 0, and its receiver comes at 3
+        (3.0, 3.0, 4.0, 4.5, 4.5),
+        (4.5, 4.5, 5.5, 6.0, 6.0),
+        (4.5, 4.5, 5.5, 6.0, 6.0),
+    ]
+    assert trace.workers["waiting_s"].tolist() == [6.0, 3.0]
+    assert path(trace, 0) == path(trace, 1) == {"waiting": 3.0, "bandwidth": 2.0, "latency": 1.0}
+
+
+@pytest.mark.parametrize(("start_s", "started_s"), [([0.0, 3.0], 3.0), ([3.0, 0.0], 3.25)])
+def test_they_meet_after_the_send_overhead(case, custom, times, start_s, started_s):
+    """A late receiver is ready as it comes; a late sender has its overhead before it."""
+    costs = {"send_overhead_s": 0.25, "recv_overhead_s": 0.5}
+    trace = case(2, schedule=custom(2, [(0, 1, 0)]), start_s=start_s, sends="rendezvous", **costs).run()
+    posted_s = start_s[0] + 0.25
+    assert times(trace) == [(posted_s, started_s, started_s + 1, started_s + 1.5, started_s + 2)]
+
+
+def test_a_sender_is_released_at_arrival(case, custom, times):
+    """Before the receive overhead; its next transfer waits for the receiver, not in the step yet."""
+    schedule = custom(2, [(0, 1, 0)], [(0, 1, 0)])
+    eager, rendezvous = (case(2, 200, schedule=schedule, recv_overhead_s=1.0, sends=sends) for sends in SENDS)
+    assert times(rendezvous.run()) == [(0.0, 0.0, 2.0, 2.5, 3.5), (2.5, 3.5, 5.5, 6.0, 7.0)]
+    assert rendezvous.run().workers["end_s"].tolist() == [6.0, 7.0]
+    assert times(eager.run()) == [(0.0, 0.0, 2.0, 2.5, 3.5), (0.0, 2.0, 4.0, 4.5, 5.5)]
+    assert eager.run().workers["end_s"].tolist() == [0.0, 5.5]
+
+
+# ------------------------------------------------------------------------------------------------ channels
+
+
+def test_channels_run_beside_each_other_on_one_processor(case, custom, times):
+    schedule = custom(2, [(0, 1, 0, 0), (0, 1, 1, 1)])
+    trace = case(2, schedule=schedule, send_overhead_s=0.25, recv_overhead_s=2.0).run()
+    # Posted one after the other, queued behind each other, received one after the other.
+    assert times(trace) == [(0.25, 0.25, 1.25, 1.75, 3.75), (0.5, 1.25, 2.25, 2.75, 5.75)]
+    assert path(trace, 1) == {"latency": 0.5, "bandwidth": 1.0, "queueing": 2.0, "overhead": 2.25}
+    assert trace.workers["overhead_s"].tolist() == [0.5, 4.0]
+
+
+def test_a_channel_does_not_wait_for_another(case, custom, times):
+    """Channel 0 of worker 1 waits until worker 0 has started; channel 1 does both its steps before."""
+    schedule = custom(3, [(0, 1, 0, 0), (2, 1, 1, 1)], [(1, 2, 0, 0), (1, 2, 1, 1)])
+    trace = case(3, schedule=schedule, topology="switch", start_s=[10.0, 0.0, 0.0]).run()
+    assert times(trace) == [
+        (10.0, 10.0, 11.0, 12.0, 12.0),
+        (0.0, 0.0, 1.0, 2.0, 2.0),
+        (12.0, 12.0, 13.0, 14.0, 14.0),
+        (2.0, 2.0, 3.0, 4.0, 4.0),
+    ]
+    assert trace.workers["end_s"].tolist() == [10.0, 12.0, 14.0]
+
+
+# ------------------------------------------------------------------------------------- what cannot be done
+
+NEVER_STARTS = Wait(2, 2, "its own start, which never comes", 0.0)
+
+
+def test_a_worker_that_never_starts(case):
+    with pytest.raises(DeadlockError) as caught:
+        case(3, start_s=[0.0, 0.0, NEVER]).run()
+    assert caught.value.waits == (
+        Wait(0, 2, "to send chunk 2 in reduce-scatter step 0", 0.0),
+        Wait(1, 0, "to send chunk 2 in reduce-scatter step 1", 1.5),
+        NEVER_STARTS,
+    )
+    assert caught.value.exit_code == 3
+    assert str(caught.value).splitlines() == [
+        "the run cannot finish: 3 worker(s) wait for ever",
+        "  worker 0 waits for worker 2: to send chunk 2 in reduce-scatter step 0, since 0 s",
+        "  worker 1 waits for worker 0: to send chunk 2 in reduce-scatter step 1, since 1.5 s",
+        "  worker 2 waits for its own start, which never comes, since 0 s",
+    ]
+
+
+def test_in_a_rendezvous_its_sender_is_stuck_too(case):
+    with pytest.raises(DeadlockError) as caught:
+        case(3, start_s=[0.0, 0.0, NEVER], sends="rendezvous").run()
+    assert caught.value.waits == (
+        Wait(0, 2, "to send chunk 2 in reduce-scatter step 0", 0.0),
+        Wait(1, 2, "to receive chunk 1 in reduce-scatter step 0", 1.5),
+        NEVER_STARTS,
+    )
+
+
+def test_nobody_starts(case):
+    with pytest.raises(DeadlockError, match="worker 1 waits for its own start, which never comes"):
+        case(2, start_s=NEVER).run()
+
+
+def test_a_worker_with_no_part_in_it_may_be_dead(case, custom):
+    with pytest.raises(DeadlockError) as caught:
+        case(3, schedule=custom(3, [(0, 1, 0)]), start_s=[0.0, 0.0, NEVER]).run()
+    assert caught.value.waits == (NEVER_STARTS,)
+
+
+def test_a_missing_route_is_named(case, custom):
+    with pytest.raises(NetworkError, match="from worker 0 to worker 1 only, not to 2"):
+        case(3, schedule=custom(3, [(0, 2, 0)])).run()
+
+
+# -------------------------------------------------------------------------------------------- what is kept
+
+
+def test_rows_are_kept_up_to_a_limit(case):
+    assert len(case(3).run(keep_transfers=12).transfers["src"]) == 12
+    trace = case(3).run(keep_transfers=11, keep_values=True)
+    assert (trace.transfers, trace.values, trace.n_transfers) == (None, None, 12)
+
+
+def test_rows_come_in_the_order_of_the_schedule(case):
+    rows = case(3).run().transfers
+    assert list(rows)[:8] == ["phase", "step", "op", "channel", "src", "dst", "chunk", "bytes"]
+    assert rows["phase"].tolist() == ["reduce-scatter"] * 6 + ["all-gather"] * 6
+    assert rows["op"].tolist() == ["reduce"] * 6 + ["copy"] * 6
+    assert rows["step"].tolist() == [0, 0, 0, 1, 1, 1] * 2
+    assert rows["src"].tolist() == [0, 1, 2] * 4
+    assert rows["chunk"].tolist() == [0, 1, 2, 2, 0, 1, 1, 2, 0, 0, 1, 2]
+
+
+# --------------------------------------------------------------------------------------------- pinned work
+
+
+def test_ten_runs_give_the_same_bytes(case, bytes_of):
+    links = {f"switch->{worker}": LinkChange(10.0 * (worker + 3), worker / 7) for worker in range(8)}
+    uneven = case(
+        8, [*range(50, 58)], topology="switch", links=links, recv_overhead_s=0.1, start_s=[*range(8)]
+    )
+    assert len({bytes_of(uneven.run()) for _ in range(10)}) == 1
+
+
+UNEQUAL = {
+    f"{worker}->{(worker + 1) % 16}": LinkChange(10.0 * (worker + 1), worker / 7) for worker in range(16)
+}
+WORK = [
+    # what differs from a uniform ring of 16, hops, events for each transfer and hop
+    ({}, 1, 2),
+    ({"links": UNEQUAL}, 1, 2),
+    ({"sends": "rendezvous"}, 1, 2),
+    ({"links": UNEQUAL, "sends": "rendezvous"}, 1, 2),
+    ({"start_s": [float(worker) for worker in range(16)]}, 1, 2),
+    ({"topology": "switch"}, 2, 2),
+    ({"topology": "switch", "switching": "store-and-forward"}, 2, 2),
+    ({"reduce_Bps": 100.0, "send_overhead_s": 0.1, "recv_overhead_s": 0.1}, 1, 4),
+]
+
+
+@pytest.mark.parametrize(("changes", "hops", "limit"), WORK)
+def test_the_number_of_events_is_pinned(case, changes, hops, limit):
+    """Four for each transfer and hop are allowed; each worker and link has a few to begin with."""
+    run = case(16, **changes)
+    trace = run.run()
+    to_begin_with = 3 * 16 + run.network.n_links
+    assert trace.n_transfers == 480
+    assert trace.counts["events"] <= limit * hops * trace.n_transfers + to_begin_with

@@ -34,7 +34,7 @@ def state_frame(schedule: Schedule, trace: Trace, first: list[NDArray[Any]]) -> 
     assert trace.values is not None
     buffers = [buffer.copy() for buffer in first]
     ends = np.cumsum(split_sizes(len(first[0]), schedule.n_chunks)).tolist()
-    rows = [("start", None, worker, *buffer) for worker, buffer in enumerate(buffers)]
+    rows: list[tuple[Any, ...]] = [("start", None, worker, *buffer) for worker, buffer in enumerate(buffers)]
     values = iter(trace.values)
     for step in schedule.steps():
         for dst, chunk in zip(step.dst.tolist(), step.chunk.tolist(), strict=True):

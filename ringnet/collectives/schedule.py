@@ -30,6 +30,8 @@ class Step:
         What the receiver does: combine with its own chunk, or replace it.
     src, dst, chunk, channel : ndarray of int64, shape (n_transfers,)
         Row k says that worker ``src[k]`` sends ``chunk[k]`` to ``dst[k]`` on ``channel[k]``.
+    to_channel : ndarray of int64, shape (n_transfers,), or None
+        The channel on which the receiver waits for it, where that is another one; None: the same.
     """
 
     phase: str
@@ -39,6 +41,12 @@ class Step:
     dst: IntArray
     chunk: IntArray
     channel: IntArray
+    to_channel: IntArray | None = None
+
+    @property
+    def receiving_channel(self) -> IntArray:
+        """The channel on which each receiver waits, shape (n_transfers,)."""
+        return self.channel if self.to_channel is None else self.to_channel
 
     def __len__(self) -> int:
         return len(self.src)
@@ -49,7 +57,10 @@ class Schedule:
     """All transfers of a collective: who sends which chunk to whom in which step, and what becomes of it.
 
     Within a channel a worker does its steps in order: it posts what the step sends, waits for what the step
-    owes it, applies that, and goes on.
+    owes it, applies that, and goes on. Channels run beside each other, but the order of the steps stays the order
+    of what happens to each chunk of a worker: a channel does not send a chunk before all that came for it in
+    earlier steps is applied, nor apply to it before what earlier steps send of it is posted and what they brought
+    is applied, on whichever channel that is.
 
     Parameters
     ----------

@@ -48,4 +48,14 @@ def choose_engine(schedule: Schedule, network: Network, workers: Workers) -> Cho
     return Choice("events", f"the recurrence is not exact here: {reason}")
 
 
-__all__ = ["ENGINES", "KEEP_TRANSFERS", "PATH_PARTS", "Choice", "Engine", "Trace", "Workers", "choose_engine"]
+__all__ = [
+    "ENGINES",
+    "KEEP_TRANSFERS",
+    "MANY_TRANSFERS",
+    "PATH_PARTS",
+    "Choice",
+    "Engine",
+    "Trace",
+    "Workers",
+    "choose_engine",
+]

@@ -1,0 +1,150 @@
+"""One run, from a scenario to its result: build the parts, prove the schedule, run, verify, put together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringnet.analysis.result import Result, Run, make_result
+from ringnet.analysis.states import READABLE_ELEMENTS
+from ringnet.analysis.verification import outputs, payload_text, verify
+from ringnet.collectives.check import check
+from ringnet.engines import ENGINES, MANY_TRANSFERS, Choice, Trace, choose_engine
+from ringnet.payload import PackedPayload, Payload, Source
+from ringnet.payload.tamper import Tamper, make_payload
+from ringnet.scenario.build import Parts, build
+from ringnet.scenario.memory import require_memory
+from ringnet.scenario.scenario import Scenario
+
+AnyPayload = Payload | PackedPayload | None
+
+#: Carried elements of a chunk up to which one array for all chunks is faster than an array for each.
+PACKED_ELEMENTS = 4096
+
+
+def simulate(scenario: Scenario, *, tamper: Tamper | None = None) -> Result:
+    """Simulate one run and verify its sums; of a sweep, the first point.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        As `ringnet.load` returns it.
+    tamper : Tamper, optional
+        For tests: something that goes wrong with the payload on its way.
+
+    Returns
+    -------
+    Result
+        A wrong sum is no exception: ``result.verdict`` says which worker, chunk and element.
+
+    Raises
+    ------
+    InputError
+        If the run does not fit into memory, or its engine is not exact for it.
+    ScheduleError
+        If the schedule does not do what its collective says.
+    DeadlockError
+        If some workers wait for ever.
+    """
+    require_memory(scenario)
+    parts = build(scenario)
+    check(parts.schedule)
+    chosen = _engine(scenario, parts)
+    payload = _payload(parts, chosen.name, tamper)
+    first = _buffers(parts, payload) if _states_wanted(parts, payload) else None
+    run = Run(
+        parts.schedule,
+        parts.network,
+        parts.workers,
+        parts.chunk_bytes,
+        _run(parts, chosen.name, payload, first),
+    )
+    verdict = verify(parts.schedule, payload, parts.source, parts.reduction, parts.chunk_sizes, parts.carry)
+
+    def results() -> list[NDArray[Any]]:
+        return (
+            [] if payload is None or parts.source is None else outputs(parts.schedule, payload, parts.source)
+        )
+
+    return make_result(
+        run, _labels(scenario, parts), verdict, results, first, _notes(scenario, parts, chosen, first)
+    )
+
+
+def _engine(scenario: Scenario, parts: Parts) -> Choice:
+    if scenario.engine in ENGINES:
+        return Choice(scenario.engine, "the scenario says so")
+    return choose_engine(parts.schedule, parts.network, parts.workers)
+
+
+def _payload(parts: Parts, engine: str, tamper: Tamper | None) -> AnyPayload:
+    if parts.source is None:
+        return None
+    packed = engine == "recurrence" and int(parts.chunk_sizes.max()) <= PACKED_ELEMENTS
+    packed = packed or (engine == "recurrence" and (parts.carry or PACKED_ELEMENTS + 1) <= PACKED_ELEMENTS)
+    sizes, holders = parts.chunk_sizes, parts.schedule.source
+    return make_payload(
+        parts.source, parts.reduction, sizes, holders, parts.carry, packed=packed, tamper=tamper
+    )
+
+
+def _run(parts: Parts, engine: str, payload: AnyPayload, first: object) -> Trace:
+    return ENGINES[engine].run(
+        parts.schedule,
+        parts.network,
+        parts.workers,
+        parts.chunk_bytes,
+        payload,
+        keep_transfers=parts.keep_transfers,
+        keep_values=first is not None,
+    )
+
+
+def _states_wanted(parts: Parts, payload: AnyPayload) -> bool:
+    return (
+        parts.keep_values
+        and payload is not None
+        and int(parts.chunk_sizes.sum()) * parts.schedule.n_workers <= READABLE_ELEMENTS
+    )
+
+
+def _buffers(parts: Parts, payload: AnyPayload) -> list[NDArray[Any]]:
+    """Return the buffer of every worker as objects, None where it holds nothing yet."""
+    return [
+        np.concatenate(
+            [_held(payload, worker, chunk, size) for chunk, size in enumerate(parts.chunk_sizes.tolist())]
+        )
+        for worker in range(parts.schedule.n_workers)
+    ]
+
+
+def _held(payload: AnyPayload, worker: int, chunk: int, size: int) -> NDArray[Any]:
+    held = None if payload is None else payload.held(worker, chunk)
+    return np.full(size, None, dtype=object) if held is None else held.astype(object)
+
+
+def _labels(scenario: Scenario, parts: Parts) -> dict[str, Any]:
+    """Return what the summary says of the scenario and the run does not know; None for what is not read."""
+    random = parts.source is not None and scenario.data == "random"
+    return {
+        "name": scenario.name,
+        "message_bytes": scenario.message_bytes,
+        "dtype": scenario.dtype,
+        "reduce": parts.reduction.name if parts.reduces else None,
+        "sharing": "fifo",
+        "payload": payload_text(parts.carry, carried=parts.source is not None),
+        "seed": scenario.seed if random else None,
+    }
+
+
+def _notes(scenario: Scenario, parts: Parts, chosen: Choice, first: object) -> tuple[str, ...]:
+    notes = [*scenario.notes]
+    if scenario.engine not in ENGINES and parts.schedule.n_transfers >= MANY_TRANSFERS:
+        notes.append(f"engine: auto chose {chosen.name}, for {chosen.reason}")
+    if parts.keep_values and first is None and parts.source is not None:
+        notes.append(
+            f"states are left out: more than {READABLE_ELEMENTS} elements in all are not for reading"
+        )
+    return tuple(notes)

@@ -24,6 +24,8 @@ def why_not_exact(schedule: Schedule, network: Network, workers: Workers, planne
         return f"worker {int(np.argmax(~np.isfinite(workers.start_s)))} never starts"
     if schedule.n_channels > 1 and _charges(workers):
         return f"the {schedule.n_channels} channels of a worker share a processor that charges for what they do"
+    if schedule.n_channels > 1 and (reason := _meet_in_a_step(schedule)):
+        return reason
     order = _Order(network, schedule.n_channels, rendezvous=workers.sends == "rendezvous")
     last = None
     for step in schedule.steps():
@@ -37,6 +39,29 @@ def why_not_exact(schedule: Schedule, network: Network, workers: Workers, planne
 def _charges(workers: Workers) -> bool:
     overheads = workers.send_overhead_s.any() or workers.recv_overhead_s.any()
     return bool(overheads or np.isfinite(workers.reduce_Bps).any())
+
+
+def chunks_are_shared(schedule: Schedule) -> bool:
+    """Whether several channels of some worker have to do with the same chunk, and may so have to wait for each other."""
+    channel = np.full((schedule.n_workers, schedule.n_chunks), NOBODY, dtype=np.int32)
+    for step in schedule.steps() if schedule.n_channels > 1 else ():
+        for worker, channels in ((step.src, step.channel), (step.dst, step.receiving_channel)):
+            new = channel[worker, step.chunk] == NOBODY
+            channel[worker[new], step.chunk[new]] = channels[new]
+            if (channel[worker, step.chunk] != channels).any():
+                return True
+    return False
+
+
+def _meet_in_a_step(schedule: Schedule) -> str | None:
+    """Say where two channels of a worker apply to the same chunk in one step."""
+    for step in schedule.steps():
+        order = np.lexsort((step.receiving_channel, step.chunk, step.dst))
+        dst, chunk, channel = step.dst[order], step.chunk[order], step.receiving_channel[order]
+        same = (np.diff(dst) == 0) & (np.diff(chunk) == 0) & (np.diff(channel) != 0)
+        if (place := _first(same)) is not None:
+            return f"two channels of worker {dst[place]} apply to its chunk {chunk[place]} in one step"
+    return None
 
 
 class _Order:

@@ -11,6 +11,7 @@ from ringnet.engines.clock import Clock
 from ringnet.engines.program import Program
 from ringnet.engines.rows import Rows
 from ringnet.engines.transfer import UNKNOWN, Others, Path, Transfer
+from ringnet.engines.turns import Turn
 from ringnet.errors import Wait
 from ringnet.payload import Payload
 
@@ -44,7 +45,7 @@ class Worker:
     def __init__(self, number: int, start_s: float, costs: Costs, first_start_s: float, *, shared: bool) -> None:
         self.number, self.start_s, self.costs, self.shared = number, start_s, costs, shared
         self.busy_until_s = 0.0
-        self.end_s = start_s
+        self.last = (start_s, 0)
         self.path: Path = (0.0, 0.0, Others(waiting=start_s - first_start_s))
         self.sent_bytes = self.received_bytes = 0
         self.waiting_s = self.overhead_s = self.reducing_s = 0.0
@@ -54,10 +55,15 @@ class Worker:
         self.busy_until_s = max(now_s, self.busy_until_s) + duration_s
         return self.busy_until_s
 
-    def ends(self, now_s: float, path: Path) -> None:
-        """Note that a lane has done all its steps."""
-        if now_s >= self.end_s:
-            self.end_s, self.path = now_s, path
+    def ends(self, now_s: float, path: Path, channel: int) -> None:
+        """Note that a lane has done all its steps; of those that end at the same time the last channel counts."""
+        if (now_s, channel) >= self.last:
+            self.last, self.path = (now_s, channel), path
+
+    @property
+    def end_s(self) -> float:
+        """When its last lane has done all its steps."""
+        return self.last[0]
 
 
 class Lane:
@@ -73,7 +79,7 @@ class Lane:
     """
 
     def __init__(self, clock: Clock, worker: Worker, program: Program, channel: int, options: Options) -> None:
-        self.clock, self.worker = clock, worker
+        self.clock, self.worker, self.channel = clock, worker, channel
         self.payload, self.rendezvous, self.rows = options
         self.steps = program.lane(worker.number * program.schedule.n_channels + channel)
         self.path = worker.path
@@ -85,12 +91,14 @@ class Lane:
 
     def run(self) -> Iterator[simpy.Event]:
         """Do every step, in order."""
-        clock, costs = self.clock, self.worker.costs
+        clock, costs, shared = self.clock, self.worker.costs, self.worker.shared
         yield clock.wake_at(self.worker.start_s)
         for sends, owed in self.steps:
             if self.rendezvous:
                 self.enter(owed)
             for transfer in sends:
+                if shared and transfer.post_after:
+                    yield from self.give_way(transfer.post_after)
                 if costs.send_s:
                     yield self.spend(costs.send_s, 0.0)
                 self.post(transfer)
@@ -100,6 +108,8 @@ class Lane:
                     self.waited(transfer)
                 elif transfer.arrived_s == clock.now:
                     self.path = transfer.arrived_path()
+                if shared and transfer.apply_after:
+                    yield from self.give_way(transfer.apply_after)
                 if costs.recv_s or (transfer.reduce and costs.reduce_Bps != UNKNOWN):
                     yield self.spend(costs.recv_s, transfer.bytes / costs.reduce_Bps if transfer.reduce else 0.0)
                 self.apply(transfer)
@@ -109,7 +119,7 @@ class Lane:
                         yield self.wait(transfer)
                         self.waited(transfer)
         self.done = True
-        self.worker.ends(clock.now, self.path)
+        self.worker.ends(clock.now, self.path, self.channel)
 
     def enter(self, owed: list[Transfer]) -> None:
         """Rendezvous: be in the step; what was posted before starts now, and its path is that of who came last."""
@@ -129,6 +139,8 @@ class Lane:
         self.worker.sent_bytes += transfer.bytes
         if self.payload is not None:
             transfer.data = self.payload.send(transfer.src, transfer.chunk)
+        if self.worker.shared:
+            transfer.posting.take(self.clock, self.path)
         if not self.rendezvous or transfer.entered_s != UNKNOWN:
             transfer.route.links[0].enter(transfer)
 
@@ -142,6 +154,18 @@ class Lane:
         self.stuck_on = None
         self.worker.waiting_s += transfer.arrived_s - self.since_s
         self.path = transfer.arrived_path()
+
+    def give_way(self, turns: tuple[Turn, ...]) -> Iterator[simpy.Event]:
+        """Let other channels of this worker do first what comes first in the schedule."""
+        for turn in turns:
+            ready_s = self.clock.now
+            if turn.time_s > ready_s:
+                self.stuck_on, self.since_s = turn.transfer, ready_s
+                yield turn.wait(self.clock)
+                self.stuck_on = None
+                self.worker.waiting_s += turn.time_s - ready_s
+            if turn.time_s > ready_s:
+                self.path = turn.path
 
     def spend(self, overhead_s: float, reducing_s: float) -> simpy.Event:
         """Take the worker's processor for an overhead and a reduction; return the event of their end."""
@@ -160,6 +184,8 @@ class Lane:
         if self.payload is not None:
             operation = self.payload.reduce if transfer.reduce else self.payload.copy
             operation(transfer.dst, transfer.chunk, transfer.data)
+        if self.worker.shared:
+            transfer.applying.take(self.clock, self.path)
         if self.rows is not None:
             self.rows.add(transfer, self.clock.now)
 

@@ -79,7 +79,7 @@ class Receives:
 
 @dataclass
 class Plan:
-    """The rounds of a step. ``src``, ``dst`` and ``channel`` are the columns that it was made for.
+    """The rounds of a step, and the columns that it was made for.
 
     ``uses`` counts the steps that had this plan, `row_bytes` the bytes of each of its rows over all of them.
     """
@@ -87,6 +87,7 @@ class Plan:
     src: IntArray
     dst: IntArray
     channel: IntArray
+    receiving_channel: IntArray
     sends: list[Sends]
     receives: list[Receives]
 
@@ -115,7 +116,8 @@ class Plan:
 
     def fits(self, step: Step) -> bool:
         """Whether another step moves between the same workers."""
-        return _same(self.src, step.src) and _same(self.dst, step.dst) and _same(self.channel, step.channel)
+        mine = (self.src, self.dst, self.channel, self.receiving_channel)
+        return all(map(_same, mine, (step.src, step.dst, step.channel, step.receiving_channel)))
 
 
 class Planner:
@@ -132,7 +134,8 @@ class Planner:
         """Return the plan of a step."""
         if self._last is None or not self._last.fits(step):
             self._last = self._find(step)
-            self._last.src, self._last.dst, self._last.channel = step.src, step.dst, step.channel
+            self._last.src, self._last.dst = step.src, step.dst
+            self._last.channel, self._last.receiving_channel = step.channel, step.receiving_channel
         return self._last
 
     def plans(self) -> list[Plan]:
@@ -140,18 +143,19 @@ class Planner:
         return list(self._plans.values())
 
     def _find(self, step: Step) -> Plan:
-        key = np.concatenate((step.src, step.dst, step.channel)).tobytes()
+        key = np.concatenate((step.src, step.dst, step.channel, step.receiving_channel)).tobytes()
         if key not in self._plans:
             self._plans[key] = self._make(step)
         return self._plans[key]
 
     def _make(self, step: Step) -> Plan:
-        src, dst = (lane * self.n_channels + step.channel for lane in (step.src, step.dst))
+        src = step.src * self.n_channels + step.channel
+        dst = step.dst * self.n_channels + step.receiving_channel
         sends = [self._sends(step, rows, src, dst) for rows in _rounds(src, np.arange(len(src)))]
         receives = [
             Receives(rows[np.argsort(dst[rows])], np.sort(dst[rows])) for rows in _rounds(dst, step.src)
         ]
-        return Plan(step.src, step.dst, step.channel, sends, receives)
+        return Plan(step.src, step.dst, step.channel, step.receiving_channel, sends, receives)
 
     def _sends(self, step: Step, rows: IntArray, src: IntArray, dst: IntArray) -> Sends:
         routes = [self._route(*pair) for pair in zip(step.src[rows].tolist(), step.dst[rows].tolist(), strict=True)]

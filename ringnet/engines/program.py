@@ -10,6 +10,7 @@ from typing import TypeAlias
 from ringnet.collectives import Schedule, Step
 from ringnet.engines.links import Wires
 from ringnet.engines.transfer import Transfer
+from ringnet.engines.turns import Cells
 
 Transfers: TypeAlias = list[Transfer]
 
@@ -44,6 +45,7 @@ class Program:
         self.n_lanes = schedule.n_workers * schedule.n_channels
         self._coming = schedule.steps()
         self._index = count()
+        self._cells = Cells() if schedule.n_channels > 1 else None
         self._open: deque[OpenStep] = deque()
         self._first = 0
 
@@ -63,12 +65,15 @@ class Program:
         made = OpenStep(self.n_lanes)
         n_channels, chunk_bytes, route = self.schedule.n_channels, self.chunk_bytes, self.wires.route
         columns = (step.src.tolist(), step.dst.tolist(), step.chunk.tolist(), step.channel.tolist())
-        for row in zip(*columns, strict=True):
+        to_channel = step.receiving_channel.tolist()
+        for row, to in zip(zip(*columns, strict=True), to_channel, strict=True):
             src, dst, chunk, channel = row
             transfer = Transfer(next(self._index), step, row, chunk_bytes[chunk], route(src, dst))
             made.sends[src * n_channels + channel].append(transfer)
-            made.owed[dst * n_channels + channel].append(transfer)
+            made.owed[dst * n_channels + to].append(transfer)
         for owed in made.owed:
             if len(owed) > 1:
                 owed.sort(key=lambda transfer: transfer.src)
+        if self._cells is not None:
+            self._cells.order(made.sends, made.owed)
         return made

@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.collectives import Schedule, Step
-from ringnet.engines.exactness import why_not_exact
+from ringnet.engines.exactness import chunks_are_shared, why_not_exact
 from ringnet.engines.paths import Parts, Paths
 from ringnet.engines.payloads import stepper
 from ringnet.engines.plans import Bytes, FloatArray, Index, IntArray, Plan, Planner, Receives, Sends
 from ringnet.engines.rows import Rows, schedule_columns
 from ringnet.engines.services import Services
+from ringnet.engines.shared_chunks import SharedChunks
 from ringnet.engines.trace import KEEP_TRANSFERS, Columns, Trace, Workers
 from ringnet.errors import InputError
 from ringnet.networks import Network
@@ -96,6 +97,9 @@ class _Recurrence:
         self.reduce_costs = bool(np.isfinite(self.reduce_Bps).any())
         self.services = Services(network)
         self.paths = self._paths()
+        self.n_chunks, self.shared = schedule.n_chunks, None
+        if chunks_are_shared(schedule):
+            self.shared = SharedChunks(schedule.n_workers * schedule.n_chunks, self.ready_s, self.paths)
 
     def _paths(self) -> Paths:
         """Keep from the start what can be more than zero; queueing joins when it first occurs."""
@@ -113,9 +117,10 @@ class _Recurrence:
         """Do one step: all its sends, then all its receives, then (rendezvous) wait for its own sends."""
         n_bytes = self.chunk_bytes.take(step.chunk) if self.same_bytes is None else self.same_bytes
         plan.use(n_bytes)
+        self.current = step
         flight = self._send_all(plan, n_bytes)
         for receives in plan.receives:
-            self._receive(receives, flight, n_bytes, reduces=step.op == "reduce")
+            self._receive(receives, flight, n_bytes)
         for sends in plan.sends if self.rendezvous else ():
             self._outlast(sends, flight)
         self.first_row += len(step)
@@ -136,8 +141,12 @@ class _Recurrence:
 
     def _send(self, sends: Sends, n_bytes: Bytes, entered: Flight | None, *, copy: bool) -> Flight:
         """Post one round of sends and let the links serve it."""
+        if self.shared is not None:
+            self.shared.before_posts(sends.at, self._cells(self.current.src, sends.rows))
         if self.send_costs:
             self._spend(sends.at, "overhead", self.overhead_s, self.send_s[sends.at])
+        if self.shared is not None:
+            self.shared.after_posts(sends.at, self._cells(self.current.src, sends.rows))
         posted_s, path = self.ready_s[sends.at], self.paths.leave(sends.at, copy=copy)
         released_s = posted_s
         if entered is not None:
@@ -189,15 +198,24 @@ class _Recurrence:
             idle_s[rows] = join(idle_s[rows], self.services.busy_s(hop, _of_rows(n_bytes, rows)))
         return idle_s
 
-    def _receive(self, receives: Receives, flight: Flight, n_bytes: Bytes, *, reduces: bool) -> None:
+    def _cells(self, workers: IntArray, rows: IntArray) -> IntArray:
+        """Number the chunks of some rows: worker times chunks, plus chunk."""
+        return workers[rows] * self.n_chunks + self.current.chunk[rows]
+
+    def _receive(self, receives: Receives, flight: Flight, n_bytes: Bytes) -> None:
         """Apply one round of receives, each when it has arrived and its lane is ready for it."""
+        reduces = self.current.op == "reduce"
         arrived_s, at = receives.gather(flight.arrived_s), receives.at
         ready_s = self.ready_s[at]
         arriving = {part: receives.gather(seconds) for part, seconds in flight.path.items()}
         self.paths.arrive(at, arrived_s >= ready_s, arriving)
         self.ready_s[at] = np.maximum(ready_s, arrived_s)
+        if self.shared is not None:
+            self.shared.before_applies(at, self._cells(self.current.dst, receives.rows))
         if self.recv_costs or (reduces and self.reduce_costs):
             self._apply(at, _of_rows(n_bytes, receives.rows) if reduces else 0)
+        if self.shared is not None:
+            self.shared.after_applies(at, self._cells(self.current.dst, receives.rows))
         if self.rows is not None:
             self.rows.times[self.first_row + receives.rows, 4] = self.ready_s[at]
 

@@ -11,6 +11,7 @@ from ringnet.engines.clock import Clock
 
 if TYPE_CHECKING:
     from ringnet.engines.links import Route
+    from ringnet.engines.turns import Turn
 
 
 
@@ -36,10 +37,16 @@ UNKNOWN = float("inf")
 class Transfer:
     """One chunk on its way: who, what, when. A time that is not known yet is ``inf``."""
 
+    # The last four are set only where channels share a worker's chunks: see `ringnet.engines.turns`.
     __slots__ = (
-        "arrival", "arrived_s", "bytes", "channel", "chunk", "data", "dst", "entered_s", "head_s", "hop", "index", "path", "posted_s", "queued", "reduce", "released_s", "route", "sent_s", "src",
-        "started_s", "step", "tail_s",
+        "arrival", "arrived_s", "bytes", "channel", "chunk", "data", "dst", "entered_s", "head_s", "hop", "index", "path",
+        "posted_s", "queued", "reduce", "released_s", "route", "sent_s", "src", "started_s", "step", "tail_s",
+        "apply_after", "applying", "post_after", "posting",
     )  # fmt: skip
+    apply_after: tuple[Turn, ...]
+    applying: Turn
+    post_after: tuple[Turn, ...]
+    posting: Turn
 
     def __init__(
         self, index: int, step: Step, row: tuple[int, int, int, int], n_bytes: int, route: Route

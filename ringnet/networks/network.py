@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Literal, TypeAlias
@@ -16,6 +17,9 @@ FloatArray: TypeAlias = NDArray[np.float64]
 Route: TypeAlias = tuple[int, ...]
 Switching: TypeAlias = Literal["cut-through", "store-and-forward"]
 Sharing: TypeAlias = Literal["fifo", "fair", "auto"]
+
+#: Unknown links for which the nearest name is looked up.
+SEARCHED = 8
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,9 @@ class Network:
 
     def route(self, src: int, dst: int) -> Route:
         """Links from worker ``src`` to worker ``dst``, in order; `NetworkError` where there is no way."""
+        for worker in (src, dst):
+            if not 0 <= worker < self.n_workers:
+                raise NetworkError(f"the {self.topology} of {self.n_workers} workers has no worker {worker}")
         return self.find_route(src, dst)
 
     def ends(self, link: int) -> tuple[str, str]:
@@ -82,13 +89,35 @@ def link_array(value: float, n_links: int) -> FloatArray:
 
 
 def change_links(network: Network, changes: dict[str, LinkChange]) -> Network:
-    """Return the network with some links changed, by name; `NetworkError` names every link that is not there."""
-    unknown = [name for name in changes if name not in network.names]
-    if unknown:
-        raise NetworkError(*(_no_such_link(network, name) for name in unknown))
+    """Return the network with some links changed, by name; `NetworkError` names every unknown one."""
+    numbers = {name: link for link, name in enumerate(network.names)}
+    if unknown := [name for name in changes if name not in numbers]:
+        raise NetworkError(*_no_such_links(network, unknown))
+    return _changed(network, ((numbers[name], change) for name, change in changes.items()))
+
+
+def change_workers(network: Network, changes: dict[int, LinkChange]) -> Network:
+    """Return the network with every link into or out of some workers changed; `NetworkError` if none such.
+
+    A link between two of them becomes what is said of the later one.
+    """
+    if unknown := [worker for worker in changes if not 0 <= worker < network.n_workers]:
+        right = f"0 to {network.n_workers - 1}"
+        raise NetworkError(
+            *(Fault("there is no such worker", value=str(worker), right=right) for worker in unknown)
+        )
+    touching = defaultdict(list)
+    for link in range(network.n_links):
+        for end in network.ends(link):
+            touching[end].append(link)
+    return _changed(
+        network, ((link, change) for worker, change in changes.items() for link in touching[str(worker)])
+    )
+
+
+def _changed(network: Network, changes: Iterable[tuple[int, LinkChange]]) -> Network:
     bandwidth, latency = network.bandwidth_Bps.copy(), network.latency_s.copy()
-    for name, change in changes.items():
-        link = network.names.index(name)
+    for link, change in changes:
         if change.bandwidth_Bps is not None:
             bandwidth[link] = change.bandwidth_Bps
         if change.latency_s is not None:
@@ -96,20 +125,10 @@ def change_links(network: Network, changes: dict[str, LinkChange]) -> Network:
     return replace(network, bandwidth_Bps=bandwidth, latency_s=latency)
 
 
-def change_workers(network: Network, changes: dict[int, LinkChange]) -> Network:
-    """Return the network with every link into or out of some workers changed; `NetworkError` if no such worker."""
-    unknown = [worker for worker in changes if not 0 <= worker < network.n_workers]
-    if unknown:
-        right = f"0 to {network.n_workers - 1}"
-        raise NetworkError(*(Fault("there is no such worker", value=str(worker), right=right) for worker in unknown))
-    for worker, change in changes.items():
-        touched = [name for name in network.names if str(worker) in name.split("->")]
-        network = change_links(network, dict.fromkeys(touched, change))
-    return network
-
-
-def _no_such_link(network: Network, name: str) -> Fault:
-    nearest = get_close_matches(name, network.names, n=1)
-    shown = ", ".join(network.names[:3]) + (", ..." if network.n_links > 3 else "")  # noqa: PLR2004 -- three examples
+def _no_such_links(network: Network, names: list[str]) -> Iterator[Fault]:
     message = f"the {network.topology} of {network.n_workers} workers has no such link"
-    return Fault(message, value=name, right=shown, nearest=nearest[0] if nearest else "")
+    shown = ", ".join(network.names[:3]) + (", ..." if network.n_links > 3 else "")  # noqa: PLR2004 -- three examples
+    for place, name in enumerate(names):
+        # Among thousands of links a search takes a quarter of a second: not for thousands of names.
+        nearest = get_close_matches(name, network.names, n=1) if place < SEARCHED else []
+        yield Fault(message, value=name, right=shown, nearest="".join(nearest))

@@ -24,7 +24,9 @@ def ring(n_workers: int, bandwidth_Bps: float, latency_s: float) -> Network:
 
     def find_route(src: int, dst: int) -> Route:
         if dst != (src + 1) % n_workers:
-            raise NetworkError(f"a ring has a link from worker {src} to worker {(src + 1) % n_workers} only, not to {dst}")
+            raise NetworkError(
+                f"a ring has a link from worker {src} to worker {(src + 1) % n_workers} only, not to {dst}"
+            )
         return (src,)
 
     return Network(

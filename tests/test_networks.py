@@ -1,0 +1,201 @@
+"""Networks as data: which links there are, which way a transfer goes, and how exceptions change them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringnet.errors import NetworkError
+from ringnet.networks import TOPOLOGIES, LinkChange, change_links, change_workers
+
+
+def network(topology, n_workers=4):
+    return TOPOLOGIES[topology].build(n_workers, bandwidth_Bps=100.0, latency_s=0.5)
+
+
+def faults(change, *arguments):
+    with pytest.raises(NetworkError) as caught:
+        change(*arguments)
+    return [str(fault) for fault in caught.value.faults]
+
+
+# ------------------------------------------------------------------------------------------- links and routes
+
+
+def test_links_of_a_ring():
+    assert network("ring").names == ("0->1", "1->2", "2->3", "3->0")
+    assert network("ring", 2).names == ("0->1", "1->0")
+    assert network("ring", 1).names == ()
+
+
+def test_links_of_a_switch():
+    up, down = ("0->switch", "1->switch", "2->switch"), ("switch->0", "switch->1", "switch->2")
+    assert network("switch", 3).names == up + down
+    assert network("switch", 1).names == ("0->switch", "switch->0")
+
+
+@pytest.mark.parametrize("topology", sorted(TOPOLOGIES))
+@pytest.mark.parametrize("n_workers", [1, 2, 9])
+def test_every_link_has_a_name_of_its_own_and_what_the_rule_says(topology, n_workers):
+    built = network(topology, n_workers)
+    assert built.topology == topology
+    assert len(set(built.names)) == built.n_links
+    assert built.bandwidth_Bps.tolist() == [100.0] * built.n_links
+    assert built.latency_s.tolist() == [0.5] * built.n_links
+    assert (built.switching, built.sharing) == ("cut-through", "auto")
+
+
+def test_routes_of_a_ring():
+    ring = network("ring")
+    assert [ring.route(worker, (worker + 1) % 4) for worker in range(4)] == [(0,), (1,), (2,), (3,)]
+
+
+def test_a_ring_has_no_other_routes():
+    said = ["a ring has a link from worker 0 to worker 1 only, not to 2"]
+    assert faults(network("ring").route, 0, 2) == said
+    assert faults(network("ring").route, 1, 0) == [
+        "a ring has a link from worker 1 to worker 2 only, not to 0"
+    ]
+
+
+def test_routes_of_a_switch():
+    switch = network("switch")
+    assert [switch.names[link] for link in switch.route(3, 1)] == ["3->switch", "switch->1"]
+
+
+@pytest.mark.parametrize("topology", sorted(TOPOLOGIES))
+@pytest.mark.parametrize(("src", "dst", "worker"), [(4, 0, 4), (0, 5, 5), (-1, 0, -1), (3, 4, 4)])
+def test_there_is_no_route_of_a_worker_that_there_is_not(topology, src, dst, worker):
+    said = f"the {topology} of 4 workers has no worker {worker}"
+    assert faults(network(topology).route, src, dst) == [said]
+
+
+@pytest.mark.parametrize("topology", sorted(TOPOLOGIES))
+def test_a_route_leads_from_its_sender_to_its_receiver(topology):
+    built = network(topology)
+    for worker in range(4):
+        ends = [built.ends(link) for link in built.route(worker, (worker + 1) % 4)]
+        assert ends[0][0] == str(worker)
+        assert ends[-1][1] == str((worker + 1) % 4)
+        assert all(one[1] == other[0] for one, other in pairwise(ends))
+
+
+# ------------------------------------------------------------------------------------------------- exceptions
+
+
+def test_an_exception_changes_what_it_says_and_no_more():
+    ring = network("ring")
+    changed = change_links(ring, {"1->2": LinkChange(bandwidth_Bps=7.0), "3->0": LinkChange(latency_s=0.0)})
+    assert changed.bandwidth_Bps.tolist() == [100.0, 7.0, 100.0, 100.0]
+    assert changed.latency_s.tolist() == [0.5, 0.5, 0.5, 0.0]
+    assert changed.names == ring.names
+    assert ring.bandwidth_Bps.tolist() == [100.0] * 4
+    assert ring.latency_s.tolist() == [0.5] * 4
+
+
+def test_a_worker_takes_all_its_links_with_it():
+    changed = change_workers(network("ring"), {3: LinkChange(7.0)})
+    assert changed.bandwidth_Bps.tolist() == [100.0, 100.0, 7.0, 7.0]  # 2->3 and 3->0
+    changed = change_workers(network("switch"), {3: LinkChange(7.0, 2.0)})
+    assert changed.bandwidth_Bps.tolist() == [100.0, 100.0, 100.0, 7.0] * 2
+    assert changed.latency_s.tolist() == [0.5, 0.5, 0.5, 2.0] * 2
+
+
+def test_worker_1_is_not_worker_11():
+    changed = change_workers(network("ring", 12), {1: LinkChange(7.0)})
+    assert np.flatnonzero(changed.bandwidth_Bps == 7.0).tolist() == [0, 1]  # 0->1 and 1->2
+
+
+def test_a_link_of_two_changed_workers_is_as_the_later_says():
+    both = {1: LinkChange(7.0, 2.0), 2: LinkChange(8.0)}
+    changed = change_workers(network("ring"), both)
+    assert changed.bandwidth_Bps.tolist() == [7.0, 8.0, 8.0, 100.0]
+    assert changed.latency_s.tolist() == [2.0, 2.0, 0.5, 0.5]
+
+
+def test_exceptions_keep_how_the_network_switches_and_shares():
+    ring = replace(network("ring"), switching="store-and-forward", sharing="fifo")
+    changed = change_workers(change_links(ring, {"0->1": LinkChange(7.0)}), {2: LinkChange(8.0)})
+    assert (changed.switching, changed.sharing) == ("store-and-forward", "fifo")
+
+
+def test_every_link_that_is_not_there_is_named():
+    wrong = {"0->2": LinkChange(7.0), "1->2": LinkChange(8.0), "swich->1": LinkChange(9.0)}
+    the_ring, right = "the ring of 4 workers has no such link", "right would be: 0->1, 1->2, 2->3, ..."
+    assert faults(change_links, network("ring"), wrong) == [
+        f"{the_ring}; got 0->2; {right}; did you mean 1->2?",
+        f"{the_ring}; got swich->1; {right}",
+    ]
+    assert faults(change_links, network("switch", 2), {"swich->1": LinkChange(9.0)}) == [
+        "the switch of 2 workers has no such link; got swich->1; "
+        "right would be: 0->switch, 1->switch, switch->0, ...; did you mean switch->1?"
+    ]
+
+
+def test_three_links_are_shown_whole():
+    (said,) = faults(change_links, network("ring", 3), {"nowhere": LinkChange(7.0)})
+    assert said.endswith("right would be: 0->1, 1->2, 2->0")
+
+
+def test_every_worker_that_is_not_there_is_named():
+    wrong = {-1: LinkChange(7.0), 3: LinkChange(7.0), 4: LinkChange(7.0)}
+    assert faults(change_workers, network("ring"), wrong) == [
+        "there is no such worker; got -1; right would be: 0 to 3",
+        "there is no such worker; got 4; right would be: 0 to 3",
+    ]
+
+
+class Counted(tuple):
+    """Names that count how often they are read, and that cannot be searched."""
+
+    reads = 0
+
+    def __getitem__(self, place):
+        Counted.reads += 1
+        return super().__getitem__(place)
+
+    def __contains__(self, name):
+        raise AssertionError(f"searched for {name}")
+
+    def index(self, name):
+        raise AssertionError(f"searched for {name}")
+
+
+def test_thousands_of_exceptions_search_no_name_and_read_each_once():
+    switch = network("switch", 4096)
+    switch = replace(switch, names=Counted(switch.names))
+    of_links = change_links(switch, {f"switch->{worker}": LinkChange(7.0) for worker in range(4096)})
+    assert of_links.bandwidth_Bps.tolist() == [100.0] * 4096 + [7.0] * 4096
+    Counted.reads = 0
+    of_workers = change_workers(switch, {worker: LinkChange(7.0) for worker in range(4096)})
+    assert of_workers.bandwidth_Bps.tolist() == [7.0] * 8192
+    assert Counted.reads == 8192
+
+
+def test_of_many_wrong_links_the_first_are_given_the_nearest_name():
+    wrong = {f"{worker}->swich": LinkChange(7.0) for worker in range(10)}
+    said = faults(change_links, network("switch", 10), wrong)
+    assert len(said) == 10
+    assert ["did you mean" in one for one in said] == [True] * 8 + [False] * 2
+
+
+@given(st.sampled_from(sorted(TOPOLOGIES)), st.integers(2, 30), st.data())
+def test_changing_every_link_one_by_one_is_changing_them_at_once(topology, n_workers, data):
+    built = network(topology, n_workers)
+    numbers = st.lists(st.none() | st.floats(1.0, 1e9), min_size=built.n_links, max_size=built.n_links)
+    changes = dict(zip(built.names, map(LinkChange, data.draw(numbers), data.draw(numbers)), strict=True))
+    at_once, one_by_one = change_links(built, changes), built
+    for name, change in changes.items():
+        one_by_one = change_links(one_by_one, {name: change})
+    assert at_once.bandwidth_Bps.tolist() == one_by_one.bandwidth_Bps.tolist()
+    assert at_once.latency_s.tolist() == one_by_one.latency_s.tolist()
+
+
+def test_the_registry_says_what_it_has():
+    assert list(TOPOLOGIES) == sorted(TOPOLOGIES)
+    assert all(topology.summary and "\n" not in topology.summary for topology in TOPOLOGIES.values())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -90,7 +89,7 @@ def build(scenario: Scenario) -> Parts:
         chunk_sizes=sizes,
         chunk_bytes=sizes * dtype.itemsize,
         carry=scenario.carry,
-        keep_transfers=sys.maxsize if scenario.report.transfers is None else scenario.report.transfers,
+        keep_transfers=scenario.report.transfers,
         keep_values="states" in scenario.report.tables,
     )
 

@@ -20,8 +20,8 @@ from ringnet.scenario.model import Keys
 COPYING = ("all-gather",)
 #: Reductions that weights belong to.
 WEIGHTED = ("mean", "weighted-mean")
-#: Numbers in a table of states.
-MOST_STATES = 100_000
+#: Elements of all workers' buffers up to which a table of states is worth its room.
+READABLE_ELEMENTS = 1024
 
 
 @dataclass(frozen=True)
@@ -106,12 +106,22 @@ def _links_are_there(keys: Keys) -> Iterator[Finding]:
     names = link_names(network.topology, keys.workers) if network.links else {}
     for name in network.links:
         if name not in names:
-            start, _, end = name.partition("->")
-            near = [one for one in names if one.startswith(f"{start}->") or one.endswith(f"->{end}")]
-            nearest = (get_close_matches(name, near, n=1) or [""])[0]
             message = f"the {network.topology} of {_count(keys.workers)} has no such link"
             causes = ("workers",), ("network", "topology")
+            nearest = _nearest_link(name, names)
             yield Finding(("network", "links", name), message, _some(names), nearest, causes, unread=True)
+
+
+def _nearest_link(name: str, names: Iterable[str]) -> str:
+    """Return a link that starts where ``name`` does, or ends there: of a million links only those are compared."""
+    start, _, end = name.partition("->")
+    for near in (
+        [one for one in names if one.startswith(f"{start}->")],
+        [one for one in names if one.endswith(f"->{end}")],
+    ):
+        if near:
+            return (get_close_matches(name, near, n=1) or near)[0]
+    return ""
 
 
 def _workers_are_there(keys: Keys) -> Iterator[Finding]:
@@ -149,13 +159,11 @@ def _states(keys: Keys) -> Iterator[Finding]:
     if keys.payload != "full":
         right = "payload: full"
         yield Finding(path, "states need every element", right, causes=(("payload",),), unread=True)
-    schedule = ALGORITHMS[keys.algorithm].build(keys.workers, keys.collective)
-    n_numbers = keys.workers * (schedule.n_steps + 1) * keys.message_bytes // DTYPES[keys.dtype].itemsize
-    if n_numbers > MOST_STATES:
-        message = f"states would hold {n_numbers:,} numbers, every buffer after every step"
-        yield Finding(
-            path, message, f"at most {MOST_STATES:,}", causes=(("workers",), ("message",)), unread=True
-        )
+    n_elements = keys.workers * keys.message_bytes // DTYPES[keys.dtype].itemsize
+    if n_elements > READABLE_ELEMENTS:
+        message = f"states of {n_elements:,} elements, over all workers, are not for reading"
+        causes = ("workers",), ("message",), ("dtype",)
+        yield Finding(path, message, f"at most {READABLE_ELEMENTS:,}", causes=causes, unread=True)
 
 
 def _unread_in_copying(keys: Keys) -> Iterator[Finding]:

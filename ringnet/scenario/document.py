@@ -74,10 +74,11 @@ class Document:
 
     def drop(self, paths: Iterable[Path]) -> Document:
         """Return a copy without what stands at ``paths``; a mapping that becomes empty goes too."""
-        data = self.data  # from the last to the first, so that places in lists stay
-        for path in sorted(paths, key=_order, reverse=True):
+        data, marks = self.data, self.marks
+        for path in sorted(paths, key=_order, reverse=True):  # so that places in lists stay
             data = _drop(data, path)
-        return replace(self, data=data)
+            marks = {at: mark for at, mark in marks.items() if not is_within(at, path)}
+        return replace(self, data=data, marks=marks)
 
     def mark(self, path: Path) -> Mark:
         """Return the mark of ``path``, or of the nearest thing inside or around it."""
@@ -119,10 +120,13 @@ def clip(text: str) -> str:
     >>> clip("a\nb")
     'a\\nb'
     """
-    line = "".join(
-        sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text[: SHOWN + 1]
-    )
+    line = one_line(text[: SHOWN + 1])
     return line if len(line) <= SHOWN else line[: SHOWN - 3] + "..."
+
+
+def one_line(text: str) -> str:
+    """Return text with whatever cannot be printed written as an escape."""
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
 
 
 def is_within(path: Path, outer: Path) -> bool:
@@ -161,8 +165,9 @@ def _drop(data: Any, path: Path) -> Any:
     part, rest = path[0], path[1:]
     if find(data, (part,)) is None:
         return data
-    if rest:
-        return _put(data, (part,), _drop(data[part], rest))
+    inner = _drop(data[part], rest) if rest else None
+    if inner:
+        return _put(data, (part,), inner)
     if isinstance(data, list):
         return [item for at, item in enumerate(data) if at != part]
     return {key: item for key, item in data.items() if key != part}

@@ -76,7 +76,8 @@ class Quantity(Leaf):
             value = _parse(given, self.kind)
         except UnitError as error:
             fault = error.faults[0]
-            raise wrong(fault.message, fault.right or self.right, fault.nearest) from error
+            right = " or ".join([fault.right or self.example, *self.words])
+            raise wrong(fault.message, right, fault.nearest) from error
         if self.kind == "bytes" and value > LARGEST_BYTES:
             raise wrong("larger than any buffer", f"at most {quantity_text(LARGEST_BYTES, 'bytes')}")
         return value
@@ -122,23 +123,26 @@ def quantity_text(value: float, kind: Kind) -> str:
     >>> quantity_text(2**20, "bytes"), quantity_text(5e-06, "seconds"), quantity_text(1/3, "seconds")
     ('1 MiB', '5 us', '0.3333333333333333 s')
     """
-    text = _FORMAT[kind](value)
-    return text if parse_quantity(text, kind) == value else f"{value!r} {_KINDS[kind][1]}"
+    text, unit = _FORMAT[kind](value), _KINDS[kind][1]
+    try:
+        return text if parse_quantity(text, kind) == value else f"{value!r} {unit}"
+    except UnitError:  # rounded to a broken number of bytes
+        return f"{value!r} {unit}"
 
 
 @dataclass(frozen=True)
 class Whole(Leaf):
-    """A whole number; ``words`` stand for None: ``all``."""
+    """A whole number; ``words`` stand for numbers: ``all``."""
 
     least: int = 0
     most: int = _ENDLESS
     example: int = 8
-    words: tuple[str, ...] = ()
+    words: Mapping[str, int] = field(default_factory=dict, hash=False)
 
-    def read(self, given: Any) -> int | None:
+    def read(self, given: Any) -> int:
         """See `Leaf.read`."""
-        if self.words and given in self.words:
-            return None
+        if isinstance(given, str) and given in self.words:
+            return self.words[given]
         if isinstance(given, bool) or not isinstance(given, int):
             raise wrong("a whole number is wanted", self.right)
         if not self.least <= given <= self.most:
@@ -146,9 +150,9 @@ class Whole(Leaf):
             raise wrong(f"a whole number from {self.least:,} {upto} is wanted", self.right)
         return given
 
-    def write(self, value: int | None) -> int | str:
+    def write(self, value: int) -> int | str:
         """See `Leaf.write`."""
-        return self.words[0] if value is None else value
+        return next((word for word, meant in self.words.items() if meant == value), value)
 
     def describe(self) -> dict[str, Any]:
         """See `Leaf.describe`."""

@@ -72,19 +72,29 @@ def with_facts(document: Document, place: Place) -> tuple[Document, list[Fault]]
     Where the files cannot be read, the keys that they would give are broken.
     """
     names = document.get(("data",))
-    if not _are_files(names):
+    if names is None or names in MADE_DATA:
         return document, []
+    missing = {(key,) for key in FACTS if not document.has((key,))}
+    if not _are_files(names):
+        return replace(document, broken=document.broken | missing), []
     try:
         source = open_files(names, place, DTYPES.get(str(document.get(("dtype",)))))
     except InputError as error:
         faults = [_told(fault, place, document) for fault in error.faults]
-        unknown = {("data",), *((key,) for key in FACTS if not document.has((key,)))}
-        return replace(document, broken=document.broken | unknown), faults
+        return replace(document, broken=document.broken | {("data",), *missing}), faults
     faults = list(_contradictions(document, source))
     at: dict[Path, Mark] = {(): replace(document.mark(("data",)), text="", path="data")}
     for key, value in _facts(source).items():
         document = document if document.has((key,)) else document.put((key,), value, at)
     return document, faults
+
+
+def known(document: Document, place: Place) -> Document:
+    """Return the document with its `FACTS`; `InputError` where the files are not what they were."""
+    found, faults = with_facts(document, place)
+    if faults:
+        raise InputError(*faults)
+    return found
 
 
 @lru_cache(maxsize=1024)
@@ -105,7 +115,7 @@ def digest(file: FilePath) -> str:
 
 def _are_files(names: Any) -> bool:
     listed = names if isinstance(names, list) else [names]
-    return bool(listed) and names not in MADE_DATA and all(isinstance(name, str) and name for name in listed)
+    return bool(listed) and all(isinstance(name, str) and name for name in listed)
 
 
 def _facts(source: FileSource) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from yaml.resolver import BaseResolver
 from yaml.scanner import Scanner
 
 from ringnet.errors import Fault, InputError
-from ringnet.scenario.document import Document, Mark, Path, clip, path_text
+from ringnet.scenario.document import Document, Mark, Path, clip, one_line, path_text
 
 #: Bytes of the largest file that is read.
 LARGEST = 1 << 20
@@ -30,7 +30,8 @@ DEEPEST = 20
 
 _TAG = "tag:yaml.org,2002:"
 _READ: dict[str, Callable[[str], Any]] = {
-    _TAG + "str": str,
+    # JSON writes a sign beyond 16 bits as two escapes.
+    _TAG + "str": lambda text: text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"),
     _TAG + "int": int,
     _TAG + "float": lambda text: float(text.lower().replace(".inf", "inf").replace(".nan", "nan")),
     _TAG + "bool": lambda text: {"true": True, "false": False}[text.lower()],
@@ -39,13 +40,13 @@ _READ: dict[str, Callable[[str], Any]] = {
 
 def read_text(path: str | os.PathLike[str]) -> str:
     """Read a scenario file; `InputError` if it cannot be read, is too large or is not text."""
-    file = os.fspath(path)
+    file = one_line(os.fspath(path))
     try:
-        with open(file, "rb") as stream:
+        with open(path, "rb") as stream:
             content = stream.read(LARGEST + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(Fault(f"the file cannot be read: {reason}", file=clip(file))) from error
+        raise InputError(Fault(f"the file cannot be read: {reason}", file=file)) from error
     if len(content) > LARGEST:
         raise InputError(
             Fault("the file is too large for a scenario", file=file, right=f"at most {LARGEST:,} bytes")
@@ -92,26 +93,28 @@ def read_yaml(text: str, file: str) -> tuple[Document, list[Fault]]:
     >>> document.data, faults, document.marks["network", "latency"].line
     ({'workers': 8, 'network': {'latency': '5 us'}}, [], 2)
     """
-    value, marks, reading = _read(text, file)
-    if value is None and not reading.faults:
-        raise InputError(Fault("the scenario is empty", file=file, right="scenario_version: 1, and so on"))
-    if not isinstance(value, dict) and not reading.faults:
-        got = clip(marks[()].text) or "a list"
-        raise InputError(Fault("a scenario is a mapping of keys", "", file, 1, got, "scenario_version: 1"))
+    value, reading = _read(text, file)
     if not isinstance(value, dict):
-        raise InputError(*reading.faults)
-    return Document(value, marks, frozenset(reading.broken)), reading.faults
+        raise InputError(*(reading.faults or [_no_mapping(value, file)]))
+    return Document(value, reading.marks, frozenset(reading.broken)), reading.faults
+
+
+def _no_mapping(value: Any, file: str) -> Fault:
+    if value is None:
+        return Fault("the scenario is empty", file=file, right="scenario_version: 1, and so on")
+    got = "a list" if isinstance(value, list) else clip(str(value))
+    return Fault("a scenario is a mapping of keys", "", file, 1, got, "scenario_version: 1")
 
 
 def read_value(text: str, file: str) -> tuple[Any, dict[Path, Mark]]:
     """Read one YAML value; `InputError` for anything that is wrong with it."""
-    value, marks, reading = _read(text, file)
+    value, reading = _read(text, file)
     if reading.faults:
         raise InputError(*reading.faults)
-    return value, marks
+    return value, reading.marks
 
 
-def _read(text: str, file: str) -> tuple[Any, dict[Path, Mark], _Reading]:
+def _read(text: str, file: str) -> tuple[Any, _Reading]:
     reading = _Reading(file)
     try:
         loader = _Loader(text)
@@ -123,7 +126,7 @@ def _read(text: str, file: str) -> tuple[Any, dict[Path, Mark], _Reading]:
         raise InputError(_not_yaml(error, text, file)) from error
     except (ValueError, OverflowError) as error:  # an escape beyond Unicode, in the scanner
         raise InputError(Fault(f"the text is not readable as YAML: {clip(str(error))}", file=file)) from error
-    return value, reading.marks, reading
+    return value, reading
 
 
 def _not_text(error: ReaderError, text: str, file: str) -> Fault:
@@ -132,10 +135,10 @@ def _not_text(error: ReaderError, text: str, file: str) -> Fault:
 
 
 def _not_yaml(error: yaml.MarkedYAMLError, text: str, file: str) -> Fault:
-    mark = error.problem_mark or error.context_mark
-    line = mark.line if mark else 0
+    marks = [mark.line for mark in (error.problem_mark, error.context_mark) if mark]
     lines = text.splitlines()
-    written = lines[line] if line < len(lines) else ""
+    line = next((line for line in marks if line < len(lines)), 0)  # what stays open goes on to the end
+    written = lines[line] if lines else ""
     if "\t" in written[: len(written) - len(written.lstrip())]:
         return Fault(
             "YAML is indented with spaces, not with tabs",
@@ -206,15 +209,17 @@ class _Reading:
     broken: set[Path] = field(default_factory=set)
     n_values: int = 0
 
-    def value(self, node: yaml.Node, path: Path) -> Any:
+    def value(self, node: yaml.Node, path: Path, line: int = 1) -> Any:
+        """Read what stands at ``path``; ``line`` is that of its key."""
         self.n_values += 1
         _bound(len(path), self.n_values, node.start_mark)
-        written = node.value if isinstance(node, yaml.ScalarNode) else ""
-        self.marks[path] = Mark(self.file, node.start_mark.line + 1, written)
+        line = node.start_mark.line + 1 if isinstance(node, yaml.ScalarNode) else line
+        self.marks[path] = Mark(self.file, line, _written(node))
         if isinstance(node, yaml.MappingNode) and node.tag == _TAG + "map":
             return self.mapping(node, path)
         if isinstance(node, yaml.SequenceNode) and node.tag == _TAG + "seq":
-            return [self.value(item, (*path, at)) for at, item in enumerate(node.value)]
+            items = ((at, item, item.start_mark.line + 1) for at, item in enumerate(node.value))
+            return [self.value(item, (*path, at), line) for at, item, line in items]
         return self.scalar(node, path)
 
     def scalar(self, node: yaml.Node, path: Path) -> Any:
@@ -225,7 +230,7 @@ class _Reading:
         except (KeyError, TypeError):
             return self.refuse(path, "YAML tags are not read: a scenario is data", value=node.tag)
         except ValueError:
-            return self.refuse(path, f"not a readable {node.tag.removeprefix(_TAG)}", value=str(node.value))
+            return self.refuse(path, "the number cannot be read", value=str(node.value))
 
     def mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, Any]:
         data: dict[str, Any] = {}
@@ -237,7 +242,7 @@ class _Reading:
                 first = self.marks[*path, key].line
                 self.tell((*path, key), f"the key is here twice, first in line {first}", line, _written(item))
             else:
-                data[key] = self.value(item, (*path, key))
+                data[key] = self.value(item, (*path, key), line)
         return {key: item for key, item in data.items() if (*path, key) not in self.broken}
 
     def refuse(self, path: Path, message: str, *, line: int | None = None, value: str = "") -> None:

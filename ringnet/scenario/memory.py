@@ -70,8 +70,7 @@ def _with_carry(scenario: Scenario, carry: int | None) -> Estimate:
         if carry == 0
         else payload_bytes(scenario.workers, sizes, schedule.source, DTYPES[scenario.dtype], carry)
     )
-    most = scenario.report.transfers
-    n_rows = schedule.n_transfers if most is None or schedule.n_transfers <= most else 0
+    n_rows = schedule.n_transfers if schedule.n_transfers <= scenario.report.transfers else 0
     memory = FIXED_BYTES + payload + n_rows * ROW_BYTES + scenario.workers * WORKER_BYTES
     return Estimate(schedule.n_transfers, n_rows, payload, memory)
 

@@ -6,9 +6,10 @@ Inside, values are plain SI and their names say the unit (``latency_s``); outsid
 from __future__ import annotations
 
 import math
+import sys
 from typing import Annotated, Any, TypeAlias, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from ringnet.collectives import ALGORITHMS, COLLECTIVES
 from ringnet.engines import ENGINES
@@ -23,6 +24,8 @@ from ringnet.scenario.fields import Choice, Name, Number, Quantity, Text, Versio
 
 #: Versions of the format that are read.
 VERSIONS = (1,)
+#: The most values of a range.
+MOST_VALUES = 10_000
 #: The most workers of a scenario.
 MOST_WORKERS = 2**20
 #: Values of ``data`` that are not files.
@@ -189,7 +192,7 @@ class Range(Settings):
     factor: Annotated[float, Number(2)] | None = Field(
         default=None, description="Each value is this times the one before: `4`."
     )
-    count: Annotated[int, Whole(2, 100_000)] | None = Field(
+    count: Annotated[int, Whole(2, MOST_VALUES)] | None = Field(
         default=None, description="So many values, each the same factor times the one before: `11`."
     )
     step: Any = Field(default=None, description="Each value is this more than the one before: `2`, `1 MiB`.")
@@ -204,6 +207,8 @@ AxisKey: TypeAlias = Annotated[str, Name(r"[^\s]+", "the path of a key", "networ
 
 class SweepSettings(Settings):
     """Many runs from one file: keys by path, each with its values."""
+
+    _is_some = model_validator(mode="before")(_not_empty)
 
     over: Annotated[dict[AxisKey, Axis], NotEmpty] = Field(
         default={},
@@ -228,7 +233,7 @@ class ReportSettings(Settings):
         default=None,
         description="Plots to draw; those that suit the run if the key is left out, none for an empty list.",
     )
-    transfers: Annotated[int | None, Whole(0, example=KEEP_TRANSFERS, words=("all",))] = Field(
+    transfers: Annotated[int, Whole(0, example=KEEP_TRANSFERS, words={"all": sys.maxsize})] = Field(
         default=KEEP_TRANSFERS,
         description="Rows are kept one per transfer up to so many transfers; `all` keeps them always.",
     )
@@ -298,9 +303,7 @@ class Keys(Settings):
         description="Over what the transfers move.", examples=[{"bandwidth": "50 GB/s", "latency": "500 ns"}]
     )
     worker: WorkerSettings = Field(default=WorkerSettings(), description="How the workers behave.")
-    sweep: Annotated[SweepSettings, NotEmpty] | None = Field(
-        default=None, description="Many runs from one file."
-    )
+    sweep: SweepSettings | None = Field(default=None, description="Many runs from one file.")
     report: ReportSettings = Field(default=ReportSettings(), description="What is written of the results.")
 
     @property

@@ -12,14 +12,14 @@ from pydantic_core import PydanticCustomError
 from ringnet.errors import InputError
 from ringnet.scenario.document import Document, Path
 from ringnet.scenario.fields import Leaf, Number, Quantity, Whole, wrong
-from ringnet.scenario.model import Range
+from ringnet.scenario.model import MOST_VALUES, Range
 
-#: Values of one swept key.
-MOST_VALUES = 100_000
 #: Bytes between the ends of a range by count are rounded to this, so that every dtype divides them.
 ALIGNED_BYTES = 8
 #: Below this the last value counts as hit.
 _TOLERANCE = 1e-9
+#: Digits of a value that is no whole number: ten times 1 us is 10 us, and not a little less.
+_DIGITS = 12
 
 
 def spread(values: Range, leaf: Leaf | None, at: Path, document: Document) -> list[Any]:
@@ -60,7 +60,7 @@ def _read(leaf: Leaf, given: Any, at: Path, document: Document) -> float:
 
 def _written(leaf: Leaf, number: float) -> Any:
     is_whole = isinstance(leaf, Whole) or (isinstance(leaf, Quantity) and leaf.kind == "bytes")
-    return leaf.write(round(number) if is_whole else number)
+    return leaf.write(round(number) if is_whole else float(f"{number:.{_DIGITS}g}"))
 
 
 def _numbers(values: Range, first: float, last: float, step: float | None, leaf: Leaf) -> list[float]:

@@ -49,7 +49,7 @@ def resolve(document: Document, place: Place) -> tuple[Document, list[str]]:
     findings = [one for one in check(keys or _mended(known, broken)) if _counts(one, document, broken)]
     orphans = {one.path: one for one in findings if one.unread and is_orphan(one, document)}
     faults += [_fault(one, known) for one in findings if one.path not in orphans]
-    if faults:
+    if faults or keys is None:  # what is broken was told when it was read
         raise InputError(*in_order(faults))
     return document.drop(orphans), [_note(one) for one in orphans.values()]
 

@@ -14,7 +14,7 @@ from pydantic import PrivateAttr
 from ringnet.errors import Fault, InputError
 from ringnet.scenario.checks import check
 from ringnet.scenario.document import Document
-from ringnet.scenario.files import FACTS, Place, digest, with_facts
+from ringnet.scenario.files import FACTS, Place, digest, known
 from ringnet.scenario.model import MADE_DATA, Keys, SweepSettings
 from ringnet.scenario.outline import leaf_of
 from ringnet.scenario.resolve import in_order, origins_of, resolve
@@ -121,10 +121,10 @@ class Scenario(Keys):
         run reads are left out, so equal documents mean equal runs.
         """
         origin = self._origin
-        known, _ = with_facts(with_values(origin.base, first_values(origin.axes)), origin.place)
-        keys = Keys.model_validate(known.data)
+        first = known(with_values(origin.base, first_values(origin.axes)), origin.place)
+        keys = Keys.model_validate(first.data)
         unread = [finding for finding in check(keys) if finding.unread]
-        gone = {finding.path for finding in unread if "sweep" not in origins_of(finding, known)}
+        gone = {finding.path for finding in unread if "sweep" not in origins_of(finding, first)}
         gone |= {finding.path for finding in unread if not origin.base.has(finding.path)}
         if origin.axes:  # other points may have other files
             gone |= {(key,) for key in FACTS if not origin.base.has((key,))} if keys.files else set()
@@ -147,7 +147,7 @@ class Scenario(Keys):
 def single(document: Document, place: Place) -> Scenario:
     """Return the scenario of one run; `InputError` for everything that is wrong."""
     left, notes = resolve(document, place)
-    return Scenario.of(with_facts(left, place)[0].data, Origin(left, (), place, tuple(notes)))
+    return Scenario.of(known(left, place).data, Origin(left, (), place, tuple(notes)))
 
 
 def _dotted(value: Value) -> str:

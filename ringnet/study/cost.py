@@ -1,0 +1,97 @@
+"""A guess at how long points take, before they are run: to tell seconds from hours, no more."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from ringnet.engines import choose_engine
+from ringnet.errors import InputError
+from ringnet.scenario import Scenario, build, estimate, loads
+
+#: Points of a large grid that are looked at.
+SAMPLED = 20
+#: Transfers a second of each engine on a slow core; carried bytes a second; what a point takes at least.
+TRANSFERS_PER_S = {"events": 100e3, "recurrence": 10e6}
+PAYLOAD_BPS = 500e6
+LEAST_S = 0.005
+
+#: Units of a rough time, and how many of one make it worth using.
+_UNITS = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}
+_FROM = 1.2
+
+
+def most_s(scenario: Scenario) -> float:
+    """Return roughly how long one run takes, in seconds."""
+    wanted = estimate(scenario)
+    return (
+        LEAST_S
+        + wanted.n_transfers / TRANSFERS_PER_S[engine_of(scenario)]
+        + wanted.payload_bytes / PAYLOAD_BPS
+    )
+
+
+def engine_of(scenario: Scenario) -> str:
+    """Return the engine that would run, where the scenario leaves the choice."""
+    if scenario.engine != "auto":
+        return scenario.engine
+    parts = build(scenario)
+    return choose_engine(parts.schedule, parts.network, parts.workers).name
+
+
+def sweep_s(scenario: Scenario, n_jobs: int) -> float:
+    """Return roughly how long a sweep takes, in seconds, ``n_jobs`` points at a time."""
+    costs = [most_s(point) for point in sample(scenario)]
+    return scenario.n_points * float(np.mean(costs)) / n_jobs
+
+
+def sample(scenario: Scenario) -> list[Scenario]:
+    """Return some points of a sweep, evenly spread over its grid; those that cannot be run are left out."""
+    document = scenario.document()
+    axes = _axes(document.pop("sweep"))
+    shape = [len(axis) for axis in axes]
+    places = np.unique(np.linspace(0, scenario.n_points - 1, SAMPLED).astype(np.int64))
+    chosen = (
+        [axis[at] for axis, at in zip(axes, np.unravel_index(place, shape), strict=True)] for place in places
+    )
+    return list(chain.from_iterable(_point(document, chain.from_iterable(rows), scenario) for rows in chosen))
+
+
+def _axes(sweep: dict[str, Any]) -> list[list[tuple[str, ...]]]:
+    """Return the grid as overrides: for each axis its rows, for each row a ``key=value`` per key."""
+    columns = {
+        section: [_texts(key, values) for key, values in sweep.get(section, {}).items()]
+        for section in ("over", "zip")
+    }
+    zipped = [list(zip(*columns["zip"], strict=True))] if columns["zip"] else []
+    return [*([(text,) for text in column] for column in columns["over"]), *zipped]
+
+
+def _texts(key: str, values: list[Any]) -> list[str]:
+    return [f"{key}={json.dumps(value)}" for value in values]
+
+
+def _point(document: dict[str, Any], overrides: Iterator[str], scenario: Scenario) -> Iterator[Scenario]:
+    place = scenario.place
+    try:
+        yield loads(
+            json.dumps(document), list(overrides), folder=place.folder, allow_outside=place.allow_outside
+        )
+    except InputError:
+        return
+
+
+def in_words(seconds: float) -> str:
+    """Write a rough time in a unit that suits it.
+
+    >>> in_words(0.2), in_words(250), in_words(5000), in_words(1e6)
+    ('a second', '4 minutes', '1.4 hours', '12 days')
+    """
+    for unit, size_s in _UNITS.items():
+        if seconds >= _FROM * size_s:
+            return f"{seconds / size_s:.2g} {unit}"
+    return "a second"

@@ -1,0 +1,108 @@
+"""Points on the cores of this machine, through joblib's processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, contextmanager
+
+from joblib import Parallel, delayed
+
+from ringnet.scenario import available_bytes
+from ringnet.study.fitting import at_once, sized, small_ones
+from ringnet.study.task import Done, Task, carry_out, quietly
+
+#: Points that this process does itself before it starts others, which takes about as long.
+SMALL_S = 0.5
+#: How often a process looks whether the one that started it still lives.
+WATCH_S = 0.1
+
+KILLED = "the process that computed it was killed: out of memory?"
+
+
+def here(tasks: list[Task], n_jobs: int, say: Callable[[str], None]) -> Generator[Done]:
+    """Yield every task's outcome as it is finished, up to ``n_jobs`` at a time, as many as memory allows."""
+    if n_jobs == 1:
+        yield from map(carry_out, tasks)
+        return
+    large, small = small_ones(sized(tasks), SMALL_S)
+    yield from (carry_out(one.task) for one in small)
+    for width, group in at_once(large, n_jobs, available_bytes()):
+        if width == 1 or len(group) == 1:
+            yield from map(carry_out, group)
+        else:
+            yield from in_processes(group, width, say)
+
+
+def in_processes(tasks: list[Task], n_jobs: int, say: Callable[[str], None]) -> Iterator[Done]:
+    """Yield every task's outcome as it is finished, ``n_jobs`` at a time, each in a process of its own.
+
+    A process that is killed takes only its own point with it: what is left is tried one by one until the
+    point that kills its process shows itself as an error, and then side by side again.
+    """
+    left = {task.key: task for task in tasks}
+    while left:
+        try:
+            yield from _striking_off(left, _side_by_side(list(left.values()), n_jobs))
+        except BrokenProcessPool:
+            say("a process that computed points was killed; trying the points that are left one by one")
+            yield from _striking_off(left, _until_one_is_killed(list(left.values())))
+
+
+def _striking_off(left: dict[str, Task], done: Generator[Done]) -> Iterator[Done]:
+    with closing(done):
+        for key, outcome in done:
+            del left[key]
+            yield key, outcome
+
+
+def _until_one_is_killed(tasks: list[Task]) -> Generator[Done]:
+    for task in tasks:
+        try:
+            yield from _side_by_side([task], 2)
+        except BrokenProcessPool:
+            yield task.lost(KILLED)
+            return
+
+
+def _side_by_side(tasks: list[Task], n_jobs: int) -> Generator[Done]:
+    with quietly():
+        # Processes inherit the blocked signal: Ctrl-C is for this process, which then ends them.
+        with _sigint_held():
+            parallel = Parallel(
+                n_jobs,
+                "loky",
+                return_as="generator_unordered",
+                max_nbytes=None,
+                initializer=_end_with_parent,
+                initargs=(os.getpid(),),
+            )
+            done: Iterator[Done] = parallel(delayed(carry_out)(task) for task in tasks)
+        yield from done
+
+
+@contextmanager
+def _sigint_held() -> Iterator[None]:
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _end_with_parent(parent: int) -> None:
+    """End this process soon after ``parent`` is gone: a killed sweep leaves nothing that still computes."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(WATCH_S)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import csv
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -83,17 +83,18 @@ def read_table(path: Path, table: str) -> pd.DataFrame:
 def _read_text(path: Path) -> pd.DataFrame:
     """Read every cell as text, so that a scenario called ``NA`` keeps its name."""
     try:
-        frame = pd.read_csv(path, dtype=defaultdict(lambda: str), keep_default_na=False, encoding="utf-8")
+        with path.open(encoding="utf-8", newline="") as file:
+            heads, *rows = list(csv.reader(file, strict=True)) or [[]]
     except FileNotFoundError:
         raise ResultsError(Fault("a table that run.json lists is not there", file=str(path))) from None
-    except (ValueError, OSError) as error:  # pandas' own errors and UnicodeDecodeError are ValueErrors
-        reason = " ".join(str(error).split())
-        raise ResultsError(Fault(f"this table cannot be read: {reason}", file=str(path))) from None
-    if not isinstance(frame.index, pd.RangeIndex) or frame.isna().to_numpy().any():
-        raise ResultsError(
-            Fault("this table has rows that are longer or shorter than its first line", file=str(path))
-        )
-    return frame
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ResultsError(Fault(f"this table cannot be read: {error}", file=str(path))) from None
+    for number, row in enumerate(rows):
+        if len(row) != len(heads):
+            message = f"a row has {len(row)} cells, and the first line {len(heads)}"
+            raise ResultsError(Fault(message, file=str(path), line=number + 2))
+    columns = zip(*rows, strict=True) if rows else [()] * len(heads)
+    return pd.DataFrame(dict(zip(heads, map(list, columns), strict=True)), dtype=object)
 
 
 def _column(cells: AnySeries, kind: Kind, path: Path) -> AnySeries:

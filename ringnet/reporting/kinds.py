@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from ringnet.reporting.columns import Kind, kind_of
+from ringnet.reporting.columns import TABLES, Kind, kind_of
 
 AnySeries: TypeAlias = "pd.Series[Any]"
 
@@ -16,16 +16,18 @@ _TRUTHS = {"true": True, "false": False, True: True, False: False}
 
 
 def typed_frame(frame: pd.DataFrame, table: str) -> pd.DataFrame:
-    """Return a table with the type of each column that its kind asks for, so that plots see one type only.
+    """Return a table with its columns in their order, each of the type that its kind asks for.
 
     Numbers are float64, integers int64 (or nullable, where one is missing), truths nullable booleans, text is
     ``str`` or ``None``. ``ValueError`` for a cell that is not of its kind.
 
-    >>> frame = pd.DataFrame({"makespan_s": ["0.5", ""], "n_workers": ["2", "3"], "sum_ok": ["true", ""]})
+    >>> frame = pd.DataFrame({"n_workers": ["2", "3"], "makespan_s": ["0.5", ""], "sum_ok": ["true", ""]})
     >>> typed_frame(frame, "summary").dtypes.astype(str).tolist()
-    ['float64', 'int64', 'boolean']
+    ['int64', 'float64', 'boolean']
     """
-    return pd.DataFrame({name: typed(frame[name], kind_of(table, str(name))) for name in frame.columns})
+    names = [name for name in TABLES[table] if name in frame.columns]
+    names += [name for name in frame.columns if name not in TABLES[table]]
+    return pd.DataFrame({name: typed(frame[name], kind_of(table, str(name))) for name in names})
 
 
 def typed(cells: AnySeries, kind: Kind) -> AnySeries:
@@ -61,6 +63,15 @@ def _whole(cell: Any) -> int:
     return int(cell)
 
 
+def _values(cells: AnySeries) -> AnySeries:
+    """Elements of a buffer: whole numbers where their type is, else floats, as short as in their type."""
+    texts = [str(cell) for cell in cells.to_numpy()]
+    try:
+        return pd.Series([int(text) for text in texts], dtype="int64", name=cells.name)
+    except ValueError:
+        return pd.Series([float(text) for text in texts], dtype="float64", name=cells.name)
+
+
 def _truths(cells: AnySeries) -> AnySeries:
     missing = _missing(cells)
     if not (missing | cells.isin(list(_TRUTHS))).all():
@@ -79,5 +90,5 @@ _CASTS: dict[Kind, Callable[[AnySeries], AnySeries]] = {
     "integer": _integers,
     "number": _numbers,
     "truth": _truths,
-    "value": _integers,
+    "value": _values,
 }

@@ -65,16 +65,34 @@ def is_varied(column: pd.Series[Any]) -> bool:
     return len(column.unique()) > 1
 
 
-def telling(summary: pd.DataFrame, given: Sequence[str] = ()) -> list[str]:
-    """Return the fewest inputs, in order of preference, that tell apart what ``given`` leaves alike.
+def telling(summary: pd.DataFrame) -> list[str]:
+    """Return the fewest inputs, in order of preference, that tell the points apart.
 
     A key that only follows from others (the message of a zipped sweep, the engine of ``auto``) is not needed.
     """
-    chosen: list[str] = list(given)
+    chosen: list[str] = []
     for name in varying(summary):
-        if name not in chosen and _adds(summary, chosen, name):
+        if _adds(summary, chosen, name):
             chosen.append(name)
-    return chosen[len(given) :]
+    return chosen
+
+
+def _telling_lines(summary: pd.DataFrame, x: str) -> list[str]:
+    """Return the inputs of which each combination is a line over ``x``.
+
+    A key that follows from ``x`` makes lines only if they have more than one point: not in a zipped sweep.
+    """
+    chosen: list[str] = []
+    for name in varying(summary):
+        needed = name != x and _adds(summary, [x, *chosen], name)
+        useful = name not in (x, *_LAST) and _adds(summary, chosen, name)
+        if needed or (useful and _has_lines(summary, [*chosen, name], x)):
+            chosen.append(name)
+    return chosen
+
+
+def _has_lines(summary: pd.DataFrame, keys: list[str], x: str) -> bool:
+    return any(is_varied(cells) for _, cells in summary.groupby(keys, dropna=False)[x])
 
 
 def _adds(summary: pd.DataFrame, chosen: list[str], name: str) -> bool:
@@ -93,7 +111,7 @@ def other_keys(summary: pd.DataFrame) -> list[str]:
 
 def lines(summary: pd.DataFrame, x: str) -> list[Line]:
     """Return the rows as lines over the key ``x``, one for each combination of the other keys that matter."""
-    keys = telling(summary, given=[x])
+    keys = _telling_lines(summary, x)
     if not keys:
         return [Line("", _sorted(summary, x))]
     counted = [key for key in keys if key in _FIRST]  # the others stay in the order of the sweep

@@ -1,0 +1,292 @@
+"""Plots: which apply, what they show, and that they can be drawn for whatever a table holds."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+
+import matplotlib
+import matplotlib.text
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+from ringnet.errors import ResultsError
+from ringnet.reporting.plots import PLOTS, choose, save_plot
+from ringnet.reporting.plots.axes import unit_for
+from ringnet.reporting.plots.canvas import plain
+from ringnet.reporting.tables import collect
+
+SINGLE = ["time-breakdown", "space-time", "link-traffic", "link-utilisation", "worker-waiting"]
+OVER_SIZE = ["time-vs-message-size", "algbw-vs-message-size", "busbw-vs-message-size"]
+GPU = {"bandwidth_Bps": 50e9, "latency_s": 5e-7}
+
+
+@pytest.fixture
+def points(result):
+    """Results of a sweep: a run for each dict of settings."""
+
+    def of(*settings, **common):
+        return collect([result(**(common | setting)) for setting in settings], {})
+
+    return of
+
+
+@pytest.fixture
+def draw(points):
+    """Draw one plot of a sweep, or of a single run."""
+    return lambda name, *settings, **common: PLOTS[name].draw(points(*(settings or [{}]), **common))
+
+
+def texts(figure):
+    """Everything that is written in a figure."""
+    figure.draw_without_rendering()
+    return [text.get_text() for text in figure.findobj(matplotlib.text.Text) if text.get_visible()]
+
+
+def title(figure):
+    """The scenario's name and what the picture is about, however they are broken into lines."""
+    return " ".join(text.get_text() for text in figure.texts)
+
+
+def curves(figure):
+    """Lines that have points on them."""
+    return [line for line in figure.axes[0].lines if len(line.get_xdata())]
+
+
+def grid(ns, chunks, **common):
+    return [{"n_workers": n, "chunk_bytes": chunk, **common} for n in ns for chunk in chunks]
+
+
+# -------------------------------------------------------------------------------------------- which apply
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ([{}], SINGLE),
+        ([{"n_workers": 2}, {"n_workers": 4, "chunk_bytes": 50}], ["time-vs-workers", "time-breakdown"]),
+        ([{"chunk_bytes": 1}, {"chunk_bytes": 2}], [*OVER_SIZE, "time-breakdown"]),
+        (grid((2, 3), (1, 6)), ["time-vs-workers", *OVER_SIZE, "time-breakdown"]),
+        ([{"network.latency": "1 s"}, {"network.latency": "2 s"}], ["time-vs-key", "time-breakdown"]),
+        (
+            [{"switching": "cut-through"}, {"switching": "store-and-forward"}],
+            ["time-vs-key", "time-breakdown"],
+        ),
+        ([{"n_workers": 1}], []),
+        ([{"n_workers": 1}, {"n_workers": 2}], ["time-breakdown"]),
+        ([{"chunk_bytes": 0}], ["time-breakdown", "space-time", "worker-waiting"]),
+    ],
+)
+def test_which_plots_apply_is_read_from_the_data(points, settings, expected):
+    results = points(*settings)
+    chosen, left_out = choose(results)
+    assert (chosen, left_out) == (expected, [])
+    for name in chosen:
+        assert PLOTS[name].draw(results).axes
+
+
+def test_an_empty_list_draws_nothing(points):
+    assert choose(points({}), []) == ([], [])
+
+
+def test_a_plot_that_is_unknown_is_an_error_that_knows_its_neighbour(points):
+    with pytest.raises(ResultsError, match="did you mean link-traffic"):
+        choose(points({}), ["link-trafic"])
+
+
+def test_a_list_of_the_plots_costs_no_matplotlib():
+    code = "import ringnet.reporting.plots, sys; print('matplotlib' in sys.modules, 'pandas' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]
+
+
+def test_every_plot_says_in_a_line_what_it_shows():
+    assert all(plot.summary and plot.needs and "\n" not in plot.summary for plot in PLOTS.values())
+
+
+# ------------------------------------------------------------------------------------------ what is shown
+
+
+def test_time_against_workers_has_a_line_for_each_size_with_form_and_bound_beside_it(draw):
+    figure = draw(
+        "time-vs-workers", *({"n_workers": n, "chunk_bytes": s // n} for s in (64, 128) for n in (2, 4, 8))
+    )
+    bound, simulated, closed = curves(figure)[:3]
+    assert len(curves(figure)) == 6
+    assert simulated.get_xdata().tolist() == [2, 4, 8]
+    assert closed.get_ydata() == pytest.approx(simulated.get_ydata(), rel=1e-12)
+    assert (bound.get_ydata() < simulated.get_ydata()).all()
+    assert {"64 B", "128 B", "simulated", "closed form", "bound", "workers, N"} <= set(texts(figure))
+    assert figure.axes[0].get_xscale() == figure.axes[0].get_yscale() == "log"
+
+
+@pytest.mark.parametrize(
+    ("plot", "column"), [("algbw-vs-message-size", "algbw_Bps"), ("busbw-vs-message-size", "busbw_Bps")]
+)
+def test_bandwidth_against_size_reaches_for_its_bound(points, plot, column):
+    results = points(*grid((4,), (2**10, 2**20, 2**28)), **GPU)
+    bound, simulated, closed = curves(PLOTS[plot].draw(results))
+    assert simulated.get_ydata() == pytest.approx(results.summary[column].tolist(), rel=1e-12)
+    assert closed.get_ydata() == pytest.approx(simulated.get_ydata(), rel=1e-12)
+    assert (np.diff(simulated.get_ydata() / bound.get_ydata()) > 0).all()
+    assert (simulated.get_ydata() < bound.get_ydata()).all()
+
+
+def test_sizes_and_times_read_in_units(draw):
+    figure = draw("time-vs-message-size", *grid((4,), [4**k for k in range(14)]), **GPU)
+    assert {"1 KiB", "1 MiB", "10 us", "1 ms"} <= set(texts(figure))
+
+
+def test_a_point_at_zero_cannot_be_on_a_log_axis_and_that_is_said(draw):
+    figure = draw("time-vs-message-size", *grid((4,), (0, 1, 2)))
+    assert "1 point(s) at zero left out" in title(figure)
+
+
+def test_too_many_lines_are_thinned_and_that_is_said(draw):
+    figure = draw("time-vs-message-size", *grid(range(2, 22), (1, 2)))
+    assert "12 of 20 lines shown" in title(figure)
+    assert {"N = 2", "N = 21"} <= set(texts(figure))
+
+
+def test_the_slowest_link_stands_out(draw):
+    figure = draw("link-utilisation", slowest_link="1->2", n_workers=4)
+    colors = {bar.get_y(): matplotlib.colors.to_hex(bar.get_facecolor()) for bar in figure.axes[0].patches}
+    assert list(colors.values()).count("#d55e00") == 1
+    assert {"slowest link", "80 %", "1->2"} <= set(texts(figure)) | {"80 %"}
+
+
+def test_many_links_are_a_profile_in_which_the_slowest_is_named(draw):
+    figure = draw("link-traffic", slowest_link="17->18", n_workers=64)
+    assert "slowest link, 17->18" in texts(figure)
+    assert "all 64 links, from the most to the least" in texts(figure)
+
+
+def test_a_worker_shows_its_waiting_its_overheads_and_its_reducing(points):
+    results = points({}, n_workers=3, recv_overhead_s=0.25, reduce_Bps=100.0)
+    figure = PLOTS["worker-waiting"].draw(results)
+    assert {"waiting for others", "overheads", "reducing"} <= set(texts(figure))
+    ends = max(bar.get_x() + bar.get_width() for bar in figure.axes[0].patches)
+    assert ends == pytest.approx(results.workers["end_s"].max(), rel=1e-12)
+
+
+def test_shares_of_one_run_are_named_with_their_figures(draw):
+    assert {"latency 20 %", "bandwidth 80 %"} <= set(
+        texts(draw("time-breakdown", n_workers=3, chunk_bytes=200))
+    )
+
+
+def test_shares_of_a_grid_have_a_panel_for_each_setting(draw):
+    figure = draw("time-breakdown", *grid((2, 3, 4, 5, 6), (1, 600), latency_s=1.0))
+    assert len(figure.axes) == 4
+    assert "4 of 5 settings shown" in title(figure)
+
+
+def test_a_transfer_is_drawn_from_its_start_at_the_sender_to_its_end_at_the_receiver(points):
+    results = points({}, n_workers=3, chunk_bytes=100)
+    figure = PLOTS["space-time"].draw(results)
+    bands = [path.vertices for group in figure.axes[0].collections for path in group.get_paths()]
+    assert len(bands) == len(results.transfers)
+    first = np.array(bands[0])
+    assert first[0, 0] == results.transfers["started_s"].iloc[0]
+    assert first[2, 0] == results.transfers["arrived_s"].iloc[0]
+    assert (round(first[0, 1]), round(first[2, 1])) == (0, 1)
+    assert {"reduce-scatter", "all-gather", "chunk 0", "chunk 2", "(0)"} <= set(texts(figure))
+
+
+def test_the_phases_can_be_told_apart(draw):
+    first, second = draw("space-time", n_workers=3).axes[0].collections
+    assert first.get_hatch() is None
+    assert second.get_hatch()
+
+
+def test_a_run_of_many_workers_is_shown_in_part_and_that_is_said(draw):
+    assert "workers 0 to 31 of 40" in title(draw("space-time", n_workers=40))
+
+
+def test_the_part_that_is_shown_is_where_the_run_ended_last(draw):
+    figure = draw("space-time", n_workers=40, start_s=[0.0] * 38 + [1e6, 0.0], schedule=None)
+    assert "workers 8 to 39 of 40" in title(figure)
+
+
+def test_time_over_another_key_reads_in_its_units(draw):
+    figure = draw(
+        "time-vs-key",
+        *({"network.bandwidth": f"{rate} GB/s", "bandwidth_Bps": rate * 1e9} for rate in (10, 50, 100)),
+    )
+    assert {"10 GB/s", "network.bandwidth"} <= set(texts(figure))
+
+
+# ------------------------------------------------------------------------------------------- how it looks
+
+
+@pytest.mark.parametrize("n_workers", [2, 3, 8, 33])
+def test_no_two_texts_of_a_figure_overlap(points, n_workers):
+    results = points({}, n_workers=n_workers, name="a name of some length, as people give them to their runs")
+    for name in choose(results)[0]:
+        assert_nothing_overlaps(PLOTS[name].draw(results))
+
+
+@pytest.mark.parametrize("sizes", [2, 5, 20])
+@pytest.mark.parametrize("ns", [(8,), (2, 3, 4, 5, 6, 7, 8, 16, 32, 64)])
+def test_no_two_texts_of_a_sweep_overlap(points, ns, sizes):
+    results = points(*grid(ns, [2**k for k in range(4, 4 + sizes)]), **GPU)
+    for name in choose(results)[0]:
+        assert_nothing_overlaps(PLOTS[name].draw(results))
+
+
+def assert_nothing_overlaps(figure):
+    """Titles, labels, tick labels and legends keep clear of each other and inside of the figure."""
+    figure.draw_without_rendering()
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    found = [
+        text
+        for text in figure.findobj(matplotlib.text.Text)
+        if text.get_text().strip() and text.get_visible()
+    ]
+    inside_axes = {text for axes in figure.axes for text in axes.texts}
+    boxes = [(text.get_text(), text.get_window_extent(renderer)) for text in found if text not in inside_axes]
+    for index, (text, box) in enumerate(boxes):
+        assert figure.bbox.padded(1).contains(box.x0, box.y0), text
+        assert figure.bbox.padded(1).contains(box.x1, box.y1), text
+        for other, other_box in boxes[:index]:
+            assert not box.padded(-0.5).overlaps(other_box.padded(-0.5)), (text, other)
+
+
+def test_a_figure_is_one_column_wide(draw):
+    assert all(draw(name).get_figwidth() == 3.5 for name in SINGLE)
+
+
+@pytest.mark.parametrize(
+    "name", ["$x^2$ costs $5", r"$\frac{", "größer → 漢字 🚀", "a\x07b\nc", "<&--]]>", "-" * 300, "漢" * 300]
+)
+def test_any_name_makes_a_picture_that_can_be_read(points, tmp_path, name):
+    results = points({}, name=name)
+    save_plot(results, "space-time", {"svg": tmp_path / "a.svg", "png": tmp_path / "a.png"})
+    ET.parse(tmp_path / "a.svg")
+    assert plain(name)[:40] in title(PLOTS["space-time"].draw(results))
+
+
+def test_what_a_user_set_in_matplotlib_changes_nothing_and_is_not_changed(points, tmp_path):
+    results = points({})
+    save_plot(results, "link-traffic", {"svg": tmp_path / "a.svg"})
+    with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "red", "svg.hashsalt": "mine"}):
+        before = dict(matplotlib.rcParams)
+        save_plot(results, "link-traffic", {"svg": tmp_path / "b.svg"})
+        assert dict(matplotlib.rcParams) == before
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("largest", "quantity", "unit"),
+    [
+        (2**20, "bytes", "MiB"),
+        (1023, "bytes", "B"),
+        (0, "seconds", "ns"),
+        (0.5, "seconds", "ms"),
+        (1e9, "bytes_per_second", "GB/s"),
+    ],
+)
+def test_an_axis_is_labelled_in_the_unit_that_makes_short_numbers(largest, quantity, unit):
+    assert unit_for(largest, quantity).name == unit

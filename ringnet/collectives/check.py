@@ -43,7 +43,7 @@ def check(schedule: Schedule) -> None:
     check_columns(schedule)
     view: _View = _OneForAll(schedule) if _same_for_all(schedule) else _Everyone(schedule)
     cells = view.start()
-    for step in schedule.steps():
+    for step in schedule.moves():
         _apply(cells, step, view)
     _raise_gaps(schedule, list(view.gaps(cells)))
 
@@ -170,7 +170,7 @@ def _raise_gaps(schedule: Schedule, gaps: list[_Gap]) -> None:
 
 
 def _incomplete(schedule: Schedule, gap: _Gap) -> Fault:
-    came = [step for step in schedule.steps() if ((step.dst == gap.worker) & (step.chunk == gap.chunk)).any()]
+    came = [step for step in schedule.moves() if ((step.dst == gap.worker) & (step.chunk == gap.chunk)).any()]
     lacks = f"worker {gap.worker} ends chunk {gap.chunk} without the contribution of worker(s)"
     last = f"it last received the chunk in {at(came[-1])}" if came else "it never received the chunk"
     return Fault(f"{lacks} {_named(gap.missing)}; {last}")
@@ -192,7 +192,9 @@ def _same_for_all(schedule: Schedule) -> bool:
     if not all(_turns(chunks, around) or (chunks == EVERY_WORKER).all() for chunks in ends):
         return False
     return schedule.n_chunks == schedule.n_workers and all(
-        all(_turns(column, around) for column in (step.src, step.dst, step.chunk)) and step.src[0] == 0
+        step.count is None
+        and all(_turns(column, around) for column in (step.src, step.dst, step.chunk))
+        and step.src[0] == 0
         for step in schedule.steps()
     )
 

@@ -320,7 +320,7 @@ def bytes_of() -> Callable[[Trace], bytes]:
 
 @pytest.fixture(scope="session")
 def drive() -> Callable[[Schedule, Any], None]:
-    """Move a payload through a schedule without a clock: all sends of a step, then what they do, by sender."""
+    """Move a payload through a schedule without a clock: all sends of a step, then the rest, by sender."""
 
     def step_on(payload: Payload, step: Step) -> None:
         rows = sorted(zip(step.src.tolist(), step.dst.tolist(), step.chunk.tolist(), strict=True))

@@ -93,7 +93,8 @@ class TestKeys:
         assert faults_of("scenario_version: 1\n") == [
             "s.yaml:1: workers: the key is missing; right would be: workers: 8",
             "s.yaml:1: message: the key is missing; right would be: message: 64 MiB",
-            "s.yaml:1: network: the key is missing; right would be: network: {bandwidth: 50 GB/s, latency: 500 ns}",
+            "s.yaml:1: network: the key is missing; "
+            "right would be: network: {bandwidth: 50 GB/s, latency: 500 ns}",
         ]
 
     @pytest.mark.parametrize(
@@ -395,7 +396,8 @@ class TestFilesOfData:
 
     def test_other_workers_than_the_files(self, folder):
         assert self.faults(folder, "good.npy", "workers: 8") == [
-            "s.yaml:4: workers: the data is that of 2 workers, not of 8; got 8; right would be: 2, or leave the key out"
+            "s.yaml:4: workers: the data is that of 2 workers, not of 8; got 8; "
+            "right would be: 2, or leave the key out"
         ]
 
     def test_another_dtype_than_the_files(self, folder):

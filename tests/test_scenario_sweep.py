@@ -304,8 +304,8 @@ class TestFaults:
     def test_values_that_do_not_go_together(self):
         found = faults(sweep="{over: {dtype: [float32, float64], message: [12 B, 16 B]}}")
         assert found == [
-            "s.yaml:6: sweep.over.message[0]: not a whole number of float64 elements, 8 bytes each; got 12 B; "
-            "right would be: 8 B or 16 B"
+            "s.yaml:6: sweep.over.message[0]: not a whole number of float64 elements, 8 bytes each; "
+            "got 12 B; right would be: 8 B or 16 B"
         ]
 
     def test_weights_for_one_point_only(self):

@@ -58,7 +58,7 @@ def run_events(
     """
     clock = Clock()
     wires = Wires(clock, network)
-    program = Program(schedule, chunk_bytes.tolist(), wires)
+    program = Program(schedule, chunk_bytes, wires)
     keep = schedule.n_transfers <= keep_transfers
     rows = Rows(schedule.n_transfers, payload if keep_values else None) if keep else None
     options = Options(payload, workers.sends == "rendezvous", rows)

@@ -35,11 +35,11 @@ UNKNOWN = float("inf")
 
 
 class Transfer:
-    """One chunk on its way: who, what, when. A time that is not known yet is ``inf``."""
+    """One chunk, or a few that lie side by side, on its way: who, what, when. A time that is not known yet is ``inf``."""
 
     # The last four are set only where channels share a worker's chunks: see `ringnet.engines.turns`.
     __slots__ = (
-        "arrival", "arrived_s", "bytes", "channel", "chunk", "data", "dst", "entered_s", "head_s", "hop", "index", "path",
+        "arrival", "arrived_s", "bytes", "channel", "chunk", "chunks", "data", "dst", "entered_s", "head_s", "hop", "index", "path",
         "posted_s", "queued", "reduce", "released_s", "route", "sent_s", "src", "started_s", "step", "tail_s",
         "apply_after", "applying", "post_after", "posting",
     )  # fmt: skip
@@ -49,10 +49,17 @@ class Transfer:
     posting: Turn
 
     def __init__(
-        self, index: int, step: Step, row: tuple[int, int, int, int], n_bytes: int, route: Route
+        self,
+        index: int,
+        step: Step,
+        row: tuple[int, int, int, int],
+        n_bytes: int,
+        route: Route,
+        n_chunks: int = 1,
     ) -> None:
         self.index, self.step = index, step
         self.src, self.dst, self.chunk, self.channel = row
+        self.chunks = range(self.chunk, self.chunk + n_chunks)
         self.bytes, self.route = n_bytes, route
         self.reduce = step.op == "reduce"
         self.posted_s = self.entered_s = self.arrived_s = UNKNOWN

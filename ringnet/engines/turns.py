@@ -66,17 +66,19 @@ class Cells:
 
     def _post(self, transfer: Transfer, lane: int) -> None:
         """A send comes after the last apply to its chunk."""
-        cell = self._cells[transfer.src, transfer.chunk]
+        cells = [self._cells[transfer.src, chunk] for chunk in transfer.chunks]
         transfer.posting = Turn(transfer, lane)
-        transfer.post_after = _others(lane, [cell.applied])
-        cell.posted.append(transfer.posting)
+        transfer.post_after = _others(lane, [cell.applied for cell in cells])
+        for cell in cells:
+            cell.posted.append(transfer.posting)
 
     def _apply(self, transfer: Transfer, lane: int) -> None:
         """An apply comes after the last one to its chunk, and after all that has been sent of the chunk since."""
-        cell = self._cells[transfer.dst, transfer.chunk]
+        cells = [self._cells[transfer.dst, chunk] for chunk in transfer.chunks]
         transfer.applying = Turn(transfer, lane)
-        transfer.apply_after = _others(lane, [cell.applied, *cell.posted])
-        cell.applied, cell.posted = transfer.applying, []
+        transfer.apply_after = _others(lane, [turn for cell in cells for turn in (cell.applied, *cell.posted)])
+        for cell in cells:
+            cell.applied, cell.posted = transfer.applying, []
 
 
 def _others(lane: int, turns: list[Turn | None]) -> tuple[Turn, ...]:

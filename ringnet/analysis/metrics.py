@@ -15,6 +15,9 @@ BUS_FACTORS = {
     "all-reduce": lambda n_workers: 2 * (n_workers - 1) / n_workers,
     "reduce-scatter": lambda n_workers: (n_workers - 1) / n_workers,
     "all-gather": lambda n_workers: (n_workers - 1) / n_workers,
+    "all-to-all": lambda n_workers: (n_workers - 1) / n_workers,
+    "broadcast": lambda n_workers: float(n_workers > 1),
+    "reduce": lambda n_workers: float(n_workers > 1),
 }
 
 #: Links whose time differs by less than this share are called alike.

@@ -25,7 +25,7 @@ from ringnet.collectives.torus_ring import torus_ring
 
 
 class Parameter(NamedTuple):
-    """What an algorithm can be told: its default, which also says what kind of value it takes, the least, a line about it."""
+    """What an algorithm can be told: a default of the right kind, a line about it, the least value."""
 
     default: int | bool | str | tuple[int, ...]
     summary: str
@@ -33,7 +33,7 @@ class Parameter(NamedTuple):
 
 
 class Algorithm(NamedTuple):
-    """A line of the registry: what builds the schedule, the collectives that it knows, one line about it, its parameters."""
+    """A line of the registry: what builds the schedule, its collectives, a line about it, its parameters."""
 
     build: Callable[..., Schedule]
     collectives: tuple[str, ...]
@@ -62,24 +62,39 @@ _LEVELS = {
 }
 
 _FLAT: dict[str, Algorithm] = {
-    "bidirectional-ring": Algorithm(bidirectional_ring, _SCATTERING, "rings in both directions, a half of the buffer each"),
-    "binary-tree": Algorithm(binary_tree, _ROOTED, "a binary tree, slice after slice up and down", _SLICES | _ROOT),
+    "bidirectional-ring": Algorithm(
+        bidirectional_ring, _SCATTERING, "rings in both directions, a half of the buffer each"
+    ),
+    "binary-tree": Algorithm(
+        binary_tree, _ROOTED, "a binary tree, slice after slice up and down", _SLICES | _ROOT
+    ),
     "binomial-tree": Algorithm(binomial_tree, _ROOTED, "log2 N steps up to the root, as many down", _ROOT),
     "bruck": Algorithm(bruck, ("all-to-all",), "log2 N steps in which blocks travel by powers of two"),
     "channel-ring": Algorithm(channel_ring, _SCATTERING, "several rings beside each other", _CHANNELS),
-    "direct": Algorithm(direct, (*_SCATTERING, "all-to-all"), "everyone to everyone at once, one step a phase"),
+    "direct": Algorithm(
+        direct, (*_SCATTERING, "all-to-all"), "everyone to everyone at once, one step a phase"
+    ),
     "double-binary-tree": Algorithm(
         double_binary_tree, ("all-reduce",), "two trees at once, a half of the buffer each", _SLICES | _NODES
     ),
-    "halving-doubling": Algorithm(halving_doubling, _SCATTERING, "Rabenseifner's: the ring's bytes in 2 log2 N steps"),
+    "halving-doubling": Algorithm(
+        halving_doubling, _SCATTERING, "Rabenseifner's: the ring's bytes in 2 log2 N steps"
+    ),
     "pairwise": Algorithm(pairwise, ("all-to-all",), "N-1 steps, one block out and one in"),
     "pipelined-ring": Algorithm(
-        pipelined_ring, (*_SCATTERING, "broadcast", "reduce"), "a ring whose chunks are sent on in slices", _SLICES | _ROOT
+        pipelined_ring,
+        (*_SCATTERING, "broadcast", "reduce"),
+        "a ring whose chunks are sent on in slices",
+        _SLICES | _ROOT,
     ),
     "recursive-doubling": Algorithm(recursive_doubling, ("all-reduce",), "whole buffers in log2 N steps"),
     "ring": Algorithm(ring, _SCATTERING, "one ring in one direction, 2(N-1) steps"),
-    "swing": Algorithm(swing, _SCATTERING, "halving and doubling with partners near on rings and tori", _SWING),
-    "torus-ring": Algorithm(torus_ring, _SCATTERING, "rings along the rows and columns of a torus at once", _ROWS),
+    "swing": Algorithm(
+        swing, _SCATTERING, "halving and doubling with partners near on rings and tori", _SWING
+    ),
+    "torus-ring": Algorithm(
+        torus_ring, _SCATTERING, "rings along the rows and columns of a torus at once", _ROWS
+    ),
 }
 
 ALGORITHMS: dict[str, Algorithm] = dict(
@@ -87,7 +102,10 @@ ALGORITHMS: dict[str, Algorithm] = dict(
         {
             **_FLAT,
             "hierarchical": Algorithm(
-                partial(hierarchical, levels=_FLAT), _SCATTERING, "one algorithm inside nodes, another across", _LEVELS
+                partial(hierarchical, levels=_FLAT),
+                _SCATTERING,
+                "one algorithm inside nodes, another across",
+                _LEVELS,
             ),
         }.items()
     )

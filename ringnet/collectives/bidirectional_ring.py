@@ -1,4 +1,4 @@
-"""The ring in both directions: one half of the buffer goes to the right, the other to the left, at the same time."""
+"""The ring in both directions: one half of the buffer goes to the right, the other to the left."""
 
 from __future__ import annotations
 
@@ -23,15 +23,17 @@ def bidirectional_ring(n_workers: int, collective: str = "all-reduce") -> Schedu
     Returns
     -------
     Schedule
-        2N chunks, two channels: 0 to the right with chunks 0 to N-1, 1 to the left with the rest. N-1 steps a phase.
+        2N chunks, two channels: 0 to the right with chunks 0 to N-1, 1 to the left with the rest. N-1 steps a
+        phase.
 
     Notes
     -----
-    Each worker sends (N-1)/N x S bytes a phase, half of it each way. With both directions of every cable free, a
-    phase takes (N-1)(alpha + c beta), c = S/2N: half the time of a ring for large S, the same for small. The two
-    reductions of a step share the worker's processor. With N=2 both directions are one link, which is shared.
-    `ringnet.analysis.closed_forms.rings_s` has the whole form. Jain and Sabharwal, *Optimal bucket algorithms for
-    large MPI collectives on torus interconnects*, ICS 2010, use both directions of each dimension of a torus.
+    Each worker sends (N-1)/N x S bytes a phase, half of it each way. With both directions of every cable
+    free, a phase takes (N-1)(alpha + c beta), c = S/2N: half the time of a ring for large S, the same for
+    small. The two reductions of a step share the worker's processor. With N=2 both directions are one link,
+    which is shared. `ringnet.analysis.closed_forms.rings_s` has the whole form. Jain and Sabharwal, *Optimal
+    bucket algorithms for large MPI collectives on torus interconnects*, ICS 2010, use both directions of each
+    dimension of a torus.
 
     Examples
     --------

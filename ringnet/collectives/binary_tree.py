@@ -9,9 +9,7 @@ from ringnet.collectives.schedule import IntArray, Schedule
 from ringnet.collectives.trees import NOBODY, Trees
 
 
-def binary_tree(
-    n_workers: int, collective: str = "all-reduce", n_slices: int = 4, root: int = 0
-) -> Schedule:
+def binary_tree(n_workers: int, collective: str = "all-reduce", n_slices: int = 4, root: int = 0) -> Schedule:
     """Reduce along a complete binary tree, broadcast along it, or (all-reduce) both, overlapping in time.
 
     Counted from the root, the children of worker v are 2v + 1 and 2v + 2.
@@ -29,15 +27,16 @@ def binary_tree(
     Returns
     -------
     Schedule
-        k chunks, k + D - 1 steps a phase, D = floor(log2 N); in an all-reduce on channel 0 up and on channel 1 down.
+        k chunks, k + D - 1 steps a phase, D = floor(log2 N); in an all-reduce on channel 0 up and on channel
+        1 down.
 
     Notes
     -----
-    Each worker but the root sends S bytes up; inner ones send S to each child on the way down. With slices of d = S/k
-    bytes an all-reduce takes 2D (alpha + d beta) + 2D d gamma + (k-1) d max(beta, 2 gamma) for N of at least 3, no power of
-    two (then one d gamma less), where every two workers have a link of their own. Through one port a worker, each
-    slice takes twice the d beta on the way. Chan, Heimlich, Purkayastha and van de Geijn, CCPE 19 (2007); Sanders,
-    Speck and Traeff, Parallel Computing 35 (2009).
+    Each worker but the root sends S bytes up; inner ones send S to each child on the way down. With slices of
+    d = S/k bytes an all-reduce takes 2D (alpha + d beta) + 2D d gamma + (k-1) d max(beta, 2 gamma) for N of
+    at least 3, no power of two (then one d gamma less), where every two workers have a link of their own.
+    Through one port a worker, each slice takes twice the d beta on the way. Chan, Heimlich, Purkayastha and
+    van de Geijn, CCPE 19 (2007); Sanders, Speck and Traeff, Parallel Computing 35 (2009).
 
     Examples
     --------
@@ -45,7 +44,10 @@ def binary_tree(
     [[3], [1, 2, 3], [1, 2]]
     """
     trees = Trees([_parents(n_workers, root)], n_slices, UP_DOWN[collective])
-    more = ends(collective, root, n_slices) | {"n_channels": trees.n_channels}
+    more = ends(collective, root, n_slices) | {
+        "n_channels": trees.n_channels,
+        "parameters": {"n_slices": n_slices, "root": root},
+    }
     return make_schedule("binary-tree", collective, n_workers, n_slices, trees.steps, **more)
 
 

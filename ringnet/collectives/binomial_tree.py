@@ -14,8 +14,8 @@ from ringnet.collectives.schedule import Schedule, Step
 def binomial_tree(n_workers: int, collective: str = "all-reduce", root: int = 0) -> Schedule:
     """Reduce along a binomial tree, broadcast along it, or (all-reduce) one after the other.
 
-    Counted from the root, worker v with lowest set bit 2^s sends to worker v - 2^s in step s of the reduce; the broadcast
-    goes the same way back.
+    Counted from the root, worker v with lowest set bit 2^s sends to worker v - 2^s in step s of the reduce;
+    the broadcast goes the same way back.
 
     Parameters
     ----------
@@ -32,10 +32,11 @@ def binomial_tree(n_workers: int, collective: str = "all-reduce", root: int = 0)
 
     Notes
     -----
-    Each worker but the root sends S bytes up; inner ones send S to each child on the way down. For a power of two the
-    reduce takes log2 N (alpha + S (beta + gamma)), the broadcast log2 N (alpha + S beta), and no less where every two
-    workers have a link of their own; `ringnet.analysis.closed_forms.binomial_tree_s` has the form for any N. Thakur,
-    Rabenseifner and Gropp, *Optimization of collective communication operations in MPICH*, IJHPCA 19 (2005).
+    Each worker but the root sends S bytes up; inner ones send S to each child on the way down. For a power of
+    two the reduce takes log2 N (alpha + S (beta + gamma)), the broadcast log2 N (alpha + S beta), and no less
+    where every two workers have a link of their own; `ringnet.analysis.closed_forms.binomial_tree_s` has the
+    form for any N. Thakur, Rabenseifner and Gropp, *Optimization of collective communication operations in
+    MPICH*, IJHPCA 19 (2005).
 
     Examples
     --------
@@ -43,7 +44,8 @@ def binomial_tree(n_workers: int, collective: str = "all-reduce", root: int = 0)
     [([1, 3], [0, 2]), ([2], [0]), ([4], [0])]
     """
     steps = partial(_steps, n_workers, UP_DOWN[collective], root)
-    return make_schedule("binomial-tree", collective, n_workers, 1, steps, **ends(collective, root, 1))
+    more = ends(collective, root, 1) | {"parameters": {"root": root}}
+    return make_schedule("binomial-tree", collective, n_workers, 1, steps, **more)
 
 
 def _steps(n_workers: int, phases: Sequence[str], root: int) -> Iterator[Step]:

@@ -13,7 +13,7 @@ from ringnet.collectives.schedule import Schedule, Step
 
 
 def bruck(n_workers: int, collective: str = ALL_TO_ALL) -> Schedule:
-    """All-to-all by Bruck's algorithm: in step s each block whose way has bit s set moves 2^s workers to the right.
+    """All-to-all by Bruck's algorithm: in step s blocks whose way has bit s set move 2^s to the right.
 
     Parameters
     ----------
@@ -24,14 +24,15 @@ def bruck(n_workers: int, collective: str = ALL_TO_ALL) -> Schedule:
     Returns
     -------
     Schedule
-        N x N chunks: chunk i N + j goes from worker i to worker j, and S is the buffer of one worker, cut into N.
-        Ceil(log2 N) steps. The blocks of a step are transfers of their own, since they do not lie side by side.
+        N x N chunks: chunk i N + j goes from worker i to worker j, and S is the buffer of one worker, cut
+        into N. Ceil(log2 N) steps. The blocks of a step are transfers of their own, since they do not lie
+        side by side.
 
     Notes
     -----
-    For N a power of two each worker sends S/2 bytes a step and it takes log2 N (alpha + beta S/2): fewer steps than the
-    pairwise exchange for more bytes. Bruck, Ho, Kipnis, Upfal and Weathersby, *Efficient algorithms for all-to-all
-    communications in multiport message-passing systems*, IEEE TPDS 8 (1997).
+    For N a power of two each worker sends S/2 bytes a step and it takes log2 N (alpha + beta S/2): fewer
+    steps than the pairwise exchange for more bytes. Bruck, Ho, Kipnis, Upfal and Weathersby, *Efficient
+    algorithms for all-to-all communications in multiport message-passing systems*, IEEE TPDS 8 (1997).
 
     Examples
     --------

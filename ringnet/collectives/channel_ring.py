@@ -1,4 +1,4 @@
-"""Several rings beside each other: each channel takes its own part of the buffer, in its own order of the workers."""
+"""Several rings beside each other: each channel takes its own part of the buffer, in its own order."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def channel_ring(
     n_channels : int
         k, at least 1.
     strides : sequence of int
-        Channel q goes from worker i to worker i + ``strides[q % len(strides)]`` mod N, so that channels can take other
-        links, or other NICs. Each must have no divisor in common with N.
+        Channel q goes from worker i to worker i + ``strides[q % len(strides)]`` mod N, so that channels can
+        take other links, or other NICs. Each must have no divisor in common with N.
 
     Returns
     -------
@@ -42,10 +42,11 @@ def channel_ring(
 
     Notes
     -----
-    Each worker sends (N-1)/N x S bytes a phase. Where the channels share their links, c = S/kN bytes a chunk, both
-    phases of an all-reduce take n max(alpha + c beta, k c beta) + min(alpha, (k-1) c beta) with n = 2(N-1) steps and a
-    reduction that is free: k channels hide the latency of k-1 of them. Where each has links of its own, n (alpha + c
-    beta). `ringnet.analysis.closed_forms.rings_s` has the whole form. NCCL's rings; Patarasuk and Yuan, JPDC 69 (2009).
+    Each worker sends (N-1)/N x S bytes a phase. Where the channels share their links, c = S/kN bytes a chunk,
+    both phases of an all-reduce take n max(alpha + c beta, k c beta) + min(alpha, (k-1) c beta) with n =
+    2(N-1) steps and a reduction that is free: k channels hide the latency of k-1 of them. Where each has
+    links of its own, n (alpha + c beta). `ringnet.analysis.closed_forms.rings_s` has the whole form. NCCL's
+    rings; Patarasuk and Yuan, JPDC 69 (2009).
 
     Examples
     --------
@@ -57,7 +58,10 @@ def channel_ring(
     around = np.arange(n_workers)
     loops = Loops(np.stack([around * strides[q % len(strides)] % n_workers for q in range(n_channels)]))
     steps = partial(loops.steps, SCATTER_GATHER[collective])
-    more = loops.ends(collective) | {"n_channels": n_channels}
+    more = loops.ends(collective) | {
+        "n_channels": n_channels,
+        "parameters": {"n_channels": n_channels, "strides": tuple(strides)},
+    }
     return make_schedule("channel-ring", collective, n_workers, n_channels * n_workers, steps, **more)
 
 

@@ -1,4 +1,4 @@
-"""Everyone to everyone at once: as few steps as there can be, at the price of N-1 transfers of each worker in each."""
+"""Everyone to everyone at once: as few steps as there can be, N-1 transfers of each worker in each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ringnet.collectives.schedule import Schedule, Step
 
 
 def direct(n_workers: int, collective: str = "all-reduce") -> Schedule:
-    """All-reduce, reduce-scatter, all-gather or all-to-all in which every worker sends to every other at once.
+    """All-reduce, reduce-scatter, all-gather or all-to-all, every worker to every other at once.
 
     Parameters
     ----------
@@ -31,15 +31,16 @@ def direct(n_workers: int, collective: str = "all-reduce") -> Schedule:
     Returns
     -------
     Schedule
-        N chunks, chunk i of worker i, one step of N(N-1) transfers a phase. For an all-to-all N x N chunks: chunk i N + j
-        goes from worker i to worker j, and S is the buffer of one worker, cut into N.
+        N chunks, chunk i of worker i, one step of N(N-1) transfers a phase. For an all-to-all N x N chunks:
+        chunk i N + j goes from worker i to worker j, and S is the buffer of one worker, cut into N.
 
     Notes
     -----
-    Each worker sends (N-1)/N x S bytes a phase. Where every two workers have a link of their own, a phase takes alpha + c
-    beta, and the reduce-scatter (N-1) c gamma more, c = S/N; through one port of a worker it takes alpha + (N-1) c
-    beta. Algorithm "linear" of reduce-scatter and all-gather in Thakur, Rabenseifner and Gropp, *Optimization of
-    collective communication operations in MPICH*, IJHPCA 19 (2005); *allpairs* in MSCCL.
+    Each worker sends (N-1)/N x S bytes a phase. Where every two workers have a link of their own, a phase
+    takes alpha + c beta, and the reduce-scatter (N-1) c gamma more, c = S/N; through one port of a worker it
+    takes alpha + (N-1) c beta. Algorithm "linear" of reduce-scatter and all-gather in Thakur, Rabenseifner
+    and Gropp, *Optimization of collective communication operations in MPICH*, IJHPCA 19 (2005); *allpairs* in
+    MSCCL.
 
     Examples
     --------

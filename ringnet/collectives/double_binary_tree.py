@@ -1,8 +1,6 @@
-"""The double binary tree: two trees, a half of the buffer each, in which a leaf of one is an inner worker of the other."""
+"""The double binary tree: half of the buffer each, a leaf of one is an inner worker of the other."""
 
 from __future__ import annotations
-
-from functools import partial
 
 import numpy as np
 
@@ -25,8 +23,8 @@ def double_binary_tree(
     n_slices : int
         k, at least 1: parts that each half of the buffer is cut into.
     node_size : int
-        g: every g workers are one node, a chain; the trees join the heads of the chains, which are the first workers in
-        the first tree and the last in the second. It must divide N.
+        g: every g workers are one node, a chain; the trees join the heads of the chains, which are the first
+        workers in the first tree and the last in the second. It must divide N.
 
     Returns
     -------
@@ -40,12 +38,13 @@ def double_binary_tree(
 
     Notes
     -----
-    Each worker sends about 2S bytes in all, and no more than S each way through its links: with all of its ports, twice
-    the bandwidth of one tree. The depth D is about log2 N, so that with slices of d = S/2k bytes it takes 2D (alpha + d
-    beta) + (k-1) d beta as long as no link serves both trees at once; `ringnet.analysis.closed_forms.double_tree_s` says
-    what it is exactly. With nodes and empty slices that is NCCL's tree latency, 2((g-1) intra + log2(nodes) inter).
-    Sanders, Speck and Traeff, *Two-tree algorithms for full bandwidth broadcast, reduction and scan*, Parallel
-    Computing 35 (2009); NCCL, `src/graph/trees.cc`.
+    Each worker sends about 2S bytes in all, and no more than S each way through its links: with all of its
+    ports, twice the bandwidth of one tree. The depth D is about log2 N, so that with slices of d = S/2k bytes
+    it takes 2D (alpha + d beta) + (k-1) d beta as long as no link serves both trees at once;
+    `ringnet.analysis.closed_forms.double_tree_s` says what it is exactly. With nodes and empty slices that is
+    NCCL's tree latency, 2((g-1) intra + log2(nodes) inter). Sanders, Speck and Traeff, *Two-tree algorithms
+    for full bandwidth broadcast, reduction and scan*, Parallel Computing 35 (2009); NCCL,
+    `src/graph/trees.cc`.
 
     Examples
     --------
@@ -58,8 +57,11 @@ def double_binary_tree(
         message = f"{n_workers} workers do not fill nodes of this size"
         raise InputError(Fault(message, value=str(node_size), right="a divisor of the number of workers"))
     trees = Trees(parents(n_workers, node_size), n_slices, UP_DOWN[collective])
-    more = {"n_channels": trees.n_channels}
-    return make_schedule("double-binary-tree", collective, n_workers, 2 * n_slices, partial(trees.steps), **more)
+    more = {
+        "n_channels": trees.n_channels,
+        "parameters": {"n_slices": n_slices, "node_size": node_size},
+    }
+    return make_schedule("double-binary-tree", collective, n_workers, 2 * n_slices, trees.steps, **more)
 
 
 def parents(n_workers: int, node_size: int = 1) -> list[IntArray]:
@@ -75,8 +77,10 @@ def parents(n_workers: int, node_size: int = 1) -> list[IntArray]:
 
 
 def _tree(n_nodes: int) -> IntArray:
-    """Return the parents in NCCL's tree: node v with lowest set bit b hangs on v without b but with 2b, or if there is no
-    such node on v without b."""
+    """Return the parents in NCCL's tree.
+
+    Node v with lowest set bit b hangs on v without b but with 2b; if there is no such node, on v without b.
+    """
     node = np.arange(n_nodes)
     bit = node & -node
     above = (node ^ bit) | (bit << 1)

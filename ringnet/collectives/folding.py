@@ -1,4 +1,4 @@
-"""The standard handling of a number of workers that is no power of two: some are folded into their neighbours first."""
+"""Numbers of workers that are no power of two, the standard way: some are folded into neighbours first."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ringnet.collectives.schedule import IntArray
 class Fold:
     """Who takes part in an algorithm for powers of two, and who stands in for whom.
 
-    Of the first 2r workers, r = N - 2^floor(log2 N), each even one hands what it has to its right-hand neighbour
-    before the algorithm begins, and gets its result from it at the end.
+    Of the first 2r workers, r = N - 2^floor(log2 N), each even one hands what it has to its right-hand
+    neighbour before the algorithm begins, and gets its result from it at the end.
 
     Parameters
     ----------
@@ -25,8 +25,8 @@ class Fold:
 
     Notes
     -----
-    Rabenseifner, *Optimization of collective reduction operations*, ICCS 2004; Thakur, Rabenseifner and Gropp, IJHPCA
-    19 (2005).
+    Rabenseifner, *Optimization of collective reduction operations*, ICCS 2004; Thakur, Rabenseifner and
+    Gropp, IJHPCA 19 (2005).
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Recursive halving and doubling for any choice of partners: what halving-doubling and Swing have in common."""
+"""Recursive halving and doubling for any partners: what halving-doubling and Swing have in common."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -25,13 +25,14 @@ class Halving:
     Parameters
     ----------
     partners : ndarray of int64, shape (log2 P, P)
-        The place of each member's partner in each round of the reduce-scatter; the all-gather goes through them backwards.
+        The place of each member's partner in each round of the reduce-scatter; the all-gather goes through
+        them backwards.
 
     Attributes
     ----------
     position : ndarray of int64, shape (P,)
-        Which of P pieces each member ends with. They are numbered such that what a member sends in a round is one range:
-        the halves of the first round differ in the highest bit, and so on.
+        Which of P pieces each member ends with. They are numbered such that what a member sends in a round is
+        one range: the halves of the first round differ in the highest bit, and so on.
     """
 
     def __init__(self, partners: IntArray) -> None:
@@ -52,7 +53,7 @@ class Halving:
 
 
 def _positions(partners: IntArray) -> IntArray:
-    """Number the pieces: in each round, who is in the half of the lowest member takes the lower half."""
+    """Return the piece of each member: whose half has the lowest member takes the lower pieces."""
     position = np.zeros(partners.shape[1], dtype=np.int64)
     leader = np.arange(partners.shape[1])
     for bit, partner in enumerate(partners[::-1]):
@@ -63,11 +64,19 @@ def _positions(partners: IntArray) -> IntArray:
 
 
 def halving_schedule(
-    algorithm: str, n_workers: int, collective: str, parts: Sequence[Halving], fold: Fold
+    algorithm: str,
+    n_workers: int,
+    collective: str,
+    parts: Sequence[Halving],
+    fold: Fold,
+    parameters: Mapping[str, object] | None = None,
 ) -> Schedule:
-    """Return the schedule of some parts beside each other, each on its own channel with its own range of chunks."""
+    """Return the schedule of some parts, each on its own channel with its own range of chunks."""
     plan = _Plan(parts, fold, SCATTER_GATHER[collective])
-    more = ends(collective, plan.owner(), plan.n_chunks) | {"n_channels": len(parts)}
+    more = ends(collective, plan.owner(), plan.n_chunks) | {
+        "n_channels": len(parts),
+        "parameters": parameters or {},
+    }
     return make_schedule(algorithm, collective, n_workers, plan.n_chunks, plan.steps, **more)
 
 
@@ -81,7 +90,7 @@ class _Plan:
             pieces[: len(fold.folded)] = 2
         self.n_each = int(pieces.sum())
         self.n_chunks = self.n_each * len(parts)
-        # Where the chunks of each position begin, and after the last where they end; one row for each part.
+        # Where the chunks of each position begin, and at last where they end; a row for each part.
         self.begins = np.array(
             [np.concatenate(([0], np.cumsum(pieces[np.argsort(part.position)]))) for part in parts]
         )
@@ -89,7 +98,7 @@ class _Plan:
         self.channel = np.repeat(np.arange(len(parts)), len(fold.members))
 
     def owner(self) -> IntArray:
-        """Return who ends a reduce-scatter with each chunk; of a member's two, the first is its folded neighbour's."""
+        """Return who ends a reduce-scatter with each chunk; of two the first is the folded neighbour's."""
         owner = np.zeros(self.n_chunks, dtype=np.int64)
         for part, begins in zip(self.parts, self.begins, strict=True):
             owner[begins[part.position + 1] - 1] = self.fold.members
@@ -108,7 +117,9 @@ class _Plan:
             yield self._fold_out()
 
     def _round(self, phase: str, step: int) -> Step:
-        rounds = [part.scatters(step) if phase == REDUCE_SCATTER else part.gathers(step) for part in self.parts]
+        rounds = [
+            part.scatters(step) if phase == REDUCE_SCATTER else part.gathers(step) for part in self.parts
+        ]
         members, pairs = self.fold.members, list(zip(rounds, self.begins, strict=True))
         chunk = np.concatenate([begins[first] for (_, first, _), begins in pairs])
         end = np.concatenate([begins[first + width] for (_, first, width), begins in pairs])
@@ -135,7 +146,9 @@ class _Plan:
     def _pieces(self, phase: str, src: IntArray, dst: IntArray) -> Step:
         n_parts = len(self.parts)
         channel = np.repeat(np.arange(n_parts), len(src))
-        return make_step(phase, 0, np.tile(src, n_parts), np.tile(dst, n_parts), self._folded_chunks(), channel)
+        return make_step(
+            phase, 0, np.tile(src, n_parts), np.tile(dst, n_parts), self._folded_chunks(), channel
+        )
 
     def _folded_chunks(self) -> IntArray:
         """Return the chunk that each folded worker owns, part by part."""

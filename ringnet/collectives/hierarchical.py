@@ -1,15 +1,25 @@
-"""Two levels: reduce inside each node, all-reduce across the nodes, and hand the result out inside each node again."""
+"""Two levels: reduce inside each node, all-reduce across the nodes, hand the result out inside nodes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from math import isqrt
 from typing import Protocol
 
 import numpy as np
 
-from ringnet.collectives.making import ALL_GATHER, ALL_REDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, ends, frozen, make_schedule
+from ringnet.collectives.making import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    BROADCAST,
+    REDUCE,
+    REDUCE_SCATTER,
+    ends,
+    frozen,
+    make_schedule,
+)
 from ringnet.collectives.schedule import EVERY_WORKER, IntArray, Schedule, Step
 from ringnet.errors import Fault, InputError
 
@@ -27,9 +37,14 @@ class Level(Protocol):
     """An algorithm as one of the two levels uses it: a line of the registry is one."""
 
     @property
-    def build(self) -> Callable[..., Schedule]: ...
+    def build(self) -> Callable[..., Schedule]:
+        """What builds a schedule for the workers of a group."""
+        ...
+
     @property
-    def collectives(self) -> tuple[str, ...]: ...
+    def collectives(self) -> tuple[str, ...]:
+        """The collectives that it knows."""
+        ...
 
 
 def hierarchical(
@@ -43,9 +58,9 @@ def hierarchical(
 ) -> Schedule:
     """All-reduce, reduce-scatter or all-gather by one algorithm inside nodes and another across them.
 
-    An all-reduce is a reduce-scatter inside each node, an all-reduce among the workers of all nodes that then hold the
-    same part, and an all-gather inside each node. Where ``inner`` knows no reduce-scatter, it is a reduce to the
-    first worker of the node, an all-reduce among those, and a broadcast.
+    An all-reduce is a reduce-scatter inside each node, an all-reduce among the workers of all nodes that then
+    hold the same part, and an all-gather inside each node. Where ``inner`` knows no reduce-scatter, it is a
+    reduce to the first worker of the node, an all-reduce among those, and a broadcast.
 
     Parameters
     ----------
@@ -53,7 +68,8 @@ def hierarchical(
         N, at least 1.
     collective : {"all-reduce", "reduce-scatter", "all-gather"}
     node_size : int
-        g: workers 0 to g-1 are a node, and so on. A divisor of N; 0 for the largest that is not above its square root.
+        g: workers 0 to g-1 are a node, and so on. A divisor of N; 0 for the largest that is not above its
+        square root.
     inner, outer : str
         Names of the algorithms inside nodes and across them.
     levels : mapping of str to Level
@@ -71,9 +87,10 @@ def hierarchical(
 
     Notes
     -----
-    With rings at both levels each worker sends 2 (g-1)/g S bytes inside its node and 2 (m-1)/m S/g across, m = N/g nodes,
-    in 2(g-1) + 2(m-1) steps; the time is the sum of those of the levels, the outer one for S/g (S after a reduce). Cho,
-    Finkler, Serrano, Kung and Hunter, *BlueConnect*, SysML 2019; NCCL's tree is a chain inside nodes and a tree across.
+    With rings at both levels each worker sends 2 (g-1)/g S bytes inside its node and 2 (m-1)/m S/g across, m
+    = N/g nodes, in 2(g-1) + 2(m-1) steps; the time is the sum of those of the levels, the outer one for S/g
+    (S after a reduce). Cho, Finkler, Serrano, Kung and Hunter, *BlueConnect*, SysML 2019; NCCL's tree is a
+    chain inside nodes and a tree across.
 
     Examples
     --------
@@ -92,15 +109,18 @@ def hierarchical(
     up, down = _ways(inner, collective, levels)
     across = _known(outer, collective, levels)(n_workers // size, collective)
     inside = _known(inner, up, levels)(size, up)
-    parts = {
+    parts: dict[str, _Inside | _Across] = {
         "up": _Inside(inside, across.n_chunks, n_workers // size),
         "across": _Across(inside.target, across, size),
         "down": _Inside(_known(inner, down, levels)(size, down), across.n_chunks, n_workers // size),
     }
-    order = [parts[name] for name in _ORDERS[collective]]
+    order: list[_Inside | _Across] = [parts[name] for name in _ORDERS[collective]]
     n_chunks = inside.n_chunks * across.n_chunks
     more = ends(collective, _owner(inside.target, across, collective, size), n_chunks)
-    more |= {"n_channels": max(part.n_channels for part in order)}
+    more |= {
+        "n_channels": max(part.n_channels for part in order),
+        "parameters": {"node_size": size, "inner": inner, "outer": outer},
+    }
     return make_schedule("hierarchical", collective, n_workers, n_chunks, partial(_steps, order), **more)
 
 
@@ -113,12 +133,14 @@ def _ways(inner: str, collective: str, levels: Mapping[str, Level]) -> tuple[str
 def _known(name: str, collective: str, levels: Mapping[str, Level]) -> Build:
     if name not in levels or collective not in levels[name].collectives:
         right = " | ".join(known for known, level in levels.items() if collective in level.collectives)
-        raise InputError(Fault(f"no such algorithm has {collective}, as this level needs", value=name, right=right))
+        raise InputError(
+            Fault(f"no such algorithm has {collective}, as this level needs", value=name, right=right)
+        )
     return levels[name].build
 
 
 def _below_root(n_workers: int) -> int:
-    return max(size for size in range(1, int(n_workers**0.5) + 1) if n_workers % size == 0)
+    return max(size for size in range(1, isqrt(n_workers) + 1) if n_workers % size == 0)
 
 
 def _steps(levels: list[_Inside | _Across]) -> Iterator[Step]:
@@ -127,7 +149,7 @@ def _steps(levels: list[_Inside | _Across]) -> Iterator[Step]:
 
 
 def _owner(holder: IntArray, across: Schedule, collective: str, node_size: int) -> IntArray:
-    """Return the worker that alone holds each chunk at one end of the collective; nothing that counts in an all-reduce."""
+    """Return the worker that alone holds each chunk at one end; nothing that counts in an all-reduce."""
     node = across.source if collective == ALL_GATHER else across.target
     return (np.where(node == EVERY_WORKER, 0, node)[None, :] * node_size + holder[:, None]).ravel()
 

@@ -1,8 +1,9 @@
-"""Rings side by side: each goes through all workers in an order of its own, with its own chunks, on its own channel."""
+"""Rings side by side: each passes all workers in its own order, with its own chunks, on its own channel."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,8 +21,8 @@ class Loops:
 
     Notes
     -----
-    In step s the worker at place p sends chunk p - s (reduce-scatter) or p + 1 - s (all-gather) of its ring, mod N, to
-    the one at place p + 1. After the reduce-scatter the worker at place p has chunk p + 1 complete.
+    In step s the worker at place p sends chunk p - s (reduce-scatter) or p + 1 - s (all-gather) of its ring,
+    mod N, to the one at place p + 1. After the reduce-scatter the worker at place p has chunk p + 1 complete.
     """
 
     def __init__(self, orders: IntArray) -> None:
@@ -40,11 +41,11 @@ class Loops:
                 chunk = self._chunks(int(phase == ALL_GATHER) - step)
                 yield Step(phase, step, op, self._src, self._dst, chunk, self._channel)
 
-    def ends(self, collective: str) -> dict[str, IntArray]:
+    def ends(self, collective: str) -> dict[str, Any]:
         """Return source and target of the schedule."""
         return ends(collective, self._owner, len(self._owner))
 
     def _chunks(self, ahead: int) -> IntArray:
-        chunk = (self._place + ahead) % self.n_workers + self._first
+        chunk: IntArray = (self._place + ahead) % self.n_workers + self._first
         chunk.flags.writeable = False
         return chunk

@@ -1,8 +1,9 @@
-"""What the algorithms are built with: steps from arrays and plain numbers, schedules that count themselves."""
+"""What algorithms are built with: steps from arrays and numbers, schedules that count themselves."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -42,7 +43,7 @@ def make_step(
     channel: ArrayLike = 0,
     **more: ArrayLike,
 ) -> Step:
-    """Return a step; a plain number stands for a whole column, and the phase says whether its receivers reduce.
+    """Return a step; a number stands for a whole column, and the phase says whether receivers reduce.
 
     Parameters
     ----------
@@ -71,9 +72,9 @@ def make_schedule(
     n_workers: int,
     n_chunks: int,
     make_steps: Callable[[], Iterator[Step]],
-    **more: int | IntArray,
+    **more: Any,
 ) -> Schedule:
-    """Return a schedule with its steps and transfers counted; every worker is source and target unless ``more`` says."""
+    """Return a schedule, its steps and transfers counted; every worker is source and target by default."""
     lengths = [len(step) for step in make_steps()]
     everyone = frozen(np.full(n_chunks, EVERY_WORKER))
     return Schedule(
@@ -84,11 +85,11 @@ def make_schedule(
         n_steps=len(lengths),
         n_transfers=sum(lengths),
         make_steps=make_steps,
-        **({"source": everyone, "target": everyone} | more),  # type: ignore[arg-type]
+        **({"source": everyone, "target": everyone} | more),
     )
 
 
-def ends(collective: str, owner: ArrayLike, n_chunks: int) -> dict[str, IntArray]:
+def ends(collective: str, owner: ArrayLike, n_chunks: int) -> dict[str, Any]:
     """Return source and target where one worker holds a chunk alone at one end of the collective: ``owner``.
 
     >>> {name: workers.tolist() for name, workers in ends("reduce-scatter", [1, 0], 2).items()}

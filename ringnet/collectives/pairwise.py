@@ -1,4 +1,4 @@
-"""Pairwise exchange: an all-to-all in N-1 steps, in each of which every worker sends one block and receives one."""
+"""Pairwise exchange: an all-to-all in N-1 steps, one block out and one in for every worker in each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ringnet.collectives.schedule import Schedule, Step
 
 
 def pairwise(n_workers: int, collective: str = ALL_TO_ALL) -> Schedule:
-    """All-to-all by pairwise exchange: in step s worker i sends to worker i + s + 1 and receives from i - s - 1, mod N.
+    """All-to-all by pairwise exchange: in step s worker i sends to worker i + s + 1, mod N.
 
     Parameters
     ----------
@@ -24,14 +24,14 @@ def pairwise(n_workers: int, collective: str = ALL_TO_ALL) -> Schedule:
     Returns
     -------
     Schedule
-        N x N chunks: chunk i N + j goes from worker i to worker j, and S is the buffer of one worker, cut into N.
-        N-1 steps of N transfers.
+        N x N chunks: chunk i N + j goes from worker i to worker j, and S is the buffer of one worker, cut
+        into N. N-1 steps of N transfers.
 
     Notes
     -----
-    Each worker sends (N-1)/N x S bytes. With one port for each worker it takes (N-1)(alpha + beta S/N). Thakur,
-    Rabenseifner and Gropp, *Optimization of collective communication operations in MPICH*, IJHPCA 19 (2005): the
-    algorithm for long messages.
+    Each worker sends (N-1)/N x S bytes. With one port for each worker it takes (N-1)(alpha + beta S/N).
+    Thakur, Rabenseifner and Gropp, *Optimization of collective communication operations in MPICH*, IJHPCA 19
+    (2005): the algorithm for long messages.
 
     Examples
     --------

@@ -13,12 +13,13 @@ from ringnet.collectives.schedule import Schedule, Step
 
 
 def recursive_doubling(n_workers: int, collective: str = ALL_REDUCE) -> Schedule:
-    """All-reduce by recursive doubling: in step s worker i and worker i xor 2^s exchange all they have and add it.
+    """All-reduce by recursive doubling: in step s workers i and i xor 2^s exchange all they have.
 
     Parameters
     ----------
     n_workers : int
-        N, at least 1. If it is no power of two, some workers are folded into their neighbours first: see `Fold`.
+        N, at least 1. If it is no power of two, some workers are folded into their neighbours first: see
+        `Fold`.
     collective : {"all-reduce"}
 
     Returns
@@ -28,10 +29,11 @@ def recursive_doubling(n_workers: int, collective: str = ALL_REDUCE) -> Schedule
 
     Notes
     -----
-    Each worker sends S log2 N bytes. For a power of two it takes log2 N (alpha + S (beta + gamma)): the fewest steps,
-    the most bytes. Folding makes that (m + 1) S gamma + (m + 1 or 2)(alpha + S beta), m = floor(log2 N), r = N - 2^m:
-    2 where r > 2^(m-1), else 1, since a worker with a late partner catches up. Thakur, Rabenseifner and Gropp,
-    *Optimization of collective communication operations in MPICH*, IJHPCA 19 (2005).
+    Each worker sends S log2 N bytes. For a power of two it takes log2 N (alpha + S (beta + gamma)): the
+    fewest steps, the most bytes. Folding makes that (m + 1) S gamma + (m + 1 or 2)(alpha + S beta), m =
+    floor(log2 N), r = N - 2^m: 2 where r > 2^(m-1), else 1, since a worker with a late partner catches up.
+    Thakur, Rabenseifner and Gropp, *Optimization of collective communication operations in MPICH*, IJHPCA 19
+    (2005).
 
     Examples
     --------

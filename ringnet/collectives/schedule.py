@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -69,7 +69,8 @@ class Step:
         if self.count is None:
             return chunk_sizes[self.chunk]
         before = np.concatenate(([0], np.cumsum(chunk_sizes)))
-        return before[self.chunk + self.count] - before[self.chunk]
+        carried: IntArray = before[self.chunk + self.count] - before[self.chunk]
+        return carried
 
     @property
     def receiving_channel(self) -> IntArray:
@@ -85,10 +86,10 @@ class Schedule:
     """All transfers of a collective: who sends which chunk to whom in which step, and what becomes of it.
 
     Within a channel a worker does its steps in order: it posts what the step sends, waits for what the step
-    owes it, applies that, and goes on. Channels run beside each other, but the order of the steps stays the order
-    of what happens to each chunk of a worker: a channel does not send a chunk before all that came for it in
-    earlier steps is applied, nor apply to it before what earlier steps send of it is posted and what they brought
-    is applied, on whichever channel that is.
+    owes it, applies that, and goes on. Channels run beside each other, but the order of the steps stays the
+    order of what happens to each chunk of a worker: a channel does not send a chunk before all that came for
+    it in earlier steps is applied, nor apply to it before what earlier steps send of it is posted and what
+    they brought is applied, on whichever channel that is.
 
     Parameters
     ----------
@@ -102,8 +103,11 @@ class Schedule:
         Chunk c starts at worker ``source[c]`` and must end, complete, at worker ``target[c]``; `EVERY_WORKER`
         means that every worker contributes to it, or that every worker must hold it at the end.
     n_buffers : int
-        How many buffers the chunks are cut from: 1 where all workers' data is of one buffer that is combined or
-        gathered; N for an all-to-all, in which the first N chunks are worker 0's buffer, the next N worker 1's, and so on.
+        How many buffers the chunks are cut from: 1 where all workers' data is of one buffer that is combined
+        or gathered; N for an all-to-all, in which the first N chunks are worker 0's buffer, the next N worker
+        1's, and so on.
+    parameters : mapping of str to object
+        What the algorithm was told beyond workers and collective.
     """
 
     algorithm: str
@@ -117,13 +121,14 @@ class Schedule:
     target: IntArray
     n_channels: int = 1
     n_buffers: int = 1
+    parameters: Mapping[str, object] = field(default_factory=dict)
 
     def steps(self) -> Iterator[Step]:
         """Return a fresh iterator over the steps, in order."""
         return self.make_steps()
 
     def moves(self) -> Iterator[Step]:
-        """Return a fresh iterator over the steps with a row for each chunk: what moves, whatever goes as one transfer."""
+        """Return a fresh iterator over the steps, each with a row for every chunk that moves."""
         return (step.by_chunk() for step in self.make_steps())
 
     def chunk_sizes(self, n_elements: int) -> IntArray:

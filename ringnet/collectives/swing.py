@@ -1,4 +1,4 @@
-"""Swing: halving and doubling whose partners swing from side to side, so that they are near on rings and tori."""
+"""Swing: halving and doubling whose partners swing from side to side, near on rings and tori."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ def swing(
 ) -> Schedule:
     """Swing all-reduce, reduce-scatter or all-gather, the bandwidth-optimal variant.
 
-    In round s of a dimension of P places, place i exchanges with i + r(s) if i is even and i - r(s) if it is odd, where
-    r(s) = (1 - (-2)^(s+1)) / 3 = 1, -1, 3, -5, ...: about 2^(s+1) / 3 places away where halving-doubling goes 2^s.
+    In round s of a dimension of P places, place i exchanges with i + r(s) if i is even and i - r(s) if it is
+    odd, where r(s) = (1 - (-2)^(s+1)) / 3 = 1, -1, 3, -5, ...: about 2^(s+1) / 3 places away where
+    halving-doubling goes 2^s.
 
     Parameters
     ----------
     n_workers : int
-        N, at least 1. If it is no power of two, some workers are folded into their neighbours first: see `Fold`. (The
-        paper has a way of its own for even N, which sends some blocks twice.)
+        N, at least 1. If it is no power of two, some workers are folded into their neighbours first: see
+        `Fold`. (The paper has a way of its own for even N, which sends some blocks twice.)
     collective : {"all-reduce", "reduce-scatter", "all-gather"}
     dims : sequence of int
-        Sizes of a torus, slowest first, each a power of two; none for a ring of all workers. Rounds go through the
-        dimensions by turns.
+        Sizes of a torus, slowest first, each a power of two; none for a ring of all workers. Rounds go
+        through the dimensions by turns.
     all_ports : bool
-        Cut the buffer into 2D parts, D the number of dimensions: each begins in another dimension and direction, so
-        that all ports of a worker are in use. Otherwise one part.
+        Cut the buffer into 2D parts, D the number of dimensions: each begins in another dimension and
+        direction, so that all ports of a worker are in use. Otherwise one part.
 
     Returns
     -------
@@ -46,10 +47,10 @@ def swing(
 
     Notes
     -----
-    For a power of two each worker sends (N-1)/N x S bytes a phase in log2 N steps. Where no two transfers share a link,
-    it takes the time of halving-doubling with S over the number of parts: log2 N alpha + (N-1)/N S beta / (2D) a
-    phase. De Sensi, Bonato, Saam and Hoefler, *Swing: short-cutting rings for higher bandwidth
-    allreduce*, NSDI 2024.
+    For a power of two each worker sends (N-1)/N x S bytes a phase in log2 N steps. Where no two transfers
+    share a link, it takes the time of halving-doubling with S over the number of parts: log2 N alpha +
+    (N-1)/N S beta / (2D) a phase. De Sensi, Bonato, Saam and Hoefler, *Swing: short-cutting rings for higher
+    bandwidth allreduce*, NSDI 2024.
 
     Examples
     --------
@@ -60,7 +61,8 @@ def swing(
     shape = tuple(dims) or (len(fold.members),)
     _check_dims(n_workers, shape, fold)
     parts = [_part(shape, first, side) for first in range(len(shape)) for side in (1, -1)]
-    return halving_schedule("swing", n_workers, collective, parts if all_ports else parts[:1], fold)
+    told = {"dims": tuple(dims), "all_ports": all_ports}
+    return halving_schedule("swing", n_workers, collective, parts if all_ports else parts[:1], fold, told)
 
 
 def _part(shape: tuple[int, ...], first: int, side: int) -> Halving:
@@ -71,7 +73,7 @@ def _part(shape: tuple[int, ...], first: int, side: int) -> Halving:
 
 
 def _rounds(shape: tuple[int, ...], first: int) -> Iterator[tuple[int, int]]:
-    """Yield the dimension of each round and its number within it: by turns, until each dimension is through."""
+    """Yield the dimension of each round and its number within it: by turns, until all are through."""
     left = [size.bit_length() - 1 for size in shape]
     for s in range(max(left)):
         for turn in range(len(shape)):
@@ -81,13 +83,14 @@ def _rounds(shape: tuple[int, ...], first: int) -> Iterator[tuple[int, int]]:
 
 
 def _distance(s: int) -> int:
-    return (1 - (-2) ** (s + 1)) // 3
+    return (1 - int((-2) ** (s + 1))) // 3
 
 
 def _partners(shape: tuple[int, ...], axis: int, distance: int) -> IntArray:
     at = np.array(np.unravel_index(np.arange(prod(shape)), shape))
     at[axis] = (at[axis] + np.where(at[axis] % 2 == 0, distance, -distance)) % shape[axis]
-    return np.ravel_multi_index(tuple(at), shape).astype(np.int64)
+    partners: IntArray = np.ravel_multi_index(tuple(at), shape)
+    return partners
 
 
 def _check_dims(n_workers: int, shape: tuple[int, ...], fold: Fold) -> None:

@@ -1,9 +1,10 @@
-"""The 2-D ring on a torus: rings along the rows and along the columns, one half of the buffer beginning with each."""
+"""The 2-D ring on a torus: along rows and columns, half of the buffer beginning with each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from math import isqrt
 
 import numpy as np
 
@@ -15,8 +16,9 @@ from ringnet.errors import Fault, InputError
 def torus_ring(n_workers: int, collective: str = "all-reduce", n_rows: int = 0) -> Schedule:
     """All-reduce, reduce-scatter or all-gather by rings along both dimensions of a torus.
 
-    One half of the buffer is scattered along the rows and then, what each worker has of it, along the columns; the other half the
-    other way round, at the same time. The all-gather goes the same way back. Worker i is in row i // (N / n_rows).
+    One half of the buffer is scattered along the rows and then, what each worker has of it, along the
+    columns; the other half the other way round, at the same time. The all-gather goes the same way back.
+    Worker i is in row i // (N / n_rows).
 
     Parameters
     ----------
@@ -38,10 +40,11 @@ def torus_ring(n_workers: int, collective: str = "all-reduce", n_rows: int = 0) 
 
     Notes
     -----
-    Each worker sends (N-1)/N x S bytes a phase. On a square torus (R = C) in which both dimensions have links of their own,
-    a phase takes 2(R-1) alpha + (N-1)/N S beta / 2: with a reduction the worker's processor is shared by the halves, see
-    `ringnet.analysis.closed_forms.torus_ring_s`. Jain and Sabharwal, *Optimal bucket algorithms for large MPI
-    collectives on torus interconnects*, ICS 2010, in one direction of each dimension.
+    Each worker sends (N-1)/N x S bytes a phase. On a square torus (R = C) in which both dimensions have links
+    of their own, a phase takes 2(R-1) alpha + (N-1)/N S beta / 2: with a reduction the worker's processor is
+    shared by the halves, see `ringnet.analysis.closed_forms.torus_ring_s`. Jain and Sabharwal, *Optimal
+    bucket algorithms for large MPI collectives on torus interconnects*, ICS 2010, in one direction of each
+    dimension.
 
     Examples
     --------
@@ -56,12 +59,12 @@ def torus_ring(n_workers: int, collective: str = "all-reduce", n_rows: int = 0) 
     halves = [_Half(grid, 0), _Half(grid.T, 1)]
     steps = partial(_steps, halves, SCATTER_GATHER[collective])
     owner = np.concatenate([half.owner() for half in halves])
-    more = ends(collective, owner, 2 * n_workers) | {"n_channels": 2}
+    more = ends(collective, owner, 2 * n_workers) | {"n_channels": 2, "parameters": {"n_rows": n_rows}}
     return make_schedule("torus-ring", collective, n_workers, 2 * n_workers, steps, **more)
 
 
 def _squarest(n_workers: int) -> int:
-    return max(rows for rows in range(1, int(n_workers**0.5) + 1) if n_workers % rows == 0)
+    return max(rows for rows in range(1, isqrt(n_workers) + 1) if n_workers % rows == 0)
 
 
 def _steps(halves: Sequence[_Half], phases: tuple[str, ...]) -> Iterator[Step]:
@@ -73,7 +76,7 @@ def _steps(halves: Sequence[_Half], phases: tuple[str, ...]) -> Iterator[Step]:
 
 
 class _Half:
-    """One half: along the second axis of its grid first, in R' x C' pieces; worker (r, c) ends with piece (c+1, r+1)."""
+    """One half: along the second axis of its grid first; worker (r, c) ends with piece (c+1, r+1)."""
 
     def __init__(self, grid: IntArray, channel: int) -> None:
         self.grid, self.channel = grid, channel
@@ -81,7 +84,7 @@ class _Half:
         self.row, self.column = (index.ravel() for index in np.indices(grid.shape))
 
     def __len__(self) -> int:
-        return self.n_rows + self.n_columns - 2
+        return int(self.n_rows + self.n_columns - 2)
 
     def owner(self) -> IntArray:
         """Return who ends a reduce-scatter with each piece."""

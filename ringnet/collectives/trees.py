@@ -23,12 +23,13 @@ class Trees:
     n_slices : int
         k: tree q works on chunks q k .. q k + k-1.
     phases : sequence of str
-        ``"reduce"``, ``"broadcast"`` or both. Each has a channel of its own in each tree, so that they overlap in time.
+        ``"reduce"``, ``"broadcast"`` or both. Each has a channel of its own in each tree, so that they
+        overlap in time.
 
     Notes
     -----
-    In slot t a worker at depth d sends slice t - (D - d) to its parent, D the depth of the deepest, and so waits for the
-    next slice of its children; and it gets slice t - (D + d - 1) from its parent.
+    In slot t a worker at depth d sends slice t - (D - d) to its parent, D the depth of the deepest, and so
+    waits for the next slice of its children; and it gets slice t - (D + d - 1) from its parent.
     """
 
     def __init__(self, parents: Sequence[IntArray], n_slices: int, phases: Sequence[str]) -> None:
@@ -46,13 +47,15 @@ class Trees:
         number = dict.fromkeys(self.phases, 0)
         for slot in range(self.n_slices + 2 * self.depth - 1 if self.depth else 0):
             for channel, phase in enumerate(self.phases):
-                rows = np.concatenate([self._rows(tree, phase, channel, slot) for tree in range(len(self.parents))])
+                rows = np.concatenate(
+                    [self._rows(tree, phase, channel, slot) for tree in range(len(self.parents))]
+                )
                 if len(rows):
                     yield make_step(phase, number[phase], *rows.T)
                     number[phase] += 1
 
     def _rows(self, tree: int, phase: str, channel: int, slot: int) -> IntArray:
-        """Return rows (src, dst, chunk, channel) of a tree in a slot: one for each worker that has business upwards."""
+        """Return rows (src, dst, chunk, channel) of a tree in a slot."""
         parent, depth = self.parents[tree], self.depths[tree]
         part = slot - (self.depth - depth if phase == REDUCE else self.depth + depth - 1)
         child = np.flatnonzero((part >= 0) & (part < self.n_slices) & (parent != NOBODY))

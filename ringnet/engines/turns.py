@@ -60,9 +60,10 @@ class Cells:
         for lane, transfers in enumerate(sends):
             for transfer in transfers:
                 self._post(transfer, lane)
-        for lane, transfers in enumerate(owed):
-            for transfer in transfers:
-                self._apply(transfer, lane)
+        # By source, on whichever lane: a worker's chunk is the same sum then as in a replay without lanes.
+        applies = [(transfer.src, lane, transfer) for lane, transfers in enumerate(owed) for transfer in transfers]
+        for _, lane, transfer in sorted(applies, key=lambda apply: apply[0]):
+            self._apply(transfer, lane)
 
     def _post(self, transfer: Transfer, lane: int) -> None:
         """A send comes after the last apply to its chunk."""

@@ -1,0 +1,3 @@
+"""Any schedule of ringnet as MSCCL's XML."""
+from ringnet.collectives.schedule import Schedule
+def dumps_msccl(schedule: Schedule) -> str: ...

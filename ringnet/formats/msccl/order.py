@@ -155,11 +155,16 @@ def make_steps(rows: list[Row], lanes: Sequence[_Lane], flow: Flow, file: str) -
 
 
 def _lane_edges(lanes: Sequence[_Lane], number: dict[Row, int]) -> Iterator[tuple[int, int, int]]:
-    """What follows a receive on a channel is in a later step; what follows a send may be in the same."""
+    """What is sent after a receive on a channel is in a later step; what follows a send may be in the same.
+
+    So may a receive that follows another, if that is the order in which a channel takes what a step owes it: by source.
+    """
     for lane in lanes:
-        for (row, receives), (following, _) in pairwise(lane.events):
-            if row is not following:
-                yield number[row], number[following], int(receives)
+        for (row, receives), (following, too) in pairwise(lane.events):
+            a, b = number[row], number[following]
+            in_order = too and (row.sent.block.gpu, a) < (following.sent.block.gpu, b)
+            if a != b:
+                yield a, b, int(receives and not in_order)
 
 
 def _chunk_edges(flow: Flow, row_of: dict[Carried, int]) -> Iterator[tuple[int, int, int]]:

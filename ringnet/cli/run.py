@@ -97,6 +97,7 @@ def _outcomes(scenario: Scenario, wishes: Wishes) -> list[Outcome]:
                 cluster=wishes.cluster,
                 on_result=heard,
                 say=watch.say,
+                simulate=simulate,
             )
         except (KeyboardInterrupt, StudyError):
             watch.say(

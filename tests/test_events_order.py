@@ -1,6 +1,6 @@
 """In which order the events engine serves what comes at the same time, and how much work that is.
 
-Every time is worked out by hand. Links have 100 B/s and half a second of latency, chunks 100 bytes, unless said.
+Every time is worked out by hand. Links have 100 B/s and half a second of latency, chunks 100 bytes.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from ringnet.collectives import Schedule
 from ringnet.engines.clock import Clock
 from ringnet.engines.lanes import Costs, Lane, Options, Worker
-from ringnet.engines.links import Wires
 from ringnet.engines.program import Program
+from ringnet.engines.routes import make_wires
 from ringnet.engines.rows import Rows, schedule_columns
 from ringnet.engines.trace import KEEP_TRANSFERS, PATH_PARTS, Columns, Trace, Workers
 from ringnet.errors import DeadlockError
@@ -57,7 +57,7 @@ def run_events(
         If the schedule sends where the network has no route.
     """
     clock = Clock()
-    wires = Wires(clock, network)
+    wires = make_wires(clock, network)
     program = Program(schedule, chunk_bytes.tolist(), wires)
     keep = schedule.n_transfers <= keep_transfers
     rows = Rows(schedule.n_transfers, payload if keep_values else None) if keep else None

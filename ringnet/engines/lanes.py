@@ -130,7 +130,7 @@ class Lane:
                 transfer.released_s = now
                 if now > transfer.posted_s:
                     transfer.path = self.path
-                transfer.route.links[0].enter(transfer)
+                transfer.route.enter(transfer)
 
     def post(self, transfer: Transfer) -> None:
         """Hand a transfer over: to its first link, or (rendezvous) to the step if the receiver is not in it yet."""
@@ -142,7 +142,7 @@ class Lane:
         if self.worker.shared:
             transfer.posting.take(self.clock, self.path)
         if not self.rendezvous or transfer.entered_s != UNKNOWN:
-            transfer.route.links[0].enter(transfer)
+            transfer.route.enter(transfer)
 
     def wait(self, transfer: Transfer) -> simpy.Event:
         """Return the event of an arrival that has not come, and remember what this lane is stuck on."""
@@ -186,6 +186,8 @@ class Lane:
             operation(transfer.dst, transfer.chunk, transfer.data)
         if self.worker.shared:
             transfer.applying.take(self.clock, self.path)
+        if transfer.route.credit is not None:
+            transfer.route.credit.applied(transfer, self.path)
         if self.rows is not None:
             self.rows.add(transfer, self.clock.now)
 

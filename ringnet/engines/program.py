@@ -8,7 +8,7 @@ from itertools import count
 from typing import TypeAlias
 
 from ringnet.collectives import Schedule, Step
-from ringnet.engines.links import Wires
+from ringnet.engines.routes import Wires
 from ringnet.engines.transfer import Transfer
 from ringnet.engines.turns import Cells
 
@@ -68,7 +68,8 @@ class Program:
         to_channel = step.receiving_channel.tolist()
         for row, to in zip(zip(*columns, strict=True), to_channel, strict=True):
             src, dst, chunk, channel = row
-            transfer = Transfer(next(self._index), step, row, chunk_bytes[chunk], route(src, dst))
+            n_bytes = chunk_bytes[chunk]
+            transfer = Transfer(next(self._index), step, row, n_bytes, route(src, dst, n_bytes))
             made.sends[src * n_channels + channel].append(transfer)
             made.owed[dst * n_channels + to].append(transfer)
         for owed in made.owed:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import simpy
 
@@ -10,7 +10,7 @@ from ringnet.collectives import Step
 from ringnet.engines.clock import Clock
 
 if TYPE_CHECKING:
-    from ringnet.engines.links import Route
+    from ringnet.engines.routes import Route
     from ringnet.engines.turns import Turn
 
 
@@ -34,8 +34,38 @@ Path: TypeAlias = tuple[float, float, Others]
 UNKNOWN = float("inf")
 
 
+class Moving(Protocol):
+    """What links move: a transfer, a part of one, or the traffic of no worker."""
+
+    src: int
+    channel: int
+    index: int
+    bytes: int
+    hop: int
+    head_s: float
+    tail_s: float
+    started_s: float
+    sent_s: float
+    queued: bool
+    whole: int
+    route: Route
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the whole transfer that it is, or belongs to."""
+
+    def arrives(self, clock: Clock, arrived_s: float) -> None:
+        """Take note of its arrival, now or soon."""
+
+    def start_over(self, now_s: float, back_s: float, path: Path | None) -> None:
+        """Start only now, after the credit that came back, by ``path`` and in ``back_s``."""
+
+
 class Transfer:
     """One chunk on its way: who, what, when. A time that is not known yet is ``inf``."""
+
+    #: What it counts among the transfers of a link.
+    whole = 1
 
     # The last four are set only where channels share a worker's chunks: see `ringnet.engines.turns`.
     __slots__ = (
@@ -61,6 +91,11 @@ class Transfer:
         self.queued = False
         self.data: Any = None
 
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the transfer."""
+        return self.bytes
+
     def wait(self, clock: Clock) -> simpy.Event:
         """Return the event of its arrival, made when somebody first waits for it."""
         if self.arrival is None:
@@ -74,6 +109,15 @@ class Transfer:
         self.arrived_s = arrived_s
         if self.arrival is not None:
             clock.at(arrived_s, self.arrival)
+
+    def start_over(self, now_s: float, back_s: float, path: Path | None) -> None:
+        """Start only now: the path goes back to who gave the credit, or has queued if that came from its own parts."""
+        if now_s <= self.released_s:
+            return
+        latency, bandwidth, others = self.path if path is None else path
+        queued_s = now_s - self.released_s if path is None else 0.0
+        self.path = latency + (back_s if path is not None else 0.0), bandwidth, others.plus(queueing=queued_s)
+        self.released_s = now_s
 
     def arrived_path(self) -> Path:
         """Return what the path that ends with this arrival is made of."""

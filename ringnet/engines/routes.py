@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ringnet.engines.arbiter import Arbiter, Flow
+from ringnet.engines.arbiter import Arbiter, Stream
 from ringnet.engines.clock import Clock
 from ringnet.engines.links import Link, link_columns, make_links
 from ringnet.engines.parts import Part, cut
@@ -133,9 +133,9 @@ class FairWires(Wires):
         def enter(moving: Moving) -> None:
             # The whole latency first, then the bytes at a fair rate.
             moving.queued = True
-            flow = Flow(moving, links, self._charged(moving.bytes), narrowest_Bps)
+            stream = Stream(moving, links, self._charged(moving.bytes), narrowest_Bps)
             head = self.clock.wake_at(self.clock.now + latency_s)
-            head.callbacks.append(lambda _: self.arbiter.enter(flow))
+            head.callbacks.append(lambda _: self.arbiter.enter(stream))
 
         return Route((), latency_s, lambda n_bytes: n_bytes / narrowest_Bps, enter)
 

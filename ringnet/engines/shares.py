@@ -108,10 +108,7 @@ class Shares:
 
     def _above(self, pool: dict[Flow, float]) -> dict[Flow, float]:
         """Return the flows outside the pool that have more than one of it on the link that stops that one."""
-        lowest: dict[int, float] = {}
-        for flow in pool:
-            if flow.stop is not None:
-                lowest[flow.stop] = max(lowest.get(flow.stop, 0.0), flow.rate_Bps)
+        lowest = {flow.stop: flow.rate_Bps for flow in pool if flow.stop is not None}
         return {
             flow: flow.rate_Bps
             for link, rate_Bps in lowest.items()
@@ -120,46 +117,57 @@ class Shares:
         }
 
     def _stopped(self, flow: Flow) -> bool:
-        if flow.rate_Bps >= flow.cap_Bps:
-            return True
         rate_Bps = flow.rate_Bps * (1 + EQUAL)
+        if rate_Bps >= flow.cap_Bps:
+            return True
         for link in flow.links:
-            is_full, most_Bps = self._used(link)
+            is_full, most_Bps = self._use.get(link) or self._used(link)
             if is_full and rate_Bps >= most_Bps:
                 return True
         return False
 
     def _used(self, link: int) -> tuple[bool, float]:
-        """Whether a link is full, and the largest rate on it."""
-        if link not in self._use:
-            rates = [flow.rate_Bps for flow in self.on[link]]
-            self._use[link] = sum(rates) >= self.capacity_Bps[link] * (1 - EQUAL), max(rates)
-        return self._use[link]
+        """Whether a link is full, and the largest rate on it; remembered until the pool is filled again."""
+        rates = [flow.rate_Bps for flow in self.on[link]]
+        use = self._use[link] = sum(rates) >= self.capacity_Bps[link] * (1 - EQUAL), max(rates)
+        return use
 
     def _fill(self, pool: dict[Flow, float]) -> None:
         """Let the rates of the pool rise together from zero, beside the others as they are, each until it is stopped."""
-        rising: dict[int, list[Flow]] = {}
-        for flow in pool:
-            for link in flow.links:
-                rising.setdefault(link, []).append(flow)
-        left = {link: self._left(link, pool) for link in rising}
+        caps, rising = self._rising(pool)
+        left = {link: self._left(link, flows, pool) for link, flows in rising.items()}
         count = {link: len(flows) for link, flows in rising.items()}
-        is_open = dict.fromkeys(pool)
-        while is_open:
-            level, stop = min((left[link] / n, link) for link, n in count.items() if n) if count else (0.0, None)
-            capped = [flow for flow in is_open if flow.cap_Bps <= level]
-            if capped:
-                level, stop = min(flow.cap_Bps for flow in capped), None
-            filled = [flow for flow in capped if flow.cap_Bps <= level] if capped else rising[stop]
-            for flow in filled:
-                if flow in is_open:
-                    del is_open[flow]
+        by_cap = sorted(caps, key=caps.__getitem__, reverse=True)
+        while caps:
+            while by_cap[-1] not in caps:
+                by_cap.pop()
+            level, stop = caps[by_cap[-1]], None
+            for link, n in count.items():
+                if n and left[link] < level * n:
+                    level, stop = left[link] / n, link
+            for flow in (by_cap[-1],) if stop is None else rising[stop]:
+                if caps.pop(flow, None) is not None:
                     flow.rate_Bps, flow.stop = max(level, 0.0), stop
                     for link in flow.links:
-                        left[link] -= flow.rate_Bps
-                        count[link] -= 1
+                        if link in count:
+                            left[link] -= flow.rate_Bps
+                            count[link] -= 1
 
-    def _left(self, link: int, pool: dict[Flow, float]) -> float:
-        """What the others leave of a link."""
-        taken = [flow.rate_Bps for flow in self.on[link] if flow not in pool]
-        return self.capacity_Bps[link] - sum(taken)
+    def _rising(self, pool: dict[Flow, float]) -> tuple[dict[Flow, float], dict[int, list[Flow]]]:
+        """Return what each flow cannot exceed by itself or alone on a link, and who of the pool is on each other link."""
+        caps, rising = {}, {}
+        for flow in pool:
+            cap_Bps = flow.cap_Bps
+            for link in flow.links:
+                if len(self.on[link]) == 1:
+                    cap_Bps = min(cap_Bps, self.capacity_Bps[link])
+                else:
+                    rising.setdefault(link, []).append(flow)
+            caps[flow] = cap_Bps
+        return caps, rising
+
+    def _left(self, link: int, inside: list[Flow], pool: dict[Flow, float]) -> float:
+        """Return what the flows outside the pool leave of a link."""
+        if len(inside) == len(self.on[link]):
+            return self.capacity_Bps[link]
+        return self.capacity_Bps[link] - sum([flow.rate_Bps for flow in self.on[link] if flow not in pool])

@@ -30,6 +30,7 @@ def wired(links, routes, n_workers):
     names = tuple(links)
     return Network(
         topology="wired",
+        sharing="fifo",
         n_workers=n_workers,
         names=names,
         bandwidth_Bps=np.array([bandwidth for bandwidth, _ in links.values()], dtype=float),

@@ -96,6 +96,10 @@ class Transfer:
         """Bytes of the transfer."""
         return self.bytes
 
+    def __lt__(self, other: Transfer) -> bool:
+        """Whether it comes first, of two of different jobs that are alike in all that orders a queue."""
+        return self.route.job < other.route.job
+
     def wait(self, clock: Clock) -> simpy.Event:
         """Return the event of its arrival, made when somebody first waits for it."""
         if self.arrival is None:

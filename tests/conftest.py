@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -84,6 +84,22 @@ def _step(number: int, op: str, rows: list[tuple[int, ...]]) -> Step:
     return Step("reduce-scatter" if op == "reduce" else "all-gather", number, op, *columns)
 
 
+def make_network(
+    links: dict[str, tuple[float, float]], routes: dict[tuple[int, int], Sequence[str]], n_workers: int
+) -> Network:
+    """A network from ``{name: (bandwidth, latency)}`` and ``{(src, dst): names of links}``."""
+    names = tuple(links)
+    return Network(
+        topology="wired",
+        sharing="fifo",
+        n_workers=n_workers,
+        names=names,
+        bandwidth_Bps=np.array([bandwidth for bandwidth, _ in links.values()], dtype=float),
+        latency_s=np.array([latency for _, latency in links.values()], dtype=float),
+        find_route=lambda src, dst: tuple(names.index(name) for name in routes[src, dst]),
+    )
+
+
 def make_case(
     n_workers: int = 2,
     chunk_bytes: int | list[int] = 100,
@@ -100,7 +116,7 @@ def make_case(
     """A case from what differs from 2 workers, links of 100 B/s and half a second, chunks of 100 bytes."""
     schedule = schedule or ALGORITHMS["ring"].build(n_workers, collective)
     network = TOPOLOGIES[topology].build(n_workers, bandwidth_Bps=bandwidth_Bps, latency_s=latency_s)
-    network = replace(change_links(network, links or {}), switching=switching)
+    network = replace(change_links(network, links or {}), switching=switching, sharing="fifo")
     chunks = np.full(schedule.n_chunks, chunk_bytes, dtype=np.int64)
     return Case(schedule, network, make_workers(n_workers, **workers), chunks)
 
@@ -253,6 +269,12 @@ def case() -> Callable[..., Case]:
 def custom() -> Callable[..., Schedule]:
     """Build a `Schedule` from rows: ``custom(2, [(0, 1, 0)], [(1, 0, 0)])``."""
     return make_schedule
+
+
+@pytest.fixture(scope="session")
+def wired() -> Callable[..., Network]:
+    """Build a `Network` from links and routes: ``wired({"a": (100, 0.5)}, {(0, 1): "a"}, 2)``."""
+    return make_network
 
 
 @pytest.fixture(scope="session")

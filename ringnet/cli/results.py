@@ -22,6 +22,7 @@ SHOWN_ROWS = 60
 #: How a cell is written, by the end of its column's name.
 _FORMS: dict[str, Callable[[Any], str]] = {
     "_s": format_seconds,
+    "_s_max": format_seconds,
     "_Bps": format_rate,
     "_bytes": format_bytes,
     "_share": lambda share: f"{100 * share:.4g} %",

@@ -23,7 +23,9 @@ def why_not_exact(schedule: Schedule, network: Network, workers: Workers, planne
     if not np.isfinite(workers.start_s).all():
         return f"worker {int(np.argmax(~np.isfinite(workers.start_s)))} never starts"
     if schedule.n_channels > 1 and _charges(workers):
-        return f"the {schedule.n_channels} channels of a worker share a processor that charges for what they do"
+        return (
+            f"the {schedule.n_channels} channels of a worker share a processor that charges for what they do"
+        )
     if schedule.n_channels > 1 and (reason := _meet_in_a_step(schedule) or _wide_and_shared(schedule)):
         return reason
     order = _Order(network, schedule.n_channels, rendezvous=workers.sends == "rendezvous")
@@ -42,7 +44,7 @@ def _charges(workers: Workers) -> bool:
 
 
 def chunks_are_shared(schedule: Schedule) -> bool:
-    """Whether several channels of some worker have to do with the same chunk, and may so have to wait for each other."""
+    """Whether several channels of some worker have to do with one chunk, and may so have to wait for each other."""
     channel = np.full((schedule.n_workers, schedule.n_chunks), NOBODY, dtype=np.int32)
     for step in schedule.moves() if schedule.n_channels > 1 else ():
         for worker, channels in ((step.src, step.channel), (step.dst, step.receiving_channel)):
@@ -114,7 +116,11 @@ class _Order:
     def _twice(self, plan: Plan) -> str | None:
         links = np.concatenate([hop.links for sends in plan.sends for hop in sends.hops])
         place = _first(np.bincount(links) > 1)
-        return None if place is None else f"link {self.names[place]} carries two transfers of one step in a rendezvous"
+        return (
+            None
+            if place is None
+            else f"link {self.names[place]} carries two transfers of one step in a rendezvous"
+        )
 
 
 def _first(flags: NDArray[np.bool_]) -> int | None:

@@ -1,4 +1,4 @@
-"""The steps of a schedule as the workers of the `events` engine meet them: transfers, sorted by who sends and who waits."""
+"""The steps of a schedule as the workers of the `events` engine meet them: what each sends and is owed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.collectives import Schedule, Step
-from ringnet.engines.links import Wires
+from ringnet.engines.routes import Ways
 from ringnet.engines.transfer import Transfer
 from ringnet.engines.turns import Cells
 
@@ -40,11 +40,11 @@ class Program:
     schedule : Schedule
     chunk_bytes : ndarray of int64, shape (n_chunks,)
         Bytes that each chunk is charged for.
-    wires : Wires
+    ways : Ways
     """
 
-    def __init__(self, schedule: Schedule, chunk_bytes: NDArray[np.int64], wires: Wires) -> None:
-        self.schedule, self.chunk_bytes, self.wires = schedule, chunk_bytes, wires
+    def __init__(self, schedule: Schedule, chunk_bytes: NDArray[np.int64], ways: Ways) -> None:
+        self.schedule, self.chunk_bytes, self.ways = schedule, chunk_bytes, ways
         self.n_lanes = schedule.n_workers * schedule.n_channels
         self._coming = schedule.steps()
         self._index = count()
@@ -66,13 +66,13 @@ class Program:
 
     def _make(self, step: Step) -> OpenStep:
         made = OpenStep(self.n_lanes)
-        n_channels, route = self.schedule.n_channels, self.wires.route
-        columns = (step.src, step.dst, step.chunk, step.channel, step.receiving_channel, step.sizes(self.chunk_bytes))
-        rows = zip(*(column.tolist() for column in columns), strict=True)
+        n_channels, route = self.schedule.n_channels, self.ways.route
+        columns = (step.src, step.dst, step.chunk, step.channel, step.receiving_channel)
+        rows = zip(*(column.tolist() for column in (*columns, step.sizes(self.chunk_bytes))), strict=True)
         counts = repeat(1) if step.count is None else step.count.tolist()
         for (src, dst, chunk, channel, to, n_bytes), n_chunks in zip(rows, counts, strict=False):
-            row = (src, dst, chunk, channel)
-            transfer = Transfer(next(self._index), step, row, n_bytes, route(src, dst), n_chunks)
+            row, way = (src, dst, chunk, channel), route(src, dst, n_bytes)
+            transfer = Transfer(next(self._index), step, row, n_bytes, way, n_chunks)
             made.sends[src * n_channels + channel].append(transfer)
             made.owed[dst * n_channels + to].append(transfer)
         for owed in made.owed:

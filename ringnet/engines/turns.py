@@ -66,7 +66,7 @@ class Cells:
             self._apply(transfer, lane)
 
     def _post(self, transfer: Transfer, lane: int) -> None:
-        """A send comes after the last apply to its chunk."""
+        """Let a send come after the last apply to its chunks."""
         cells = [self._cells[transfer.src, chunk] for chunk in transfer.chunks]
         transfer.posting = Turn(transfer, lane)
         transfer.post_after = _others(lane, [cell.applied for cell in cells])
@@ -74,7 +74,7 @@ class Cells:
             cell.posted.append(transfer.posting)
 
     def _apply(self, transfer: Transfer, lane: int) -> None:
-        """An apply comes after the last one to its chunk, and after all that has been sent of the chunk since."""
+        """Let an apply come after the last one to its chunks, and after all that was sent of them since."""
         cells = [self._cells[transfer.dst, chunk] for chunk in transfer.chunks]
         transfer.applying = Turn(transfer, lane)
         transfer.apply_after = _others(lane, [turn for cell in cells for turn in (cell.applied, *cell.posted)])

@@ -31,8 +31,8 @@ def rings_s(collective: str, n_workers: int, n_lanes: int, chunk_bytes: float, h
     With one that takes time it is the sum of n steps each, as long as links and processors are not busy all
     the time; None otherwise.
 
-    >>> rings_s("all-reduce", 4, 1, 1000, Hop(1e-6, 1e-9))
-    1.2e-05
+    >>> rings_s("all-reduce", 4, 1, 1000, Hop(1.0, 0.001))
+    12.0
     """
     n = n_workers - 1
     if collective == "all-gather":

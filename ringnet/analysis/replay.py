@@ -9,6 +9,7 @@ import numpy as np
 
 from ringnet.collectives import Schedule
 from ringnet.collectives.schedule import IntArray, Op, Step
+from ringnet.collectives.turns import split_turns
 from ringnet.payload.dtypes import Array
 
 
@@ -112,9 +113,4 @@ def _turns(step: Step, sent: IntArray, taken: IntArray) -> list[Any]:
     """Split transfers so that no row is reached twice in one turn; by sender, as workers apply them."""
     if np.bincount(step.dst).max(initial=0) <= 1:
         return [slice(None)]
-    turns, left = [], np.argsort(sent, kind="stable")
-    while len(left):
-        _, first = np.unique(taken[left], return_index=True)
-        turns.append(left[np.sort(first)])
-        left = np.delete(left, first)
-    return turns
+    return split_turns(sent, taken)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ringnet.collectives import ALGORITHMS, Schedule
+from ringnet.collectives import Schedule
 from ringnet.engines.trace import Workers
 from ringnet.networks import TOPOLOGIES, LinkChange, Network, change_links, change_workers
 from ringnet.payload.dtypes import DTYPES, DType
@@ -18,6 +18,7 @@ from ringnet.scenario.checks import COPYING, reduction_of
 from ringnet.scenario.files import open_files
 from ringnet.scenario.model import LinkException
 from ringnet.scenario.scenario import Scenario
+from ringnet.scenario.schedules import schedule_of
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -96,7 +97,7 @@ def build(scenario: Scenario) -> Parts:
 
 def build_schedule(scenario: Scenario) -> Schedule:
     """Return who sends what to whom."""
-    return ALGORITHMS[scenario.algorithm].build(scenario.workers, scenario.collective)
+    return schedule_of(scenario, scenario.place)
 
 
 def chunk_sizes(scenario: Scenario, schedule: Schedule) -> IntArray:

@@ -12,6 +12,7 @@ from ringnet.errors import InputError
 from ringnet.networks import TOPOLOGIES
 from ringnet.payload.dtypes import DTYPES
 from ringnet.payload.reductions import REDUCTIONS, check_dtype, make_reduction
+from ringnet.scenario.algorithms import parameters_of
 from ringnet.scenario.document import Path
 from ringnet.scenario.fields import quantity_text
 from ringnet.scenario.model import Keys
@@ -64,10 +65,25 @@ def _whole_elements(keys: Keys) -> Iterator[Finding]:
 
 
 def _collective_known(keys: Keys) -> Iterator[Finding]:
-    known = ALGORITHMS[keys.algorithm].collectives
+    algorithm = ALGORITHMS.get(keys.algorithm_name)
+    known = (keys.collective,) if algorithm is None else algorithm.collectives
     if keys.collective not in known:
-        message = f"the algorithm {keys.algorithm} has no {keys.collective}"
+        message = f"the algorithm {keys.algorithm_name} has no {keys.collective}"
         yield Finding(("collective",), message, " or ".join(known), causes=(("algorithm",),))
+
+
+def _unread_parameters(keys: Keys) -> Iterator[Finding]:
+    """Tell parameters that the algorithm does not have."""
+    name = keys.algorithm_name
+    known = ALGORITHMS[name].parameters if name in ALGORITHMS else {}
+    for parameter in parameters_of(keys.algorithm):
+        if parameter not in known:
+            reason = f"{name} has no such parameter"
+            nearest = "".join(get_close_matches(parameter, known, n=1))
+            right = ", ".join(known)
+            message = f"the key is never read: {reason}"
+            causes = (("algorithm", "name"),)
+            yield Finding(("algorithm", parameter), message, right, nearest, causes, unread=True)
 
 
 def _reduction(keys: Keys) -> Iterator[Finding]:
@@ -202,6 +218,7 @@ def _unread(path: Path, reason: str, *causes: Path, right: str = "") -> Finding:
 CHECKS: tuple[Callable[[Keys], Iterator[Finding]], ...] = (
     _whole_elements,
     _collective_known,
+    _unread_parameters,
     _reduction,
     _links_are_there,
     _workers_are_there,

@@ -9,9 +9,9 @@ import math
 import sys
 from typing import Annotated, Any, TypeAlias, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import BaseModel, BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from ringnet.collectives import ALGORITHMS, COLLECTIVES
+from ringnet.collectives import COLLECTIVES
 from ringnet.engines import ENGINES
 from ringnet.engines.trace import KEEP_TRANSFERS, Sends
 from ringnet.networks import TOPOLOGIES
@@ -20,7 +20,9 @@ from ringnet.payload.dtypes import DTYPES
 from ringnet.payload.reductions import REDUCTIONS
 from ringnet.reporting.columns import TABLES
 from ringnet.reporting.plots import PLOTS
+from ringnet.scenario.algorithms import AlgorithmKeys, name_of
 from ringnet.scenario.fields import Choice, Name, Number, Quantity, Text, Version, Whole, wrong
+from ringnet.scenario.settings import Settings
 
 #: Versions of the format that are read.
 VERSIONS = (1,)
@@ -63,12 +65,6 @@ def _not_empty(given: Any) -> Any:
 
 
 NotEmpty = BeforeValidator(_not_empty)
-
-
-class Settings(BaseModel):
-    """A mapping of the scenario: frozen, and unknown keys are mistakes."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_by_alias=True, serialize_by_alias=True)
 
 
 class Elements(Settings):
@@ -222,6 +218,25 @@ class SweepSettings(Settings):
     )
 
 
+class CompareSettings(Settings):
+    """What `ringnet compare` compares; the sizes are those of a sweep over message, or 1 KiB to 1 GiB."""
+
+    _is_some = model_validator(mode="before")(_not_empty)
+
+    algorithms: Annotated[
+        Annotated[str, Choice(("all",), "choice"), Tag(_ONE)]
+        | Annotated[tuple[AlgorithmKeys, ...], NotEmpty, Tag(_LIST)],
+        Discriminator(_list_or_one),
+    ] = Field(
+        default="all",
+        description="all that know the collective, or a list: `[ring, {name: channel-ring, n_channels: 4}]`.",
+        examples=[["ring", "halving-doubling"]],
+    )
+    workers: Annotated[tuple[Annotated[int, Whole(1, MOST_WORKERS)], ...], NotEmpty] | None = Field(
+        default=None, description="Numbers of workers; those of the scenario if left out.", examples=[[4, 8]]
+    )
+
+
 class ReportSettings(Settings):
     """What is written of the results."""
 
@@ -263,8 +278,11 @@ class Keys(Settings):
     collective: Annotated[str, Choice(COLLECTIVES, "collective")] = Field(
         default="all-reduce", description="What is computed together."
     )
-    algorithm: Annotated[str, Choice(ALGORITHMS, "algorithm")] = Field(
-        default="ring", description="How it is computed."
+    algorithm: AlgorithmKeys = Field(
+        default="ring",
+        description="How it is computed: a name, or a mapping with parameters, a file or a function: "
+        "`{name: channel-ring, n_channels: 4}`, `{file: schedule.xml}`, `{python: my_ring.py:my_ring}`.",
+        examples=["ring", {"name": "channel-ring", "n_channels": 4}],
     )
     workers: Annotated[int, Whole(1, MOST_WORKERS)] = Field(
         description="N, the number of workers; left out where files give it.", examples=[8]
@@ -304,7 +322,13 @@ class Keys(Settings):
     )
     worker: WorkerSettings = Field(default=WorkerSettings(), description="How the workers behave.")
     sweep: SweepSettings | None = Field(default=None, description="Many runs from one file.")
+    compare: CompareSettings | None = Field(default=None, description="What `ringnet compare` compares.")
     report: ReportSettings = Field(default=ReportSettings(), description="What is written of the results.")
+
+    @property
+    def algorithm_name(self) -> str:
+        """The name of the algorithm, of its file or of its function."""
+        return name_of(self.algorithm)
 
     @property
     def files(self) -> tuple[str, ...]:

@@ -160,9 +160,19 @@ def _leads(parts: Sequence[Range]) -> Iterator[str]:
     for part in parts:
         size = format_bytes(part.last_bytes)
         if part.runner_up is not None and part.ahead is not None:
-            yield f"at {size} {part.algorithm} is {part.ahead:.3g} times as fast as {part.runner_up}"
+            yield f"at {size} {part.algorithm} is {_by(part.ahead)} {part.runner_up}"
         if part.alike:
             yield f"{' and '.join(part.alike)} as good as {part.algorithm} there"
+
+
+def _by(ahead: float) -> str:
+    """Say how much faster one is, by how many times longer the other takes.
+
+    >>> _by(1.8), _by(1.0004)
+    ('1.8 times as fast as', '0.04 % faster than')
+    """
+    small = 1.1
+    return f"{ahead:.3g} times as fast as" if ahead >= small else f"{100 * (ahead - 1):.2g} % faster than"
 
 
 def _about(n_bytes: int) -> str:

@@ -29,7 +29,7 @@ from ringnet.networks import Network
 from ringnet.payload.dtypes import DTYPES
 from ringnet.payload.sources import message_elements
 from ringnet.scenario import Scenario
-from ringnet.scenario.algorithms import AlgorithmSettings, label_of
+from ringnet.scenario.algorithms import AlgorithmSettings, label_of, parameters_of
 from ringnet.scenario.build import build_network, build_schedule, build_workers
 from ringnet.scenario.document import Mark
 from ringnet.scenario.scenario import single
@@ -280,3 +280,11 @@ def _one_by_one(
         busiest = int((n_bytes / network.bandwidth_Bps).argmax()) if len(n_bytes) else 0
         found.append((makespan_s(trace), busiest, int(n_bytes[busiest]) if len(n_bytes) else 0))
     return Times(*map(np.array, zip(*found, strict=True)))
+
+
+def channels_of(
+    scenario: Scenario, wanted: str | Sequence[str | AlgorithmSettings] | None
+) -> dict[str, int]:
+    """Return the channels that algorithms of a comparison were told to have, by their labels."""
+    told = {label_of(keys): parameters_of(keys) for keys in algorithms_of(scenario, wanted)}
+    return {label: one["n_channels"] for label, one in told.items() if "n_channels" in one}

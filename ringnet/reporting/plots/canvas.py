@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import cycle, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 import matplotlib
 from matplotlib import colormaps
@@ -19,9 +19,6 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-
-if TYPE_CHECKING:
-    from ringnet.reporting.tables import Results
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -67,6 +64,14 @@ _STYLE = {
 }
 
 
+class Titled(Protocol):
+    """What a figure is about."""
+
+    @property
+    def name(self) -> str:
+        """What stands above it."""
+
+
 @contextmanager
 def _our_style() -> Iterator[None]:
     """Use our settings, on top of matplotlib's own defaults and not of the user's; then all is as before."""
@@ -95,7 +100,7 @@ def new_figure(height_in: float, n_rows: int = 1, *, sharex: bool = True) -> tup
     return figure, list(figure.subplots(n_rows, 1, sharex=sharex, squeeze=False)[:, 0])
 
 
-def finish(figure: Figure, results: Results, about: str, *legend: Sequence[Artist]) -> Figure:
+def finish(figure: Figure, results: Titled, about: str, *legend: Sequence[Artist]) -> Figure:
     """Add the scenario's name, a line about what is shown, and the legend below, each in room of its own.
 
     Parameters

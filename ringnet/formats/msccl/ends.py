@@ -49,7 +49,13 @@ class Ends:
     def of(cls, document: Document, file: str) -> Ends:
         """Read them from a file's head."""
         if document.collective not in COLLECTIVES:
-            refuse(file, 1, "a collective that ringnet does not know", document.collective, " | ".join(COLLECTIVES))
+            refuse(
+                file,
+                1,
+                "a collective that ringnet does not know",
+                document.collective,
+                " | ".join(COLLECTIVES),
+            )
         collective = COLLECTIVES[document.collective]
         each = document.n_chunks
         if collective in {"reduce-scatter", "all-gather", "all-to-all"}:

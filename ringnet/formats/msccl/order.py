@@ -53,7 +53,12 @@ def make_rows(carried: Sequence[Carried]) -> list[Row]:
     rows: list[Row] = []
     for part in carried:
         last = rows[-1].parts[-1] if rows else None
-        follows = last is not None and last.sent is part.sent and last.op == part.op and part.chunk == last.chunk + 1
+        follows = (
+            last is not None
+            and last.sent is part.sent
+            and last.op == part.op
+            and part.chunk == last.chunk + 1
+        )
         if follows:
             rows[-1].parts.append(part)
         else:
@@ -79,7 +84,7 @@ def assign_channels(rows: Sequence[Row], run: Sequence[Done]) -> list[_Lane]:
     A thread block is a channel; blocks of which one waits for the other share one where the file says itself that all
     that is on it comes first, so that nothing waits that need not.
     """
-    channels = _Channels(len(run[0].before) if run else 0)
+    channels = _Channels(run)
     sends, receives = defaultdict(list), {}
     for row in rows:
         sends[row.sent].append(row)
@@ -94,21 +99,23 @@ def assign_channels(rows: Sequence[Row], run: Sequence[Done]) -> list[_Lane]:
 
 
 class _Channels:
-    def __init__(self, n_blocks: int) -> None:
-        self.n_blocks = n_blocks
+    def __init__(self, run: Sequence[Done]) -> None:
+        self.before, self.after = _waits(run)
+        self.n_blocks = len(run[0].before) if run else 0
         self.lanes: list[_Lane] = []
         self.of_gpu: dict[int, list[_Lane]] = defaultdict(list)
         self.last: dict[tuple[int, int], list[_Lane]] = {}  # by block and step: the lanes to go on from
 
     def put(self, done: Done, row: Row, *, receives: bool) -> int:
         """Put one event on a lane, and return its channel."""
-        before = done.before if receives or done.received is None else done.after
+        before = (self.before if receives or done.received is None else self.after)[done]
         lane = next((lane for lane in self._candidates(done) if (lane.needs <= before).all()), None)
         if lane is None:
             lane = _Lane(len(self.of_gpu[done.block.gpu]), np.zeros(self.n_blocks, dtype=np.int32))
             self.of_gpu[done.block.gpu].append(lane)
             self.lanes.append(lane)
-        needs = [part.applied.after for part in row.parts if part.applied is not None] if receives else [before]
+        applied = [self.after[part.applied] for part in row.parts if part.applied is not None]
+        needs = applied if receives else [before]
         for clock in needs:
             lane.needs = np.maximum(lane.needs, clock)
         lane.events.append((row, receives))
@@ -123,13 +130,31 @@ class _Channels:
             self.last[key] = self._candidates(done)
 
     def _candidates(self, done: Done) -> list[_Lane]:
-        """Return the lanes that an operation could go on from: of what it waits for, then of its own block."""
+        """Return the lanes that an operation could go on from: of what it waits for, then of its own block.
+
+        To wait for a send of another block is to wait for the chunk, which needs no channel in common.
+        """
         found = list(self.last.get((done.place, done.number), []))
-        if done.operation.waits_for is not None:
-            block, step = done.operation.waits_for
-            found += self.last.get((done.place + block - done.block.number, step), [])
-        found += self.last.get((done.place, done.number - 1), [])
+        mine = [one for one in done.follows if one.place == done.place]
+        others = [one for one in done.follows if one is not done.received and one.operation.kind != "s"]
+        for one in [*(one for one in others if one not in mine), *mine]:
+            found += self.last.get((one.place, one.number), [])
         return list(dict.fromkeys(found))
+
+
+def _waits(run: Sequence[Done]) -> tuple[dict[Done, Clock], dict[Done, Clock]]:
+    """Return for each operation what is received and added for sure before and after it; a send takes no time."""
+    before: dict[Done, Clock] = {}
+    after: dict[Done, Clock] = {}
+    for done in run:
+        before[done] = np.zeros_like(done.before)
+        for one in done.follows:
+            np.maximum(before[done], after[one], out=before[done])
+        after[done] = before[done]
+        if done.operation.kind not in {"s", "nop"}:
+            after[done] = before[done].copy()
+            after[done][done.place] = done.number + 1
+    return before, after
 
 
 # ---------------------------------------------------------------------------------------------------------- order
@@ -240,9 +265,18 @@ def _no_order(row: Row, file: str) -> None:
 
 def _step(rows: list[Row], number: int) -> Step:
     columns = [
-        (row.sent.block.gpu, row.received.block.gpu, row.parts[0].chunk, row.channel, row.to_channel, len(row.parts))
-        for row in rows
+        (
+            row.sent.block.gpu,
+            row.received.block.gpu,
+            row.parts[0].chunk,
+            row.channel,
+            row.to_channel,
+            len(row.parts),
+        )
+        for row in sorted(rows, key=lambda row: row.sent.block.gpu)
     ]
     src, dst, chunk, channel, to_channel, count = (frozen(column) for column in zip(*columns, strict=True))
     op = rows[0].parts[0].op
-    return Step(PHASES[op], number, op, src, dst, chunk, channel, to_channel, None if (count == 1).all() else count)
+    return Step(
+        PHASES[op], number, op, src, dst, chunk, channel, to_channel, None if (count == 1).all() else count
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -320,7 +321,5 @@ def test_whatever_is_in_a_file_it_is_read_or_refused(data: st.DataObject) -> Non
     value = data.draw(
         st.sampled_from(["", "-1", "0", "1", "2", "3", "x", "s", "r", "rcs", "rrc", "rrs", "cpy", "o"])
     )
-    try:
+    with suppress(InputError):
         check(loads_msccl((PAIR[:start] + value + PAIR[stop:]).encode()))
-    except InputError as refused:
-        assert str(refused)

@@ -23,13 +23,14 @@ def dumps_goal(schedule: Schedule, chunk_bytes: IntArray, reduce_ns_per_byte: fl
     schedule : Schedule
     chunk_bytes : ndarray of int64, shape (n_chunks,)
     reduce_ns_per_byte : float
-        What a reduction takes, as a ``calc`` of whole nanoseconds after the ``recv``; none where that is zero.
+        What a reduction takes, as a ``calc`` of whole nanoseconds after the ``recv``; none where that is
+        zero.
 
     Returns
     -------
     str
-        Labels, each before its use; tags that tell all transfers between two ranks apart. Transfers of no bytes are left
-        out, since LogGOPSim does not take them.
+        Labels, each before its use; tags that tell all transfers between two ranks apart. Transfers of no
+        bytes are left out, since LogGOPSim does not take them.
 
     Raises
     ------
@@ -38,10 +39,10 @@ def dumps_goal(schedule: Schedule, chunk_bytes: IntArray, reduce_ns_per_byte: fl
 
     Notes
     -----
-    A send requires the last receive on its channel, and what came for its chunks on other channels; a receive the
-    receive before it on its channel, and what was sent of its chunks. LogGOPSim charges c - 1 bytes for a transfer of c:
-    its time is G less for each transfer on the critical path. Hoefler, Siebert and Lumsdaine, *Group operation
-    assembly language*, ICPP 2009; *LogGOPSim*, LSAP 2010.
+    A send requires the last receive on its channel, and what came for its chunks on other channels; a receive
+    the receive before it on its channel, and what was sent of its chunks. LogGOPSim charges c - 1 bytes for a
+    transfer of c: its time is G less for each transfer on the critical path. Hoefler, Siebert and Lumsdaine,
+    *Group operation assembly language*, ICPP 2009; *LogGOPSim*, LSAP 2010.
 
     Examples
     --------
@@ -114,7 +115,7 @@ class _Rank:
             self.sent[chunk].append(label)
 
     def receive(self, chunks: range, n_bytes: int, channel: int, whom: str, *, reduces: bool) -> None:
-        """Add a receive, after the one before it on its channel and what was done with its chunks; then the reduction."""
+        """Add a receive, after the one before it on its channel and what was done with its chunks."""
         label = self._add(f"recv {n_bytes}b {whom}")
         others = {label for chunk in chunks for label in self.sent.pop(chunk, [])}
         self._require(

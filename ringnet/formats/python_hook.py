@@ -31,13 +31,14 @@ def load_function(name: str, folder: Path, *, allowed: bool) -> Callable[..., Sc
     Returns
     -------
     callable
-        ``function(n_workers, collective, **parameters)``: checks that what the user's function returns is a `Schedule` for so
-        many workers and this collective, and turns what it raises into an `InputError`.
+        ``function(n_workers, collective, **parameters)``: checks that what the user's function returns is a
+        `Schedule` for so many workers and this collective, and turns what it raises into an `InputError`.
 
     Raises
     ------
     InputError
-        Not allowed; no such form, file or function; a file outside the folder; a file that fails when it is run.
+        Not allowed; no such form, file or function; a file outside the folder; a file that fails when it is
+        run.
     """
     file, _, function_name = name.rpartition(":")
     if not file.endswith(".py") or not function_name.isidentifier():

@@ -88,8 +88,8 @@ def parse(text: bytes, file: str) -> Document:
     Raises
     ------
     ScheduleError
-        With every mistake: line, element, value and what would be right. Also for a text that is too long, that is not
-        XML, or that declares a document type or entities.
+        With every mistake: line, element, value and what would be right. Also for a text that is too long,
+        that is not XML, or that declares a document type or entities.
     """
     if len(text) > MAX_BYTES:
         refuse(file, None, "the file is too large", f"{len(text)} bytes", f"at most {MAX_BYTES}")
@@ -129,7 +129,7 @@ def _elements(text: bytes, file: str) -> Element:
     parser.StartElementHandler, parser.EndElementHandler = starts, lambda _: path.pop()
     parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = declares
     try:
-        parser.Parse(text, True)  # noqa: FBT003 -- expat's own way to say that this is all
+        parser.Parse(text, True)
     except expat.ExpatError as error:
         refuse(file, error.lineno, f"not XML: {expat.errors.messages[error.code]}")
     return top.children[0]

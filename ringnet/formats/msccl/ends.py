@@ -25,7 +25,8 @@ COLLECTIVES = {
 class Ends:
     """The chunks of a collective, numbered as ringnet does, and where a gpu has them.
 
-    Chunks of a reduce-scatter, an all-gather or an all-to-all are numbered by worker: those of worker 0 first.
+    Chunks of a reduce-scatter, an all-gather or an all-to-all are numbered by worker: those of worker 0
+    first.
 
     Parameters
     ----------

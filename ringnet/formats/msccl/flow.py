@@ -1,8 +1,9 @@
 """What each message carries and what becomes of it: the values in the cells, followed from operation to operation.
 
-A schedule of ringnet knows one value of a chunk at each worker; a file has buffers, and may keep what it receives in
-scratch until it adds it. So a receive whose value waits somewhere is a reduce that is done when the value is added, or a
-copy done when it is first used; what needs two values of a chunk at one gpu at once is refused.
+A schedule of ringnet knows one value of a chunk at each worker; a file has buffers, and may keep what it
+receives in scratch until it adds it. So a receive whose value waits somewhere is a reduce that is done when
+the value is added, or a copy done when it is first used; what needs two values of a chunk at one gpu at once
+is refused.
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ def follow(run: list[Done], ends: Ends, file: str) -> Flow:
     Raises
     ------
     ScheduleError
-        A cell that nobody wrote is read, accesses race, chunks are mixed, or two values of a chunk are needed at once.
+        A cell that nobody wrote is read, accesses race, chunks are mixed, or two values of a chunk are needed
+        at once.
     """
     flow = _Follower(ends, file)
     for done in run:

@@ -44,7 +44,7 @@ class Row:
     def received(self) -> Done:
         """What receives it."""
         received = self.parts[0].received
-        assert received is not None  # noqa: S101 -- every message was received, or the run would have said so
+        assert received is not None  # or the run would have said so
         return received
 
 
@@ -81,18 +81,19 @@ class _Lane:
 def assign_channels(rows: Sequence[Row], run: Sequence[Done]) -> list[_Lane]:
     """Put each send and each receive on a channel of its gpu.
 
-    A thread block is a channel; blocks of which one waits for the other share one where the file says itself that all
-    that is on it comes first, so that nothing waits that need not.
+    A thread block is a channel; blocks of which one waits for the other share one where the file says itself
+    that all that is on it comes first, so that nothing waits that need not.
     """
     channels = _Channels(run)
-    sends, receives = defaultdict(list), {}
+    sends: dict[Done, list[Row]] = defaultdict(list)
+    receives: dict[Done, list[Row]] = defaultdict(list)
     for row in rows:
         sends[row.sent].append(row)
-        receives[row.received] = receives.get(row.received, []) + [row]
+        receives[row.received].append(row)
     for done in run:
-        for row in receives.get(done, []):
+        for row in receives[done]:
             row.to_channel = channels.put(done, row, receives=True)
-        for row in sends.get(done, []):
+        for row in sends[done]:
             row.channel = channels.put(done, row, receives=False)
         channels.note(done)
     return channels.lanes
@@ -180,9 +181,10 @@ def make_steps(rows: list[Row], lanes: Sequence[_Lane], flow: Flow, file: str) -
 
 
 def _lane_edges(lanes: Sequence[_Lane], number: dict[Row, int]) -> Iterator[tuple[int, int, int]]:
-    """What is sent after a receive on a channel is in a later step; what follows a send may be in the same.
+    """Yield pairs of rows of a channel, and whether the second is in a later step: a send after a receive is.
 
-    So may a receive that follows another, if that is the order in which a channel takes what a step owes it: by source.
+    What follows a send may be in the same, and a receive that follows another, if that is the order in which
+    a channel takes what a step owes it: by source.
     """
     for lane in lanes:
         for (row, receives), (following, too) in pairwise(lane.events):
@@ -193,9 +195,10 @@ def _lane_edges(lanes: Sequence[_Lane], number: dict[Row, int]) -> Iterator[tupl
 
 
 def _chunk_edges(flow: Flow, row_of: dict[Carried, int]) -> Iterator[tuple[int, int, int]]:
-    """What reads a chunk after a change is in a later step; what changes it after a read may be in the same.
+    """Yield pairs of rows of a chunk, and whether the second is in a later step: a read after a change is.
 
-    So may what changes it after another change, if that is the order in which a step's transfers are applied: by source.
+    A change after a read may be in the same, and one after another change, if that is the order in which a
+    step's transfers are applied: by source.
     """
     for accesses in flow.accesses.values():
         change: Access | None = None
@@ -218,9 +221,7 @@ def _by_source(one: Carried, other: Carried) -> bool:
 def _slots(rows: Sequence[Row], edges: Sequence[tuple[int, int, int]], file: str) -> list[int]:
     """Return the earliest step of each row; reduces in even ones, copies in odd ones."""
     n_rows = len(rows)
-    tied = [(a, b) for a, b, apart in edges if not apart]
-    matrix = csr_array((np.ones(len(tied)), tuple(np.array(tied).reshape(-1, 2).T)), shape=(n_rows, n_rows))
-    n_groups, group = connected_components(matrix, connection="strong")
+    n_groups, group = _circles(n_rows, [(a, b) for a, b, apart in edges if not apart])
     parity = np.array([row.op == "copy" for row in rows], dtype=np.int64)
     odd = np.zeros(n_groups, dtype=np.int64)
     odd[group] = parity
@@ -239,6 +240,14 @@ def _slots(rows: Sequence[Row], edges: Sequence[tuple[int, int, int]], file: str
     if (slots < 0).any():
         _no_order(rows[int(np.flatnonzero(slots[group] < 0)[0])], file)
     return [int(slot) for slot in slots[group]]
+
+
+def _circles(n_rows: int, pairs: Sequence[tuple[int, int]]) -> tuple[int, IntArray]:
+    """Return how many groups there are of rows that all come before each other, and the group of each row."""
+    first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    matrix = csr_array((np.ones(len(pairs)), (first, second)), shape=(n_rows, n_rows))
+    n_groups, group = connected_components(matrix, connection="strong")
+    return int(n_groups), group.astype(np.int64)
 
 
 def _longest(

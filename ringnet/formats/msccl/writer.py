@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import NamedTuple
@@ -32,8 +32,8 @@ def dumps_msccl(schedule: Schedule) -> str:
     Returns
     -------
     str
-        In place, but for an all-to-all. Chunks of a collective in which each worker has its own are numbered by worker, as
-        MSCCL wants them; a transfer whose chunks do not lie side by side then becomes several.
+        In place, but for an all-to-all. Chunks of a collective in which each worker has its own are numbered
+        by worker, as MSCCL wants them; a transfer whose chunks do not lie side by side then becomes several.
 
     Raises
     ------
@@ -42,9 +42,10 @@ def dumps_msccl(schedule: Schedule) -> str:
 
     Notes
     -----
-    Only the types ``s``, ``r``, ``rrc``, ``cpy`` and ``nop`` are used. A step waits (``depid``) for what comes before it on
-    the same channel, and for what has happened to its chunks on other channels. `loads_msccl` gives the same sums
-    and, with eager workers, the same times; if their overheads are zero also where transfers were taken apart.
+    Only the types ``s``, ``r``, ``rrc``, ``cpy`` and ``nop`` are used. A step waits (``depid``) for what
+    comes before it on the same channel, and for what has happened to its chunks on other channels.
+    `loads_msccl` gives the same sums and, with eager workers, the same times; if their overheads are zero
+    also where transfers were taken apart.
     """
     if schedule.n_transfers > MAX_TRANSFERS:
         right = f"at most {MAX_TRANSFERS} transfers"
@@ -313,5 +314,5 @@ def _block_lines(block: _Block) -> Iterator[str]:
     yield "    </tb>"
 
 
-def _attributes(values: dict[str, object]) -> str:
+def _attributes(values: Mapping[str, object]) -> str:
     return " ".join(f"{name}={quoteattr(str(value))}" for name, value in values.items())

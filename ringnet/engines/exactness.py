@@ -20,6 +20,8 @@ def why_not_exact(schedule: Schedule, network: Network, workers: Workers, planne
     from the same link, or all as the first link of their routes: then they come in the order in which the lane posts
     them. In a rendezvous it may carry one of each step only, since its transfers start when their receivers come.
     """
+    if reason := _more_than_links(network):
+        return reason
     if not np.isfinite(workers.start_s).all():
         return f"worker {int(np.argmax(~np.isfinite(workers.start_s)))} never starts"
     if schedule.n_channels > 1 and _charges(workers):
@@ -36,6 +38,18 @@ def why_not_exact(schedule: Schedule, network: Network, workers: Workers, planne
             return reason
         last = plan
     return None
+
+
+def _more_than_links(network: Network) -> str | None:
+    """Say what of a network goes beyond links that serve one transfer after another at one bandwidth."""
+    beyond = {
+        "links are shared fairly": network.sharing == "fair",
+        "links treat sizes differently": bool(network.pieces),
+        "a bandwidth changes over time": bool(network.profiles),
+        "a window holds transfers back": network.window is not None,
+        "transfers are cut into packets": network.packets is not None,
+    }
+    return next((reason for reason, holds in beyond.items() if holds), None)
 
 
 def _charges(workers: Workers) -> bool:

@@ -64,11 +64,15 @@ def simgrid_workers(case: str, n_workers: int, sends: str) -> Workers:
 
 
 @pytest.mark.parametrize("sends", ["eager", "rendezvous"])
-@pytest.mark.parametrize("row", [pytest.param(row, id=name) for name, row in rows("simgrid_private_links.csv")])
+@pytest.mark.parametrize(
+    "row", [pytest.param(row, id=name) for name, row in rows("simgrid_private_links.csv")]
+)
 def test_private_links_as_in_simgrid(row: pd.Series, sends: str) -> None:
     n_workers = int(row["n_workers"])
     chunk_bytes = 4 * split_sizes(int(row["message_bytes"]) // 4, n_workers)
-    trace = events(simgrid_network(row["case"], n_workers), simgrid_workers(row["case"], n_workers, sends), chunk_bytes)
+    trace = events(
+        simgrid_network(row["case"], n_workers), simgrid_workers(row["case"], n_workers, sends), chunk_bytes
+    )
     expected = row["rendezvous_s"] if sends == "rendezvous" else row["eager_fifo_s"]
     assert makespan(trace) == pytest.approx(float(expected), rel=1e-9)
     if sends == "rendezvous":
@@ -88,7 +92,9 @@ def test_rings_and_switches_as_in_astra_sim(row: pd.Series) -> None:
     on_ring = row["topology"] == "Ring"
     stores = not on_ring and row["backend"] == "congestion_aware"
     network = TOPOLOGIES[row["topology"].lower()].build(
-        n_workers, bandwidth_Bps=float(row["bandwidth_GiBps"]) * GIB, latency_s=float(row["latency_ns"]) * 1e-9
+        n_workers,
+        bandwidth_Bps=float(row["bandwidth_GiBps"]) * GIB,
+        latency_s=float(row["latency_ns"]) * 1e-9,
     )
     if stores:
         network = type(network)(**{**vars(network), "switching": "store-and-forward"})
@@ -109,7 +115,9 @@ def test_rings_and_switches_as_in_astra_sim(row: pd.Series) -> None:
 def test_log_gop_rings_as_in_loggopsim(row: pd.Series) -> None:
     """A transfer of c bytes is charged c bytes here and c - 1 there, so that ringnet takes 2(N-1)G longer, exactly."""
     n_workers, per_byte_s = int(row["N"]), float(row["G_ns_per_B"]) * 1e-9
-    network = TOPOLOGIES["ring"].build(n_workers, bandwidth_Bps=1 / per_byte_s, latency_s=float(row["L_ns"]) * 1e-9)
+    network = TOPOLOGIES["ring"].build(
+        n_workers, bandwidth_Bps=1 / per_byte_s, latency_s=float(row["L_ns"]) * 1e-9
+    )
     overhead_s = float(row["o_ns"]) * 1e-9
     workers = Workers.alike(n_workers, send_overhead_s=overhead_s, recv_overhead_s=overhead_s)
     trace = events(network, workers, np.full(n_workers, int(row["chunk_B"])))

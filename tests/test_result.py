@@ -147,8 +147,10 @@ def test_a_result_shows_itself(result):
     assert repr(shown) == "<Result <b>four</b>: 9 s, 67 % bandwidth, 33 % latency, sum_ok=None>"
     html = shown._repr_html_()
     assert "&lt;b&gt;four&lt;/b&gt;" in html
-    assert "<b>" not in html
-    assert "max_abs_error" not in html  # empty
+    assert "<b>four" not in html
+    assert '<td style="text-align: left">9 s</td>' in html
+    assert "slowest link" in html
+    assert "largest error" not in html  # nothing was carried
 
 
 # ------------------------------------------------------------------------------------------ worked example

@@ -71,14 +71,13 @@ def _until_one_is_killed(tasks: list[Task]) -> Generator[Done]:
 
 def _side_by_side(tasks: list[Task], n_jobs: int) -> Generator[Done]:
     with quietly():
-        # Processes inherit the blocked signal: Ctrl-C is for this process, which then ends them.
-        with _sigint_held():
+        with _ctrl_c_ignored():
             parallel = Parallel(
                 n_jobs,
                 "loky",
                 return_as="generator_unordered",
                 max_nbytes=None,
-                initializer=_end_with_parent,
+                initializer=_begin,
                 initargs=(os.getpid(),),
             )
             done: Iterator[Done] = parallel(delayed(carry_out)(task) for task in tasks)
@@ -86,19 +85,21 @@ def _side_by_side(tasks: list[Task], n_jobs: int) -> Generator[Done]:
 
 
 @contextmanager
-def _sigint_held() -> Iterator[None]:
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
+def _ctrl_c_ignored() -> Iterator[None]:
+    """Let processes that are started here inherit that Ctrl-C is none of their business, from their start."""
+    if threading.current_thread() is not threading.main_thread():  # only the main one may say so
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.signal(signal.SIGINT, before)
 
 
-def _end_with_parent(parent: int) -> None:
-    """End this process soon after ``parent`` is gone: a killed sweep leaves nothing that still computes."""
+def _begin(parent: int) -> None:
+    """Begin a process that computes points: it leaves Ctrl-C to its parent, and ends soon after that is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -209,7 +209,10 @@ class Searcher:
         labels = np.empty(len(self.samples), dtype=np.int64)
         for rows in self.groups:
             sizes, n = self.samples.message_bytes[rows], int(self.samples.n_workers[rows[0]])
-            labels[rows] = rising(costs[:, rows], np.array([law.strains(sizes, n) for law in laws]))
+            strains = np.array([law.strains(sizes, n) for law in laws]).reshape(len(laws), len(sizes) + 1)
+            # Rows of one size, from several logs, stay together.
+            strains[:, 1:-1][:, sizes[1:] == sizes[:-1]] = np.inf
+            labels[rows] = rising(costs[:, rows], strains)
         return labels
 
     def _strain(self, labels: IntArray, models: Sequence[str]) -> float:

@@ -74,9 +74,10 @@ def test_every_mistake_is_told_at_once_in_the_order_of_the_lines():
 
 
 class TestKeys:
-    def test_a_misspelt_key(self):
-        assert with_key("bandwith: 5 GB/s").startswith(
-            "bandwith: there is no such key; got 5 GB/s; right would be"
+    def test_an_unknown_key(self):
+        fault = with_key("colour: red")
+        assert fault.startswith(
+            "colour: there is no such key; got red; right would be: one of scenario_version, name"
         )
 
     def test_the_nearest_key_beside_it(self):
@@ -85,6 +86,7 @@ class TestKeys:
 
     def test_a_key_in_the_wrong_place(self):
         assert with_key("topology: ring").endswith("got ring; did you mean network.topology?")
+        assert with_key("bandwith: 5 GB/s").endswith("got 5 GB/s; did you mean network.bandwidth?")
 
     def test_a_merge_key_is_no_key(self):
         assert with_key("<<: {seed: 1}").startswith("<<: there is no such key")
@@ -93,7 +95,8 @@ class TestKeys:
         assert faults_of("scenario_version: 1\n") == [
             "s.yaml:1: workers: the key is missing; right would be: workers: 8",
             "s.yaml:1: message: the key is missing; right would be: message: 64 MiB",
-            "s.yaml:1: network: the key is missing; right would be: network: {bandwidth: 50 GB/s, latency: 500 ns}",
+            "s.yaml:1: network: the key is missing; "
+            "right would be: network: {bandwidth: 50 GB/s, latency: 500 ns}",
         ]
 
     @pytest.mark.parametrize(
@@ -395,7 +398,8 @@ class TestFilesOfData:
 
     def test_other_workers_than_the_files(self, folder):
         assert self.faults(folder, "good.npy", "workers: 8") == [
-            "s.yaml:4: workers: the data is that of 2 workers, not of 8; got 8; right would be: 2, or leave the key out"
+            "s.yaml:4: workers: the data is that of 2 workers, not of 8; got 8; "
+            "right would be: 2, or leave the key out"
         ]
 
     def test_another_dtype_than_the_files(self, folder):

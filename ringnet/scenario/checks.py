@@ -113,7 +113,7 @@ def _links_are_there(keys: Keys) -> Iterator[Finding]:
 
 
 def _nearest_link(name: str, names: Iterable[str]) -> str:
-    """Return a link that starts where ``name`` does, or ends there: of a million links only those are compared."""
+    """Return a link that starts where ``name`` does, or ends there; a million others are not compared."""
     start, _, end = name.partition("->")
     for near in (
         [one for one in names if one.startswith(f"{start}->")],

@@ -14,7 +14,7 @@ from ringnet.scenario.scenario import Scenario
 from ringnet.units import format_bytes
 
 #: Python, its libraries, the blocks of verification, plots.
-FIXED_BYTES = 250 * 2**20
+FIXED_BYTES = 200 * 2**20
 #: A row of the transfers: its columns, and what makes a table of them.
 ROW_BYTES = 400
 #: What a worker takes, with its links and its rows.

@@ -1,0 +1,144 @@
+"""What no run can beat: bounds worked out by hand, and held by runs that reach them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringnet.analysis.bounds import collective_bound_s, schedule_bound_s, worker_capacities
+from ringnet.collectives import COLLECTIVES
+from ringnet.networks import LinkChange
+
+
+def collective_bound(run):
+    return collective_bound_s(run.schedule, run.network, run.chunk_bytes)
+
+
+# ------------------------------------------------------------------------------------------ of the schedule
+
+
+def test_the_link_that_needs_longest_for_its_bytes_bounds_the_schedule(case):
+    network = case(3, links={"1->2": LinkChange(10.0)}).network
+    assert schedule_bound_s(np.array([100, 100, 300]), network) == 10.0
+    assert schedule_bound_s(np.array([1000, 20, 300]), network) == 10.0
+    assert schedule_bound_s(np.array([100, 20, 300]), network) == 3.0
+
+
+def test_without_links_or_bytes_nothing_is_bounded(case):
+    assert schedule_bound_s(np.zeros(0), case(1).network) == 0.0
+    assert schedule_bound_s(np.zeros(3), case(3).network) == 0.0
+
+
+# ---------------------------------------------------------------------------------------- of the collective
+
+EVEN, UNEVEN = [100, 100, 100], [0, 800, 400]
+SLOW_UP, SLOW_DOWN = {"0->switch": LinkChange(50.0)}, {"switch->0": LinkChange(50.0)}
+SLOW_LINK = {"0->1": LinkChange(10.0)}
+ALL_UP = {f"{worker}->switch": LinkChange(50.0) for worker in range(3)}
+
+WORKED = [
+    # Uniform: (N-1)/N of the message a phase, S = 300 bytes: 2 x 2/3 x 300 / 100.
+    ("ring", "all-reduce", EVEN, {}, 4.0),
+    ("ring", "reduce-scatter", EVEN, {}, 2.0),
+    ("ring", "all-gather", EVEN, {}, 2.0),
+    ("switch", "all-reduce", EVEN, {}, 4.0),
+    # All 300 bytes leave worker 0 at 10 B/s; in one phase only what it does not keep, or what 1 lacks.
+    ("ring", "all-reduce", EVEN, SLOW_LINK, 30.0),
+    ("ring", "reduce-scatter", EVEN, SLOW_LINK, 20.0),
+    ("ring", "all-gather", EVEN, SLOW_LINK, 20.0),
+    # Of 1200 bytes: 2 x 2 x 1200 / 300 over all; worker 2 keeps an empty chunk and has everything to send.
+    ("ring", "all-reduce", UNEVEN, {}, 16.0),
+    ("ring", "reduce-scatter", UNEVEN, {}, 12.0),
+    ("ring", "all-gather", UNEVEN, {}, 12.0),
+    # 300 bytes up at 50 B/s; 300 down at 50 B/s; four times 300 over 150 B/s of all three.
+    ("switch", "all-reduce", EVEN, SLOW_UP, 6.0),
+    ("switch", "all-reduce", EVEN, SLOW_DOWN, 6.0),
+    ("switch", "all-reduce", EVEN, ALL_UP, 8.0),
+    # Worker 0 sends the 200 bytes that it does not keep; or gets 100 bytes, and all together get 2 x 300.
+    ("switch", "reduce-scatter", EVEN, SLOW_UP, 4.0),
+    ("switch", "reduce-scatter", EVEN, SLOW_DOWN, 2.4),  # into 250 B/s
+    ("switch", "all-gather", EVEN, SLOW_UP, 2.4),
+    ("switch", "all-gather", EVEN, SLOW_DOWN, 4.0),
+]
+
+
+@pytest.mark.parametrize(("topology", "collective", "chunk_bytes", "links", "bound_s"), WORKED)
+def test_bounds_worked_out_by_hand(case, topology, collective, chunk_bytes, links, bound_s):
+    run = case(3, chunk_bytes, collective=collective, topology=topology, links=links)
+    assert collective_bound(run) == pytest.approx(bound_s, rel=1e-15)
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES)
+@pytest.mark.parametrize("topology", ["ring", "switch"])
+def test_one_worker_is_not_bounded(case, topology, collective):
+    assert collective_bound(case(1, topology=topology, collective=collective)) == 0.0
+
+
+ONE_CHUNK = [
+    # One chunk of 100 bytes among three workers: who contributes, who must hold it (-1: all).
+    (1, 2, 1.0),  # sent
+    (1, 1, 0.0),  # where it is already
+    (1, -1, 1.0),  # broadcast
+    (-1, 2, 1.0),  # reduced
+    (-1, -1, 4 / 3),  # both, over all: 4 x 100 bytes over 300 B/s
+]
+
+
+@pytest.mark.parametrize(("source", "target", "bound_s"), ONE_CHUNK)
+def test_other_collectives_are_bounded_by_their_ends(case, custom, source, target, bound_s):
+    schedule = custom(3, [(0, 1, 0)], source=np.array([source]), target=np.array([target]))
+    assert collective_bound(case(3, schedule=schedule)) == pytest.approx(bound_s, rel=1e-15)
+
+
+def test_a_chunk_sent_past_a_fast_worker_counts_where_it_must_go(case, custom):
+    schedule = custom(3, [(0, 1, 0)], source=np.array([1]), target=np.array([2]))
+    slow = {"0->1": LinkChange(1.0), "2->0": LinkChange(1.0), "1->2": LinkChange(50.0)}
+    assert collective_bound(case(3, schedule=schedule, links=slow)) == 2.0
+
+
+def test_capacities_add_up_the_links_of_a_worker(case):
+    switch = case(3, topology="switch", links=SLOW_UP).network
+    out_Bps, in_Bps = worker_capacities(switch)
+    assert (out_Bps.tolist(), in_Bps.tolist()) == ([50.0, 100.0, 100.0], [100.0, 100.0, 100.0])
+    two_cables = replace(
+        case(2).network,
+        names=("0->a", "0->b", "a->1", "b->1", "1->0", "a->b"),
+        bandwidth_Bps=np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0]),
+    )
+    out_Bps, in_Bps = worker_capacities(two_cables)
+    assert (out_Bps.tolist(), in_Bps.tolist()) == ([3.0, 16.0], [16.0, 12.0])
+
+
+@given(st.lists(st.tuples(*[st.integers(1, 100)] * 2, st.integers(0, 1000)), min_size=2, max_size=9))
+def test_all_reduce_is_bounded_as_patarasuk_and_yuan_say(case, rows):
+    """The larger of S / (smallest capacity) and 2(N-1) S / (sum of capacities), out or in."""
+    links = {f"{worker}->switch": LinkChange(up) for worker, (up, _, _) in enumerate(rows)}
+    links |= {f"switch->{worker}": LinkChange(down) for worker, (_, down, _) in enumerate(rows)}
+    ups, downs, chunks = zip(*rows, strict=True)
+    run = case(len(rows), list(chunks), topology="switch", links=links)
+    of_each = sum(chunks) / min(*ups, *downs)
+    of_all = 2 * (len(rows) - 1) * sum(chunks) / min(sum(ups), sum(downs))
+    assert collective_bound(run) == pytest.approx(max(of_each, of_all), rel=1e-12)
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES)
+@pytest.mark.parametrize("n_workers", [2, 3, 8])
+def test_a_uniform_ring_without_latency_reaches_both_bounds(case, n_workers, collective):
+    """The ring is bandwidth-optimal, so that neither bound may be any higher."""
+    run = case(n_workers, collective=collective, latency_s=0.0)
+    trace = run.run()
+    makespan_s = float(trace.workers["end_s"].max())
+    assert collective_bound(run) == pytest.approx(makespan_s, rel=1e-12)
+    assert schedule_bound_s(trace.links["bytes"], run.network) == pytest.approx(makespan_s, rel=1e-12)
+
+
+def test_a_slow_link_alone_is_what_an_eager_ring_takes_in_the_end(case):
+    """Its bytes over its bandwidth, and the schedule's bound is reached; the collective's is lower."""
+    run = case(3, latency_s=0.0, links={"0->1": LinkChange(25.0)})
+    trace = run.run()
+    assert trace.workers["end_s"].max() == schedule_bound_s(trace.links["bytes"], run.network) == 16.0
+    assert collective_bound(run) == 12.0

@@ -1,0 +1,216 @@
+"""What a trace means in numbers: shares of the time, tables, and the link that holds the others back.
+
+Unless a test says otherwise a link has 100 B/s and half a second of latency, and a chunk 100 bytes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringnet.analysis import metrics
+from ringnet.collectives import COLLECTIVES
+from ringnet.engines import PATH_PARTS
+from ringnet.networks import LinkChange
+
+
+def shares(run):
+    return {part: share for part, share in metrics.path_shares(run.run()).items() if share}
+
+
+def slowest(run):
+    """Name of the slowest link."""
+    row = metrics.slowest_link(metrics.link_frame(run.run(), run.network))
+    return None if row is None else run.network.names[row]
+
+
+# ----------------------------------------------------------------------------------------- time and shares
+
+
+def test_the_makespan_is_from_the_first_start_to_the_last_end(case):
+    assert metrics.makespan_s(case(2).run()) == 3.0
+    assert metrics.makespan_s(case(2, start_s=[2.0, 5.0]).run()) == 6.0  # from 2 to 8
+    assert metrics.makespan_s(case(1, start_s=2.0).run()) == 0.0
+
+
+def test_shares_of_a_uniform_ring(case):
+    assert shares(case(2)) == {"latency": pytest.approx(1 / 3), "bandwidth": pytest.approx(2 / 3)}
+
+
+def test_shares_of_a_run_with_everything_in_it(case):
+    """Two steps: 0.25 s to send, 1.5 s on the way, 0.125 s to receive; the first takes 0.5 s to reduce."""
+    costs = {"send_overhead_s": 0.25, "recv_overhead_s": 0.125, "reduce_Bps": 200.0}
+    assert metrics.makespan_s(case(2, **costs).run()) == 4.25
+    assert shares(case(2, **costs)) == {
+        "latency": pytest.approx(1.0 / 4.25),
+        "bandwidth": pytest.approx(2.0 / 4.25),
+        "overhead": pytest.approx(0.75 / 4.25),
+        "reducing": pytest.approx(0.5 / 4.25),
+    }
+
+
+def test_a_late_start_is_waiting_and_a_taken_link_is_queueing(case):
+    late = case(2, start_s=[0.0, 3.0])
+    assert shares(late) == pytest.approx({"waiting": 1 / 2, "bandwidth": 1 / 3, "latency": 1 / 6})
+    slow = case(3, latency_s=0.0, links={"0->1": LinkChange(25.0)})
+    assert shares(slow) == pytest.approx({"bandwidth": 10 / 16, "queueing": 6 / 16})
+
+
+def test_shares_are_of_the_path_that_ended_last(case, custom):
+    """Worker 2 ends at 4.5 s after four seconds on a slow link, worker 1 at 1.5 s."""
+    schedule = custom(3, [(0, 1, 0), (1, 2, 0)])
+    run = case(3, schedule=schedule, links={"1->2": LinkChange(25.0)})
+    assert shares(run) == pytest.approx({"bandwidth": 4 / 4.5, "latency": 0.5 / 4.5})
+
+
+@given(data=st.data())
+def test_shares_add_up_to_one(data, cases):
+    run = data.draw(cases()).run()
+    parts = metrics.path_shares(run)
+    assert tuple(parts) == (PATH_PARTS if metrics.makespan_s(run) else ())
+    assert sum(parts.values()) == pytest.approx(1.0 if parts else 0.0, rel=1e-9)
+    assert min(parts.values(), default=0.0) >= -1e-12
+
+
+@pytest.mark.parametrize("run", [{"n_workers": 1}, {"n_workers": 3, "chunk_bytes": 0, "latency_s": 0.0}])
+def test_no_time_has_no_shares(case, run):
+    assert metrics.path_shares(case(**run).run()) == {}
+
+
+WORDS = [
+    ({"latency": 0.07, "bandwidth": 0.93, "queueing": 0.0}, "93 % bandwidth, 7 % latency"),
+    ({"latency": 1.0, "bandwidth": 0.0}, "100 % latency"),
+    ({"latency": 0.004, "bandwidth": 0.996}, "100 % bandwidth"),
+    ({"latency": 0.006, "bandwidth": 0.994}, "99 % bandwidth, 1 % latency"),
+    ({"latency": -1e-17, "bandwidth": 0.5, "reducing": 0.5}, "50 % bandwidth, 50 % reducing"),
+    ({}, ""),
+]
+
+
+@pytest.mark.parametrize(("parts", "words"), WORDS)
+def test_in_words(parts, words):
+    assert metrics.in_words(parts) == words
+
+
+@pytest.mark.parametrize(
+    ("collective", "factor"), [("all-reduce", 1.5), ("reduce-scatter", 0.75), ("all-gather", 0.75)]
+)
+def test_bytes_on_the_bus_for_each_byte_of_the_message(collective, factor):
+    assert metrics.BUS_FACTORS[collective](4) == factor
+    assert metrics.BUS_FACTORS[collective](1) == 0.0
+    assert set(metrics.BUS_FACTORS) >= set(COLLECTIVES)
+
+
+# -------------------------------------------------------------------------------------------------- tables
+
+
+def test_a_row_for_each_link(case, custom):
+    run = case(2, 200, schedule=custom(2, [(0, 1, 0)], [(0, 1, 0)]))
+    assert metrics.link_frame(run.run(), run.network).to_dict("records") == [
+        {
+            "link": "0->1",
+            "from": "0",
+            "to": "1",
+            "bandwidth_Bps": 100.0,
+            "latency_s": 0.5,
+            "bytes": 400,
+            "transfers": 2,
+            "busy_s": 4.0,
+            "occupied_s": 4.0,
+            "utilisation": 4.0 / 4.5,
+            "longest_queue": 1,
+            "queued_s": 2.0,
+        },
+        {
+            "link": "1->0",
+            "from": "1",
+            "to": "0",
+            "bandwidth_Bps": 100.0,
+            "latency_s": 0.5,
+            "bytes": 0,
+            "transfers": 0,
+            "busy_s": 0.0,
+            "occupied_s": 0.0,
+            "utilisation": 0.0,
+            "longest_queue": 0,
+            "queued_s": 0.0,
+        },
+    ]
+
+
+def test_a_link_that_is_held_is_not_busy(case, custom):
+    """The down link passes 200 bytes in 2 s, and is held for 4 s by the slow up link; the run takes 5 s."""
+    links = {"0->switch": LinkChange(50.0)}
+    run = case(2, 200, schedule=custom(2, [(0, 1, 0)]), topology="switch", links=links)
+    frame = metrics.link_frame(run.run(), run.network).set_index("link")
+    assert frame["utilisation"].to_dict() == {
+        "0->switch": 0.8,
+        "1->switch": 0.0,
+        "switch->0": 0.0,
+        "switch->1": 0.4,
+    }
+    assert frame["occupied_s"]["switch->1"] == 4.0
+
+
+def test_links_of_one_worker(case):
+    ring, switch = case(1), case(1, topology="switch")
+    assert metrics.link_frame(ring.run(), ring.network).empty
+    frame = metrics.link_frame(switch.run(), switch.network)
+    assert frame["utilisation"].isna().all()
+    assert frame["transfers"].tolist() == [0, 0]
+
+
+def test_a_row_for_each_worker(case):
+    frame = metrics.worker_frame(case(2, start_s=[0.0, 3.0]).run())
+    assert list(frame) == [
+        "worker",
+        "start_s",
+        "end_s",
+        "sent_bytes",
+        "received_bytes",
+        "waiting_s",
+        "overhead_s",
+        "reducing_s",
+        *(f"path_{part}_s" for part in PATH_PARTS),
+    ]
+    assert frame["worker"].tolist() == [0, 1]
+    assert frame["end_s"].tolist() == [5.5, 6.0]
+    assert frame["sent_bytes"].tolist() == [200, 200]
+    assert frame["waiting_s"].tolist() == [5.5, 3.0]
+
+
+# -------------------------------------------------------------------------------------------- slowest link
+
+ONE_OF_EACH = {"1->2": LinkChange(bandwidth_Bps=25.0), "2->3": LinkChange(latency_s=5.0)}
+
+
+def test_large_messages_find_the_link_of_low_bandwidth_and_small_ones_that_of_high_latency(case):
+    """1000 bytes: 40.5 s against 15 s each; 1 byte: 0.54 s against 5.01 s."""
+    assert slowest(case(4, 1000, links=ONE_OF_EACH)) == "1->2"
+    assert slowest(case(4, 1, links=ONE_OF_EACH)) == "2->3"
+    assert slowest(case(4, 0, links=ONE_OF_EACH)) == "2->3"
+
+
+def test_a_slow_link_of_a_switch(case):
+    assert slowest(case(4, topology="switch", links={"switch->2": LinkChange(99.0)})) == "switch->2"
+
+
+def test_of_links_that_are_alike_none_is_slowest(case):
+    assert slowest(case(4)) is None
+    assert slowest(case(4, 0, latency_s=0.0)) is None
+    assert slowest(case(1)) is None
+    assert slowest(case(1, topology="switch")) is None
+
+
+def test_a_link_that_carries_nothing_is_not_slowest(case, custom):
+    schedule = custom(3, [(0, 1, 0), (1, 2, 0)])
+    links = {"2->0": LinkChange(1.0), "1->2": LinkChange(99.0)}
+    assert slowest(case(3, schedule=schedule, links=links)) == "1->2"
+
+
+def test_of_two_equally_slow_links_the_first_is_named():
+    frame = pd.DataFrame({"transfers": [2, 2, 2], "busy_s": [1.0, 3.0, 3.0], "latency_s": np.zeros(3)})
+    assert metrics.slowest_link(frame) == 1

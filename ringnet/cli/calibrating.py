@@ -79,7 +79,9 @@ def calibrate_logs(
 
 
 def _print(found: Calibration) -> None:
-    print_table([_HEADS, *(_regime_row(regime, found.profile.settings[-1]) for regime in found.profile.regimes)])
+    print_table(
+        [_HEADS, *(_regime_row(regime, found.profile.settings[-1]) for regime in found.profile.regimes)]
+    )
     echo("")
     print_table([("errors of the fit", "points", "median", "worst"), *_error_rows(found)])
     echo("")
@@ -87,7 +89,17 @@ def _print(found: Calibration) -> None:
         echo(f"{verdict.name}: {verdict.text}")
 
 
-_HEADS = ("regime", "model", "launch", "latency", "between nodes", "bandwidth", "between nodes", "points", "scatter")
+_HEADS = (
+    "regime",
+    "model",
+    "launch",
+    "latency",
+    "between nodes",
+    "bandwidth",
+    "between nodes",
+    "points",
+    "scatter",
+)
 
 
 def _regime_row(regime: Regime, largest: Setting) -> tuple[str, ...]:
@@ -97,7 +109,9 @@ def _regime_row(regime: Regime, largest: Setting) -> tuple[str, ...]:
         regime.model,
         _with_error(format_seconds(regime.launch_s), errors.get("launch")),
         _with_error(format_seconds(regime.latency_s), errors.get("latency")),
-        "" if regime.between_latency_s is None else _with_error(format_seconds(regime.between_latency_s), errors.get("latency_between_nodes")),
+        ""
+        if regime.between_latency_s is None
+        else _with_error(format_seconds(regime.between_latency_s), errors.get("latency_between_nodes")),
         _with_error(_rate(regime.bandwidth_Bps), errors.get("bandwidth")),
         _with_error(_rate(regime.between_bandwidth_Bps), errors.get("bandwidth_between_nodes")),
         str(regime.n_points),
@@ -122,14 +136,21 @@ def _error_rows(found: Calibration) -> list[tuple[str, ...]]:
     names = found.fit.samples.names
     rows = [_error_row(name, found.errors_of_log(log)) for log, name in enumerate(names)]
     rows += [_error_row(_band(low, high), errors) for low, high, errors in found.errors_by_band()]
-    rows += [_held_row(f"held out: {each.what}", len(each.errors), each.median, each.worst) for each in (*found.held_workers, *found.held_sizes)]
+    rows += [
+        _held_row(f"held out: {each.what}", len(each.errors), each.median, each.worst)
+        for each in (*found.held_workers, *found.held_sizes)
+    ]
     return rows
 
 
 def _band(low: float, high: float) -> str:
     if math.isinf(high):
         return f"above {format_bytes(round(low))}"
-    return f"{format_bytes(round(low))} to {format_bytes(round(high))}" if low else f"up to {format_bytes(round(high))}"
+    return (
+        f"{format_bytes(round(low))} to {format_bytes(round(high))}"
+        if low
+        else f"up to {format_bytes(round(high))}"
+    )
 
 
 def _error_row(name: str, errors: Errors) -> tuple[str, ...]:
@@ -157,7 +178,9 @@ def _draw(found: Calibration, points: pd.DataFrame, target: Path) -> None:
     from ringnet.reporting.plots.calibration import calibration_plot, save_figure  # noqa: PLC0415 -- half a second
 
     about = f"{found.profile.collective}, {count(len(points), 'point')} of {count(len(found.fit.samples.names), 'log')}"
-    figure = calibration_plot(points, "calibration", f"{about}, {count(len(found.profile.regimes), 'regime')}")
+    figure = calibration_plot(
+        points, "calibration", f"{about}, {count(len(found.profile.regimes), 'regime')}"
+    )
     with written_file(target) as path:
         save_figure(figure, path, target)
 
@@ -183,7 +206,9 @@ def points_table(found: Calibration) -> pd.DataFrame:
 def _document(found: Calibration, logs: Sequence[Log]) -> dict[str, Any]:
     return {
         "verdict": found.verdicts[0].name,
-        "verdicts": [verdict._asdict() if hasattr(verdict, "_asdict") else vars(verdict) for verdict in found.verdicts],
+        "verdicts": [
+            verdict._asdict() if hasattr(verdict, "_asdict") else vars(verdict) for verdict in found.verdicts
+        ],
         "collective": found.profile.collective,
         "n_regimes": len(found.profile.regimes),
         "regimes": [_regime_document(regime) for regime in found.profile.regimes],
@@ -191,7 +216,11 @@ def _document(found: Calibration, logs: Sequence[Log]) -> dict[str, Any]:
         "held_out": {
             "sizes": _errors_document(found.held_out_sizes()),
             "workers": [
-                {"n_workers": each.n_workers, "median_relative_error": each.median, "worst_relative_error": each.worst}
+                {
+                    "n_workers": each.n_workers,
+                    "median_relative_error": each.median,
+                    "worst_relative_error": each.worst,
+                }
                 for each in found.held_workers
             ],
         },
@@ -212,7 +241,11 @@ def _log_document(found: Calibration, index: int, log: Log) -> dict[str, Any]:
 def _errors_document(errors: Errors | None) -> dict[str, Any] | None:
     if errors is None:
         return None
-    return {"median_relative_error": errors.median, "worst_relative_error": errors.worst, "n_points": errors.n_points}
+    return {
+        "median_relative_error": errors.median,
+        "worst_relative_error": errors.worst,
+        "n_points": errors.n_points,
+    }
 
 
 def _regime_document(regime: Regime) -> dict[str, Any]:

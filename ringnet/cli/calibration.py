@@ -11,14 +11,20 @@ import typer
 
 from ringnet.cli.answers import answers
 
-Files = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Logs of nccl-tests, rccl-tests, OSU, or CSV.")]
+Files = Annotated[
+    list[Path], typer.Argument(metavar="FILE...", help="Logs of nccl-tests, rccl-tests, OSU, or CSV.")
+]
 Workers = Annotated[
     list[str] | None,
-    typer.Option("--workers", metavar="N|FILE=N", help="How many workers, where a log does not say. Again for more."),
+    typer.Option(
+        "--workers", metavar="N|FILE=N", help="How many workers, where a log does not say. Again for more."
+    ),
 ]
 Nodes = Annotated[
     list[str] | None,
-    typer.Option("--nodes", metavar="M|FILE=M", help="On how many nodes, where a log does not say. Again for more."),
+    typer.Option(
+        "--nodes", metavar="M|FILE=M", help="On how many nodes, where a log does not say. Again for more."
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else.")]
 
@@ -44,7 +50,8 @@ def calibrate(
     workers: Workers = None,
     nodes: Nodes = None,
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE.png", help="Draw points, fit and errors.  [beside the profile]")
+        Path | None,
+        typer.Option(metavar="FILE.png", help="Draw points, fit and errors.  [beside the profile]"),
     ] = None,
     csv: Annotated[
         Path | None, typer.Option("--csv", metavar="FILE.csv", help="Write measured and fitted times.")
@@ -60,11 +67,15 @@ def calibrate(
 
 def predict(
     profile: Annotated[Path, typer.Argument(metavar="PROFILE.yaml", help="What calibrate wrote.")],
-    workers: Annotated[list[int], typer.Option("--workers", metavar="N", min=2, help="How many. Again for more.")],
+    workers: Annotated[
+        list[int], typer.Option("--workers", metavar="N", min=2, help="How many. Again for more.")
+    ],
     sizes: Annotated[
         str, typer.Option(metavar="FROM..TO|A,B", help="Message sizes, by factors of two or one by one.")
     ] = "1KiB..1GiB",
-    nodes: Annotated[int | None, typer.Option(min=1, help="On how many nodes.  [as full as in the logs]")] = None,
+    nodes: Annotated[
+        int | None, typer.Option(min=1, help="On how many nodes.  [as full as in the logs]")
+    ] = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Draw times and ranges.")] = None,
     csv: Annotated[Path | None, typer.Option("--csv", metavar="FILE.csv", help="Write the table.")] = None,
     as_json: Json = False,

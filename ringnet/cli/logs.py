@@ -15,10 +15,25 @@ from ringnet.formats.logs import Log, Measurement, read_log
 from ringnet.formats.logs.chosen import complete
 from ringnet.units import format_bytes, format_rate, format_seconds
 
-_HEADS = ("log", "format", "collective", "N", "nodes", "type", "rows", "sizes", "times", "in place", "best busbw", "forced")
+_HEADS = (
+    "log",
+    "format",
+    "collective",
+    "N",
+    "nodes",
+    "type",
+    "rows",
+    "sizes",
+    "times",
+    "in place",
+    "best busbw",
+    "forced",
+)
 
 
-def read_logs(files: Sequence[Path], workers: Sequence[str], nodes: Sequence[str]) -> tuple[list[Log], list[Fault]]:
+def read_logs(
+    files: Sequence[Path], workers: Sequence[str], nodes: Sequence[str]
+) -> tuple[list[Log], list[Fault]]:
     """Read every log that is one; return them, and the faults of those that are none."""
     given = given_numbers(workers, "--workers", files), given_numbers(nodes, "--nodes", files)
     found: list[Log] = []
@@ -43,7 +58,14 @@ def given_numbers(texts: Sequence[str], option: str, files: Sequence[Path]) -> d
         file, _, number = text.rpartition("=")
         if not number.isdecimal() or not 0 < int(number) <= 2**20 or (file and file not in known):
             right = f"{option} 8, or {option} {files[0].name}=8"
-            raise InputError(Fault("a number of workers or nodes is wanted, for all or for one file", option, value=text, right=right))
+            raise InputError(
+                Fault(
+                    "a number of workers or nodes is wanted, for all or for one file",
+                    option,
+                    value=text,
+                    right=right,
+                )
+            )
         found[file] = int(number)
     return found
 
@@ -101,7 +123,13 @@ def _document(log: Log) -> Mapping[str, Any]:
         "devices": list(log.devices),
         "remarks": [str(remark) for remark in log.remarks],
         "series": [
-            {"collective": collective, "n_workers": n, "n_nodes": m, "n_points": len(rows), "rows": [_row(row) for row in rows]}
+            {
+                "collective": collective,
+                "n_workers": n,
+                "n_nodes": m,
+                "n_points": len(rows),
+                "rows": [_row(row) for row in rows],
+            }
             for (collective, n, m), rows in _series(log).items()
         ],
     }

@@ -40,14 +40,21 @@ def _size(text: str) -> int:
     try:
         n_bytes = parse_quantity(text.strip(), "bytes")
     except InputError as error:
-        raise InputError(*(Fault(f.message, "--sizes", value=f.value, right=_RIGHT) for f in error.faults)) from error
+        raise InputError(
+            *(Fault(f.message, "--sizes", value=f.value, right=_RIGHT) for f in error.faults)
+        ) from error
     if n_bytes < 1:
         raise InputError(Fault("a message has one byte at least", "--sizes", value=text, right=_RIGHT))
     return n_bytes
 
 
 def predict_times(
-    path: Path, workers: Sequence[int], nodes: int | None, sizes: str, targets: tuple[Path | None, Path | None], as_json: bool
+    path: Path,
+    workers: Sequence[int],
+    nodes: int | None,
+    sizes: str,
+    targets: tuple[Path | None, Path | None],
+    as_json: bool,
 ) -> int:
     """Predict, print the table, and write what is wanted (plot, CSV)."""
     profile = read_profile(path)
@@ -57,7 +64,9 @@ def predict_times(
     table = pd.concat([_table(each) for each in predictions], ignore_index=True)
     _write(table, targets, path)
     if as_json:
-        print_json({"profile": str(path), "collective": profile.collective, "predictions": table.to_dict("records")})
+        print_json(
+            {"profile": str(path), "collective": profile.collective, "predictions": table.to_dict("records")}
+        )
         return 0
     for sentence in _cautions(profile, settings):
         note(sentence)
@@ -82,14 +91,22 @@ def _setting(profile: Profile, n: int, nodes: int | None) -> Setting:
         raise InputError(Fault("more nodes than workers", "--nodes", value=str(nodes), right=f"at most {n}"))
     knows_nodes = any(setting.n_nodes for setting in profile.settings)
     if nodes and not knows_nodes:
-        raise InputError(Fault("the profile does not know nodes: no log said on how many it ran", "--nodes", value=str(nodes)))
+        raise InputError(
+            Fault(
+                "the profile does not know nodes: no log said on how many it ran", "--nodes", value=str(nodes)
+            )
+        )
     known = next((each.n_nodes for each in profile.settings if each.n_workers == n), 0)
     return Setting(n, nodes or known or profile.nodes_for(n))
 
 
 def _cautions(profile: Profile, settings: Sequence[Setting]) -> list[str]:
     """Return what to bear in mind: what the profile could not tell, as far as it matters here."""
-    said = [verdict for verdict in profile.verdicts if not verdict.startswith(("well determined", "follows a ring"))]
+    said = [
+        verdict
+        for verdict in profile.verdicts
+        if not verdict.startswith(("well determined", "follows a ring"))
+    ]
     crosses = any(setting.n_nodes > 1 for setting in settings)
     if crosses and not any(setting.n_nodes > 1 for setting in profile.settings):
         said.append("no log crosses nodes: links between them are taken to be as fast as those inside")

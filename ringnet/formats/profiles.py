@@ -138,17 +138,23 @@ class _Reader:
         text = str(value)
         self.faults.append(Fault(message, path, self.file, value=text[:60], right=right))
 
-    def quantity(self, document: Document, key: str, kind: Kind, path: str, default: float | None = None) -> float:
+    def quantity(
+        self, document: Document, key: str, kind: Kind, path: str, default: float | None = None
+    ) -> float:
         """Return a quantity; a fault and 1 where it is none, the default where the key is missing."""
         if key not in document and default is not None:
             return default
         try:
             return float(parse_quantity(document.get(key), kind))  # type: ignore[arg-type]
         except UnitError as error:
-            self.faults += [Fault(f.message, f"{path}{key}", self.file, None, f.value, f.right) for f in error.faults]
+            self.faults += [
+                Fault(f.message, f"{path}{key}", self.file, None, f.value, f.right) for f in error.faults
+            ]
             return 1.0
 
-    def whole(self, document: Document, key: str, path: str, least: int = 1, default: int | None = None) -> int:
+    def whole(
+        self, document: Document, key: str, path: str, least: int = 1, default: int | None = None
+    ) -> int:
         """Return a whole number from ``least`` on."""
         value = document.get(key, default)
         if isinstance(value, int) and not isinstance(value, bool) and least <= value <= _MOST_WORKERS:
@@ -196,7 +202,10 @@ def _profile(document: Document, read: _Reader) -> Profile:
         read.fault("a mapping is wanted", "measured", measured)
         measured = {"settings": [{"workers": 2}], "smallest": "1 B", "largest": "1 B"}
     settings = _settings(measured, read)
-    regimes = [_read_regime(item, f"regimes.{place}.", read) for place, item in enumerate(read.items(document, "regimes"))]
+    regimes = [
+        _read_regime(item, f"regimes.{place}.", read)
+        for place, item in enumerate(read.items(document, "regimes"))
+    ]
     _check(measured, regimes, read)
     verdicts = document.get("verdicts")
     return Profile(
@@ -209,7 +218,9 @@ def _profile(document: Document, read: _Reader) -> Profile:
         drift=read.share(document, "error_per_doubling", ""),
         has_drift=read.flag(document, "error_per_doubling_measured"),
         verdicts=tuple(map(str, verdicts)) if isinstance(verdicts, list) else (),
-        sources=tuple(_source(item, place, read) for place, item in enumerate(read.items(document, "sources"))),
+        sources=tuple(
+            _source(item, place, read) for place, item in enumerate(read.items(document, "sources"))
+        ),
     )
 
 
@@ -231,7 +242,11 @@ def _read_setting(item: Document, path: str, read: _Reader) -> Setting:
 
 
 def _source(item: Document, place: int, read: _Reader) -> Source:
-    return Source(str(item.get("file", "")), str(item.get("sha256", "")), read.whole(item, "points", f"sources.{place}.", 0))
+    return Source(
+        str(item.get("file", "")),
+        str(item.get("sha256", "")),
+        read.whole(item, "points", f"sources.{place}.", 0),
+    )
 
 
 def _read_regime(item: Document, path: str, read: _Reader) -> Regime:
@@ -266,7 +281,12 @@ def _read_end(item: Document, path: str, read: _Reader) -> Boundary:
     after = read.quantity(item, "after", "bytes", path, default=0.0)
     before = read.quantity(item, "before", "bytes", path, default=math.inf)
     if after > before:
-        read.fault("a regime that ends before it ends", f"{path}after", item.get("after"), f"at most {item.get('before')}")
+        read.fault(
+            "a regime that ends before it ends",
+            f"{path}after",
+            item.get("after"),
+            f"at most {item.get('before')}",
+        )
     return Boundary(setting, after, before)
 
 
@@ -276,10 +296,20 @@ def _check(measured: Document, regimes: list[Regime], read: _Reader) -> None:
         read.fault("a profile has one regime at least", "regimes")
     for place, regime in enumerate(regimes[:-1]):
         if not regime.ends:
-            read.fault("only the last regime has no end", f"regimes.{place}.ends", right="[{workers: 8, after: 1 KiB, before: 2 KiB}]")
+            read.fault(
+                "only the last regime has no end",
+                f"regimes.{place}.ends",
+                right="[{workers: 8, after: 1 KiB, before: 2 KiB}]",
+            )
     reached = [regime.up_to_bytes() for regime in regimes if regime.ends]
     if reached != sorted(reached):
-        read.fault("regimes must follow each other by size", "regimes", ", ".join(f"{up_to:.0f} B" for up_to in reached))
-    smallest, largest = (read.quantity(measured, key, "bytes", "measured.") for key in ("smallest", "largest"))
+        read.fault(
+            "regimes must follow each other by size",
+            "regimes",
+            ", ".join(f"{up_to:.0f} B" for up_to in reached),
+        )
+    smallest, largest = (
+        read.quantity(measured, key, "bytes", "measured.") for key in ("smallest", "largest")
+    )
     if smallest > largest:
         read.fault("the smallest size is above the largest", "measured.smallest", measured["smallest"])

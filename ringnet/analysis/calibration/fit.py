@@ -131,7 +131,10 @@ def _only(searcher: Searcher) -> Cut:
 
 def _profile(samples: Samples, cut: Cut, collective: str) -> Profile:
     regimes = [_regime(samples, cut, index, PASSES[collective]) for index in range(cut.n_regimes)]
-    ended = [replace(each, ends=tuple(boundaries_of(samples, cut.labels, k))) for k, each in enumerate(regimes[:-1])]
+    ended = [
+        replace(each, ends=tuple(boundaries_of(samples, cut.labels, k)))
+        for k, each in enumerate(regimes[:-1])
+    ]
     return Profile(
         collective=collective,
         regimes=(*ended, regimes[-1]),
@@ -191,10 +194,19 @@ def polish(
     """
     relative = matrix[:, columns] / time_s[:, None]
     scale = 1 / np.linalg.norm(relative, axis=0)
-    first = np.full(len(columns), 0.5 / len(columns)) if start is None else np.asarray(start)[list(columns)] / scale
+    first = (
+        np.full(len(columns), 0.5 / len(columns))
+        if start is None
+        else np.asarray(start)[list(columns)] / scale
+    )
     scaled = relative * scale
     solved = least_squares(
-        lambda x: scaled @ x - 1, np.maximum(first, 1e-9), lambda _: scaled, bounds=(0, np.inf), loss="soft_l1", f_scale=SOFT
+        lambda x: scaled @ x - 1,
+        np.maximum(first, 1e-9),
+        lambda _: scaled,
+        bounds=(0, np.inf),
+        loss="soft_l1",
+        f_scale=SOFT,
     )
     found = np.where(solved.x > _NOTHING * solved.x.max(), solved.x, 0.0)
     parameters = np.zeros(matrix.shape[1])

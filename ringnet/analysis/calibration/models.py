@@ -88,5 +88,6 @@ def design(model: str, samples: Samples, passes: float = 2.0) -> FloatArray:
     moved = passes * counts.share * samples.message_bytes
     is_between = is_known & (samples.n_nodes > 1)
     return np.stack(
-        [np.ones_like(n), hops, between, np.where(is_between, 0.0, moved), np.where(is_between, moved, 0.0)], axis=1
+        [np.ones_like(n), hops, between, np.where(is_between, 0.0, moved), np.where(is_between, moved, 0.0)],
+        axis=1,
     )

@@ -8,7 +8,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ringnet.analysis.calibration.boundaries import Boundary, BoundaryLaw, boundary_law
-from ringnet.analysis.calibration.models import BETWEEN, BETWEEN_BYTES, HOP, INSIDE_BYTES, LAUNCH, N_PARAMETERS
+from ringnet.analysis.calibration.models import (
+    BETWEEN,
+    BETWEEN_BYTES,
+    HOP,
+    INSIDE_BYTES,
+    LAUNCH,
+    N_PARAMETERS,
+)
 from ringnet.analysis.calibration.samples import FloatArray, Setting
 
 
@@ -52,7 +59,11 @@ class Regime:
         """Return the parameters as columns of a design; what was not measured is taken from its neighbour."""
         found = np.zeros(N_PARAMETERS)
         between = self.latency_s if self.between_latency_s is None else self.between_latency_s
-        found[LAUNCH], found[HOP], found[BETWEEN] = self.launch_s, self.latency_s, max(between - self.latency_s, 0.0)
+        found[LAUNCH], found[HOP], found[BETWEEN] = (
+            self.launch_s,
+            self.latency_s,
+            max(between - self.latency_s, 0.0),
+        )
         inside, outside = self.bandwidth_Bps, self.between_bandwidth_Bps
         found[INSIDE_BYTES] = 1 / (inside or outside or math.inf)
         found[BETWEEN_BYTES] = 1 / (outside or inside or math.inf)

@@ -15,7 +15,15 @@ import numpy as np
 from scipy.optimize import nnls
 
 from ringnet.analysis.calibration.boundaries import boundary_laws
-from ringnet.analysis.calibration.models import BETWEEN, BETWEEN_BYTES, HOP, INSIDE_BYTES, LAUNCH, N_PARAMETERS, design
+from ringnet.analysis.calibration.models import (
+    BETWEEN,
+    BETWEEN_BYTES,
+    HOP,
+    INSIDE_BYTES,
+    LAUNCH,
+    N_PARAMETERS,
+    design,
+)
 from ringnet.analysis.calibration.samples import BoolArray, FloatArray, IntArray, Samples
 
 #: Relative error from which the loss grows linearly: an outlier pulls, but not by its square.
@@ -100,7 +108,9 @@ def independent(matrix: FloatArray) -> list[int]:
     return kept
 
 
-def fit_rows(matrix: FloatArray, time_s: FloatArray, columns: Sequence[int], rounds: int = _REWEIGHTINGS) -> FloatArray:
+def fit_rows(
+    matrix: FloatArray, time_s: FloatArray, columns: Sequence[int], rounds: int = _REWEIGHTINGS
+) -> FloatArray:
     """Fit non-negative parameters to relative errors, reweighted so that outliers count less.
 
     Parameters
@@ -181,7 +191,13 @@ class Searcher:
         if any(fit is None for fit in fits):
             return None
         models, parameters, costs, counts = zip(*(fit for fit in fits if fit is not None), strict=True)
-        return Cut(labels, models, np.array(parameters), float(sum(costs)) + self._strain(labels, models), sum(counts))
+        return Cut(
+            labels,
+            models,
+            np.array(parameters),
+            float(sum(costs)) + self._strain(labels, models),
+            sum(counts),
+        )
 
     def _fit_one(self, rows: BoolArray) -> tuple[str, FloatArray, float, int] | None:
         time_s, best = self.samples.time_s[rows], None
@@ -193,7 +209,9 @@ class Searcher:
                 return best
             parameters = fit_rows(matrix[rows], time_s, columns)
             cost = float(loss(matrix[rows] @ parameters / time_s - 1).sum())
-            if best is None or cost + len(time_s) * _FLOOR**2 < _CLEARLY * (best[2] + len(time_s) * _FLOOR**2):
+            if best is None or cost + len(time_s) * _FLOOR**2 < _CLEARLY * (
+                best[2] + len(time_s) * _FLOOR**2
+            ):
                 best = (model, parameters, cost, n_free)
         return best
 
@@ -293,7 +311,9 @@ def _segments(n: int, costs: dict[tuple[int, int], float], n_segments: int) -> I
     for _ in range(n_segments):
         best = {
             stop: min(
-                (best[start][0] + costs[start, stop], (*best[start][1], start)) for start in best if (start, stop) in costs
+                (best[start][0] + costs[start, stop], (*best[start][1], start))
+                for start in best
+                if (start, stop) in costs
             )
             for stop in range(n + 1)
             if any((start, stop) in costs for start in best)

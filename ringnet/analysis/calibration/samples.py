@@ -20,7 +20,9 @@ class Setting(NamedTuple):
     n_nodes: int
 
     def __str__(self) -> str:
-        return f"N={self.n_workers}" + (f" on {self.n_nodes} node{'s' * (self.n_nodes > 1)}" if self.n_nodes else "")
+        return f"N={self.n_workers}" + (
+            f" on {self.n_nodes} node{'s' * (self.n_nodes > 1)}" if self.n_nodes else ""
+        )
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,9 @@ class Samples:
 
     def where(self, chosen: BoolArray | IntArray) -> Samples:
         """Return some of the rows, by mask or by index; the logs keep their numbers."""
-        columns: dict[str, Any] = {f.name: getattr(self, f.name)[chosen] for f in fields(self) if f.name != "names"}
+        columns: dict[str, Any] = {
+            f.name: getattr(self, f.name)[chosen] for f in fields(self) if f.name != "names"
+        }
         return replace(self, **columns)
 
     def settings(self) -> list[Setting]:
@@ -81,6 +85,4 @@ def at(setting: Setting, message_bytes: FloatArray) -> Samples:
     """Return rows without times, to predict them."""
     n = len(message_bytes)
     full = np.full(n, 0, dtype=np.int64)
-    return Samples(
-        full + setting.n_workers, full + setting.n_nodes, message_bytes, np.ones(n), full, ("",)
-    )
+    return Samples(full + setting.n_workers, full + setting.n_nodes, message_bytes, np.ones(n), full, ("",))

@@ -78,7 +78,9 @@ def hold_out_sizes(whole: Fit) -> list[HeldOut]:
 
 def _left_out(whole: Fit, mask: BoolArray) -> FloatArray:
     kept: Samples = whole.samples.where(~mask)
-    other = fit(kept, whole.profile.collective, models=whole.models, n_regimes=whole.cut.n_regimes, quick=True)
+    other = fit(
+        kept, whole.profile.collective, models=whole.models, n_regimes=whole.cut.n_regimes, quick=True
+    )
     left = whole.samples.where(mask)
     errors: FloatArray = np.log(predicted(other.profile, left) / left.time_s)
     return errors

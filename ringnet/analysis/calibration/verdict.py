@@ -90,7 +90,9 @@ def _not_told(whole: Fit) -> list[Verdict]:
 
 def _well(whole: Fit) -> list[Verdict]:
     first, last = whole.profile.regimes[0], whole.profile.regimes[-1]
-    latency = [error for name, error in first.errors.items() if name.startswith("latency") or name == "launch"]
+    latency = [
+        error for name, error in first.errors.items() if name.startswith("latency") or name == "launch"
+    ]
     bandwidth = [error for name, error in last.errors.items() if name.startswith("bandwidth")]
     if not latency or not bandwidth or min(latency) > _SURE or min(bandwidth) > _SURE:
         text = "latency and bandwidth are both seen, but scatter leaves one of them unsure by more than a quarter"
@@ -101,7 +103,9 @@ def _well(whole: Fit) -> list[Verdict]:
 
 def _model(whole: Fit) -> Verdict:
     if len({setting.n_workers for setting in whole.profile.settings}) == 1:
-        return Verdict(ONE_N, "one N cannot tell a ring from a tree, nor the launch from the hops: other N are a guess")
+        return Verdict(
+            ONE_N, "one N cannot tell a ring from a tree, nor the launch from the hops: other N are a guess"
+        )
     models = [regime.model for regime in whole.profile.regimes]
     if set(models) == {"ring"}:
         return Verdict(RING, "2(N-1) hops and 2(N-1)/N of the message in every size regime")
@@ -118,7 +122,9 @@ def _ring_does(whole: Fit) -> bool:
 def _instead(whole: Fit, models: Sequence[str]) -> str:
     largest = whole.profile.settings[-1]
     said = [f"{regime.model}{_up_to(regime, largest)}" for regime in whole.profile.regimes]
-    which = "the minimum of ring and tree, by protocol" if "ring" in models else "a tree: latency grows as log2"
+    which = (
+        "the minimum of ring and tree, by protocol" if "ring" in models else "a tree: latency grows as log2"
+    )
     return f"{which} (at N={largest.n_workers}: {', then '.join(said)})"
 
 
@@ -151,7 +157,9 @@ def _differ(samples: Samples) -> list[Verdict]:
     for setting in samples.settings():
         rows = samples.of(setting)
         for one, other in combinations(sorted(set(samples.log[rows].tolist())), 2):
-            ratio = _ratio(samples.where(rows & (samples.log == one)), samples.where(rows & (samples.log == other)))
+            ratio = _ratio(
+                samples.where(rows & (samples.log == one)), samples.where(rows & (samples.log == other))
+            )
             if ratio > _DIFFER:
                 text = f"{samples.names[one]} and {samples.names[other]} both have {setting} and differ by {ratio:.2f} times"
                 found.append(Verdict(TWO_MACHINES, text))

@@ -69,21 +69,31 @@ def read_log(path: Path | str) -> Log:
         raise InputError(_not_known(text))
     log = chosen.read(text)
     rows = flag_outliers(log.measurements)
-    return replace(log, measurements=tuple(rows), remarks=(*log.remarks, *_about(rows, text)), sha256=text.sha256())
+    return replace(
+        log, measurements=tuple(rows), remarks=(*log.remarks, *_about(rows, text)), sha256=text.sha256()
+    )
 
 
 def _not_known(text: Text) -> Fault:
     head = text.content()[:65536]
     tool = next((name for word, name in _OTHER_TOOLS.items() if word in head), "")
     what = f"this is a log of {tool}" if tool else "no table of a benchmark that is known is in it"
-    read = f" (the first {format_bytes(MOST_BYTES)} of {format_bytes(text.n_bytes)} were read)" if text.is_cut else ""
+    read = (
+        f" (the first {format_bytes(MOST_BYTES)} of {format_bytes(text.n_bytes)} were read)"
+        if text.is_cut
+        else ""
+    )
     return Fault(what + read, file=str(text.path), right=_KNOWN)
 
 
 def _about(rows: list[Measurement], text: Text) -> list[Remark]:
     """Return what is to be said of a log of any format."""
     empty = [row for row in rows if not row.message_bytes]
-    said = [Remark(f"{len(empty)} row(s) of zero bytes: they move nothing, and no fit uses them", empty[0].line)] if empty else []
+    said = (
+        [Remark(f"{len(empty)} row(s) of zero bytes: they move nothing, and no fit uses them", empty[0].line)]
+        if empty
+        else []
+    )
     for row in rows:
         if row.is_outlier:
             said.append(Remark(f"an outlier at {format_bytes(row.message_bytes)}: no fit uses it", row.line))

@@ -31,7 +31,8 @@ def complete(log: Log, workers: Mapping[str, int], nodes: Mapping[str, int]) -> 
     """
     n, m = given_for(log, workers), given_for(log, nodes)
     rows = [
-        replace(row, n_workers=row.n_workers or n, n_nodes=row.n_nodes or m) if n or m else row for row in log.measurements
+        replace(row, n_workers=row.n_workers or n, n_nodes=row.n_nodes or m) if n or m else row
+        for row in log.measurements
     ]
     return replace(log, measurements=tuple(rows))
 
@@ -62,7 +63,9 @@ def samples_of(logs: Sequence[Log], collective: str, notes: Notes) -> Samples:
     rows = [(row, index) for index, found in enumerate(used) for row in found]
     nodes = np.array([row.n_nodes or 0 for row, _ in rows], dtype=np.int64)
     if (nodes == 0).any() and (nodes > 0).any():
-        notes.say("some logs say on how many nodes they ran, some do not: hops inside and between nodes are taken as one kind")
+        notes.say(
+            "some logs say on how many nodes they ran, some do not: hops inside and between nodes are taken as one kind"
+        )
         nodes[:] = 0
     return Samples(
         np.array([row.n_workers for row, _ in rows], dtype=np.int64),
@@ -78,20 +81,38 @@ def _faults(log: Log, collective: str) -> list[Fault]:
     file, rows = str(log.path), log.of(collective)
     if not rows:
         there = ", ".join(name or "nothing" for name in log.collectives) or "nothing"
-        return [Fault(f"no {collective} of more than zero bytes in it", file=file, value=there, right=f"a log of {collective}")]
+        return [
+            Fault(
+                f"no {collective} of more than zero bytes in it",
+                file=file,
+                value=there,
+                right=f"a log of {collective}",
+            )
+        ]
     if any(row.n_workers is None for row in rows):
         right = f"--workers N, or --workers {log.path.name}=N where several logs need it"
         return [Fault("this log does not say how many workers there were", file=file, right=right)]
     small = next((row for row in rows if (row.n_workers or 0) < 2), None)  # noqa: PLR2004 -- one worker moves nothing
     if small:
-        return [Fault("a single worker moves nothing", file=file, line=small.line, value=f"N={small.n_workers}")]
+        return [
+            Fault("a single worker moves nothing", file=file, line=small.line, value=f"N={small.n_workers}")
+        ]
     bad = next((row for row in rows if row.n_nodes and row.n_nodes > (row.n_workers or 0)), None)
     if bad:
-        return [Fault("more nodes than workers", file=file, line=bad.line, value=f"N={bad.n_workers} on {bad.n_nodes} nodes")]
+        return [
+            Fault(
+                "more nodes than workers",
+                file=file,
+                line=bad.line,
+                value=f"N={bad.n_workers} on {bad.n_nodes} nodes",
+            )
+        ]
     return []
 
 
-def _remark(logs: Sequence[Log], used: Sequence[Sequence[Measurement]], collective: str, notes: Notes) -> None:
+def _remark(
+    logs: Sequence[Log], used: Sequence[Sequence[Measurement]], collective: str, notes: Notes
+) -> None:
     for log, rows in zip(logs, used, strict=True):
         others = [name for name in log.collectives if name != collective]
         if others:
@@ -123,7 +144,9 @@ def machines_of(logs: Sequence[Log]) -> list[Verdict]:
     found = []
     if len(devices) > 1:
         named = "; ".join(f"{name}: {', '.join(each)}" for each, name in devices.items())
-        found.append(Verdict(TWO_MACHINES, f"the logs are of different devices ({named}): their fit is of neither"))
+        found.append(
+            Verdict(TWO_MACHINES, f"the logs are of different devices ({named}): their fit is of neither")
+        )
     if len(tools) > 1 and "CSV" not in tools and "JSON" not in tools:
         named = "; ".join(f"{name}: {tool}" for tool, name in tools.items())
         found.append(Verdict(TWO_MACHINES, f"the logs are of tools that time different things ({named})"))

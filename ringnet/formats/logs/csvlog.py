@@ -34,7 +34,9 @@ def read_csv(text: Text) -> Log:
     notes, columns = Notes(), Columns(names)
     rows = read_rows(_rows(text, first, separator, names, notes), columns, notes, str(text.path))
     if not rows:
-        raise InputError(Fault("the table has no row with a size and a time", file=str(text.path), line=first))
+        raise InputError(
+            Fault("the table has no row with a size and a time", file=str(text.path), line=first)
+        )
     _remark(rows, columns, notes)
     return Log(text.path, "CSV", tuple(rows), notes.sayings())
 

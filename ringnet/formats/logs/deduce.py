@@ -27,10 +27,16 @@ def time_unit(stated: str, rows: Sequence[tuple[int, Body]], notes: Notes) -> fl
     rows : sequence of (int, Body)
         Bytes, and the row as printed.
     """
-    ratios = [size / (body.algbw * 1e9 * body.time) for size, body in rows if (body.algbw or 0) >= _TELLING and body.time]
+    ratios = [
+        size / (body.algbw * 1e9 * body.time)
+        for size, body in rows
+        if (body.algbw or 0) >= _TELLING and body.time
+    ]
     if not ratios:
         if not stated:
-            notes.say("no unit of time is stated, and no row tells it: microseconds are assumed, as nccl-tests prints")
+            notes.say(
+                "no unit of time is stated, and no row tells it: microseconds are assumed, as nccl-tests prints"
+            )
         return _SECONDS[stated or "us"]
     implied = median(ratios)
     unit = next((name for name, s in _SECONDS.items() if abs(implied / s - 1) < _TOLERANCE), "")
@@ -47,7 +53,9 @@ def _agreed(stated: str, implied: str, notes: Notes) -> str:
     return implied
 
 
-def settled(stated: str, n_stated: int | None, rows: Sequence[Printed], notes: Notes) -> tuple[str, int | None]:
+def settled(
+    stated: str, n_stated: int | None, rows: Sequence[Printed], notes: Notes
+) -> tuple[str, int | None]:
     """Return the collective and N of a table, from what is stated and from busbw / algbw where something is not.
 
     Parameters
@@ -82,7 +90,9 @@ def _fits(name: str, pairs: Sequence[tuple[float, float]], n: int | None) -> boo
     return (n in possible) if n else bool(possible)
 
 
-def _workers(collective: str, n: int | None, pairs: Sequence[tuple[float, float]], notes: Notes) -> int | None:
+def _workers(
+    collective: str, n: int | None, pairs: Sequence[tuple[float, float]], notes: Notes
+) -> int | None:
     if not pairs or BUS_FACTORS[collective](2) == BUS_FACTORS[collective](3):
         return n
     possible = possible_workers(pairs, collective)

@@ -39,7 +39,11 @@ def read_json(text: Text) -> Log:
     notes = Notes()
     document, rows = _parts(text, notes)
     measured = [row for row in rows if isinstance(row, Mapping)]
-    found = _nccl(document, measured, notes) if any(_is_nccl(row) for row in measured) else _plain(measured, notes, text)
+    found = (
+        _nccl(document, measured, notes)
+        if any(_is_nccl(row) for row in measured)
+        else _plain(measured, notes, text)
+    )
     if not found:
         right = "the report of nccl-tests -J, of rccl-tests -Z json, or a list of rows"
         raise InputError(Fault("the JSON holds no measurements", file=str(text.path), right=right))
@@ -100,13 +104,17 @@ def _nccl(document: Document, rows: list[Mapping[str, Any]], notes: Notes) -> li
     devices = _devices(document)
     printed = [_printed(row) for row in rows if _is_nccl(row)]
     ranks = {device.get("rank") for device in devices}
-    collective, n_workers = settled(_named(document), len(ranks) if _all_listed(document, ranks) else None, printed, notes)
+    collective, n_workers = settled(
+        _named(document), len(ranks) if _all_listed(document, ranks) else None, printed, notes
+    )
     hosts = {device.get("hostname") for device in devices}
     made = [_row(row, notes, place) for place, row in enumerate(rows, 1) if _is_nccl(row)]
     n_nodes = len(hosts) if len(ranks) == n_workers else None
     forced = _forced(document)
     return [
-        replace(row, collective=collective, n_workers=n_workers, n_nodes=n_nodes, **forced) for row in made if row is not None
+        replace(row, collective=collective, n_workers=n_workers, n_nodes=n_nodes, **forced)
+        for row in made
+        if row is not None
     ]
 
 
@@ -140,7 +148,9 @@ def _printed(row: Mapping[str, Any]) -> tuple[float | None, float | None, str]:
 
 def _row(row: Mapping[str, Any], notes: Notes, place: int) -> Measurement | None:
     first = _half(row, "out_of_place", "in_place")
-    time, in_place = (_real(half.get("time", half.get("cpu_time"))) for half in (first, _half(row, "in_place")))
+    time, in_place = (
+        _real(half.get("time", half.get("cpu_time"))) for half in (first, _half(row, "in_place"))
+    )
     size, algbw, busbw = _real(row.get("size")), _real(first.get("alg_bw")), _real(first.get("bus_bw"))
     if not time or size is None or time < 0 or size < 0:
         notes.say(f"row {place} has no size or no time: left out")

@@ -143,7 +143,9 @@ class Notes:
         first = {remark.text: remark for remark in reversed(self.found)}
         texts = dict.fromkeys(remark.text for remark in self.found)
         return tuple(
-            replace(first[text], text=text if counts[text] == 1 else f"{text} (and {counts[text] - 1} more such)")
+            replace(
+                first[text], text=text if counts[text] == 1 else f"{text} (and {counts[text] - 1} more such)"
+            )
             for text in texts
         )
 
@@ -154,7 +156,14 @@ def collective_name(text: str) -> str:
     >>> collective_name("all_reduce_perf"), collective_name("Allreduce"), collective_name("latency")
     ('all_reduce', 'all_reduce', '')
     """
-    bare = text.lower().replace("mpi_", "").removesuffix("_perf").replace("_", "").replace("-", "").replace(" ", "")
+    bare = (
+        text.lower()
+        .replace("mpi_", "")
+        .removesuffix("_perf")
+        .replace("_", "")
+        .replace("-", "")
+        .replace(" ", "")
+    )
     return _NAMES.get(bare, "")
 
 
@@ -201,7 +210,9 @@ def flag_outliers(rows: Sequence[Measurement]) -> list[Measurement]:
 
 
 def _stands_out(times: list[float], place: int) -> bool:
-    return place + 1 < len(times) and times[place] > _OUTLIER * max(times[max(place - 1, 0) : place] + [times[place + 1]])
+    return place + 1 < len(times) and times[place] > _OUTLIER * max(
+        times[max(place - 1, 0) : place] + [times[place + 1]]
+    )
 
 
 def _ascends(series: Sequence[Measurement], place: int) -> bool:

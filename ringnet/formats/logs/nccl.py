@@ -75,7 +75,9 @@ def read_nccl(text: Text) -> Log:
     sections = [section for section in _sections(text.lines(), notes) if section.rows]
     if not sections:
         message = "there is a heading of nccl-tests, but no row that is whole"
-        raise InputError(Fault(message, file=str(text.path), right="a log in which the benchmark came to its first size"))
+        raise InputError(
+            Fault(message, file=str(text.path), right="a log in which the benchmark came to its first size")
+        )
     sound = [section for section in sections if not _why_broken(section)]
     if not sound:
         raise InputError(Fault(_why_broken(sections[0]), file=str(text.path), right=_RELAUNCH))
@@ -100,7 +102,9 @@ def _sections(lines: Iterator[tuple[int, str]], notes: Notes) -> list[Section]:
     if waiting:
         notes.say("the last row is cut off: left out", waiting[2])
     if sections[-1].rows and not sections[-1].is_whole:
-        notes.say("the log ends before its table does: it is used as far as it goes", sections[-1].rows[-1].line)
+        notes.say(
+            "the log ends before its table does: it is used as far as it goes", sections[-1].rows[-1].line
+        )
     return sections
 
 
@@ -119,7 +123,9 @@ def _next(before: Section) -> Section:
 _Waiting = tuple[Head, str, int]
 
 
-def _read_line(section: Section, number: int, line: str, waiting: _Waiting | None, notes: Notes) -> _Waiting | None:
+def _read_line(
+    section: Section, number: int, line: str, waiting: _Waiting | None, notes: Notes
+) -> _Waiting | None:
     """Take in a line; return the first half of a row that something was printed into, until its rest comes."""
     row = split_row(line)
     if row:
@@ -206,7 +212,9 @@ def _listed(section: Section, notes: Notes) -> int | None:
     listed = len({rank for rank, _, _ in section.ranks})
     stated = max(section.n_ranks, default=0)
     if listed and stated and listed != stated:
-        notes.say(f"the list of ranks has {listed}, NCCL speaks of {stated}: {stated} is taken, the list may be cut")
+        notes.say(
+            f"the list of ranks has {listed}, NCCL speaks of {stated}: {stated} is taken, the list may be cut"
+        )
     return stated or listed or None
 
 
@@ -218,7 +226,12 @@ def _is_finite(row: Row, notes: Notes) -> bool:
 
 
 def _measurement(
-    row: Row, scale: float, collective: str, n_workers: int | None, n_nodes: int | None, forced: dict[str, str]
+    row: Row,
+    scale: float,
+    collective: str,
+    n_workers: int | None,
+    n_nodes: int | None,
+    forced: dict[str, str],
 ) -> Measurement:
     giga = 1e9
     in_place = row.in_place.time if row.in_place and row.in_place.time > 0 else None

@@ -7,13 +7,13 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-_TYPES = (
-    r"float|double|half|bfloat16|u?int(?:8|32|64)?|char|float(?:8|16|32|64)\w*|f8e\w+|fp8\w*|bf16|fp16|fp32|fp64|f16|f32|f64"
-)
+_TYPES = r"float|double|half|bfloat16|u?int(?:8|32|64)?|char|float(?:8|16|32|64)\w*|f8e\w+|fp8\w*|bf16|fp16|fp32|fp64|f16|f32|f64"
 _HEAD = re.compile(
     rf"(?<![\w.])(?P<size>\d+)\s+(?P<count>\d+)\s+(?P<dtype>{_TYPES})(?![\w.])(?:\s+(?P<redop>[a-z]+\d?)(?![\w.]))?"
 )
-_LAUNCHERS = re.compile(r"\[\d+,\d+\](?:\[[^\]]*\])?<std\w+>:|\[\d+\](?=\s*\d+\s+\d+\s+[a-z])|(?:(?<=^)|(?<=\s))\d+:(?=\s)")
+_LAUNCHERS = re.compile(
+    r"\[\d+,\d+\](?:\[[^\]]*\])?<std\w+>:|\[\d+\](?=\s*\d+\s+\d+\s+[a-z])|(?:(?<=^)|(?<=\s))\d+:(?=\s)"
+)
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*(?:e[+-]?\d+)?|inf|nan)|N/A", re.IGNORECASE)
 _TIMES = ("time", "cputime")
 #: Errors of floats stay far below, counts of wrong elements start here.
@@ -67,7 +67,9 @@ def layout_of(line: str) -> Layout | None:
         return None
     words = words[start:]
     starts = [place for place, word in enumerate(words) if word in _TIMES]
-    groups = tuple(_group(words[first:last]) for first, last in zip(starts, [*starts[1:], len(words)], strict=True))
+    groups = tuple(
+        _group(words[first:last]) for first, last in zip(starts, [*starts[1:], len(words)], strict=True)
+    )
     return Layout("root" in words, groups)
 
 
@@ -139,7 +141,9 @@ def _body(cells: dict[str, str]) -> Body:
     time, check = _float(cells["time"]), _float(cells.get("check")) or 0.0
     # Until 2022 the column is the largest error of a float, then the number of wrong elements.
     wrong = cells["check"] if not check < _WRONG else ""
-    return Body(math.nan if time is None else time, _float(cells.get("algbw")), _float(cells.get("busbw")), wrong)
+    return Body(
+        math.nan if time is None else time, _float(cells.get("algbw")), _float(cells.get("busbw")), wrong
+    )
 
 
 def _float(cell: str | None) -> float | None:

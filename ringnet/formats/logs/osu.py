@@ -9,7 +9,10 @@ from ringnet.errors import Fault, InputError
 from ringnet.formats.logs.log import Log, Measurement, Notes, collective_name
 from ringnet.formats.logs.text import Text
 
-_TITLE = re.compile(r"#\s*OSU\s+(?:MPI|NCCL|RCCL|XCCL|UPC|OpenSHMEM)(?:-[A-Z]+)*\s+(.+?)\s+(?:Latency\s+|Bandwidth\s+)?Test\b", re.I)
+_TITLE = re.compile(
+    r"#\s*OSU\s+(?:MPI|NCCL|RCCL|XCCL|UPC|OpenSHMEM)(?:-[A-Z]+)*\s+(.+?)\s+(?:Latency\s+|Bandwidth\s+)?Test\b",
+    re.I,
+)
 _COLUMNS = re.compile(r"#\s*Size\s+(Avg )?Lat", re.I)
 _ROW = re.compile(r"^\s*(\d+)((?:\s+[\d.]+)+)\s*$")
 

@@ -30,7 +30,16 @@ _TIME = re.compile(
     r"(?:(?:time|latency|elapsed|duration|median|mean|average|avg|measured|ooptime|outofplacetime)(?:time|latency)?"
     r"(?P<unit>us|usec|ms|msec|s|sec|ns|seconds)?|(?P<bare>us|usec|ms|msec|seconds|ns))"
 )
-_SECONDS = {"ns": 1e-9, "us": 1e-6, "usec": 1e-6, "ms": 1e-3, "msec": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0}
+_SECONDS = {
+    "ns": 1e-9,
+    "us": 1e-6,
+    "usec": 1e-6,
+    "ms": 1e-3,
+    "msec": 1e-3,
+    "s": 1.0,
+    "sec": 1.0,
+    "seconds": 1.0,
+}
 _ELEMENT_BYTES = {
     "int8": 1, "uint8": 1, "char": 1, "half": 2, "float16": 2, "bfloat16": 2, "int64": 8, "uint64": 8, "double": 8, "float64": 8,
 }  # fmt: skip
@@ -69,7 +78,9 @@ class Columns:
         return None if cell is None or (isinstance(cell, str) and not cell.strip()) else cell
 
 
-def read_rows(rows: Iterable[tuple[int, Row]], columns: Columns, notes: Notes, file: str) -> list[Measurement]:
+def read_rows(
+    rows: Iterable[tuple[int, Row]], columns: Columns, notes: Notes, file: str
+) -> list[Measurement]:
     """Turn the rows of a table into measurements; a row that is no measurement is left out with a remark.
 
     Parameters
@@ -124,7 +135,10 @@ def _measurement(line: int, row: Row, columns: Columns, size: int, time_s: float
     n_nodes, per_node = (_whole(columns.get(row, name)) for name in ("nodes", "per_node"))
     n_workers = _whole(columns.get(row, "workers"))
     algbw, busbw = (_number(columns.get(row, name)) for name in ("algbw", "busbw"))
-    text = {name: str(columns.get(row, name) or "") for name in ("collective", "dtype", "redop", "algorithm", "protocol")}
+    text = {
+        name: str(columns.get(row, name) or "")
+        for name in ("collective", "dtype", "redop", "algorithm", "protocol")
+    }
     return Measurement(
         message_bytes=size,
         time_s=time_s,
@@ -146,7 +160,11 @@ def _bytes(row: Row, columns: Columns) -> int | None:
     if "bytes" in columns.of or "elements" not in columns.of:
         return 1 if "bytes" not in columns.of else size
     n_elements = _whole(columns.get(row, "elements"))
-    width = _FLOAT32 if columns.elements_are_floats else _ELEMENT_BYTES.get(str(columns.get(row, "dtype")), _FLOAT32)
+    width = (
+        _FLOAT32
+        if columns.elements_are_floats
+        else _ELEMENT_BYTES.get(str(columns.get(row, "dtype")), _FLOAT32)
+    )
     return None if n_elements is None else n_elements * width
 
 
@@ -159,4 +177,8 @@ def _number(cell: Any) -> float | None:
 
 def _whole(cell: Any) -> int | None:
     number = _number(cell)
-    return int(number) if number is not None and number == number and abs(number) < 2**63 and number.is_integer() else None  # noqa: PLR0124, PLR2004 -- not a NaN
+    return (
+        int(number)
+        if number is not None and number == number and abs(number) < 2**63 and number.is_integer()
+        else None
+    )  # noqa: PLR0124, PLR2004 -- not a NaN

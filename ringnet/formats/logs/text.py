@@ -18,7 +18,13 @@ _MOST_LINE = 4096
 _HEAD = 65536
 
 _UTF16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
-_PACKED = {b"\x1f\x8b": "gzip", b"PK": "a zip archive", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+_PACKED = {
+    b"\x1f\x8b": "gzip",
+    b"PK": "a zip archive",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+}
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
 
@@ -46,9 +52,9 @@ class Text:
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Yield the number of each line, from 1, and its text; long lines are cut."""
-        content = self.path.open("rb").read(MOST_BYTES).decode(self.encoding, errors="replace")
         # A carriage return overwrites what a progress bar wrote before it: both are lines here.
-        for number, line in enumerate(content.replace("\r\n", "\n").replace("\r", "\n").split("\n"), 1):
+        content = self.content().replace("\r\n", "\n").replace("\r", "\n")
+        for number, line in enumerate(content.split("\n"), 1):
             yield number, _ESCAPE.sub("", line[:_MOST_LINE])
 
     def content(self) -> str:
@@ -91,5 +97,7 @@ def _encoding(path: Path, head: bytes, n_bytes: int) -> str:
         return _UTF16[head[:2]]
     if b"\x00" in head:
         size = format_bytes(n_bytes)
-        raise InputError(Fault(f"the file is binary ({size}), not a log", file=str(path), right="text, CSV or JSON"))
+        raise InputError(
+            Fault(f"the file is binary ({size}), not a log", file=str(path), right="text, CSV or JSON")
+        )
     return "utf-8"

@@ -34,18 +34,25 @@ def calibration_plot(points: pd.DataFrame, name: str, about: str) -> Figure:
     figure, (upper, lower) = canvas.new_figure(3.1, 2)
     shown = list(dict.fromkeys(points["setting"]))[:_MOST_SERIES]
     handles: list[Artist] = []
-    for setting, color, marker in zip(shown, canvas.colors(len(shown)), canvas.markers(len(shown)), strict=True):
+    for setting, color, marker in zip(
+        shown, canvas.colors(len(shown)), canvas.markers(len(shown)), strict=True
+    ):
         rows = points[points["setting"] == setting].sort_values("message_bytes")
         sizes = rows["message_bytes"].to_numpy(dtype=np.float64)
         upper.plot(sizes, rows["measured_s"], linestyle="none", marker=marker, color=color)
         upper.plot(sizes, rows["fitted_s"], color=color)
-        lower.plot(sizes, rows["fitted_s"] / rows["measured_s"] - 1, color=color, marker=marker, linewidth=0.6)
+        lower.plot(
+            sizes, rows["fitted_s"] / rows["measured_s"] - 1, color=color, marker=marker, linewidth=0.6
+        )
         handles.append(canvas.stroke(color, str(setting), marker=marker))
     _over_sizes(upper, points["measured_s"])
     lower.axhline(0, color=canvas.INK, linewidth=0.6)
     axes.linear(lower.yaxis, "share", "fit over measured, less 1")
     axes.logarithmic(lower.xaxis, "bytes", "message size")
-    kinds = [canvas.stroke(canvas.GREY, "measured", marker="o", linestyle="none"), canvas.stroke(canvas.GREY, "fit")]
+    kinds = [
+        canvas.stroke(canvas.GREY, "measured", marker="o", linestyle="none"),
+        canvas.stroke(canvas.GREY, "fit"),
+    ]
     return canvas.titled(figure, name, about, kinds, handles)
 
 

@@ -86,18 +86,18 @@ class BoundaryLaw:
         """
         if not self.n_measured:
             return np.zeros(len(sizes) + 1)
-        logs = np.log(np.maximum(sizes, 1.0))
-        above = self.at(n_workers) - np.append(logs, np.inf)
-        below = np.insert(logs, 0, -np.inf) - self.at(n_workers)
-        away = np.maximum(np.maximum(above, below), 0.0)
-        strained: FloatArray = _STRAIN * (np.where(np.isfinite(away), away, 0.0) / _STRAY_SD) ** 2
+        logs, place = np.log(np.maximum(sizes, 1.0)), self.at(n_workers)
+        away = np.zeros(len(sizes) + 1)
+        away[:-1] = place - logs
+        away[1:] = np.maximum(away[1:], logs - place)
+        strained: FloatArray = _STRAIN * (np.maximum(away, 0.0) / _STRAY_SD) ** 2
         return strained
 
 
 def boundaries_of(samples: Samples, labels: IntArray, regime: int) -> list[Boundary]:
     """Return where a regime ends in every setting."""
     found = []
-    for setting, rows in zip(samples.settings(), samples.groups(), strict=True):
+    for setting, rows in zip(samples.settings, samples.groups, strict=True):
         sizes, ends = samples.message_bytes[rows], int((labels[rows] <= regime).sum())
         last = float(sizes[ends - 1]) if ends else 0.0
         found.append(Boundary(setting, last, float(sizes[ends]) if ends < len(rows) else float("inf")))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,6 +31,8 @@ _SIZES_PER_REGIME = 3
 #: Relative error for each doubling of N where no held-out N tells it.
 _UNKNOWN_DRIFT = 0.25
 _LEAST_SCATTER = 0.01
+#: Rise of the information criterion after which more regimes are not tried.
+_CLEARLY_WORSE = 10.0
 _NAMES = {
     LAUNCH: "launch",
     HOP: "latency",
@@ -74,7 +76,7 @@ class Fit:
 def predicted(profile: Profile, samples: Samples) -> FloatArray:
     """Return what a profile predicts for every row."""
     times = np.empty(len(samples))
-    for setting in samples.settings():
+    for setting in samples.settings:
         rows = samples.of(setting)
         times[rows] = predict(profile, setting, samples.message_bytes[rows]).time_s
     return times
@@ -106,17 +108,30 @@ def fit(
     # Models differ in how time grows with N: one N cannot tell them apart.
     allowed = tuple(models[:1]) if samples.is_one_setting else tuple(models)
     searcher = Searcher(samples, allowed, PASSES[collective])
-    counts = [n_regimes] if n_regimes else range(1, most_regimes(samples) + 1)
-    cuts = {count: searcher.best(count, quick) for count in counts}
-    found = {count: cut for count, cut in cuts.items() if cut is not None} or {1: _only(searcher)}
-    criteria = {count: criterion(samples, cut) for count, cut in found.items()}
-    best = found[min(criteria, key=lambda count: criteria[count])]
+    cuts = _cuts(searcher, [n_regimes] if n_regimes else range(1, most_regimes(samples) + 1), quick)
+    criteria = {count: criterion(samples, cut) for count, cut in cuts.items()}
+    best = cuts[min(criteria, key=lambda count: criteria[count])]
     return Fit(samples, _profile(samples, best, collective), best, criteria, allowed)
+
+
+def _cuts(searcher: Searcher, counts: Iterable[int], quick: bool) -> dict[int, Cut]:
+    """Return the best cut into each number of regimes, until one more is clearly worse."""
+    cuts: dict[int, Cut] = {}
+    last = np.inf
+    for count in counts:
+        cut = searcher.best(count, quick)
+        if cut is not None:
+            cuts[count] = cut
+            reached = criterion(searcher.samples, cut)
+            if reached > last + _CLEARLY_WORSE:
+                break
+            last = reached
+    return cuts or {1: _only(searcher)}
 
 
 def most_regimes(samples: Samples) -> int:
     """Return how many regimes the sizes of a typical N allow."""
-    counts = [len(set(samples.message_bytes[rows].tolist())) for rows in samples.groups()]
+    counts = [len(set(samples.message_bytes[rows].tolist())) for rows in samples.groups]
     return int(np.clip(np.median(counts) // _SIZES_PER_REGIME, 1, MOST_REGIMES))
 
 
@@ -138,7 +153,7 @@ def _profile(samples: Samples, cut: Cut, collective: str) -> Profile:
     return Profile(
         collective=collective,
         regimes=(*ended, regimes[-1]),
-        settings=tuple(samples.settings()),
+        settings=tuple(samples.settings),
         smallest_bytes=int(samples.message_bytes.min()),
         largest_bytes=int(samples.message_bytes.max()),
         is_split=not samples.is_one_setting,

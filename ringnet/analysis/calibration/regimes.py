@@ -35,8 +35,8 @@ _FEWEST = 3
 _SAME = 1e-6
 _FIRST_ROUNDS, _ROUNDS = 2, 15
 #: Starts that are followed to the end.
-_KEPT = 5
-_REWEIGHTINGS = 4
+_KEPT = 8
+_WEIGHINGS = 4
 #: Another model than the preferred one must be better by this factor.
 _CLEARLY = 0.98
 _QUANTILES, _FEW_QUANTILES = (0.15, 0.3, 0.45, 0.6, 0.75, 0.9), (0.2, 0.4, 0.6, 0.8)
@@ -109,7 +109,7 @@ def independent(matrix: FloatArray) -> list[int]:
 
 
 def fit_rows(
-    matrix: FloatArray, time_s: FloatArray, columns: Sequence[int], rounds: int = _REWEIGHTINGS
+    matrix: FloatArray, time_s: FloatArray, columns: Sequence[int], rounds: int = _WEIGHINGS
 ) -> FloatArray:
     """Fit non-negative parameters to relative errors, reweighted so that outliers count less.
 
@@ -136,7 +136,7 @@ def fit_rows(
 def criterion(samples: Samples, found: Cut) -> float:
     """Return the Bayesian information criterion: each boundary of each N counts as a parameter."""
     n = len(samples)
-    n_parameters = found.n_free + (found.n_regimes - 1) * len(samples.settings())
+    n_parameters = found.n_free + (found.n_regimes - 1) * len(samples.settings)
     return float(n * np.log(found.cost / n + _FLOOR**2) + n_parameters * np.log(n))
 
 
@@ -155,7 +155,7 @@ class Searcher:
     def __init__(self, samples: Samples, models: Sequence[str], passes: float = 2.0) -> None:
         self.samples = samples
         self.designs = {model: design(model, samples, passes) for model in models}
-        self.groups = samples.groups()
+        self.groups = samples.groups
         matrix = next(iter(self.designs.values()))
         self.segment_costs = [_segment_costs(matrix[rows], samples.where(rows)) for rows in self.groups]
 

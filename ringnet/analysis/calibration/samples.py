@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,19 +67,21 @@ class Samples:
         }
         return replace(self, **columns)
 
-    def settings(self) -> list[Setting]:
-        """Return what N and nodes there are, in order."""
+    @cached_property
+    def settings(self) -> tuple[Setting, ...]:
+        """What N and nodes there are, in order."""
         pairs = zip(self.n_workers.tolist(), self.n_nodes.tolist(), strict=True)
-        return [Setting(*pair) for pair in sorted(set(pairs))]
+        return tuple(Setting(*pair) for pair in sorted(set(pairs)))
 
     def of(self, setting: Setting) -> BoolArray:
         """Return which rows are of a setting."""
         return (self.n_workers == setting.n_workers) & (self.n_nodes == setting.n_nodes)
 
-    def groups(self) -> list[IntArray]:
-        """Return, for each setting, the indices of its rows in order of size."""
-        found = [np.flatnonzero(self.of(setting)) for setting in self.settings()]
-        return [rows[np.argsort(self.message_bytes[rows], kind="stable")] for rows in found]
+    @cached_property
+    def groups(self) -> tuple[IntArray, ...]:
+        """For each setting, the indices of its rows in order of size."""
+        found = [np.flatnonzero(self.of(setting)) for setting in self.settings]
+        return tuple(rows[np.argsort(self.message_bytes[rows], kind="stable")] for rows in found)
 
 
 def at(setting: Setting, message_bytes: FloatArray) -> Samples:

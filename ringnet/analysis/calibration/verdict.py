@@ -11,6 +11,7 @@ import numpy as np
 from ringnet.analysis.calibration.fit import Fit, fit
 from ringnet.analysis.calibration.models import BETWEEN, HOP, LAUNCH, PASSES, design
 from ringnet.analysis.calibration.profile import Regime
+from ringnet.analysis.calibration.regimes import independent
 from ringnet.analysis.calibration.samples import FloatArray, Samples, Setting
 from ringnet.analysis.calibration.validation import HeldOut
 from ringnet.units import format_bytes
@@ -21,6 +22,7 @@ NO_BANDWIDTH = "bandwidth not identifiable"
 RING = "follows a ring"
 NO_RING = "does not follow a ring"
 ONE_N = "one N only"
+ONE_KIND = "hops not told apart"
 BAD_RUN = "bad run in a series"
 TWO_MACHINES = "two machines"
 
@@ -55,7 +57,7 @@ def verdicts(whole: Fit, held_out: Sequence[HeldOut]) -> list[Verdict]:
         Each N in turn.
     """
     missing = _not_told(whole)
-    found = [*(missing or _well(whole)), _model(whole), *_bad_run(whole, held_out), *_differ(whole.samples)]
+    found = [*(missing or _well(whole)), _model(whole), *_one_kind(whole), *_bad_run(whole, held_out), *_differ(whole.samples)]
     return found
 
 
@@ -114,6 +116,17 @@ def _model(whole: Fit) -> Verdict:
     return Verdict(NO_RING, _instead(whole, models))
 
 
+def _one_kind(whole: Fit) -> list[Verdict]:
+    """Say it where as many workers sit on every node: hops between nodes are then a fixed share of all hops."""
+    samples = whole.samples
+    crosses = bool((samples.n_nodes > 1).any()) and not samples.is_one_setting
+    columns = design("ring", samples)[:, [LAUNCH, HOP, BETWEEN]]
+    if not crosses or len(independent(columns)) == columns.shape[1]:
+        return []
+    text = "every node holds as many workers: a ring's hops inside and between nodes come as one, with the launch"
+    return [Verdict(ONE_KIND, text)]
+
+
 def _ring_does(whole: Fit) -> bool:
     ring = fit(whole.samples, whole.profile.collective, models=("ring",), quick=True)
     return min(ring.criteria.values()) - min(whole.criteria.values()) < _CLEARLY
@@ -154,7 +167,7 @@ def _bad_run(whole: Fit, held_out: Sequence[HeldOut]) -> list[Verdict]:
 def _differ(samples: Samples) -> list[Verdict]:
     """Find pairs of logs that measured the same and do not agree."""
     found = []
-    for setting in samples.settings():
+    for setting in samples.settings:
         rows = samples.of(setting)
         for one, other in combinations(sorted(set(samples.log[rows].tolist())), 2):
             ratio = _ratio(

@@ -62,7 +62,10 @@ def test_an_exact_ring_is_found_exactly():
 
 @settings(max_examples=10)
 @given(
-    st.floats(1e-6, 3e-5), st.floats(2e-7, 2e-5), st.floats(1e9, 3e11), st.sampled_from(["ring", "tree", "doubling"])
+    st.floats(1e-6, 3e-5),
+    st.floats(2e-7, 2e-5),
+    st.floats(1e9, 3e11),
+    st.sampled_from(["ring", "tree", "doubling"]),
 )
 def test_any_single_model_is_predicted_where_it_was_not_measured(launch, latency, bandwidth, model):
     truth = np.array([launch, latency, latency, 1 / bandwidth, 1 / bandwidth])
@@ -104,8 +107,11 @@ def test_a_tree_for_small_and_a_ring_for_large_messages_is_seen_as_such():
 
 
 def test_a_tree_alone_is_no_ring():
-    found = calibrate(measured(NOWHERE + [Setting(64, 0)], by("doubling", SLOW), noise=0.01))
-    assert "a tree: latency grows as log2" in {verdict.name: verdict.text for verdict in found.verdicts}["does not follow a ring"]
+    found = calibrate(measured([*NOWHERE, Setting(64, 0)], by("doubling", SLOW), noise=0.01))
+    assert (
+        "a tree: latency grows as log2"
+        in {verdict.name: verdict.text for verdict in found.verdicts}["does not follow a ring"]
+    )
 
 
 def test_standard_errors_are_those_of_many_repetitions():

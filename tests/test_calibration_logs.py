@@ -30,7 +30,9 @@ def _folder() -> Path | None:
 
 
 FOLDER = _folder()
-pytestmark = pytest.mark.skipif(FOLDER is None, reason="no shared/reference/nccl beside the repository; RINGNET_LOGS names another")
+pytestmark = pytest.mark.skipif(
+    FOLDER is None, reason="no shared/reference/nccl beside the repository; RINGNET_LOGS names another"
+)
 
 
 def log(start):
@@ -72,7 +74,7 @@ def test_every_log_says_its_n_and_loses_no_row(start, n_workers, n_nodes, n_rows
 
 
 def test_the_index_of_the_folder_is_no_log():
-    with pytest.raises(InputError, match="no table of a benchmark|NCCL itself"):
+    with pytest.raises(InputError, match=r"no table of a benchmark|NCCL itself"):
         read_log(FOLDER / "index.csv")
 
 
@@ -109,7 +111,9 @@ def test_a_series_fits_and_holds_out_as_promised(series):
     assert "bad run in a series" not in names
 
 
-@pytest.mark.parametrize(("start", "n_workers", "below", "above"), [("05", 64, 0.12, 0.25), ("06", 128, 0.12, 0.25)])
+@pytest.mark.parametrize(
+    ("start", "n_workers", "below", "above"), [("05", 64, 0.12, 0.25), ("06", 128, 0.12, 0.25)]
+)
 def test_unseen_n_is_predicted_as_promised(series, start, n_workers, below, above):
     truth = samples(start)
     guess = predict(series.profile, Setting(n_workers, n_workers // 4), truth.message_bytes)
@@ -127,7 +131,9 @@ def test_unseen_n_is_predicted_as_promised(series, start, n_workers, below, abov
 def test_the_latency_of_a_forced_ring_by_n(chosen, within):
     whole = samples("78")
     found = fit(whole.where(np.isin(whole.n_workers, list(chosen))))
-    times = [predict(found.profile, Setting(int(n), 0), whole.message_bytes[:1]).time_s[0] for n in whole.n_workers]
+    times = [
+        predict(found.profile, Setting(int(n), 0), whole.message_bytes[:1]).time_s[0] for n in whole.n_workers
+    ]
     assert np.abs(np.array(times) / whole.time_s - 1).max() <= within
 
 
@@ -143,6 +149,13 @@ def test_a_bad_run_in_the_series_is_named():
     assert "N=16" in text["bad run in a series"]
 
 
-@pytest.mark.parametrize(("start", "verdict"), [("45", "latency not identifiable"), ("79", "latency not identifiable"), ("78", "bandwidth not identifiable")])
+@pytest.mark.parametrize(
+    ("start", "verdict"),
+    [
+        ("45", "latency not identifiable"),
+        ("79", "latency not identifiable"),
+        ("78", "bandwidth not identifiable"),
+    ],
+)
 def test_what_a_log_does_not_tell(start, verdict):
     assert verdict in [each.name for each in calibrate(samples(start)).verdicts]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,10 +21,10 @@ DATA = Path(__file__).parent / "data" / "logs"
 HEADING = """\
 # Collective test starting: {name}_perf
 # nThread 1 nGpus 8 minBytes 1024 maxBytes 4096 step: 2(factor) warmup iters: 5 iters: 20
-#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
+#  size   count   type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
 #        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
 """
-ROW = "{size}  {count}  float  {redop}  -1  {time:.2f}  {alg:.2f}  {bus:.2f}  0  {time:.2f}  {alg:.2f}  {bus:.2f}  0\n"
+ROW = "{size}  {count}  float  {redop}  -1" + 2 * "  {time:.2f}  {alg:.2f}  {bus:.2f}  0" + "\n"
 END = "# Avg bus bandwidth    : 1\n"
 
 
@@ -76,7 +77,13 @@ def test_a_launcher_that_prints_into_rows():
     assert [round(row.time_s * 1e6, 2) for row in log.measurements[:3]] == [15.51, 30.0, 38.0]
     assert {row.n_workers for row in log.measurements} == {16}
     text = said(log)
-    for words in ("zero bytes", "put together again", "rows were left out", "cut off", "N=16, the only one that fits"):
+    for words in (
+        "zero bytes",
+        "put together again",
+        "rows were left out",
+        "cut off",
+        "N=16, the only one that fits",
+    ):
         assert words in text
 
 
@@ -88,7 +95,9 @@ def test_milliseconds_of_2017_are_found_by_size_over_algbw():
 
 
 def test_a_heading_that_lies_about_its_unit(read):
-    text = HEADING.format(name="all_reduce") + rows(8, time=lambda size: (10 + size / 1e5)).replace("0.00", "0.00")
+    text = HEADING.format(name="all_reduce") + rows(8, time=lambda size: 10 + size / 1e5).replace(
+        "0.00", "0.00"
+    )
     honest = read(text + END)
     liar = read(text.replace("(us)", "(ms)") + END)
     assert [row.time_s for row in liar.measurements] == [row.time_s for row in honest.measurements]
@@ -126,7 +135,9 @@ def test_n_is_not_guessed_where_rounding_leaves_several(read):
     assert "say it with --workers" in said(log)
 
 
-@pytest.mark.parametrize("prefix", ["0: ", " 3: ", "[1,12]<stderr>:", "\x1b[32m", "pod-0 | ", "2026-01-01T10:00:00Z "])
+@pytest.mark.parametrize(
+    "prefix", ["0: ", " 3: ", "[1,12]<stderr>:", "\x1b[32m", "pod-0 | ", "2026-01-01T10:00:00Z "]
+)
 def test_prefixes_of_launchers(read, prefix):
     plain = HEADING.format(name="all_reduce") + rows(8) + END
     prefixed = "".join(prefix + line for line in plain.splitlines(keepends=True))
@@ -164,7 +175,11 @@ def test_per_iteration_columns_and_timestamps_are_passed_over(read):
         + 2 * " time algbw busbw #wrong i_min i_max i_p99 i_cv%"
         + " timestamp\n# (B) (elements) (us) (GB/s)\n"
     )
-    row = "1048576 262144 float sum -1" + 2 * " 100.0 10.49 18.35 0 90.0 130.0 129.0 3.0" + " 2026-01-01 10:00:00\n"
+    row = (
+        "1048576 262144 float sum -1"
+        + 2 * " 100.0 10.49 18.35 0 90.0 130.0 129.0 3.0"
+        + " 2026-01-01 10:00:00\n"
+    )
     (found,) = read(heading + row + END).measurements
     assert (found.time_s, found.in_place_s, found.busbw_Bps) == pytest.approx((100e-6, 100e-6, 18.35e9))
 
@@ -185,16 +200,22 @@ def test_osu_has_no_n_and_warnings_between_rows():
 
 
 def test_osu_latency_between_two_is_no_collective(read):
-    assert "is no collective" in faults(lambda: read("# OSU MPI Latency Test v5.9\n# Size Latency (us)\n4 1.0\n"))
+    assert "is no collective" in faults(
+        lambda: read("# OSU MPI Latency Test v5.9\n# Size Latency (us)\n4 1.0\n")
+    )
 
 
 def test_the_report_of_nccl_tests_in_json():
     log = read_log(DATA / "report.json")
     assert [row.time_s for row in log.measurements] == pytest.approx([50.5e-6, 90e-6, 170e-6])
-    assert {(row.collective, row.n_workers, row.n_nodes, row.algorithm, row.protocol) for row in log.measurements} == {
-        ("all_reduce", 2, 1, "Ring", "Simple")
-    }
-    assert [row.in_place_s for row in log.measurements] == [pytest.approx(50.1e-6), None, pytest.approx(170.1e-6)]
+    assert {
+        (row.collective, row.n_workers, row.n_nodes, row.algorithm, row.protocol) for row in log.measurements
+    } == {("all_reduce", 2, 1, "Ring", "Simple")}
+    assert [row.in_place_s for row in log.measurements] == [
+        pytest.approx(50.1e-6),
+        None,
+        pytest.approx(170.1e-6),
+    ]
     assert log.measurements[1].wrong == "3"
 
 
@@ -202,7 +223,9 @@ def test_the_report_of_nccl_tests_in_json():
 def test_a_json_that_was_cut_off_is_used_as_far_as_it_goes(read, kept):
     text = (DATA / "report.json").read_text()
     log = read(text[: int(kept * len(text))], "report.json")
-    assert [row.message_bytes for row in log.measurements] == [1 << 20, 1 << 21, 1 << 22][: len(log.measurements)]
+    assert [row.message_bytes for row in log.measurements] == [1 << 20, 1 << 21, 1 << 22][
+        : len(log.measurements)
+    ]
     assert {row.n_workers for row in log.measurements} == {2}
     assert "not one whole document" in said(log)
 
@@ -210,7 +233,9 @@ def test_a_json_that_was_cut_off_is_used_as_far_as_it_goes(read, kept):
 def test_the_json_of_rccl_tests_out_of_place():
     log = read_log(DATA / "rccl.json")
     assert [row.time_s for row in log.measurements] == pytest.approx([95.1e-6, 140e-6])
-    assert {(row.collective, row.n_workers, row.n_nodes) for row in log.measurements} == {("all_reduce", 16, 2)}
+    assert {(row.collective, row.n_workers, row.n_nodes) for row in log.measurements} == {
+        ("all_reduce", 16, 2)
+    }
     assert "measured in place: left out" in said(log)
 
 
@@ -234,7 +259,10 @@ def test_a_csv_without_a_unit_of_time_is_asked_for_one(read):
 
 def test_a_csv_of_latencies_without_sizes(read):
     log = read("gpus,measured_us\n2,10\n3,13.76\n", "x.csv")
-    assert [(row.n_workers, row.time_s) for row in log.measurements] == [(2, pytest.approx(10e-6)), (3, pytest.approx(13.76e-6))]
+    assert [(row.n_workers, row.time_s) for row in log.measurements] == [
+        (2, pytest.approx(10e-6)),
+        (3, pytest.approx(13.76e-6)),
+    ]
     assert "pure latency" in said(log)
 
 
@@ -291,7 +319,11 @@ def test_a_gibibyte_of_nothing_known_is_refused_with_what_was_read(tmp_path):
 
 
 def test_all_zeros_are_no_measurements(read):
-    text = HEADING.format(name="all_reduce") + ROW.format(size=1024, count=256, redop="sum", time=0, alg=0, bus=0) + END
+    text = (
+        HEADING.format(name="all_reduce")
+        + ROW.format(size=1024, count=256, redop="sum", time=0, alg=0, bus=0)
+        + END
+    )
     log = read(text)
     assert not log.measurements
     assert "a time of 0: left out" in said(log)
@@ -312,10 +344,8 @@ def test_the_true_n_is_always_among_those_that_fit(n_workers, bandwidths):
 def test_any_bytes_are_read_or_refused(tmp_path_factory, content):
     path = tmp_path_factory.mktemp("fuzz") / "any.txt"
     path.write_bytes(content)
-    try:
-        read_log(path)
-    except InputError as error:
-        assert str(error)
+    with suppress(InputError):
+        assert read_log(path).tool
 
 
 @given(st.integers(0, 2000), st.integers(0, 2000), st.binary(max_size=20))
@@ -327,4 +357,6 @@ def test_a_damaged_log_is_read_as_far_as_it_is_sound(tmp_path_factory, start, le
         found = read_log(path)
     except InputError:
         return
-    assert all(np.isfinite(row.time_s) and row.time_s > 0 and row.message_bytes >= 0 for row in found.measurements)
+    assert all(
+        np.isfinite(row.time_s) and row.time_s > 0 and row.message_bytes >= 0 for row in found.measurements
+    )

@@ -47,7 +47,9 @@ PROFILE = Profile(
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RINGNET_DEBUG", "")
-    monkeypatch.setenv("MPLCONFIGDIR", os.environ.get("MPLCONFIGDIR", str(Path.home() / ".cache" / "matplotlib")))
+    monkeypatch.setenv(
+        "MPLCONFIGDIR", os.environ.get("MPLCONFIGDIR", str(Path.home() / ".cache" / "matplotlib"))
+    )
     Path("p.yaml").write_text(profile_text(PROFILE))
 
 
@@ -125,10 +127,16 @@ def test_every_mistake_is_told_at_once():
     Path("edited.yaml").write_text(yaml.safe_dump(document))
     with pytest.raises(InputError) as caught:
         read_profile("edited.yaml")
-    assert {fault.path for fault in caught.value.faults} == {"regimes.0.latency", "regimes.1.model", "error_per_doubling"}
+    assert {fault.path for fault in caught.value.faults} == {
+        "regimes.0.latency",
+        "regimes.1.model",
+        "error_per_doubling",
+    }
 
 
-@pytest.mark.parametrize("text", ["", "a: 1\n", "[1, 2]", "{", "\x00", "!!python/object:os.system {}", "x" * 2**21])
+@pytest.mark.parametrize(
+    "text", ["", "a: 1\n", "[1, 2]", "{", "\x00", "!!python/object:os.system {}", "x" * 2**21]
+)
 def test_what_is_no_profile(text):
     Path("edited.yaml").write_text(text)
     with pytest.raises(InputError):
@@ -150,7 +158,9 @@ def test_at_a_measured_setting_the_regime_is_the_one_that_was_found():
     assert found.is_beyond[24:].all()
 
 
-@pytest.mark.parametrize("setting", [Setting(2, 1), *SETTINGS, Setting(16, 4), Setting(1024, 256), Setting(12, 3)])
+@pytest.mark.parametrize(
+    "setting", [Setting(2, 1), *SETTINGS, Setting(16, 4), Setting(1024, 256), Setting(12, 3)]
+)
 def test_a_range_holds_its_prediction_and_grows_with_distance(setting):
     found = predict(PROFILE, setting, SIZES)
     assert (found.low_s <= found.time_s).all()
@@ -267,7 +277,10 @@ def test_a_collective_that_is_not_in_the_log(ringnet):
     result = ringnet("calibrate", DATA / "nccl-2019.txt", "--collective", "all_gather")
     assert result.exit_code == 2
     assert "no all_gather of more than zero bytes in it; got all_reduce" in result.output
-    assert "no model of this collective" in ringnet("calibrate", DATA / "nccl-2019.txt", "--collective", "x").output
+    assert (
+        "no model of this collective"
+        in ringnet("calibrate", DATA / "nccl-2019.txt", "--collective", "x").output
+    )
 
 
 def test_two_tools_in_one_calibration_are_said(ringnet):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -177,10 +178,9 @@ def _write(found: Calibration, targets: Targets) -> list[Path]:
 def _draw(found: Calibration, points: pd.DataFrame, target: Path) -> None:
     from ringnet.reporting.plots.calibration import calibration_plot, save_figure  # noqa: PLC0415 -- half a second
 
-    about = f"{found.profile.collective}, {count(len(points), 'point')} of {count(len(found.fit.samples.names), 'log')}"
-    figure = calibration_plot(
-        points, "calibration", f"{about}, {count(len(found.profile.regimes), 'regime')}"
-    )
+    n_logs, n_regimes = len(found.fit.samples.names), len(found.profile.regimes)
+    about = f"{found.profile.collective}, {count(len(points), 'point')} of {count(n_logs, 'log')}"
+    figure = calibration_plot(points, "calibration", f"{about}, {count(n_regimes, 'regime')}")
     with written_file(target) as path:
         save_figure(figure, path, target)
 
@@ -206,9 +206,7 @@ def points_table(found: Calibration) -> pd.DataFrame:
 def _document(found: Calibration, logs: Sequence[Log]) -> dict[str, Any]:
     return {
         "verdict": found.verdicts[0].name,
-        "verdicts": [
-            verdict._asdict() if hasattr(verdict, "_asdict") else vars(verdict) for verdict in found.verdicts
-        ],
+        "verdicts": [asdict(verdict) for verdict in found.verdicts],
         "collective": found.profile.collective,
         "n_regimes": len(found.profile.regimes),
         "regimes": [_regime_document(regime) for regime in found.profile.regimes],

@@ -1,6 +1,6 @@
 """``ringnet logs``, ``calibrate`` and ``predict``: the commands with their options."""
 
-# ruff: noqa: PLC0415 -- what a command does is imported when it is called
+# ruff: noqa: PLC0415, PLR0917 -- what a command does is imported when it is called; its arguments are options
 
 from __future__ import annotations
 

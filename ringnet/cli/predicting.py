@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -79,11 +80,11 @@ def predict_times(
 _HEADS = ("N", "nodes", "message", "time", "from", "to", "")
 
 
-def _row(row: dict[str, object]) -> tuple[str, ...]:
-    times = [format_seconds(float(str(row[key]))) for key in ("predicted_s", "low_s", "high_s")]
+def _row(row: Mapping[Any, Any]) -> tuple[str, ...]:
+    times = [format_seconds(row[key]) for key in ("predicted_s", "low_s", "high_s")]
     nodes = str(row["n_nodes"] or "?")
     beyond = "extrapolated" if row["is_beyond"] else ""
-    return (str(row["n_workers"]), nodes, format_bytes(int(str(row["message_bytes"]))), *times, beyond)
+    return (str(row["n_workers"]), nodes, format_bytes(row["message_bytes"]), *times, beyond)
 
 
 def _setting(profile: Profile, n: int, nodes: int | None) -> Setting:

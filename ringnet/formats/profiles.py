@@ -1,4 +1,4 @@
-"""Profiles on disk: a YAML file with units in text, written by ``calibrate``, read by ``predict`` and by scenarios."""
+"""Profiles on disk: YAML with units in text, written by ``calibrate``, read by ``predict``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Document = Mapping[str, Any]
 
 def profile_text(profile: Profile) -> str:
     """Return a profile as YAML."""
-    head = "# A machine, as ringnet calibrated it. `up_to` is bytes of one transfer of a ring (a message over N).\n"
+    head = "# Calibrated by ringnet. `up_to` is bytes of one transfer of a ring: a message over N.\n"
     return head + yaml.safe_dump(_document(profile), sort_keys=False, allow_unicode=True, width=110)
 
 
@@ -145,7 +145,7 @@ class _Reader:
         if key not in document and default is not None:
             return default
         try:
-            return float(parse_quantity(document.get(key), kind))  # type: ignore[arg-type]
+            return float(parse_quantity(document.get(key), kind))
         except UnitError as error:
             self.faults += [
                 Fault(f.message, f"{path}{key}", self.file, None, f.value, f.right) for f in error.faults

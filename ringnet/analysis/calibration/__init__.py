@@ -1,4 +1,4 @@
-"""Calibration: from measured times of a collective to a machine's latency and bandwidth, and back to times."""
+"""Calibration: from measured times to a machine's latency and bandwidth, and back to times."""
 
 from __future__ import annotations
 

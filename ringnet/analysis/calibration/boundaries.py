@@ -1,7 +1,7 @@
-"""Where one regime ends and the next begins, and how that moves with N: ``c x N^growth`` bytes of the message.
+"""Where one regime ends and the next begins, and how that moves with N: at ``c x N^growth`` bytes.
 
-A library switches by predicted time or by bytes per worker. Either way a switch to or from a ring comes at sizes that
-grow about as N does, since the ring's latency does; a switch between trees does not move.
+A library switches by predicted time or by bytes per worker. Either way a switch to or from a ring comes at
+sizes that grow about as N does, since the ring's latency does; a switch between trees does not move.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def boundaries_of(samples: Samples, labels: IntArray, regime: int) -> list[Bound
 
 
 def boundary_law(boundaries: Sequence[Boundary], models: tuple[str, str]) -> BoundaryLaw:
-    """Fit the law of one boundary; the growth expected of the models on its sides counts as one measurement more.
+    """Fit the law of one boundary; the growth expected of its models counts as a measurement more.
 
     Parameters
     ----------

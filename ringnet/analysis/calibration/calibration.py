@@ -52,7 +52,7 @@ class Calibration:
         return _errors(np.abs(self.fit.errors()[self.fit.samples.log == log]))
 
     def errors_by_band(self) -> list[tuple[float, float, Errors]]:
-        """Return the errors of the fit by size of the message: from, to, errors; bands without rows are left out."""
+        """Return the errors of the fit by bands of message size: from, to, errors; no empty band."""
         sizes, errors = self.fit.samples.message_bytes, np.abs(self.fit.errors())
         found = []
         for low, high in zip((0.0, *_BANDS), _BANDS, strict=False):

@@ -165,7 +165,7 @@ def _profile(samples: Samples, cut: Cut, collective: str) -> Profile:
 def _regime(samples: Samples, cut: Cut, index: int, passes: float) -> Regime:
     rows = samples.where(cut.labels == index)
     matrix = design(cut.models[index], rows, passes)
-    # Columns that say the same as others are at zero in a solution of non-negative least squares: they stay there.
+    # Of columns that say the same, non-negative least squares leaves some at zero: they stay there.
     active = [column for column in usable(matrix, rows) if cut.parameters[index][column] > 0]
     parameters, errors = polish(matrix, rows.time_s, active, cut.parameters[index])
     relative = matrix @ parameters / rows.time_s - 1
@@ -192,7 +192,7 @@ def _bandwidth(matrix: FloatArray, parameters: FloatArray, column: int) -> float
 def polish(
     matrix: FloatArray, time_s: FloatArray, columns: Sequence[int], start: FloatArray | None = None
 ) -> tuple[FloatArray, dict[str, float]]:
-    """Fit parameters to relative errors under a robust loss, and return their relative standard errors by name.
+    """Fit parameters to relative errors under a robust loss; return them and their relative errors.
 
     Parameters
     ----------
@@ -204,8 +204,8 @@ def polish(
 
     Notes
     -----
-    Standard errors are those of the Jacobian at the solution, for the parameters that are not at zero and that the
-    rows tell apart; the others have none.
+    Standard errors are those of the Jacobian at the solution, for the parameters that are not at zero and
+    that the rows tell apart; the others have none.
     """
     relative = matrix[:, columns] / time_s[:, None]
     scale = 1 / np.linalg.norm(relative, axis=0)
@@ -214,11 +214,18 @@ def polish(
         if start is None
         else np.asarray(start)[list(columns)] / scale
     )
-    scaled = relative * scale
+    scaled: FloatArray = relative * scale
+
+    def errors(x: FloatArray) -> FloatArray:
+        return np.asarray(scaled @ x - 1)
+
+    def jacobian(x: FloatArray) -> FloatArray:
+        return scaled
+
     solved = least_squares(
-        lambda x: scaled @ x - 1,
+        errors,
         np.maximum(first, 1e-9),
-        lambda _: scaled,
+        jacobian,
         bounds=(0, np.inf),
         loss="soft_l1",
         f_scale=SOFT,

@@ -4,9 +4,10 @@ Every model is linear in five parameters that are never negative, the columns of
 
     time = launch + hops x latency + hops between nodes x extra latency + bytes / bandwidth
 
-where bytes cross links inside nodes (a job on one node) or between them (a job on several, whose slower links set the
-pace). A hop between nodes takes at least as long as one inside. The counts of hops are NCCL's (``src/graph/tuning.cc``):
-a ring has 2(N-1) hops, 2(nodes-1) of them between nodes; a tree 2(workers per node - 1) + 2 log2(nodes).
+where bytes cross links inside nodes (a job on one node) or between them (a job on several, whose slower links
+set the pace). A hop between nodes takes at least as long as one inside. The counts of hops are NCCL's
+(``src/graph/tuning.cc``): a ring has 2(N-1) hops, 2(nodes-1) of them between nodes; a tree
+2(workers per node - 1) + 2 log2(nodes).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ PASSES = {"all_reduce": 2.0, "reduce_scatter": 1.0, "all_gather": 1.0}
 
 
 class Counts(NamedTuple):
-    """Hops inside and between nodes, and bytes over the busiest link per byte of the message, for one pass."""
+    """Hops inside and between nodes, and bytes over a link per byte of the message, for one pass."""
 
     inside: FloatArray
     between: FloatArray
@@ -37,7 +38,7 @@ class Counts(NamedTuple):
 class Model(NamedTuple):
     """A line of the registry: what counts, and one line about it."""
 
-    count: Callable[[FloatArray, FloatArray, FloatArray], Counts]
+    hops: Callable[[FloatArray, FloatArray, FloatArray], Counts]
     summary: str
 
 
@@ -46,12 +47,12 @@ def _ring(n: FloatArray, nodes: FloatArray, _: FloatArray) -> Counts:
 
 
 def _tree(_: FloatArray, nodes: FloatArray, per_node: FloatArray) -> Counts:
-    """A chain inside a node, a binary tree across; chunks follow each other, so bytes count once each way."""
+    # A chain inside a node, a binary tree across; chunks follow each other, so bytes count once each way.
     return Counts(per_node - 1, np.log2(nodes), np.ones_like(nodes))
 
 
 def _doubling(_: FloatArray, nodes: FloatArray, per_node: FloatArray) -> Counts:
-    """The whole message at each of log2 N exchanges: recursive doubling, or a tree without pipelining."""
+    # The whole message at each of log2 N exchanges: recursive doubling, or a tree without pipelining.
     return Counts(np.log2(per_node), np.log2(nodes), np.log2(per_node * nodes))
 
 
@@ -69,8 +70,8 @@ def design(model: str, samples: Samples, passes: float = 2.0) -> FloatArray:
     Returns
     -------
     ndarray of float64, shape (n, 5)
-        Multiplied by launch (s), latency (s), extra latency between nodes (s), seconds per byte inside and between
-        nodes, it gives times.
+        Multiplied by launch (s), latency (s), extra latency between nodes (s), seconds per byte inside and
+        between nodes, it gives times.
 
     Examples
     --------
@@ -82,7 +83,7 @@ def design(model: str, samples: Samples, passes: float = 2.0) -> FloatArray:
     # Where nobody says how workers sit, every hop is of one kind: a node each, all counted as inside.
     is_known = samples.n_nodes > 0
     nodes = np.where(is_known, samples.n_nodes, n).astype(np.float64)
-    counts = MODELS[model].count(n, nodes, n / nodes)
+    counts = MODELS[model].hops(n, nodes, n / nodes)
     hops = passes * (counts.inside + counts.between)
     between = np.where(is_known, passes * counts.between, 0.0)
     moved = passes * counts.share * samples.message_bytes

@@ -98,7 +98,7 @@ def _end(ends: tuple[Boundary, ...], setting: Setting) -> Boundary | None:
 
 
 def _ramp(end: Boundary | None, law: BoundaryLaw, setting: Setting, logs: FloatArray) -> FloatArray:
-    """Return how likely the next regime has begun: rising from 0 to 1 between two sizes, straight in their logarithms."""
+    """Return how likely the next regime has begun: from 0 to 1 between two sizes, straight in logs."""
     if end is not None and end.is_seen:
         low, high = float(np.log(end.last_bytes)), float(np.log(end.first_bytes))
     else:
@@ -135,7 +135,7 @@ def _beyond(profile: Profile, setting: Setting, sizes: FloatArray) -> FloatArray
 
 
 def _other_split(profile: Profile, setting: Setting, sizes: FloatArray, logs: FloatArray) -> FloatArray:
-    """Return the times were all latency a launch and none of it hops: one N cannot tell, so a range covers both."""
+    """Return the times if all latency were launch, not hops: one N cannot tell, a range covers both."""
     if profile.is_split or setting in profile.settings:
         return logs
     known = at(profile.settings[0], sizes)

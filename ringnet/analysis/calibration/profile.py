@@ -1,4 +1,4 @@
-"""What a calibration comes to: the parameters of every regime, where it ends, and how far it can be trusted."""
+"""What a calibration comes to: parameters of every regime, where it ends, how far to trust it."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Regime:
     between_latency_s : float or None
         Per hop between nodes; None where no log has such hops.
     bandwidth_Bps, between_bandwidth_Bps : float or None
-        Of a link inside a node, and between nodes; infinite where bytes cost nothing that could be seen, None where
-        nothing was measured.
+        Of a link inside a node, and between nodes; infinite where bytes cost nothing that could be seen, None
+        where nothing was measured.
     scatter : float
         Relative standard deviation of what was measured about the fit.
     n_points : int
@@ -70,7 +70,7 @@ class Regime:
         return found
 
     def up_to_bytes(self) -> float:
-        """Return up to how many bytes of one transfer of a ring it reaches: the geometric mean over settings."""
+        """Return up to how many bytes of a ring's transfer it reaches: geometric mean over settings."""
         seen = [end.middle_log - math.log(end.setting.n_workers) for end in self.ends if end.is_seen]
         return math.exp(sum(seen) / len(seen)) if seen else math.inf
 
@@ -124,6 +124,6 @@ class Profile:
         return [boundary_law(below.ends, (below.model, above.model)) for below, above in pairs]
 
     def nodes_for(self, n_workers: int) -> int:
-        """Return on how many nodes N workers sit if each holds as many as in the logs; 0 if those do not say."""
+        """Return on how many nodes N workers sit, as many on each as in the logs; 0 if they do not say."""
         per_node = max((-(-s.n_workers // s.n_nodes) for s in self.settings if s.n_nodes), default=0)
         return -(-n_workers // per_node) if per_node else 0

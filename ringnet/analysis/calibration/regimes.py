@@ -1,8 +1,9 @@
-"""Cut measurements into size regimes, each with a model of its own: protocols and algorithms switch with size.
+"""Cut measurements into size regimes, each with a model: protocols and algorithms switch with size.
 
-Which regime a row is in rises with size, and for each N where one ends is free: a switch from a tree to a ring comes
-later on more workers. Given the regimes, parameters are a non-negative least-squares problem each; given parameters,
-the best regimes are found exactly by dynamic programming. The two alternate from many starts, as k-means does.
+Which regime a row is in rises with size, and for each N where one ends is free: a switch from a tree to a
+ring comes later on more workers. Given the regimes, parameters are a non-negative least-squares problem each;
+given parameters, the best regimes are found exactly by dynamic programming. The two alternate from many
+starts, as k-means does.
 """
 
 from __future__ import annotations
@@ -78,8 +79,8 @@ def loss(relative: FloatArray) -> FloatArray:
 def usable(matrix: FloatArray, samples: Samples) -> list[int]:
     """Return which columns of a design these rows can say something about.
 
-    Rows of one N cannot tell a launch from hops, nor hops from hops: all is put down to hops. Rows of one size cannot
-    tell bytes from the rest.
+    Rows of one N cannot tell a launch from hops, nor hops from hops: all is put down to hops. Rows of one
+    size cannot tell bytes from the rest.
     """
     chosen = [HOP, LAUNCH, BETWEEN, INSIDE_BYTES, BETWEEN_BYTES]
     if samples.is_one_setting:
@@ -305,7 +306,7 @@ def _each_by_itself(search: Searcher, n_regimes: int) -> IntArray:
 
 
 def _segments(n: int, costs: dict[tuple[int, int], float], n_segments: int) -> IntArray:
-    """Cut the rows of one N, in order of size, into segments of at least three rows: exact, by dynamic programming."""
+    """Cut the rows of one N, in order of size, into segments of three rows or more: exactly."""
     n_segments = max(min(n_segments, n // _FEWEST), 1)
     best: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
     for _ in range(n_segments):

@@ -75,7 +75,8 @@ class Samples:
 
     def of(self, setting: Setting) -> BoolArray:
         """Return which rows are of a setting."""
-        return (self.n_workers == setting.n_workers) & (self.n_nodes == setting.n_nodes)
+        rows: BoolArray = (self.n_workers == setting.n_workers) & (self.n_nodes == setting.n_nodes)
+        return rows
 
     @cached_property
     def groups(self) -> tuple[IntArray, ...]:

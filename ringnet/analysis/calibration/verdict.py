@@ -35,6 +35,8 @@ _CLEARLY = 10.0
 #: A held-out N that is so far off (a factor), and so many times further than every other, is a bad run.
 _OFF, _FURTHER = 1.25, 2.0
 _FEWEST_FOR_BAD = 4
+#: With fewer N, launch and latency fit any model.
+_FEWEST_TO_REFUTE = 3
 #: Two logs of one setting that differ by more are of two machines, or of two states of one.
 _DIFFER = 1.3
 
@@ -57,8 +59,13 @@ def verdicts(whole: Fit, held_out: Sequence[HeldOut]) -> list[Verdict]:
         Each N in turn.
     """
     missing = _not_told(whole)
-    found = [*(missing or _well(whole)), _model(whole), *_one_kind(whole), *_bad_run(whole, held_out), *_differ(whole.samples)]
-    return found
+    return [
+        *(missing or _well(whole)),
+        _model(whole),
+        *_one_kind(whole),
+        *_bad_run(whole, held_out),
+        *_differ(whole.samples),
+    ]
 
 
 def _parts(whole: Fit) -> tuple[FloatArray, FloatArray]:
@@ -97,18 +104,20 @@ def _well(whole: Fit) -> list[Verdict]:
     ]
     bandwidth = [error for name, error in last.errors.items() if name.startswith("bandwidth")]
     if not latency or not bandwidth or min(latency) > _SURE or min(bandwidth) > _SURE:
-        text = "latency and bandwidth are both seen, but scatter leaves one of them unsure by more than a quarter"
+        text = "both latency and bandwidth are seen, but scatter leaves one unsure by more than a quarter"
         return [Verdict("loosely determined", text)]
     text = f"latency to {min(latency):.1%} and bandwidth to {min(bandwidth):.1%} (standard errors)"
     return [Verdict(WELL, text)]
 
 
 def _model(whole: Fit) -> Verdict:
-    if len({setting.n_workers for setting in whole.profile.settings}) == 1:
-        return Verdict(
-            ONE_N, "one N cannot tell a ring from a tree, nor the launch from the hops: other N are a guess"
-        )
+    n_counts = len({setting.n_workers for setting in whole.profile.settings})
+    if n_counts == 1:
+        text = "one N cannot tell a ring from a tree, nor the launch from the hops: other N are a guess"
+        return Verdict(ONE_N, text)
     models = [regime.model for regime in whole.profile.regimes]
+    if set(models) == {"ring"} and n_counts < _FEWEST_TO_REFUTE:
+        return Verdict(RING, "as far as two N can tell, which most models fit")
     if set(models) == {"ring"}:
         return Verdict(RING, "2(N-1) hops and 2(N-1)/N of the message in every size regime")
     if set(whole.models) != {"ring"} and _ring_does(whole):
@@ -117,13 +126,13 @@ def _model(whole: Fit) -> Verdict:
 
 
 def _one_kind(whole: Fit) -> list[Verdict]:
-    """Say it where as many workers sit on every node: hops between nodes are then a fixed share of all hops."""
+    """Say it where as many workers sit on every node: hops between nodes then go with all hops."""
     samples = whole.samples
     crosses = bool((samples.n_nodes > 1).any()) and not samples.is_one_setting
     columns = design("ring", samples)[:, [LAUNCH, HOP, BETWEEN]]
     if not crosses or len(independent(columns)) == columns.shape[1]:
         return []
-    text = "every node holds as many workers: a ring's hops inside and between nodes come as one, with the launch"
+    text = "every node holds as many workers: hops inside and between nodes, and the launch, go together"
     return [Verdict(ONE_KIND, text)]
 
 
@@ -174,7 +183,8 @@ def _differ(samples: Samples) -> list[Verdict]:
                 samples.where(rows & (samples.log == one)), samples.where(rows & (samples.log == other))
             )
             if ratio > _DIFFER:
-                text = f"{samples.names[one]} and {samples.names[other]} both have {setting} and differ by {ratio:.2f} times"
+                pair = f"{samples.names[one]} and {samples.names[other]}"
+                text = f"{pair} both have {setting} and differ by {ratio:.2f} times"
                 found.append(Verdict(TWO_MACHINES, text))
     return found
 

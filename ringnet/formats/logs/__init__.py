@@ -1,4 +1,4 @@
-"""Logs of collective benchmarks, as they are: a new format is one file with two functions, and one line here."""
+"""Logs of collective benchmarks: a new format is one file with two functions, and one line here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From logs to what a calibration takes: one collective, with N and nodes of every row, and nothing that misleads."""
+"""From logs to what a calibration takes: one collective, N and nodes of every row."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def samples_of(logs: Sequence[Log], collective: str, notes: Notes) -> Samples:
     nodes = np.array([row.n_nodes or 0 for row, _ in rows], dtype=np.int64)
     if (nodes == 0).any() and (nodes > 0).any():
         notes.say(
-            "some logs say on how many nodes they ran, some do not: hops inside and between nodes are taken as one kind"
+            "some logs say on how many nodes they ran, some do not: all hops are taken as one kind"
         )
         nodes[:] = 0
     return Samples(

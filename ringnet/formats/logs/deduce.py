@@ -27,16 +27,11 @@ def time_unit(stated: str, rows: Sequence[tuple[int, Body]], notes: Notes) -> fl
     rows : sequence of (int, Body)
         Bytes, and the row as printed.
     """
-    ratios = [
-        size / (body.algbw * 1e9 * body.time)
-        for size, body in rows
-        if (body.algbw or 0) >= _TELLING and body.time
-    ]
+    told = [(size, body.algbw or 0.0, body.time) for size, body in rows]
+    ratios = [size / (algbw * 1e9 * time) for size, algbw, time in told if algbw >= _TELLING and time]
     if not ratios:
         if not stated:
-            notes.say(
-                "no unit of time is stated, and no row tells it: microseconds are assumed, as nccl-tests prints"
-            )
+            notes.say("no unit of time is stated, and no row tells it: microseconds are assumed")
         return _SECONDS[stated or "us"]
     implied = median(ratios)
     unit = next((name for name, s in _SECONDS.items() if abs(implied / s - 1) < _TOLERANCE), "")
@@ -56,7 +51,7 @@ def _agreed(stated: str, implied: str, notes: Notes) -> str:
 def settled(
     stated: str, n_stated: int | None, rows: Sequence[Printed], notes: Notes
 ) -> tuple[str, int | None]:
-    """Return the collective and N of a table, from what is stated and from busbw / algbw where something is not.
+    """Return the collective and N of a table: as stated, else from busbw / algbw.
 
     Parameters
     ----------

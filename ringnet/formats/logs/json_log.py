@@ -1,4 +1,4 @@
-"""JSON: what nccl-tests writes with ``-J``, what rccl-tests writes with ``-Z json``, and lists of plain rows."""
+"""JSON: what nccl-tests writes with ``-J``, rccl-tests with ``-Z json``, and lists of plain rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from ringnet.errors import Fault, InputError
 from ringnet.formats.logs.deduce import settled
@@ -110,12 +110,30 @@ def _nccl(document: Document, rows: list[Mapping[str, Any]], notes: Notes) -> li
     hosts = {device.get("hostname") for device in devices}
     made = [_row(row, notes, place) for place, row in enumerate(rows, 1) if _is_nccl(row)]
     n_nodes = len(hosts) if len(ranks) == n_workers else None
-    forced = _forced(document)
-    return [
-        replace(row, collective=collective, n_workers=n_workers, n_nodes=n_nodes, **forced)
-        for row in made
-        if row is not None
-    ]
+    algorithm, protocol = _forced(document)
+    common = Common(collective, n_workers, n_nodes, algorithm, protocol)
+    return [common.put_into(row) for row in made if row is not None]
+
+
+class Common(NamedTuple):
+    """What a report says of all its rows."""
+
+    collective: str
+    n_workers: int | None
+    n_nodes: int | None
+    algorithm: str
+    protocol: str
+
+    def put_into(self, row: Measurement) -> Measurement:
+        """Return the row with it."""
+        return replace(
+            row,
+            collective=self.collective,
+            n_workers=self.n_workers,
+            n_nodes=self.n_nodes,
+            algorithm=self.algorithm,
+            protocol=self.protocol,
+        )
 
 
 def _all_listed(document: Document, ranks: set[Any]) -> bool:
@@ -131,10 +149,10 @@ def _named(document: Document) -> str:
     return collective_name(program.rpartition("/")[2].removesuffix("_mpi"))
 
 
-def _forced(document: Document) -> dict[str, str]:
+def _forced(document: Document) -> tuple[str, str]:
     env = document.get("env")
     found = dict(_FORCED.findall("\n".join(map(str, env)))) if isinstance(env, list) else {}
-    return {"algorithm": forced_only(found.get("ALGO", "")), "protocol": forced_only(found.get("PROTO", ""))}
+    return forced_only(found.get("ALGO", "")), forced_only(found.get("PROTO", ""))
 
 
 def _half(row: Mapping[str, Any], *names: str) -> Mapping[str, Any]:

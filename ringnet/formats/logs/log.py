@@ -1,4 +1,4 @@
-"""What every log comes to, whoever wrote it: measurements, what was found around them, and what is wrong with it."""
+"""What every log comes to, whoever wrote it: measurements, and what is wrong with them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NAMES = {
 }
 #: A time above so many times those of the sizes on either side is an outlier.
 _OUTLIER = 1.5
-#: Half of the last digit of a bandwidth as printed, in GB/s, and a little for the rounding of a rounded number.
+#: Half of the last digit of a bandwidth as printed, in GB/s, and a little for a rounded number.
 _HALF_DIGIT = 0.00501
 #: Share of the rows that must agree; one that a line was printed into may not.
 _MOST_ROWS = 0.95
@@ -191,7 +191,7 @@ def possible_workers(pairs: Sequence[tuple[float, float]], collective: str, most
 def flag_outliers(rows: Sequence[Measurement]) -> list[Measurement]:
     """Mark the rows whose time is far above those of the next smaller and the next larger size.
 
-    The largest size has none above it and is never marked; sizes are compared within one collective, N and dtype.
+    The largest size has none above it and is never marked; only rows of one series are compared.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def flag_outliers(rows: Sequence[Measurement]) -> list[Measurement]:
 
 def _stands_out(times: list[float], place: int) -> bool:
     return place + 1 < len(times) and times[place] > _OUTLIER * max(
-        times[max(place - 1, 0) : place] + [times[place + 1]]
+        [*times[max(place - 1, 0) : place], times[place + 1]]
     )
 
 

@@ -1,4 +1,4 @@
-"""The text that nccl-tests and rccl-tests print, of every era: 2016 to today, as launchers and libraries leave it."""
+"""What nccl-tests and rccl-tests print, 2016 to today, as launchers and libraries leave it."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ _Waiting = tuple[Head, str, int]
 def _read_line(
     section: Section, number: int, line: str, waiting: _Waiting | None, notes: Notes
 ) -> _Waiting | None:
-    """Take in a line; return the first half of a row that something was printed into, until its rest comes."""
+    """Take in a line; return the first half of a row that was cut in two, until its rest comes."""
     row = split_row(line)
     if row:
         return _read_row(section, number, *row, notes)

@@ -1,4 +1,4 @@
-"""Rows of an nccl-tests or rccl-tests table, whatever a launcher or a library printed before, into or after them."""
+"""Rows of nccl-tests and rccl-tests, whatever was printed before, into or after them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-_TYPES = r"float|double|half|bfloat16|u?int(?:8|32|64)?|char|float(?:8|16|32|64)\w*|f8e\w+|fp8\w*|bf16|fp16|fp32|fp64|f16|f32|f64"
+_TYPES = (
+    r"float|double|half|bfloat16|u?int(?:8|32|64)?|char|float(?:8|16|32|64)\w*|f8e\w+|fp8\w*|b?f(?:p?\d\d)"
+)
 _HEAD = re.compile(
     rf"(?<![\w.])(?P<size>\d+)\s+(?P<count>\d+)\s+(?P<dtype>{_TYPES})(?![\w.])(?:\s+(?P<redop>[a-z]+\d?)(?![\w.]))?"
 )

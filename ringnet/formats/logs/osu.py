@@ -1,4 +1,4 @@
-"""The text of the OSU micro-benchmarks: size, average latency, and with ``-f`` the fastest and slowest rank."""
+"""The text of the OSU micro-benchmarks: size, average latency, and with ``-f`` some more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables with named columns, from CSV and JSON alike: many spellings of few columns, and units in their names."""
+"""Tables with named columns, from CSV and JSON: few columns, many spellings, units in names."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ringnet.formats.logs.log import Measurement, Notes, collective_name
 
 #: Our columns, and how others spell them: lower case, everything but letters and digits taken out.
 _SPELLINGS = {
-    "bytes": "bytes|size|sizeb|sizebytes|sizeinbytes|messagebytes|messagesize|messagesizebytes|msgsize|msgbytes|nbytes|b",
+    "bytes": "bytes|size|sizeb|sizebytes|messagebytes|messagesize|messagesizebytes|msgsize|msgbytes|nbytes|b",
     "elements": "count|elements|nelements|sizefloats|floats|numelements|counte|countelements|n",
-    "workers": "ranks|nranks|gpus|ngpus|workers|nworkers|worldsize|np|nprocs|procs|processes|numranks|numgpus|npes",
+    "workers": "ranks|nranks|gpus|ngpus|workers|nworkers|worldsize|np|nprocs|procs|numranks|numgpus",
     "nodes": "nodes|nnodes|hosts|nhosts|numnodes",
     "per_node": "gpuspernode|rankspernode|ppn|taskspernode|workerspernode|procspernode",
     "collective": "collective|coll|op|operation|test|name|benchmark",
@@ -41,9 +41,12 @@ _SECONDS = {
     "seconds": 1.0,
 }
 _ELEMENT_BYTES = {
-    "int8": 1, "uint8": 1, "char": 1, "half": 2, "float16": 2, "bfloat16": 2, "int64": 8, "uint64": 8, "double": 8, "float64": 8,
+    "int8": 1, "uint8": 1, "char": 1, "half": 2, "float16": 2, "bfloat16": 2,
+    "int64": 8, "uint64": 8, "double": 8, "float64": 8,
 }  # fmt: skip
 _FLOAT32 = 4
+#: Sizes and counts below that are whole numbers in a float.
+_MOST = 2**53
 _TOLERANCE = 0.2
 
 Row = Mapping[str, Any]
@@ -177,8 +180,4 @@ def _number(cell: Any) -> float | None:
 
 def _whole(cell: Any) -> int | None:
     number = _number(cell)
-    return (
-        int(number)
-        if number is not None and number == number and abs(number) < 2**63 and number.is_integer()
-        else None
-    )  # noqa: PLR0124, PLR2004 -- not a NaN
+    return int(number) if number is not None and abs(number) < _MOST and number.is_integer() else None

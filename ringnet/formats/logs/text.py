@@ -1,4 +1,4 @@
-"""A log as lines of text, from a file of any kind and size: bounded, decoded, without colours and progress bars."""
+"""A log as lines of text, from a file of any kind and size: bounded, decoded, without colours."""
 
 from __future__ import annotations
 

@@ -87,6 +87,23 @@ def test_a_launcher_that_prints_into_rows():
         assert words in text
 
 
+def test_a_row_cut_within_its_numbers_is_put_together(read):
+    whole = HEADING.format(name="all_reduce") + rows(8) + END
+    cut = whole.replace("  0  ", "  0 host:1:2 [3] NCCL WARN went by\n  ", 1)
+    early = whole.replace("-1  20.49", "-1  20.49 host:1:2 [3] NCCL WARN went by\n  ", 1)
+    assert early != whole != cut
+    for text in (cut, early):
+        assert [row.time_s for row in read(text).measurements] == [row.time_s for row in read(whole).measurements]
+
+
+def test_a_second_run_does_not_take_the_first_ones_name(read):
+    first = HEADING.format(name="all_reduce") + rows(8) + END
+    second = HEADING.format(name="all_reduce").partition("\n")[2] + rows(8, factor=1.0, redop="none") + END
+    assert read(first + second).collectives == ("all_reduce", "all_gather")
+    again = HEADING.format(name="all_reduce").partition("#  size")[2]
+    assert len(read(first + "#  size" + again + rows(8) + END).of("all_reduce")) == 4
+
+
 def test_milliseconds_of_2017_are_found_by_size_over_algbw():
     log = read_log(DATA / "nccl-2017-ms.txt")
     assert [row.time_s for row in log.measurements] == pytest.approx([1e-4, 8e-4, 7.5e-3])
@@ -255,6 +272,15 @@ def test_a_csv_without_a_unit_of_time_is_asked_for_one(read):
     assert "no unit of time" in faults(lambda: read("bytes,ranks,time\n4,2,1.0\n", "x.csv"))
     log = read("bytes,ranks,time,algbw\n1000000,2,100,10.0\n", "x.csv")
     assert log.measurements[0].time_s == pytest.approx(100e-6)
+
+
+def test_a_csv_of_sizes_in_other_units_and_of_what_ringnet_itself_writes(read):
+    assert read("size_MiB,time_ms\n0.5,1\n", "x.csv").measurements[0].message_bytes == 2**19
+    log = read("Size (MB);N;Time (us)\n4;8;1\n".replace(";N;", ";ranks;"), "x.csv")
+    assert (log.measurements[0].message_bytes, log.measurements[0].n_workers) == (4_000_000, 8)
+    assert "taken as 1,000,000 bytes each" in said(log)
+    own = read("name,n_workers,message_bytes,makespan_s\na,8,1024,1e-3\n", "summary.csv").measurements[0]
+    assert (own.n_workers, own.message_bytes, own.time_s) == (8, 1024, 1e-3)
 
 
 def test_a_csv_of_latencies_without_sizes(read):

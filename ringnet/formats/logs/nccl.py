@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from ringnet.errors import Fault, InputError
@@ -17,6 +17,7 @@ from ringnet.formats.logs.nccl_rows import (
     bodies,
     is_continuation,
     layout_of,
+    leading_numbers,
     split_row,
     without_launcher,
 )
@@ -97,7 +98,7 @@ def _sections(lines: Iterator[tuple[int, str]], notes: Notes) -> list[Section]:
     for number, raw in lines:
         line = without_launcher(raw)
         if _begins(line, sections[-1]):
-            sections.append(_next(sections[-1]))
+            sections.append(_next(sections[-1], is_same_run=layout_of(line) is not None))
         waiting = _read_line(sections[-1], number, line, waiting, notes)
     if waiting:
         notes.say("the last row is cut off: left out", waiting[2])
@@ -115,9 +116,11 @@ def _begins(line: str, section: Section) -> bool:
     return False
 
 
-def _next(before: Section) -> Section:
-    """Start a section; what was set for a whole job holds on."""
-    return Section(collective=before.collective, forced=dict(before.forced))
+def _next(before: Section, is_same_run: bool) -> Section:
+    """Start a section; what was set for a whole job holds on, and for a heading printed again all but the rows."""
+    if is_same_run:
+        return replace(before, rows=[], is_whole=False)
+    return Section(forced=dict(before.forced))
 
 
 _Waiting = tuple[Head, str, int]
@@ -143,7 +146,7 @@ def _read_row(section: Section, number: int, head: Head, rest: str, notes: Notes
     if _add_row(section, number, head, rest):
         return None
     notes.say("a row without its times: left out unless its rest follows", number)
-    return head, "", number
+    return head, leading_numbers(rest), number
 
 
 def _add_row(section: Section, number: int, head: Head, rest: str) -> bool:

@@ -20,6 +20,8 @@ _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*(?:e[+-]?\d+)?|inf|nan)|N/A", re.IGNOREC
 _TIMES = ("time", "cputime")
 #: Errors of floats stay far below, counts of wrong elements start here.
 _WRONG = 0.01
+#: Numbers that the rest of a row has at least.
+_FEWEST_LEFT = 2
 #: What a table says where its heading is lost.
 _GROUP = ("time", "algbw", "busbw", "check")
 
@@ -111,10 +113,15 @@ def bodies(rest: str, layout: Layout | None) -> list[Body]:
     return found
 
 
-def is_continuation(line: str, n_missing: int = 3) -> bool:
+def is_continuation(line: str) -> bool:
     """Tell whether a line holds nothing but numbers: the rest of a row that a warning cut in two."""
     words = line.split()
-    return len(words) >= n_missing and all(_NUMBER.fullmatch(word) for word in words)
+    return len(words) >= _FEWEST_LEFT and all(_NUMBER.fullmatch(word) for word in words)
+
+
+def leading_numbers(rest: str) -> str:
+    """Return the numbers that a text starts with."""
+    return " ".join(_numbers(rest))
 
 
 def _numbers(rest: str) -> list[str]:

@@ -27,9 +27,11 @@ _SPELLINGS = {
 }
 _COLUMN = {spelling: name for name, spellings in _SPELLINGS.items() for spelling in spellings.split("|")}
 _TIME = re.compile(
-    r"(?:(?:time|latency|elapsed|duration|median|mean|average|avg|measured|ooptime|outofplacetime)(?:time|latency)?"
+    r"(?:(?:time|makespan|latency|elapsed|duration|median|mean|average|avg|measured|ooptime|outofplacetime)(?:time|latency)?"
     r"(?P<unit>us|usec|ms|msec|s|sec|ns|seconds)?|(?P<bare>us|usec|ms|msec|seconds|ns))"
 )
+_SIZE = re.compile(r"(?:message|msg)?(?:size)?(?:in)?(?P<unit>[kmg]i?b)")
+_BYTES = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 _SECONDS = {
     "ns": 1e-9,
     "us": 1e-6,
@@ -58,6 +60,7 @@ class Columns:
     def __init__(self, names: Sequence[str]) -> None:
         self.of: dict[str, str] = {}
         self.unit: str | None = None
+        self.scale = 1
         self.elements_are_floats = any("float" in name.lower() for name in names)
         for name in names:
             self._place(name)
@@ -69,7 +72,10 @@ class Columns:
 
     def _place(self, name: str) -> None:
         bare = re.sub(r"[^a-z0-9]", "", name.lower())
-        if bare in _COLUMN:
+        if (sized := _SIZE.fullmatch(bare)) and "bytes" not in self.of:
+            self.of["bytes"] = name
+            self.scale = _BYTES[sized["unit"]]
+        elif bare in _COLUMN:
             self.of.setdefault(_COLUMN[bare], name)
         elif (time := _TIME.fullmatch(bare)) and "time" not in self.of:
             self.of["time"] = name
@@ -103,6 +109,8 @@ def read_rows(
     scale = _scale(kept, columns, notes, file)
     if "bytes" not in columns.of and "elements" not in columns.of:
         notes.say("no column of message sizes: read as pure latency, of a message of next to nothing")
+    if columns.scale in (10**3, 10**6, 10**9):
+        notes.say(f"sizes are headed {columns.of['bytes']}: taken as {columns.scale:,} bytes each")
     found = [_try_row(line, row, columns, scale, notes) for line, row in kept]
     return [row for row in found if row is not None]
 
@@ -159,9 +167,11 @@ def _measurement(line: int, row: Row, columns: Columns, size: int, time_s: float
 
 
 def _bytes(row: Row, columns: Columns) -> int | None:
-    size = _whole(columns.get(row, "bytes"))
-    if "bytes" in columns.of or "elements" not in columns.of:
-        return 1 if "bytes" not in columns.of else size
+    if "bytes" in columns.of:
+        size = _number(columns.get(row, "bytes"))
+        return None if size is None else _whole(size * columns.scale)
+    if "elements" not in columns.of:
+        return 1
     n_elements = _whole(columns.get(row, "elements"))
     width = (
         _FLOAT32

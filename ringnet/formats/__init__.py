@@ -1,1 +1,1 @@
-"""Other tools' files, read and written; what they hold is untrusted."""
+"""Other tools' files, read and written: untrusted input."""

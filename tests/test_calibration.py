@@ -238,6 +238,13 @@ def test_rising_labels_cost_the_least_of_all(n_labels, n_rows, seed):
         assert got == pytest.approx(least(0, 0))
 
 
+def test_a_long_log_in_equal_steps_is_cut_where_it_should_be():
+    sizes = 1024.0 * np.arange(1, 401)
+    found = fit(measured([Setting(8, 1)], first_of(by("ring", SLOW), by("ring", FAST * 2)), sizes=sizes))
+    truth = first_of(by("ring", SLOW), by("ring", FAST * 2))(found.samples)
+    assert np.abs(found.predicted_s() / truth - 1).max() < 0.01
+
+
 def test_columns_that_say_the_same_are_told():
     matrix = np.array([[1.0, 6, 2, 0, 3], [1.0, 14, 10, 0, 4], [1.0, 30, 26, 0, 9]])
     assert independent(matrix) == [0, 1, 4]

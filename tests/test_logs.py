@@ -93,7 +93,9 @@ def test_a_row_cut_within_its_numbers_is_put_together(read):
     early = whole.replace("-1  20.49", "-1  20.49 host:1:2 [3] NCCL WARN went by\n  ", 1)
     assert early != whole != cut
     for text in (cut, early):
-        assert [row.time_s for row in read(text).measurements] == [row.time_s for row in read(whole).measurements]
+        assert [row.time_s for row in read(text).measurements] == [
+            row.time_s for row in read(whole).measurements
+        ]
 
 
 def test_a_second_run_does_not_take_the_first_ones_name(read):

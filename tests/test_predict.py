@@ -13,12 +13,16 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from ringnet.analysis.calibration import MODELS, Profile, Regime, Setting, Source, predict
+from ringnet.analysis.calibration import MODELS, Profile, Regime, Setting, Source, predict, ring_link
 from ringnet.analysis.calibration.boundaries import Boundary
 from ringnet.cli import app
 from ringnet.cli.predicting import sizes_of
+from ringnet.collectives.ring import ring as ring_schedule
+from ringnet.engines import ENGINES, Workers
 from ringnet.errors import InputError
 from ringnet.formats.profiles import profile_text, read_profile
+from ringnet.networks.network import Piece
+from ringnet.networks.ring import ring
 
 DATA = Path(__file__).parent / "data" / "logs"
 SIZES = 4.0 * 2.0 ** np.arange(26)
@@ -182,6 +186,25 @@ def test_what_one_regime_was_not_measured_for_comes_from_its_neighbour():
     assert inside.parameters[4] == pytest.approx(1e-10)
     assert PROFILE.regimes[0].parameters[3] == pytest.approx(1 / 1.25e9)
     assert set(MODELS) == {"ring", "tree", "doubling"}
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("message_bytes", [1024, 8192, 65536, 2**20, 2**25])
+def test_a_simulated_ring_on_the_links_of_a_profile_takes_its_times(setting, message_bytes):
+    pieces = ring_link(PROFILE, setting)
+    n = setting.n_workers
+    last = pieces[-1]
+    network = replace(
+        ring(n, last.bandwidth_Bps, last.latency_s),
+        pieces=dict.fromkeys(
+            range(n), tuple(Piece(p.up_to_bytes, p.bandwidth_Bps, p.latency_s) for p in pieces[:-1])
+        ),
+    )
+    chunks = np.full(n, message_bytes // n)
+    trace = ENGINES["events"].run(ring_schedule(n), network, Workers.alike(n), chunks)
+    assert max(trace.workers["end_s"]) == pytest.approx(
+        predict(PROFILE, setting, np.array([float(message_bytes)])).time_s[0]
+    )
 
 
 @pytest.mark.parametrize("text", ["", "1..2", "1KiB..", "1GiB..1KiB", "0 B", "1 KiB,x", "64"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ringnet.analysis.calibration.calibration import Calibration, calibrate
+from ringnet.analysis.calibration.links import LinkPiece, ring_link
 from ringnet.analysis.calibration.models import MODELS, PASSES
 from ringnet.analysis.calibration.prediction import Prediction, predict
 from ringnet.analysis.calibration.profile import Profile, Regime, Source
@@ -13,6 +14,7 @@ __all__ = [
     "MODELS",
     "PASSES",
     "Calibration",
+    "LinkPiece",
     "Prediction",
     "Profile",
     "Regime",
@@ -22,4 +24,5 @@ __all__ = [
     "Verdict",
     "calibrate",
     "predict",
+    "ring_link",
 ]

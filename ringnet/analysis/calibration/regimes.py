@@ -32,6 +32,7 @@ SOFT = 0.03
 #: The error of clocks and of printed digits: no fit is better than that.
 _FLOOR = 2e-3
 _FEWEST = 3
+_MOST_MARKS = 40
 #: Share of a column that must be its own.
 _SAME = 1e-6
 _FIRST_ROUNDS, _ROUNDS = 2, 15
@@ -324,12 +325,15 @@ def _segments(n: int, costs: dict[tuple[int, int], float], n_segments: int) -> I
 
 
 def _segment_costs(matrix: FloatArray, samples: Samples) -> dict[tuple[int, int], float]:
-    """Return what every run of three or more rows of one N costs by itself."""
-    n, time_s, columns = len(samples), samples.time_s, usable(matrix, samples)
+    """Return what every run of three or more rows of one N costs by itself, between some of its rows."""
+    time_s, columns = samples.time_s, usable(matrix, samples)
+    # A long log is cut at some rows only: the alternation moves the cuts to where they belong.
+    marks = np.unique(np.linspace(0, len(samples), min(len(samples), _MOST_MARKS) + 1).astype(int)).tolist()
     return {
         (start, stop): _cost(matrix[start:stop], time_s[start:stop], columns)
-        for start in range(n)
-        for stop in range(start + _FEWEST, n + 1)
+        for start in marks
+        for stop in marks
+        if stop - start >= _FEWEST
     }
 
 

@@ -63,9 +63,7 @@ def samples_of(logs: Sequence[Log], collective: str, notes: Notes) -> Samples:
     rows = [(row, index) for index, found in enumerate(used) for row in found]
     nodes = np.array([row.n_nodes or 0 for row, _ in rows], dtype=np.int64)
     if (nodes == 0).any() and (nodes > 0).any():
-        notes.say(
-            "some logs say on how many nodes they ran, some do not: all hops are taken as one kind"
-        )
+        notes.say("some logs say on how many nodes they ran, some do not: all hops are taken as one kind")
         nodes[:] = 0
     return Samples(
         np.array([row.n_workers for row, _ in rows], dtype=np.int64),

@@ -245,6 +245,11 @@ def test_a_long_log_in_equal_steps_is_cut_where_it_should_be():
     assert np.abs(found.predicted_s() / truth - 1).max() < 0.01
 
 
+def test_a_fit_that_is_far_off_is_not_well_determined():
+    found = calibrate(measured(ONE_NODE, by("ring", SLOW), noise=0.3))
+    assert found.verdicts[0].name == "loosely determined"
+
+
 def test_columns_that_say_the_same_are_told():
     matrix = np.array([[1.0, 6, 2, 0, 3], [1.0, 14, 10, 0, 4], [1.0, 30, 26, 0, 9]])
     assert independent(matrix) == [0, 1, 4]

@@ -17,6 +17,7 @@ from ringnet.analysis.calibration.validation import HeldOut
 from ringnet.units import format_bytes
 
 WELL = "well determined"
+LOOSE = "loosely determined"
 NO_LATENCY = "latency not identifiable"
 NO_BANDWIDTH = "bandwidth not identifiable"
 RING = "follows a ring"
@@ -30,6 +31,8 @@ TWO_MACHINES = "two machines"
 _TOLD = 0.5
 #: Relative standard error up to which a parameter is well determined.
 _SURE = 0.25
+#: Median relative error up to which a fit describes what was measured.
+_CLOSE = 0.05
 #: Difference of the information criterion from which one model is clearly better.
 _CLEARLY = 10.0
 #: A held-out N that is so far off (a factor), and so many times further than every other, is a bad run.
@@ -103,9 +106,16 @@ def _well(whole: Fit) -> list[Verdict]:
         error for name, error in first.errors.items() if name.startswith("latency") or name == "launch"
     ]
     bandwidth = [error for name, error in last.errors.items() if name.startswith("bandwidth")]
+    off = float(np.median(np.abs(whole.errors())))
+    if off > _CLOSE:
+        return [
+            Verdict(
+                LOOSE, f"the fit is {off:.1%} off (median): the regimes do not describe what was measured"
+            )
+        ]
     if not latency or not bandwidth or min(latency) > _SURE or min(bandwidth) > _SURE:
         text = "both latency and bandwidth are seen, but scatter leaves one unsure by more than a quarter"
-        return [Verdict("loosely determined", text)]
+        return [Verdict(LOOSE, text)]
     text = f"latency to {min(latency):.1%} and bandwidth to {min(bandwidth):.1%} (standard errors)"
     return [Verdict(WELL, text)]
 

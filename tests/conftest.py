@@ -18,6 +18,7 @@ from ringnet.analysis.verification import Verdict
 from ringnet.collectives import ALGORITHMS, COLLECTIVES, EVERY_WORKER, Schedule, Step
 from ringnet.engines import ENGINES, PATH_PARTS, Trace, Workers
 from ringnet.networks import TOPOLOGIES, LinkChange, Network, change_links
+from ringnet.payload import PackedPayload, Payload
 
 # A deadline would be a test that asserts on time.
 settings.register_profile("ringnet", deadline=None)
@@ -54,8 +55,8 @@ def make_workers(n_workers: int, sends: str = "eager", **columns: float | list[f
 def make_schedule(
     n_workers: int, *steps: list[tuple[int, ...]], op: str = "copy", **changes: Any
 ) -> Schedule:
-    """A schedule from rows ``(src, dst, chunk)`` or ``(src, dst, chunk, channel)``, a list for each step."""
-    rows = [[(*row, 0)[:4] for row in step] for step in steps]
+    """A schedule from rows ``(src, dst, chunk[, channel[, to_channel]])``, a list for each step."""
+    rows = [[_row(*row) for row in step] for step in steps]
     n_chunks = 1 + max((row[2] for step in rows for row in step), default=0)
     return replace(
         Schedule(
@@ -68,14 +69,18 @@ def make_schedule(
             make_steps=lambda: (_step(number, op, step) for number, step in enumerate(rows)),
             source=np.full(n_chunks, EVERY_WORKER),
             target=np.full(n_chunks, EVERY_WORKER),
-            n_channels=1 + max((row[3] for step in rows for row in step), default=0),
+            n_channels=1 + max((max(row[3:]) for step in rows for row in step), default=0),
         ),
         **changes,
     )
 
 
+def _row(src: int, dst: int, chunk: int, channel: int = 0, to_channel: int | None = None) -> tuple[int, ...]:
+    return src, dst, chunk, channel, channel if to_channel is None else to_channel
+
+
 def _step(number: int, op: str, rows: list[tuple[int, ...]]) -> Step:
-    columns = np.array(rows, dtype=np.int64).reshape(-1, 4).T
+    columns = np.array(rows, dtype=np.int64).reshape(-1, 5).T
     return Step("reduce-scatter" if op == "reduce" else "all-gather", number, op, *columns)
 
 
@@ -311,3 +316,23 @@ def bytes_of() -> Callable[[Trace], bytes]:
         return b"".join(column.tobytes() for column in columns if column.dtype != object)
 
     return read
+
+
+@pytest.fixture(scope="session")
+def drive() -> Callable[[Schedule, Any], None]:
+    """Move a payload through a schedule without a clock: all sends of a step, then the rest, by sender."""
+
+    def step_on(payload: Payload, step: Step) -> None:
+        rows = sorted(zip(step.src.tolist(), step.dst.tolist(), step.chunk.tolist(), strict=True))
+        sent = [payload.send(src, chunk) for src, _, chunk in rows]
+        for (_, dst, chunk), array in zip(rows, sent, strict=True):
+            (payload.reduce if step.op == "reduce" else payload.copy)(dst, chunk, array)
+
+    def run(schedule: Schedule, payload: Payload | PackedPayload) -> None:
+        for step in schedule.steps():
+            if isinstance(payload, PackedPayload):
+                payload.step(step.op, step.src, step.dst, step.chunk)
+            else:
+                step_on(payload, step)
+
+    return run

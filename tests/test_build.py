@@ -168,8 +168,22 @@ class TestMemory:
         require_memory(loads(self.LARGE, ["payload.elements=2097152"]), available=2**30)
 
     def test_nothing_but_counts_may_fit(self):
-        with pytest.raises(InputError, match="right would be: payload: none"):
-            require_memory(loads(self.LARGE), available=2**20)
+        many = loads(self.LARGE, ["workers=4096"])
+        bare = estimate(loads(self.LARGE, ["workers=4096", "payload=none"]))
+        with pytest.raises(InputError, match=r"payload: .* right would be: payload: none"):
+            require_memory(many, available=bare.memory_bytes)
+        require_memory(loads(self.LARGE, ["workers=4096", "payload=none"]), available=bare.memory_bytes)
+
+    def test_too_many_workers(self):
+        huge = loads(self.LARGE, ["workers=1000000", "payload=none"])
+        with pytest.raises(
+            InputError, match=r"workers: .* got 1 GiB free; right would be: at most 43,\d\d\d workers"
+        ):
+            require_memory(huge, available=2**30)
+
+    def test_no_room_for_anything(self):
+        with pytest.raises(InputError, match="right would be: a machine with more memory"):
+            require_memory(loads(GOOD), available=2**20)
 
     def test_rows_beyond_memory(self):
         huge = loads(self.LARGE, ["workers=16384", "payload=none", "report.transfers=all"])

@@ -285,6 +285,28 @@ def test_a_channel_does_not_wait_for_another(case, custom, times):
     assert trace.workers["end_s"].tolist() == [10.0, 12.0, 14.0]
 
 
+def test_a_channel_sends_what_another_has_brought(case, custom, times):
+    """Channel 1 of worker 1 does not send chunk 0 before channel 0 has applied what came for it."""
+    schedule = custom(3, [(0, 1, 0, 0)], [(1, 2, 0, 1)])
+    trace = case(3, schedule=schedule, recv_overhead_s=1.0).run()
+    assert times(trace) == [(0.0, 0.0, 1.0, 1.5, 2.5), (2.5, 2.5, 3.5, 4.0, 5.0)]
+    assert path(trace, 2) == {"latency": 1.0, "bandwidth": 2.0, "overhead": 2.0}
+
+
+def test_a_channel_does_not_change_what_another_has_yet_to_send(case, custom, times):
+    """Chunk 0 of worker 1 leaves on channel 1 before channel 0 replaces it: what came at 2 s waits to 7 s."""
+    schedule = custom(3, [(2, 1, 1, 1)], [(1, 2, 0, 1)], [(0, 1, 0, 0)])
+    trace = case(3, schedule=schedule, topology="switch", start_s=[0.0, 0.0, 5.0]).run()
+    assert times(trace) == [(5.0, 5.0, 6.0, 7.0, 7.0), (7.0, 7.0, 8.0, 9.0, 9.0), (0.0, 0.0, 1.0, 2.0, 7.0)]
+
+
+def test_a_transfer_may_be_received_on_another_channel(case, custom, times):
+    """Worker 1 waits for it on channel 1, so that its channel 0 goes on to the next step at once."""
+    schedule = custom(2, [(0, 1, 0, 0, 1)], [(1, 0, 1, 0)])
+    trace = case(2, schedule=schedule).run()
+    assert times(trace) == [(0.0, 0.0, 1.0, 1.5, 1.5)] * 2
+
+
 # ------------------------------------------------------------------------------------- what cannot be done
 
 NEVER_STARTS = Wait(2, 2, "its own start, which never comes", 0.0)
@@ -331,25 +353,6 @@ def test_a_worker_with_no_part_in_it_may_be_dead(case, custom):
 def test_a_missing_route_is_named(case, custom):
     with pytest.raises(NetworkError, match="from worker 0 to worker 1 only, not to 2"):
         case(3, schedule=custom(3, [(0, 2, 0)])).run()
-
-
-# -------------------------------------------------------------------------------------------- what is kept
-
-
-def test_rows_are_kept_up_to_a_limit(case):
-    assert len(case(3).run(keep_transfers=12).transfers["src"]) == 12
-    trace = case(3).run(keep_transfers=11, keep_values=True)
-    assert (trace.transfers, trace.values, trace.n_transfers) == (None, None, 12)
-
-
-def test_rows_come_in_the_order_of_the_schedule(case):
-    rows = case(3).run().transfers
-    assert list(rows)[:8] == ["phase", "step", "op", "channel", "src", "dst", "chunk", "bytes"]
-    assert rows["phase"].tolist() == ["reduce-scatter"] * 6 + ["all-gather"] * 6
-    assert rows["op"].tolist() == ["reduce"] * 6 + ["copy"] * 6
-    assert rows["step"].tolist() == [0, 0, 0, 1, 1, 1] * 2
-    assert rows["src"].tolist() == [0, 1, 2] * 4
-    assert rows["chunk"].tolist() == [0, 1, 2, 2, 0, 1, 1, 2, 0, 0, 1, 2]
 
 
 # --------------------------------------------------------------------------------------------- pinned work

@@ -84,3 +84,22 @@ def test_kept_values_do_not_change_afterwards(case):
     values = schedule_of_two_sums.run(payload, keep_values=True).values
     payload.held(2, 0)[:] = 0
     assert [int(value[0]) for value in values] == [11, 220, 303, 333, 111, 222]
+
+
+# -------------------------------------------------------------------------------------------- what is kept
+
+
+def test_rows_are_kept_up_to_a_limit(case):
+    assert len(case(3).run(keep_transfers=12).transfers["src"]) == 12
+    trace = case(3).run(keep_transfers=11, keep_values=True)
+    assert (trace.transfers, trace.values, trace.n_transfers) == (None, None, 12)
+
+
+def test_rows_come_in_the_order_of_the_schedule(case):
+    rows = case(3).run().transfers
+    assert list(rows)[:8] == ["phase", "step", "channel", "op", "src", "dst", "chunk", "bytes"]
+    assert rows["phase"].tolist() == ["reduce-scatter"] * 6 + ["all-gather"] * 6
+    assert rows["op"].tolist() == ["reduce"] * 6 + ["copy"] * 6
+    assert rows["step"].tolist() == [0, 0, 0, 1, 1, 1] * 2
+    assert rows["src"].tolist() == [0, 1, 2] * 4
+    assert rows["chunk"].tolist() == [0, 1, 2, 2, 0, 1, 1, 2, 0, 0, 1, 2]

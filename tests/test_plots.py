@@ -5,10 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import matplotlib
 import matplotlib.text
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -208,6 +210,42 @@ def test_a_run_of_many_workers_is_shown_in_part_and_that_is_said(draw):
 def test_the_part_that_is_shown_is_where_the_run_ended_last(draw):
     figure = draw("space-time", n_workers=40, start_s=[0.0] * 38 + [1e6, 0.0], schedule=None)
     assert "workers 8 to 39 of 40" in title(figure)
+
+
+def test_transfers_between_distant_workers_are_strokes_that_hide_nothing(points):
+    results = points({}, n_workers=4)
+    crossing = results.transfers.assign(dst=results.transfers["src"] ^ 2)
+    figure = PLOTS["space-time"].draw(replace(results, transfers=crossing))
+    (first, *_) = [path.vertices for group in figure.axes[0].collections for path in group.get_paths()]
+    assert first[0].tolist() == first[1].tolist()
+    assert "(0)" not in texts(figure)
+
+
+def test_reducing_is_drawn_as_long_as_it_takes_up_to_when_the_chunk_is_applied(points):
+    results = points({}, n_workers=3, chunk_bytes=100, reduce_Bps=50.0, recv_overhead_s=0.5)
+    *_, reducing = PLOTS["space-time"].draw(results).axes[0].collections
+    boxes = [path.vertices for path in reducing.get_paths()]
+    assert len(boxes) == (results.transfers["op"] == "reduce").sum()
+    assert [box[1, 0] - box[0, 0] for box in boxes] == pytest.approx([2.0] * len(boxes))
+    ends = results.transfers.loc[results.transfers["op"] == "reduce", "applied_s"]
+    assert sorted(box[1, 0] for box in boxes) == pytest.approx(sorted(ends))
+
+
+def test_of_very_many_workers_the_one_that_waited_least_is_still_seen(points):
+    results = points({}, n_workers=4)
+    many = pd.concat([results.workers] * 256, ignore_index=True).assign(worker=range(1024), waiting_s=5.0)
+    many.loc[777, "waiting_s"] = 1.0
+    figure = PLOTS["worker-waiting"].draw(replace(results, workers=many))
+    assert "of every 2 workers the one that stands out most" in title(figure)
+    assert 1.0 in figure.axes[0].patches[0].get_data()[0]
+
+
+def test_words_have_a_row_for_each_point_and_the_bound_beside_it(draw):
+    figure = draw(
+        "time-vs-key", {"switching": "cut-through"}, {"switching": "store-and-forward", "latency_s": 9.0}
+    )
+    assert {"cut-through", "store-and-forward", "bound"} <= set(texts(figure))
+    assert [len(line.get_xdata()) for line in curves(figure)] == [2, 2]
 
 
 def test_time_over_another_key_reads_in_its_units(draw):

@@ -30,7 +30,7 @@ def test_the_answer_comes_first_and_in_units(result):
     assert lines(run)["busbw"] == "49.85 GB/s"
     assert lines(run)["of the bound"] == "99.7 % (no algorithm takes less than 2.349 ms here)"
     assert lines(run)["made of"] == "100 % bandwidth"
-    assert lines(run)["sent per worker"] == "112 MiB, as the algorithm says"
+    assert lines(run)["sent per worker"] == "112 MiB, as expected"
 
 
 def test_the_words_of_the_run_itself_are_preferred(result):
@@ -55,9 +55,11 @@ def test_a_slowest_link_is_named_with_its_load(result):
     assert said == "1->2, busy 99.9 % of the time, longest queue 3"
 
 
-def test_traffic_beyond_the_algorithms_is_said(result):
-    said = lines(result(3), bytes_sent_per_worker=1024, expected_bytes_per_worker=1000.5)["sent per worker"]
-    assert said.startswith("1 KiB at most; the algorithm says ")
+def test_traffic_of_uneven_chunks_is_said_beside_the_even_one(result):
+    said = lines(result(3), bytes_sent_per_worker=6860, expected_bytes_per_worker=48000 / 7)[
+        "sent per worker"
+    ]
+    assert said == "6,860 B at most; 6,857.14 B if all chunks were alike"
 
 
 @pytest.mark.parametrize(

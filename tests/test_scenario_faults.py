@@ -74,9 +74,10 @@ def test_every_mistake_is_told_at_once_in_the_order_of_the_lines():
 
 
 class TestKeys:
-    def test_a_misspelt_key(self):
-        assert with_key("bandwith: 5 GB/s").startswith(
-            "bandwith: there is no such key; got 5 GB/s; right would be"
+    def test_an_unknown_key(self):
+        fault = with_key("colour: red")
+        assert fault.startswith(
+            "colour: there is no such key; got red; right would be: one of scenario_version, name"
         )
 
     def test_the_nearest_key_beside_it(self):
@@ -85,6 +86,7 @@ class TestKeys:
 
     def test_a_key_in_the_wrong_place(self):
         assert with_key("topology: ring").endswith("got ring; did you mean network.topology?")
+        assert with_key("bandwith: 5 GB/s").endswith("got 5 GB/s; did you mean network.bandwidth?")
 
     def test_a_merge_key_is_no_key(self):
         assert with_key("<<: {seed: 1}").startswith("<<: there is no such key")

@@ -177,6 +177,11 @@ class TestGrid:
         found = scenario(sweep="{over: {payload: [full, {elements: 2}]}}")
         assert [point.scenario.carry for point in found.points()] == [None, 2]
 
+    def test_a_number_counts_in_a_list(self):
+        base = GOOD.replace("8", "2") + "reduce: mean\nweights: [1, 3]\n"
+        found = scenario(sweep="{over: {weights.1: [3, 5]}}", base=base)
+        assert [point.scenario.weights for point in found.points()] == [(1, 3), (1, 5)]
+
     def test_a_swept_key_need_not_stand_above(self):
         found = scenario(sweep="{over: {workers: [3, 5]}}", base=GOOD.replace("workers: 8\n", ""))
         assert (found.workers, found.n_points, found.swept, found.notes) == (3, 2, ("workers",), ())
@@ -299,6 +304,12 @@ class TestFaults:
             "sweep.over.workers[0]",
             "sweep.over.network.latency[0]",
             "sweep.over.workers[2]",
+        ]
+
+    def test_a_value_that_is_nothing(self):
+        base = GOOD.replace("workers: 8\n", "")
+        assert faults(sweep="{over: {workers: [2, ~]}}", base=base) == [
+            "s.yaml:5: sweep.over.workers[1]: the key has no value"
         ]
 
     def test_values_that_do_not_go_together(self):

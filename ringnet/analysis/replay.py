@@ -58,7 +58,7 @@ def replay_chunk(moves: Sequence[Moves], rows: list[Array], combine: Callable[..
         Becomes what each worker holds in the end: the same array for those that copied it. The arrays given
         may be overwritten.
     combine : callable
-        ``combine(own, incoming, out)``, a ufunc.
+        ``combine(own, incoming, out=None)``, a ufunc.
     """
     shared: set[int] = set()  # workers whose array someone else may still refer to
     for op, sources, targets in moves:
@@ -70,7 +70,7 @@ def replay_chunk(moves: Sequence[Moves], rows: list[Array], combine: Callable[..
                 shared.add(dst)
             else:
                 own = rows[dst]
-                rows[dst] = combine(own, incoming, None if dst in shared else own)
+                rows[dst] = combine(own, incoming, out=None if dst in shared else own)
                 shared.discard(dst)
 
 
@@ -84,11 +84,11 @@ def replay_table(schedule: Schedule, chunks: IntArray, table: Array, combine: Ca
     table : ndarray of shape (n_workers, n, width)
         Becomes what each worker holds in the end.
     combine : callable
-        ``combine(own, incoming, out)``, a ufunc.
+        ``combine(own, incoming, out=None)``, a ufunc.
     """
     place = np.full(schedule.n_chunks, -1)
     place[chunks] = np.arange(len(chunks))
-    rows = table.reshape(-1, table.shape[-1])
+    rows = table.reshape(table.shape[0] * table.shape[1], table.shape[2])
     for step in schedule.steps():
         sent, taken = _rows_of(step, place, len(chunks))
         incoming = rows.take(sent, axis=0)

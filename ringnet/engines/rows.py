@@ -1,4 +1,4 @@
-"""Rows of the transfers: times written in the order in which transfers are applied, sorted into that of the schedule."""
+"""Rows of the transfers: written in the order in which they are applied, sorted into that of the schedule."""
 
 from __future__ import annotations
 
@@ -24,16 +24,19 @@ def schedule_columns(schedule: Schedule, chunk_bytes: NDArray[np.int64]) -> Colu
     columns: Columns = {
         "phase": np.repeat(np.array([step.phase for step in steps], dtype=object), lengths),
         "step": np.repeat(np.array([step.step for step in steps], dtype=np.int64), lengths),
+        "channel": _joined(steps, "channel"),
         "op": np.repeat(np.array([step.op for step in steps], dtype=object), lengths),
+        **{name: _joined(steps, name) for name in ("src", "dst", "chunk")},
     }
-    for name in ("channel", "src", "dst", "chunk"):
-        parts = [getattr(step, name) for step in steps]
-        columns[name] = np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
     return columns | {"bytes": chunk_bytes[columns["chunk"]]}
 
 
+def _joined(steps: list[Step], name: str) -> NDArray[np.int64]:
+    return np.concatenate([np.zeros(0, dtype=np.int64), *(getattr(step, name) for step in steps)])
+
+
 class Rows:
-    """Times of the transfers, in the order of the schedule, and what the receiver held after each if that is asked for.
+    """Times of the transfers, in the order of the schedule; if asked for, what the receiver held after each.
 
     Parameters
     ----------

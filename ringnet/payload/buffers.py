@@ -69,7 +69,8 @@ class Payload:
         own = row[chunk]
         if own is None:
             raise LookupError(f"worker {worker} holds nothing of chunk {chunk}, so it cannot reduce into it")
-        row[chunk] = self._quietly(self._ufunc, own, incoming, own if own.flags.writeable else None)
+        out = own if own.flags.writeable else None
+        row[chunk] = self._quietly(self._ufunc, own, incoming, out=out)
 
     def copy(self, worker: int, chunk: int, incoming: Array) -> None:
         """Replace what ``worker`` holds of ``chunk`` by what came in."""
@@ -152,7 +153,7 @@ class PackedPayload:
         self._quietly = quiet_context().run
         width = int(self.layout.sizes.max(initial=0))
         self.buffer = np.zeros((n_workers, len(self.layout.sizes), width), self.dtype)
-        self._flat = self.buffer.reshape(-1, width)
+        self._flat = self.buffer.reshape(n_workers * len(self.layout.sizes), width)
         parallel(
             lambda block: self._make(source, reduction, block),
             [
@@ -183,7 +184,7 @@ class PackedPayload:
 
     def _combined(self, into: IntArray, incoming: Array) -> Array:
         own = self._flat.take(into, axis=0)
-        combined: Array = self._ufunc(own, incoming, own)
+        combined: Array = self._ufunc(own, incoming, out=own)
         return combined
 
     def held(self, worker: int, chunk: int) -> Array | None:

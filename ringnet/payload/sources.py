@@ -147,9 +147,9 @@ def _hash(index: IntArray) -> Bits:
     # A bijection of the low 32 bits, so that no two elements closer than 2^32 share their bits in every
     # worker.
     bits = index.astype(np.uint32)
-    high = (index >> 32).astype(np.uint32) if len(index) and index[-1] >> 32 else None
-    if high is not None:
-        bits ^= _mixed(high + np.uint32(0x9E3779B9))
+    bits ^= np.uint32(0x9E3779B9)  # the hash of 0 is 0, and so would the first element be of every worker
+    if len(index) and index[-1] >> 32:
+        bits ^= _mixed((index >> 32).astype(np.uint32))
     return _mixed(bits)
 
 

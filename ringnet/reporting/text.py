@@ -68,13 +68,15 @@ def _closed_form(row: Row) -> str:
 
 
 def _percent(share: float) -> str:
-    """Write a share; what is not quite all is not said to be all.
+    """Write a share; what is not quite all, or not quite nothing, is not said to be so.
 
-    >>> _percent(0.934), _percent(0.99999), _percent(1.0), _percent(1e-7)
-    ('93.4 %', '99.9 %', '100 %', '0.00001 %')
+    >>> _percent(0.934), _percent(0.99999), _percent(1.0), _percent(0.00064), _percent(1e-7)
+    ('93.4 %', '99.9 %', '100 %', '0.064 %', 'under 0.001 %')
     """
     percent = min(100 * share, 99.9) if share < 1 else 100 * share
-    return f"{percent:.1f} %".replace(".0 %", " %") if percent >= 0.1 else f"{percent:.5f}".rstrip("0") + " %"  # noqa: PLR2004
+    if 0 < percent < 0.001:  # noqa: PLR2004 -- shorter than it would be exact
+        return "under 0.001 %"
+    return f"{percent:.1f} %".replace(".0 %", " %") if percent >= 1 else f"{percent:.2g} %"
 
 
 def _made_of(row: Row) -> str:
@@ -95,13 +97,11 @@ def _slowest(row: Row) -> str:
 
 def _traffic(row: Row) -> str:
     sent, expected = row.get("bytes_sent_per_worker"), row.get("expected_bytes_per_worker")
-    if sent is None:
-        return ""
-    if expected is None:
-        return format_bytes(sent)
+    if sent is None or expected is None:
+        return "" if sent is None else format_bytes(sent)
     if abs(sent - expected) <= _ROUNDING * expected:
-        return f"{format_bytes(sent)}, as the algorithm says"
-    return f"{format_bytes(sent)} at most; the algorithm says {format_bytes(expected)}"
+        return f"{format_bytes(sent)}, as expected"
+    return f"{format_count(sent)} B at most; {expected:,.6g} B if all chunks were alike"
 
 
 def _verified(row: Row) -> str:

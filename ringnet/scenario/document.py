@@ -112,6 +112,19 @@ def path_text(path: Path) -> str:
     return clip(text.removeprefix("."))
 
 
+def key_path(key: str, data: Any) -> Path:
+    """Return the path that a key with dots names in ``data``; a number counts in a list.
+
+    >>> key_path("network.links.3->4.latency", {}), key_path("weights.1", {"weights": [1, 3]})
+    (('network', 'links', '3->4', 'latency'), ('weights', 1))
+    """
+    path: Path = ()
+    for part in key.split("."):
+        counts = part.isdecimal() and isinstance(find(data, path), list)
+        path = (*path, int(part) if counts else part)
+    return path
+
+
 def clip(text: str) -> str:
     r"""Make text fit for one line of a message.
 

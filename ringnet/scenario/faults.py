@@ -45,8 +45,9 @@ def _unknown_key(path: Path, document: Document) -> Fault:
     """Point to the nearest key beside it; failing that, to the same key somewhere else."""
     key, known = str(path[-1]), fields(path[:-1])
     nearest = get_close_matches(key, known, n=1)
-    elsewhere = [known_path for known_path in all_paths() if known_path.rpartition(".")[2] == key]
-    hint = (nearest or elsewhere or [""])[0]
+    elsewhere = {known_path.rpartition(".")[2]: known_path for known_path in all_paths()}
+    far = [elsewhere[name] for name in get_close_matches(key, elsewhere, n=1)]
+    hint = (nearest or far or [""])[0]
     return document.fault(
         path, "there is no such key", right="" if hint else f"one of {', '.join(known)}", nearest=hint
     )

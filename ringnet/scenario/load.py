@@ -12,7 +12,7 @@ from pathlib import Path as FilePath
 from pydantic import ValidationError
 
 from ringnet.errors import Fault, InputError
-from ringnet.scenario.document import Document, Mark, clip, path_text
+from ringnet.scenario.document import Document, Mark, clip, is_within, key_path, path_text
 from ringnet.scenario.faults import translate
 from ringnet.scenario.files import Place
 from ringnet.scenario.loader import read_text, read_yaml
@@ -20,7 +20,7 @@ from ringnet.scenario.model import SweepSettings
 from ringnet.scenario.overrides import override
 from ringnet.scenario.resolve import in_order
 from ringnet.scenario.scenario import Origin, Scenario, single
-from ringnet.scenario.sweep import SECTIONS, Axis, first_values, grid, key_path, read_axes, with_values
+from ringnet.scenario.sweep import SECTIONS, Axis, first_values, grid, read_axes, with_values
 
 #: Points of a sweep that are all checked when it is loaded; of a larger one, each value once.
 CHECKED_POINTS = 10_000
@@ -83,7 +83,7 @@ def _interpret(text: str, overrides: Sequence[str], file: str, name: str, place:
     if not document.has(("name",)):
         document = document.put(("name",), clip(name), {(): Mark(file)})
     sweep, axes, unreadable = _sweep_of(document)
-    base = _without_sweep(document, bool(unreadable))
+    base = _without_sweep(document, sweep is None)
     first, told, found = _try(_probes(base, axes), place)
     faults = in_order([*faults, *wrong, *unreadable, *found])
     if faults or first is None:
@@ -94,7 +94,7 @@ def _interpret(text: str, overrides: Sequence[str], file: str, name: str, place:
 
 def _sweep_of(document: Document) -> tuple[SweepSettings | None, tuple[Axis, ...], list[Fault]]:
     given = document.get(("sweep",))
-    if given is None:
+    if given is None or any(is_within(path, ("sweep",)) for path in document.broken):
         return None, (), []
     try:
         sweep = SweepSettings.model_validate(given)
@@ -105,12 +105,12 @@ def _sweep_of(document: Document) -> tuple[SweepSettings | None, tuple[Axis, ...
         return None, (), list(error.faults)
 
 
-def _without_sweep(document: Document, is_broken: bool) -> Document:
+def _without_sweep(document: Document, is_unread: bool) -> Document:
     """Return the plain keys; those of a sweep that cannot be read are broken, so that nobody misses them."""
     base = document.drop([("sweep",)])
     axes = (document.get(("sweep", section)) for section in SECTIONS)
-    swept = {key_path(key) for keys in axes if isinstance(keys, dict) for key in keys}
-    return replace(base, broken=base.broken | swept) if is_broken else base
+    swept = {key_path(key, document.data) for keys in axes if isinstance(keys, dict) for key in keys}
+    return replace(base, broken=base.broken | swept) if is_unread else base
 
 
 def _shadowed(base: Document, axes: Sequence[Axis]) -> list[str]:

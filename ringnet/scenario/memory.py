@@ -65,11 +65,8 @@ def estimate(scenario: Scenario) -> Estimate:
 def _with_carry(scenario: Scenario, carry: int | None) -> Estimate:
     schedule = build_schedule(scenario)
     sizes = chunk_sizes(scenario, schedule)
-    payload = (
-        0
-        if carry == 0
-        else payload_bytes(scenario.workers, sizes, schedule.source, DTYPES[scenario.dtype], carry)
-    )
+    carried = (scenario.workers, sizes, schedule.source, DTYPES[scenario.dtype], carry)
+    payload = 0 if carry == 0 else payload_bytes(*carried)
     n_rows = schedule.n_transfers if schedule.n_transfers <= scenario.report.transfers else 0
     memory = FIXED_BYTES + payload + n_rows * ROW_BYTES + scenario.workers * WORKER_BYTES
     return Estimate(schedule.n_transfers, n_rows, payload, memory)
@@ -87,23 +84,25 @@ def require_memory(scenario: Scenario, available: int | None = None) -> None:
     wanted = estimate(scenario)
     if wanted.memory_bytes > available:
         message = f"the run takes about {format_bytes(wanted.memory_bytes)} of memory"
-        value = f"{format_bytes(available)} free"
-        raise InputError(
-            Fault(message, _heaviest(wanted), value=value, right=_fitting(scenario, wanted, available))
-        )
+        path, right = _remedy(scenario, wanted, available)
+        raise InputError(Fault(message, path, value=f"{format_bytes(available)} free", right=right))
 
 
-def _heaviest(wanted: Estimate) -> str:
-    return "report.transfers" if wanted.n_rows * ROW_BYTES > wanted.payload_bytes else "payload"
+def _remedy(scenario: Scenario, wanted: Estimate, available: int) -> tuple[str, str]:
+    """Return the key that is to blame, and the setting that would fit."""
+    rows_bytes = wanted.n_rows * ROW_BYTES
+    if wanted.memory_bytes - wanted.payload_bytes - rows_bytes > available:
+        most = (available - FIXED_BYTES) // WORKER_BYTES
+        return "workers", f"at most {most:,} workers" if most > 0 else "a machine with more memory"
+    if rows_bytes > wanted.payload_bytes:
+        return "report.transfers", "report: {transfers: 200000}"
+    return "payload", _fitting_payload(scenario, available)
 
 
-def _fitting(scenario: Scenario, wanted: Estimate, available: int) -> str:
-    """Say which payload fits, in a round number; or how many rows, where they are what is too large."""
-    if _heaviest(wanted) != "payload":
-        return "report: {transfers: 200000}"
+def _fitting_payload(scenario: Scenario, available: int) -> str:
     largest = int(chunk_sizes(scenario, build_schedule(scenario)).max(initial=1))
-    fitting = (2**power for power in range(largest.bit_length(), -1, -1))
-    found = next((k for k in fitting if _with_carry(scenario, k).memory_bytes <= available), None)
+    round_numbers = (2**power for power in range(largest.bit_length(), -1, -1))
+    found = next((k for k in round_numbers if _with_carry(scenario, k).memory_bytes <= available), None)
     return "payload: none" if found is None else f"payload: {{elements: {found}}}"
 
 

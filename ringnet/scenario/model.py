@@ -307,11 +307,6 @@ class Keys(Settings):
     report: ReportSettings = Field(default=ReportSettings(), description="What is written of the results.")
 
     @property
-    def n_workers(self) -> int:
-        """N."""
-        return self.workers
-
-    @property
     def files(self) -> tuple[str, ...]:
         """Names of the files that the data comes from; none for data that is made."""
         if isinstance(self.data, str):

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ringnet.errors import Fault, InputError
-from ringnet.scenario.document import Document, Mark, Path, are_related, clip, find, path_text
+from ringnet.scenario.document import Document, Mark, Path, are_related, clip, key_path, path_text
 from ringnet.scenario.loader import read_value
 from ringnet.scenario.model import Range
-from ringnet.scenario.sweep import SECTIONS, key_path
+from ringnet.scenario.sweep import SECTIONS
 
 _FORM = "--set network.bandwidth='5 GB/s'"
 _RANGE_KEYS = frozenset(info.alias or name for name, info in Range.model_fields.items())
@@ -85,17 +85,14 @@ def _at(fault: Fault, key: str) -> Fault:
 
 
 def _path(key: str, document: Document) -> Path:
-    """Where ``key`` leads: the name of an axis holds dots, and a number counts in a list."""
-    parts = key_path(key)
-    if len(parts) > 2 and parts[0] == "sweep" and parts[1] in SECTIONS:  # noqa: PLR2004 -- sweep.over.<key>
-        *axis, last = parts[2:]
-        inner = (".".join(axis), last) if axis and last in _RANGE_KEYS else (".".join(parts[2:]),)
-        return (*parts[:2], *inner)
-    path: Path = ()
-    for part in parts:
-        counted = isinstance(find(document.data, path), list) and str(part).isdecimal()
-        path = (*path, int(part) if counted else part)
-    return path
+    """Return where ``key`` leads; the name of a swept key holds dots."""
+    sweep, _, rest = key.partition(".")
+    section, _, axis = rest.partition(".")
+    if sweep != "sweep" or section not in SECTIONS or not axis:
+        return key_path(key, document.data)
+    swept, _, last = axis.rpartition(".")
+    inner = (swept, last) if swept and last in _RANGE_KEYS else (axis,)
+    return (sweep, section, *inner)
 
 
 def _end_sweeps(document: Document, one: Override) -> tuple[Document, list[str]]:
@@ -106,6 +103,8 @@ def _end_sweeps(document: Document, one: Override) -> tuple[Document, list[str]]
     for section in SECTIONS:
         axes = document.get(("sweep", section))
         keys = axes if isinstance(axes, dict) else {}
-        ended += [("sweep", section, key) for key in keys if are_related(key_path(key), one.path)]
+        ended += [
+            ("sweep", section, key) for key in keys if are_related(key_path(key, document.data), one.path)
+        ]
     notes = [f"{path_text(path)}: not swept, since --set gives {path_text(one.path)}" for path in ended]
     return document.drop(ended), notes

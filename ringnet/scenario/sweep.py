@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any
 
 from ringnet.errors import Fault, InputError
-from ringnet.scenario.document import Document, Mark, Path, are_related, clip, is_within, path_text
+from ringnet.scenario.document import Document, Mark, Path, are_related, clip, is_within, key_path, path_text
 from ringnet.scenario.model import Range, SweepSettings
 from ringnet.scenario.outline import leaf_of
 from ringnet.scenario.ranges import spread
@@ -38,11 +38,6 @@ class Axis:
 
     rows: tuple[tuple[Value, ...], ...]
 
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """The swept keys."""
-        return tuple(value.path for value in self.rows[0])
-
 
 def read_axes(sweep: SweepSettings, document: Document) -> tuple[Axis, ...]:
     """Return the axes of a sweep, the first varies slowest; zipped keys are one axis, the last.
@@ -69,37 +64,22 @@ def read_axes(sweep: SweepSettings, document: Document) -> tuple[Axis, ...]:
     return (*axes, *zipped)
 
 
-def key_path(key: str) -> tuple[str, ...]:
-    """Return the path that a swept key or an override names; numbers may index a list.
-
-    >>> key_path("network.links.3->4.latency")
-    ('network', 'links', '3->4', 'latency')
-    """
-    return tuple(key.split("."))
-
-
 def _column(at: Path, values: list[Any] | Range, document: Document) -> list[Value]:
-    path = key_path(str(at[-1]))
+    path = key_path(str(at[-1]), document.data)
     if path[0] in FIXED:
         raise InputError(document.fault(at, f"{path[0]} cannot be swept", value=""))
     if isinstance(values, Range):
-        return [
-            _value(path, at, given, None, document) for given in spread(values, leaf_of(path), at, document)
-        ]
-    return [_value(path, at, given, place, document) for place, given in enumerate(values)]
+        mark = replace(document.mark(at), origin="sweep", path=path_text(at))
+        spread_out = spread(values, leaf_of(path), at, document)
+        return [Value(path, given, {(): replace(mark, text=str(given))}) for given in spread_out]
+    return [Value(path, given, _marks((*at, place), document)) for place, given in enumerate(values)]
 
 
-def _value(path: Path, at: Path, given: Any, place: int | None, document: Document) -> Value:
-    if place is None:
-        mark = document.mark(at)
-        return Value(path, given, {(): Mark(mark.file, mark.line, str(given), "sweep", path_text(at))})
-    inside = {
-        where[len(at) + 1 :]: mark for where, mark in document.marks.items() if is_within(where, (*at, place))
-    }
-    shown = path_text((*at, place))
-    return Value(
-        path, given, {where: replace(mark, origin="sweep", path=shown) for where, mark in inside.items()}
-    )
+def _marks(at: Path, document: Document) -> dict[Path, Mark]:
+    """Return the marks of one value of a list, and of what is inside it."""
+    inside = {where[len(at) :]: mark for where, mark in document.marks.items() if is_within(where, at)}
+    shown = path_text(at)
+    return {where: replace(mark, origin="sweep", path=shown) for where, mark in inside.items()}
 
 
 def _twice(paths: Sequence[Path], document: Document) -> Iterator[Fault]:

@@ -25,6 +25,7 @@ ANSWER_S = 5.0
 PATIENCE_S = 30.0
 WATCH_S = 1.0
 
+GIVEN_UP = "the cluster gave it up"
 EXAMPLE = "tcp://10.0.0.1:8786"
 
 
@@ -35,9 +36,9 @@ class LostError(Exception):
 def there(tasks: list[Task], address: str) -> Generator[Done]:
     """Yield every task's outcome as it is finished on the cluster at ``address``.
 
-    A worker that is lost loses no point: the cluster gives its points to the others. A point whose workers
-    are lost again and again becomes an error of its own. The workers may not share a disk with this machine,
-    so points are kept from here.
+    A worker that is lost loses no point: the cluster gives its points to the others. Points whose workers are
+    lost again and again are tried once more, each alone, so that the one that does the harm shows itself as
+    an error. The workers may not share a disk with this machine, so points are kept from here.
 
     Raises
     ------
@@ -46,21 +47,33 @@ def there(tasks: list[Task], address: str) -> Generator[Done]:
     StudyError
         The cluster itself, or the last of its workers, was lost.
     """
-    with _silent(), _connected(address) as client, quietly():
-        # One point a task: the cluster then loses, repeats and gives up points, not handfuls of them.
-        parallel = Parallel(
-            -1,
-            ClusterBackend(client=client),
-            return_as="generator_unordered",
-            batch_size=1,
-            pre_dispatch="8*n_jobs",
-        )
-        paths = {task.key: task.path for task in tasks}
-        try:
-            for key, outcome in parallel(delayed(carry_out)(replace(task, path=None)) for task in tasks):
-                yield key, keep(outcome, paths[key])
-        except (CancelledError, LostError) as error:
-            raise StudyError(f"the cluster at {address} was lost: {error}") from error
+    by_key = {task.key: task for task in tasks}
+    with _silent(), _connected(address) as client, quietly(), _losses_told(address):
+        given_up = []
+        for key, outcome in _side_by_side(tasks, client):
+            if outcome.error.startswith(GIVEN_UP):
+                given_up.append(by_key[key])
+            else:
+                yield key, keep(outcome, by_key[key].path)
+        for task in given_up:
+            for key, outcome in _side_by_side([task], client):
+                yield key, keep(outcome, task.path)
+
+
+def _side_by_side(tasks: list[Task], client: Any) -> Iterator[Done]:
+    backend = ClusterBackend(client=client)
+    # One point a task: the cluster then loses, repeats and gives up points, not handfuls of them.
+    parallel = Parallel(-1, backend, return_as="generator_unordered", batch_size=1, pre_dispatch="8*n_jobs")
+    done: Iterator[Done] = parallel(delayed(carry_out)(replace(task, path=None)) for task in tasks)
+    return done
+
+
+@contextmanager
+def _losses_told(address: str) -> Iterator[None]:
+    try:
+        yield
+    except (CancelledError, LostError) as error:
+        raise StudyError(f"the cluster at {address} was lost: {error}") from error
 
 
 class ClusterBackend(DaskDistributedBackend):  # type: ignore[misc]
@@ -93,7 +106,7 @@ class ClusterBackend(DaskDistributedBackend):  # type: ignore[misc]
         del self._waiting[done]
         error = done.exception()
         if error is not None:
-            callback([task.lost(f"the cluster gave it up: {error}") for _, (task,), _ in func.items])
+            callback([task.lost(f"{GIVEN_UP}: {error}") for _, (task,), _ in func.items])
 
     async def _watch(self) -> None:
         loop = asyncio.get_running_loop()

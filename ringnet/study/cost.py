@@ -88,10 +88,10 @@ def _point(document: dict[str, Any], overrides: Iterator[str], scenario: Scenari
 def in_words(seconds: float) -> str:
     """Write a rough time in a unit that suits it.
 
-    >>> in_words(0.2), in_words(250), in_words(5000), in_words(1e6)
-    ('a second', '4 minutes', '1.4 hours', '12 days')
+    >>> in_words(0.2), in_words(250), in_words(7200), in_words(1e8)
+    ('a second', '4.2 minutes', '2 hours', '1,157 days')
     """
     for unit, size_s in _UNITS.items():
         if seconds >= _FROM * size_s:
-            return f"{seconds / size_s:.2g} {unit}"
+            return f"{seconds / size_s:,.{int(seconds < 10 * size_s)}f}".removesuffix(".0") + f" {unit}"
     return "a second"

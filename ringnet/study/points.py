@@ -80,7 +80,9 @@ def run_points(
         The cluster was lost; what is finished is kept.
     """
     n_jobs, left, say = _checked(jobs), iter(points), _once(say)
-    compute: Compute = partial(_there, address=cluster) if cluster else partial(here, n_jobs=n_jobs, say=say)
+    compute: Compute = (
+        partial(here, n_jobs=n_jobs, say=say) if cluster is None else partial(_there, address=cluster)
+    )
     study = _Study(Store(cache_dir, fresh, say), compute, simulate, on_result)
     outcomes: list[Outcome] = []
     while block := list(islice(left, BLOCK)):

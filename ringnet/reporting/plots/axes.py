@@ -23,8 +23,8 @@ Quantity = Literal["bytes", "seconds", "bytes_per_second", "number", "share"]
 _MOST_TICKS = 6
 #: First digits of round ticks.
 _ROUND = (1, 2, 2.5, 5, 10)
-#: Of the length of an axis.
-_LABEL_WIDTH = 0.06
+#: Shares of the length of an axis that the labels of its ticks take.
+_LABEL_HEIGHT, _CHARACTER = 0.06, 0.019
 #: Values that span this factor are drawn on a logarithmic axis.
 _WIDE = 8
 
@@ -69,10 +69,8 @@ def linear(axis: Axis, quantity: Quantity, label: str, largest: float | None = N
     """
     unit = unit_for(max(axis.get_view_interval()) if largest is None else largest, quantity)
     low, high = (end / unit.size for end in axis.get_view_interval())
-    ticks = [
-        tick for tick in MaxNLocator(_MOST_TICKS, steps=_ROUND).tick_values(low, high) if low <= tick <= high
-    ]
-    axis.set_ticks([tick * unit.size for tick in ticks], [f"{tick:.6g}" for tick in ticks])
+    round_ones = MaxNLocator(_MOST_TICKS, steps=_ROUND).tick_values(low, high)
+    _label(axis, {tick * unit.size: f"{tick:.6g}" for tick in round_ones if low <= tick <= high})
     axis.set_label_text(f"{label} ({unit.name})" if unit.name else label)
 
 
@@ -81,8 +79,7 @@ def logarithmic(axis: Axis, quantity: Quantity, label: str) -> None:
     low, high = sorted(axis.get_view_interval())
     steps = _powers_of_two(low, high) if quantity == "bytes" else _decades(low, high)
     ticks = _few_enough(steps) or _round(low, high)
-    axis.set_ticks(ticks, [_FORMATS[quantity](tick) for tick in ticks])
-    axis.set_ticks([], minor=True)
+    _label(axis, {tick: _FORMATS[quantity](tick) for tick in ticks})
     axis.set_label_text(label)
 
 
@@ -95,21 +92,29 @@ def at_values(axis: Axis, values: Iterable[float], label: str) -> None:
             if ticks[0] > 0
             else ticks[:: len(ticks) // _MOST_TICKS]
         )
-    ticks = _apart(axis, ticks)
-    axis.set_ticks(ticks, [f"{tick:.6g}" for tick in ticks])
-    axis.set_ticks([], minor=True)
+    _label(axis, {tick: f"{tick:.6g}" for tick in ticks})
     axis.set_label_text(label)
 
 
-def _apart(axis: Axis, ticks: list[float]) -> list[float]:
-    """Leave out each tick that is nearer than a label's width to the one before."""
+def _label(axis: Axis, ticks: dict[float, str]) -> None:
+    """Put labelled ticks on an axis, without those that would touch the one before, and no others."""
+    kept = _apart(axis, list(ticks), list(ticks.values()))
+    axis.set_ticks([tick for tick in ticks if tick in kept], [ticks[tick] for tick in ticks if tick in kept])
+    axis.set_ticks([], minor=True)
+
+
+def _apart(axis: Axis, ticks: list[float], labels: list[str]) -> set[float]:
+    """Return the ticks whose labels keep clear of the ones before."""
     places = axis.get_transform().transform(np.array(ticks, dtype=np.float64))
     low, high = axis.get_transform().transform(np.array(axis.get_view_interval()))
-    kept: list[int] = []
-    for index, place in enumerate(places):
-        if not kept or place - places[kept[-1]] > _LABEL_WIDTH * (high - low):
-            kept.append(index)
-    return [ticks[index] for index in kept]
+    is_upright = axis.axis_name == "y"  # type: ignore[attr-defined]
+    kept, end = set(), -np.inf
+    for tick, label, place in zip(ticks, labels, (places - low) / (high - low), strict=True):
+        half = _LABEL_HEIGHT / 2 if is_upright else _CHARACTER * (len(label) + 1) / 2
+        if place - half > end:
+            kept.add(tick)
+            end = place + half
+    return kept
 
 
 def _few_enough(choices: Iterable[list[float]]) -> list[float]:
@@ -126,9 +131,9 @@ def _powers_of_two(low: float, high: float) -> Iterator[list[float]]:
 
 
 def _decades(low: float, high: float) -> Iterator[list[float]]:
-    """Yield ticks at 1, 2, 5 of every decade, then at every decade, second and third one."""
+    """Yield ticks at 1, 2, 5 of every decade, at 1 and 3, then at every decade, second and third one."""
     exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    for step, digits in ((1, (1, 2, 5)), (1, (1,)), (2, (1,)), (3, (1,)), (6, (1,))):
+    for step, digits in ((1, (1, 2, 5)), (1, (1, 3)), (1, (1,)), (2, (1,)), (3, (1,)), (6, (1,))):
         ticks = (
             float(f"{digit}e{exponent}") for exponent in exponents if exponent % step == 0 for digit in digits
         )

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from ringnet.reporting.columns import PARTS
 from ringnet.reporting.plots import axes, canvas
-from ringnet.reporting.plots.words import clipped, settings, some
-from ringnet.reporting.sweeps import Line, describe, lines, numbers, telling, varying
+from ringnet.reporting.plots.words import clipped, point_labels, settings, some
+from ringnet.reporting.sweeps import Line, lines, numbers, varying
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,7 +72,6 @@ def _areas(ax: Axes, line: Line, x: str) -> None:
 
 
 def _by_point(results: Results, rows: pd.DataFrame) -> Figure:
-    keys = telling(rows)
     shown, words = some(range(len(rows)), MOST_BARS, "points")
     rows = rows.iloc[shown]
     figure, (ax,) = canvas.new_figure(0.5 + 0.16 * len(rows))
@@ -81,8 +80,8 @@ def _by_point(results: Results, rows: pd.DataFrame) -> Figure:
         share = _share(rows, part)
         _bar(ax, low, share, part)
         low = low + share
-    labels = [", ".join(describe(key, row[key]) for key in keys) for row in rows.to_dict("records")]
-    ax.set_yticks(range(len(rows)) if keys else [], [clipped(label, 28) for label in labels] if keys else [])
+    labels = [clipped(label, 32) for label in point_labels(rows)] if len(rows) > 1 else []
+    ax.set_yticks(range(len(labels)), labels)
     ax.set_ylim(len(rows) - 0.4, -0.6)
     ax.set_xlim(0, 1)
     axes.linear(ax.xaxis, "share", "share of the time", 1.0)
@@ -100,8 +99,12 @@ def _bar(ax: Axes, low: NDArray[np.float64], share: NDArray[np.float64], part: s
         linewidth=0.5,
         height=0.76,
     )
-    labels = [f"{100 * value:.0f} %" if value >= READABLE and not HATCHES[part] else "" for value in share]
-    ax.bar_label(bars, labels, label_type="center", size=6, color="white", weight="bold")
+    labels = [f"{100 * value:.0f} %" if value >= READABLE else "" for value in share]
+    color = COLORS[part]
+    for text in ax.bar_label(
+        bars, labels, label_type="center", size=6, color=canvas.on(color), weight="bold"
+    ):
+        text.set_bbox({"facecolor": color, "edgecolor": "none", "pad": 0.6})  # no hatching behind it
 
 
 def _parts(rows: pd.DataFrame) -> list[str]:

@@ -109,6 +109,8 @@ def finish(figure: Figure, results: Results, about: str, *legend: Sequence[Artis
     """
     _legend_below(figure, [group for group in legend if group])
     _title_above(figure, plain(results.name), plain(about))
+    figure.draw_without_rendering()  # lays it out, once and for all formats alike
+    figure.set_layout_engine("none")
     return figure
 
 
@@ -138,7 +140,7 @@ def _rows(groups: list[Sequence[Artist]], n_columns: int) -> list[list[Artist]]:
 def _width(groups: list[Sequence[Artist]], n_columns: int) -> float:
     """Estimate the width of a legend in inches: each column is as wide as its longest label."""
     columns = zip(*_rows(groups, n_columns), strict=True)
-    return sum(0.37 + 0.054 * max(len(str(handle.get_label())) for handle in column) for column in columns)
+    return sum(0.36 + 0.051 * max(len(str(handle.get_label())) for handle in column) for column in columns)
 
 
 def _title_above(figure: Figure, name: str, about: str) -> None:

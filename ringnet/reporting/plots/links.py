@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ringnet.reporting.tables import Results
 
-MOST_BARS, MOST_LABELLED = 40, 16
+MOST_BARS, MOST_LABELLED, MOST_STAIRS = 40, 16, 512
 
 
 @canvas.in_style
@@ -100,6 +100,7 @@ def _profile(ax: Axes, links: pd.DataFrame, column: str, slowest: pd.Series[bool
     order = np.argsort(-links[column].to_numpy(), kind="stable")
     values = links[column].to_numpy()[order]
     first = np.flatnonzero(np.diff(values, prepend=np.nan))  # links alike make one stair
+    first = first[:: 1 + len(first) // MOST_STAIRS]
     ax.stairs(values[first], [*first, len(values)], fill=True, color=canvas.PALETTE[0])
     ax.set_xlim(0, len(links))
     ax.set_ylim(0, 1 if column == "utilisation" else None)

@@ -60,7 +60,8 @@ class View(NamedTuple):
 def space_time(results: Results) -> Figure:
     """Draw every transfer from its sender, while it leaves, to its receiver, while it arrives."""
     assert results.transfers is not None  # `PLOTS` says when a plot applies
-    view = _view(results.transfers, int(results.summary["n_workers"].iloc[0]))
+    transfers = _with_reducing(results.transfers, results.workers)
+    view = _view(transfers, int(results.summary["n_workers"].iloc[0]))
     n_chunks = int(results.transfers["chunk"].max()) + 1
     colors = canvas.CHUNKS[:n_chunks] if n_chunks <= len(canvas.CHUNKS) else canvas.colors(n_chunks)
     figure, (ax,) = canvas.new_figure(_height(len(view.rows)))
@@ -88,6 +89,8 @@ def _view(transfers: pd.DataFrame, n_workers: int) -> View:
     workers = _shown_workers(transfers, n_workers)
     again = bool(((transfers["dst"] - transfers["src"]) % n_workers == 1).all())
     placed = transfers.assign(row=transfers["src"] + 1 if again else transfers["dst"])
+    if not again:  # areas between distant workers would hide each other: a stroke from the start to the end
+        placed = placed.assign(sent_s=placed["started_s"])
     inside = placed["src"].isin(workers) & (again | placed["row"].isin(workers))
     kept = placed[inside].sort_values("started_s", kind="stable")
     words = (
@@ -108,8 +111,8 @@ def _shown_workers(transfers: pd.DataFrame, n_workers: int) -> range:
 
 def _bands(ax: Axes, rows: pd.DataFrame, colors: Any, view: View, *, second: bool) -> None:
     """Draw parallelograms: at the sender as long as a transfer takes to leave, at the receiver to arrive."""
-    faces = [colors[chunk] for chunk in rows["chunk"]]
-    faces = [canvas.paler(face) for face in faces] if second and not view.hatched else faces
+    tints = [canvas.paler(color) for color in colors] if second and not view.hatched else colors
+    faces = [tints[chunk] for chunk in rows["chunk"]]
     strokes = _widths(rows) < STROKE * view.end_s
     few = view.hatched
     bands = PolyCollection(
@@ -145,28 +148,44 @@ def _corners(rows: pd.DataFrame) -> NDArray[np.float64]:
 
 
 def _own_time(ax: Axes, view: View) -> None:
-    """Draw each worker as a line, and on it its own work: from the arrival of a chunk until it is applied."""
+    """Draw each worker as a line, and on it when it reduces."""
     for row in view.rows:
         ax.axhline(row, color=canvas.GREY, linewidth=0.4, zorder=0)
-    busy = _own(view.transfers)
-    length = busy["applied_s"] - busy["arrived_s"]
-    ax.barh(busy["row"], length, left=busy["arrived_s"], height=1.6 * HALF, color=canvas.INK, linewidth=0)
+    busy = view.transfers[view.transfers["reducing_s"] > 0]
+    if busy.empty:
+        return
+    ends = busy["applied_s"].to_numpy(np.float64)
+    begun = ends - busy["reducing_s"].to_numpy(np.float64)
+    top, bottom = (busy["row"].to_numpy(np.float64) + 0.8 * side for side in (-HALF, HALF))
+    boxes = np.stack([begun, top, ends, top, ends, bottom, begun, bottom], axis=1).reshape(-1, 4, 2)
+    # One collection: thousands of single bars would take seconds.
+    ax.add_collection(PolyCollection(list(boxes), facecolors=canvas.INK, linewidths=0), autolim=False)
 
 
-def _own(transfers: pd.DataFrame) -> pd.DataFrame:
-    return transfers[transfers["applied_s"] > transfers["arrived_s"]]
+def _with_reducing(transfers: pd.DataFrame, workers: pd.DataFrame | None) -> pd.DataFrame:
+    """Add how long the receiver reduces each chunk: its share, by bytes, of all that this worker reduced."""
+    reduced = transfers["bytes"].where(transfers["op"] == "reduce", 0)
+    if workers is None or not reduced.any():
+        return transfers.assign(reducing_s=0.0)
+    of_worker = reduced.groupby(transfers["dst"]).transform("sum")
+    total_s = transfers["dst"].map(workers.set_index("worker")["reducing_s"])
+    return transfers.assign(reducing_s=total_s * reduced / of_worker.where(of_worker > 0, 1))
 
 
 def _numbers(ax: Axes, view: View, colors: Any) -> None:
-    """Write the number of its chunk into each band, or onto each stroke, where there is room."""
+    """Write the number of its chunk into each band, or beside each stroke, where there is room."""
     rows, widths = view.transfers, _widths(view.transfers)
     room = view.end_s / rows.groupby(["phase", "step"], sort=False).ngroups
-    for chunk, width, (at, row) in zip(rows["chunk"], widths, _corners(rows).mean(axis=1), strict=True):
-        style: dict[str, Any] = {"size": 5.5, "ha": "center", "va": "center_baseline"}
+    for chunk, width, corners in zip(rows["chunk"], widths, _corners(rows), strict=True):
         if width > NUMBER_WIDTH * view.end_s:
-            ax.text(at, row, str(chunk), color=canvas.on(colors[chunk]), **style)
-        elif room > 1.5 * NUMBER_WIDTH * view.end_s and width < STROKE * view.end_s:
-            ax.text(at, row, str(chunk), bbox={"color": "white", "pad": 0.6}, **style)
+            at, row = corners.mean(axis=0)
+            color = canvas.on(colors[chunk])
+            ax.text(at, row, str(chunk), color=color, size=5.5, ha="center", va="center_baseline")
+        elif width < STROKE * view.end_s and room > 2 * NUMBER_WIDTH * view.end_s:
+            at, row = (
+                0.7 * corners[0] + 0.3 * corners[2]
+            )  # not half-way, where two that exchange chunks cross
+            ax.text(at, row, f" {chunk}", color=canvas.INK, size=5.5, ha="left", va="bottom")
 
 
 def _scale(ax: Axes, view: View) -> None:
@@ -189,8 +208,8 @@ def _phases(view: View) -> list[Artist]:
     else:
         look = {"color": canvas.paler(canvas.SOLID)}
     legend += [canvas.patch(label=other, **look) for other in others]
-    if len(_own(view.transfers)):
-        legend.append(canvas.patch(canvas.INK, "reducing, overhead"))
+    if view.transfers["reducing_s"].any():
+        legend.append(canvas.patch(canvas.INK, "reducing"))
     return legend
 
 

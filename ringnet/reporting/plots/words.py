@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from ringnet.reporting.sweeps import describe, is_varied
+from ringnet.reporting.sweeps import describe, is_varied, telling
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,6 +23,12 @@ def settings(rows: pd.DataFrame, *more: str) -> str:
     said += [f"{fixed['topology']} network"] if fixed.get("topology") else []
     said += [str(fixed[name]) for name in ("switching", "sharing", "sends") if fixed.get(name)]
     return ", ".join(filter(None, [*said, *more]))
+
+
+def point_labels(rows: pd.DataFrame) -> list[str]:
+    """Say of each point what tells it from the others."""
+    keys = telling(rows)
+    return [", ".join(describe(key, row[key]) for key in keys) for row in rows.to_dict("records")]
 
 
 def some(items: Sequence[T], most: int, what: str) -> tuple[list[T], str]:

@@ -1,0 +1,198 @@
+"""The command line: every command with its options. What a command does is imported when it is called.
+
+Exit codes: 0 all is well, 1 a bug in ringnet, 2 a mistake in what was given, 3 a run that cannot finish, 4 a
+sum that is wrong, 5 some points of a sweep failed, 130 stopped by Ctrl-C.
+"""
+
+# ruff: noqa: PLC0415 -- `ringnet --help` answers in a third of a second, pandas alone takes longer
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ringnet._version import __version__
+from ringnet.cli.answers import DEBUG, answers
+
+app = typer.Typer(
+    name="ringnet",
+    help="How long does an all-reduce take on a network, which link is slowest, and is the sum right?",
+    no_args_is_help=True,
+    rich_markup_mode=None,  # rich doubles the time of --help, and frames errors in boxes
+    pretty_exceptions_enable=False,
+)
+
+ScenarioFile = Annotated[
+    Path, typer.Argument(metavar="SCENARIO", help="A scenario in YAML, or a folder of results to run again.")
+]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a key: network.latency='5 us'. Again for more."),
+]
+Outside = Annotated[bool, typer.Option("--allow-outside", help="Let it name data files outside its folder.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else.")]
+ResultsFolder = Annotated[
+    Path, typer.Argument(metavar="RESULTS_DIR", help="A folder that was written by run.")
+]
+
+
+def main() -> None:
+    """Run the command line."""
+    app()
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"ringnet {__version__}")
+        raise typer.Exit
+
+
+def _set_debug(wanted: bool) -> None:
+    if wanted:
+        os.environ[DEBUG] = "1"
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+    debug: Annotated[
+        bool,
+        typer.Option("--debug", callback=_set_debug, help=f"Show where an error comes from, as {DEBUG}=1."),
+    ] = False,
+) -> None:
+    """Options before the command."""
+
+
+@app.command()
+@answers
+def run(  # noqa: PLR0913, PLR0917 -- every option is a parameter
+    scenario: ScenarioFile,
+    overrides: Overrides = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where tables and plots go; reports/NAME otherwise.")
+    ] = None,
+    as_json: Json = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
+    plots: Annotated[bool, typer.Option(help="Draw the plots.")] = True,
+    save_result: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="Save the verified result: a folder, or a name in .npy."),
+    ] = None,
+    transfers: Annotated[
+        str | None,
+        typer.Option(metavar="all|N", help="Keep a row per transfer, of up to N; 200000 otherwise."),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Points of a sweep at once; all cores otherwise, as memory allows."
+        ),
+    ] = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Compute points again that an earlier run kept.")
+    ] = False,
+    cache: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where finished points are kept; ~/.cache/ringnet otherwise."),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="tcp://HOST:PORT", help="Run the points of a sweep on this Dask cluster."),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Run a very large sweep unasked.")] = False,
+    allow_outside: Outside = False,
+) -> int:
+    """Simulate a scenario: print the answer, write tables and plots."""
+    from ringnet.cli.run import run_scenario
+    from ringnet.cli.sources import read_scenario
+    from ringnet.cli.wishes import Wishes
+
+    wishes = Wishes(
+        out=out,
+        json=as_json,
+        quiet=quiet,
+        plots=plots,
+        save_result=save_result,
+        transfers=transfers,
+        jobs=jobs,
+        fresh=fresh,
+        cache=cache,
+        cluster=cluster,
+        yes=yes,
+    )
+    return run_scenario(read_scenario(scenario, wishes.overrides(overrides), allow_outside), wishes)
+
+
+@app.command()
+@answers
+def check(
+    scenario: ScenarioFile, overrides: Overrides = None, as_json: Json = False, allow_outside: Outside = False
+) -> int:
+    """Find every mistake in a scenario, and show what would run."""
+    from ringnet.cli.checking import check_scenario
+    from ringnet.cli.sources import read_scenario
+
+    return check_scenario(read_scenario(scenario, overrides or (), allow_outside), as_json)
+
+
+@app.command()
+@answers
+def plot(
+    results: ResultsFolder,
+    names: Annotated[
+        list[str] | None,
+        typer.Option("--plot", metavar="NAME", help="Draw this one; all that suit otherwise."),
+    ] = None,
+) -> int:
+    """Draw the plots of results again, without simulating."""
+    from ringnet.cli.results import redraw_plots
+
+    return redraw_plots(results, names)
+
+
+@app.command()
+@answers
+def diff(
+    first: Annotated[Path, typer.Argument(metavar="RESULTS_A", help="A folder that was written by run.")],
+    second: Annotated[Path, typer.Argument(metavar="RESULTS_B", help="Another.")],
+    as_json: Json = False,
+) -> int:
+    """Show what was changed, and what that changed in the answer."""
+    from ringnet.cli.results import show_difference
+
+    return show_difference(first, second, as_json)
+
+
+@app.command()
+@answers
+def init(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")] = Path("scenario.yaml"),
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+) -> int:
+    """Write a commented scenario to start from."""
+    from ringnet.cli.starting import write_template
+
+    return write_template(file, force)
+
+
+@app.command("list")
+@answers
+def list_names(as_json: Json = False) -> int:
+    """List the names that a scenario can choose from."""
+    from ringnet.cli.listing import list_choices
+
+    return list_choices(as_json)
+
+
+@app.command()
+@answers
+def schema() -> int:
+    """Print the JSON Schema of scenarios, for editors."""
+    from ringnet.cli.starting import print_schema
+
+    return print_schema()

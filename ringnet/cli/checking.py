@@ -1,0 +1,136 @@
+"""``ringnet check``: what would run, before it does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from joblib import cpu_count
+
+from ringnet.cli.answers import note
+from ringnet.cli.printing import print_json, print_table
+from ringnet.collectives.check import check
+from ringnet.engines import choose_engine
+from ringnet.engines.exactness import why_not_exact
+from ringnet.engines.plans import Planner
+from ringnet.errors import Fault, InputError
+from ringnet.scenario import Scenario, available_bytes, build, estimate, require_memory
+from ringnet.study.cost import in_words, most_s, sample
+from ringnet.units import format_bytes, format_count
+
+#: Points of a sweep that are all looked at; of a larger one, some.
+MOST_LOOKED_AT = 200
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a scenario would run; of a very large sweep, judged by some of its points.
+
+    Parameters
+    ----------
+    name : str
+    points : int
+        1 for a single run.
+    swept : tuple of str
+        The keys that the points differ in.
+    least_transfers, most_transfers : int
+        Of one point.
+    memory_bytes : int
+        Of the largest point.
+    available_bytes : int
+        What this machine has left.
+    engines : dict of str to str
+        The engines that would run, each with the reason.
+    seconds : float
+        Roughly, on all cores.
+    """
+
+    name: str
+    points: int
+    swept: tuple[str, ...]
+    least_transfers: int
+    most_transfers: int
+    memory_bytes: int
+    available_bytes: int
+    engines: dict[str, str]
+    seconds: float
+
+
+def check_scenario(scenario: Scenario, as_json: bool) -> int:
+    """Print what a scenario would run; its mistakes were found when it was read.
+
+    Raises
+    ------
+    InputError
+        It cannot be run all the same: it is too large for this machine, or its engine is not exact for it.
+    """
+    if scenario.sweep is None:
+        require_memory(scenario)
+    plan = make_plan(scenario)
+    if as_json:
+        print_json(asdict(plan))
+        return 0
+    print_table(_lines(plan))
+    for sentence in scenario.notes:
+        note(sentence)
+    return 0
+
+
+def make_plan(scenario: Scenario) -> Plan:
+    """Work out what a scenario would run, without running it."""
+    points = _points(scenario)
+    wanted = [estimate(point) for point in points]
+    transfers = [one.n_transfers for one in wanted]
+    return Plan(
+        name=scenario.name,
+        points=scenario.n_points,
+        swept=scenario.swept,
+        least_transfers=min(transfers),
+        most_transfers=max(transfers),
+        memory_bytes=max(one.memory_bytes for one in wanted),
+        available_bytes=available_bytes(),
+        engines=dict(map(_engine, points)),
+        seconds=sum(map(most_s, points))
+        / len(points)
+        * scenario.n_points
+        / min(scenario.n_points, cpu_count()),
+    )
+
+
+def _points(scenario: Scenario) -> Sequence[Scenario]:
+    if scenario.n_points <= MOST_LOOKED_AT:
+        return [point.scenario for point in scenario.iter_points()]
+    return sample(scenario)
+
+
+def _engine(scenario: Scenario) -> tuple[str, str]:
+    """Return the engine that would run, and why; a schedule that is wrong is refused on the way."""
+    parts = build(scenario)
+    check(parts.schedule)
+    if scenario.engine == "auto":
+        return choose_engine(parts.schedule, parts.network, parts.workers)
+    if scenario.engine == "recurrence":
+        reason = why_not_exact(
+            parts.schedule, parts.network, parts.workers, Planner(parts.schedule, parts.network)
+        )
+        if reason:
+            raise InputError(
+                Fault(f"the recurrence is not exact here: {reason}", "engine", right="events, or auto")
+            )
+    return scenario.engine, "the scenario says so"
+
+
+def _lines(plan: Plan) -> list[tuple[str, str]]:
+    is_sweep = plan.points > 1
+    return [
+        ("scenario", f"{plan.name}: no mistakes"),
+        ("points", f"{plan.points:,}, over {', '.join(plan.swept)}" if is_sweep else "1, no sweep"),
+        ("transfers", _range(plan.least_transfers, plan.most_transfers) + (" a point" if is_sweep else "")),
+        ("memory", f"about {format_bytes(plan.memory_bytes)}, {format_bytes(plan.available_bytes)} are free"),
+        ("engine", "; ".join(f"{name}, for {reason}" for name, reason in plan.engines.items())),
+        ("takes", f"roughly {in_words(plan.seconds)}"),
+    ]
+
+
+def _range(least: int, most: int) -> str:
+    return format_count(most) if least == most else f"{format_count(least)} to {format_count(most)}"

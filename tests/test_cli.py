@@ -1,0 +1,494 @@
+"""The command line: answers on standard output, words on standard error, and exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import ringnet.cli.run as running
+from ringnet.cli import app
+from ringnet.collectives import ALGORITHMS
+from ringnet.engines import ENGINES
+from ringnet.networks import TOPOLOGIES
+from ringnet.payload.dtypes import DTYPES
+from ringnet.payload.reductions import REDUCTIONS
+from ringnet.payload.tamper import Tamper
+from ringnet.reporting.columns import TABLES
+from ringnet.reporting.plots import PLOTS
+from ringnet.scenario import template
+
+SINGLE = """
+scenario_version: 1
+name: two rings & a bell
+workers: 3
+message: 36 B
+seed: 1
+network: {bandwidth: 1 GB/s, latency: 1 us}
+"""
+FOLDER = Path("reports/two-rings-a-bell")
+COMMANDS = ("run", "check", "plot", "diff", "init", "list", "schema")
+HEAVY = ("matplotlib", "networkx", "numpy", "pandas", "pint", "pydantic", "rich", "scipy", "simpy", "yaml")
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """Every command runs in an empty folder but for a scenario."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv(
+        "MPLCONFIGDIR", os.environ.get("MPLCONFIGDIR", str(Path.home() / ".cache" / "matplotlib"))
+    )
+    monkeypatch.setenv("RINGNET_DEBUG", "")
+    Path("ring.yaml").write_text(SINGLE)
+
+
+@pytest.fixture
+def ringnet():
+    """Run the command line in this process."""
+    return lambda *arguments, **options: CliRunner().invoke(app, [*map(str, arguments)], **options)
+
+
+@pytest.fixture
+def simulated(monkeypatch):
+    """Let every run come out another way: ``simulated(lambda scenario: ...)``."""
+    return lambda act: monkeypatch.setattr(running, "simulate", act)
+
+
+real = running.simulate
+
+
+def process(*arguments, **options):
+    """Run the command line as a process of its own."""
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
+    return subprocess.run([sys.executable, "-m", "ringnet", *arguments], text=True, check=False, **options)
+
+
+def cells(text):
+    return [re.split("  +", line.strip()) for line in text.splitlines()]
+
+
+def written():
+    return sorted(path.name for path in Path("reports").rglob("*") if path.is_file())
+
+
+def is_refused(result, *words, code=2):
+    """No answer, nothing written, clear words, the right exit code."""
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert "Traceback" not in result.stderr
+    assert all(word in result.stderr for word in words), result.stderr
+    assert not Path("reports").exists()
+    return True
+
+
+# ------------------------------------------------------------------------------------------ before commands
+
+
+def test_the_version_is_said_in_every_way(ringnet):
+    assert ringnet("--version").stdout == process("--version").stdout
+    script = Path(sys.executable).with_name("ringnet")
+    if script.exists():
+        assert subprocess.check_output([script, "--version"], text=True) == ringnet("--version").stdout
+
+
+def test_help_names_every_command(ringnet):
+    shown = ringnet("--help").stdout
+    assert all(f"\n  {command} " in shown for command in COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_of_its_own(ringnet, command):
+    result = ringnet(command, "--help")
+    assert result.exit_code == 0
+    assert f"Usage: ringnet {command}" in result.stdout
+
+
+def test_help_imports_nothing_heavy():
+    code = "import sys; sys.argv = ['ringnet', '--help']; from ringnet.cli import main\n"
+    code += "try: main()\nfinally: print('loaded', *{name.partition('.')[0] for name in sys.modules})"
+    shown = subprocess.check_output([sys.executable, "-c", code], text=True)
+    assert not set(shown.rpartition("loaded")[2].split()) & set(HEAVY)
+
+
+def test_a_shell_can_complete(ringnet):
+    typed = {"_RINGNET_COMPLETE": "complete_bash", "COMP_WORDS": "ringnet ru", "COMP_CWORD": "1"}
+    assert ringnet(prog_name="ringnet", env=typed).stdout == "run\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["rnu"], "No such command 'rnu'. Did you mean 'run'?"),
+        (["run"], "Missing argument 'SCENARIO'"),
+        (["run", "ring.yaml", "--ot", "x"], "No such option: --ot"),
+        (["run", "ring.yaml", "--jobs", "0"], "--jobs"),
+        (["run", "ring.yaml", "--jobs", "two"], "--jobs"),
+    ],
+)
+def test_a_wrong_call_says_how_to_call(ringnet, arguments, words):
+    assert is_refused(ringnet(*arguments), "Usage:", words)
+
+
+# ------------------------------------------------------------------------------------------------ one run
+
+
+def test_a_run_answers_first_and_writes_tables_and_plots(ringnet):
+    result = ringnet("run", "ring.yaml")
+    assert result.exit_code == 0
+    lines = dict(line.split("  ", 1) for line in result.stdout.splitlines())
+    assert [*lines][:3] == ["time", "algbw", "busbw"]
+    assert lines["time"].strip() == "4.048 us"
+    assert "right" in lines["sum"]
+    assert str(FOLDER) in lines["written"]
+    assert {"summary.csv", "links.csv", "workers.csv", "transfers.csv", "run.json", "space-time.png"} <= {
+        *written()
+    }
+    assert result.stderr == ""
+
+
+def test_json_is_one_object_with_the_columns_of_the_summary():
+    result = process("run", "ring.yaml", "--json", "--no-plots")
+    row = json.loads(result.stdout)
+    assert [*row] == [*TABLES["summary"]]
+    assert row["makespan_s"] == pytest.approx(4.048e-6)
+    assert row["sum_ok"] is True
+    assert (result.returncode, result.stderr) == (0, "")
+    summary = pd.read_csv(FOLDER / "summary.csv")
+    assert summary["makespan_s"][0] == row["makespan_s"]
+
+
+def test_json_has_null_where_there_is_no_number(ringnet, simulated):
+    def endless(scenario):
+        result = real(scenario)
+        return replace(
+            result, summary=result.summary | {"max_abs_error": np.float64("nan"), "algbw_Bps": np.inf}
+        )
+
+    simulated(endless)
+    row = json.loads(ringnet("run", "ring.yaml", "--json", "--no-plots").stdout)
+    assert (row["max_abs_error"], row["algbw_Bps"]) == (None, None)
+
+
+def test_one_worker_moves_nothing(ringnet):
+    row = json.loads(ringnet("run", "ring.yaml", "--json", "--set", "workers=1").stdout)
+    assert row["makespan_s"] == 0
+    assert row["algbw_Bps"] is row["bound_share"] is row["latency_share"] is None
+
+
+def test_quiet_says_nothing(ringnet):
+    result = ringnet("run", "ring.yaml", "--quiet", "--set", "payload=none", "--jobs", "2")
+    assert (result.exit_code, result.output) == (0, "")
+    assert "summary.csv" in written()
+
+
+def test_notes_go_to_standard_error(ringnet):
+    result = ringnet("run", "ring.yaml", "--json", "--set", "payload=none", "--no-plots")
+    assert json.loads(result.stdout)["payload"] == "none"
+    assert "Note: seed: left out" in result.stderr
+    assert "seed: left out" in json.loads((FOLDER / "run.json").read_text())["notes"][0]
+
+
+def test_output_that_is_no_terminal_has_no_colours():
+    for arguments in (["run", "ring.yaml", "--no-plots"], ["--help"], ["check", "gone.yaml"], ["rnu"]):
+        result = process(*arguments)
+        assert "\x1b" not in result.stdout + result.stderr
+
+
+def test_plots_are_left_out_on_request(ringnet):
+    ringnet("run", "ring.yaml", "--no-plots")
+    assert written() == ["links.csv", "run.json", "summary.csv", "transfers.csv", "workers.csv"]
+
+
+def test_the_scenario_says_which_tables_and_plots(ringnet):
+    ringnet("run", "ring.yaml", "--set", "report={tables: [links], plots: [link-traffic]}", "--out", "there")
+    assert {path.name for path in Path("there").iterdir()} == {
+        "link-traffic.png",
+        "link-traffic.svg",
+        "links.csv",
+        "run.json",
+        "summary.csv",
+    }
+
+
+def test_a_folder_with_other_results_is_replaced_whole(ringnet):
+    ringnet("run", "ring.yaml", "--out", "there")
+    ringnet("run", "ring.yaml", "--out", "there", "--no-plots", "--set", "seed=2")
+    assert len([*Path("there").iterdir()]) == 5
+    assert pd.read_csv("there/summary.csv")["seed"][0] == 2
+
+
+def test_a_folder_with_anything_else_is_refused_before_the_run(ringnet, simulated):
+    simulated(lambda scenario: pytest.fail("it ran"))
+    Path("there").mkdir()
+    Path("there/thesis.txt").write_text("mine")
+    assert is_refused(ringnet("run", "ring.yaml", "--out", "there"), "thesis.txt")
+    assert Path("there/thesis.txt").read_text() == "mine"
+
+
+def test_every_mistake_is_told_at_once(ringnet):
+    Path("wrong.yaml").write_text(SINGLE.replace("1 GB/s", "1").replace("workers: 3", "wrokers: 3"))
+    result = ringnet("run", "wrong.yaml", "--set", "dtype=float31", "--json")
+    assert is_refused(
+        result, "wrong.yaml:7: network.bandwidth", "wrokers", "did you mean workers", "did you mean float32"
+    )
+    assert result.stderr.count("Error: ") == 4
+
+
+@pytest.mark.parametrize("content", [b"", b"\x00\xff", b"a: [", b"- 1\n"])
+def test_what_is_no_scenario_is_refused(ringnet, content):
+    Path("odd.yaml").write_bytes(content)
+    assert is_refused(ringnet("run", "odd.yaml"), "odd.yaml")
+
+
+def test_a_file_that_is_not_there(ringnet):
+    assert is_refused(ringnet("run", "gone.yaml"), "gone.yaml", "No such file")
+
+
+def test_a_run_that_cannot_finish_says_who_waits(ringnet):
+    result = ringnet("run", "ring.yaml", "--set", "worker.exceptions={1: {start: never}}")
+    assert is_refused(result, "worker 2 waits for worker 1", code=3)
+
+
+def test_a_wrong_sum_is_told_and_its_tables_are_written(ringnet, simulated):
+    simulated(lambda scenario: real(scenario, tamper=Tamper("flip", 1, 0, 3)))
+    result = ringnet("run", "ring.yaml", "--json", "--no-plots", "--save-result", "sum.npy")
+    assert result.exit_code == 4
+    assert json.loads(result.stdout)["sum_ok"] is False
+    assert all(word in result.stderr for word in ("worker", "chunk 0", "element 0", "got", "expected"))
+    assert "summary.csv" in written()
+    assert not Path("sum.npy").exists()
+
+
+def test_a_bug_is_called_one(ringnet, simulated):
+    simulated(lambda scenario: {}["chunk"])
+    assert is_refused(
+        ringnet("run", "ring.yaml"), "bug in ringnet: KeyError: 'chunk'", "report", "RINGNET_DEBUG=1", code=1
+    )
+
+
+@pytest.mark.parametrize("way", [["--debug"], []])
+def test_a_bug_shows_where_it_is_on_request(ringnet, simulated, way, monkeypatch):
+    monkeypatch.setenv("RINGNET_DEBUG", "" if way else "1")
+    simulated(lambda scenario: {}["chunk"])
+    result = ringnet(*way, "run", "ring.yaml")
+    assert result.exit_code == 1
+    assert "Traceback" in result.stderr
+    assert "test_cli.py" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (KeyboardInterrupt(), 130, "stopped"),
+        (MemoryError(), 2, "out of memory"),
+        (OSError(28, "No space left on device", "disk"), 2, "disk: No space left on device"),
+    ],
+)
+def test_what_ends_a_run_from_outside(ringnet, simulated, error, code, said):
+    def end(scenario):
+        raise error
+
+    simulated(end)
+    assert is_refused(ringnet("run", "ring.yaml"), said, code=code)
+
+
+# -------------------------------------------------------------------------------------- options of one run
+
+
+def test_the_result_is_saved(ringnet):
+    np.save("x.npy", np.arange(12, dtype=np.int64).reshape(3, 2, 2))
+    Path("own.yaml").write_text(
+        "{scenario_version: 1, data: x.npy, network: {bandwidth: 1 GB/s, latency: 0 s}}"
+    )
+    result = ringnet("run", "own.yaml", "--save-result", "sum.npy")
+    assert "sum.npy" in result.stdout
+    assert np.load("sum.npy").tolist() == [[12, 15], [18, 21]]
+    ringnet("run", "own.yaml", "--save-result", "parts", "--set", "collective=reduce-scatter")
+    assert sorted(path.name for path in Path("parts").iterdir()) == [
+        "worker-0.npy",
+        "worker-1.npy",
+        "worker-2.npy",
+    ]
+
+
+@pytest.mark.parametrize("payload", ["none", "{elements: 2}"])
+def test_a_result_that_is_not_carried_cannot_be_saved(ringnet, payload):
+    result = ringnet("run", "ring.yaml", "--set", f"payload={payload}", "--save-result", "sum.npy")
+    assert is_refused(result, "--save-result", "payload: full")
+
+
+@pytest.mark.parametrize(("kept", "is_there"), [("all", True), ("12", True), ("11", False)])
+def test_rows_of_transfers_are_kept_up_to_a_number(ringnet, kept, is_there):
+    result = ringnet("run", "ring.yaml", "--transfers", kept, "--no-plots")
+    assert ("transfers.csv" in written()) == is_there
+    assert ("transfer rows are left out" in result.stderr) != is_there
+
+
+@pytest.mark.parametrize("option", [["--jobs", "2"], ["--fresh"], ["--cache", "there"]])
+def test_an_option_of_sweeps_is_not_silently_ignored(ringnet, option):
+    result = ringnet("run", "ring.yaml", "--no-plots", *option)
+    assert result.exit_code == 0
+    assert f"Note: {option[0]} is not used: this scenario is a single run" in result.stderr
+
+
+def test_a_single_run_has_no_use_for_a_cluster(ringnet):
+    assert is_refused(ringnet("run", "ring.yaml", "--cluster", "tcp://127.0.0.1:9"), "--cluster", "a sweep")
+
+
+def test_files_outside_are_read_on_request_only(ringnet):
+    np.save("x.npy", np.ones((2, 4), dtype=np.float32))
+    Path("below").mkdir()
+    text = "{scenario_version: 1, data: ../x.npy, network: {bandwidth: 1 GB/s, latency: 0 s}}"
+    Path("below/own.yaml").write_text(text)
+    assert is_refused(ringnet("run", "below/own.yaml"), "outside", "--allow-outside")
+    assert ringnet("run", "below/own.yaml", "--allow-outside", "--no-plots").exit_code == 0
+
+
+def test_results_can_be_run_again(ringnet):
+    ringnet("run", "ring.yaml", "--out", "first", "--no-plots")
+    Path("ring.yaml").unlink()
+    for source in ("first", "first/run.json"):
+        assert ringnet("run", source, "--out", "again", "--no-plots").exit_code == 0
+        for name in ("summary.csv", "transfers.csv", "run.json"):
+            assert Path("again", name).read_bytes() == Path("first", name).read_bytes()
+
+
+def test_results_of_files_know_where_these_are(ringnet):
+    np.save("x.npy", np.ones((2, 4), dtype=np.float32))
+    Path("own.yaml").write_text(
+        "{scenario_version: 1, data: x.npy, network: {bandwidth: 1 GB/s, latency: 0 s}}"
+    )
+    ringnet("run", "own.yaml", "--out", "a/b/first", "--no-plots")
+    assert json.loads(Path("a/b/first/run.json").read_text())["data_folder"] == "../../.."
+    assert ringnet("run", "a/b/first", "--out", "again", "--no-plots").exit_code == 0
+
+
+def test_a_pipe_that_nobody_reads_is_no_complaint():
+    running = subprocess.Popen(
+        [sys.executable, "-m", "ringnet", "schema"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    running.stdout.close()
+    assert running.stderr.read() == b""
+    assert running.wait() == 141
+    running.stderr.close()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_an_answer_that_cannot_be_written_is_an_error():
+    with open("/dev/full", "w") as full:
+        result = process("list", stdout=full)
+    assert result.returncode == 2
+    assert "No space left on device" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+# ----------------------------------------------------------------------------------------- other commands
+
+
+def test_init_writes_a_scenario_that_runs(ringnet):
+    assert ringnet("init").exit_code == 0
+    assert Path("scenario.yaml").read_text() == template()
+    assert ringnet("check", "scenario.yaml").exit_code == 0
+
+
+def test_init_never_writes_over_a_file_unasked(ringnet):
+    assert is_refused(ringnet("init", "ring.yaml"), "ring.yaml", "--force")
+    assert Path("ring.yaml").read_text() == SINGLE
+    assert ringnet("init", "ring.yaml", "--force").exit_code == 0
+    assert Path("ring.yaml").read_text() == template()
+
+
+def test_init_needs_the_name_of_a_file(ringnet, tmp_path):
+    assert is_refused(ringnet("init", tmp_path, "--force"), "the name of a file")
+
+
+def test_the_schema_is_json(ringnet):
+    schema = json.loads(ringnet("schema").stdout)
+    assert schema["properties"]["scenario_version"]
+
+
+def test_list_names_everything_that_can_be_chosen(ringnet):
+    shown = ringnet("list").stdout
+    registries = (ALGORITHMS, TOPOLOGIES, REDUCTIONS, DTYPES, ENGINES, PLOTS)
+    assert all(f"\n  {name} " in shown for registry in registries for name in registry)
+    assert all(len(line) <= 120 for line in shown.splitlines())
+    known = json.loads(ringnet("list", "--json").stdout)
+    assert [*known["plots"]] == [*PLOTS]
+
+
+def test_check_says_what_would_run(ringnet):
+    shown = ringnet("check", "ring.yaml").stdout
+    assert "two rings & a bell: no mistakes" in shown
+    plan = json.loads(ringnet("check", "ring.yaml", "--json").stdout)
+    assert (plan["points"], plan["least_transfers"], plan["most_transfers"]) == (1, 12, 12)
+    assert [*plan["engines"]] == ["events"]
+    assert 2**20 < plan["memory_bytes"] < plan["available_bytes"]
+    assert not Path("reports").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (["workers=1000000", "message=1 TB"], ["memory", "payload: none"]),
+        (
+            ["engine=recurrence", "network.topology=switch", "worker.exceptions={1: {start: never}}"],
+            ["not exact", "events"],
+        ),
+        (["workers=0"], ["workers"]),
+    ],
+)
+def test_check_finds_what_run_would_refuse(ringnet, changes, words):
+    options = [part for change in changes for part in ("--set", change)]
+    assert is_refused(ringnet("check", "ring.yaml", *options), *words)
+    assert is_refused(ringnet("run", "ring.yaml", *options), *words)
+
+
+def test_plots_are_drawn_again_without_simulating(ringnet, simulated):
+    ringnet("run", "ring.yaml", "--no-plots")
+    simulated(lambda scenario: pytest.fail("it ran"))
+    result = ringnet("plot", FOLDER, "--plot", "link-traffic")
+    assert "link-traffic.png" in result.stdout
+    assert [name for name in written() if "." in name and name.endswith("png")] == ["link-traffic.png"]
+    ringnet("plot", FOLDER)
+    assert "space-time.svg" in written()
+
+
+def test_plots_of_what_is_no_results(ringnet):
+    assert is_refused(ringnet("plot", "gone"), "gone", "no such folder")
+    assert is_refused(ringnet("plot", "."), "not a folder of results")
+
+
+def test_an_unknown_plot_is_refused_with_the_nearest(ringnet):
+    ringnet("run", "ring.yaml", "--no-plots", "--out", "there")
+    assert is_refused(ringnet("plot", "there", "--plot", "link-trafic"), "did you mean link-traffic")
+
+
+def test_diff_says_what_was_changed_and_what_it_changed(ringnet):
+    ringnet("run", "ring.yaml", "--no-plots", "--out", "a")
+    ringnet("run", "ring.yaml", "--no-plots", "--out", "b", "--set", "network.latency=2 us")
+    shown = ringnet("diff", "a", "b").stdout
+    assert "  network.latency  1 us  ->  2 us\n" in shown
+    assert ["makespan_s", "4.048 us", "->", "8.048 us", "x 1.988"] in cells(shown)
+    found = json.loads(ringnet("diff", "a", "b", "--json").stdout)
+    assert found["scenario"] == [{"path": "network.latency", "a": "1 us", "b": "2 us"}]
+    assert next(row for row in found["answer"] if row["column"] == "makespan_s")["ratio"] == pytest.approx(
+        1.988, rel=1e-3
+    )
+
+
+def test_diff_of_the_same_run(ringnet):
+    ringnet("run", "ring.yaml", "--no-plots", "--out", "a")
+    assert (
+        ringnet("diff", "a", "a").stdout
+        == "changed in the scenario: nothing\nchanged in the answer: nothing\n"
+    )
+    assert is_refused(ringnet("diff", "a", "gone"), "gone")

@@ -16,6 +16,7 @@ import typer
 
 from ringnet._version import __version__
 from ringnet.cli.answers import DEBUG, answers
+from ringnet.cli.measure import measure
 
 app = typer.Typer(
     name="ringnet",
@@ -196,3 +197,6 @@ def schema() -> int:
     from ringnet.cli.starting import print_schema
 
     return print_schema()
+
+
+app.command("measure")(measure)

@@ -11,7 +11,7 @@ from ringnet.cli.answers import answers
 
 
 @answers
-def measure(
+def measure(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     workers: Annotated[
         int | None, typer.Option(metavar="N", help="Processes on this machine.  [4; under --mpi: all ranks]")
     ] = None,
@@ -24,9 +24,7 @@ def measure(
     warmup: Annotated[int, typer.Option(help="Runs before those, which do not count.")] = 5,
     seed: Annotated[int, typer.Option(help="Of the data: the same as in the simulator.")] = 0,
     mpi: Annotated[bool, typer.Option("--mpi", help="Run in the processes that mpirun started.")] = False,
-    host: Annotated[
-        str | None, typer.Option(help="Address of this machine to go over.  [127.0.0.1]")
-    ] = None,
+    host: Annotated[str | None, typer.Option(help="Address of this machine to go over.  [127.0.0.1]")] = None,
     port: Annotated[
         int | None, typer.Option(help="First of N ports to listen on.  [free ones, chosen by the system]")
     ] = None,
@@ -35,8 +33,8 @@ def measure(
         bool, typer.Option("--json", help="Print one JSON object with every run, instead of the log.")
     ] = False,
 ) -> int:
-    """Time a real ring all-reduce, on this machine or under MPI, and check its sums against the simulator's."""
-    from ringnet.cli.measuring import Wishes, measure_ring
+    """Time a real ring all-reduce, here or under MPI, and check its sums against the simulator's."""
+    from ringnet.cli.measuring import Wishes, measure_ring  # noqa: PLC0415 -- as the first line says
 
     wishes = Wishes(workers, sizes, factor, dtype, repeat, warmup, seed, mpi, host, port, out, as_json)
     return measure_ring(wishes)

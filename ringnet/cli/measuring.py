@@ -207,7 +207,7 @@ def _write_whole(path: Path, text: str) -> None:
 
 
 def _require_memory(n_workers: int, message_bytes: int) -> None:
-    # A worker holds its data, its sum, a chunk, and for the check two buffers more; this process the expected sum.
+    # A worker holds its data, its sum and a chunk, and for the check two buffers more.
     wanted = n_workers * (5 * message_bytes + WORKER_BYTES) + 2 * message_bytes
     available = available_bytes()
     if wanted > available:

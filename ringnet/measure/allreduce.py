@@ -88,8 +88,8 @@ class Work:
         return start_ns, end_ns
 
     def _apply(self, tag: int, move: Move, held: list[Array], wire: Wire) -> None:
-        # What is received may still be on its way out of here as it was: a chunk comes back complete only after
-        # the neighbour has had it, so nothing that was posted changes before it has arrived.
+        # Nothing that was posted changes before it has arrived: a chunk comes back complete only after the
+        # neighbour has had it.
         own, target = held[move.receives], self._result[move.receives]
         if move.op == "reduce":
             incoming = self._incoming[: len(target)]

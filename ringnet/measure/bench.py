@@ -35,7 +35,10 @@ class Plan:
     def __post_init__(self) -> None:
         faults = [
             Fault(f"must be at least {least}", option, value=str(value), right=str(right))
-            for option, value, least, right in (("--repeat", self.repeat, 1, 20), ("--warmup", self.warmup, 0, 5))
+            for option, value, least, right in (
+                ("--repeat", self.repeat, 1, 20),
+                ("--warmup", self.warmup, 0, 5),
+            )
             if value < least
         ]
         if faults:
@@ -115,16 +118,18 @@ def run_once(crew: Crew) -> Run:
 
 
 def check_sums(rows: Sequence[Row]) -> None:
-    """Raise `VerificationError` if any sum was wrong; it names the worker and the first element of each such row."""
+    """Raise `VerificationError` if any sum was wrong; it names the first worker and element of each row."""
     texts = [text for row in rows for timing in row.timings for text in _complaints(row.job, timing)]
     if texts:
         raise VerificationError("\n".join(texts))
 
 
 def _complaints(job: Job, timing: Timing) -> Iterator[str]:
-    found = ((worker, wrong) for run in timing.runs for worker, wrong in enumerate(run.wrong) if wrong.n_elements)
+    found = (
+        (worker, wrong) for run in timing.runs for worker, wrong in enumerate(run.wrong) if wrong.n_elements
+    )
     for worker, wrong in list(found)[:1]:
         yield (
-            f"{job.message_bytes} B of {job.dtype}: {timing.n_wrong} element(s) are wrong; the first: worker {worker}, "
-            f"element {wrong.element}, got {wrong.got}, expected {wrong.expected}"
+            f"{job.message_bytes} B of {job.dtype}: {timing.n_wrong} element(s) are wrong; the first: "
+            f"worker {worker}, element {wrong.element}, got {wrong.got}, expected {wrong.expected}"
         )

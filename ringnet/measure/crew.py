@@ -25,7 +25,7 @@ Message = dict[str, Any]
 WORKER = (sys.executable, "-m", "ringnet.measure.worker")
 #: After the first fault, for how long the others may say what they saw.
 _GRACE_S = 1.0
-#: A worker alive but silent for so long, while no neighbour complains, is given up: it may be making much data.
+#: A worker that is silent for so long, while no neighbour complains, is given up: it may be making data.
 _SILENCE_S = 60.0
 
 
@@ -119,7 +119,9 @@ class Crew:
 
     def __enter__(self) -> Self:
         try:
-            self._members = [_Member(rank, self._start(rank, place)) for rank, place in enumerate(self.places)]
+            self._members = [
+                _Member(rank, self._start(rank, place)) for rank, place in enumerate(self.places)
+            ]
             self._join()
         except BaseException:
             self.close()
@@ -202,7 +204,7 @@ class Crew:
                 return
 
     def _blame(self) -> InputError | WorkerError:
-        """Say what went wrong first: a death explains the complaints of neighbours, silence explains them too."""
+        """Say what went wrong first: a death, or else a silence, explains the complaints of neighbours."""
         members = self._members
         dead = [f"{member} {how}" for member in members if (how := member.ended())]
         faults = [member.answers[0] for member in members if member.answers and "fault" in member.answers[0]]

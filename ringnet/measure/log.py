@@ -14,11 +14,8 @@ from ringnet.payload import dtype_of, message_elements
 #: Names of element types as NCCL has them, where they differ.
 _TYPES = {"float16": "half", "float32": "float", "float64": "double"}
 
-_TITLES = """\
-#
-#                                                              out-of-place                       in-place
-#       size         count      type   redop    root       time     algbw     busbw  #wrong       time     algbw     busbw  #wrong
-#        (B)    (elements)                                 (us)    (GB/s)    (GB/s)               (us)    (GB/s)    (GB/s)"""
+_PLACES = ("out-of-place", "in-place")
+_COLUMNS = (("time", "(us)", 10), ("algbw", "(GB/s)", 9), ("busbw", "(GB/s)", 9), ("#wrong", "", 7))
 
 
 @dataclass(frozen=True)
@@ -62,8 +59,17 @@ def header(ranks: Sequence[Rank], jobs: Sequence[Job], plan: Plan, transport: st
     yield "#"
     yield "# Using devices"
     for number, rank in enumerate(ranks):
-        yield f"#  Rank {number:2d} Group  0 Pid {rank.pid:7d} on {rank.host:>10s} device {number:2d} [{transport}] CPU process"
-    yield from _TITLES.splitlines()
+        where = f"Pid {rank.pid:7d} on {rank.host:>10s} device {number:2d}"
+        yield f"#  Rank {number:2d} Group  0 {where} [{transport}] CPU process"
+    yield "#"
+    yield from _titles()
+
+
+def _titles() -> Iterator[str]:
+    names, units = ("".join(f"{column[part]:>{column[2]}}" for column in _COLUMNS) for part in (0, 1))
+    yield f"#{'':55s}{_PLACES[0]:^35s}{_PLACES[1]:^35s}".rstrip()
+    yield f"#{'size':>11s}{'count':>14s}{'type':>10s}{'redop':>8s}{'root':>8s}    {names}{names}"
+    yield f"#{'(B)':>11s}{'(elements)':>14s}{'':30s}{units}{units}".rstrip()
 
 
 def line(row: Row) -> str:
@@ -71,13 +77,13 @@ def line(row: Row) -> str:
     job = row.job
     dtype = _TYPES.get(job.dtype, job.dtype)
     count = message_elements(job.message_bytes, dtype_of(job.dtype))
-    figures = "  ".join(_figures(job, timing) for timing in row.timings)
-    return f"{job.message_bytes:12d}  {count:12d}  {dtype:>8s}  {'sum':>6s}  {-1:6d}  {figures}"
+    figures = "".join(_figures(job, timing) for timing in row.timings)
+    return f"{job.message_bytes:12d}  {count:12d}  {dtype:>8s}  {'sum':>6s}  {-1:6d}    {figures}"
 
 
 def _figures(job: Job, timing: Timing) -> str:
     algbw_Bps, busbw_Bps = bandwidths(job, timing.median_s)
-    return f"{timing.median_s * 1e6:9.2f}  {algbw_Bps / 1e9:8.5f}  {busbw_Bps / 1e9:8.5f}  {timing.n_wrong:6d}"
+    return f"{timing.median_s * 1e6:10.2f}{algbw_Bps / 1e9:9.5f}{busbw_Bps / 1e9:9.5f}{timing.n_wrong:7d}"
 
 
 def footer(rows: Iterable[Row]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from ringnet.payload.dtypes import Array
 
 
 class Move(NamedTuple):
-    """One step of one worker: the chunk that it sends, the chunk that it receives, and what it does with that."""
+    """One step of one worker: the chunk that it sends, and the one that it receives to do ``op`` with."""
 
     op: Op
     sends: int

@@ -73,7 +73,8 @@ def ranks(comm: MPI.Intracomm) -> list[Rank]:
 def measure_under_mpi(comm: MPI.Intracomm, jobs: Iterable[Job], plan: Plan) -> Iterator[Row]:
     """Run each job; every process yields the same rows.
 
-    A makespan is the longest time of any process from a common barrier to its whole sum: hosts share no clock.
+    A makespan is the longest time of any process from a common barrier to its whole sum, since hosts share no
+    clock.
     """
     wire = MpiWire(comm)
     for job in jobs:

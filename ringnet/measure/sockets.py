@@ -1,4 +1,4 @@
-"""A wire of two TCP connections. Sends are eager: what the system does not take at once follows while receiving."""
+"""A wire of two TCP connections. What the system does not take at once is sent while receiving."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class TcpWire:
     left, right : tuple of (int, socket.socket)
         Number of the neighbour, and the connection from or to it.
     control : int
-        File descriptor on which the parent process speaks: anything on it during a transfer, its end above all,
-        stops the worker (`StoppedError`).
+        File descriptor on which the parent process speaks: anything on it during a transfer, its end above
+        all, stops the worker (`StoppedError`).
     patience_s : float
         A neighbour that moves no byte for so long is given up (`WireError`).
     """
@@ -92,7 +92,7 @@ class TcpWire:
             got += self._receive(buffer[got:], more)
 
     def _receive(self, buffer: memoryview, more: int) -> int:
-        """Receive what is there; else sleep until the rest of the transfer is, or enough of it to be worth waking."""
+        """Receive what is there; else sleep until the rest of the transfer is, or much of it."""
         try:
             n_bytes = self._from_left.recv_into(buffer)
         except BlockingIOError:

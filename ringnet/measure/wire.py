@@ -13,7 +13,7 @@ PATIENCE_S = 8.0
 
 
 class WireError(Exception):
-    """A neighbour that is gone, silent, or says something else than it should. Takes its number and what it did."""
+    """A neighbour that is gone, silent, or says what it should not: its number, and what it did."""
 
     def __init__(self, neighbour: int, what: str) -> None:
         super().__init__(neighbour, what)
@@ -42,7 +42,7 @@ def bytes_of(array: Array) -> memoryview:
     >>> bytes_of(np.array([1, 2], np.int16)).nbytes
     4
     """
-    return memoryview(array.view(np.uint8))
+    return array.view(np.uint8).data
 
 
 class Alone:

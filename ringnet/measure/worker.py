@@ -1,16 +1,17 @@
-"""One worker process: ``python -m ringnet.measure.worker``. It obeys the process that started it and ends with it.
+"""One worker process, ``python -m ringnet.measure.worker``: it obeys its parent process and ends with it.
 
-Both speak in lines of JSON, the parent on standard input, the worker on standard output: one answer to each request.
+Both speak in lines of JSON, the parent on standard input, the worker on standard output, one answer to each
+request:
 
-====================================================  ==========================================================
-request                                               answer
-====================================================  ==========================================================
-``{"do": "listen", "host", "port"}``                  ``{"address": [host, port]}``
-``{"do": "join", "address", "word"}``                 ``{}``, once both neighbours are connected
-``{"do": "prepare", "job", "in_place"}``              ``{}``, once the data is made
-``{"do": "run", "at_ns"}``                            ``{"start_ns", "end_ns"}`` on the clock of this machine
-``{"do": "check"}``                                   ``{"wrong"}``, against the bytes in the parent's file
-====================================================  ==========================================================
+====================================  ===============================================================
+request                               answer
+====================================  ===============================================================
+``{"do": "listen", "host", "port"}``  ``{"address": [host, port]}``
+``{"do": "join", "address", ...}``    ``{}``, once both neighbours are connected
+``{"do": "prepare", "job", ...}``     ``{}``, once the data is made
+``{"do": "run", "at_ns"}``            ``{"start_ns", "end_ns"}`` on the clock of this machine
+``{"do": "check"}``                   ``{"wrong"}``, compared with the bytes in the parent's file
+====================================  ===============================================================
 
 An answer ``{"fault", "neighbour", "input"}`` ends it.
 """
@@ -116,7 +117,9 @@ def sleep_until(at_ns: int) -> None:
 
 def serve(worker: Worker) -> None:
     """Answer one request after another until the parent is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, and it is for the parent to act
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C reaches the parent too, and it is for the parent to act
     try:
         for request in _requests():
             _say(_answer(worker, request))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -116,7 +115,7 @@ def _here(wishes: Wishes, plan: Plan) -> int:
 def _under_mpi(wishes: Wishes, plan: Plan) -> int:
     wishes.refuse_local()
     comm = world()
-    with _one_voice(comm.rank, comm.Abort):
+    try:
         jobs = wishes.jobs(comm.size)
         lines = header(ranks(comm), jobs, plan, "MPI")
         rows = measure_under_mpi(comm, jobs, plan)
@@ -124,51 +123,41 @@ def _under_mpi(wishes: Wishes, plan: Plan) -> int:
             check_sums(list(rows))
         else:
             _Report(wishes, lines).take(rows)
-    return 0
-
-
-@contextmanager
-def _one_voice(rank: int, abort: Callable[[int], Any]) -> Iterator[None]:
-    """Let rank 0 alone say what all ranks found; end all of them where one alone meets an error."""
-    try:
-        yield
-    except RingnetError as error:
-        if rank:
-            raise typer.Exit(error.exit_code) from error
-        raise
+    except RingnetError:
+        if comm.rank == 0:
+            raise  # all ranks found the same; one says it, and its exit code is that of mpirun
     except BaseException:
-        abort(1)
+        comm.Abort(1)  # this rank alone is in trouble, and the others would wait for it
         raise
+    return 0
 
 
 class _Report:
     """What is printed and written of the rows: as they come, and whole at the end."""
 
     def __init__(self, wishes: Wishes, head: Iterable[str]) -> None:
-        self._wishes, self._lines = wishes, list(head)
+        self._wishes, self._head = wishes, list(head)
         self._rows: list[Row] = []
 
     def take(self, rows: Iterable[Row]) -> None:
         """Print each row when it is there; write the log also if interrupted; then judge the sums."""
-        self._print(self._lines)
+        self._print(self._head)
         try:
             for row in rows:
-                self._add([line(row)])
                 self._rows.append(row)
+                self._print([line(row)])
         finally:
             self._finish()
         check_sums(self._rows)
 
-    def _add(self, lines: Sequence[str]) -> None:
-        self._lines += lines
-        self._print(lines)
-
     def _finish(self) -> None:
         if not self._rows:
             return
-        self._add(list(footer(self._rows)))
+        foot = list(footer(self._rows))
+        self._print(foot)
         if self._wishes.out:
-            _write_whole(self._wishes.out, "\n".join(self._lines) + "\n")
+            text = "\n".join([*self._head, *map(line, self._rows), *foot])
+            _write_whole(self._wishes.out, f"{text}\n")
         if self._wishes.json:
             print_json({"rows": [_document(row) for row in self._rows]})
 

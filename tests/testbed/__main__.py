@@ -26,8 +26,8 @@ def main(folder: Path) -> None:
     for point in study.compare(CASES, study.FULL, link):
         points.append(point)
         print(
-            f"{point.case}, N={point.n_workers}, {point.message_bytes} B: predicted {point.predicted_s:.5f} s, "
-            f"measured {point.measured_s:.5f} s, {point.error:+.1%}",
+            f"{point.case}, N={point.n_workers}, {point.message_bytes} B: "
+            f"predicted {point.predicted_s:.5f} s, measured {point.measured_s:.5f} s, {point.error:+.1%}",
             flush=True,
         )
     print(report.verdict(points))

@@ -99,7 +99,7 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path):
 
 
 def mpirun():
-    """The command that starts MPI processes and the reason why there is none; beside this Python, or anywhere."""
+    """The command that starts MPI processes: beside this Python, or anywhere; skips if there is none."""
     pytest.importorskip("mpi4py", reason="mpi4py is not installed: pip install 'ringnet[mpi]'")
     beside = Path(sys.executable).parent
     found = shutil.which("mpirun", path=f"{beside}{os.pathsep}{os.environ.get('PATH', '')}")
@@ -108,25 +108,44 @@ def mpirun():
     return found
 
 
-def under_mpi(n_ranks, *arguments):
+def mpi_command(n_ranks, *arguments):
+    """What to run, and in which environment."""
     command = [mpirun(), "-n", str(n_ranks), sys.executable, "-m", "ringnet", "measure", "--mpi", *arguments]
     # Open MPI wants to be told that it may run as root, and more processes than there are cores.
     settings = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    environment = os.environ | settings | {"OMPI_MCA_rmaps_base_oversubscribe": "1"}
+    return command, os.environ | settings | {"OMPI_MCA_rmaps_base_oversubscribe": "1"}
+
+
+def under_mpi(n_ranks, *arguments):
+    command, environment = mpi_command(n_ranks, *arguments)
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
 
 
 def test_under_mpi_the_sums_are_the_same(tmp_path):
     out = tmp_path / "mpi.log"
-    result = under_mpi(3, *QUICK, "--dtype", "bfloat16", "--out", str(out))
+    sizes = ["--sizes", "0 B, 2 B, 1 KiB", "--repeat", "2", "--dtype", "bfloat16"]
+    result = under_mpi(3, *sizes, "--out", str(out))
     assert result.returncode == 0, result.stderr
     assert [(row[0], row[2], row[8], row[12]) for row in rows(result.stdout)] == [
-        ("64", "bfloat16", "0", "0"),
-        ("256", "bfloat16", "0", "0"),
+        ("0", "bfloat16", "0", "0"),
+        ("2", "bfloat16", "0", "0"),
         ("1024", "bfloat16", "0", "0"),
     ]
     assert sum("Rank" in text for text in result.stdout.splitlines()) == 3
     assert out.read_text() == result.stdout
+
+
+def test_under_mpi_all_end_when_one_is_killed():
+    command, environment = mpi_command(3, "--sizes", "1MiB", "--repeat", "1000000")
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    with subprocess.Popen(command, env=environment, **pipes) as process:
+        ranks = (text for text in process.stdout if text.startswith("#  Rank"))
+        pids = [int(text.split()[6]) for _, text in zip(range(3), ranks, strict=False)]
+        os.kill(pids[1], signal.SIGKILL)
+        told = process.stdout.read()
+    assert process.returncode
+    assert str(pids[1]) in told
+    assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
 
 
 def test_under_mpi_a_mistake_is_said_once():

@@ -1,1 +1,79 @@
-"""ringnet: a discrete-event network performance simulator of ring all-reduce."""
+"""ringnet: how long does an all-reduce take on a network, which link is slowest, and is the sum right?
+
+>>> import ringnet
+>>> network = "network: {topology: ring, bandwidth: 50 GB/s, latency: 5 us}"
+>>> scenario = ringnet.loads(f"{{scenario_version: 1, workers: 4, message: 1 MiB, {network}}}")
+>>> result = ringnet.simulate(scenario)
+>>> result.summary["sum_ok"], round(result.summary["makespan_s"] * 1e6, 3)
+(True, 61.457)
+
+Names are imported when they are first used, so that ``import ringnet`` takes no time.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ringnet._version import __version__
+
+if TYPE_CHECKING:
+    from ringnet.analysis.result import Result
+    from ringnet.errors import DeadlockError, InputError, RingnetError, StudyError, VerificationError
+    from ringnet.reference import all_gather, reduce_scatter, ring_all_reduce, ring_allreduce
+    from ringnet.reporting.results import read_results
+    from ringnet.reporting.tables import Results
+    from ringnet.scenario import Scenario, load, loads
+    from ringnet.scenario.simulate import simulate
+    from ringnet.study.running import run
+
+_HOMES = {
+    "DeadlockError": "ringnet.errors",
+    "InputError": "ringnet.errors",
+    "Result": "ringnet.analysis.result",
+    "Results": "ringnet.reporting.tables",
+    "RingnetError": "ringnet.errors",
+    "Scenario": "ringnet.scenario",
+    "StudyError": "ringnet.errors",
+    "VerificationError": "ringnet.errors",
+    "all_gather": "ringnet.reference",
+    "load": "ringnet.scenario",
+    "loads": "ringnet.scenario",
+    "read_results": "ringnet.reporting.results",
+    "reduce_scatter": "ringnet.reference",
+    "ring_all_reduce": "ringnet.reference",
+    "ring_allreduce": "ringnet.reference",
+    "run": "ringnet.study.running",
+    "simulate": "ringnet.scenario.simulate",
+}
+
+__all__ = [
+    "DeadlockError",
+    "InputError",
+    "Result",
+    "Results",
+    "RingnetError",
+    "Scenario",
+    "StudyError",
+    "VerificationError",
+    "__version__",
+    "all_gather",
+    "load",
+    "loads",
+    "read_results",
+    "reduce_scatter",
+    "ring_all_reduce",
+    "ring_allreduce",
+    "run",
+    "simulate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'ringnet' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

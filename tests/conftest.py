@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -82,6 +82,21 @@ def _row(src: int, dst: int, chunk: int, channel: int = 0, to_channel: int | Non
 def _step(number: int, op: str, rows: list[tuple[int, ...]]) -> Step:
     columns = np.array(rows, dtype=np.int64).reshape(-1, 5).T
     return Step("reduce-scatter" if op == "reduce" else "all-gather", number, op, *columns)
+
+
+def make_network(
+    links: dict[str, tuple[float, float]], routes: dict[tuple[int, int], Sequence[str]], n_workers: int
+) -> Network:
+    """A network from ``{name: (bandwidth, latency)}`` and ``{(src, dst): names of links}``."""
+    names = tuple(links)
+    return Network(
+        topology="wired",
+        n_workers=n_workers,
+        names=names,
+        bandwidth_Bps=np.array([bandwidth for bandwidth, _ in links.values()], dtype=float),
+        latency_s=np.array([latency for _, latency in links.values()], dtype=float),
+        find_route=lambda src, dst: tuple(names.index(name) for name in routes[src, dst]),
+    )
 
 
 def make_case(
@@ -253,6 +268,12 @@ def case() -> Callable[..., Case]:
 def custom() -> Callable[..., Schedule]:
     """Build a `Schedule` from rows: ``custom(2, [(0, 1, 0)], [(1, 0, 0)])``."""
     return make_schedule
+
+
+@pytest.fixture(scope="session")
+def wired() -> Callable[..., Network]:
+    """Build a `Network` from links and routes: ``wired({"a": (100, 0.5)}, {(0, 1): "a"}, 2)``."""
+    return make_network
 
 
 @pytest.fixture(scope="session")

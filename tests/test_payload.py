@@ -98,12 +98,14 @@ def test_data_made_in_blocks_is_the_data_of_the_source(dtype: np.dtype) -> None:
         assert held.tobytes() == source.read(worker, 0, n_elements).tobytes()
 
 
-def test_means_are_prepared_once() -> None:
-    source = ArraySource(np.full((4, 4), 4.0))
-    assert buffers(build(source, ring(4), reduce="mean"))[0] == [[1], [1], [1], [1]]
-    assert buffers(build(source, ring(4), reduce="mean", packed=True))[3] == [[1], [1], [1], [1]]
-    gathered = build(source, ring(4, "all-gather"), reduce="mean")
-    assert gathered.held(0, 1).tolist() == [4]
+@pytest.mark.parametrize("size", [1, LARGE], ids=["small chunks", "large chunks"])
+def test_means_are_prepared_once_and_only_what_is_reduced(size: int) -> None:
+    source = ArraySource(np.full((4, 4 * size), 4.0))
+    for packed in (False, True):
+        payload = build(source, ring(4), reduce="mean", packed=packed)
+        assert buffers(payload) == [[[1] * size] * 4] * 4
+        gathered = build(source, ring(4, "all-gather"), reduce="mean", packed=packed)
+        assert gathered.held(0, 1).tolist() == [4] * size
 
 
 # ------------------------------------------------------------------------------------- chunks that move

@@ -194,6 +194,7 @@ def test_a_transfer_is_drawn_from_its_start_at_the_sender_to_its_end_at_the_rece
     assert first[0, 0] == results.transfers["started_s"].iloc[0]
     assert first[2, 0] == results.transfers["arrived_s"].iloc[0]
     assert (round(first[0, 1]), round(first[2, 1])) == (0, 1)
+    assert all(round(band[2, 1]) - round(band[0, 1]) == 1 for band in bands)
     assert {"reduce-scatter", "all-gather", "chunk 0", "chunk 2", "(0)"} <= set(texts(figure))
 
 
@@ -297,7 +298,7 @@ def test_a_figure_is_one_column_wide(draw):
 
 
 @pytest.mark.parametrize(
-    "name", ["$x^2$ costs $5", r"$\frac{", "größer → 漢字 🚀", "a\x07b\nc", "<&--]]>", "-" * 300, "漢" * 300]
+    "name", ["$x^2$ costs $5", r"$\frac{$", "größer → 漢字 🚀", "a\x07b\nc", "<&--]]>", "-" * 300, "漢" * 300]
 )
 def test_any_name_makes_a_picture_that_can_be_read(points, tmp_path, name):
     results = points({}, name=name)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -68,10 +69,17 @@ def test_chunks_can_be_replayed_in_groups(replayed: Callable[..., np.ndarray]) -
     assert moves_by_chunk(schedule, []) == {}
 
 
-def one_at_a_time(steps: list[list[tuple[int, int, int]]], op: str, values: np.ndarray) -> np.ndarray:
+def test_who_copies_shares_the_array() -> None:
+    schedule, values = ALGORITHMS["ring"].build(3), data(3, 2, DTYPES["float32"])
+    rows = list(values[:, 1].copy())
+    replay_chunk(moves_by_chunk(schedule, [1])[1], rows, np.add)
+    assert rows[0] is rows[1] is rows[2]
+
+
+def one_at_a_time(steps: list[Any], ops: list[str], values: np.ndarray) -> np.ndarray:
     """The meaning of a step in the plainest words: all are sent, then each is applied, by sender."""
     held = values.copy()
-    for step in steps:
+    for step, op in zip(steps, ops, strict=True):
         sent = [(src, dst, chunk, held[src, chunk].copy()) for src, dst, chunk in sorted(step)]
         for _, dst, chunk, incoming in sent:
             held[dst, chunk] = held[dst, chunk] + incoming if op == "reduce" else incoming
@@ -79,21 +87,16 @@ def one_at_a_time(steps: list[list[tuple[int, int, int]]], op: str, values: np.n
 
 
 @WAYS
-@given(
-    drawn=st.lists(
-        st.lists(
-            st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 3)).filter(lambda t: t[0] != t[1]),
-            max_size=6,
-            unique=True,
-        ),
-        max_size=5,
-    ),
-    op=st.sampled_from(["reduce", "copy"]),
-)
+@given(data_=st.data())
 def test_any_steps_replayed_mean_what_they_say(
-    replayed: Callable[..., np.ndarray], custom: Callable[..., Schedule], drawn: Any, op: str
+    replayed: Callable[..., np.ndarray], custom: Callable[..., Schedule], data_: st.DataObject
 ) -> None:
-    schedule = custom(4, *drawn, op=op, n_chunks=4)
+    number = st.integers(0, 3)
+    transfer = st.tuples(number, number, number).filter(lambda transfer: transfer[0] != transfer[1])
+    steps = data_.draw(st.lists(st.lists(transfer, max_size=6, unique=True), max_size=5))
+    ops = data_.draw(st.lists(st.sampled_from(["reduce", "copy"]), min_size=len(steps), max_size=len(steps)))
+    drawn = [replace(step, op=op) for step, op in zip(custom(4, *steps).steps(), ops, strict=True)]
+    schedule = custom(4, *steps, n_chunks=4, make_steps=lambda: iter(drawn))
     values = data(4, 2, DTYPES["float16"])
-    expected = one_at_a_time(drawn, op, values)
+    expected = one_at_a_time(steps, ops, values)
     assert replayed(schedule, values, [0, 1, 2, 3]).tobytes() == expected.tobytes()

@@ -104,6 +104,19 @@ def test_what_ringnet_did_not_write_is_left_alone(tmp_path, manifest):
     assert names(tmp_path) == found
 
 
+def test_what_a_person_put_there_in_the_meantime_is_left_alone(tmp_path):
+    write(tmp_path / "out", summary="1")
+    with pytest.raises(ResultsError, match=r"mine\.txt"), written_whole(tmp_path / "out"):
+        (tmp_path / "out" / "mine.txt").write_text("mine")
+    assert names(tmp_path) == ["mine.txt", "out", "run.json", "summary.csv"]
+
+
+def test_another_tools_manifest_is_not_ours(tmp_path):
+    (tmp_path / "run.json").write_text('{"files": ["run.json"]}')
+    with pytest.raises(ResultsError, match=r"got run\.json"):
+        check_target(tmp_path)
+
+
 def test_one_file_more_makes_the_folder_the_users_own(tmp_path):
     write(tmp_path / "out", summary="1")
     (tmp_path / "out" / "notes.txt").write_text("mine")

@@ -222,6 +222,7 @@ class TestRanges:
             ("workers: {from: 1, to: 8, count: 4}", "1|2|4|8"),
             ("workers: {from: 5, to: 5, factor: 2}", "5"),
             ("network.latency: {from: 1 us, to: 100 us, count: 3}", "1 us|10 us|100 us"),
+            ("network.latency: {from: 1 us, to: 1 ms, factor: 10}", "1 us|10 us|100 us|1 ms"),
             ("network.latency: {from: 0 s, to: 3 us, step: 1.5 us}", "0 s|1.5 us|3 us"),
             ("network.bandwidth: {from: 1 GB/s, to: 100 GB/s, factor: 10}", "1 GB/s|10 GB/s|100 GB/s"),
         ],

@@ -195,6 +195,7 @@ def test_byte_order_and_layout_do_not_matter(tmp_path: Path, order: str, kind: s
     arrays = [np.array(np.arange(12.0).reshape(3, 4) + k, kind, order=order) for k in (0, 100)]
     source = FileSource(saved(tmp_path, *arrays))
     assert source.dtype == np.dtype(np.float32)
+    assert source.read(1, 0, 12).tolist() == list(range(100, 112))
     assert source.read(1, 3, 7).tolist() == [103, 104, 105, 106]
     out = np.empty(3, np.float32)
     source.fill(np.array([1, 6, 11]), [1], [out])

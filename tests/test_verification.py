@@ -244,15 +244,15 @@ def test_a_worker_that_holds_nothing(run: Callable[..., Checked]) -> None:
     assert (verdict.mismatch.worker, verdict.mismatch.chunk) == (0, 0)
 
 
-@SIZES
-def test_a_mismatch_names_the_place(run: Callable[..., Checked], n_elements: int) -> None:
+@pytest.mark.parametrize(("n_elements", "at"), [(200, 5), (4 * LARGE + 3, 5), (600_000, 140_000)])
+def test_a_mismatch_names_the_place(run: Callable[..., Checked], n_elements: int, at: int) -> None:
     checked = run(RampSource(4, n_elements, DTYPES["int64"]))
     array = checked.payload.held(3, 2)
     array.flags.writeable = True
-    array[5] += 1
+    array[at] += 1
     reduction, sizes = make_reduction("sum", 4), checked.payload.layout.sizes
     verdict = verify(checked.schedule, checked.payload, checked.source, reduction, sizes)
-    element = int(sizes[:2].sum()) + 5
+    element = int(sizes[:2].sum()) + at
     value = (element % 9 + 1) * 111 + (element % 9 + 1 + 1000)
     assert verdict.mismatch == Mismatch(0, 2, element, "replay", str(value + 1), str(value))
     assert str(verdict.mismatch) == (

@@ -27,7 +27,12 @@ def ask_about_size(scenario: Scenario, yes: bool, jobs: int | None) -> None:
         return
     time = in_words(sweep_s(scenario, jobs or cpu_count()))
     size = f"the grid has {scenario.n_points:,} points and takes roughly {time}"
-    if not sys.stdin.isatty():
+    if not is_terminal():
         raise InputError(Fault(size, "sweep", right="fewer values, or --yes"))
     if not typer.confirm(f"{size}. Run it?", err=True):
         raise InputError(Fault("the sweep was not run", "sweep"))
+
+
+def is_terminal() -> bool:
+    """Whether somebody sits at standard input."""
+    return sys.stdin.isatty()

@@ -11,7 +11,6 @@ from ringnet.cli.answers import complain, note
 from ringnet.cli.grids import ask_about_size
 from ringnet.cli.printing import print_json, print_table
 from ringnet.cli.progress import waiting, watched
-from ringnet.cli.sources import run_info
 from ringnet.cli.wishes import Wishes
 from ringnet.errors import StudyError, VerificationError
 from ringnet.reporting.folder import check_target
@@ -24,6 +23,7 @@ from ringnet.scenario.load import CHECKED_POINTS
 from ringnet.scenario.simulate import simulate
 from ringnet.study import Outcome, default_cache_dir, run_points
 from ringnet.study.outcome import wrong_sum
+from ringnet.study.record import run_info
 
 #: Rows and errors of a sweep that a person is shown; the table on disk has all of them.
 SHOWN_ROWS = 40

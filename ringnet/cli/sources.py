@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from ringnet.reporting.folder import MANIFEST
 from ringnet.reporting.results import read_results
@@ -31,16 +29,3 @@ def _of_results(folder: Path, overrides: Sequence[str], allow_outside: bool) -> 
     text = json.dumps(info["scenario"])
     data = folder / str(info.get("data_folder", "."))
     return loads(text, overrides, file=str(folder / MANIFEST), folder=data, allow_outside=allow_outside)
-
-
-def run_info(scenario: Scenario, out: Path, seed: int | None, notes: Iterable[str]) -> dict[str, Any]:
-    """Return what ``run.json`` holds, so that `read_scenario` reads the same scenario back.
-
-    ``seed`` is None where nothing was drawn at random.
-    """
-    inputs = scenario.inputs()
-    # Relative, so that the folder tells nothing of this machine and can move together with its data.
-    where = (
-        {"data_folder": os.path.relpath(scenario.place.folder, out), "data_sha256": inputs} if inputs else {}
-    )
-    return {"scenario": scenario.document(), "seed": seed, **where, "notes": list(notes)}

@@ -46,7 +46,8 @@ class Link:
         if self.free_s > now and len(self.queue) > self.longest_queue:
             self.longest_queue = len(self.queue)
         if self.asleep is not None:
-            self.clock.at(now if now > self.free_s else self.free_s, self.asleep, LAST)
+            # Later links of a route choose later: without latency a head comes on at the time of its service.
+            self.clock.at(now if now > self.free_s else self.free_s, self.asleep, LAST + transfer.hop)
             self.asleep = None
 
     def serve(self) -> Iterator[simpy.Event]:
@@ -54,7 +55,7 @@ class Link:
         clock, queue = self.clock, self.queue
         while True:
             if queue:
-                yield clock.wake_at(self.free_s, LAST)
+                yield clock.wake_at(self.free_s, LAST + queue[0][-1].hop)
             else:
                 self.asleep = simpy.Event(clock)
                 yield self.asleep

@@ -57,11 +57,8 @@ def _listed(manifest: Path) -> set[str]:
     """Return the files of a manifest, itself among them; none where it is damaged or another tool's."""
     try:
         document: Any = json.loads(manifest.read_text(encoding="utf-8"))
-        return (
-            {name for name in document["files"] if isinstance(name, str)}
-            if VERSION_KEY in document
-            else set()
-        )
+        names = document["files"] if VERSION_KEY in document else []
+        return {name for name in names if isinstance(name, str)}
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return set()
 

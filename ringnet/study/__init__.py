@@ -5,5 +5,6 @@ from __future__ import annotations
 from ringnet.study.kept import default_cache_dir
 from ringnet.study.outcome import Outcome
 from ringnet.study.points import run_points
+from ringnet.study.running import run
 
-__all__ = ["Outcome", "default_cache_dir", "run_points"]
+__all__ = ["Outcome", "default_cache_dir", "run", "run_points"]

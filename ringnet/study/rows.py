@@ -33,20 +33,19 @@ def in_full(outcome: Outcome, point: Point) -> Outcome:
 
 
 def _inputs(scenario: Scenario) -> dict[str, Any]:
-    own = (
-        "name",
-        "collective",
-        "algorithm",
-        "n_workers",
-        "message_bytes",
-        "dtype",
-        "reduce",
-        "engine",
-        "seed",
-    )
     return {
-        **{key: getattr(scenario, key) for key in own},
-        **{key: getattr(scenario.network, key) for key in ("topology", "switching", "sharing")},
+        "name": scenario.name,
+        "collective": scenario.collective,
+        "algorithm": scenario.algorithm,
+        "n_workers": scenario.workers,
+        "message_bytes": scenario.message_bytes,
+        "dtype": scenario.dtype,
+        "reduce": scenario.reduce,
+        "topology": scenario.network.topology,
+        "switching": scenario.network.switching,
+        "sharing": scenario.network.sharing,
         "sends": scenario.worker.sends,
+        "engine": scenario.engine,
         "payload": payload_text(scenario.carry, carried=scenario.carry != 0),
+        "seed": scenario.seed,
     }

@@ -119,9 +119,8 @@ class Crew:
 
     def __enter__(self) -> Self:
         try:
-            self._members = [
-                _Member(rank, self._start(rank, place)) for rank, place in enumerate(self.places)
-            ]
+            for rank, place in enumerate(self.places):
+                self._members.append(_Member(rank, self._start(rank, place)))
             self._join()
         except BaseException:
             self.close()

@@ -88,16 +88,8 @@ def ring_case(n_workers: int, slow: Mapping[int, float] = MappingProxyType({})) 
         for worker in range(n_workers)
     ]
     addresses = [f"10.79.{(worker - 1) % n_workers}.2" for worker in range(n_workers)]
-    name = (
-        "ring"
-        if not slow
-        else "ring, "
-        + ", ".join(
-            f"link {worker}->{(worker + 1) % n_workers} at {factor:g} of the rate"
-            for worker, factor in slow.items()
-        )
-    )
-    return Case(name, n_workers, cables, addresses, partial(_simulated, slow))
+    names = [f"slow link {worker}->{(worker + 1) % n_workers}" for worker in slow]
+    return Case(", ".join(names) or "ring", n_workers, cables, addresses, partial(_simulated, slow))
 
 
 def uplink_case() -> Case:
@@ -108,7 +100,7 @@ def uplink_case() -> Case:
     ]
     uplink = Cable("s0", "s1", SHAPE, SHAPE)
     addresses = [f"10.79.100.{worker + 1}" for worker in range(4)]
-    return Case("two racks, one uplink each way", 4, [*cables, uplink], addresses, _shared)
+    return Case("shared uplink", 4, [*cables, uplink], addresses, _shared)
 
 
 def _simulated(slow: Mapping[int, float], schedule: Schedule, chunk_bytes: IntArray, link: Link) -> float:

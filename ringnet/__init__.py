@@ -1,4 +1,4 @@
-"""ringnet: how long does an all-reduce take on a network, which link is slowest, and is the sum right?
+"""ringnet, a simulator of ring all-reduce: the time, the traffic and the sum.
 
 >>> import ringnet
 >>> network = "network: {topology: ring, bandwidth: 50 GB/s, latency: 5 us}"

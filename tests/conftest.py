@@ -91,6 +91,7 @@ def make_network(
     names = tuple(links)
     return Network(
         topology="wired",
+        sharing="fifo",
         n_workers=n_workers,
         names=names,
         bandwidth_Bps=np.array([bandwidth for bandwidth, _ in links.values()], dtype=float),
@@ -115,7 +116,7 @@ def make_case(
     """A case from what differs from 2 workers, links of 100 B/s and half a second, chunks of 100 bytes."""
     schedule = schedule or ALGORITHMS["ring"].build(n_workers, collective)
     network = TOPOLOGIES[topology].build(n_workers, bandwidth_Bps=bandwidth_Bps, latency_s=latency_s)
-    network = replace(change_links(network, links or {}), switching=switching)
+    network = replace(change_links(network, links or {}), switching=switching, sharing="fifo")
     chunks = np.full(schedule.n_chunks, chunk_bytes, dtype=np.int64)
     return Case(schedule, network, make_workers(n_workers, **workers), chunks)
 

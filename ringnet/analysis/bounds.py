@@ -86,4 +86,5 @@ def _must_come(source: IntArray, target: IntArray, chunk_bytes: IntArray, n_work
     single = ~for_all & ~alone
     into = np.bincount(target[single], chunk_bytes[single], minlength=n_workers)
     less = np.bincount(source[own], chunk_bytes[own], minlength=n_workers)
-    return (chunk_bytes[for_all].sum() + into - less).astype(np.int64)
+    must_come: IntArray = (chunk_bytes[for_all].sum() + into - less).astype(np.int64)
+    return must_come

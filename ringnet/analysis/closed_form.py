@@ -84,7 +84,9 @@ def uniform_hop(network: Network, workers: Workers) -> Hop | None:
     It is the same if all workers are alike, and the routes are equally long, share no link and are made of links alike.
     """
     n_workers = network.n_workers
-    routes = np.array([network.route(worker, (worker + 1) % n_workers) for worker in range(n_workers)], dtype=object)
+    routes = np.array(
+        [network.route(worker, (worker + 1) % n_workers) for worker in range(n_workers)], dtype=object
+    )
     if routes.ndim != 2 or len(np.unique(routes)) < routes.size:  # noqa: PLR2004 -- ragged: not equally long
         return None
     links = routes.ravel().astype(np.int64)

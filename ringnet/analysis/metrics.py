@@ -35,7 +35,11 @@ def path_shares(trace: Trace) -> dict[str, float]:
     """
     total_s = makespan_s(trace)
     last = int(trace.workers["end_s"].argmax())
-    return {part: float(trace.workers[f"path_{part}_s"][last]) / total_s for part in PATH_PARTS} if total_s else {}
+    return (
+        {part: float(trace.workers[f"path_{part}_s"][last]) / total_s for part in PATH_PARTS}
+        if total_s
+        else {}
+    )
 
 
 def in_words(shares: dict[str, float]) -> str:
@@ -78,6 +82,6 @@ def slowest_link(links: pd.DataFrame) -> int | None:
     """
     used = links[links["transfers"] > 0]
     alone_s = used["busy_s"] + used["transfers"] * used["latency_s"]
-    if used.empty or alone_s.max() - alone_s.min() <= ALIKE * alone_s.max():
+    if used.empty or bool(alone_s.max() - alone_s.min() <= ALIKE * alone_s.max()):
         return None
-    return int(alone_s.idxmax())
+    return int(used.index[int(alone_s.to_numpy().argmax())])

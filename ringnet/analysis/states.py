@@ -1,4 +1,4 @@
-"""The buffers of all workers after every step, put together from what each transfer left behind: for worked examples."""
+"""The buffers of all workers after every step, from what each transfer left behind: for worked examples."""
 
 from __future__ import annotations
 

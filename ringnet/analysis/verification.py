@@ -22,6 +22,9 @@ Mask: TypeAlias = NDArray[np.bool_]
 #: A bound above this share of sum |x| tells nothing about a result.
 TELLING = 0.1
 
+#: What can be wrong, what tells most first.
+CHECKS = ("missing", "replay", "overflow", "bound")
+
 
 @dataclass(frozen=True)
 class Mismatch:
@@ -51,12 +54,7 @@ class Mismatch:
 
     def order(self) -> tuple[int, int, int, int]:
         """Return what to sort by: the place, then the check that tells most."""
-        return (
-            self.worker,
-            self.chunk,
-            self.element,
-            ("missing", "replay", "overflow", "bound").index(self.check),
-        )
+        return self.worker, self.chunk, self.element, CHECKS.index(self.check)
 
 
 @dataclass(frozen=True)
@@ -216,9 +214,8 @@ class _Check:
         self.oracle = reduction.oracle(source.dtype, layout.n_workers)
         # A chunk that starts at one worker is only copied.
         self._copied = ExtremeOracle(np.maximum, source.dtype, 1)
-        self._moves: dict[int, list[Moves]] = moves_by_chunk(
-            schedule, np.flatnonzero(layout.sizes >= LARGE).tolist()
-        )
+        large = np.flatnonzero(layout.sizes >= LARGE).tolist()
+        self._moves: dict[int, list[Moves]] = moves_by_chunk(schedule, large)
 
     def blocks(self) -> Iterator[Block]:
         yield from self.layout.large_blocks(self.source.dtype.itemsize)
@@ -252,7 +249,7 @@ class _Check:
         finding = _Finding(wrapped=expected.wrapped, n_nonfinite=expected.n_nonfinite)
         for position, chunk in enumerate(block.chunks.tolist()):
             part = expected.part(slice(position * block.width, (position + 1) * block.width))
-            one = _Chunk(finding, chunk, block.start, int(self.layout.offsets[chunk]) + block.start, part)
+            one = _Chunk(finding, chunk, int(self.layout.offsets[chunk]) + block.start, part)
             first = None
             for workers, held in self.payload.distinct(chunk, self.schedule.holders(chunk)):
                 if held is None:
@@ -264,8 +261,7 @@ class _Check:
         return finding
 
 
-#: Called with a chunk's position in a block, and workers: what these should hold, one row each or one for
-#: all.
+#: Called with a chunk's position in a block, and workers: what these should hold, a row each or one for all.
 Want: TypeAlias = Callable[[int, list[int]], Array]
 
 
@@ -275,7 +271,6 @@ class _Chunk:
 
     finding: _Finding
     chunk: int
-    start: int
     element: int
     expected: Expected
 

@@ -18,7 +18,9 @@ class Algorithm(NamedTuple):
 
 
 ALGORITHMS: dict[str, Algorithm] = {
-    "ring": Algorithm(ring, ("all-reduce", "reduce-scatter", "all-gather"), "one ring in one direction, 2(N-1) steps"),
+    "ring": Algorithm(
+        ring, ("all-reduce", "reduce-scatter", "all-gather"), "one ring in one direction, 2(N-1) steps"
+    ),
 }
 
 #: Every collective that some algorithm knows, sorted.

@@ -22,8 +22,12 @@ class Engine(NamedTuple):
 
 
 ENGINES: dict[str, Engine] = {
-    "events": Engine(run_events, "SimPy processes for workers and links, transfer by transfer: the reference"),
-    "recurrence": Engine(run_recurrence, "whole steps at a time: the same times, far faster, where it is exact"),
+    "events": Engine(
+        run_events, "SimPy processes for workers and links, transfer by transfer: the reference"
+    ),
+    "recurrence": Engine(
+        run_recurrence, "whole steps at a time: the same times, far faster, where it is exact"
+    ),
 }
 
 #: Transfers from which `choose_engine` looks for the faster engine: below, SimPy takes a tenth of a second.

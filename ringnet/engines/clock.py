@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from heapq import heappop, heappush
-from typing import Any
+from typing import Any, TypeAlias
 
 import simpy
 from simpy.events import NORMAL
+
+#: What a SimPy process is.
+Process: TypeAlias = Generator[simpy.Event, Any, None]
 
 #: Links choose after everything else that happens at the same time, so that equal times are served in a fixed order.
 LAST = NORMAL + 1
 
 
-class Clock(simpy.Environment):  # type: ignore[misc]  # SimPy ships no types that mypy --strict accepts as a base
+class Clock(simpy.Environment):
     """An environment whose events can be set for an absolute time.
 
     ``Environment.timeout`` takes a delay, and ``now + (end - now)`` is not ``end`` in floating point. Times that are
@@ -23,14 +26,14 @@ class Clock(simpy.Environment):  # type: ignore[misc]  # SimPy ships no types th
     """
 
     #: Seconds, as in the base class, where it is a property: one call less, some ten times a transfer.
-    now: float = 0.0  # type: ignore[misc,assignment]
+    now: float = 0.0
 
     def at(self, time_s: float, event: simpy.Event, priority: int = NORMAL) -> simpy.Event:
         """Let ``event`` happen at ``time_s``, and return it."""
         event._ok = True
         event._value = None
         # What Environment.schedule does, without turning the time into a delay and back.
-        heappush(self._queue, (time_s, priority, next(self._eid), event))
+        heappush(self._queue, (time_s, priority, next(self._eid), event))  # type: ignore[misc]  # EventPriority
         return event
 
     def wake_at(self, time_s: float, priority: int = NORMAL) -> simpy.Event:
@@ -43,7 +46,7 @@ class Clock(simpy.Environment):  # type: ignore[misc]  # SimPy ships no types th
             self._drain()
 
     def _drain(self) -> None:
-        queue = self._queue
+        queue: list[Any] = self._queue
         while queue:
             now, _, _, event = heappop(queue)
             self.now = self._now = now

@@ -1,21 +1,27 @@
-"""The reference engine: SimPy processes for workers and links, to the timing model of the design, transfer by transfer."""
+"""The reference engine: SimPy processes for workers and links, transfer by transfer, to the timing model."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.collectives import Schedule
+from ringnet.engines.background import Traffic, send
 from ringnet.engines.clock import Clock
 from ringnet.engines.lanes import Costs, Lane, Options, Worker
-from ringnet.engines.links import Wires
 from ringnet.engines.program import Program
+from ringnet.engines.routes import Ways, Wires, make_wires
 from ringnet.engines.rows import Rows, schedule_columns
+from ringnet.engines.sharing import resolve_sharing, used_routes
 from ringnet.engines.trace import KEEP_TRANSFERS, PATH_PARTS, Columns, Trace, Workers
 from ringnet.errors import DeadlockError
 from ringnet.networks import Network
+from ringnet.networks.network import Sharing
 from ringnet.payload import Payload
 
 
@@ -56,27 +62,102 @@ def run_events(
     NetworkError
         If the schedule sends where the network has no route.
     """
+    job = Job(schedule, network, workers, chunk_bytes, payload, keep_transfers, keep_values)
+    return run_jobs([job], network)[0]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One collective among several on the same links: the parameters of `run_events`.
+
+    ``network`` has the links of the network that all jobs share; its routes are between this job's own workers.
+    """
+
+    schedule: Schedule
+    network: Network
+    workers: Workers
+    chunk_bytes: NDArray[np.int64]
+    payload: Payload | None = None
+    keep_transfers: int = KEEP_TRANSFERS
+    keep_values: bool = False
+
+
+def run_jobs(jobs: Sequence[Job], network: Network, traffic: Sequence[Traffic] = ()) -> list[Trace]:
+    """Run several collectives at once, and other traffic beside them, on one network.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+    network : Network
+        All links; its routes are not used.
+    traffic : sequence of Traffic
+
+    Returns
+    -------
+    list of Trace
+        One per job; the rows of the links are those of all together.
+
+    Raises
+    ------
+    DeadlockError
+        If some workers wait for ever; it says who waits for whom.
+    NetworkError
+        If a schedule sends where its network has no route.
+    """
     clock = Clock()
-    wires = Wires(clock, network)
-    program = Program(schedule, chunk_bytes.tolist(), wires)
-    keep = schedule.n_transfers <= keep_transfers
-    rows = Rows(schedule.n_transfers, payload if keep_values else None) if keep else None
-    options = Options(payload, workers.sends == "rendezvous", rows)
-    people = _workers(workers, shared=schedule.n_channels > 1)
-    lanes = [Lane(clock, worker, program, channel, options) for worker in people for channel in range(schedule.n_channels)]
+    wires = make_wires(clock, replace(network, sharing=_sharing(jobs, network, traffic)))
+    running = [_Running(clock, wires, number, job) for number, job in enumerate(jobs)]
+    for some in traffic:
+        clock.process(send(clock, wires, some, lambda: all(job.done for job in running)))
     clock.drain()
     # Nothing is scheduled any more, also when some processes still wait.
-    if stuck := [lane.stuck() for lane in lanes if not lane.done]:
+    if stuck := [lane.stuck() for job in running for lane in job.lanes if not lane.done]:
         raise DeadlockError(*stuck)
-    return Trace(
-        engine="events",
-        transfers=None if rows is None else schedule_columns(schedule, chunk_bytes) | rows.columns(),
-        links=wires.columns(),
-        workers=_worker_columns(people),
-        n_transfers=schedule.n_transfers,
-        counts={"events": clock.scheduled()},
-        values=None if rows is None else rows.values(),
-    )
+    return [job.trace(wires.columns(), clock) for job in running]
+
+
+def _sharing(jobs: Sequence[Job], network: Network, traffic: Sequence[Traffic]) -> Sharing:
+    routes = [used_routes(number, job.schedule, job.network) for number, job in enumerate(jobs)]
+    others = [((some.name, 0), some.links) for some in traffic]
+    return resolve_sharing(network, chain(others, *routes))
+
+
+class _Running:
+    """One job while it runs."""
+
+    def __init__(self, clock: Clock, wires: Wires, number: int, job: Job) -> None:
+        schedule = job.schedule
+        keep = schedule.n_transfers <= job.keep_transfers
+        keep_values = job.keep_values and job.payload is not None
+        self.job = job
+        self.rows = Rows(schedule.n_transfers, job.payload if keep_values else None) if keep else None
+        program = Program(schedule, job.chunk_bytes.tolist(), Ways(wires, job.network, number))
+        options = Options(job.payload, job.workers.sends == "rendezvous", self.rows)
+        self.people = _workers(job.workers, shared=schedule.n_channels > 1)
+        self.lanes = [
+            Lane(clock, worker, program, channel, options)
+            for worker in self.people
+            for channel in range(schedule.n_channels)
+        ]
+
+    @property
+    def done(self) -> bool:
+        """Whether all its workers have done all their steps."""
+        return all(lane.done for lane in self.lanes)
+
+    def trace(self, links: Columns, clock: Clock) -> Trace:
+        """Return what it leaves behind."""
+        schedule, rows = self.job.schedule, self.rows
+        static = {} if rows is None else schedule_columns(schedule, self.job.chunk_bytes)
+        return Trace(
+            engine="events",
+            transfers=None if rows is None else static | rows.columns(),
+            links=links,
+            workers=_worker_columns(self.people),
+            n_transfers=schedule.n_transfers,
+            counts={"events": clock.scheduled()},
+            values=None if rows is None else rows.values(),
+        )
 
 
 def _workers(workers: Workers, *, shared: bool) -> list[Worker]:
@@ -95,6 +176,8 @@ def _column(rows: list[Any], name: str, dtype: type) -> NDArray[Any]:
 def _worker_columns(workers: list[Worker]) -> Columns:
     kinds = {"start_s": np.float64, "end_s": np.float64, "sent_bytes": np.int64, "received_bytes": np.int64}
     kinds |= dict.fromkeys(("waiting_s", "overhead_s", "reducing_s"), np.float64)
-    paths = np.array([(*worker.path[:2], *worker.path[2]) for worker in workers], dtype=np.float64).reshape(len(workers), len(PATH_PARTS))
+    paths = np.array([(*worker.path[:2], *worker.path[2]) for worker in workers], dtype=np.float64).reshape(
+        len(workers), len(PATH_PARTS)
+    )
     columns = {name: _column(workers, name, kind) for name, kind in kinds.items()}
     return columns | {f"path_{part}_s": paths[:, place] for place, part in enumerate(PATH_PARTS)}

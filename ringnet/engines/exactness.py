@@ -20,10 +20,14 @@ def why_not_exact(schedule: Schedule, network: Network, workers: Workers, planne
     from the same link, or all as the first link of their routes: then they come in the order in which the lane posts
     them. In a rendezvous it may carry one of each step only, since its transfers start when their receivers come.
     """
+    if reason := _more_than_links(network):
+        return reason
     if not np.isfinite(workers.start_s).all():
         return f"worker {int(np.argmax(~np.isfinite(workers.start_s)))} never starts"
     if schedule.n_channels > 1 and _charges(workers):
-        return f"the {schedule.n_channels} channels of a worker share a processor that charges for what they do"
+        return (
+            f"the {schedule.n_channels} channels of a worker share a processor that charges for what they do"
+        )
     if schedule.n_channels > 1 and (reason := _meet_in_a_step(schedule)):
         return reason
     order = _Order(network, schedule.n_channels, rendezvous=workers.sends == "rendezvous")
@@ -36,13 +40,25 @@ def why_not_exact(schedule: Schedule, network: Network, workers: Workers, planne
     return None
 
 
+def _more_than_links(network: Network) -> str | None:
+    """Say what of a network goes beyond links that serve one transfer after another at one bandwidth."""
+    beyond = {
+        "links are shared fairly": network.sharing == "fair",
+        "links treat sizes differently": bool(network.pieces),
+        "a bandwidth changes over time": bool(network.profiles),
+        "a window holds transfers back": network.window is not None,
+        "transfers are cut into packets": network.packets is not None,
+    }
+    return next((reason for reason, holds in beyond.items() if holds), None)
+
+
 def _charges(workers: Workers) -> bool:
     overheads = workers.send_overhead_s.any() or workers.recv_overhead_s.any()
     return bool(overheads or np.isfinite(workers.reduce_Bps).any())
 
 
 def chunks_are_shared(schedule: Schedule) -> bool:
-    """Whether several channels of some worker have to do with the same chunk, and may so have to wait for each other."""
+    """Whether several channels of some worker have to do with one chunk, and may so have to wait for each other."""
     channel = np.full((schedule.n_workers, schedule.n_chunks), NOBODY, dtype=np.int32)
     for step in schedule.steps() if schedule.n_channels > 1 else ():
         for worker, channels in ((step.src, step.channel), (step.dst, step.receiving_channel)):
@@ -107,7 +123,11 @@ class _Order:
     def _twice(self, plan: Plan) -> str | None:
         links = np.concatenate([hop.links for sends in plan.sends for hop in sends.hops])
         place = _first(np.bincount(links) > 1)
-        return None if place is None else f"link {self.names[place]} carries two transfers of one step in a rendezvous"
+        return (
+            None
+            if place is None
+            else f"link {self.names[place]} carries two transfers of one step in a rendezvous"
+        )
 
 
 def _first(flags: NDArray[np.bool_]) -> int | None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import simpy
 
-from ringnet.engines.clock import Clock
+from ringnet.engines.clock import Clock, Process
 from ringnet.engines.program import Program
 from ringnet.engines.rows import Rows
 from ringnet.engines.transfer import UNKNOWN, Others, Path, Transfer
@@ -42,7 +41,9 @@ class Worker:
     ``sent_bytes``, ``waiting_s`` and the like add up over its lanes; ``path`` is that of the lane that ended last.
     """
 
-    def __init__(self, number: int, start_s: float, costs: Costs, first_start_s: float, *, shared: bool) -> None:
+    def __init__(
+        self, number: int, start_s: float, costs: Costs, first_start_s: float, *, shared: bool
+    ) -> None:
         self.number, self.start_s, self.costs, self.shared = number, start_s, costs, shared
         self.busy_until_s = 0.0
         self.last = (start_s, 0)
@@ -78,7 +79,9 @@ class Lane:
     options : Options
     """
 
-    def __init__(self, clock: Clock, worker: Worker, program: Program, channel: int, options: Options) -> None:
+    def __init__(
+        self, clock: Clock, worker: Worker, program: Program, channel: int, options: Options
+    ) -> None:
         self.clock, self.worker, self.channel = clock, worker, channel
         self.payload, self.rendezvous, self.rows = options
         self.steps = program.lane(worker.number * program.schedule.n_channels + channel)
@@ -89,7 +92,7 @@ class Lane:
         if worker.start_s != UNKNOWN:
             clock.process(self.run())
 
-    def run(self) -> Iterator[simpy.Event]:
+    def run(self) -> Process:
         """Do every step, in order."""
         clock, costs, shared = self.clock, self.worker.costs, self.worker.shared
         yield clock.wake_at(self.worker.start_s)
@@ -111,13 +114,12 @@ class Lane:
                 if shared and transfer.apply_after:
                     yield from self.give_way(transfer.apply_after)
                 if costs.recv_s or (transfer.reduce and costs.reduce_Bps != UNKNOWN):
-                    yield self.spend(costs.recv_s, transfer.bytes / costs.reduce_Bps if transfer.reduce else 0.0)
+                    yield self.spend(
+                        costs.recv_s, transfer.bytes / costs.reduce_Bps if transfer.reduce else 0.0
+                    )
                 self.apply(transfer)
             if self.rendezvous:
-                for transfer in sends:
-                    if transfer.arrived_s > clock.now:
-                        yield self.wait(transfer)
-                        self.waited(transfer)
+                yield from self.outlast(sends)
         self.done = True
         self.worker.ends(clock.now, self.path, self.channel)
 
@@ -130,7 +132,7 @@ class Lane:
                 transfer.released_s = now
                 if now > transfer.posted_s:
                     transfer.path = self.path
-                transfer.route.links[0].enter(transfer)
+                transfer.route.enter(transfer)
 
     def post(self, transfer: Transfer) -> None:
         """Hand a transfer over: to its first link, or (rendezvous) to the step if the receiver is not in it yet."""
@@ -142,7 +144,7 @@ class Lane:
         if self.worker.shared:
             transfer.posting.take(self.clock, self.path)
         if not self.rendezvous or transfer.entered_s != UNKNOWN:
-            transfer.route.links[0].enter(transfer)
+            transfer.route.enter(transfer)
 
     def wait(self, transfer: Transfer) -> simpy.Event:
         """Return the event of an arrival that has not come, and remember what this lane is stuck on."""
@@ -155,7 +157,14 @@ class Lane:
         self.worker.waiting_s += transfer.arrived_s - self.since_s
         self.path = transfer.arrived_path()
 
-    def give_way(self, turns: tuple[Turn, ...]) -> Iterator[simpy.Event]:
+    def outlast(self, sends: list[Transfer]) -> Process:
+        """Rendezvous: stay in the step until its own sends have arrived."""
+        for transfer in sends:
+            if transfer.arrived_s > self.clock.now:
+                yield self.wait(transfer)
+                self.waited(transfer)
+
+    def give_way(self, turns: tuple[Turn, ...]) -> Process:
         """Let other channels of this worker do first what comes first in the schedule."""
         for turn in turns:
             ready_s = self.clock.now
@@ -186,6 +195,8 @@ class Lane:
             operation(transfer.dst, transfer.chunk, transfer.data)
         if self.worker.shared:
             transfer.applying.take(self.clock, self.path)
+        if transfer.route.credit is not None:
+            transfer.route.credit.applied(transfer, self.path)
         if self.rows is not None:
             self.rows.add(transfer, self.clock.now)
 

@@ -1,21 +1,24 @@
-"""Links of the `events` engine: each is a SimPy process that serves whole transfers, first in first out."""
+"""Links of the `events` engine under fifo sharing: each is a SimPy process that serves one thing after another."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Sequence
 from heapq import heappop, heappush
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import simpy
 
-from ringnet.engines.clock import LAST, Clock
+from ringnet.engines.clock import LAST, Clock, Process
 from ringnet.engines.trace import Columns
-from ringnet.engines.transfer import Transfer
-from ringnet.networks import Network
+from ringnet.networks import Network, Piece
+
+if TYPE_CHECKING:
+    from ringnet.engines.transfer import Moving
 
 #: A queue is ordered by when the head came, then by sender, channel and place in the schedule.
-Queued: TypeAlias = tuple[float, int, int, int, Transfer]
+Queued: TypeAlias = "tuple[float, int, int, int, Moving]"
 
 
 class Link:
@@ -39,18 +42,18 @@ class Link:
         self.busy_s = self.occupied_s = self.queued_s = 0.0
         clock.process(self.serve())
 
-    def enter(self, transfer: Transfer) -> None:
-        """Queue a transfer whose head is here now, and wake the link for it."""
-        now = transfer.head_s = self.clock.now
-        heappush(self.queue, (now, transfer.src, transfer.channel, transfer.index, transfer))
+    def enter(self, moving: Moving) -> None:
+        """Queue what has its head here now, and wake the link for it."""
+        now = moving.head_s = self.clock.now
+        heappush(self.queue, (now, moving.src, moving.channel, moving.index, moving))
         if self.free_s > now and len(self.queue) > self.longest_queue:
             self.longest_queue = len(self.queue)
         if self.asleep is not None:
             # Later links of a route choose later: without latency a head comes on at the time of its service.
-            self.clock.at(now if now > self.free_s else self.free_s, self.asleep, LAST + transfer.hop)
+            self.clock.at(now if now > self.free_s else self.free_s, self.asleep, LAST + moving.hop)
             self.asleep = None
 
-    def serve(self) -> Iterator[simpy.Event]:
+    def serve(self) -> Process:
         """Serve for ever: sleep until there is something to do and the link is free, then serve the first."""
         clock, queue = self.clock, self.queue
         while True:
@@ -61,76 +64,97 @@ class Link:
                 yield self.asleep
             self.pass_on(heappop(queue)[-1])
 
-    def pass_on(self, transfer: Transfer) -> None:
-        """Serve one transfer from now on; then its head reaches the next link, or its tail the receiver."""
+    def service_s(self, start_s: float, n_bytes: int) -> float:
+        """Return the seconds that ``n_bytes`` take from ``start_s`` on."""
+        return n_bytes / self.bandwidth_Bps
+
+    def pass_on(self, moving: Moving) -> None:
+        """Serve something from now on; then its head reaches the next link, or its tail the receiver."""
         start_s = self.clock.now
-        busy_s = transfer.bytes / self.bandwidth_Bps
+        busy_s = self.service_s(start_s, moving.bytes)
         end_s = start_s + busy_s
-        if transfer.hop == 0:
-            transfer.started_s, transfer.sent_s = start_s, end_s
-        elif self.cut_through and transfer.tail_s > end_s:
-            end_s = transfer.tail_s
+        if moving.hop == 0:
+            moving.started_s, moving.sent_s = start_s, end_s
+        elif self.cut_through and moving.tail_s > end_s:
+            end_s = moving.tail_s
         self.free_s = end_s
         self.busy_s += busy_s
         self.occupied_s += end_s - start_s
-        self.transfers += 1
-        self.bytes += transfer.bytes
-        if start_s > transfer.head_s:
-            transfer.queued = True
-            self.queued_s += start_s - transfer.head_s
+        self.transfers += moving.whole
+        self.bytes += moving.bytes
+        if start_s > moving.head_s:
+            moving.queued = True
+            self.queued_s += start_s - moving.head_s
         if self.queue and end_s > start_s and len(self.queue) > self.longest_queue:
             self.longest_queue = len(self.queue)
-        transfer.tail_s = end_s + self.latency_s
-        transfer.hop += 1
-        if transfer.hop == len(transfer.route.links):
-            transfer.arrives(self.clock, transfer.tail_s)
+        moving.tail_s = end_s + self.latency_s
+        moving.hop += 1
+        if moving.hop == len(moving.route.links):
+            moving.arrives(self.clock, moving.tail_s)
         else:
-            self.hand_on(transfer, start_s + self.latency_s if self.cut_through else transfer.tail_s)
+            self.hand_on(moving, start_s + self.latency_s if self.cut_through else moving.tail_s)
 
-    def hand_on(self, transfer: Transfer, head_s: float) -> None:
+    def hand_on(self, moving: Moving, head_s: float) -> None:
         """Let the head reach the next link at ``head_s``."""
-        following = transfer.route.links[transfer.hop]
+        following = moving.route.links[moving.hop]
         head = self.clock.wake_at(head_s)
-        head.callbacks.append(lambda _: following.enter(transfer))
+        head.callbacks.append(lambda _: following.enter(moving))
 
 
-class Route:
-    """The links from one worker to another, and what they take when nothing else is on them."""
+class PiecewiseLink(Link):
+    """A link whose bandwidth and latency depend on the size of what it serves."""
 
-    __slots__ = ("cut_through", "latency_s", "links")
+    pieces: tuple[Piece, ...]
 
-    def __init__(self, links: tuple[Link, ...]) -> None:
-        self.links = links
-        self.latency_s = sum(link.latency_s for link in links)
-        self.cut_through = links[0].cut_through
+    def pass_on(self, moving: Moving) -> None:
+        """Serve with what the link has for this size."""
+        whole = self.bandwidth_Bps, self.latency_s
+        for piece in self.pieces:
+            if moving.size_bytes <= piece.up_to_bytes:
+                self.bandwidth_Bps, self.latency_s = piece.bandwidth_Bps, piece.latency_s
+                break
+        super().pass_on(moving)
+        self.bandwidth_Bps, self.latency_s = whole
 
-    def idle_s(self, n_bytes: int) -> float:
-        """Seconds that ``n_bytes`` occupy an idle route, latency apart."""
-        times = [n_bytes / link.bandwidth_Bps for link in self.links]
-        return max(times) if self.cut_through else sum(times)
+
+class ChangingLink(Link):
+    """A link whose bandwidth changes over time, also while it serves."""
+
+    profile: Sequence[tuple[float, float]]
+
+    def service_s(self, start_s: float, n_bytes: int) -> float:
+        """Return the seconds until the bandwidth, summed over time, has moved ``n_bytes``."""
+        place = bisect_right(self.profile, (start_s, float("inf")))
+        bandwidth_Bps = self.profile[place - 1][1] if place else self.bandwidth_Bps
+        left, now_s = float(n_bytes), start_s
+        for change_s, following_Bps in self.profile[place:]:
+            if left <= bandwidth_Bps * (change_s - now_s):
+                break
+            left -= bandwidth_Bps * (change_s - now_s)
+            now_s, bandwidth_Bps = change_s, following_Bps
+        return now_s - start_s + left / bandwidth_Bps
 
 
-class Wires:
-    """All links of a network, and the routes over them."""
+def make_links(clock: Clock, network: Network) -> list[Link]:
+    """Return the links of a network, each of the kind that it needs."""
+    return [_make(clock, network, number) for number in range(network.n_links)]
 
-    def __init__(self, clock: Clock, network: Network) -> None:
-        cut_through = network.switching == "cut-through"
-        self.network = network
-        self.links = [
-            Link(clock, bandwidth_Bps, latency_s, cut_through=cut_through)
-            for bandwidth_Bps, latency_s in zip(
-                network.bandwidth_Bps.tolist(), network.latency_s.tolist(), strict=True
-            )
-        ]
-        self.routes: dict[tuple[int, int], Route] = {}
 
-    def route(self, src: int, dst: int) -> Route:
-        """Return the route from worker ``src`` to worker ``dst``; made once."""
-        if (src, dst) not in self.routes:
-            self.routes[src, dst] = Route(tuple(self.links[link] for link in self.network.route(src, dst)))
-        return self.routes[src, dst]
+def _make(clock: Clock, network: Network, number: int) -> Link:
+    cut_through = network.switching == "cut-through"
+    numbers = float(network.bandwidth_Bps[number]), float(network.latency_s[number])
+    if number in network.pieces:
+        piecewise = PiecewiseLink(clock, *numbers, cut_through=cut_through)
+        piecewise.pieces = network.pieces[number]
+        return piecewise
+    if number in network.profiles:
+        changing = ChangingLink(clock, *numbers, cut_through=cut_through)
+        changing.profile = network.profiles[number]
+        return changing
+    return Link(clock, *numbers, cut_through=cut_through)
 
-    def columns(self) -> Columns:
-        """Return one row per link, as `Trace.links` has them."""
-        names = ("bytes", "transfers", "busy_s", "occupied_s", "longest_queue", "queued_s")
-        return {name: np.array([getattr(link, name) for link in self.links]) for name in names}
+
+def link_columns(links: list[Link]) -> Columns:
+    """Return one row per link, as `Trace.links` has them."""
+    names = ("bytes", "transfers", "busy_s", "occupied_s", "longest_queue", "queued_s")
+    return {name: np.array([getattr(link, name) for link in links]) for name in names}

@@ -49,6 +49,9 @@ class Paths:
 
     def columns(self, lanes: IntArray, elapsed_s: FloatArray) -> Parts:
         """Return every part of the paths of ``lanes``, which took ``elapsed_s`` in all."""
-        parts = {part: self.parts[part][lanes] if part in self.parts else np.zeros(len(lanes)) for part in PATH_PARTS}
+        parts = {
+            part: self.parts[part][lanes] if part in self.parts else np.zeros(len(lanes))
+            for part in PATH_PARTS
+        }
         parts["bandwidth"] = np.maximum(elapsed_s - sum(parts.values()), 0.0)
         return {f"path_{part}_s": parts[part] for part in PATH_PARTS}

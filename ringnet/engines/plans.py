@@ -1,4 +1,4 @@
-"""How the `recurrence` engine steps whole arrays: for each step, which rows go together, and which lanes and links they touch.
+"""How the `recurrence` engine steps whole arrays: which rows go together, and which lanes and links they touch.
 
 A lane is one worker on one channel, numbered ``worker * n_channels + channel``. Rows of a step are stepped in rounds: a
 round of sends has at most one row of each lane, a round of receives at most one row for each.
@@ -158,7 +158,9 @@ class Planner:
         return Plan(step.src, step.dst, step.channel, step.receiving_channel, sends, receives)
 
     def _sends(self, step: Step, rows: IntArray, src: IntArray, dst: IntArray) -> Sends:
-        routes = [self._route(*pair) for pair in zip(step.src[rows].tolist(), step.dst[rows].tolist(), strict=True)]
+        routes = [
+            self._route(*pair) for pair in zip(step.src[rows].tolist(), step.dst[rows].tolist(), strict=True)
+        ]
         hops = [self._hop(routes, place) for place in range(max(map(len, routes)))]
         return Sends(rows, src[rows], dst[rows], hops)
 

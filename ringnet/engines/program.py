@@ -1,4 +1,4 @@
-"""The steps of a schedule as the workers of the `events` engine meet them: transfers, sorted by who sends and who waits."""
+"""The steps of a schedule as the workers of the `events` engine meet them: what each sends and is owed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import count
 from typing import TypeAlias
 
 from ringnet.collectives import Schedule, Step
-from ringnet.engines.links import Wires
+from ringnet.engines.routes import Ways
 from ringnet.engines.transfer import Transfer
 from ringnet.engines.turns import Cells
 
@@ -37,11 +37,11 @@ class Program:
     schedule : Schedule
     chunk_bytes : list of int
         Bytes that each chunk is charged for.
-    wires : Wires
+    ways : Ways
     """
 
-    def __init__(self, schedule: Schedule, chunk_bytes: list[int], wires: Wires) -> None:
-        self.schedule, self.chunk_bytes, self.wires = schedule, chunk_bytes, wires
+    def __init__(self, schedule: Schedule, chunk_bytes: list[int], ways: Ways) -> None:
+        self.schedule, self.chunk_bytes, self.ways = schedule, chunk_bytes, ways
         self.n_lanes = schedule.n_workers * schedule.n_channels
         self._coming = schedule.steps()
         self._index = count()
@@ -63,12 +63,13 @@ class Program:
 
     def _make(self, step: Step) -> OpenStep:
         made = OpenStep(self.n_lanes)
-        n_channels, chunk_bytes, route = self.schedule.n_channels, self.chunk_bytes, self.wires.route
+        n_channels, chunk_bytes, route = self.schedule.n_channels, self.chunk_bytes, self.ways.route
         columns = (step.src.tolist(), step.dst.tolist(), step.chunk.tolist(), step.channel.tolist())
         to_channel = step.receiving_channel.tolist()
         for row, to in zip(zip(*columns, strict=True), to_channel, strict=True):
             src, dst, chunk, channel = row
-            transfer = Transfer(next(self._index), step, row, chunk_bytes[chunk], route(src, dst))
+            n_bytes = chunk_bytes[chunk]
+            transfer = Transfer(next(self._index), step, row, n_bytes, route(src, dst, n_bytes))
             made.sends[src * n_channels + channel].append(transfer)
             made.owed[dst * n_channels + to].append(transfer)
         for owed in made.owed:

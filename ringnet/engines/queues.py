@@ -11,8 +11,8 @@ from ringnet.engines.plans import FloatArray, IntArray
 class Queues:
     """Counts, for every transfer that has to wait for a link, those that wait for it when its head comes.
 
-    The services of a link start in the order in which heads come. So the transfers that still wait when a head comes are
-    the last of those before it: a ring buffer of the starts of each link is enough, emptied when one need not wait.
+    The services of a link start in the order in which heads come. So those that still wait when a head comes are the
+    last before it: a ring buffer of the starts of each link is enough, emptied when one need not wait.
     """
 
     def __init__(self, n_links: int) -> None:
@@ -22,7 +22,9 @@ class Queues:
         self._end = np.zeros(n_links, dtype=np.int64)
         self._any = False
 
-    def serve(self, links: IntArray, heads_s: FloatArray, starts_s: FloatArray, waits: NDArray[np.bool_]) -> None:
+    def serve(
+        self, links: IntArray, heads_s: FloatArray, starts_s: FloatArray, waits: NDArray[np.bool_]
+    ) -> None:
         """Note one transfer on each of ``links``: when its head came, when its service starts, whether it waits.
 
         All arrays have shape (n_transfers,).

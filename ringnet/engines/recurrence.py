@@ -73,7 +73,7 @@ def run_recurrence(
 
 @dataclass
 class Flight:
-    """Transfers of a step or a round, one entry per row: when they arrive, and what the path that leads there is made of."""
+    """Transfers of a step or a round, one entry per row: when they arrive, and what their path is made of."""
 
     arrived_s: FloatArray
     path: Parts
@@ -126,7 +126,9 @@ class _Recurrence:
         self.first_row += len(step)
 
     def _send_all(self, plan: Plan, n_bytes: Bytes) -> Flight:
-        entered = Flight(self.ready_s.copy(), self.paths.leave(slice(None), copy=True)) if self.rendezvous else None
+        entered = (
+            Flight(self.ready_s.copy(), self.paths.leave(slice(None), copy=True)) if self.rendezvous else None
+        )
         # In a simple plan each part of the paths is read before it is written, so that views do.
         copy = self.rendezvous or not plan.simple
         if plan.simple:
@@ -158,7 +160,9 @@ class _Recurrence:
             path["queueing"] = path.get("queueing", 0.0) + queueing_s
         path["latency"] = path["latency"] + sends.latency_s
         if self.rows is not None:
-            self.rows.times[self.first_row + sends.rows, :4] = np.column_stack((posted_s, start_s, sent_s, arrived_s))
+            self.rows.times[self.first_row + sends.rows, :4] = np.column_stack(
+                (posted_s, start_s, sent_s, arrived_s)
+            )
         return Flight(arrived_s, path)
 
     def _match(self, sends: Sends, posted_s: FloatArray, path: Parts, entered: Flight) -> FloatArray:
@@ -172,7 +176,7 @@ class _Recurrence:
     def _cross(
         self, sends: Sends, head_s: FloatArray, n_bytes: Bytes
     ) -> tuple[FloatArray, FloatArray, FloatArray, NDArray[np.bool_] | None]:
-        """Cross all links; return when each transfer started, was sent, arrived, and whether it queued (None: none did)."""
+        """Cross all links; return when each transfer started, was sent, arrived, whether it queued (None: none)."""
         services, latency_first = self.services, self.services.cut_through
         queued = None
         start_s = sent_s = tail_s = head_s
@@ -186,7 +190,11 @@ class _Recurrence:
             if not place:
                 start_s, sent_s = start, end
             tail_s = _put(tail_s, hop.within, end + hop.latency_s)
-            head_s = _put(head_s, hop.within, start + hop.latency_s) if latency_first and len(sends.hops) > 1 else tail_s
+            head_s = (
+                _put(head_s, hop.within, start + hop.latency_s)
+                if latency_first and len(sends.hops) > 1
+                else tail_s
+            )
         return start_s, sent_s, tail_s, queued
 
     def _idle_s(self, sends: Sends, n_bytes: Bytes) -> FloatArray:
@@ -199,7 +207,7 @@ class _Recurrence:
         return idle_s
 
     def _cells(self, workers: IntArray, rows: IntArray) -> IntArray:
-        """Number the chunks of some rows: worker times chunks, plus chunk."""
+        """Return the cell of each of some rows: worker times chunks, plus chunk."""
         return workers[rows] * self.n_chunks + self.current.chunk[rows]
 
     def _receive(self, receives: Receives, flight: Flight, n_bytes: Bytes) -> None:
@@ -239,12 +247,17 @@ class _Recurrence:
         """Rendezvous: a step lasts until the lane's own sends have arrived."""
         arrived_s = flight.arrived_s[sends.rows]
         later = arrived_s > self.ready_s[sends.at]
-        self.paths.arrive(sends.at, later, {part: seconds[sends.rows] for part, seconds in flight.path.items()})
+        self.paths.arrive(
+            sends.at, later, {part: seconds[sends.rows] for part, seconds in flight.path.items()}
+        )
         self.ready_s[sends.at] = np.maximum(self.ready_s[sends.at], arrived_s)
 
     def worker_columns(self, plans: list[Plan], n_channels: int) -> Columns:
         """Return one row per worker, as `Trace.workers` has them."""
-        sent, received = np.zeros(len(self.ready_s), dtype=np.int64), np.zeros(len(self.ready_s), dtype=np.int64)
+        sent, received = (
+            np.zeros(len(self.ready_s), dtype=np.int64),
+            np.zeros(len(self.ready_s), dtype=np.int64),
+        )
         for plan in plans:
             row_bytes = plan.row_bytes
             for sends in plan.sends:
@@ -261,7 +274,10 @@ class _Recurrence:
         return {
             "start_s": self.start_s[lanes],
             "end_s": self.ready_s[lanes],
-            **{name: total.reshape(-1, n_channels).sum(axis=1) for name, total in zip(names, sums, strict=True)},
+            **{
+                name: total.reshape(-1, n_channels).sum(axis=1)
+                for name, total in zip(names, sums, strict=True)
+            },
             **self.paths.columns(lanes, self.ready_s[lanes] - self.start_s.min()),
         }
 

@@ -9,6 +9,7 @@ from ringnet.engines.queues import Queues
 from ringnet.engines.trace import Columns
 from ringnet.networks import Network
 
+
 class Services:
     """All links of a network, first in first out.
 
@@ -25,7 +26,9 @@ class Services:
         self.queues = Queues(network.n_links)
         self._busy: dict[int, tuple[int, FloatArray]] = {}
 
-    def serve(self, hop: Hop, head_s: FloatArray, tail_s: FloatArray | None, n_bytes: Bytes) -> tuple[FloatArray, ...]:
+    def serve(
+        self, hop: Hop, head_s: FloatArray, tail_s: FloatArray | None, n_bytes: Bytes
+    ) -> tuple[FloatArray, ...]:
         """Serve one transfer on each link of a hop.
 
         Parameters

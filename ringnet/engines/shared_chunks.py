@@ -1,4 +1,4 @@
-"""The order of what happens to a chunk that several channels of a worker have to do with, for the `recurrence` engine."""
+"""The order of what happens to a chunk that several channels of a worker share, for the `recurrence` engine."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class SharedChunks:
         self.applied, self.posted = Done(n_cells), Done(n_cells)
 
     def before_posts(self, lanes: Index, cells: IntArray) -> None:
-        """A post comes after the last apply to its chunk."""
+        """Let posts come after the last apply to their chunk."""
         self._give_way(lanes, cells, self.applied)
 
     def after_posts(self, lanes: Index, cells: IntArray) -> None:
@@ -51,7 +51,7 @@ class SharedChunks:
         self.posted.note(cells, self.ready_s[lanes], self.paths.leave(lanes, copy=True))
 
     def before_applies(self, lanes: Index, cells: IntArray) -> None:
-        """An apply comes after the last one to its chunk, and after all posts of the chunk since."""
+        """Let applies come after the last one to their chunk, and after all posts of the chunk since."""
         self._give_way(lanes, cells, self.applied)
         self._give_way(lanes, cells, self.posted)
 
@@ -62,5 +62,7 @@ class SharedChunks:
 
     def _give_way(self, lanes: Index, cells: IntArray, done: Done) -> None:
         ready_s, done_s = self.ready_s[lanes], done.time_s[cells]
-        self.paths.arrive(lanes, done_s > ready_s, {part: seconds[cells] for part, seconds in done.path.items()})
+        self.paths.arrive(
+            lanes, done_s > ready_s, {part: seconds[cells] for part, seconds in done.path.items()}
+        )
         self.ready_s[lanes] = np.maximum(ready_s, done_s)

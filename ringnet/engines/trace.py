@@ -53,8 +53,9 @@ class Workers:
         sends: Sends = "eager",
     ) -> Workers:
         """Return ``n_workers`` workers that behave alike; by default all start at 0 and cost nothing."""
-        columns = (np.full(n_workers, value) for value in (start_s, send_overhead_s, recv_overhead_s, reduce_Bps))
-        return cls(*columns, sends=sends)
+        values = (start_s, send_overhead_s, recv_overhead_s, reduce_Bps)
+        start, send, recv, reduce = (np.full(n_workers, value) for value in values)
+        return cls(start, send, recv, reduce, sends)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import simpy
 
@@ -10,9 +10,8 @@ from ringnet.collectives import Step
 from ringnet.engines.clock import Clock
 
 if TYPE_CHECKING:
-    from ringnet.engines.links import Route
+    from ringnet.engines.routes import Route
     from ringnet.engines.turns import Turn
-
 
 
 class Others(NamedTuple):
@@ -25,7 +24,9 @@ class Others(NamedTuple):
 
     def plus(self, queueing: float = 0.0, overhead: float = 0.0, reducing: float = 0.0) -> Others:
         """Return a longer path's."""
-        return Others(self.queueing + queueing, self.waiting, self.overhead + overhead, self.reducing + reducing)
+        return Others(
+            self.queueing + queueing, self.waiting, self.overhead + overhead, self.reducing + reducing
+        )
 
 
 #: Seconds of a path by part: latency, bandwidth, and the others.
@@ -34,15 +35,86 @@ Path: TypeAlias = tuple[float, float, Others]
 UNKNOWN = float("inf")
 
 
+class Moving(Protocol):
+    """What links move: a transfer, a part of one, or the traffic of no worker."""
+
+    bytes: int
+    hop: int
+    head_s: float
+    tail_s: float
+    started_s: float
+    sent_s: float
+    queued: bool
+    whole: int
+
+    @property
+    def src(self) -> int:
+        """Who sends it: the first thing that orders what comes at the same time."""
+
+    @property
+    def channel(self) -> int:
+        """On which channel: the second."""
+
+    @property
+    def index(self) -> int:
+        """Where it stands in the schedule: the third."""
+
+    @property
+    def route(self) -> Route:
+        """Where it goes."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the whole transfer that it is, or belongs to."""
+
+    def arrives(self, clock: Clock, arrived_s: float) -> None:
+        """Take note of its arrival, now or soon."""
+
+    def start_over(self, now_s: float, back_s: float, path: Path | None) -> None:
+        """Start only now, after the credit that came back, by ``path`` and in ``back_s``."""
+
+
 class Transfer:
     """One chunk on its way: who, what, when. A time that is not known yet is ``inf``."""
 
+    #: What it counts among the transfers of a link.
+    whole = 1
+
     # The last four are set only where channels share a worker's chunks: see `ringnet.engines.turns`.
     __slots__ = (
-        "arrival", "arrived_s", "bytes", "channel", "chunk", "data", "dst", "entered_s", "head_s", "hop", "index", "path",
-        "posted_s", "queued", "reduce", "released_s", "route", "sent_s", "src", "started_s", "step", "tail_s",
-        "apply_after", "applying", "post_after", "posting",
+        "apply_after",
+        "applying",
+        "arrival",
+        "arrived_s",
+        "bytes",
+        "channel",
+        "chunk",
+        "data",
+        "dst",
+        "entered_s",
+        "head_s",
+        "hop",
+        "index",
+        "path",
+        "post_after",
+        "posted_s",
+        "posting",
+        "queued",
+        "reduce",
+        "released_s",
+        "route",
+        "sent_s",
+        "src",
+        "started_s",
+        "step",
+        "tail_s",
     )  # fmt: skip
+    head_s: float
+    path: Path
+    released_s: float
+    sent_s: float
+    started_s: float
+    tail_s: float
     apply_after: tuple[Turn, ...]
     applying: Turn
     post_after: tuple[Turn, ...]
@@ -61,6 +133,15 @@ class Transfer:
         self.queued = False
         self.data: Any = None
 
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the transfer."""
+        return self.bytes
+
+    def __lt__(self, other: Transfer) -> bool:
+        """Whether it comes first, of two of different jobs that are alike in all that orders a queue."""
+        return self.route.job < other.route.job
+
     def wait(self, clock: Clock) -> simpy.Event:
         """Return the event of its arrival, made when somebody first waits for it."""
         if self.arrival is None:
@@ -75,13 +156,22 @@ class Transfer:
         if self.arrival is not None:
             clock.at(arrived_s, self.arrival)
 
+    def start_over(self, now_s: float, back_s: float, path: Path | None) -> None:
+        """Start only now: the path goes back to who gave the credit, or has queued if that came from its own parts."""
+        if now_s <= self.released_s:
+            return
+        latency, bandwidth, others = self.path if path is None else path
+        queued_s = now_s - self.released_s if path is None else 0.0
+        self.path = latency + (back_s if path is not None else 0.0), bandwidth, others.plus(queueing=queued_s)
+        self.released_s = now_s
+
     def arrived_path(self) -> Path:
         """Return what the path that ends with this arrival is made of."""
         latency, bandwidth, others = self.path
         route_s = self.route.latency_s
         moving_s = self.arrived_s - self.released_s - route_s
         if not self.queued:
-            # Alone on its way, all that is not latency is bandwidth: exact, where a difference would leave rounding dust.
+            # Alone on its way, all that is not latency is bandwidth: exact; a difference would leave rounding dust.
             return latency + route_s, bandwidth + moving_s, others
         idle_s = min(moving_s, self.route.idle_s(self.bytes))
         return latency + route_s, bandwidth + idle_s, others.plus(queueing=moving_s - idle_s)

@@ -65,14 +65,14 @@ class Cells:
                 self._apply(transfer, lane)
 
     def _post(self, transfer: Transfer, lane: int) -> None:
-        """A send comes after the last apply to its chunk."""
+        """Let a send come after the last apply to its chunk."""
         cell = self._cells[transfer.src, transfer.chunk]
         transfer.posting = Turn(transfer, lane)
         transfer.post_after = _others(lane, [cell.applied])
         cell.posted.append(transfer.posting)
 
     def _apply(self, transfer: Transfer, lane: int) -> None:
-        """An apply comes after the last one to its chunk, and after all that has been sent of the chunk since."""
+        """Let an apply come after the last one to its chunk, and after all that was sent of the chunk since."""
         cell = self._cells[transfer.dst, transfer.chunk]
         transfer.applying = Turn(transfer, lane)
         transfer.apply_after = _others(lane, [cell.applied, *cell.posted])

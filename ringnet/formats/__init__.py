@@ -1,1 +1,1 @@
-"""formats"""
+"""Other tools' files, read and written: untrusted input."""

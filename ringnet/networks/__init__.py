@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ringnet.networks.network import LinkChange, Network, change_links, change_workers
+from ringnet.networks.network import LinkChange, Network, Packets, Piece, Window, change_links, change_workers
 from ringnet.networks.ring import ring
 from ringnet.networks.switch import switch
 
@@ -22,4 +22,14 @@ TOPOLOGIES: dict[str, Topology] = {
     "switch": Topology(switch, "one switch; every worker has a link up to it and a link down from it"),
 }
 
-__all__ = ["TOPOLOGIES", "LinkChange", "Network", "Topology", "change_links", "change_workers"]
+__all__ = [
+    "TOPOLOGIES",
+    "LinkChange",
+    "Network",
+    "Packets",
+    "Piece",
+    "Topology",
+    "Window",
+    "change_links",
+    "change_workers",
+]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Literal, TypeAlias
 
@@ -31,6 +31,31 @@ class LinkChange:
 
 
 @dataclass(frozen=True)
+class Piece:
+    """What a link does with transfers of up to ``up_to_bytes``, as protocols that switch with the size do."""
+
+    up_to_bytes: float
+    bandwidth_Bps: float
+    latency_s: float
+
+
+@dataclass(frozen=True)
+class Window:
+    """How much a sender may have under way to one receiver: bytes, or transfers, that have no credit yet."""
+
+    bytes: int | None = None
+    transfers: int | None = None
+
+
+@dataclass(frozen=True)
+class Packets:
+    """What transfers are cut into under fifo sharing; each packet's header is charged to links."""
+
+    bytes: int
+    header_bytes: int = 0
+
+
+@dataclass(frozen=True)
 class Network:
     """Links as columns, and routes over them. A link is one direction of a cable.
 
@@ -50,6 +75,12 @@ class Network:
         When a transfer may go on to the next link: as soon as its head is there, or once it is there whole.
     sharing : {"fifo", "fair", "auto"}
         How transfers share a link.
+    pieces : mapping of int to tuple of Piece
+        By link, ascending: what it does with transfers up to some size; with larger ones, what the columns say.
+    profiles : mapping of int to tuple of (time_s, bandwidth_Bps)
+        By link, ascending: the bandwidth from some time on; before, what the column says.
+    window : Window or None
+    packets : Packets or None
     """
 
     topology: str
@@ -60,6 +91,10 @@ class Network:
     find_route: Callable[[int, int], Route]
     switching: Switching = "cut-through"
     sharing: Sharing = "auto"
+    pieces: Mapping[int, tuple[Piece, ...]] = field(default_factory=dict)
+    profiles: Mapping[int, tuple[tuple[float, float], ...]] = field(default_factory=dict)
+    window: Window | None = None
+    packets: Packets | None = None
 
     @property
     def n_links(self) -> int:
@@ -77,6 +112,14 @@ class Network:
         """Where a link starts and where it ends."""
         start, _, end = self.names[link].partition("->")
         return start, end
+
+
+def offers(network: Network, link: int, n_bytes: int) -> tuple[float, float]:
+    """Return the bandwidth and the latency that a link has for a transfer of ``n_bytes``, in bytes/s and seconds."""
+    for piece in network.pieces.get(link, ()):
+        if n_bytes <= piece.up_to_bytes:
+            return piece.bandwidth_Bps, piece.latency_s
+    return float(network.bandwidth_Bps[link]), float(network.latency_s[link])
 
 
 def link_array(value: float, n_links: int) -> FloatArray:

@@ -9,7 +9,7 @@ operations, and counts the rounding of the reference itself, which is computed i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -127,10 +127,30 @@ class SumOracle(Oracle):
 
     def _expected(self, values: Array) -> Expected:
         values = widened(values)
-        terms = values if self.scales is None else values.astype(np.float64) * self.scales[:, None]
-        size, n_nonfinite = _sum_of_sizes(terms)
-        value, rest = _compensated(terms) if self._double else (_summed(terms), 0.0)
-        return Expected(value, rest, self._bound(size, values), n_nonfinite)
+        size, value, rest = self._accumulated(values)
+        if np.isfinite(size).all():
+            return Expected(value, rest, self._bound(size, values))
+        size = sum((np.abs(term, dtype=np.float64) for term in self._terms(values)), np.zeros(len(size)))
+        return Expected(value, rest, self._bound(size, values), _count_nonfinite(values))
+
+    def _terms(self, values: Array) -> Iterable[Array]:
+        """Yield one worker's terms after the other: those of all at once would not stay in the cache."""
+        if self.scales is None:
+            return values
+        return (np.multiply(row, x, dtype=np.float64) for row, x in zip(values, self.scales, strict=True))
+
+    def _accumulated(self, values: Array) -> tuple[Array, FloatArray, FloatArray | float]:
+        """Return sum |x| in the precision of the terms; their sum; for float64 the rounding errors made."""
+        n = values.shape[1]
+        size, spare = np.zeros((2, n), values.dtype if self.scales is None else np.float64)
+        total, rest = np.zeros(n), np.zeros(n) if self._double else 0.0
+        for term in self._terms(values):
+            np.add(size, np.abs(term, out=spare), out=size)
+            if self._double:
+                rest += _add_exactly(total, term)
+            else:
+                np.add(total, term, out=total)
+        return size, total, rest
 
     def _bound(self, size: Array, values: Array) -> FloatArray | float:
         if self.factor == 0:
@@ -265,30 +285,13 @@ def _largest_share(error: FloatArray, bound: FloatArray | float) -> float:
     return np.nan if error.any() else 0.0
 
 
-def _sum_of_sizes(terms: Array) -> tuple[Array, int]:
-    """Return sum |x| in the precision of the terms, and how many terms are not finite."""
-    size, spare = np.zeros((2, terms.shape[1]), terms.dtype)
-    for term in terms:  # row by row: the sizes of all terms at once would not stay in the cache
-        np.add(size, np.abs(term, out=spare), out=size)
-    if np.isfinite(size).all():
-        return size, 0
-    return np.add.reduce(np.abs(terms), axis=0, dtype=np.float64), _count_nonfinite(terms)
-
-
-def _summed(terms: Array) -> FloatArray:
-    total: FloatArray = np.add.reduce(terms, axis=0, dtype=np.float64)
-    return total
-
-
-def _compensated(terms: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the sum in float64, and the sum of the rounding errors made (Knuth's TwoSum)."""
-    total, rest = terms[0].copy(), np.zeros(terms.shape[1])
-    for term in terms[1:]:
-        new = total + term
-        part = new - total
-        rest += (total - (new - part)) + (term - part)
-        total = new
-    return total, rest
+def _add_exactly(total: FloatArray, term: FloatArray) -> FloatArray:
+    """Add to ``total`` in place, and return what was rounded away (Knuth's TwoSum)."""
+    new = total + term
+    part = new - total
+    lost: FloatArray = (total - (new - part)) + (term - part)
+    total[...] = new
+    return lost
 
 
 def _count_nonfinite(values: Array) -> int:

@@ -1,4 +1,4 @@
-"""The plain SimPy program that the events engine is measured against: two stores a worker, a process per transfer in flight."""
+"""The plain SimPy program that the events engine is measured against: stores, and a process per flight."""
 
 from __future__ import annotations
 

@@ -1,0 +1,171 @@
+"""Fair sharing in the `events` engine: one process for all links gives each flow its max-min fair rate."""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush
+from itertools import count
+from typing import TYPE_CHECKING
+
+import numpy as np
+import simpy
+
+from ringnet.engines.clock import LAST, Clock, Process
+from ringnet.engines.shares import Flow, Shares
+from ringnet.engines.trace import Columns
+
+if TYPE_CHECKING:
+    from ringnet.engines.transfer import Moving
+    from ringnet.networks import Network
+
+NEVER = float("inf")
+ENDED = -1.0
+#: Ends that differ by less than this share of the time are one: what symmetry makes equal, rounding tears apart.
+SAME_TIME = 1e-14
+
+
+class Stream(Flow):
+    """A flow that ends: what it moves, how many bytes are left of it since when, and when it will so end."""
+
+    __slots__ = ("end_s", "left", "moving", "n_bytes", "since_s")
+
+    def __init__(self, moving: Moving, links: tuple[int, ...], n_bytes: int, cap_Bps: float) -> None:
+        super().__init__(links, cap_Bps)
+        self.moving, self.n_bytes = moving, n_bytes
+        self.left = float(n_bytes)
+        self.since_s, self.end_s = 0.0, NEVER
+
+
+class Use:
+    """What one link has done: counters that are brought up to date when the flows on it change."""
+
+    __slots__ = ("bytes", "longest", "n_flows", "occupied_s", "queued_s", "since_s", "transfers")
+
+    def __init__(self) -> None:
+        self.bytes = self.transfers = self.longest = self.n_flows = 0
+        self.occupied_s = self.queued_s = self.since_s = 0.0
+
+    def now_has(self, n_flows: int, now_s: float) -> None:
+        """Add up the time since the last change, of the link with a flow and of the flows beyond the first."""
+        passed_s, self.since_s = now_s - self.since_s, now_s
+        if self.n_flows:
+            self.occupied_s += passed_s
+            self.queued_s += passed_s * (self.n_flows - 1)
+        self.n_flows = n_flows
+        self.longest = max(self.longest, n_flows - 1)
+
+
+class Arbiter:
+    """All streams on all links. Rates change when one starts or ends or a capacity changes; what coincides, once.
+
+    Parameters
+    ----------
+    clock : Clock
+    network : Network
+    """
+
+    def __init__(self, clock: Clock, network: Network) -> None:
+        self.clock, self.network = clock, network
+        self.shares = Shares(network.bandwidth_Bps.tolist())
+        self.uses = [Use() for _ in range(network.n_links)]
+        self.changes = [
+            (time_s, link, bandwidth_Bps)
+            for link, steps in network.profiles.items()
+            for time_s, bandwidth_Bps in steps
+        ]
+        heapify(self.changes)
+        self.coming: list[Stream] = []
+        self.ends: list[tuple[float, int, Stream]] = []
+        self.numbers = count()
+        self.n_streams = self.settlements = 0
+        self.alarm, self.alarm_s = simpy.Event(clock), NEVER
+        clock.process(self.run())
+
+    def enter(self, stream: Stream) -> None:
+        """Let a stream start now; one without bytes is there at once."""
+        stream.moving.started_s = stream.since_s = self.clock.now
+        for link in stream.links:
+            self.uses[link].bytes += stream.n_bytes
+            self.uses[link].transfers += stream.moving.whole
+        if stream.n_bytes:
+            self.coming.append(stream)
+            self._wake_at(self.clock.now)
+        else:
+            self._arrive(stream)
+
+    def run(self) -> Process:
+        """Settle whenever something starts, ends or changes."""
+        while True:
+            yield self.alarm
+            self.alarm, self.alarm_s = simpy.Event(self.clock), NEVER
+            self._settle(self.clock.now)
+            # A change of capacity matters only while something moves; the next to start sees to those that passed.
+            if self.n_streams:
+                self._wake_at(min(self._next_end_s(), self.changes[0][0] if self.changes else NEVER))
+
+    def _wake_at(self, time_s: float) -> None:
+        if time_s >= self.alarm_s:
+            return
+        # An alarm that was set for later still comes, with nobody listening.
+        stale, self.alarm, self.alarm_s = self.alarm, simpy.Event(self.clock), time_s
+        self.alarm.callbacks, stale.callbacks = stale.callbacks, []
+        self.clock.at(time_s, self.alarm, LAST)
+
+    def _settle(self, now_s: float) -> None:
+        self.settlements += 1
+        going, changed = self._ended(now_s), self._changed(now_s)
+        coming, self.coming = self.coming, []
+        self.n_streams += len(coming) - len(going)
+        for stream in self.shares.settle(coming, going, changed):
+            assert isinstance(stream, Stream)
+            self._predict(stream, now_s)
+        for link in dict.fromkeys(link for stream in [*coming, *going] for link in stream.links):
+            self.uses[link].now_has(len(self.shares.on[link]), now_s)
+        for stream in going:
+            self._arrive(stream)
+
+    def _ended(self, now_s: float) -> list[Stream]:
+        """Take out the streams that end now."""
+        ended = []
+        while self._next_end_s() <= now_s * (1 + SAME_TIME):
+            stream = heappop(self.ends)[-1]
+            stream.end_s = ENDED
+            ended.append(stream)
+        return ended
+
+    def _next_end_s(self) -> float:
+        """Return when the next stream ends; what was predicted for other rates is dropped."""
+        while self.ends and self.ends[0][0] != self.ends[0][-1].end_s:
+            heappop(self.ends)
+        return self.ends[0][0] if self.ends else NEVER
+
+    def _changed(self, now_s: float) -> list[int]:
+        links = []
+        while self.changes and self.changes[0][0] <= now_s:
+            _, link, bandwidth_Bps = heappop(self.changes)
+            self.shares.capacity_Bps[link] = bandwidth_Bps
+            links.append(link)
+        return links
+
+    def _predict(self, stream: Stream, now_s: float) -> None:
+        """Predict the end of a stream whose rate is new; as long as the rate stays no rounding creeps into it."""
+        stream.left -= stream.before_Bps * (now_s - stream.since_s)
+        stream.since_s = now_s
+        stream.end_s = now_s + max(stream.left, 0.0) / stream.rate_Bps
+        heappush(self.ends, (stream.end_s, next(self.numbers), stream))
+
+    def _arrive(self, stream: Stream) -> None:
+        stream.moving.sent_s = self.clock.now
+        stream.moving.arrives(self.clock, self.clock.now)
+
+    def columns(self) -> Columns:
+        """Return one row per link, as `Trace.links` has them."""
+        names = {
+            "bytes": "bytes",
+            "transfers": "transfers",
+            "occupied_s": "occupied_s",
+            "longest_queue": "longest",
+        }
+        columns = {name: np.array([getattr(use, of) for use in self.uses]) for name, of in names.items()}
+        columns["queued_s"] = np.array([use.queued_s for use in self.uses])
+        columns["busy_s"] = columns["bytes"] / self.network.bandwidth_Bps
+        return columns

@@ -1,0 +1,81 @@
+"""Windows: how much a sender may have under way to one receiver before it must wait for credit to come back."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+from ringnet.engines.clock import Clock
+from ringnet.engines.parts import Part, cut
+from ringnet.networks.network import Window
+
+if TYPE_CHECKING:
+    from ringnet.engines.transfer import Moving, Path
+
+Enter: TypeAlias = "Callable[[Moving], None]"
+
+
+class Credit:
+    """The window of one connection: first come first served.
+
+    What a transfer has beyond the window goes in parts of the window's size. A part is applied when it has arrived, the
+    last one with its transfer; its credit is back after the latency of the way back.
+
+    Parameters
+    ----------
+    clock : Clock
+    window : Window
+    back_s : float
+        Latency of the route from the receiver to the sender.
+    """
+
+    def __init__(self, clock: Clock, window: Window, back_s: float) -> None:
+        self.clock, self.window, self.back_s = clock, window, back_s
+        self.bytes_out = self.transfers_out = 0
+        self.waiting: deque[tuple[Moving, Enter]] = deque()
+
+    def ask(self, moving: Moving, enter: Enter) -> None:
+        """Let a transfer start, as far as there is credit for it now and whatever is before it."""
+        size = self.window.bytes
+        parts = [moving] if size is None or moving.bytes <= size else list(cut(moving, size))
+        for part in parts:
+            if isinstance(part, Part) and not part.last:
+                part.on_arrival = self._gives_back(part.bytes)
+            self.waiting.append((part, enter))
+        self._let_go(None)
+
+    def applied(self, transfer: Moving, path: Path) -> None:
+        """Give back the credit of a transfer, or of the last part of it, that has been applied now."""
+        size = self.window.bytes
+        n_bytes = transfer.bytes
+        last = n_bytes if size is None or n_bytes <= size else (n_bytes - 1) % size + 1
+        self._back(self.clock.now, last, 1, path)
+
+    def _gives_back(self, n_bytes: int) -> Callable[[float], None]:
+        return lambda arrived_s: self._back(arrived_s, n_bytes, 0, None)
+
+    def _back(self, from_s: float, n_bytes: int, n_transfers: int, path: Path | None) -> None:
+        back = self.clock.wake_at(from_s + self.back_s)
+
+        def credit(_: object) -> None:
+            self.bytes_out -= n_bytes
+            self.transfers_out -= n_transfers
+            self._let_go(path)
+
+        back.callbacks.append(credit)
+
+    def _let_go(self, path: Path | None) -> None:
+        """Start what there is credit for; where credit had to come back first, the path goes back to who gave it."""
+        while self.waiting and self._room(self.waiting[0][0]):
+            moving, enter = self.waiting.popleft()
+            self.bytes_out += moving.bytes
+            self.transfers_out += moving.whole
+            moving.start_over(self.clock.now, self.back_s, path)
+            enter(moving)
+
+    def _room(self, moving: Moving) -> bool:
+        window = self.window
+        if window.transfers is not None and self.transfers_out + moving.whole > window.transfers:
+            return False
+        return window.bytes is None or not self.bytes_out or self.bytes_out + moving.bytes <= window.bytes

@@ -15,7 +15,9 @@ import pytest
 from typer.testing import CliRunner
 
 from ringnet.cli import app
+from ringnet.errors import InputError
 from ringnet.measure.expected import expected_sum
+from ringnet.measure.mpi import _check_launcher
 
 QUICK = ["--sizes", "64B..1KiB", "--factor", "4", "--repeat", "2", "--warmup", "0"]
 
@@ -159,3 +161,9 @@ def test_without_mpi4py_the_way_to_get_it_is_said(monkeypatch):
     result = ringnet("--mpi")
     assert result.exit_code == 2
     assert "pip install 'ringnet[mpi]'" in result.stderr
+
+
+def test_a_launcher_of_another_mpi_is_noticed(monkeypatch):
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "4")
+    with pytest.raises(InputError, match="started 4 processes, but each is alone"):
+        _check_launcher(1)

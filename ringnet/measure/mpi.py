@@ -29,7 +29,7 @@ def world() -> MPI.Intracomm:
     Raises
     ------
     InputError
-        If mpi4py or an MPI library is not installed.
+        If mpi4py or an MPI library is not installed, or is not that of the launcher.
     """
     try:
         from mpi4py import MPI  # noqa: PLC0415 -- an extra, and importing it starts MPI
@@ -39,7 +39,18 @@ def world() -> MPI.Intracomm:
             f"--mpi needs mpi4py and an MPI library ({reason}); "
             "right would be: pip install 'ringnet[mpi]', beside Open MPI or MPICH"
         ) from error
+    _check_launcher(MPI.COMM_WORLD.size)
     return MPI.COMM_WORLD
+
+
+def _check_launcher(size: int) -> None:
+    """Refuse a world of one where the launcher made more: each process would measure itself."""
+    started = max(int(os.environ.get(name, size)) for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE"))
+    if size < started:
+        raise InputError(
+            f"mpirun started {started} processes, but each is alone: it belongs to another MPI than the one that "
+            "mpi4py found; right would be: the mpirun of that MPI, or MPI4PY_LIBMPI=the library of this mpirun"
+        )
 
 
 class MpiWire:

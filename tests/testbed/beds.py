@@ -10,13 +10,14 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from ringnet.collectives import Schedule
+import numpy as np
+
 from ringnet.collectives.ring import ring as ring_schedule
-from ringnet.collectives.schedule import IntArray, split_sizes
+from ringnet.collectives.schedule import split_sizes
 from ringnet.engines import Workers
 from ringnet.engines.events import run_events
 from ringnet.measure.crew import Crew, Place
-from ringnet.networks import LinkChange, change_links
+from ringnet.networks import LinkChange, Network, change_links
 from ringnet.networks.ring import ring as ring_network
 from tests.testbed.namespaces import Bed, Cable, Shape
 
@@ -50,13 +51,13 @@ class Link:
 
 @dataclass(frozen=True)
 class Case:
-    """A network to measure: its cables, the address of each worker, and what the simulator makes of it."""
+    """A network to measure: its cables, the address of each worker, and what the simulator is told of it."""
 
     name: str
     n_workers: int
     cables: Sequence[Cable]
     addresses: Sequence[str]
-    predict: Callable[[Schedule, IntArray, Link], float]
+    network: Callable[[float, float], Network]
 
     @contextmanager
     def crew(self):
@@ -72,7 +73,9 @@ class Case:
     def predicted_s(self, message_bytes: int, link: Link) -> float:
         """The makespan of an all-reduce of float32, from nothing but a link that two workers measured."""
         chunk_bytes = 4 * split_sizes(message_bytes // 4, self.n_workers)
-        return self.predict(ring_schedule(self.n_workers), chunk_bytes, link)
+        network = self.network(link.bandwidth_Bps, link.latency_of(int(chunk_bytes.max())))
+        trace = run_events(ring_schedule(self.n_workers), network, Workers.alike(self.n_workers), chunk_bytes)
+        return float(trace.workers["end_s"].max())
 
 
 def ring_case(n_workers: int, slow: Mapping[int, float] = MappingProxyType({})) -> Case:
@@ -89,7 +92,9 @@ def ring_case(n_workers: int, slow: Mapping[int, float] = MappingProxyType({})) 
     ]
     addresses = [f"10.79.{(worker - 1) % n_workers}.2" for worker in range(n_workers)]
     names = [f"slow link {worker}->{(worker + 1) % n_workers}" for worker in slow]
-    return Case(", ".join(names) or "ring", n_workers, cables, addresses, partial(_simulated, slow))
+    return Case(
+        ", ".join(names) or "ring", n_workers, cables, addresses, partial(_ring_network, n_workers, slow)
+    )
 
 
 def uplink_case() -> Case:
@@ -100,24 +105,33 @@ def uplink_case() -> Case:
     ]
     uplink = Cable("s0", "s1", SHAPE, SHAPE)
     addresses = [f"10.79.100.{worker + 1}" for worker in range(4)]
-    return Case("shared uplink", 4, [*cables, uplink], addresses, _shared)
+    return Case("shared uplink", 4, [*cables, uplink], addresses, _racks_network)
 
 
-def _simulated(slow: Mapping[int, float], schedule: Schedule, chunk_bytes: IntArray, link: Link) -> float:
-    network = ring_network(schedule.n_workers, link.bandwidth_Bps, link.latency_of(int(chunk_bytes.max())))
+def _ring_network(
+    n_workers: int, slow: Mapping[int, float], bandwidth_Bps: float, latency_s: float
+) -> Network:
+    network = ring_network(n_workers, bandwidth_Bps, latency_s)
     changes = {
-        network.names[worker]: LinkChange(bandwidth_Bps=factor * link.bandwidth_Bps)
+        network.names[worker]: LinkChange(bandwidth_Bps=factor * bandwidth_Bps)
         for worker, factor in slow.items()
     }
-    workers = Workers.alike(schedule.n_workers)
-    trace = run_events(schedule, change_links(network, changes), workers, chunk_bytes)
-    return float(trace.workers["end_s"].max())
+    return change_links(network, changes)
 
 
-def _shared(schedule: Schedule, chunk_bytes: IntArray, link: Link) -> float:
-    # Progressive filling: two flows that start together on one link each get half of it until both end.
-    largest = int(chunk_bytes.max())
-    return schedule.n_steps * (link.latency_of(2 * largest) + 2 * largest / link.bandwidth_Bps)
+def _racks_network(bandwidth_Bps: float, latency_s: float) -> Network:
+    """Cables of one rate, fairly shared; all of the latency is in the first, where the bed has it, too."""
+    up = [f"{worker}->s{worker % 2}" for worker in range(4)]
+    down = [f"s{worker % 2}->{worker}" for worker in range(4)]
+    return Network(
+        topology="racks",
+        n_workers=4,
+        names=(*up, "s0->s1", "s1->s0", *down),
+        bandwidth_Bps=np.full(10, bandwidth_Bps),
+        latency_s=np.array([latency_s] * 4 + [0.0] * 6),
+        find_route=lambda src, dst: (src, 4 + src % 2, 6 + dst),
+        sharing="fair",
+    )
 
 
 #: What is predicted from two workers.

@@ -146,7 +146,7 @@ def test_under_mpi_all_end_when_one_is_killed():
         os.kill(pids[1], signal.SIGKILL)
         told = process.stdout.read()
     assert process.returncode
-    assert str(pids[1]) in told
+    assert "signal 9" in told  # and, mostly, which process: that is for MPI to say
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
 
 

@@ -73,10 +73,8 @@ class Layout:
     def of(cls, n_workers: int, chunk_sizes: IntArray, holders: IntArray, carry: int | None = None) -> Layout:
         """Lay out the first ``carry`` elements of each chunk; all of them where it is None."""
         sizes = np.asarray(chunk_sizes, dtype=np.int64)
-        offsets = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
-        return cls(
-            n_workers, sizes if carry is None else np.minimum(sizes, carry), offsets, np.asarray(holders)
-        )
+        carried = sizes if carry is None else np.minimum(sizes, carry)
+        return cls(n_workers, carried, np.cumsum(sizes) - sizes, np.asarray(holders))
 
     def elements(self, block: Block) -> IntArray:
         """Return positions in the buffer, chunk after chunk; shape (n_chunks * width,)."""

@@ -211,6 +211,12 @@ def test_a_link_that_carries_nothing_is_not_slowest(case, custom):
     assert slowest(case(3, schedule=schedule, links=links)) == "1->2"
 
 
+def test_the_only_links_that_carry_anything_are_not_slower_than_others(case, custom):
+    schedule = custom(3, [(0, 1, 0)])
+    assert slowest(case(3, schedule=schedule)) is None
+    assert slowest(case(3, schedule=schedule, topology="switch")) is None
+
+
 def test_of_two_equally_slow_links_the_first_is_named():
     frame = pd.DataFrame({"transfers": [2, 2, 2], "busy_s": [1.0, 3.0, 3.0], "latency_s": np.zeros(3)})
     assert metrics.slowest_link(frame) == 1

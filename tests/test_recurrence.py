@@ -14,7 +14,7 @@ from ringnet.engines import ENGINES, Trace, Workers, choose_engine
 from ringnet.engines.exactness import why_not_exact
 from ringnet.engines.plans import Planner
 from ringnet.errors import InputError
-from ringnet.networks import TOPOLOGIES, Network
+from ringnet.networks import TOPOLOGIES, Network, Packets, Piece, Window
 
 events, recurrence = ENGINES["events"].run, ENGINES["recurrence"].run
 
@@ -164,7 +164,7 @@ def schedule_of(n_workers: int, *steps: list[tuple[int, int]], n_channels: int =
 def refused(schedule: Schedule, network: Network, behave: Workers | None = None) -> str:
     behave = behave or Workers.alike(network.n_workers)
     with pytest.raises(InputError) as caught:
-        recurrence(schedule, network, behave, np.array([1000]))
+        recurrence(schedule, network, behave, np.full(schedule.n_chunks, 1000))
     return str(caught.value)
 
 
@@ -177,6 +177,21 @@ def test_a_link_of_two_senders_is_refused_by_name() -> None:
 def test_senders_of_different_steps_count_too() -> None:
     switch = TOPOLOGIES["switch"].build(3, 1e9, 1e-6)
     assert "workers 0 and 1" in refused(schedule_of(3, [(0, 2)], [(1, 2)]), switch)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"sharing": "fair"}, "shared fairly"),
+        ({"pieces": {0: (Piece(100, 1e9, 0.0),)}}, "sizes differently"),
+        ({"profiles": {0: ((1.0, 1e9),)}}, "changes over time"),
+        ({"window": Window(bytes=100)}, "window"),
+        ({"packets": Packets(100)}, "packets"),
+    ],
+)
+def test_what_a_network_may_do_beside_is_refused(change: dict[str, object], reason: str) -> None:
+    ring = replace(TOPOLOGIES["ring"].build(3, 1e9, 1e-6), **change)
+    assert reason in refused(ALGORITHMS["ring"].build(3, "all-reduce"), ring)
 
 
 def test_two_ways_to_one_link_are_refused() -> None:

@@ -315,6 +315,7 @@ class TestKeysThatAreNeverRead:
             ("data: ramp\nseed: 1", "seed", "ramp data has no seed"),
             ("reduce: sum\nweights: [1]", "weights", "sum has no weights"),
             ("collective: all-gather\nreduce: sum", "reduce", "all-gather combines nothing"),
+            ("collective: all-gather\nreduce: weighted-mean", "reduce", "all-gather combines nothing"),
             (
                 "collective: all-gather\nworker: {reduce_rate: 1 GB/s}",
                 "worker.reduce_rate",

@@ -178,6 +178,9 @@ class TestYaml11Surprises:
         document, _ = read_yaml("{on: 1, 3: 1, 010: 1, 3->4: 1}", "s.yaml")
         assert list(document.data) == ["on", "3", "010", "3->4"]
 
+    def test_half_an_escape_is_no_text_that_could_not_be_written_again(self):
+        assert read_value(r'"a\ud800b"', "--set")[0] == "a\N{REPLACEMENT CHARACTER}b"
+
     def test_json_escapes(self):
         assert read_value(r'"\ud83d\ude80 \u00b5"', "--set")[0] == "\N{ROCKET} \N{MICRO SIGN}"
 

@@ -94,6 +94,7 @@ def test_every_key_is_explained():
 
 def test_no_trace_of_how_it_was_made():
     assert "'type': 'null'" not in str(schema())
+    assert "None" not in str(schema())
     assert str(schema()).count("'title': ") == 1
 
 

@@ -244,6 +244,16 @@ def test_every_bad_file_is_named_at_once(tmp_path: Path) -> None:
     assert set(said) == {"text.npy", "empty.npy"}
 
 
+@pytest.mark.parametrize("shape", [(-3,), (2**40, 2**40)])
+def test_a_header_that_promises_too_much(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    path = tmp_path / "big.npy"
+    with path.open("wb") as file:
+        header = {"descr": "<f8", "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(file, header)
+    with pytest.raises(InputError, match=r"its shape is|bytes are missing"):
+        FileSource([path])
+
+
 def test_files_must_fit_the_first(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         FileSource(saved(tmp_path, np.zeros((2, 3)), np.zeros((3, 2)), np.zeros((2, 3), np.int8)))

@@ -32,11 +32,11 @@ def check(schedule: Schedule) -> None:
     Notes
     -----
     A cell is one chunk at one worker; its value is the set of workers whose data is in it. A copy replaces a
-    set, a reduce unites two that must be disjoint. In a schedule that looks the same from every worker (a ring
-    does), one worker's cells stand for all: N sets instead of N squared.
+    set, a reduce unites two that must be disjoint. In a schedule that looks the same from every worker (a
+    ring does), one worker's cells stand for all: N sets instead of N squared.
 
-    That is all that can go wrong: each transfer has one sender and one receiver, so that no message is left over,
-    and steps come in one order, so that no wait is for anything later than itself.
+    That is all that can go wrong: each transfer has one sender and one receiver, so that no message is left
+    over, and steps come in one order, so that no wait is for anything later than itself.
 
     Examples
     --------

@@ -106,18 +106,16 @@ def hierarchical(
     if size < 1 or n_workers % size:
         message = f"{n_workers} workers do not fill nodes of this size"
         raise InputError(Fault(message, value=str(node_size), right="a divisor of the number of workers"))
-    up, down = _ways(inner, collective, levels)
     across = _known(outer, collective, levels)(n_workers // size, collective)
-    inside = _known(inner, up, levels)(size, up)
+    up, down = (_known(inner, way, levels)(size, way) for way in _ways(inner, collective, levels))
     parts: dict[str, _Inside | _Across] = {
-        "up": _Inside(inside, across.n_chunks, n_workers // size),
-        "across": _Across(inside.target, across, size),
-        "down": _Inside(_known(inner, down, levels)(size, down), across.n_chunks, n_workers // size),
+        "up": _Inside(up, across.n_chunks, n_workers // size),
+        "across": _Across(up.target, across, size),
+        "down": _Inside(down, across.n_chunks, n_workers // size),
     }
-    order: list[_Inside | _Across] = [parts[name] for name in _ORDERS[collective]]
-    n_chunks = inside.n_chunks * across.n_chunks
-    more = ends(collective, _owner(inside.target, across, collective, size), n_chunks)
-    more |= {
+    order = [parts[name] for name in _ORDERS[collective]]
+    n_chunks = up.n_chunks * across.n_chunks
+    more = ends(collective, _owner(up.target, across, collective, size), n_chunks) | {
         "n_channels": max(part.n_channels for part in order),
         "parameters": {"node_size": size, "inner": inner, "outer": outer},
     }

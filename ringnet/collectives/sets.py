@@ -12,6 +12,7 @@ from ringnet.collectives.schedule import EVERY_WORKER, IntArray, Schedule, Step
 from ringnet.collectives.turns import split_turns
 
 Bits: TypeAlias = NDArray[np.unsignedinteger[Any]]
+Flags: TypeAlias = NDArray[np.bool_]
 
 #: Bytes of the sets that are looked at together: some chunks of all workers.
 BLOCK_BYTES = 32 << 20
@@ -19,7 +20,7 @@ WORD = 64
 
 
 class Wrong(NamedTuple):
-    """A transfer that cannot be, and why: who sends which chunk, and a worker that both sides have already (-1: none)."""
+    """A transfer that cannot be: who sends which chunk, and what is wrong with that."""
 
     worker: int
     chunk: int
@@ -89,7 +90,10 @@ class Sets:
         src, dst, column = step.src[mine], step.dst[mine], column[mine]
         sent = self.cells[src * len(self.chunks) + column]
         into = dst * len(self.chunks) + column
-        found = [Wrong(int(src[k]), int(column[k]), "which it does not hold yet") for k in _first(~sent.any(axis=1), src)]
+        found = [
+            Wrong(int(src[k]), int(column[k]), "which it does not hold yet")
+            for k in _first(~sent.any(axis=1), src)
+        ]
         one_each = len(dst) == 0 or np.bincount(dst).max() <= 1
         for turn in [np.arange(len(src))] if one_each else split_turns(src, into):
             if step.op == "reduce":
@@ -103,7 +107,8 @@ class Sets:
         own = self.cells[into]
         both = own & sent
         self.cells[into] = own | sent
-        nothing, twice = ~own.any(axis=1), both.any(axis=1)
+        nothing: Flags = np.logical_not(own.any(axis=1))
+        twice: Flags = np.asarray(both.any(axis=1))
         for k in _first(nothing, src):
             yield Wrong(int(src[k]), int(column[k]), "to be reduced where there is nothing of it yet")
         for k in _first(twice, src):
@@ -127,11 +132,14 @@ class Sets:
         if self.source[place] != EVERY_WORKER:
             return [int(self.source[place])]
         return [
-            word * WORD + bit for word, value in enumerate(bits.tolist()) for bit in range(WORD) if value >> bit & 1
+            word * WORD + bit
+            for word, value in enumerate(bits.tolist())
+            for bit in range(WORD)
+            if value >> bit & 1
         ]
 
 
-def _first(wrong: NDArray[np.bool_], src: IntArray) -> list[int]:
+def _first(wrong: Flags, src: IntArray) -> list[int]:
     """Return the row of the lowest sender that is wrong, if any is."""
     rows = np.flatnonzero(wrong)
     return [int(rows[np.argmin(src[rows])])] if len(rows) else []

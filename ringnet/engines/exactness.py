@@ -20,6 +20,8 @@ def why_not_exact(schedule: Schedule, network: Network, workers: Workers, planne
     from the same link, or all as the first link of their routes: then they come in the order in which the lane posts
     them. In a rendezvous it may carry one of each step only, since its transfers start when their receivers come.
     """
+    if reason := _more_than_links(network):
+        return reason
     if not np.isfinite(workers.start_s).all():
         return f"worker {int(np.argmax(~np.isfinite(workers.start_s)))} never starts"
     if schedule.n_channels > 1 and _charges(workers):
@@ -38,6 +40,18 @@ def why_not_exact(schedule: Schedule, network: Network, workers: Workers, planne
     return None
 
 
+def _more_than_links(network: Network) -> str | None:
+    """Say what of a network goes beyond links that serve one transfer after another at one bandwidth."""
+    beyond = {
+        "links are shared fairly": network.sharing == "fair",
+        "links treat sizes differently": bool(network.pieces),
+        "a bandwidth changes over time": bool(network.profiles),
+        "a window holds transfers back": network.window is not None,
+        "transfers are cut into packets": network.packets is not None,
+    }
+    return next((reason for reason, holds in beyond.items() if holds), None)
+
+
 def _charges(workers: Workers) -> bool:
     overheads = workers.send_overhead_s.any() or workers.recv_overhead_s.any()
     return bool(overheads or np.isfinite(workers.reduce_Bps).any())
@@ -45,8 +59,10 @@ def _charges(workers: Workers) -> bool:
 
 def chunks_are_shared(schedule: Schedule) -> bool:
     """Whether several channels of some worker have to do with one chunk, and may so have to wait for each other."""
+    if schedule.n_channels == 1:
+        return False
     channel = np.full((schedule.n_workers, schedule.n_chunks), NOBODY, dtype=np.int32)
-    for step in schedule.moves() if schedule.n_channels > 1 else ():
+    for step in schedule.moves():
         for worker, channels in ((step.src, step.channel), (step.dst, step.receiving_channel)):
             new = channel[worker, step.chunk] == NOBODY
             channel[worker[new], step.chunk[new]] = channels[new]

@@ -75,7 +75,7 @@ class Moving(Protocol):
 
 
 class Transfer:
-    """One chunk, or a few that lie side by side, on its way: who, what, when. A time that is not known yet is ``inf``."""
+    """One chunk, or some side by side, on the way: who, what, when. A time that is not known yet is ``inf``."""
 
     #: What it counts among the transfers of a link.
     whole = 1

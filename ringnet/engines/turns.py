@@ -61,7 +61,9 @@ class Cells:
             for transfer in transfers:
                 self._post(transfer, lane)
         # By source, on whichever lane: a worker's chunk is the same sum then as in a replay without lanes.
-        applies = [(transfer.src, lane, transfer) for lane, transfers in enumerate(owed) for transfer in transfers]
+        applies = [
+            (transfer.src, lane, transfer) for lane, transfers in enumerate(owed) for transfer in transfers
+        ]
         for _, lane, transfer in sorted(applies, key=lambda apply: apply[0]):
             self._apply(transfer, lane)
 
@@ -77,7 +79,9 @@ class Cells:
         """Let an apply come after the last one to its chunks, and after all that was sent of them since."""
         cells = [self._cells[transfer.dst, chunk] for chunk in transfer.chunks]
         transfer.applying = Turn(transfer, lane)
-        transfer.apply_after = _others(lane, [turn for cell in cells for turn in (cell.applied, *cell.posted)])
+        transfer.apply_after = _others(
+            lane, [turn for cell in cells for turn in (cell.applied, *cell.posted)]
+        )
         for cell in cells:
             cell.applied, cell.posted = transfer.applying, []
 

@@ -23,13 +23,14 @@ def dumps_goal(schedule: Schedule, chunk_bytes: IntArray, reduce_ns_per_byte: fl
     schedule : Schedule
     chunk_bytes : ndarray of int64, shape (n_chunks,)
     reduce_ns_per_byte : float
-        What a reduction takes, as a ``calc`` of whole nanoseconds after the ``recv``; none where that is zero.
+        What a reduction takes, as a ``calc`` of whole nanoseconds after the ``recv``; none where that is
+        zero.
 
     Returns
     -------
     str
-        Labels, each before its use; tags that tell all transfers between two ranks apart. Transfers of no bytes are left
-        out, since LogGOPSim does not take them.
+        Labels, each before its use; tags that tell all transfers between two ranks apart. Transfers of no
+        bytes are left out, since LogGOPSim does not take them.
 
     Raises
     ------
@@ -38,10 +39,10 @@ def dumps_goal(schedule: Schedule, chunk_bytes: IntArray, reduce_ns_per_byte: fl
 
     Notes
     -----
-    A send requires the last receive on its channel, and what came for its chunks on other channels; a receive the
-    receive before it on its channel, and what was sent of its chunks. LogGOPSim charges c - 1 bytes for a transfer of c:
-    its time is G less for each transfer on the critical path. Hoefler, Siebert and Lumsdaine, *Group operation
-    assembly language*, ICPP 2009; *LogGOPSim*, LSAP 2010.
+    A send requires the last receive on its channel, and what came for its chunks on other channels; a receive
+    the receive before it on its channel, and what was sent of its chunks. LogGOPSim charges c - 1 bytes for a
+    transfer of c: its time is G less for each transfer on the critical path. Hoefler, Siebert and Lumsdaine,
+    *Group operation assembly language*, ICPP 2009; *LogGOPSim*, LSAP 2010.
 
     Examples
     --------
@@ -59,7 +60,9 @@ def dumps_goal(schedule: Schedule, chunk_bytes: IntArray, reduce_ns_per_byte: fl
     """
     if schedule.n_transfers > MAX_TRANSFERS:
         right = f"at most {MAX_TRANSFERS} transfers"
-        raise ScheduleError(Fault("the schedule is too long for a text", value=str(schedule.n_transfers), right=right))
+        raise ScheduleError(
+            Fault("the schedule is too long for a text", value=str(schedule.n_transfers), right=right)
+        )
     ranks = [_Rank(schedule.n_channels, reduce_ns_per_byte) for _ in range(schedule.n_workers)]
     tags: dict[tuple[int, int], Iterator[int]] = defaultdict(count)
     for step in schedule.steps():
@@ -67,7 +70,9 @@ def dumps_goal(schedule: Schedule, chunk_bytes: IntArray, reduce_ns_per_byte: fl
         for src, dst, chunks, n_bytes, channels, tag in rows:
             ranks[src].send(chunks, n_bytes, channels[0], f"to {dst} tag {tag}")
         for src, dst, chunks, n_bytes, channels, tag in sorted(rows, key=lambda row: row[0]):
-            ranks[dst].receive(chunks, n_bytes, channels[1], f"from {src} tag {tag}", reduces=step.op == "reduce")
+            ranks[dst].receive(
+                chunks, n_bytes, channels[1], f"from {src} tag {tag}", reduces=step.op == "reduce"
+            )
     blocks = ("\n".join([f"rank {rank} {{", *ranks[rank].lines, "}"]) for rank in range(len(ranks)))
     return "\n".join([f"num_ranks {schedule.n_workers}", *blocks]) + "\n"
 
@@ -75,8 +80,18 @@ def dumps_goal(schedule: Schedule, chunk_bytes: IntArray, reduce_ns_per_byte: fl
 def _rows(step: Step, chunk_bytes: IntArray) -> Iterator[tuple[int, int, range, int, tuple[int, int]]]:
     """Yield source, target, chunks, bytes and both channels of each transfer that has any bytes."""
     counts = np.ones_like(step.chunk) if step.count is None else step.count
-    columns = (step.src, step.dst, step.chunk, counts, step.sizes(chunk_bytes), step.channel, step.receiving_channel)
-    for src, dst, chunk, n_chunks, n_bytes, channel, to in zip(*(column.tolist() for column in columns), strict=True):
+    columns = (
+        step.src,
+        step.dst,
+        step.chunk,
+        counts,
+        step.sizes(chunk_bytes),
+        step.channel,
+        step.receiving_channel,
+    )
+    for src, dst, chunk, n_chunks, n_bytes, channel, to in zip(
+        *(column.tolist() for column in columns), strict=True
+    ):
         if n_bytes:
             yield src, dst, range(chunk, chunk + n_chunks), n_bytes, (channel, to)
 
@@ -100,10 +115,12 @@ class _Rank:
             self.sent[chunk].append(label)
 
     def receive(self, chunks: range, n_bytes: int, channel: int, whom: str, *, reduces: bool) -> None:
-        """Add a receive, after the one before it on its channel and what was done with its chunks; then the reduction."""
+        """Add a receive, after the one before it on its channel and what was done with its chunks."""
         label = self._add(f"recv {n_bytes}b {whom}")
         others = {label for chunk in chunks for label in self.sent.pop(chunk, [])}
-        self._require(label, {self.received[channel], *(self.applied.get(chunk) for chunk in chunks), *others})
+        self._require(
+            label, {self.received[channel], *(self.applied.get(chunk) for chunk in chunks), *others}
+        )
         if reduces and (nanoseconds := round(n_bytes * self.reduce_ns_per_byte)):
             arrived, label = label, self._add(f"calc {nanoseconds}")
             self._require(label, {arrived})
@@ -116,4 +133,6 @@ class _Rank:
         return self.n_labels
 
     def _require(self, label: int, others: set[int | None]) -> None:
-        self.lines += [f"l{label} requires l{other}" for other in sorted(other for other in others if other is not None)]
+        self.lines += [
+            f"l{label} requires l{other}" for other in sorted(other for other in others if other is not None)
+        ]

@@ -31,13 +31,14 @@ def load_function(name: str, folder: Path, *, allowed: bool) -> Callable[..., Sc
     Returns
     -------
     callable
-        ``function(n_workers, collective, **parameters)``: checks that what the user's function returns is a `Schedule` for so
-        many workers and this collective, and turns what it raises into an `InputError`.
+        ``function(n_workers, collective, **parameters)``: checks that what the user's function returns is a
+        `Schedule` for so many workers and this collective, and turns what it raises into an `InputError`.
 
     Raises
     ------
     InputError
-        Not allowed; no such form, file or function; a file outside the folder; a file that fails when it is run.
+        Not allowed; no such form, file or function; a file outside the folder; a file that fails when it is
+        run.
     """
     file, _, function_name = name.rpartition(":")
     if not file.endswith(".py") or not function_name.isidentifier():
@@ -46,7 +47,9 @@ def load_function(name: str, folder: Path, *, allowed: bool) -> Callable[..., Sc
     if not path.is_relative_to(folder.resolve()):
         raise InputError(Fault("the file is outside the scenario's folder", value=file, right=FORM))
     if not allowed:
-        message = "a scenario that runs a Python file is only run if you allow it, since the file may do anything"
+        message = (
+            "a scenario that runs a Python file is only run if you allow it, since the file may do anything"
+        )
         raise InputError(Fault(message, value=name, right="--allow-python"))
     if not path.is_file():
         raise InputError(Fault("there is no such file", value=str(path)))
@@ -84,7 +87,9 @@ def _checked(function: Callable[..., Any], name: str) -> Callable[..., Schedule]
         if (schedule.n_workers, schedule.collective) != (n_workers, collective):
             value = f"{schedule.collective} of {schedule.n_workers} workers"
             right = f"{collective} of {n_workers} workers"
-            raise InputError(Fault(f"{name} returns the schedule of something else", value=value, right=right))
+            raise InputError(
+                Fault(f"{name} returns the schedule of something else", value=value, right=right)
+            )
         return schedule
 
     return build

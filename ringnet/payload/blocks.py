@@ -84,12 +84,11 @@ class Layout:
         buffer of the worker that has it.
         """
         sizes = np.asarray(chunk_sizes, dtype=np.int64)
-        offsets = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+        offsets = np.cumsum(sizes) - sizes
         if n_elements:
             offsets %= n_elements
-        return cls(
-            n_workers, sizes if carry is None else np.minimum(sizes, carry), offsets, np.asarray(holders)
-        )
+        carried = sizes if carry is None else np.minimum(sizes, carry)
+        return cls(n_workers, carried, offsets, np.asarray(holders))
 
     def elements(self, block: Block) -> IntArray:
         """Return positions in the buffer, chunk after chunk; shape (n_chunks * width,)."""

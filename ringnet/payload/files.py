@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -43,8 +44,7 @@ class ArraySource(Source):
         places = [f"the array of worker {worker}" for worker in range(len(listed))]
         shape, dtype = _alike([array.shape for array in listed], [array.dtype for array in listed], places)
         super().__init__(len(listed), shape, dtype)
-        # `flat` counts in C order without a copy, whatever the layout; a reshaped view is faster where there
-        # is one.
+        # `flat` counts in C order without a copy, whatever the layout; a view is faster where there is one.
         self._flat = [array.reshape(-1) if array.flags.c_contiguous else array.flat for array in listed]
 
     def fill(self, index: IntArray, workers: Sequence[int], outs: Sequence[Array]) -> None:
@@ -140,13 +140,13 @@ class _Part:
             offset = self.data_at + where[0] * self.dtype.itemsize
             out[...] = np.fromfile(self.path, self.dtype, where[1] - where[0], offset=offset)
         else:
-            size = int(np.prod(self.shape))
-            out[...] = np.memmap(self.path, self.dtype, "r", self.data_at, (size,))[places]
+            whole = np.memmap(self.path, self.dtype, "r", self.data_at, (math.prod(self.shape),))
+            out[...] = whole[places]
 
     def _places(self, index: IntArray) -> IntArray:
         """Return positions in the file, in elements."""
         if self.worker is not None:
-            index = index + self.worker * int(np.prod(self.own_shape))
+            index = index + self.worker * math.prod(self.own_shape)
         if not self.fortran or len(self.shape) <= 1:
             return index
         return np.ravel_multi_index(np.unravel_index(index, self.shape), self.shape, order="F")
@@ -164,12 +164,13 @@ def _range_of(index: IntArray) -> tuple[int, int] | None:
 def _read_header(path: Path, wanted: DType | None) -> _Part:
     with path.open("rb") as file:
         version = np.lib.format.read_magic(file)
-        read = (
-            np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        )
-        shape, fortran, dtype = read(file)
+        # Version 3 differs from 2 in the encoding of field names only, and there are none here.
+        header = "read_array_header_1_0" if version == (1, 0) else "read_array_header_2_0"
+        shape, fortran, dtype = getattr(np.lib.format, header)(file)
         part = _Part(path, file.tell(), shape, fortran, _checked(dtype, wanted))
-    missing = part.data_at + int(np.prod(shape)) * dtype.itemsize - path.stat().st_size
+    if min(shape, default=0) < 0:
+        raise ValueError(f"its shape is {shape}")
+    missing = part.data_at + math.prod(shape) * dtype.itemsize - path.stat().st_size
     if missing > 0:
         raise ValueError(f"the file is cut short: {missing} bytes are missing")
     return part

@@ -54,4 +54,4 @@ def _plain(part: Any) -> Any:
 
 
 def _is_noise(key: str, item: Any) -> bool:
-    return (key == "title" and isinstance(item, str)) or (key == "default" and item is None)
+    return item is None or (key == "title" and isinstance(item, str))

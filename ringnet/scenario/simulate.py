@@ -12,7 +12,7 @@ from ringnet.analysis.states import READABLE_ELEMENTS
 from ringnet.analysis.verification import outputs, payload_text, verify
 from ringnet.collectives.check import check
 from ringnet.engines import ENGINES, MANY_TRANSFERS, Choice, Trace, choose_engine
-from ringnet.payload import PackedPayload, Payload, Source
+from ringnet.payload import PackedPayload, Payload
 from ringnet.payload.tamper import Tamper, make_payload
 from ringnet.scenario.build import Parts, build
 from ringnet.scenario.memory import require_memory

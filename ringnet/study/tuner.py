@@ -57,9 +57,17 @@ def _uses(known: pd.DataFrame, channels: dict[str, int]) -> list[Use]:
         first = 0
         for part in parts:
             last = where.get((n_workers, part.last_bytes), max(ENDLESS_BYTES, part.last_bytes))
-            uses.append(Use(n_workers, _base(part.algorithm), first, last, channels.get(part.algorithm, -1)))
+            use = Use(n_workers, _base(part.algorithm), first, last, channels.get(part.algorithm, -1))
+            before = uses[-1] if uses else use
+            if first and _nccl(before) == _nccl(use):  # to NCCL both are one
+                first = uses.pop().first_bytes
+            uses.append(use._replace(first_bytes=first))
             first = last + 1
     return uses
+
+
+def _nccl(use: Use) -> tuple[str, int]:
+    return ALGORITHMS[use.algorithm], use.channels
 
 
 def _left_out(table: pd.DataFrame, known: pd.DataFrame) -> list[str]:

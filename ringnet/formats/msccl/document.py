@@ -88,8 +88,8 @@ def parse(text: bytes, file: str) -> Document:
     Raises
     ------
     ScheduleError
-        With every mistake: line, element, value and what would be right. Also for a text that is too long, that is not
-        XML, or that declares a document type or entities.
+        With every mistake: line, element, value and what would be right. Also for a text that is too long,
+        that is not XML, or that declares a document type or entities.
     """
     if len(text) > MAX_BYTES:
         refuse(file, None, "the file is too large", f"{len(text)} bytes", f"at most {MAX_BYTES}")
@@ -110,7 +110,13 @@ def _elements(text: bytes, file: str) -> Element:
         nonlocal n_elements
         n_elements += 1
         if INSIDE.get(tag, "nothing") != (path[-1].tag or None):
-            refuse(file, parser.CurrentLineNumber, "an element that has no place here", f"<{tag}>", " > ".join(INSIDE))
+            refuse(
+                file,
+                parser.CurrentLineNumber,
+                "an element that has no place here",
+                f"<{tag}>",
+                " > ".join(INSIDE),
+            )
         if n_elements > 2 * MAX_STEPS:
             refuse(file, parser.CurrentLineNumber, "too many elements", right=f"at most {2 * MAX_STEPS}")
         path.append(Element(tag, parser.CurrentLineNumber, attributes))
@@ -123,7 +129,7 @@ def _elements(text: bytes, file: str) -> Element:
     parser.StartElementHandler, parser.EndElementHandler = starts, lambda _: path.pop()
     parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = declares
     try:
-        parser.Parse(text, True)  # noqa: FBT003 -- expat's own way to say that this is all
+        parser.Parse(text, True)
     except expat.ExpatError as error:
         refuse(file, error.lineno, f"not XML: {expat.errors.messages[error.code]}")
     return top.children[0]
@@ -142,10 +148,14 @@ class _Reader:
         root = self.number(algo, "root", 0, max(0, n_gpus - 1), "0")
         gpus = {self.number(gpu, "id", 0, n_gpus - 1): gpu for gpu in algo.children}
         if not self.faults and (len(gpus) != n_gpus or len(algo.children) != n_gpus):
-            self.fault(algo, f"there is not one gpu for each of {n_gpus}", f"{len(algo.children)} gpu elements")
+            self.fault(
+                algo, f"there is not one gpu for each of {n_gpus}", f"{len(algo.children)} gpu elements"
+            )
         sizes = tuple(self.buffers(gpus[gpu]) for gpu in sorted(gpus))
         self.stop()
-        blocks = tuple(block for gpu in range(n_gpus) for block in self.blocks(gpu, gpus[gpu], n_gpus, sizes[gpu]))
+        blocks = tuple(
+            block for gpu in range(n_gpus) for block in self.blocks(gpu, gpus[gpu], n_gpus, sizes[gpu])
+        )
         self.stop()
         name, collective = algo.attributes.get("name", "msccl"), algo.attributes.get("coll", "")
         in_place = algo.attributes.get("inplace", "0") == "1"
@@ -159,8 +169,12 @@ class _Reader:
             if self.number(tb, "id", 0, MAX_STEPS) != place:
                 self.fault(tb, "thread blocks are not numbered from 0 up", tb.attributes["id"], str(place))
             send, receive = (self.number(tb, end, -1, n_gpus - 1) for end in ("send", "recv"))
-            peers = {end: None if gpu_there < 0 else gpu_there for end, gpu_there in (("s", send), ("r", receive))}
-            steps = tuple(self.operation(step, number, element, peers) for number, step in enumerate(tb.children))
+            peers = {
+                end: None if gpu_there < 0 else gpu_there for end, gpu_there in (("s", send), ("r", receive))
+            }
+            steps = tuple(
+                self.operation(step, number, element, peers) for number, step in enumerate(tb.children)
+            )
             if gpu in (send, receive):
                 self.fault(tb, "a thread block whose peer is its own gpu", str(gpu))
             channel = self.number(tb, "chan", 0, MAX_STEPS)
@@ -168,7 +182,9 @@ class _Reader:
             self.cells(block, sizes)
             yield block
 
-    def operation(self, step: Element, number: int, gpu: Element, peers: Mapping[str, int | None]) -> Operation:
+    def operation(
+        self, step: Element, number: int, gpu: Element, peers: Mapping[str, int | None]
+    ) -> Operation:
         if self.number(step, "s", 0, MAX_STEPS) != number:
             self.fault(step, "steps are not numbered from 0 up", step.attributes["s"], str(number))
         kind = step.attributes.get("type", "")
@@ -200,7 +216,7 @@ class _Reader:
             ends |= {"dst": operation.dst} if operation.kind not in {"s", "rrs", "nop"} else {}
             for end, (buffer, offset) in ends.items():
                 # In place, the output is the input.
-                size = sizes[buffer] or (sizes["i"] if buffer == "o" else 0)
+                size = sizes.get(buffer) or (sizes["i"] if buffer == "o" else 0)
                 if offset + operation.count > size:
                     message = f"{block}: {end} goes beyond buffer {buffer}"
                     value = f"chunks {offset} to {offset + operation.count - 1}"
@@ -210,7 +226,9 @@ class _Reader:
         text = element.attributes.get(name, default)
         value = int(text) if len(text) < 12 and text.removeprefix("-").isdecimal() else None  # noqa: PLR2004
         if value is None or not least <= value <= most:
-            self.fault(element, f"{name} is no whole number in range", text or "nothing", f"{least} to {most}")
+            self.fault(
+                element, f"{name} is no whole number in range", text or "nothing", f"{least} to {most}"
+            )
             return least
         return value
 

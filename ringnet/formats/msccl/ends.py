@@ -25,7 +25,8 @@ COLLECTIVES = {
 class Ends:
     """The chunks of a collective, numbered as ringnet does, and where a gpu has them.
 
-    Chunks of a reduce-scatter, an all-gather or an all-to-all are numbered by worker: those of worker 0 first.
+    Chunks of a reduce-scatter, an all-gather or an all-to-all are numbered by worker: those of worker 0
+    first.
 
     Parameters
     ----------
@@ -49,7 +50,13 @@ class Ends:
     def of(cls, document: Document, file: str) -> Ends:
         """Read them from a file's head."""
         if document.collective not in COLLECTIVES:
-            refuse(file, 1, "a collective that ringnet does not know", document.collective, " | ".join(COLLECTIVES))
+            refuse(
+                file,
+                1,
+                "a collective that ringnet does not know",
+                document.collective,
+                " | ".join(COLLECTIVES),
+            )
         collective = COLLECTIVES[document.collective]
         each = document.n_chunks
         if collective in {"reduce-scatter", "all-gather", "all-to-all"}:

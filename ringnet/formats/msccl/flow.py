@@ -1,8 +1,9 @@
 """What each message carries and what becomes of it: the values in the cells, followed from operation to operation.
 
-A schedule of ringnet knows one value of a chunk at each worker; a file has buffers, and may keep what it receives in
-scratch until it adds it. So a receive whose value waits somewhere is a reduce that is done when the value is added, or a
-copy done when it is first used; what needs two values of a chunk at one gpu at once is refused.
+A schedule of ringnet knows one value of a chunk at each worker; a file has buffers, and may keep what it
+receives in scratch until it adds it. So a receive whose value waits somewhere is a reduce that is done when
+the value is added, or a copy done when it is first used; what needs two values of a chunk at one gpu at once
+is refused.
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ def follow(run: list[Done], ends: Ends, file: str) -> Flow:
     Raises
     ------
     ScheduleError
-        A cell that nobody wrote is read, accesses race, chunks are mixed, or two values of a chunk are needed at once.
+        A cell that nobody wrote is read, accesses race, chunks are mixed, or two values of a chunk are needed
+        at once.
     """
     flow = _Follower(ends, file)
     for done in run:
@@ -72,7 +74,9 @@ class _Follower:
     def __init__(self, ends: Ends, file: str) -> None:
         self.ends, self.file, self.flow = ends, file, Flow()
         self.cells: dict[tuple[int, Cell], Value] = {
-            (gpu, cell): Value(chunk, 0) for gpu in range(ends.n_gpus) for cell, chunk in ends.first(gpu).items()
+            (gpu, cell): Value(chunk, 0)
+            for gpu in range(ends.n_gpus)
+            for cell, chunk in ends.first(gpu).items()
         }
         self.versions: dict[tuple[int, int], int] = {
             (gpu, value.chunk): 0 for (gpu, _), value in self.cells.items()
@@ -88,7 +92,10 @@ class _Follower:
             return
         incoming = self._incoming(done)
         for k in range(done.operation.count):
-            src, dst = (self.ends.place(gpu, (cell[0], cell[1] + k)) for cell in (done.operation.src, done.operation.dst))
+            src, dst = (
+                self.ends.place(gpu, (cell[0], cell[1] + k))
+                for cell in (done.operation.src, done.operation.dst)
+            )
             if kind == "s":
                 self._send(done, self._take(done, src))
             elif kind == "cpy":
@@ -103,7 +110,11 @@ class _Follower:
         kind = done.operation.kind
         if kind.startswith("rr"):
             came = self._add(done, self._take(done, src), came)
-        elif kind == "rcs" or (done.block.gpu, came.chunk) not in self.versions or self._is_home(done, dst, came):
+        elif (
+            kind == "rcs"
+            or (done.block.gpu, came.chunk) not in self.versions
+            or self._is_home(done, dst, came)
+        ):
             came = self._copied(done, came)
         if kind != "rrs":
             self._put(done, dst, came)
@@ -214,7 +225,9 @@ class _Follower:
                     value = self._changed(waiting.received, waiting, "copy")
                 if value is None or (value.chunk, value.version) != (chunk, self.versions.get((gpu, chunk))):
                     held = "nothing" if value is None else f"an older value, or one of chunk {value.chunk}"
-                    message = f"gpu {gpu} ends with {held} in {cell[0]}[{cell[1]}], where chunk {chunk} must be"
+                    message = (
+                        f"gpu {gpu} ends with {held} in {cell[0]}[{cell[1]}], where chunk {chunk} must be"
+                    )
                     faults.append(Fault(message, file=self.file))
         for carried in self.flow.carried:
             if carried.applied is None and carried.received is not None:

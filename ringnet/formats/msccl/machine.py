@@ -24,7 +24,7 @@ MAX_CLOCKS = 1 << 27
 class Done:
     """An operation that ran: where, and what was done before and after it for sure.
 
-    ``received`` is the operation that sent what it received.
+    ``follows`` are those that it waited for itself, ``received`` the one of them that sent what it received.
     """
 
     block: Block
@@ -33,6 +33,7 @@ class Done:
     operation: Operation
     before: Clock
     after: Clock
+    follows: tuple[Done, ...]
     received: Done | None
 
     def comes_after(self, other: Done) -> bool:
@@ -88,18 +89,18 @@ class _Machine:
         if number == len(block.operations) or self._waits_for(place):
             return None
         operation = block.operations[number]
-        befores = [self.done[place][-1]] if number else []
+        follows = [self.done[place][-1]] if number else []
         received = self._incoming(block).popleft() if operation.kind in RECEIVES else None
-        befores += [received] if received is not None else []
+        follows += [received] if received is not None else []
         if operation.waits_for is not None:
             other, step = operation.waits_for
-            befores.append(self.done[self.place[block.gpu, other]][step])
+            follows.append(self.done[self.place[block.gpu, other]][step])
         before = np.zeros(len(self.blocks), dtype=np.int32)
-        for one in befores:
+        for one in follows:
             np.maximum(before, one.after, out=before)
         after = before.copy()
         after[place] = number + 1
-        done = Done(block, place, number, operation, before, after, received)
+        done = Done(block, place, number, operation, before, after, tuple(follows), received)
         self.done[place].append(done)
         if operation.kind in SENDS:
             self.under_way[block.gpu, block.send or 0, block.channel].append(done)
@@ -134,7 +135,9 @@ class _Machine:
                     continue
                 first = seen.setdefault((block.gpu, peer, block.channel), block)
                 if first is not block:
-                    message = f"blocks {first.number} and {block.number} of gpu {block.gpu} both {what} gpu {peer}"
+                    message = (
+                        f"blocks {first.number} and {block.number} of gpu {block.gpu} both {what} gpu {peer}"
+                    )
                     refuse(self.file, block.line, f"{message} on channel {block.channel}")
 
     def _check_end(self) -> None:

@@ -44,7 +44,7 @@ class Row:
     def received(self) -> Done:
         """What receives it."""
         received = self.parts[0].received
-        assert received is not None  # noqa: S101 -- every message was received, or the run would have said so
+        assert received is not None  # or the run would have said so
         return received
 
 
@@ -53,7 +53,12 @@ def make_rows(carried: Sequence[Carried]) -> list[Row]:
     rows: list[Row] = []
     for part in carried:
         last = rows[-1].parts[-1] if rows else None
-        follows = last is not None and last.sent is part.sent and last.op == part.op and part.chunk == last.chunk + 1
+        follows = (
+            last is not None
+            and last.sent is part.sent
+            and last.op == part.op
+            and part.chunk == last.chunk + 1
+        )
         if follows:
             rows[-1].parts.append(part)
         else:
@@ -76,39 +81,42 @@ class _Lane:
 def assign_channels(rows: Sequence[Row], run: Sequence[Done]) -> list[_Lane]:
     """Put each send and each receive on a channel of its gpu.
 
-    A thread block is a channel; blocks of which one waits for the other share one where the file says itself that all
-    that is on it comes first, so that nothing waits that need not.
+    A thread block is a channel; blocks of which one waits for the other share one where the file says itself
+    that all that is on it comes first, so that nothing waits that need not.
     """
-    channels = _Channels(len(run[0].before) if run else 0)
-    sends, receives = defaultdict(list), {}
+    channels = _Channels(run)
+    sends: dict[Done, list[Row]] = defaultdict(list)
+    receives: dict[Done, list[Row]] = defaultdict(list)
     for row in rows:
         sends[row.sent].append(row)
-        receives[row.received] = receives.get(row.received, []) + [row]
+        receives[row.received].append(row)
     for done in run:
-        for row in receives.get(done, []):
+        for row in receives[done]:
             row.to_channel = channels.put(done, row, receives=True)
-        for row in sends.get(done, []):
+        for row in sends[done]:
             row.channel = channels.put(done, row, receives=False)
         channels.note(done)
     return channels.lanes
 
 
 class _Channels:
-    def __init__(self, n_blocks: int) -> None:
-        self.n_blocks = n_blocks
+    def __init__(self, run: Sequence[Done]) -> None:
+        self.before, self.after = _waits(run)
+        self.n_blocks = len(run[0].before) if run else 0
         self.lanes: list[_Lane] = []
         self.of_gpu: dict[int, list[_Lane]] = defaultdict(list)
         self.last: dict[tuple[int, int], list[_Lane]] = {}  # by block and step: the lanes to go on from
 
     def put(self, done: Done, row: Row, *, receives: bool) -> int:
         """Put one event on a lane, and return its channel."""
-        before = done.before if receives or done.received is None else done.after
+        before = (self.before if receives or done.received is None else self.after)[done]
         lane = next((lane for lane in self._candidates(done) if (lane.needs <= before).all()), None)
         if lane is None:
             lane = _Lane(len(self.of_gpu[done.block.gpu]), np.zeros(self.n_blocks, dtype=np.int32))
             self.of_gpu[done.block.gpu].append(lane)
             self.lanes.append(lane)
-        needs = [part.applied.after for part in row.parts if part.applied is not None] if receives else [before]
+        applied = [self.after[part.applied] for part in row.parts if part.applied is not None]
+        needs = applied if receives else [before]
         for clock in needs:
             lane.needs = np.maximum(lane.needs, clock)
         lane.events.append((row, receives))
@@ -123,13 +131,31 @@ class _Channels:
             self.last[key] = self._candidates(done)
 
     def _candidates(self, done: Done) -> list[_Lane]:
-        """Return the lanes that an operation could go on from: of what it waits for, then of its own block."""
+        """Return the lanes that an operation could go on from: of what it waits for, then of its own block.
+
+        To wait for a send of another block is to wait for the chunk, which needs no channel in common.
+        """
         found = list(self.last.get((done.place, done.number), []))
-        if done.operation.waits_for is not None:
-            block, step = done.operation.waits_for
-            found += self.last.get((done.place + block - done.block.number, step), [])
-        found += self.last.get((done.place, done.number - 1), [])
+        mine = [one for one in done.follows if one.place == done.place]
+        others = [one for one in done.follows if one is not done.received and one.operation.kind != "s"]
+        for one in [*(one for one in others if one not in mine), *mine]:
+            found += self.last.get((one.place, one.number), [])
         return list(dict.fromkeys(found))
+
+
+def _waits(run: Sequence[Done]) -> tuple[dict[Done, Clock], dict[Done, Clock]]:
+    """Return for each operation what is received and added for sure before and after it; a send takes no time."""
+    before: dict[Done, Clock] = {}
+    after: dict[Done, Clock] = {}
+    for done in run:
+        before[done] = np.zeros_like(done.before)
+        for one in done.follows:
+            np.maximum(before[done], after[one], out=before[done])
+        after[done] = before[done]
+        if done.operation.kind not in {"s", "nop"}:
+            after[done] = before[done].copy()
+            after[done][done.place] = done.number + 1
+    return before, after
 
 
 # ---------------------------------------------------------------------------------------------------------- order
@@ -155,9 +181,10 @@ def make_steps(rows: list[Row], lanes: Sequence[_Lane], flow: Flow, file: str) -
 
 
 def _lane_edges(lanes: Sequence[_Lane], number: dict[Row, int]) -> Iterator[tuple[int, int, int]]:
-    """What is sent after a receive on a channel is in a later step; what follows a send may be in the same.
+    """Yield pairs of rows of a channel, and whether the second is in a later step: a send after a receive is.
 
-    So may a receive that follows another, if that is the order in which a channel takes what a step owes it: by source.
+    What follows a send may be in the same, and a receive that follows another, if that is the order in which
+    a channel takes what a step owes it: by source.
     """
     for lane in lanes:
         for (row, receives), (following, too) in pairwise(lane.events):
@@ -168,9 +195,10 @@ def _lane_edges(lanes: Sequence[_Lane], number: dict[Row, int]) -> Iterator[tupl
 
 
 def _chunk_edges(flow: Flow, row_of: dict[Carried, int]) -> Iterator[tuple[int, int, int]]:
-    """What reads a chunk after a change is in a later step; what changes it after a read may be in the same.
+    """Yield pairs of rows of a chunk, and whether the second is in a later step: a read after a change is.
 
-    So may what changes it after another change, if that is the order in which a step's transfers are applied: by source.
+    A change after a read may be in the same, and one after another change, if that is the order in which a
+    step's transfers are applied: by source.
     """
     for accesses in flow.accesses.values():
         change: Access | None = None
@@ -193,9 +221,7 @@ def _by_source(one: Carried, other: Carried) -> bool:
 def _slots(rows: Sequence[Row], edges: Sequence[tuple[int, int, int]], file: str) -> list[int]:
     """Return the earliest step of each row; reduces in even ones, copies in odd ones."""
     n_rows = len(rows)
-    tied = [(a, b) for a, b, apart in edges if not apart]
-    matrix = csr_array((np.ones(len(tied)), tuple(np.array(tied).reshape(-1, 2).T)), shape=(n_rows, n_rows))
-    n_groups, group = connected_components(matrix, connection="strong")
+    n_groups, group = _circles(n_rows, [(a, b) for a, b, apart in edges if not apart])
     parity = np.array([row.op == "copy" for row in rows], dtype=np.int64)
     odd = np.zeros(n_groups, dtype=np.int64)
     odd[group] = parity
@@ -214,6 +240,14 @@ def _slots(rows: Sequence[Row], edges: Sequence[tuple[int, int, int]], file: str
     if (slots < 0).any():
         _no_order(rows[int(np.flatnonzero(slots[group] < 0)[0])], file)
     return [int(slot) for slot in slots[group]]
+
+
+def _circles(n_rows: int, pairs: Sequence[tuple[int, int]]) -> tuple[int, IntArray]:
+    """Return how many groups there are of rows that all come before each other, and the group of each row."""
+    first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    matrix = csr_array((np.ones(len(pairs)), (first, second)), shape=(n_rows, n_rows))
+    n_groups, group = connected_components(matrix, connection="strong")
+    return int(n_groups), group.astype(np.int64)
 
 
 def _longest(
@@ -240,9 +274,18 @@ def _no_order(row: Row, file: str) -> None:
 
 def _step(rows: list[Row], number: int) -> Step:
     columns = [
-        (row.sent.block.gpu, row.received.block.gpu, row.parts[0].chunk, row.channel, row.to_channel, len(row.parts))
-        for row in rows
+        (
+            row.sent.block.gpu,
+            row.received.block.gpu,
+            row.parts[0].chunk,
+            row.channel,
+            row.to_channel,
+            len(row.parts),
+        )
+        for row in sorted(rows, key=lambda row: row.sent.block.gpu)
     ]
     src, dst, chunk, channel, to_channel, count = (frozen(column) for column in zip(*columns, strict=True))
     op = rows[0].parts[0].op
-    return Step(PHASES[op], number, op, src, dst, chunk, channel, to_channel, None if (count == 1).all() else count)
+    return Step(
+        PHASES[op], number, op, src, dst, chunk, channel, to_channel, None if (count == 1).all() else count
+    )

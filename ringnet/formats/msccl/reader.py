@@ -47,15 +47,17 @@ def loads_msccl(text: bytes, file: str = "schedule.xml") -> Schedule:
     Raises
     ------
     ScheduleError
-        With line and element: text that is no such schedule, numbers that do not fit, blocks that wait for each other for
-        ever, messages left over, accesses that race, output that is not the worker's value of its chunk, and what a
-        schedule of ringnet cannot say: two values of one chunk at a worker at the same time.
+        With line and element: text that is no such schedule, numbers that do not fit, blocks that wait for
+        each other for ever, messages left over, accesses that race, output that is not the worker's value of
+        its chunk, and what a schedule of ringnet cannot say: two values of one chunk at a worker at the same
+        time.
 
     Notes
     -----
-    Thread blocks become channels. Their steps run in order; a step that waits for another block (``depid``) waits for it
-    here too where they share a channel or a chunk. What is received into scratch and added later is one transfer
-    that reduces, at the place of the addition. Chunks of a collective in which each worker has its own are numbered by worker.
+    Thread blocks become channels. Their steps run in order; a step that waits for another block (``depid``)
+    waits for it here too where they share a channel or a chunk. What is received into scratch and added later
+    is one transfer that reduces, at the place of the addition. Chunks of a collective in which each worker
+    has its own are numbered by worker.
 
     Examples
     --------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import NamedTuple
@@ -32,8 +32,8 @@ def dumps_msccl(schedule: Schedule) -> str:
     Returns
     -------
     str
-        In place, but for an all-to-all. Chunks of a collective in which each worker has its own are numbered by worker, as
-        MSCCL wants them; a transfer whose chunks do not lie side by side then becomes several.
+        In place, but for an all-to-all. Chunks of a collective in which each worker has its own are numbered
+        by worker, as MSCCL wants them; a transfer whose chunks do not lie side by side then becomes several.
 
     Raises
     ------
@@ -42,13 +42,16 @@ def dumps_msccl(schedule: Schedule) -> str:
 
     Notes
     -----
-    Only the types ``s``, ``r``, ``rrc``, ``cpy`` and ``nop`` are used. A step waits (``depid``) for what comes before it on
-    the same channel, and for what has happened to its chunks on other channels. `loads_msccl` gives the same sums
-    and, with eager workers, the same times; if their overheads are zero also where transfers were taken apart.
+    Only the types ``s``, ``r``, ``rrc``, ``cpy`` and ``nop`` are used. A step waits (``depid``) for what
+    comes before it on the same channel, and for what has happened to its chunks on other channels.
+    `loads_msccl` gives the same sums and, with eager workers, the same times; if their overheads are zero
+    also where transfers were taken apart.
     """
     if schedule.n_transfers > MAX_TRANSFERS:
         right = f"at most {MAX_TRANSFERS} transfers"
-        raise ScheduleError(Fault("the schedule is too long for a file", value=str(schedule.n_transfers), right=right))
+        raise ScheduleError(
+            Fault("the schedule is too long for a file", value=str(schedule.n_transfers), right=right)
+        )
     ends, number = _numbered(schedule)
     gpus = [_Gpu(worker, ends) for worker in range(schedule.n_workers)]
     _Threads(schedule, gpus, number).write()
@@ -67,8 +70,12 @@ def _numbered(schedule: Schedule) -> tuple[Ends, IntArray]:
     each = {"all-to-all": n_workers * n_workers, "all-gather": n_workers, "reduce-scatter": n_workers}
     root = int(owner[0]) if collective in {"broadcast", "reduce"} else 0
     in_place = collective != "all-to-all"
-    ends = make_ends(collective, n_workers, schedule.n_chunks // each.get(collective, 1), root, in_place=in_place)
-    if not all(map(np.array_equal, (ends.source, ends.target), (schedule.source[order], schedule.target[order]))):
+    ends = make_ends(
+        collective, n_workers, schedule.n_chunks // each.get(collective, 1), root, in_place=in_place
+    )
+    if not all(
+        map(np.array_equal, (ends.source, ends.target), (schedule.source[order], schedule.target[order]))
+    ):
         raise ScheduleError(Fault(f"workers do not all have as many chunks of this {collective}"))
     return ends, number
 
@@ -171,7 +178,9 @@ class _Threads:
             for src, dst, chunks, channels in rows:
                 self._add(src, channels, _Event(receives=False, reduces=False, peer=dst, chunks=chunks))
             for src, dst, chunks, channels in sorted(rows, key=lambda row: row[0]):
-                self._add(dst, channels, _Event(receives=True, reduces=step.op == "reduce", peer=src, chunks=chunks))
+                self._add(
+                    dst, channels, _Event(receives=True, reduces=step.op == "reduce", peer=src, chunks=chunks)
+                )
         for gpu in self.gpus:
             _copy_own(gpu)
 
@@ -189,9 +198,17 @@ class _Threads:
 
     def _make_blocks(self) -> None:
         """Give each channel of a worker one block for each peer it sends to, which also receives from one if it can."""
-        peers: dict[tuple[int, int, int], tuple[dict[int, None], dict[int, None]]] = defaultdict(lambda: ({}, {}))
+        peers: dict[tuple[int, int, int], tuple[dict[int, None], dict[int, None]]] = defaultdict(
+            lambda: ({}, {})
+        )
         for step in self.schedule.steps():
-            ends = zip(step.src.tolist(), step.dst.tolist(), step.channel.tolist(), step.receiving_channel.tolist(), strict=True)
+            ends = zip(
+                step.src.tolist(),
+                step.dst.tolist(),
+                step.channel.tolist(),
+                step.receiving_channel.tolist(),
+                strict=True,
+            )
             for src, dst, channel, to_channel in ends:
                 code = self.codes.setdefault((channel, to_channel), len(self.codes))
                 peers[src, channel, code][0][dst] = None
@@ -209,7 +226,9 @@ class _Threads:
         before = self._before(worker, lane, event)
         here, there = gpu.home(event.chunks[0]), self.gpus[event.peer].home(event.chunks[0])
         if event.receives:
-            line = _Line("rrc" if event.reduces else "r", here if event.reduces else there, here, len(event.chunks))
+            line = _Line(
+                "rrc" if event.reduces else "r", here if event.reduces else there, here, len(event.chunks)
+            )
         else:
             line = _Line("s", here, there, len(event.chunks))
         place = _append(block, line, before)
@@ -295,5 +314,5 @@ def _block_lines(block: _Block) -> Iterator[str]:
     yield "    </tb>"
 
 
-def _attributes(values: dict[str, object]) -> str:
+def _attributes(values: Mapping[str, object]) -> str:
     return " ".join(f"{name}={quoteattr(str(value))}" for name, value in values.items())

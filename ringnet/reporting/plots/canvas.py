@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import cycle, islice
 from pathlib import Path
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import matplotlib
 from matplotlib import colormaps
@@ -19,6 +19,9 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+
+if TYPE_CHECKING:
+    from ringnet.reporting.tables import Results
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -64,14 +67,6 @@ _STYLE = {
 }
 
 
-class Titled(Protocol):
-    """What a figure is about."""
-
-    @property
-    def name(self) -> str:
-        """What stands above it."""
-
-
 @contextmanager
 def _our_style() -> Iterator[None]:
     """Use our settings, on top of matplotlib's own defaults and not of the user's; then all is as before."""
@@ -100,22 +95,26 @@ def new_figure(height_in: float, n_rows: int = 1, *, sharex: bool = True) -> tup
     return figure, list(figure.subplots(n_rows, 1, sharex=sharex, squeeze=False)[:, 0])
 
 
-def finish(figure: Figure, results: Titled, about: str, *legend: Sequence[Artist]) -> Figure:
-    """Add the scenario's name, a line about what is shown, and the legend below, each in room of its own.
+def finish(figure: Figure, results: Results, about: str, *legend: Sequence[Artist]) -> Figure:
+    """Add the scenario's name, and what `titled` adds."""
+    return titled(figure, results.name, about, *legend)
+
+
+def titled(figure: Figure, name: str, about: str, *legend: Sequence[Artist]) -> Figure:
+    """Add a name, a line about what is shown, and the legend below, each in room of its own.
 
     Parameters
     ----------
     figure : Figure
         Grows by what the title and the legend need.
+    name : str
     about : str
         What the picture shows and under which settings.
     *legend : sequence of Artist
         Labelled handles, in groups; each group starts a new row.
     """
     _legend_below(figure, [group for group in legend if group])
-    _title_above(figure, plain(results.name), plain(about))
-    figure.draw_without_rendering()  # lays it out, once and for all formats alike
-    figure.set_layout_engine("none")
+    _title_above(figure, plain(name), plain(about))
     return figure
 
 

@@ -83,7 +83,7 @@ def _panels(compared: Compared, column: str) -> Figure:
         canvas.stroke(style.color, name, marker=style.marker, linestyle=style.linestyle, markersize=3)
         for name, style in styles.items()
     ]
-    return canvas.finish(figure, _named(compared), compared.about or _about(table, workers), legend)
+    return canvas.titled(figure, compared.name, compared.about or _about(table, workers), legend)
 
 
 def _lines(ax: Axes, rows: pd.DataFrame, column: str, styles: dict[str, _Style]) -> None:
@@ -145,7 +145,7 @@ def winner_map(compared: Compared) -> Figure:
     axes.logarithmic(ax.xaxis, "bytes", "message size")
     legend = [canvas.patch(color, name) for color, name in zip(colors, names, strict=True)]
     about = compared.about or "fastest algorithm by number of workers and message size"
-    return canvas.finish(figure, _named(compared), about, legend)
+    return canvas.titled(figure, compared.name, about, legend)
 
 
 def _colors(styles: dict[str, _Style], names: Sequence[str]) -> list[str]:
@@ -165,14 +165,6 @@ def _edges(sizes: Sequence[int]) -> FloatArray:
     middle = (logs[1:] + logs[:-1]) / 2
     edges: FloatArray = np.exp2(np.concatenate(([2 * logs[0] - middle[0]], middle, [2 * logs[-1] - middle[-1]])))
     return edges
-
-
-class _Named(NamedTuple):
-    name: str
-
-
-def _named(compared: Compared) -> _Named:
-    return _Named(compared.name)
 
 
 def _about(table: pd.DataFrame, workers: Sequence[int]) -> str:

@@ -326,12 +326,16 @@ def test_a_place_that_is_not_there_or_taken():
 
 
 def test_interleaved_places_go_round_the_groups():
-    assert interleaved(6, 3) == [0, 2, 4, 1, 3, 5]
-    assert interleaved(5, 2) == [0, 3, 1, 4, 2]
+    assert interleaved(two_leaves(n_workers=5), 5) == [0, 3, 1, 4, 2]
+    assert interleaved(build("nodes, ring"), 6) == [0, 4, 1, 5, 2, 6]
+    assert interleaved(build("dragonfly"), 8) == [0, 4, 1, 5, 2, 6, 3, 7]
+    for shape in ("switch", "torus 4x2", "fully connected"):
+        with pytest.raises(NetworkError, match="no groups of places"):
+            interleaved(build(shape), 8)
 
 
 def test_the_best_order_undoes_interleaving():
-    apart = placed(two_leaves(4.0), interleaved(8, 2))
+    apart = placed(two_leaves(4.0), interleaved(two_leaves(), 8))
     assert worst(apart) == 4 * worst(two_leaves(4.0))
     assert worst(placed(apart, best_order(apart))) == worst(two_leaves(4.0))
 
@@ -358,7 +362,7 @@ def test_the_best_order_of_many_is_never_worse_than_as_numbered(random):
 
 
 def test_many_workers_on_leaves_get_a_ring_that_crosses_once():
-    network = placed(two_leaves(4.0, 32), interleaved(32, 2))
+    network = placed(two_leaves(4.0, 32), interleaved(two_leaves(4.0, 32), 32))
     assert worst(placed(network, best_order(network))) == worst(two_leaves(4.0, 32))
 
 

@@ -62,6 +62,10 @@ class Wires:
         """Return one row per link, as `Trace.links` has them."""
         raise AssertionError("each kind of wires has its columns")
 
+    def last_s(self) -> float:
+        """Return when the last link had something to do."""
+        raise AssertionError("each kind of wires knows when it was busy")
+
     def _latency_s(self, links: tuple[int, ...], n_bytes: int) -> float:
         return sum(offers(self.network, link, n_bytes)[1] for link in links)
 
@@ -141,6 +145,10 @@ class FifoWires(Wires):
         """Return one row per link, as `Trace.links` has them."""
         return link_columns(self.links)
 
+    def last_s(self) -> float:
+        """Return when the last link had something to do."""
+        return max((link.free_s for link in self.links), default=0.0)
+
 
 class FairWires(Wires):
     """Links that share themselves fairly among all that is on them."""
@@ -170,6 +178,10 @@ class FairWires(Wires):
     def columns(self) -> Columns:
         """Return one row per link, as `Trace.links` has them."""
         return self.arbiter.columns()
+
+    def last_s(self) -> float:
+        """Return when the last link had something to do."""
+        return self.arbiter.last_s()
 
 
 def make_wires(clock: Clock, network: Network) -> Wires:

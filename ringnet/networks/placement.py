@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import TypeAlias
 
 import numpy as np
@@ -68,14 +68,36 @@ def _wrong_places(network: Network, places: Sequence[int]) -> list[Fault]:
     return faults
 
 
-def interleaved(n_workers: int, groups: int) -> list[int]:
-    """Return places that go round ``groups`` of equal size, one worker on each in turn.
+def interleaved(network: Network, n_workers: int) -> list[int]:
+    """Return places that go round the groups of a network, one worker in each in turn.
 
-    >>> interleaved(8, 2)
-    [0, 4, 1, 5, 2, 6, 3, 7]
+    A group are the places at one leaf, host or router: those whose first links lead to one switch, or (where its name
+    has a ``/``) into one host or group.
+
+    Raises
+    ------
+    NetworkError
+        If the places are all in one group, or in none.
+
+    Examples
+    --------
+    >>> from ringnet.networks.leaf_spine import leaf_spine
+    >>> interleaved(leaf_spine(8, 50e9, 5e-7, leaves=2), 6)
+    [0, 4, 1, 5, 2, 6]
     """
-    per_group = -(-n_workers // groups)
-    return sorted(range(n_workers), key=lambda place: (place % per_group, place // per_group))
+    places = {network.node(place): place for place in range(network.n_workers)}
+    first: dict[str, str] = {}
+    for link in range(network.n_links):
+        start, end = network.ends(link)
+        if start in places and end not in places:
+            first.setdefault(start, end.partition("/")[0])
+    groups: dict[str, list[int]] = {}
+    for node, group in first.items():
+        groups.setdefault(group, []).append(places[node])
+    if len(groups) <= 1:
+        raise NetworkError(Fault(f"the {network.topology} has no groups of places to interleave over"))
+    rounds = zip_longest(*(sorted(members) for members in groups.values()))
+    return [place for places in rounds for place in places if place is not None][:n_workers]
 
 
 def best_order(network: Network) -> list[int]:

@@ -122,21 +122,17 @@ def _wrong(
     path = f"{pair[0]}->{pair[1]}"
     for worker in pair:
         if not 0 <= worker < network.n_workers:
-            return Fault(
-                "there is no such worker", path, value=str(worker), right=f"0 to {network.n_workers - 1}"
-            )
+            return Fault(f"there is no worker {worker}", path, right=f"0 to {network.n_workers - 1}")
     if missing := [name for name in names if name not in numbers]:
-        return Fault("the route goes over a link that is not there", path, value=missing[0])
+        return Fault(f"the route goes over {missing[0]}, a link that is not there", path)
     here = network.node(pair[0])
     for name in names:
         nexts = _next(network, numbers[name], here)
         if nexts is None:
-            return Fault(
-                f"the route is at {here} before this link", path, value=name, right=f"a link from {here}"
-            )
+            return Fault(f"the route is at {here} before {name}", path, right=f"a link from {here}")
         here = nexts
     goal = network.node(pair[1])
-    return None if here == goal else Fault(f"the route ends at {here}, not at {goal}", path, value=names[-1])
+    return None if here == goal else Fault(f"the route ends at {here}, not at {goal}", path)
 
 
 def _next(network: Network, link: int, here: str) -> str | None:

@@ -38,7 +38,7 @@ def leaf_spine(
     Raises
     ------
     NetworkError
-        If the leaves have no room for the workers, or neither leaves nor hosts per leaf are given.
+        If the leaves have no room for the workers, neither leaves nor hosts per leaf are given, or the ratio is zero.
 
     Examples
     --------
@@ -46,6 +46,8 @@ def leaf_spine(
     >>> [network.names[link] for link in network.route(0, 3)]
     ['0->leaf0', 'leaf0->spine1', 'spine1->leaf1', 'leaf1->3']
     """
+    if oversubscription <= 0:
+        raise NetworkError(Fault("a ratio is more than zero", "oversubscription", right="4"))
     leaves, per_leaf = _shape(n_workers, leaves, hosts_per_leaf)
     n_places = leaves * per_leaf
     hosts, leaf = np.arange(n_places), np.arange(n_places) // per_leaf + n_places

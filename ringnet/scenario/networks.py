@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache, partial
-from itertools import chain
 from typing import Any
 
 from ringnet.errors import Fault, NetworkError
@@ -42,15 +41,11 @@ from ringnet.scenario.wires import (
 
 
 def n_places(keys: Keys) -> int:
-    """Return the places for workers that the network has."""
+    """Return the places for workers that the network has: as many as all jobs have workers, unless it says."""
     if keys.network.places is not None:
         return keys.network.places
-    counted = keys.workers + sum(job.workers for job in keys.jobs if isinstance(job.workers, int))
-    named: list[Iterable[int]] = [job.workers for job in keys.jobs if isinstance(job.workers, tuple)]
-    named += [[place for place in (one.start, one.end) if place is not None] for one in keys.background]
-    if isinstance(keys.network.placement, tuple):
-        named.append(keys.network.placement)
-    return max([counted, *(place + 1 for place in chain(*named))])
+    sizes = (job.workers if isinstance(job.workers, int) else len(job.workers) for job in keys.jobs)
+    return keys.workers + sum(sizes)
 
 
 @lru_cache(maxsize=2)

@@ -73,7 +73,7 @@ def simulate(scenario: Scenario, *, tamper: Tamper | None = None) -> Result:
         payload, source = payloads[0], parts.source
         return [] if payload is None or source is None else outputs(parts.schedule, payload, source)
 
-    notes = _notes(scenario, parts, chosen, first)
+    notes = _notes(scenario, parts, chosen, first, sharing)
     return make_result(*judged[0], results, first, notes, others=judged[1:])
 
 
@@ -156,8 +156,14 @@ def _labels(scenario: Scenario, parts: Parts, sharing: str) -> dict[str, Any]:
     }
 
 
-def _notes(scenario: Scenario, parts: Parts, chosen: Choice, first: object) -> tuple[str, ...]:
+def _notes(scenario: Scenario, parts: Parts, chosen: Choice, first: object, sharing: str) -> tuple[str, ...]:
     notes = [*scenario.notes]
+    network = scenario.network
+    if sharing == "fair" and network.sharing == "auto":
+        if network.switching != "cut-through":
+            notes.append(f"switching: {network.switching} is not read, for links are shared fairly")
+        if network.packet is not None and not network.header:
+            notes.append("packet is not read: links are shared fairly, and headers are left out")
     if scenario.engine not in ENGINES and parts.schedule.n_transfers >= MANY_TRANSFERS:
         notes.append(f"engine: auto chose {chosen.name}, for {chosen.reason}")
     if parts.keep_values and first is None and parts.source is not None:

@@ -260,7 +260,7 @@ class NetworkSettings(ShapeSettings):
     )
     places: Count | None = Field(
         default=None,
-        description="Places for workers that the network has; as many as workers if left out.",
+        description="Places for workers that the network has; as many as all jobs have workers if left out.",
         examples=[16],
     )
     placement: Placement = Field(

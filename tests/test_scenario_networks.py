@@ -171,9 +171,9 @@ def test_what_links_do_by_size_and_by_time():
 
 
 def test_windows_and_packets():
-    network = build(scenario("window: 1 MiB, packet: 4 KiB, header: 64 B")).network
+    network = build(scenario("topology: switch, window: 1 MiB, packet: 4 KiB, header: 64 B")).network
     assert (network.window, network.packets) == (Window(bytes=2**20), Packets(4096, 64))
-    assert build(scenario("window: {transfers: 4}")).network.window == Window(transfers=4)
+    assert build(scenario("topology: switch, window: {transfers: 4}")).network.window == Window(transfers=4)
 
 
 def test_a_changing_link_is_busy_no_more_than_all_the_time():
@@ -282,7 +282,7 @@ def test_traffic_over_named_links_once():
         ("sharing: fair", "", "links are shared fairly"),
         ("regimes: [{up_to: 8 KiB, bandwidth: 5 GB/s, latency: 2 us}]", "", "links treat sizes differently"),
         ("profile: [{at: 20 us, bandwidth: 10 GB/s}]", "", "a bandwidth changes over time"),
-        ("window: 1 MiB", "", "a window holds transfers back"),
+        ("topology: switch, window: 1 MiB", "", "a window holds transfers back"),
         ("packet: 4 KiB", "", "transfers are cut into packets"),
         (f"{TWO_LEAVES}, placement: interleaved", "", "carries transfers of workers"),
     ],
@@ -373,6 +373,7 @@ def test_what_fair_sharing_does_not_read_is_said():
         ("header: 3 B", "network.header: the key is never read: there are no packets"),
         ("route_seed: 3", "network.route_seed: the key is never read: only ecmp draws routes"),
         ("window: 5", "network.window: a size needs a unit"),
+        ("window: 1 MiB", "network.window: the links of a ring lead one way: credit has no way back"),
         ("packet: 0 B", "network.packet: nothing would ever move"),
         (
             "regimes: [{up_to: 1 KiB, bandwidth: 0 GB/s, latency: 1 us}]",

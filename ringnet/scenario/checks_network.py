@@ -299,6 +299,16 @@ def _unread_in_network(keys: Keys) -> Iterator[Finding]:
             yield Finding(("network", key), "nothing would ever move", "1 MiB")
 
 
+def _credit_has_a_way(keys: Keys) -> Iterator[Finding]:
+    network = keys.network
+    one_way = network.topology == "ring" and network.routes != "ecmp" and n_places(keys) > 2  # noqa: PLR2004
+    if one_way and network.window is not None:
+        message = "the links of a ring lead one way: credit has no way back"
+        yield Finding(
+            ("network", "window"), message, "topology: switch", causes=(("network", "topology"), ("workers",))
+        )
+
+
 def _jobs(keys: Keys) -> Iterator[Finding]:
     itemsize = DTYPES[keys.dtype].itemsize
     for number, job in enumerate(keys.jobs):
@@ -368,6 +378,7 @@ NETWORK_CHECKS: tuple[Callable[[Keys], Iterator[Finding]], ...] = (
     _orders,
     _ascending,
     _unread_in_network,
+    _credit_has_a_way,
     _jobs,
     _recurrence_is_alone,
     _traffic,

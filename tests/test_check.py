@@ -9,7 +9,7 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from ringnet.collectives import ALGORITHMS, COLLECTIVES
+from ringnet.collectives import ALGORITHMS, COLLECTIVES, EVERY_WORKER
 from ringnet.collectives.check import check
 from ringnet.errors import ScheduleError
 
@@ -95,10 +95,27 @@ def test_a_step_left_out():
 
 def test_two_steps_swapped():
     steps = list(RING(3).steps())
-    message = "worker 0 ends chunk 0 without the contribution of worker(s) 0"
-    assert f"{message}; it last received the chunk in all-gather step 0" in refused(
-        rebuilt(RING(3), [steps[1], steps[0], *steps[2:]])
+    said = refused(rebuilt(RING(3), [steps[1], steps[0], *steps[2:]]))
+    chunk_0 = "worker 0 ends chunk 0 without the contribution of worker(s) 0"
+    assert f"{chunk_0}; it last received the chunk in all-gather step 0" in said
+    chunk_2 = "worker 0 ends chunk 2 without the contribution of worker(s) 2"
+    assert f"{chunk_2}; it last received the chunk in all-gather step 1" in said  # the first was a sum
+
+
+def test_chunks_that_never_move():
+    """A ring for the first four of eight chunks."""
+    everyone = np.full(8, EVERY_WORKER)
+    said = refused(replace(RING(4), n_chunks=8, source=everyone, target=everyone))
+    assert said[0] == (
+        "worker 0 ends chunk 4 without the contribution of worker(s) 1, 2, 3; it never received the chunk"
     )
+
+
+def test_of_two_copies_in_one_step_the_later_source_counts(custom):
+    """Worker 2 has the whole sum and worker 1 has not: what is applied last is what worker 0 ends with."""
+    reduced = custom(3, [(1, 2, 0)], [(0, 2, 0)], op="reduce", collective="reduce", target=np.array([0]))
+    copied = custom(3, [(2, 0, 0), (1, 0, 0)])
+    check(rebuilt(reduced, [*reduced.steps(), *copied.steps()]))
 
 
 def test_faults_beyond_the_first_eight_are_counted():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
@@ -29,6 +30,8 @@ network: {bandwidth: 1 GB/s, latency: 1 us}
 sweep: {over: {workers: {from: 2, to: 9, step: 1}}}
 """
 N_POINTS = 8
+#: How long a process may take to begin, or to end, on a busy machine.
+PATIENCE_S = 120
 HUGE = """
 scenario_version: 1
 payload: none
@@ -40,11 +43,15 @@ sweep:
     network.bandwidth: {from: 1 GB/s, to: 1000 GB/s, step: 1 GB/s}
     worker.start: {from: 0 s, to: 999 us, step: 1 us}
 """
-#: The command line with points that take a moment, so that a sweep can be caught half-way.
+#: The command line with points that take a moment, so that a sweep can be caught half-way; none is so small that it
+#: would be computed by the first process.
 SLOW = """
 import sys, time
 import ringnet.cli.run as running
 from ringnet.cli import main
+from ringnet.study import local
+
+local.SMALL_S = 0.0
 
 def slowly(scenario, simulate=running.simulate):
     time.sleep(0.25)
@@ -96,16 +103,26 @@ def start(*arguments, **options):
 
 
 def wait_for(condition):
+    until = time.monotonic() + PATIENCE_S
     while not condition():
+        assert time.monotonic() < until, "it never came"
         time.sleep(0.02)
 
 
+def press_ctrl_c(process):
+    """As a terminal does, to all of them; and as a person does, again where it had no effect."""
+    while process.poll() is None:
+        os.killpg(process.pid, signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(15)
+
+
 def members(group):
-    """Processes of a group that are alive."""
+    """Processes of a group that are alive; one that has ended may wait to be asked how."""
     listed = subprocess.run(
-        ["ps", "-o", "pid=", "-g", str(group)], capture_output=True, text=True, check=False
+        ["ps", "-o", "stat=,pid=", "-g", str(group)], capture_output=True, text=True, check=False
     )
-    return listed.stdout.split()
+    return [line for line in listed.stdout.splitlines() if not line.startswith("Z")]
 
 
 # ------------------------------------------------------------------------------------------------- answers
@@ -140,6 +157,7 @@ def test_one_job_and_two_write_the_same_bytes(ringnet, monkeypatch):
     monkeypatch.setattr(local, "SMALL_S", 0.0)
     for jobs in ("1", "2"):
         assert ringnet("sweep.yaml", "--jobs", jobs, "--out", jobs, "--cache", f"kept-{jobs}").exit_code == 0
+        assert len([*Path(f"kept-{jobs}").rglob("*.json")]) == N_POINTS
     for name in ("summary.csv", "run.json"):
         assert Path("1", name).read_bytes() == Path("2", name).read_bytes()
 
@@ -244,7 +262,7 @@ def test_a_damaged_entry_is_told_and_computed_again(ringnet):
 def test_a_cache_that_cannot_be_written_is_told(ringnet):
     result = ringnet("sweep.yaml", "--cache", "sweep.yaml")
     assert result.exit_code == 0
-    assert result.stderr.count("Note: points cannot be kept in sweep.yaml") == 1
+    assert result.stderr.count(f"Note: points cannot be kept in {Path('sweep.yaml').absolute()}: ") == 1
 
 
 # --------------------------------------------------------------------------------------- killed and stopped
@@ -278,7 +296,7 @@ def test_a_sweep_says_how_much_it_did_not_recompute():
 def test_ctrl_c_stops_cleanly_and_keeps_what_is_finished(jobs):
     stopped = start("--jobs", jobs)
     wait_for(lambda: len(entries()) >= 2)
-    os.killpg(stopped.pid, signal.SIGINT)
+    press_ctrl_c(stopped)
     out, err = stopped.communicate()
     assert stopped.returncode == 130
     assert out == ""
@@ -286,7 +304,16 @@ def test_ctrl_c_stops_cleanly_and_keeps_what_is_finished(jobs):
     assert "of 8 points are finished and kept: run it again to go on" in err
     assert len(entries()) >= 2
     assert not Path("reports").exists()
-    assert not members(stopped.pid)
+    wait_for(lambda: not members(stopped.pid))
+
+
+def test_ctrl_c_while_processes_start_is_as_clean():
+    stopped = start("--jobs", "2")
+    wait_for(lambda: len(members(stopped.pid)) >= 4)  # itself, the tracker of resources, and two that compute
+    press_ctrl_c(stopped)
+    _, err = stopped.communicate()
+    assert stopped.returncode == 130
+    assert [line.partition(":")[0] for line in err.splitlines()] == ["Note", "Error"]
 
 
 # ------------------------------------------------------------------------------------------ very large grids

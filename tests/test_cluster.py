@@ -25,6 +25,7 @@ if importlib.util.find_spec("distributed") is None:
     pytest.skip("needs distributed: pip install 'ringnet[cluster]'", allow_module_level=True)
 
 from distributed import Client
+from joblib._dask import DaskDistributedBackend
 
 from ringnet.study import cluster as rooms
 
@@ -134,7 +135,11 @@ def test_a_cluster_gives_what_this_machine_gives(cluster, points):
     assert run_points(points, cluster=cluster.address) == run_points(points, jobs=1)
 
 
-def test_the_points_run_on_its_workers(cluster, points):
+@pytest.mark.parametrize("n_cores", [1, 2])
+def test_the_points_run_on_its_workers(cluster, points, monkeypatch, n_cores):
+    # joblib takes a single core as leave to run everything in the calling process.
+    monkeypatch.setattr(DaskDistributedBackend, "effective_n_jobs", lambda self, n_jobs: n_cores)
+
     def tell(scenario):
         raise InputError(f"process {os.getpid()}")
 

@@ -65,6 +65,17 @@ def test_all_gather_carries_as_the_reference(case, sends):
         assert held(payload, worker) == [chunk.tobytes() for chunk in expected]
 
 
+def test_what_is_in_flight_does_not_change(case, custom):
+    """Worker 0 sends its 1 over a slow link, and has added worker 2's 100 long before that arrives."""
+    schedule = custom(3, [(0, 1, 0)], [(2, 0, 0)], op="reduce")
+    links = {"0->switch": LinkChange(1.0)}
+    run = case(3, schedule=schedule, topology="switch", links=links)
+    payload = payload_for(run, np.array([[1], [10], [100]]))
+    arrived = run.run(payload).transfers["arrived_s"].tolist()
+    assert arrived == [101.0, 2.0]
+    assert [int(payload.held(worker, 0)[0]) for worker in range(3)] == [101, 11, 100]
+
+
 def test_the_payload_changes_no_time(case, bytes_of):
     run = uneven_ring(case, "all-reduce", "eager")
     assert bytes_of(run.run(payload_for(run, BUFFERS))) == bytes_of(run.run())

@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from ringnet.reporting.html import result_html, sweep_html
+from ringnet.analysis.html import result_html
+from ringnet.analysis.words import answer
+from ringnet.reporting.html import sweep_html
 from ringnet.reporting.tables import collect
-from ringnet.reporting.text import answer, sweep_table, written
+from ringnet.reporting.text import sweep_table, written
 
 NASTY = '<script>alert("1")</script> & co'
 

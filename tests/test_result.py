@@ -147,8 +147,10 @@ def test_a_result_shows_itself(result):
     assert repr(shown) == "<Result <b>four</b>: 9 s, 67 % bandwidth, 33 % latency, sum_ok=None>"
     html = shown._repr_html_()
     assert "&lt;b&gt;four&lt;/b&gt;" in html
-    assert "<b>" not in html
-    assert "max_abs_error" not in html  # empty
+    assert "<b>four" not in html
+    assert '<td style="text-align: left">9 s</td>' in html
+    assert "slowest link" in html
+    assert "largest error" not in html  # nothing was carried
 
 
 # ------------------------------------------------------------------------------------------ worked example
@@ -162,6 +164,7 @@ def states(case, collective, buffers):
     source, reduction = ArraySource(arrays), make_reduction("sum", n_workers)
     payload = Payload(source, reduction, n_workers, sizes, run.schedule.source)
     frame = state_frame(run.schedule, run.run(payload, keep_values=True), arrays)
+    assert [array.tolist() for array in arrays] == buffers  # the user's own are as they were
     elements = [name for name in frame if name.startswith("e")]
     assert list(frame) == ["phase", "step", "worker", *elements]
     assert frame["worker"].tolist() == list(range(n_workers)) * (len(frame) // n_workers)

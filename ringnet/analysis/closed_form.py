@@ -34,8 +34,8 @@ class Hop:
 def ring_reduce_scatter_s(n_workers: int, largest_chunk_bytes: int, hop: Hop) -> float:
     """Return (N-1)(alpha + c (beta + gamma)) seconds, c the bytes of the largest chunk.
 
-    >>> ring_reduce_scatter_s(4, 1000, Hop(alpha_s=1e-6, beta_s_per_byte=1e-9))
-    6e-06
+    >>> ring_reduce_scatter_s(4, 1000, Hop(alpha_s=2.0, beta_s_per_byte=0.5))
+    1506.0
     """
     per_byte = hop.beta_s_per_byte + hop.gamma_s_per_byte
     return (n_workers - 1) * (hop.alpha_s + largest_chunk_bytes * per_byte)
@@ -51,8 +51,8 @@ def ring_all_reduce_s(n_workers: int, largest_chunk_bytes: int, hop: Hop) -> flo
 
     Nothing is lost to chunks of different sizes: the largest chunk is on its way in every step of both phases.
 
-    >>> ring_all_reduce_s(4, 1000, Hop(alpha_s=1e-6, beta_s_per_byte=1e-9))
-    1.2e-05
+    >>> ring_all_reduce_s(4, 1000, Hop(alpha_s=2.0, beta_s_per_byte=0.5))
+    3012.0
     """
     scatter = ring_reduce_scatter_s(n_workers, largest_chunk_bytes, hop)
     return scatter + ring_all_gather_s(n_workers, largest_chunk_bytes, hop)

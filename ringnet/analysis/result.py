@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ringnet.analysis import metrics
 from ringnet.analysis.bounds import collective_bound_s, schedule_bound_s
 from ringnet.analysis.closed_form import closed_form_s
+from ringnet.analysis.html import result_html
 from ringnet.analysis.states import state_frame
 from ringnet.collectives import Schedule
 from ringnet.engines.trace import PATH_PARTS, Trace, Workers
@@ -93,7 +94,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         """Show the answer as a table in a notebook."""
-        return pd.Series(self.summary, name="value").dropna().to_frame().to_html(escape=True)
+        return result_html(self.summary, self.sentence, self.notes)
 
 
 def summarise(run: Run, labels: Mapping[str, Any], verdict: Verdict) -> Row:

@@ -16,6 +16,8 @@ import typer
 
 from ringnet._version import __version__
 from ringnet.cli.answers import DEBUG, answers
+from ringnet.cli.calibration import add_calibration
+from ringnet.cli.measure import measure
 
 app = typer.Typer(
     name="ringnet",
@@ -196,3 +198,7 @@ def schema() -> int:
     from ringnet.cli.starting import print_schema
 
     return print_schema()
+
+
+add_calibration(app)
+app.command("measure")(measure)

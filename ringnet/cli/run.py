@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import typer
 
+from ringnet.analysis.words import answer
 from ringnet.cli.answers import complain, note
 from ringnet.cli.grids import ask_about_size
 from ringnet.cli.printing import print_json, print_table
@@ -17,7 +18,7 @@ from ringnet.reporting.folder import check_target
 from ringnet.reporting.outputs import save_outputs
 from ringnet.reporting.results import Written, write_results
 from ringnet.reporting.tables import ResultLike, collect
-from ringnet.reporting.text import answer, sweep_table, written
+from ringnet.reporting.text import sweep_table, written
 from ringnet.scenario import Point, Scenario
 from ringnet.scenario.load import CHECKED_POINTS
 from ringnet.scenario.simulate import simulate

@@ -59,8 +59,10 @@ def _charges(workers: Workers) -> bool:
 
 def chunks_are_shared(schedule: Schedule) -> bool:
     """Whether several channels of some worker have to do with one chunk, and may so have to wait for each other."""
+    if schedule.n_channels == 1:
+        return False
     channel = np.full((schedule.n_workers, schedule.n_chunks), NOBODY, dtype=np.int32)
-    for step in schedule.steps() if schedule.n_channels > 1 else ():
+    for step in schedule.steps():
         for worker, channels in ((step.src, step.channel), (step.dst, step.receiving_channel)):
             new = channel[worker, step.chunk] == NOBODY
             channel[worker[new], step.chunk[new]] = channels[new]

@@ -8,7 +8,9 @@ from typing import Any, Protocol
 
 import pandas as pd
 
+from ringnet.analysis.html import result_html
 from ringnet.reporting.columns import TABLES
+from ringnet.reporting.html import sweep_html
 from ringnet.reporting.kinds import typed_frame
 
 
@@ -62,6 +64,13 @@ class Results:
     def name(self) -> str:
         """Name of the scenario."""
         return str(self.summary["name"].iloc[0] or "")
+
+    def _repr_html_(self) -> str:
+        """Show a sweep as a table with a row per point, a single run as its answer, in a notebook."""
+        notes = self.run_info.get("notes", ())
+        if len(self.summary) == 1:
+            return result_html({str(key): value for key, value in self.summary.iloc[0].items()}, notes=notes)
+        return sweep_html(self.summary, notes)
 
     @property
     def finished(self) -> pd.DataFrame:

@@ -9,8 +9,10 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
+from multiprocessing import resource_tracker
 
 from joblib import Parallel, delayed
+from joblib.externals.loky.backend import resource_tracker as loky_tracker
 
 from ringnet.scenario import available_bytes
 from ringnet.study.fitting import at_once, sized, small_ones
@@ -71,14 +73,13 @@ def _until_one_is_killed(tasks: list[Task]) -> Generator[Done]:
 
 def _side_by_side(tasks: list[Task], n_jobs: int) -> Generator[Done]:
     with quietly():
-        # Processes inherit the blocked signal: Ctrl-C is for this process, which then ends them.
-        with _sigint_held():
+        with _ctrl_c_held():
             parallel = Parallel(
                 n_jobs,
                 "loky",
                 return_as="generator_unordered",
                 max_nbytes=None,
-                initializer=_end_with_parent,
+                initializer=_begin,
                 initargs=(os.getpid(),),
             )
             done: Iterator[Done] = parallel(delayed(carry_out)(task) for task in tasks)
@@ -86,10 +87,13 @@ def _side_by_side(tasks: list[Task], n_jobs: int) -> Generator[Done]:
 
 
 @contextmanager
-def _sigint_held() -> Iterator[None]:
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
+def _ctrl_c_held() -> Iterator[None]:
+    """Hold Ctrl-C back, here and, from their very start, in the processes that are started meanwhile."""
+    if not hasattr(signal, "pthread_sigmask"):  # not on Windows
         yield
         return
+    for tracker in (resource_tracker, loky_tracker):
+        tracker.ensure_running()  # these let the signal through again as they start: not after it is held
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -97,8 +101,9 @@ def _sigint_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _end_with_parent(parent: int) -> None:
-    """End this process soon after ``parent`` is gone: a killed sweep leaves nothing that still computes."""
+def _begin(parent: int) -> None:
+    """Begin a process that computes points: it leaves Ctrl-C to its parent, and ends soon after that is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -83,7 +83,7 @@ def run_points(
     compute: Compute = (
         partial(here, n_jobs=n_jobs, say=say) if cluster is None else partial(_there, address=cluster)
     )
-    study = _Study(Store(cache_dir, fresh, say), compute, simulate, on_result)
+    study = _Study(Store(cache_dir and cache_dir.absolute(), fresh, say), compute, simulate, on_result)
     outcomes: list[Outcome] = []
     while block := list(islice(left, BLOCK)):
         outcomes += study.run(block)

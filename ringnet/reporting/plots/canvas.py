@@ -96,21 +96,25 @@ def new_figure(height_in: float, n_rows: int = 1, *, sharex: bool = True) -> tup
 
 
 def finish(figure: Figure, results: Results, about: str, *legend: Sequence[Artist]) -> Figure:
-    """Add the scenario's name, a line about what is shown, and the legend below, each in room of its own.
+    """Add the scenario's name, and what `titled` adds."""
+    return titled(figure, results.name, about, *legend)
+
+
+def titled(figure: Figure, name: str, about: str, *legend: Sequence[Artist]) -> Figure:
+    """Add a name, a line about what is shown, and the legend below, each in room of its own.
 
     Parameters
     ----------
     figure : Figure
         Grows by what the title and the legend need.
+    name : str
     about : str
         What the picture shows and under which settings.
     *legend : sequence of Artist
         Labelled handles, in groups; each group starts a new row.
     """
     _legend_below(figure, [group for group in legend if group])
-    _title_above(figure, plain(results.name), plain(about))
-    figure.draw_without_rendering()  # lays it out, once and for all formats alike
-    figure.set_layout_engine("none")
+    _title_above(figure, plain(name), plain(about))
     return figure
 
 

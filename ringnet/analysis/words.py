@@ -1,0 +1,126 @@
+"""The answer of one run in words: labels and values, for a terminal, a page or a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import pandas as pd
+
+from ringnet.analysis.metrics import in_words
+from ringnet.engines.trace import PATH_PARTS
+from ringnet.units import format_bytes, format_count, format_rate, format_seconds
+
+Row: TypeAlias = Mapping[str, Any]
+
+#: Relative difference up to which what a worker sent is what the algorithm says.
+_ROUNDING = 1e-9
+
+
+def answer(row: Row, made_of: str = "") -> list[tuple[str, str]]:
+    """Return the answer of one run, as labels and values; what does not apply is left out.
+
+    Parameters
+    ----------
+    row : mapping
+        A row of the summary, as `Result.summary` or as read back.
+    made_of : str, optional
+        What the time is made of, in words; by default put together from the shares of the row.
+
+    Examples
+    --------
+    >>> answer({"makespan_s": 2.36e-3, "algbw_Bps": 28.4e9, "sum_ok": None})
+    [('time', '2.36 ms'), ('algbw', '28.4 GB/s'), ('sum', 'not verified: no payload was carried')]
+    """
+    known = {key: value for key, value in row.items() if not is_missing(value)}
+    lines = [(label, say(known)) for label, say in _LINES]
+    lines[_MADE_OF] = ("made of", made_of or made_of_words(known))
+    return [(label, value) for label, value in lines if value]
+
+
+def is_missing(value: object) -> bool:
+    """Whether a cell is empty: None, NA or not a number."""
+    return value is None or value is pd.NA or value != value  # noqa: PLR0124 -- not a NaN
+
+
+def _formatted(key: str, form: Callable[[Any], str]) -> Callable[[Row], str]:
+    return lambda row: form(row[key]) if key in row else ""
+
+
+def _bound(row: Row) -> str:
+    if "bound_share" not in row:
+        return ""
+    bound = format_seconds(row["collective_bound_s"])
+    return f"{percent(row['bound_share'])} (no algorithm takes less than {bound} here)"
+
+
+def _closed_form(row: Row) -> str:
+    return f"{format_seconds(row['closed_form_s'])}" if row.get("closed_form_s") else ""
+
+
+def percent(share: float) -> str:
+    """Write a share; what is not quite all, or not quite nothing, is not said to be so.
+
+    >>> percent(0.934), percent(0.99999), percent(1.0), percent(0.00064), percent(1e-7)
+    ('93.4 %', '99.9 %', '100 %', '0.064 %', 'under 0.001 %')
+    """
+    hundredths = min(100 * share, 99.9) if share < 1 else 100 * share
+    if 0 < hundredths < 0.001:  # noqa: PLR2004 -- shorter than it would be exact
+        return "under 0.001 %"
+    return f"{hundredths:.1f} %".replace(".0 %", " %") if hundredths >= 1 else f"{hundredths:.2g} %"
+
+
+def made_of_words(row: Row) -> str:
+    """Say what the time is made of, the largest part first."""
+    return in_words({part: row.get(f"{part}_share", 0.0) for part in PATH_PARTS})
+
+
+def _slowest(row: Row) -> str:
+    if "slowest_link" not in row:
+        return "none: all links are alike" if row.get("n_workers", 0) > 1 else ""
+    busy = row.get("slowest_link_utilisation")
+    said = [row["slowest_link"], f"busy {percent(busy)} of the time" if busy is not None else ""]
+    queue = row.get("longest_queue", 0)
+    return ", ".join(filter(None, [*said, f"longest queue {queue}" if queue else ""]))
+
+
+def _traffic(row: Row) -> str:
+    sent, expected = row.get("bytes_sent_per_worker"), row.get("expected_bytes_per_worker")
+    if sent is None or expected is None:
+        return "" if sent is None else format_bytes(sent)
+    if abs(sent - expected) <= _ROUNDING * expected:
+        return f"{format_bytes(sent)}, as expected"
+    return f"{format_count(sent)} B at most; {expected:,.6g} B if all chunks were alike"
+
+
+def _verified(row: Row) -> str:
+    if "sum_ok" not in row:
+        return "not verified: no payload was carried"
+    count = format_count(int(row.get("verified_elements", 0)))
+    if not row["sum_ok"]:
+        return f"WRONG: see the error ({count} elements compared)"
+    return f"right: {count} elements verified{_rounding(row)}"
+
+
+def _rounding(row: Row) -> str:
+    if not row.get("max_abs_error"):
+        return ""
+    error = f"{row['max_abs_error']:.3g}"
+    if "max_error_share" not in row:
+        return f", largest error {error}"
+    return f", largest error {error} ({percent(row['max_error_share'])} of what rounding allows)"
+
+
+_LINES: tuple[tuple[str, Callable[[Row], str]], ...] = (
+    ("time", _formatted("makespan_s", format_seconds)),
+    ("algbw", _formatted("algbw_Bps", format_rate)),
+    ("busbw", _formatted("busbw_Bps", format_rate)),
+    ("of the bound", _bound),
+    ("closed form", _closed_form),
+    ("made of", made_of_words),
+    ("slowest link", _slowest),
+    ("sent per worker", _traffic),
+    ("sum", _verified),
+    ("error", _formatted("error", str)),
+)
+_MADE_OF = [label for label, _ in _LINES].index("made of")

@@ -1,0 +1,261 @@
+"""``ringnet calibrate``: from logs to a profile, with the errors of the fit and of what was held out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from ringnet.analysis.calibration import Calibration, Regime
+from ringnet.analysis.calibration import calibrate as fit_profile
+from ringnet.analysis.calibration.calibration import Errors
+from ringnet.analysis.calibration.samples import Setting
+from ringnet.cli.answers import note
+from ringnet.cli.logs import count, echo, read_logs, say_remarks
+from ringnet.cli.printing import print_json, print_table
+from ringnet.cli.progress import waiting
+from ringnet.errors import InputError
+from ringnet.formats.logs import Log
+from ringnet.formats.logs.chosen import machines_of, models_of, samples_of, sources_of
+from ringnet.formats.logs.log import Notes
+from ringnet.formats.profiles import profile_text
+from ringnet.reporting.folder import written_file
+from ringnet.units import format_bytes, format_rate, format_seconds
+
+
+class Targets(NamedTuple):
+    """Files to write; None for one that is not wanted."""
+
+    profile: Path | None
+    plot: Path | None
+    csv: Path | None
+
+
+def calibrate_logs(
+    files: Sequence[Path],
+    collective: str,
+    given: tuple[Sequence[str], Sequence[str]],
+    targets: Targets,
+    as_json: bool,
+) -> int:
+    """Calibrate, print what came of it, and write what is wanted.
+
+    Parameters
+    ----------
+    files : sequence of Path
+    collective : str
+    given : (sequence of str, sequence of str)
+        N and nodes for logs that do not say.
+    targets : Targets
+    as_json : bool
+    """
+    logs, faults = read_logs(files, *given)
+    if faults:
+        raise InputError(*faults)
+    notes = Notes()
+    samples = samples_of(logs, collective, notes)
+    with waiting("fitting", as_json):
+        found = fit_profile(
+            samples,
+            collective,
+            models=models_of(logs, collective),
+            sources=sources_of(logs, samples),
+            more=machines_of(logs),
+        )
+    written = _write(found, targets)
+    if as_json:
+        print_json(_document(found, logs))
+        return 0
+    say_remarks(logs)
+    for remark in notes.sayings():
+        note(str(remark))
+    _print(found)
+    for path in written:
+        echo(f"written  {path}")
+    return 0
+
+
+def _print(found: Calibration) -> None:
+    print_table(
+        [_HEADS, *(_regime_row(regime, found.profile.settings[-1]) for regime in found.profile.regimes)]
+    )
+    echo("")
+    print_table([("errors of the fit", "points", "median", "worst"), *_error_rows(found)])
+    echo("")
+    for verdict in found.verdicts:
+        echo(f"{verdict.name}: {verdict.text}")
+
+
+_HEADS = (
+    "regime",
+    "model",
+    "launch",
+    "latency",
+    "between nodes",
+    "bandwidth",
+    "between nodes",
+    "points",
+    "scatter",
+)
+
+
+def _regime_row(regime: Regime, largest: Setting) -> tuple[str, ...]:
+    errors = regime.errors
+    return (
+        _ending(regime, largest),
+        regime.model,
+        _with_error(format_seconds(regime.launch_s), errors.get("launch")),
+        _with_error(format_seconds(regime.latency_s), errors.get("latency")),
+        ""
+        if regime.between_latency_s is None
+        else _with_error(format_seconds(regime.between_latency_s), errors.get("latency_between_nodes")),
+        _with_error(_rate(regime.bandwidth_Bps), errors.get("bandwidth")),
+        _with_error(_rate(regime.between_bandwidth_Bps), errors.get("bandwidth_between_nodes")),
+        str(regime.n_points),
+        f"{regime.scatter:.1%}",
+    )
+
+
+def _ending(regime: Regime, setting: Setting) -> str:
+    end = next((end for end in regime.ends if end.setting == setting), None)
+    return f"to {format_bytes(round(end.last_bytes))} at N={setting.n_workers}" if end else "beyond"
+
+
+def _rate(rate: float | None) -> str:
+    return "" if rate is None else format_rate(rate) if math.isfinite(rate) else "unlimited"
+
+
+def _with_error(text: str, error: float | None) -> str:
+    return f"{text} ±{error:.0%}" if error is not None and text else text
+
+
+def _error_rows(found: Calibration) -> list[tuple[str, ...]]:
+    names = found.fit.samples.names
+    rows = [_error_row(name, found.errors_of_log(log)) for log, name in enumerate(names)]
+    rows += [_error_row(_band(low, high), errors) for low, high, errors in found.errors_by_band()]
+    rows += [
+        _held_row(f"held out: {each.what}", len(each.errors), each.median, each.worst)
+        for each in (*found.held_workers, *found.held_sizes)
+    ]
+    return rows
+
+
+def _band(low: float, high: float) -> str:
+    if math.isinf(high):
+        return f"above {format_bytes(round(low))}"
+    return (
+        f"{format_bytes(round(low))} to {format_bytes(round(high))}"
+        if low
+        else f"up to {format_bytes(round(high))}"
+    )
+
+
+def _error_row(name: str, errors: Errors) -> tuple[str, ...]:
+    return _held_row(name, *errors)
+
+
+def _held_row(name: str, n_points: int, median: float, worst: float) -> tuple[str, ...]:
+    return (name, str(n_points), f"{median:.1%}", f"{worst:.1%}")
+
+
+def _write(found: Calibration, targets: Targets) -> list[Path]:
+    points = points_table(found)
+    if targets.profile:
+        with written_file(targets.profile) as path:
+            path.write_text(profile_text(found.profile), encoding="utf-8")
+    if targets.csv:
+        with written_file(targets.csv) as path:
+            points.to_csv(path, index=False)
+    if targets.plot:
+        _draw(found, points, targets.plot)
+    return [path for path in targets if path]
+
+
+def _draw(found: Calibration, points: pd.DataFrame, target: Path) -> None:
+    from ringnet.reporting.plots.calibration import calibration_plot, save_figure  # noqa: PLC0415 -- half a second
+
+    n_logs, n_regimes = len(found.fit.samples.names), len(found.profile.regimes)
+    about = f"{found.profile.collective}, {count(len(points), 'point')} of {count(n_logs, 'log')}"
+    figure = calibration_plot(points, "calibration", f"{about}, {count(n_regimes, 'regime')}")
+    with written_file(target) as path:
+        save_figure(figure, path, target)
+
+
+def points_table(found: Calibration) -> pd.DataFrame:
+    """Return measured and fitted times, a row per measurement."""
+    samples = found.fit.samples
+    settings = [Setting(int(n), int(m)) for n, m in zip(samples.n_workers, samples.n_nodes, strict=True)]
+    return pd.DataFrame(
+        {
+            "log": [samples.names[log] for log in samples.log],
+            "setting": [str(setting) for setting in settings],
+            "n_workers": samples.n_workers,
+            "n_nodes": samples.n_nodes,
+            "message_bytes": samples.message_bytes.astype("int64"),
+            "measured_s": samples.time_s,
+            "fitted_s": found.fit.predicted_s(),
+            "regime": found.fit.cut.labels,
+        }
+    )
+
+
+def _document(found: Calibration, logs: Sequence[Log]) -> dict[str, Any]:
+    return {
+        "verdict": found.verdicts[0].name,
+        "verdicts": [asdict(verdict) for verdict in found.verdicts],
+        "collective": found.profile.collective,
+        "n_regimes": len(found.profile.regimes),
+        "regimes": [_regime_document(regime) for regime in found.profile.regimes],
+        "logs": [_log_document(found, index, log) for index, log in enumerate(logs)],
+        "held_out": {
+            "sizes": _errors_document(found.held_out_sizes()),
+            "workers": [
+                {
+                    "n_workers": each.n_workers,
+                    "median_relative_error": each.median,
+                    "worst_relative_error": each.worst,
+                }
+                for each in found.held_workers
+            ],
+        },
+    }
+
+
+def _log_document(found: Calibration, index: int, log: Log) -> dict[str, Any]:
+    samples = found.fit.samples
+    counts = sorted(set(samples.n_workers[samples.log == index].tolist()))
+    return {
+        "file": str(log.path),
+        "n_workers": counts[0] if len(counts) == 1 else counts,
+        **(_errors_document(found.errors_of_log(index)) or {}),
+        "remarks": [str(remark) for remark in log.remarks],
+    }
+
+
+def _errors_document(errors: Errors | None) -> dict[str, Any] | None:
+    if errors is None:
+        return None
+    return {
+        "median_relative_error": errors.median,
+        "worst_relative_error": errors.worst,
+        "n_points": errors.n_points,
+    }
+
+
+def _regime_document(regime: Regime) -> dict[str, Any]:
+    return {
+        "model": regime.model,
+        "up_to_bytes": regime.up_to_bytes(),
+        "launch_s": regime.launch_s,
+        "latency_s": regime.latency_s,
+        "between_latency_s": regime.between_latency_s,
+        "bandwidth_Bps": regime.bandwidth_Bps,
+        "between_bandwidth_Bps": regime.between_bandwidth_Bps,
+        "relative_standard_errors": regime.errors,
+        "scatter": regime.scatter,
+        "n_points": regime.n_points,
+    }

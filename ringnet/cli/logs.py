@@ -1,0 +1,172 @@
+"""``ringnet logs``: what a log holds, as a table, and everything wrong with it as notes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from ringnet.cli.answers import note
+from ringnet.cli.printing import print_json, print_table
+from ringnet.errors import Fault, InputError
+from ringnet.formats.logs import Log, Measurement, read_log
+from ringnet.formats.logs.chosen import complete
+from ringnet.units import format_bytes, format_rate, format_seconds
+
+_HEADS = (
+    "log",
+    "format",
+    "collective",
+    "N",
+    "nodes",
+    "type",
+    "rows",
+    "sizes",
+    "times",
+    "in place",
+    "best busbw",
+    "forced",
+)
+
+
+def read_logs(
+    files: Sequence[Path], workers: Sequence[str], nodes: Sequence[str]
+) -> tuple[list[Log], list[Fault]]:
+    """Read every log that is one; return them, and the faults of those that are none."""
+    given = given_numbers(workers, "--workers", files), given_numbers(nodes, "--nodes", files)
+    found: list[Log] = []
+    faults: list[Fault] = []
+    for path in files:
+        try:
+            found.append(complete(read_log(path), *given))
+        except InputError as error:
+            faults += error.faults
+    return found, faults
+
+
+def given_numbers(texts: Sequence[str], option: str, files: Sequence[Path]) -> dict[str, int]:
+    """Read ``8`` or ``file=8``, each as often as it is given.
+
+    >>> given_numbers(["8", "a.txt=16"], "--workers", [Path("a.txt")])
+    {'': 8, 'a.txt': 16}
+    """
+    known = {path.name for path in files} | {str(path) for path in files}
+    found: dict[str, int] = {}
+    for text in texts:
+        file, _, number = text.rpartition("=")
+        if not number.isdecimal() or not 0 < int(number) <= 2**20 or (file and file not in known):
+            right = f"{option} 8, or {option} {files[0].name}=8"
+            raise InputError(
+                Fault(
+                    "a number of workers or nodes is wanted, for all or for one file",
+                    option,
+                    value=text,
+                    right=right,
+                )
+            )
+        found[file] = int(number)
+    return found
+
+
+def show_logs(files: Sequence[Path], workers: Sequence[str], nodes: Sequence[str], as_json: bool) -> int:
+    """Print what was found; the files that are no logs are the error at the end."""
+    found, faults = read_logs(files, workers, nodes)
+    if as_json:
+        refused = [{"file": fault.file, "error": str(fault)} for fault in faults]
+        print_json({"logs": [_document(log) for log in found], "refused": refused})
+    elif found:
+        print_table([_HEADS, *(row for log in found for row in _rows(log))])
+        for log in found:
+            for remark in log.remarks:
+                note(f"{log.path.name}: {remark}")
+    if faults:
+        raise InputError(*faults)
+    return 0
+
+
+def _series(log: Log) -> dict[tuple[str, int | None, int | None], list[Measurement]]:
+    found: dict[tuple[str, int | None, int | None], list[Measurement]] = {}
+    for row in log.measurements:
+        found.setdefault((row.collective, row.n_workers, row.n_nodes), []).append(row)
+    return found
+
+
+def _rows(log: Log) -> list[tuple[str, ...]]:
+    return [
+        (log.path.name, log.tool, collective, str(n or "?"), str(m or "?"), *_facts(rows))
+        for (collective, n, m), rows in _series(log).items()
+    ]
+
+
+def _facts(rows: Sequence[Measurement]) -> tuple[str, ...]:
+    sizes, times = [row.message_bytes for row in rows], [row.time_s for row in rows]
+    best = max((row.busbw_Bps or 0.0 for row in rows), default=0.0)
+    forced = sorted({" ".join(filter(None, (row.algorithm, row.protocol))) for row in rows} - {""})
+    return (
+        ", ".join(sorted({row.dtype for row in rows} - {""})),
+        str(len(rows)),
+        f"{format_bytes(min(sizes))} to {format_bytes(max(sizes))}",
+        f"{format_seconds(min(times))} to {format_seconds(max(times))}",
+        "too" if any(row.in_place_s for row in rows) else "",
+        format_rate(best) if best else "",
+        ", ".join(forced),
+    )
+
+
+def _document(log: Log) -> Mapping[str, Any]:
+    return {
+        "file": str(log.path),
+        "format": log.tool,
+        "sha256": log.sha256,
+        "devices": list(log.devices),
+        "remarks": [str(remark) for remark in log.remarks],
+        "series": [
+            {
+                "collective": collective,
+                "n_workers": n,
+                "n_nodes": m,
+                "n_points": len(rows),
+                "rows": [_row(row) for row in rows],
+            }
+            for (collective, n, m), rows in _series(log).items()
+        ],
+    }
+
+
+def _row(row: Measurement) -> dict[str, Any]:
+    return {
+        "message_bytes": row.message_bytes,
+        "time_s": row.time_s,
+        "in_place_s": row.in_place_s,
+        "algbw_Bps": row.algbw_Bps,
+        "busbw_Bps": row.busbw_Bps,
+        "dtype": row.dtype,
+        "algorithm": row.algorithm,
+        "protocol": row.protocol,
+        "is_outlier": row.is_outlier,
+        "wrong": row.wrong,
+        "line": row.line,
+    }
+
+
+def say_remarks(logs: Sequence[Log]) -> None:
+    """Say on standard error what was recovered, assumed or left out."""
+    for log in logs:
+        for remark in log.remarks:
+            note(f"{log.path.name}: {remark}")
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number of things in words.
+
+    >>> count(1, "point"), count(3, "point")
+    ('1 point', '3 points')
+    """
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def echo(text: str) -> None:
+    """Print a line of an answer."""
+    typer.echo(text)

@@ -1,0 +1,193 @@
+"""Tables with named columns, from CSV and JSON: few columns, many spellings, units in names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ringnet.errors import Fault, InputError
+from ringnet.formats.logs.log import Measurement, Notes, collective_name
+
+#: Our columns, and how others spell them: lower case, everything but letters and digits taken out.
+_SPELLINGS = {
+    "bytes": "bytes|size|sizeb|sizebytes|messagebytes|messagesize|messagesizebytes|msgsize|msgbytes|nbytes|b",
+    "elements": "count|elements|nelements|sizefloats|floats|numelements|counte|countelements|n",
+    "workers": "ranks|nranks|gpus|ngpus|workers|nworkers|worldsize|np|nprocs|procs|numranks|numgpus",
+    "nodes": "nodes|nnodes|hosts|nhosts|numnodes",
+    "per_node": "gpuspernode|rankspernode|ppn|taskspernode|workerspernode|procspernode",
+    "collective": "collective|coll|op|operation|test|name|benchmark",
+    "dtype": "dtype|type|datatype",
+    "redop": "redop|reduction|reduceop",
+    "algorithm": "algorithm|algo|implementation",
+    "protocol": "protocol|proto",
+    "in_place": "inplace|isinplace",
+    "algbw": "algbw|algbwgbs|algbandwidth|oopalgbw",
+    "busbw": "busbw|busbwgbs|busbandwidth|oopbusbw",
+}
+_COLUMN = {spelling: name for name, spellings in _SPELLINGS.items() for spelling in spellings.split("|")}
+_TIME = re.compile(
+    r"(?:(?:time|makespan|latency|elapsed|duration|median|mean|average|avg|measured|ooptime|outofplacetime)(?:time|latency)?"
+    r"(?P<unit>us|usec|ms|msec|s|sec|ns|seconds)?|(?P<bare>us|usec|ms|msec|seconds|ns))"
+)
+_SIZE = re.compile(r"(?:message|msg)?(?:size)?(?:in)?(?P<unit>[kmg]i?b)")
+_BYTES = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
+_SECONDS = {
+    "ns": 1e-9,
+    "us": 1e-6,
+    "usec": 1e-6,
+    "ms": 1e-3,
+    "msec": 1e-3,
+    "s": 1.0,
+    "sec": 1.0,
+    "seconds": 1.0,
+}
+_ELEMENT_BYTES = {
+    "int8": 1, "uint8": 1, "char": 1, "half": 2, "float16": 2, "bfloat16": 2,
+    "int64": 8, "uint64": 8, "double": 8, "float64": 8,
+}  # fmt: skip
+_FLOAT32 = 4
+#: Sizes and counts below that are whole numbers in a float.
+_MOST = 2**53
+_TOLERANCE = 0.2
+
+Row = Mapping[str, Any]
+
+
+class Columns:
+    """Which column of a table holds what."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.of: dict[str, str] = {}
+        self.unit: str | None = None
+        self.scale = 1
+        self.elements_are_floats = any("float" in name.lower() for name in names)
+        for name in names:
+            self._place(name)
+
+    @property
+    def is_log(self) -> bool:
+        """Whether there is a time in it, and what it was taken of."""
+        return "time" in self.of and ("bytes" in self.of or "elements" in self.of or "workers" in self.of)
+
+    def _place(self, name: str) -> None:
+        bare = re.sub(r"[^a-z0-9]", "", name.lower())
+        if (sized := _SIZE.fullmatch(bare)) and "bytes" not in self.of:
+            self.of["bytes"] = name
+            self.scale = _BYTES[sized["unit"]]
+        elif bare in _COLUMN:
+            self.of.setdefault(_COLUMN[bare], name)
+        elif (time := _TIME.fullmatch(bare)) and "time" not in self.of:
+            self.of["time"] = name
+            self.unit = time["unit"] or time["bare"]
+
+    def get(self, row: Row, column: str) -> Any:
+        """Return a cell, None where there is no such column or nothing in it."""
+        cell = row.get(self.of.get(column, ""))
+        return None if cell is None or (isinstance(cell, str) and not cell.strip()) else cell
+
+
+def read_rows(
+    rows: Iterable[tuple[int, Row]], columns: Columns, notes: Notes, file: str
+) -> list[Measurement]:
+    """Turn the rows of a table into measurements; a row that is no measurement is left out with a remark.
+
+    Parameters
+    ----------
+    rows : iterable of (int, mapping)
+        Line of the row, and its cells by column.
+    columns : Columns
+    notes : Notes
+    file : str
+
+    Raises
+    ------
+    InputError
+        No column or row says in which unit times are.
+    """
+    kept = list(rows)
+    scale = _scale(kept, columns, notes, file)
+    if "bytes" not in columns.of and "elements" not in columns.of:
+        notes.say("no column of message sizes: read as pure latency, of a message of next to nothing")
+    if columns.scale in (10**3, 10**6, 10**9):
+        notes.say(f"sizes are headed {columns.of['bytes']}: taken as {columns.scale:,} bytes each")
+    found = [_try_row(line, row, columns, scale, notes) for line, row in kept]
+    return [row for row in found if row is not None]
+
+
+def _scale(rows: Sequence[tuple[int, Row]], columns: Columns, notes: Notes, file: str) -> float:
+    if columns.unit:
+        return _SECONDS[columns.unit]
+    for _, row in rows:
+        size, alg, time = (_number(columns.get(row, column)) for column in ("bytes", "algbw", "time"))
+        if size and alg and time and alg >= 0.5:  # noqa: PLR2004 -- two printed digits say enough from here
+            implied = size / (alg * 1e9 * time)
+            unit = next((u for u in ("us", "ms", "s") if abs(implied / _SECONDS[u] - 1) < _TOLERANCE), "")
+            if unit:
+                notes.say(f"no unit of time is stated: {unit}, as size over algbw says")
+                return _SECONDS[unit]
+    right = "time_us, time_ms or time_s as the name of the column"
+    raise InputError(Fault("no unit of time is stated", file=file, value=columns.of["time"], right=right))
+
+
+def _try_row(line: int, row: Row, columns: Columns, scale: float, notes: Notes) -> Measurement | None:
+    time = _number(columns.get(row, "time"))
+    if time is None or not 0.0 < time < float("inf"):
+        notes.say(f"a time of {columns.get(row, 'time')}: left out", line)
+        return None
+    size = _bytes(row, columns)
+    if size is None or size < 0:
+        notes.say("a size that is no number of bytes: left out", line)
+        return None
+    return _measurement(line, row, columns, size, time * scale)
+
+
+def _measurement(line: int, row: Row, columns: Columns, size: int, time_s: float) -> Measurement:
+    n_nodes, per_node = (_whole(columns.get(row, name)) for name in ("nodes", "per_node"))
+    n_workers = _whole(columns.get(row, "workers"))
+    algbw, busbw = (_number(columns.get(row, name)) for name in ("algbw", "busbw"))
+    text = {
+        name: str(columns.get(row, name) or "")
+        for name in ("collective", "dtype", "redop", "algorithm", "protocol")
+    }
+    return Measurement(
+        message_bytes=size,
+        time_s=time_s,
+        n_workers=n_workers or (n_nodes * per_node if n_nodes and per_node else None),
+        n_nodes=n_nodes,
+        collective=collective_name(text["collective"]) if text["collective"] else "all_reduce",
+        dtype=text["dtype"],
+        redop=text["redop"],
+        algbw_Bps=None if algbw is None else algbw * 1e9,
+        busbw_Bps=None if busbw is None else busbw * 1e9,
+        algorithm=text["algorithm"],
+        protocol=text["protocol"],
+        line=line,
+    )
+
+
+def _bytes(row: Row, columns: Columns) -> int | None:
+    if "bytes" in columns.of:
+        size = _number(columns.get(row, "bytes"))
+        return None if size is None else _whole(size * columns.scale)
+    if "elements" not in columns.of:
+        return 1
+    n_elements = _whole(columns.get(row, "elements"))
+    width = (
+        _FLOAT32
+        if columns.elements_are_floats
+        else _ELEMENT_BYTES.get(str(columns.get(row, "dtype")), _FLOAT32)
+    )
+    return None if n_elements is None else n_elements * width
+
+
+def _number(cell: Any) -> float | None:
+    try:
+        return None if cell is None or isinstance(cell, bool) else float(cell)
+    except (TypeError, ValueError):
+        return None
+
+
+def _whole(cell: Any) -> int | None:
+    number = _number(cell)
+    return int(number) if number is not None and abs(number) < _MOST and number.is_integer() else None

@@ -1,0 +1,97 @@
+"""Measured times, what was fitted to them and how far off it is; and predictions with their range."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+
+from ringnet.reporting.plots import axes, canvas
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: Series of a figure that are told apart; the first of more are shown.
+_MOST_SERIES = 8
+_ENDINGS = ("png", "svg", "pdf")
+
+
+@canvas.in_style
+def calibration_plot(points: pd.DataFrame, name: str, about: str) -> Figure:
+    """Draw measured points and the fit over message size, a line per N, and the relative errors below.
+
+    Parameters
+    ----------
+    points : DataFrame
+        One row per measurement: ``setting``, ``message_bytes``, ``measured_s``, ``fitted_s``.
+    name, about : str
+        Title, and the line below it.
+    """
+    figure, (upper, lower) = canvas.new_figure(3.1, 2)
+    shown = list(dict.fromkeys(points["setting"]))[:_MOST_SERIES]
+    handles: list[Artist] = []
+    for setting, color, marker in zip(
+        shown, canvas.colors(len(shown)), canvas.markers(len(shown)), strict=True
+    ):
+        rows = points[points["setting"] == setting].sort_values("message_bytes")
+        sizes = rows["message_bytes"].to_numpy(dtype=np.float64)
+        upper.plot(sizes, rows["measured_s"], linestyle="none", marker=marker, color=color)
+        upper.plot(sizes, rows["fitted_s"], color=color)
+        lower.plot(
+            sizes, rows["fitted_s"] / rows["measured_s"] - 1, color=color, marker=marker, linewidth=0.6
+        )
+        handles.append(canvas.stroke(color, str(setting), marker=marker))
+    _over_sizes(upper, points["measured_s"])
+    lower.axhline(0, color=canvas.INK, linewidth=0.6)
+    axes.linear(lower.yaxis, "share", "fit over measured, less 1")
+    axes.logarithmic(lower.xaxis, "bytes", "message size")
+    kinds = [
+        canvas.stroke(canvas.GREY, "measured", marker="o", linestyle="none"),
+        canvas.stroke(canvas.GREY, "fit"),
+    ]
+    return canvas.titled(figure, name, about, kinds, handles)
+
+
+@canvas.in_style
+def prediction_plot(points: pd.DataFrame, name: str, about: str) -> Figure:
+    """Draw predicted times over message size with their range; what lies beyond the measurements is dashed.
+
+    Parameters
+    ----------
+    points : DataFrame
+        One row per size: ``message_bytes``, ``predicted_s``, ``low_s``, ``high_s``, ``is_beyond``.
+    name, about : str
+        Title, and the line below it.
+    """
+    figure, (ax,) = canvas.new_figure(2.3)
+    sizes = points["message_bytes"].to_numpy(dtype=np.float64)
+    color = canvas.PALETTE[0]
+    ax.fill_between(sizes, points["low_s"], points["high_s"], color=canvas.paler(color), linewidth=0)
+    beyond = points["is_beyond"].to_numpy(dtype=bool)
+    time_s = points["predicted_s"].to_numpy(dtype=np.float64)
+    ax.plot(sizes, time_s, color=color, linestyle=(0, (3, 2)))
+    ax.plot(sizes, np.where(beyond, np.nan, time_s), color=color)
+    _over_sizes(ax, points["predicted_s"])
+    axes.logarithmic(ax.xaxis, "bytes", "message size")
+    handles = [
+        canvas.stroke(color, "predicted"),
+        canvas.stroke(color, "beyond what was measured", linestyle=(0, (3, 2))),
+        canvas.patch(canvas.paler(color), "nine in ten"),
+    ]
+    return canvas.titled(figure, name, about, handles)
+
+
+def _over_sizes(ax: Axes, times: pd.Series[Any]) -> None:
+    ax.set_xscale("log", base=2)
+    ax.set_yscale("log")
+    axes.times(ax.yaxis, times)
+
+
+def save_figure(figure: Figure, path: Path, target: Path) -> None:
+    """Write a figure to ``path`` in the format that the name ``target`` ends in; PNG for any other name."""
+    ending = target.suffix.lstrip(".").lower()
+    canvas.save(figure, path, ending if ending in _ENDINGS else "png")

@@ -1,0 +1,161 @@
+"""Calibration on real logs, held against the figures that it promises. The logs are not part of ringnet."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ringnet.analysis.calibration import Setting, calibrate, predict
+from ringnet.analysis.calibration.fit import fit
+from ringnet.analysis.calibration.validation import hold_out_sizes
+from ringnet.errors import InputError
+from ringnet.formats.logs import read_log
+from ringnet.formats.logs.chosen import complete, samples_of
+from ringnet.formats.logs.log import Notes
+
+#: N of the logs that do not say theirs, from their names.
+OSU_WORKERS = {"13": 4, "14": 8, "15": 32, "16": 128}
+
+
+def _folder() -> Path | None:
+    """Find the logs: where RINGNET_LOGS says, or in ``shared/reference/nccl`` beside the repository."""
+    named = os.environ.get("RINGNET_LOGS")
+    beside = [parent / "shared" / "reference" / "nccl" for parent in Path(__file__).resolve().parents]
+    return next((path for path in ([Path(named)] if named else beside) if path.is_dir()), None)
+
+
+FOLDER = _folder()
+pytestmark = pytest.mark.skipif(
+    FOLDER is None, reason="no shared/reference/nccl beside the repository; RINGNET_LOGS names another"
+)
+
+
+def log(start):
+    (path,) = sorted(FOLDER.glob(f"{start}-*"))
+    n = OSU_WORKERS.get(start)
+    return complete(read_log(path), {"": n} if n else {}, {})
+
+
+def samples(*starts):
+    return samples_of([log(start) for start in starts], "all_reduce", Notes())
+
+
+@cache
+def single(start):
+    return fit(samples(start))
+
+
+SMALL_AND_LARGE = ["01", "02", "03", "04", "05", "06", "13", "14", "15", "16", "27", "29", "30", "32", "37"]
+
+
+@pytest.mark.parametrize(
+    ("start", "n_workers", "n_nodes", "n_rows"),
+    [
+        ("01", 4, 1, 24),
+        ("06", 128, 32, 24),
+        ("27", 8, 1, 34),
+        ("29", 16, None, 29),
+        ("30", 16, None, 32),
+        ("31", 16, None, 7),
+        ("32", 8, None, 32),
+        ("37", 4, 1, 26),
+        ("45", 8, 1, 50),
+    ],
+)
+def test_every_log_says_its_n_and_loses_no_row(start, n_workers, n_nodes, n_rows):
+    found = log(start).measurements
+    assert {(row.n_workers, row.n_nodes) for row in found} == {(n_workers, n_nodes)}
+    assert len(found) == n_rows
+
+
+def test_the_index_of_the_folder_is_no_log():
+    with pytest.raises(InputError, match=r"no table of a benchmark|NCCL itself"):
+        read_log(FOLDER / "index.csv")
+
+
+def test_five_collectives_in_one_file():
+    assert log("45").collectives == ("all_reduce", "all_gather", "reduce_scatter", "alltoall", "sendrecv")
+
+
+def test_fits_of_single_logs_keep_their_promise():
+    errors = [np.abs(single(start).errors()) for start in SMALL_AND_LARGE]
+    assert np.median([np.median(each) for each in errors]) <= 0.025
+    assert np.median([each.max() for each in errors]) <= 0.12
+
+
+def test_held_out_sizes_keep_their_promise():
+    medians = []
+    for start in SMALL_AND_LARGE:
+        held = hold_out_sizes(single(start))
+        medians.append(np.median(np.abs(np.expm1(np.concatenate([each.errors for each in held])))))
+    assert np.median(medians) <= 0.04
+
+
+@pytest.fixture(scope="module")
+def series():
+    """Calibrate on N = 4, 8, 16 and 32 of the V100 series."""
+    return calibrate(samples("01", "02", "03", "04"))
+
+
+def test_a_series_fits_and_holds_out_as_promised(series):
+    medians = [series.errors_of_log(index).median for index in range(4)]
+    assert np.median(medians) <= 0.025
+    assert series.held_out_sizes().median <= 0.04
+    names = [verdict.name for verdict in series.verdicts]
+    assert names[:2] == ["well determined", "does not follow a ring"]
+    assert "bad run in a series" not in names
+
+
+@pytest.mark.parametrize(
+    ("start", "n_workers", "below", "above"), [("05", 64, 0.12, 0.25), ("06", 128, 0.12, 0.25)]
+)
+def test_unseen_n_is_predicted_as_promised(series, start, n_workers, below, above):
+    truth = samples(start)
+    guess = predict(series.profile, Setting(n_workers, n_workers // 4), truth.message_bytes)
+    error = np.abs(guess.time_s / truth.time_s - 1)
+    is_small = truth.message_bytes < 65536
+    assert np.median(error) <= 0.12
+    assert np.median(error[is_small]) <= below
+    assert np.median(error[~is_small]) <= above
+    assert ((truth.time_s >= guess.low_s) & (truth.time_s <= guess.high_s)).mean() >= 0.8
+    assert guess.is_beyond.all()
+    assert np.median(guess.high_s / guess.low_s) < 2  # a range that holds all would say nothing
+
+
+@pytest.mark.parametrize(("chosen", "within"), [((2, 8), 0.07), (range(2, 9), 0.05)])
+def test_the_latency_of_a_forced_ring_by_n(chosen, within):
+    whole = samples("78")
+    found = fit(whole.where(np.isin(whole.n_workers, list(chosen))))
+    times = [
+        predict(found.profile, Setting(int(n), 0), whole.message_bytes[:1]).time_s[0] for n in whole.n_workers
+    ]
+    assert np.abs(np.array(times) / whole.time_s - 1).max() <= within
+
+
+def test_a_log_of_another_machine_among_others_is_said():
+    both = samples("01", "37")
+    assert "two machines" in [verdict.name for verdict in calibrate(both).verdicts]
+
+
+def test_a_bad_run_in_the_series_is_named():
+    whole = samples("01", "02", "03", "04", "05")
+    bad = replace(whole, time_s=np.where(whole.n_workers == 16, 2.0, 1.0) * whole.time_s)
+    text = {verdict.name: verdict.text for verdict in calibrate(bad).verdicts}
+    assert "N=16" in text["bad run in a series"]
+
+
+@pytest.mark.parametrize(
+    ("start", "verdict"),
+    [
+        ("45", "latency not identifiable"),
+        ("79", "latency not identifiable"),
+        ("78", "bandwidth not identifiable"),
+    ],
+)
+def test_what_a_log_does_not_tell(start, verdict):
+    assert verdict in [each.name for each in calibrate(samples(start)).verdicts]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
 
 from ringnet.collectives import ALGORITHMS, Parameter
+from ringnet.scenario.base import MAPPING, ONE, Settings, mapping_or_one
 from ringnet.scenario.fields import Choice, Text, Truth, Whole, wrong
-from ringnet.scenario.settings import Settings
 
 FileName: TypeAlias = Annotated[str, Text("schedule.xml", 1000)]
 FunctionName: TypeAlias = Annotated[str, Text("my_ring.py:my_ring", 1000)]
@@ -74,12 +74,6 @@ else:
         **{name: _field(parameter) for name, parameter in PARAMETERS.items()},
     )
 
-_MAPPING, _ONE = "<mapping>", "<one>"
-
-
-def _mapping_or_one(given: Any) -> str:
-    return _MAPPING if isinstance(given, dict | Settings) else _ONE
-
 
 def _one_of_which(given: Any) -> Any:
     keys = given if isinstance(given, dict) else given.model_fields_set if isinstance(given, Settings) else WHICH[:1]
@@ -90,9 +84,9 @@ def _one_of_which(given: Any) -> Any:
 
 #: A name, or a mapping.
 AlgorithmKeys: TypeAlias = Annotated[
-    Annotated[str, Choice(ALGORITHMS, "algorithm"), Tag(_ONE)]
-    | Annotated[AlgorithmSettings, Tag(_MAPPING)],
-    Discriminator(_mapping_or_one),
+    Annotated[str, Choice(ALGORITHMS, "algorithm"), Tag(ONE)]
+    | Annotated[AlgorithmSettings, Tag(MAPPING)],
+    Discriminator(mapping_or_one),
     BeforeValidator(_one_of_which),
 ]
 

@@ -11,8 +11,8 @@ from ringnet.errors import RingnetError
 from ringnet.formats.msccl import load_msccl
 from ringnet.formats.python_hook import load_function
 from ringnet.scenario.algorithms import WHICH, AlgorithmSettings, parameters_of
-from ringnet.scenario.checks import Finding
 from ringnet.scenario.files import Place, digest
+from ringnet.scenario.finding import Finding
 from ringnet.scenario.model import Keys
 
 
@@ -34,6 +34,12 @@ def schedule_of(keys: Keys, place: Place) -> Schedule:
         build = load_function(algorithm.python, place.folder, allowed=place.allow_python)
         return build(keys.workers, keys.collective)
     return ALGORITHMS[str(algorithm.name)].build(keys.workers, keys.collective, **parameters_of(algorithm))
+
+
+def schedule_beside(keys: Keys, algorithm: str | None, n_workers: int, collective: str) -> Schedule:
+    """Return the schedule of another job: of its own algorithm, or of the scenario's with its parameters."""
+    told = {} if algorithm else parameters_of(keys.algorithm)
+    return ALGORITHMS[algorithm or keys.algorithm_name].build(n_workers, collective, **told)
 
 
 @lru_cache(maxsize=16)

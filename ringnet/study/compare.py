@@ -30,7 +30,7 @@ from ringnet.payload.dtypes import DTYPES
 from ringnet.payload.sources import message_elements
 from ringnet.scenario import Scenario
 from ringnet.scenario.algorithms import AlgorithmSettings, label_of, parameters_of
-from ringnet.scenario.build import build_network, build_schedule, build_workers
+from ringnet.scenario.build import build, build_schedule
 from ringnet.scenario.document import Mark
 from ringnet.scenario.scenario import single
 
@@ -147,6 +147,10 @@ def make_tasks(
 
 def _refuse_other_keys(scenario: Scenario) -> None:
     others = [path for path in scenario.swept if path not in READ]
+    crowd = [key for key in ("jobs", "background") if getattr(scenario, key)]
+    if crowd:
+        message = "a comparison has the network to itself"
+        raise InputError(*(Fault(message, key, right="leave the key out") for key in crowd))
     if others:
         message = "a comparison is over message and workers"
         raise InputError(*(Fault(message, f"sweep: {path}", right="one value") for path in others))
@@ -218,12 +222,13 @@ def carry_out(task: Task) -> Timed:
 
 
 def _rows(task: Task) -> list[dict[str, Any]]:
-    schedule, network = build_schedule(task.scenario), build_network(task.scenario)
+    parts = build(task.scenario)
+    schedule, network = parts.schedule, parts.network
     check(schedule)
     itemsize = DTYPES[task.scenario.dtype].itemsize
     elements = [message_elements(size, DTYPES[task.scenario.dtype]) for size in task.sizes]
     chunk_bytes = np.array([schedule.chunk_sizes(n) * itemsize for n in elements])
-    engine, times = _times(schedule, network, build_workers(task.scenario), chunk_bytes)
+    engine, times = _times(schedule, network, parts.workers, chunk_bytes)
     capacities = worker_capacities(network)
     bounds_s = [collective_bound_s(schedule, network, row, capacities) for row in chunk_bytes]
     columns = zip(task.sizes, *(column.tolist() for column in times), bounds_s, strict=True)

@@ -184,6 +184,40 @@ def compare(  # noqa: PLR0913, PLR0917 -- every option is a parameter
 
 @app.command()
 @answers
+def numerics(  # noqa: PLR0913, PLR0917 -- every option is a parameter
+    scenario: ScenarioFile,
+    algorithms: Annotated[
+        str | None, typer.Option(metavar="all|A,B", help="What to compare; the scenario says, or all.")
+    ] = None,
+    workers: Annotated[
+        str | None, typer.Option(metavar="N,N", help="Numbers of workers; the scenario's otherwise.")
+    ] = None,
+    dtypes: Annotated[
+        str | None, typer.Option(metavar="T,T", help="Element types; float32,float16,bfloat16 otherwise.")
+    ] = None,
+    accumulate: Annotated[
+        str | None, typer.Option(metavar="T", help="Also with the partial sums of narrower types in this one.")
+    ] = None,
+    overrides: Overrides = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where it goes; reports/NAME-numerics otherwise.")
+    ] = None,
+    as_json: Json = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
+    plots: Annotated[bool, typer.Option(help="Draw the plot.")] = True,
+    allow_outside: Outside = False,
+    allow_python: Python = False,
+) -> int:
+    """Show what rounding does to the sum: the error by algorithm and element type, and who holds the same bits."""
+    from ringnet.cli.rounding import NumericsWishes, study_rounding
+    from ringnet.cli.sources import read_scenario
+
+    wishes = NumericsWishes(algorithms, workers, dtypes, accumulate, out, as_json, quiet, plots)
+    return study_rounding(read_scenario(scenario, overrides or (), allow_outside, allow_python), wishes)
+
+
+@app.command()
+@answers
 def plot(
     results: ResultsFolder,
     names: Annotated[

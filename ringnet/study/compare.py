@@ -119,8 +119,8 @@ def compare(
     InputError
         A sweep over other keys; an algorithm that does not know the collective; none that can run.
     """
-    tasks = list(make_tasks(scenario, algorithms, workers))
-    notes, rows = [], []
+    tasks, notes = make_tasks(scenario, algorithms, workers)
+    rows: list[dict[str, Any]] = []
     for task, timed in zip(tasks, _carried_out(tasks, jobs or int(cpu_count()), on_done), strict=True):
         if timed.left_out is not None:
             notes.append(f"{task.label} is left out with {task.scenario.workers} workers: {timed.left_out}")
@@ -136,13 +136,16 @@ def make_tasks(
     scenario: Scenario,
     algorithms: str | Sequence[str | AlgorithmSettings] | None,
     workers: Sequence[int] | None,
-) -> Iterator[Task]:
-    """Yield what a comparison is made of: for each N each algorithm; the points are checked."""
+) -> tuple[list[Task], list[str]]:
+    """Return what a comparison is made of, for each N each algorithm, and what is left out of it."""
     _refuse_other_keys(scenario)
     sizes = tuple(sizes_of(scenario))
+    tasks, notes = [], []
     for n_workers in workers or workers_of(scenario):
-        for keys in algorithms_of(scenario, algorithms):
-            yield Task(label_of(keys), _point(scenario, n_workers, keys), sizes)
+        points, left_out = algorithm_points(scenario, algorithms, n_workers)
+        tasks += [Task(label_of(point.algorithm), point, sizes) for point in points]
+        notes += left_out
+    return tasks, notes
 
 
 def _refuse_other_keys(scenario: Scenario) -> None:
@@ -180,6 +183,20 @@ def algorithms_of(
     if isinstance(wanted, str):
         return [name for name, one in ALGORITHMS.items() if scenario.collective in one.collectives]
     return list(wanted)
+
+
+def algorithm_points(
+    scenario: Scenario, wanted: str | Sequence[str | AlgorithmSettings] | None, n_workers: int
+) -> tuple[list[Scenario], list[str]]:
+    """Return the scenarios of the algorithms at one N, and for those that cannot be there a sentence each."""
+    points, notes = [], []
+    for keys in algorithms_of(scenario, wanted):
+        try:
+            points.append(_point(scenario, n_workers, keys))
+        except InputError as error:
+            reason = "; ".join(fault.message for fault in error.faults)
+            notes.append(f"{label_of(keys)} is left out with {n_workers} workers: {reason}")
+    return points, notes
 
 
 def _point(scenario: Scenario, n_workers: int, keys: str | AlgorithmSettings) -> Scenario:

@@ -23,8 +23,8 @@ from ringnet.networks import Network
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
 
-#: Numbers that are held of links and of cells, times sizes; more sizes are done one block after another.
-MOST_HELD = 1 << 24
+#: Links, or chunks of all workers, times sizes that are held at once; more sizes are done block after block.
+MOST_HELD = 1 << 25
 #: Lanes times sizes: what a step works on stays in the caches of a processor.
 CACHED = 1 << 13
 

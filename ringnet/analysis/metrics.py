@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,13 @@ from ringnet.engines.trace import PATH_PARTS, Trace
 from ringnet.networks import Network
 
 #: Bytes that busbw counts for each byte of the message, by collective: the convention of nccl-tests.
-BUS_FACTORS = {
+BUS_FACTORS: dict[str, Callable[[int], float]] = {
     "all-reduce": lambda n_workers: 2 * (n_workers - 1) / n_workers,
     "reduce-scatter": lambda n_workers: (n_workers - 1) / n_workers,
     "all-gather": lambda n_workers: (n_workers - 1) / n_workers,
+    "all-to-all": lambda n_workers: (n_workers - 1) / n_workers,
+    "broadcast": lambda n_workers: float(n_workers > 1),
+    "reduce": lambda n_workers: float(n_workers > 1),
 }
 
 #: Equal links, with as many transfers, whose bytes differ by less than this share are alike: chunks may differ by an

@@ -1,6 +1,6 @@
 """The table of trust: what ringnet computes against everything that it is checked with.
 
-``python -m tests.trust`` prints it as Markdown. A row whose data is not here says so: the logs of
+``python -m tests.trust`` prints it as Markdown. A row whose data is not here says so; the logs of
 nccl-tests are found through ``RINGNET_LOGS``, the real network's figures are those of the last ``python -m tests.testbed``.
 """
 

@@ -102,6 +102,8 @@ def uniform_hop(network: Network, workers: Workers) -> Hop | None:
 
 def _hop(network: Network, workers: Workers, found: Sequence[Route]) -> Hop | None:
     """Return what a transfer costs over some routes: equally long, of links alike, no two sharing one."""
+    if network.pieces or network.profiles or network.window is not None or network.packets is not None:
+        return None
     routes = np.array(found, dtype=object)
     if routes.ndim != 2 or len(np.unique(routes)) < routes.size:  # noqa: PLR2004 -- ragged: not equally long
         return None
@@ -111,7 +113,9 @@ def _hop(network: Network, workers: Workers, found: Sequence[Route]) -> Hop | No
     if not all(map(_alike, (bandwidth_Bps, latency_s, *of_workers))):
         return None
     n_links = routes.shape[1]
-    served = n_links if network.switching == "store-and-forward" else 1
+    # Under fair sharing a transfer has all its links at once, whatever the switching.
+    whole = network.switching == "store-and-forward" and network.sharing != "fair"
+    served = n_links if whole else 1
     overhead_s = workers.send_overhead_s[0] + workers.recv_overhead_s[0]
     return Hop(
         alpha_s=float(overhead_s + n_links * latency_s[0]),

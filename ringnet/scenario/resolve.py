@@ -8,11 +8,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from ringnet.errors import Fault, InputError
-from ringnet.scenario.checks import Finding, check
+from ringnet.scenario.checks import check
 from ringnet.scenario.document import Document, Origin, Path, are_related, path_text
 from ringnet.scenario.faults import translate
 from ringnet.scenario.files import Place, with_facts
+from ringnet.scenario.finding import Finding
+from ringnet.scenario.known_links import with_presets
 from ringnet.scenario.model import Keys
+from ringnet.scenario.schedules import check_schedule
 
 #: In place of what is wrong or missing, so that the other keys can be checked together.
 _STAND_INS: dict[Path, Any] = {
@@ -42,11 +45,15 @@ def resolve(document: Document, place: Place) -> tuple[Document, list[str]]:
     InputError
         With every mistake, in the order of the lines.
     """
-    known, faults = with_facts(document, place)
+    known, unused = with_presets(document)
+    known, faults = with_facts(known, place)
+    faults += unused
     keys, found = validate(known)
     faults += found.values()
     broken = known.broken | found.keys()
-    findings = [one for one in check(keys or _mended(known, broken)) if _counts(one, document, broken)]
+    mended = keys or _mended(known, broken)
+    findings = [*check(mended), *check_schedule(mended, place)]
+    findings = [one for one in findings if _counts(one, document, broken)]
     orphans = {one.path: one for one in findings if one.unread and is_orphan(one, document)}
     faults += [_fault(one, known) for one in findings if one.path not in orphans]
     if faults or keys is None:  # what is broken was told when it was read

@@ -13,12 +13,15 @@ from ringnet.networks import Network
 NOBODY = -1
 
 
-def why_not_exact(schedule: Schedule, network: Network, workers: Workers, planner: Planner) -> str | None:
+def why_not_exact(
+    schedule: Schedule, network: Network, workers: Workers, planner: Planner, *, channels_may_meet: bool = False
+) -> str | None:
     """Return why stepping whole arrays would not be exact for this run; None where it is.
 
     It is exact where every link carries the transfers of one lane (a worker on one channel) only, and gets all of them
     from the same link, or all as the first link of their routes: then they come in the order in which the lane posts
     them. In a rendezvous it may carry one of each step only, since its transfers start when their receivers come.
+    ``channels_may_meet`` asks less, for who looks at the order of service afterwards: one worker for each link.
     """
     if reason := _more_than_links(network):
         return reason
@@ -30,7 +33,10 @@ def why_not_exact(schedule: Schedule, network: Network, workers: Workers, planne
         )
     if schedule.n_channels > 1 and (reason := _meet_in_a_step(schedule) or _wide_and_shared(schedule)):
         return reason
-    order = _Order(network, schedule.n_channels, rendezvous=workers.sends == "rendezvous")
+    rendezvous = workers.sends == "rendezvous"
+    order = _Order(network, schedule.n_channels, rendezvous=rendezvous)
+    if channels_may_meet and not rendezvous:
+        order.lanes_as_one = schedule.n_channels
     last = None
     for step in schedule.steps():
         plan = planner.plan(step)
@@ -94,6 +100,7 @@ class _Order:
 
     def __init__(self, network: Network, n_channels: int, *, rendezvous: bool) -> None:
         self.names, self.n_channels, self.rendezvous = network.names, n_channels, rendezvous
+        self.lanes_as_one = 1
         self.lane = np.full(network.n_links, NOBODY)
         self.before = np.full(network.n_links, NOBODY)
 
@@ -106,9 +113,10 @@ class _Order:
 
     def _round(self, sends: Sends) -> str | None:
         before = np.full(len(sends.rows), NOBODY)
+        lanes = sends.lanes // self.lanes_as_one * self.lanes_as_one
         for hop in sends.hops:
             rows = slice(None) if hop.within is None else hop.within
-            if reason := self._claim(hop.links, sends.lanes[rows], before[rows]):
+            if reason := self._claim(hop.links, lanes[rows], before[rows]):
                 return reason
             before[rows] = hop.links
         return None

@@ -7,22 +7,26 @@ same order, and so are the times, to the last bit; rows, paths and queues, which
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.collectives import Schedule, Step
-from ringnet.engines.exactness import chunks_are_shared
-from ringnet.engines.plans import Index, Plan, Planner, Receives, Sends
+from ringnet.engines.exactness import chunks_are_shared, why_not_exact
+from ringnet.engines.plans import Hop, Index, Plan, Planner, Receives, Sends, as_index
 from ringnet.engines.trace import Workers
 from ringnet.networks import Network
 
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
 
-#: Numbers of links times sizes that are held at once; more sizes are done one block after another.
-MOST_HELD = 1 << 23
+#: Numbers that are held of links and of cells, times sizes; more sizes are done one block after another.
+MOST_HELD = 1 << 24
+#: Lanes times sizes: what a step works on stays in the caches of a processor.
+CACHED = 1 << 13
 
 
 class Times(NamedTuple):
@@ -35,16 +39,41 @@ class Times(NamedTuple):
         The link that was busy longest; the first of equals.
     busiest_bytes : ndarray of int64, shape (n_sizes,)
         The bytes that crossed it.
+    exact : ndarray of bool, shape (n_sizes,)
+        Whether every link served its transfers in the order that was supposed; if not, the times count for nothing.
     """
 
     makespan_s: FloatArray
     busiest_link: IntArray
     busiest_bytes: IntArray
+    exact: NDArray[np.bool_]
 
 
-def why_not_at_once(schedule: Schedule) -> str | None:
-    """Return why the sizes of a schedule for which the recurrence is exact must be run one by one; None if not so."""
-    return "several channels share chunks" if chunks_are_shared(schedule) else None
+@dataclass(frozen=True)
+class _Hop:
+    """A link of each route: see `ringnet.engines.plans.Hop`; links are numbered among those that are used."""
+
+    within: IntArray | None
+    links: Index
+    bandwidth_Bps: FloatArray
+    latency_s: FloatArray
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Sends of one channel, at most one of each worker; ``carried`` counts the bytes of each row."""
+
+    rows: Index
+    lanes: Index
+    receivers: IntArray
+    channel: int
+    hops: list[_Hop]
+    carried: IntArray
+
+
+def why_not_at_once(schedule: Schedule, network: Network, workers: Workers, planner: Planner) -> str | None:
+    """Return why sizes must be run one by one, with SimPy's events; None where `run_sizes` can do them."""
+    return why_not_exact(schedule, network, workers, planner, channels_may_meet=True)
 
 
 def run_sizes(
@@ -59,29 +88,45 @@ def run_sizes(
     Parameters
     ----------
     schedule : Schedule
-        The recurrence is exact for it, and `why_not_at_once` has nothing against it.
+        `why_not_at_once` has nothing against it.
     network : Network
     workers : Workers
     chunk_bytes : ndarray of int64, shape (n_sizes, n_chunks)
         Bytes that each chunk is charged for, a row for each size.
     planner : Planner, optional
-        One that may have plans already.
+        One that has the plans of the schedule already.
+
+    Notes
+    -----
+    A link that carries several channels of one worker is supposed to serve them in the order of the steps, and within a
+    step in that of the channels. Each head that comes is looked at: where one came before its turn, or at the same time
+    from a lower channel, the size is not exact.
     """
     planner = planner or Planner(schedule, network)
-    at_once = max(1, MOST_HELD // max(network.n_links, schedule.n_workers * schedule.n_channels))
+    shared = chunks_are_shared(schedule)
+    cells = schedule.n_workers * schedule.n_chunks if shared else 0
+    lanes = schedule.n_workers * schedule.n_channels
+    at_once = max(1, min(MOST_HELD // max(cells, network.n_links, 1), CACHED // lanes))
     blocks = [chunk_bytes[first : first + at_once] for first in range(0, len(chunk_bytes), at_once)]
-    found = [_Sizes(schedule, network, workers, block, planner).run() for block in blocks]
+    found = [_Sizes(schedule, network, workers, block, planner, shared=shared).run() for block in blocks]
     return Times(*map(np.concatenate, zip(*found, strict=True)))
 
 
 class _Sizes:
     """When each lane is ready for its next step, and each link free again, for all sizes; the last axis is sizes."""
 
-    def __init__(
-        self, schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray, planner: Planner
+    def __init__(  # noqa: PLR0913 -- what a run is made of
+        self,
+        schedule: Schedule,
+        network: Network,
+        workers: Workers,
+        chunk_bytes: IntArray,
+        planner: Planner,
+        *,
+        shared: bool,
     ) -> None:
         self.schedule, self.network, self.planner = schedule, network, planner
-        self.n_sizes = len(chunk_bytes)
+        self.n_sizes, self.n_channels = len(chunk_bytes), schedule.n_channels
         self.chunk_bytes = np.ascontiguousarray(chunk_bytes.T)
         self.before = np.concatenate(
             (np.zeros((1, self.n_sizes), np.int64), np.cumsum(self.chunk_bytes, axis=0))
@@ -98,29 +143,92 @@ class _Sizes:
         self.reduce_Bps = workers.reduce_Bps[each][:, None]
         self.send_costs, self.recv_costs = bool(self.send_s.any()), bool(self.recv_s.any())
         self.reduce_costs = bool(np.isfinite(self.reduce_Bps).any())
-        self.free_s = np.zeros((network.n_links, self.n_sizes))
-        self.link_bytes = np.zeros((network.n_links, self.n_sizes), dtype=np.int64)
+        self._number_links()
+        self.batches: dict[int, list[_Batch]] = {}
+        self.exact = np.ones(self.n_sizes, dtype=bool)
+        self.shared = _Cells(schedule.n_workers * schedule.n_chunks, self.n_sizes) if shared else None
+
+    def _number_links(self) -> None:
+        """Number the links that some plan uses: of a million links a ring uses a thousand."""
+        hops = [hop for plan in self.planner.plans() for sends in plan.sends for hop in sends.hops]
+        self.used = np.unique(np.concatenate([hop.links for hop in hops])) if hops else np.zeros(0, np.int64)
+        self.number = np.zeros(self.network.n_links, dtype=np.int64)
+        self.number[self.used] = np.arange(len(self.used))
+        self.free_s = np.zeros((len(self.used), self.n_sizes))
+        if self.n_channels > 1:
+            self.last_head_s = np.full((len(self.used), self.n_sizes), -np.inf)
+            self.last_channel = np.zeros(len(self.used), dtype=np.int64)
 
     def run(self) -> Times:
+        """Do every step; return what came of it."""
         for step in self.schedule.steps():
             self._step(self.planner.plan(step), step)
-        busy_s = self.link_bytes / self.network.bandwidth_Bps[:, None]
-        busiest = busy_s.argmax(axis=0) if len(busy_s) else np.zeros(self.n_sizes, dtype=np.int64)
-        n_bytes = self.link_bytes[busiest, np.arange(self.n_sizes)] if len(busy_s) else busiest
-        return Times(self.ready_s.max(axis=0) - self.start_s, busiest, n_bytes)
+        places = np.zeros(self.n_sizes, dtype=np.int64)
+        n_bytes = places
+        if len(self.used):
+            carried = self._link_bytes()
+            places = (carried / self.network.bandwidth_Bps[self.used][:, None]).argmax(axis=0)
+            n_bytes = carried[places, np.arange(self.n_sizes)]
+            places = self.used[places]
+        return Times(self.ready_s.max(axis=0) - self.start_s, places, n_bytes, self.exact)
+
+    def _link_bytes(self) -> IntArray:
+        carried = np.zeros((len(self.used), self.n_sizes), dtype=np.int64)
+        for batch in (batch for batches in self.batches.values() for batch in batches):
+            for hop in batch.hops:
+                carried[hop.links] += batch.carried if hop.within is None else batch.carried[hop.within]
+        return carried
 
     def _step(self, plan: Plan, step: Step) -> None:
+        if id(plan) not in self.batches:
+            self.batches[id(plan)] = list(self._split(plan))
         n_bytes = self._bytes(step)
         entered_s = self.ready_s.copy() if self.rendezvous else None
         arrived_s = np.empty((len(step), self.n_sizes))
-        for sends in plan.sends:
-            rows = _as_index(sends.rows, len(step))
-            arrived_s[rows] = self._send(sends, n_bytes[rows], entered_s)
-        reduces = step.op == "reduce" and self.reduce_costs
+        for batch in self.batches[id(plan)]:
+            if self.shared is not None:
+                self.shared.before_posts(self.ready_s, batch.lanes, self._cells(step, step.src, batch.rows))
+            arrived_s[batch.rows] = self._send(batch, n_bytes[batch.rows], entered_s)
+        reduced = n_bytes if step.op == "reduce" and self.reduce_costs else None
         for receives in plan.receives:
-            self._receive(receives, arrived_s, n_bytes if reduces else None)
-        for sends in plan.sends if self.rendezvous else ():
-            self.ready_s[sends.at] = np.maximum(self.ready_s[sends.at], arrived_s[sends.rows])
+            cells = None if self.shared is None else self._cells(step, step.dst, receives.rows)
+            self._receive(receives, arrived_s, reduced, cells)
+        for batch in self.batches[id(plan)] if self.rendezvous else ():
+            self.ready_s[batch.lanes] = np.maximum(self.ready_s[batch.lanes], arrived_s[batch.rows])
+
+    def _split(self, plan: Plan) -> Iterator[_Batch]:
+        """Split the rounds of a plan by channel, so that no link stands twice in a batch."""
+        for channel in range(self.n_channels):
+            for sends in plan.sends:
+                mine = np.flatnonzero(sends.lanes % self.n_channels == channel)
+                if len(mine):
+                    yield self._batch(plan, sends, mine, channel)
+
+    def _batch(self, plan: Plan, sends: Sends, mine: IntArray, channel: int) -> _Batch:
+        whole = len(mine) == len(plan.src)
+        return _Batch(
+            slice(None) if whole else as_index(sends.rows[mine]),
+            as_index(sends.lanes[mine]),
+            sends.receivers[mine],
+            channel,
+            [made for hop in sends.hops if (made := self._hop(hop, mine, len(sends.rows))) is not None],
+            np.zeros((len(mine), self.n_sizes), dtype=np.int64),
+        )
+
+    def _hop(self, hop: Hop, mine: IntArray, n_rows: int) -> _Hop | None:
+        """Return a hop as some rows of a round have it; None where none of them goes so far."""
+        place = np.full(n_rows, -1)
+        place[slice(None) if hop.within is None else hop.within] = np.arange(len(hop.links))
+        within = np.flatnonzero(place[mine] >= 0)
+        if not len(within):
+            return None
+        picked = place[mine][within]
+        return _Hop(
+            None if len(within) == len(mine) else within,
+            as_index(self.number[hop.links[picked]]),
+            hop.bandwidth_Bps[picked][:, None],
+            hop.latency_s[picked][:, None],
+        )
 
     def _bytes(self, step: Step) -> IntArray:
         if step.count is None:
@@ -128,41 +236,84 @@ class _Sizes:
         carried: IntArray = self.before[step.chunk + step.count] - self.before[step.chunk]
         return carried
 
-    def _send(self, sends: Sends, n_bytes: IntArray, entered_s: FloatArray | None) -> FloatArray:
-        """Post one round of sends and let the links serve it; return when each arrives."""
+    def _cells(self, step: Step, workers: IntArray, rows: Index) -> IntArray:
+        cells: IntArray = workers[rows] * self.schedule.n_chunks + step.chunk[rows]
+        return cells
+
+    def _send(self, batch: _Batch, n_bytes: IntArray, entered_s: FloatArray | None) -> FloatArray:
+        """Post one batch of sends and let the links serve it; return when each arrives."""
         if self.send_costs:
-            self.ready_s[sends.at] += self.send_s[sends.at]
-        head_s = self.ready_s[sends.at]
+            self.ready_s[batch.lanes] += self.send_s[batch.lanes]
+        head_s = self.ready_s[batch.lanes]
         if entered_s is not None:
-            head_s = np.maximum(head_s, entered_s[sends.receivers])
+            head_s = np.maximum(head_s, entered_s[batch.receivers])
+        batch.carried[:] += n_bytes
         tail_s = head_s
-        for place, hop in enumerate(sends.hops):
+        for place, hop in enumerate(batch.hops):
             rows = slice(None) if hop.within is None else hop.within
-            carried, latency_s = n_bytes[rows], hop.latency_s[:, None]
-            start_s = np.maximum(head_s[rows], self.free_s[hop.at])
-            end_s = carried / hop.bandwidth_Bps[:, None]
+            if self.n_channels > 1:
+                self._look(batch, hop, head_s[rows])
+            start_s = np.maximum(head_s[rows], self.free_s[hop.links])
+            end_s = n_bytes[rows] / hop.bandwidth_Bps
             end_s += start_s
             if place and self.cut_through:
                 np.maximum(end_s, tail_s[rows], out=end_s)
-            self.free_s[hop.at] = end_s
-            self.link_bytes[hop.at] += carried
-            tail_s = _put(tail_s, hop.within, end_s + latency_s)
-            goes_on = self.cut_through and len(sends.hops) > 1
-            head_s = _put(head_s, hop.within, start_s + latency_s) if goes_on else tail_s
+            self.free_s[hop.links] = end_s
+            tail_s = _put(tail_s, hop.within, end_s + hop.latency_s)
+            goes_on = self.cut_through and len(batch.hops) > 1
+            head_s = _put(head_s, hop.within, start_s + hop.latency_s) if goes_on else tail_s
         return tail_s
 
-    def _receive(self, receives: Receives, arrived_s: FloatArray, reduced: IntArray | None) -> None:
+    def _look(self, batch: _Batch, hop: _Hop, head_s: FloatArray) -> None:
+        """Look whether heads come in the order in which they are served: in time, and at equal times by channel."""
+        before_s = self.last_head_s[hop.links]
+        earlier = head_s < before_s
+        lower = batch.channel < self.last_channel[hop.links]
+        if lower.any():
+            earlier |= (head_s == before_s) & lower[:, None]
+        self.exact &= ~earlier.any(axis=0)
+        self.last_head_s[hop.links] = head_s
+        self.last_channel[hop.links] = batch.channel
+
+    def _receive(
+        self, receives: Receives, arrived_s: FloatArray, reduced: IntArray | None, cells: IntArray | None
+    ) -> None:
         """Apply one round of receives; ``reduced`` are the bytes of the step's rows where reducing takes time."""
         at = receives.at
         self.ready_s[at] = np.maximum(self.ready_s[at], arrived_s[receives.rows])
+        if self.shared is not None and cells is not None:
+            self.shared.before_applies(self.ready_s, at, cells)
         if self.recv_costs or reduced is not None:
             reducing_s = 0.0 if reduced is None else reduced[receives.rows] / self.reduce_Bps[at]
             self.ready_s[at] += self.recv_s[at] + reducing_s
+        if self.shared is not None and cells is not None:
+            self.shared.after_applies(self.ready_s, at, cells)
 
 
-def _as_index(rows: IntArray, n_rows: int) -> Index:
-    """Return what picks rows of a step: all of them without a copy where that is the whole step."""
-    return slice(None) if len(rows) == n_rows else rows
+class _Cells:
+    """When the last post and the last apply of each chunk of each worker were done: channels wait for each other.
+
+    The processor charges for nothing where there are several channels, so that a post is done when it is begun.
+    """
+
+    def __init__(self, n_cells: int, n_sizes: int) -> None:
+        self.applied_s = np.full((n_cells, n_sizes), -np.inf)
+        self.posted_s = np.full((n_cells, n_sizes), -np.inf)
+
+    def before_posts(self, ready_s: FloatArray, lanes: Index, cells: IntArray) -> None:
+        """Let posts come after the last apply to their chunk, and note them."""
+        ready_s[lanes] = np.maximum(ready_s[lanes], self.applied_s[cells])
+        self.posted_s[cells] = np.maximum(self.posted_s[cells], ready_s[lanes])
+
+    def before_applies(self, ready_s: FloatArray, lanes: Index, cells: IntArray) -> None:
+        """Let applies come after the last one to their chunk, and after all posts of the chunk since."""
+        done_s = np.maximum(self.applied_s[cells], self.posted_s[cells])
+        ready_s[lanes] = np.maximum(ready_s[lanes], done_s)
+
+    def after_applies(self, ready_s: FloatArray, lanes: Index, cells: IntArray) -> None:
+        """Note applies, which are done now."""
+        self.applied_s[cells] = np.maximum(self.applied_s[cells], ready_s[lanes])
+        self.posted_s[cells] = -np.inf
 
 
 def _put(values: FloatArray, rows: IntArray | None, new: FloatArray) -> FloatArray:

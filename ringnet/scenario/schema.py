@@ -30,8 +30,8 @@ def schema() -> dict[str, Any]:
 
     Examples
     --------
-    >>> schema()["properties"]["collective"]["enum"]
-    ['all-gather', 'all-reduce', 'reduce-scatter']
+    >>> schema()["properties"]["engine"]["enum"]
+    ['auto', 'events', 'recurrence']
     """
     made = _plain(Keys.model_json_schema())
     for mapping in ("NetworkSettings", "Inside"):  # a preset may give it

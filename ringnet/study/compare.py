@@ -21,7 +21,6 @@ from ringnet.analysis.winners import with_ranks
 from ringnet.collectives import ALGORITHMS, Schedule
 from ringnet.collectives.check import check
 from ringnet.engines import ENGINES, Trace, Workers
-from ringnet.engines.exactness import why_not_exact
 from ringnet.engines.many_sizes import Times, run_sizes, why_not_at_once
 from ringnet.engines.plans import Planner
 from ringnet.errors import Fault, InputError, NetworkError
@@ -253,11 +252,11 @@ def _rows(task: Task) -> list[dict[str, Any]]:
     itemsize = DTYPES[task.scenario.dtype].itemsize
     elements = [message_elements(size, DTYPES[task.scenario.dtype]) for size in task.sizes]
     chunk_bytes = np.array([schedule.chunk_sizes(n) * itemsize for n in elements])
-    engine, times = _times(schedule, network, parts.workers, chunk_bytes)
+    engines, times = _times(schedule, network, parts.workers, chunk_bytes)
     capacities = worker_capacities(network)
     bounds_s = [collective_bound_s(schedule, network, row, capacities) for row in chunk_bytes]
-    columns = zip(task.sizes, *(column.tolist() for column in times), bounds_s, strict=True)
-    return [_row(task, schedule, network, engine, *column) for column in columns]
+    columns = zip(engines, task.sizes, *(column.tolist() for column in times[:3]), bounds_s, strict=True)
+    return [_row(task, schedule, network, *column) for column in columns]
 
 
 def _row(  # noqa: PLR0913, PLR0917 -- what a row is made of
@@ -290,25 +289,28 @@ def _row(  # noqa: PLR0913, PLR0917 -- what a row is made of
 
 def _times(
     schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray
-) -> tuple[str, Times]:
-    """Return the engine and what it says of each size: all at once where that is exact."""
+) -> tuple[list[str], Times]:
+    """Return the engine of each size and what it says: all at once where that is exact, SimPy's events elsewhere."""
     planner = Planner(schedule, network)
-    if why_not_exact(schedule, network, workers, planner) is not None:
-        return "events", _one_by_one("events", schedule, network, workers, chunk_bytes)
-    if why_not_at_once(schedule) is not None:
-        return "recurrence", _one_by_one("recurrence", schedule, network, workers, chunk_bytes)
-    return "recurrence", run_sizes(schedule, network, workers, chunk_bytes, planner)
+    if why_not_at_once(schedule, network, workers, planner) is not None:
+        return ["events"] * len(chunk_bytes), _one_by_one(schedule, network, workers, chunk_bytes)
+    times = run_sizes(schedule, network, workers, chunk_bytes, planner)
+    others = np.flatnonzero(~times.exact)
+    if len(others):
+        rest = _one_by_one(schedule, network, workers, chunk_bytes[others])
+        for column, values in zip(times, rest, strict=True):
+            column[others] = values
+    exact = set(range(len(chunk_bytes))) - set(others.tolist())
+    return ["recurrence" if place in exact else "events" for place in range(len(chunk_bytes))], times
 
 
-def _one_by_one(
-    engine: str, schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray
-) -> Times:
+def _one_by_one(schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray) -> Times:
     found = []
     for row in chunk_bytes:
-        trace: Trace = ENGINES[engine].run(schedule, network, workers, row, keep_transfers=0)
+        trace: Trace = ENGINES["events"].run(schedule, network, workers, row, keep_transfers=0)
         n_bytes = trace.links["bytes"]
         busiest = int((n_bytes / network.bandwidth_Bps).argmax()) if len(n_bytes) else 0
-        found.append((makespan_s(trace), busiest, int(n_bytes[busiest]) if len(n_bytes) else 0))
+        found.append((makespan_s(trace), busiest, int(n_bytes[busiest]) if len(n_bytes) else 0, True))
     return Times(*map(np.array, zip(*found, strict=True)))
 
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ringnet.reporting.plots import canvas
+from ringnet.payload.dtypes import DTYPES, unit_roundoff
+from ringnet.reporting.plots import axes, canvas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,13 +41,13 @@ def error_by_algorithm(name: str, table: pd.DataFrame) -> Figure:
         _panel(ax, table[table["n_workers"] == n_workers], algorithms, colors)
         if len(workers) > 1:
             ax.set_title(f"N = {n_workers}", fontsize=7, loc="left", pad=2)
-    panels[-1].set_xlabel("root mean square error / size of the result")
+    axes.linear(panels[-1].xaxis, "number", "error in units of one rounding, u")
     markers = canvas.markers(len(kinds))
     legend = [
         canvas.stroke(color, _label(*kind), marker=marker, linestyle="none")
         for (kind, color), marker in zip(colors.items(), markers, strict=True)
     ]
-    return canvas.titled(figure, name, "error against a float64 reference, by algorithm", legend)
+    return canvas.titled(figure, name, "root mean square error against float64, as a share of the result's size, in units of u", legend)
 
 
 def _panel(ax: Axes, rows: pd.DataFrame, algorithms: list[str], colors: dict[tuple[str, str], str]) -> None:
@@ -54,8 +55,10 @@ def _panel(ax: Axes, rows: pd.DataFrame, algorithms: list[str], colors: dict[tup
         mine = rows[(rows["dtype"] == kind[0]) & (rows["accumulation"] == kind[1])]
         errors = mine["relative_rms_error"].to_numpy(dtype=np.float64, na_value=np.nan)
         places = [algorithms.index(one) for one in mine["algorithm"]]
-        ax.plot(np.where(errors > 0, errors, np.nan), places, linestyle="none", color=color, marker=marker)
-    ax.set_xscale("log")
+        # In units of what one rounding does, types can be compared, and algorithms told apart.
+        shares = errors / unit_roundoff(DTYPES[kind[0]])
+        ax.plot(shares, places, linestyle="none", color=color, marker=marker, alpha=0.85, markersize=3.2)
+    ax.set_xlim(left=0)
     ax.set_yticks(range(len(algorithms)), algorithms)
     ax.set_ylim(len(algorithms) - 0.5, -0.5)
 

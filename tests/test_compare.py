@@ -1,0 +1,243 @@
+"""Comparisons of algorithms: known shapes, crossovers, advice, the command, and many sizes at once."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from ringnet.analysis.winners import advice, crossovers, ranges, with_ranks
+from ringnet.cli import app
+from ringnet.collectives import ALGORITHMS
+from ringnet.engines.events import run_events
+from ringnet.engines.many_sizes import run_sizes, why_not_at_once
+from ringnet.engines.plans import Planner
+from ringnet.engines.trace import Workers
+from ringnet.errors import InputError
+from ringnet.networks import TOPOLOGIES
+from ringnet.scenario import loads
+from ringnet.study.compare import COLUMNS, N_SIZES, compare, sizes_of, workers_of
+
+HEAD = "scenario_version: 1\nworkers: 8\nmessage: 1 MiB\n"
+SWITCH = HEAD + "network: {topology: switch, bandwidth: 50 GB/s, latency: 1 us}\n"
+FULL = HEAD + "network: {topology: fully-connected, bandwidth: 50 GB/s, latency: 5 us}\n"
+SPINE = HEAD + (
+    "network: {topology: leaf-spine, leaves: 2, oversubscription: 4, bandwidth: 50 GB/s, latency: 1 us}\n"
+)
+SIZES = "sweep: {over: {message: {from: 1 KiB, to: 1 GiB, factor: 8}}}\n"
+ALL_REDUCING = [name for name, one in ALGORITHMS.items() if "all-reduce" in one.collectives]
+
+
+def compared(text: str, algorithms: object = "all", workers: object = None) -> pd.DataFrame:
+    return compare(loads(text), algorithms, workers, jobs=1).table
+
+
+def best(table: pd.DataFrame, n_workers: int, size: int) -> set[str]:
+    rows = table[(table["n_workers"] == n_workers) & (table["message_bytes"] == size)]
+    return set(rows.loc[rows["rank"] == 1, "algorithm"])
+
+
+def made(times: dict[str, list[float]], sizes: tuple[int, ...] = (1024, 4096, 16384)) -> pd.DataFrame:
+    rows = [
+        {"n_workers": 4, "message_bytes": size, "algorithm": name, "makespan_s": times[name][place]}
+        for place, size in enumerate(sizes)
+        for name in times
+    ]
+    return with_ranks(pd.DataFrame(rows))
+
+
+class TestWinners:
+    def test_a_crossover_lies_between_two_sizes_where_the_logarithms_meet(self):
+        (one,) = crossovers(made({"tree": [1.0, 2.0, 8.0], "ring": [4.0, 4.0, 4.0]}))
+        assert (one.slower_above, one.faster_above) == ("tree", "ring")
+        assert (one.between_low_bytes, one.between_high_bytes) == (4096, 16384)
+        assert one.at_bytes == 8192
+
+    def test_advice_says_what_to_use_up_to_where_and_by_how_much(self):
+        (sentence,) = advice(made({"tree": [1.0, 2.0, 8.0], "ring": [4.0, 4.0, 4.0]}))
+        assert sentence == (
+            "with 4 workers use tree up to about 8 KiB, ring above; "
+            "at 4 KiB tree is 2 times as fast as ring; at 16 KiB ring is 2 times as fast as tree"
+        )
+
+    def test_of_two_alike_the_one_that_stays_ahead_is_used_and_there_is_no_crossover(self):
+        table = made({"first": [1.0, 2.0, 8.0], "second": [1.0, 2.0, 4.0]})
+        assert [one.algorithm for one in ranges(table)] == ["second"]
+        assert crossovers(table) == []
+
+    def test_those_that_are_alike_all_the_way_are_said(self):
+        (sentence,) = advice(made({"a": [1.0, 2.0, 3.0], "b": [1.0, 2.0, 3.0], "c": [2.0, 3.0, 4.0]}))
+        assert "b as good as a there" in sentence
+
+    def test_a_time_of_zero_has_no_winner(self):
+        assert ranges(made({"a": [0.0, 0.0, 0.0]})) == []
+
+
+class TestCompare:
+    def test_the_columns_are_those_that_are_promised(self):
+        table = compared(SWITCH + SIZES, ["ring", "direct"])
+        assert tuple(table.columns) == COLUMNS
+        assert (table["bound_share"] <= 1 + 1e-12).all()
+        ring = table[table["algorithm"] == "ring"]
+        assert (ring["busiest_link_bytes"] * 8 >= ring["message_bytes"] * 14).all()
+
+    def test_sizes_and_workers_are_those_of_the_scenario(self):
+        assert len(sizes_of(loads(SWITCH))) == N_SIZES
+        assert sizes_of(loads(SWITCH))[0::39] == [1 << 10, 1 << 30]
+        assert sizes_of(loads(SWITCH + "sweep: {over: {message: [2 KiB, 1 KiB]}}")) == [1024, 2048]
+        assert workers_of(loads(SWITCH + "sweep: {over: {workers: [4, 2]}}")) == [2, 4]
+        assert workers_of(loads(SWITCH + "compare: {workers: [3, 2]}")) == [2, 3]
+
+    def test_yaml_says_what_is_compared(self):
+        text = SWITCH + SIZES + "compare: {algorithms: [ring, {name: channel-ring, n_channels: 3}]}\n"
+        found = compared(text, None)
+        assert set(found["algorithm"]) == {"ring", "channel-ring (n_channels 3)"}
+
+    def test_other_swept_keys_are_refused(self):
+        with pytest.raises(InputError, match=r"network\.latency"):
+            compared(SWITCH + "sweep: {over: {network.latency: [1 us, 2 us]}}")
+
+    def test_what_cannot_run_is_left_out_and_said(self):
+        found = compare(loads(HEAD + "network: {bandwidth: 50 GB/s, latency: 1 us}\n" + SIZES), jobs=1)
+        assert "ring" in set(found.table["algorithm"])
+        assert any(note.startswith("direct is left out with 8 workers: ") for note in found.notes)
+
+    def test_many_processes_give_the_same_table(self):
+        one, two = (compare(loads(SWITCH + SIZES), ["ring", "direct"], jobs=jobs).table for jobs in (1, 2))
+        pd.testing.assert_frame_equal(one, two)
+
+    def test_times_are_those_of_a_run(self):
+        import ringnet  # noqa: PLC0415 -- heavy
+
+        table = compared(SWITCH, ["halving-doubling"])
+        size = int(table["message_bytes"].iloc[11])
+        text = SWITCH.replace("1 MiB", f"{size} B") + "payload: none\nalgorithm: halving-doubling\n"
+        alone = ringnet.run(loads(text)).summary
+        row = table[table["message_bytes"] == size]
+        for column in ("makespan_s", "algbw_Bps", "busbw_Bps", "bound_share"):
+            assert float(alone[column].iloc[0]) == float(row[column].iloc[0])
+
+
+class TestKnownShapes:
+    def test_trees_and_doubling_are_ahead_of_the_ring_for_small_messages(self):
+        table = compared(FULL + SIZES)
+        times = table[table["message_bytes"] == 1024].set_index("algorithm")["makespan_s"]
+        for name in ("recursive-doubling", "binomial-tree", "double-binary-tree", "halving-doubling"):
+            assert times[name] < times["ring"]
+
+    def test_the_ring_overtakes_doubling_at_a_size_that_grows_with_n(self):
+        table = compared(FULL, ["recursive-doubling", "ring"], [4, 8, 16, 32])
+        assert [one.faster_above for one in crossovers(table)] == ["ring"] * 4
+        at = [one.at_bytes for one in crossovers(table)]
+        assert at == sorted(set(at))
+
+    @pytest.mark.parametrize("n_workers", [4, 8, 16])
+    def test_on_a_uniform_switch_the_ring_never_overtakes_rabenseifner(self, n_workers: int):
+        table = compared(SWITCH + SIZES, ["halving-doubling", "ring"], [n_workers])
+        assert crossovers(table) == []
+        assert [one.algorithm for one in ranges(table)] == ["halving-doubling"]
+
+    @pytest.mark.parametrize("n_workers", [4, 8, 16])
+    def test_on_an_oversubscribed_leaf_spine_it_does(self, n_workers: int):
+        table = compared(SPINE + SIZES, ["halving-doubling", "ring"], [n_workers])
+        assert [one.faster_above for one in crossovers(table)] == ["ring"]
+
+
+def uneven(n_workers: int, topology: str, switching: str = "cut-through"):
+    from dataclasses import replace  # noqa: PLC0415
+
+    network = TOPOLOGIES[topology].build(n_workers, 50e9, 1e-6)
+    generator = np.random.default_rng(n_workers)
+    factors = 1 + 0.2 * generator.random(network.n_links)
+    return replace(
+        network,
+        bandwidth_Bps=network.bandwidth_Bps * factors,
+        latency_s=network.latency_s * factors[::-1],
+        switching=switching,
+    )
+
+
+class TestManySizes:
+    """The times of all sizes at once are those of SimPy's events, to the last bit, or are said not to be."""
+
+    @pytest.mark.parametrize("algorithm", ALL_REDUCING)
+    @pytest.mark.parametrize("topology", ["fully-connected", "switch"])
+    @pytest.mark.parametrize("n_workers", [2, 3, 5, 8])
+    def test_same_as_events(self, algorithm: str, topology: str, n_workers: int):
+        schedule = ALGORITHMS[algorithm].build(n_workers, "all-reduce")
+        for network in (TOPOLOGIES[topology].build(n_workers, 50e9, 1e-6), uneven(n_workers, topology)):
+            self.compare(schedule, network, Workers.alike(n_workers))
+
+    @pytest.mark.parametrize("sends", ["eager", "rendezvous"])
+    @pytest.mark.parametrize("switching", ["cut-through", "store-and-forward"])
+    def test_overheads_reductions_starts_and_rendezvous(self, sends: str, switching: str):
+        workers = Workers.alike(4, send_overhead_s=1e-7, recv_overhead_s=3e-7, reduce_Bps=1e11, sends=sends)
+        workers.start_s[2] = 5e-6
+        for algorithm in ("ring", "halving-doubling", "direct", "binary-tree"):
+            schedule = ALGORITHMS[algorithm].build(4, "all-reduce")
+            self.compare(schedule, uneven(4, "fully-connected", switching), workers)
+
+    def test_a_ring_at_all_sizes_is_exact(self):
+        schedule = ALGORITHMS["channel-ring"].build(8, "all-reduce")
+        network = TOPOLOGIES["fully-connected"].build(8, 50e9, 1e-6)
+        sizes = np.array([schedule.chunk_sizes(n) * 4 for n in (0, 1, 7, 1000, 10**6)])
+        assert run_sizes(schedule, network, Workers.alike(8), sizes).exact.all()
+
+    @staticmethod
+    def compare(schedule, network, workers: Workers) -> None:
+        planner = Planner(schedule, network)
+        if why_not_at_once(schedule, network, workers, planner) is not None:
+            return
+        sizes = np.array([schedule.chunk_sizes(n) * 4 for n in (0, 1, 63, 1000, 123_457)])
+        times = run_sizes(schedule, network, workers, sizes, planner)
+        for place in np.flatnonzero(times.exact):
+            trace = run_events(schedule, network, workers, sizes[place], keep_transfers=0)
+            ends, starts = trace.workers["end_s"], trace.workers["start_s"]
+            assert times.makespan_s[place] == ends.max() - starts.min()
+            busy_s = trace.links["bytes"] / network.bandwidth_Bps
+            assert times.busiest_link[place] == busy_s.argmax()
+            assert times.busiest_bytes[place] == trace.links["bytes"][busy_s.argmax()]
+
+
+class TestCommand:
+    def run(self, tmp_path, *options: str, text: str = SWITCH + SIZES):
+        file = tmp_path / "some.yaml"
+        file.write_text(text)
+        return CliRunner().invoke(app, ["compare", str(file), "--jobs", "1", *options])
+
+    def test_writes_table_plots_and_a_sentence(self, tmp_path):
+        out = tmp_path / "out"
+        done = self.run(tmp_path, "--algorithms", "ring,direct", "--workers", "4,8", "--out", str(out))
+        assert done.exit_code == 0, done.output
+        assert "with 8 workers use " in done.stdout
+        written = {path.name for path in out.iterdir()}
+        assert {"compare.csv", "run.json", "time-by-algorithm.png", "winner-map.svg"} <= written
+        assert tuple(pd.read_csv(out / "compare.csv").columns) == COLUMNS
+
+    def test_json_has_the_columns_as_keys(self, tmp_path):
+        done = self.run(tmp_path, "--algorithms", "ring,direct", "--json", "--no-plots", "--out", str(tmp_path / "o"))
+        found = json.loads(done.stdout)
+        assert tuple(found["points"][0]) == COLUMNS
+        assert found["advice"]
+
+    @pytest.mark.parametrize(
+        ("options", "said"),
+        [
+            (("--algorithms", "rink"), "there is no such algorithm; got rink"),
+            (("--workers", "4,x"), "this is no number of workers; got x"),
+        ],
+    )
+    def test_mistakes_are_told(self, tmp_path, options: tuple[str, ...], said: str):
+        done = self.run(tmp_path, *options, "--out", str(tmp_path / "o"))
+        assert done.exit_code == 2
+        assert said in done.stderr
+        assert not (tmp_path / "o").exists()
+
+    def test_one_size_has_no_curves(self, tmp_path):
+        out = tmp_path / "o"
+        text = SWITCH + "sweep: {over: {message: [1 MiB]}}\n"
+        assert self.run(tmp_path, "--algorithms", "ring", "--out", str(out), text=text).exit_code == 0
+        assert {path.name for path in out.iterdir()} == {"compare.csv", "run.json"}

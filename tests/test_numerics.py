@@ -1,0 +1,121 @@
+"""Errors of rounding: against float64, by algorithm; whose results are the same bits."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from ringnet.analysis.rounding import error, reference, rounded
+from ringnet.cli import app
+from ringnet.collectives import ALGORITHMS
+from ringnet.errors import InputError
+from ringnet.payload import make_reduction
+from ringnet.payload.dtypes import DTYPES, unit_roundoff
+from ringnet.reference import ring_allreduce
+from ringnet.scenario import load, loads
+from ringnet.study.numerics import numerics
+
+TEXT = """
+scenario_version: 1
+workers: 5
+message: 4 KiB
+seed: 3
+network: {topology: switch, bandwidth: 50 GB/s, latency: 1 us}
+"""
+ALL_REDUCING = [name for name, one in ALGORITHMS.items() if "all-reduce" in one.collectives]
+
+
+@pytest.fixture(scope="module")
+def table() -> pd.DataFrame:
+    return numerics(loads(TEXT), "all", [4, 5], accumulate="float32").table
+
+
+def test_a_ring_is_the_reference_bit_for_bit():
+    values = np.random.default_rng(1).random((4, 37), dtype=np.float32)
+    found = rounded(ALGORITHMS["ring"].build(4, "all-reduce"), make_reduction("sum", 4), values)
+    assert found.result.tobytes() == ring_allreduce(list(values))[0].tobytes()
+
+
+@pytest.mark.parametrize("algorithm", ALL_REDUCING)
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_errors_are_within_what_rounding_can_do(algorithm: str, dtype: str):
+    values = (np.random.default_rng(2).random((6, 50)) - 0.5).astype(DTYPES[dtype])
+    found = rounded(ALGORITHMS[algorithm].build(6, "all-reduce"), make_reduction("sum", 6), values)
+    assert found.agree
+    u = unit_roundoff(DTYPES[dtype])
+    bound = 5 * u / (1 - 5 * u) * np.abs(values.astype(np.float64)).sum(axis=0)
+    off = np.abs(found.result.astype(np.float64) - reference(make_reduction("sum", 6), values))
+    assert (off <= bound).all()
+
+
+def test_partial_sums_in_float32_are_rounded_once():
+    values = (np.random.default_rng(2).random((6, 500)) - 0.5).astype(DTYPES["bfloat16"])
+    total = reference(make_reduction("sum", 6), values)
+    found = rounded(ALGORITHMS["ring"].build(6, "all-reduce"), make_reduction("sum", 6), values, DTYPES["float32"])
+    assert found.result.dtype == DTYPES["bfloat16"]
+    assert (found.result == total.astype(DTYPES["bfloat16"])).mean() > 0.99
+
+
+def test_an_error_of_nothing_is_nothing():
+    assert error(np.zeros(0), np.zeros(0)) == (0.0, 0.0, None)
+
+
+def test_narrower_types_have_larger_errors(table: pd.DataFrame):
+    own = table[table["dtype"] == table["accumulation"]]
+    mean = own.groupby("dtype")["relative_rms_error"].mean()
+    assert mean["float32"] < mean["float16"] < mean["bfloat16"]
+
+
+def test_wider_partial_sums_have_smaller_errors(table: pd.DataFrame):
+    rows = table[table["dtype"] == "bfloat16"]
+    wide = rows["accumulation"] == "float32"
+    assert rows.loc[wide, "relative_rms_error"].max() < rows.loc[~wide, "relative_rms_error"].min()
+    assert rows.loc[wide, "result"].nunique() < rows.loc[~wide, "result"].nunique()
+
+
+def test_all_workers_hold_the_same_bits(table: pd.DataFrame):
+    assert table["workers_agree"].all()
+
+
+def test_equal_numbers_of_results_are_equal_bits(table: pd.DataFrame):
+    rows = table[(table["n_workers"] == 4) & (table["dtype"] == "float32")].set_index("algorithm")
+    assert rows["result"]["halving-doubling"] == rows["result"]["recursive-doubling"]
+    assert rows["result"]["ring"] != rows["result"]["recursive-doubling"]
+
+
+def test_a_tree_adds_in_one_order_whatever_the_size_and_a_ring_does_not(table: pd.DataFrame):
+    rows = table[(table["n_workers"] == 5) & (table["dtype"] == "float32")].set_index("algorithm")
+    assert not rows["changes_with_size"]["binomial-tree"]
+    assert rows["changes_with_size"]["ring"]
+
+
+def test_the_users_own_data_counts(tmp_path):
+    np.save(tmp_path / "ones.npy", np.ones((3, 8), dtype=np.float32))
+    (tmp_path / "own.yaml").write_text(
+        "scenario_version: 1\ndata: ones.npy\nnetwork: {topology: switch, bandwidth: 1 GB/s, latency: 1 us}\n"
+    )
+    found = numerics(load(tmp_path / "own.yaml"), ["ring", "direct"])
+    assert (found.table["max_abs_error"] == 0).all()
+    assert "all algorithms give the same bits" in found.notes
+
+
+@pytest.mark.parametrize("override", ["collective=all-gather", "dtypes"])
+def test_what_adds_nothing_or_is_exact_is_refused(override: str):
+    scenario = loads(TEXT, [] if override == "dtypes" else [override])
+    with pytest.raises(InputError):
+        numerics(scenario, ["ring"], dtypes=["int32"] if override == "dtypes" else ["float32"])
+
+
+def test_the_command_writes_table_and_plot_and_prints_json(tmp_path):
+    (tmp_path / "some.yaml").write_text(TEXT)
+    out = tmp_path / "out"
+    options = ["--algorithms", "ring,direct", "--accumulate", "float32", "--out", str(out), "--json"]
+    done = CliRunner().invoke(app, ["numerics", str(tmp_path / "some.yaml"), *options])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)["points"]
+    assert list(found[0]) == list(pd.read_csv(out / "numerics.csv").columns)
+    assert (out / "error-by-algorithm.png").stat().st_size > 1000

@@ -9,6 +9,7 @@
     │   ├── NetworkError            2   a network that cannot carry what is asked of it
     │   └── ResultsError            2   an output folder that cannot be read or written
     ├── DeadlockError               3   a run that cannot finish: who waits for whom
+    ├── WorkerError                 3   a worker process that is gone or silent: which, and how it ended
     ├── VerificationError           4   a sum that is wrong: which worker, chunk, element
     └── StudyError                  5   some points of a sweep failed, the others are kept
 
@@ -136,6 +137,15 @@ class DeadlockError(RingnetError):
         if len(self.waits) > self.shown:
             lines.append(f"  and {len(self.waits) - self.shown} more")
         return "\n".join(lines)
+
+
+class WorkerError(RingnetError):
+    """One or more worker processes of a measurement that are gone or silent; a sentence for each names it."""
+
+    exit_code = 3
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.args))
 
 
 class VerificationError(RingnetError):

@@ -21,6 +21,7 @@ from ringnet.errors import (
     UnitError,
     VerificationError,
     Wait,
+    WorkerError,
 )
 
 CLASSES = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
@@ -35,6 +36,7 @@ EXAMPLES = [
     NetworkError("no route"),
     ResultsError("not ours"),
     DeadlockError(WAIT),
+    WorkerError("worker 2 was killed (SIGKILL)"),
     VerificationError("worker 1, chunk 2, element 3"),
     StudyError("2 of 9 points failed"),
 ]

@@ -17,6 +17,7 @@ import typer
 from ringnet._version import __version__
 from ringnet.cli.answers import DEBUG, answers
 from ringnet.cli.calibration import add_calibration
+from ringnet.cli.measure import measure
 
 app = typer.Typer(
     name="ringnet",
@@ -200,3 +201,4 @@ def schema() -> int:
 
 
 add_calibration(app)
+app.command("measure")(measure)

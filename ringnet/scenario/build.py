@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ringnet.collectives import ALGORITHMS, Schedule, split_sizes
+from ringnet.collectives import ALGORITHMS, Schedule
 from ringnet.engines.trace import Workers
 from ringnet.networks import TOPOLOGIES, LinkChange, Network, change_links, change_workers
 from ringnet.payload.dtypes import DTYPES, DType
@@ -101,7 +101,7 @@ def build_schedule(scenario: Scenario) -> Schedule:
 
 def chunk_sizes(scenario: Scenario, schedule: Schedule) -> IntArray:
     """Return the elements of each chunk."""
-    return split_sizes(message_elements(scenario.message_bytes, DTYPES[scenario.dtype]), schedule.n_chunks)
+    return schedule.chunk_sizes(message_elements(scenario.message_bytes, DTYPES[scenario.dtype]))
 
 
 def build_network(scenario: Scenario) -> Network:

@@ -1,0 +1,205 @@
+"""What ``ringnet measure`` does: the ring between processes of this machine or of MPI, and the log of it."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from ringnet.cli.printing import print_json
+from ringnet.errors import Fault, InputError, RingnetError
+from ringnet.measure.allreduce import Job
+from ringnet.measure.bench import Plan, Row, Timing, check_sums, measure
+from ringnet.measure.crew import Crew, Place
+from ringnet.measure.log import Rank, bandwidths, footer, header, line
+from ringnet.measure.mpi import measure_under_mpi, ranks, world
+from ringnet.measure.sizes import read_sizes
+from ringnet.scenario.memory import available_bytes
+from ringnet.units import format_bytes
+
+DEFAULT_WORKERS = 4
+#: Processes on one machine: each takes some 50 MB before it has any data.
+MOST_WORKERS = 256
+HIGHEST_PORT = 65535
+WORKER_BYTES = 50 * 10**6
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """The options of ``ringnet measure``, by the names that they have there."""
+
+    workers: int | None = None
+    sizes: str = "4KiB..16MiB"
+    factor: int = 2
+    dtype: str = "float32"
+    repeat: int = 20
+    warmup: int = 5
+    seed: int = 0
+    mpi: bool = False
+    host: str | None = None
+    port: int | None = None
+    out: Path | None = None
+    json: bool = False
+
+    @property
+    def plan(self) -> Plan:
+        """How often each size is run."""
+        return Plan(self.repeat, self.warmup)
+
+    def jobs(self, n_workers: int) -> list[Job]:
+        """Return the all-reduces to run, in the order of the sizes.
+
+        Raises
+        ------
+        InputError
+            If an option says nothing that can be run, or there is too little memory for it.
+        """
+        if self.seed < 0:
+            raise InputError(Fault("must not be negative", "--seed", value=str(self.seed), right="0"))
+        sizes = read_sizes(self.sizes, self.dtype, self.factor)
+        _require_memory(n_workers, max(sizes))
+        return [Job(n_workers, size, self.dtype, self.seed) for size in sizes]
+
+    def places(self) -> list[Place]:
+        """Return where the workers of this machine listen."""
+        n_workers = DEFAULT_WORKERS if self.workers is None else self.workers
+        if not 1 <= n_workers <= MOST_WORKERS:
+            raise InputError(
+                Fault("out of range", "--workers", value=str(n_workers), right=f"1 to {MOST_WORKERS}")
+            )
+        highest = HIGHEST_PORT + 1 - n_workers
+        if self.port is not None and not 1 <= self.port <= highest:
+            right = f"1 to {highest}, for {n_workers} workers"
+            raise InputError(Fault("out of range", "--port", value=str(self.port), right=right))
+        ports = [self.port + worker if self.port else 0 for worker in range(n_workers)]
+        return [Place(self.host or "127.0.0.1", port) for port in ports]
+
+    def refuse_local(self) -> None:
+        """Refuse under MPI the options that only the processes of one machine read."""
+        options = {"--workers": self.workers, "--host": self.host, "--port": self.port}
+        given = [option for option, value in options.items() if value is not None]
+        if given:
+            right = "mpirun -n N --host A,B ringnet measure --mpi"
+            raise InputError(*(Fault("is for mpirun to say", option, right=right) for option in given))
+
+
+def measure_ring(wishes: Wishes) -> int:
+    """Measure as wished, print and write the log, and return the exit code.
+
+    Raises
+    ------
+    RingnetError
+        If it cannot be done, a worker is lost, or a sum is wrong.
+    """
+    plan = wishes.plan
+    if wishes.out and not wishes.out.parent.is_dir():
+        raise InputError(Fault("there is no such folder", "--out", value=str(wishes.out.parent)))
+    return _under_mpi(wishes, plan) if wishes.mpi else _here(wishes, plan)
+
+
+def _here(wishes: Wishes, plan: Plan) -> int:
+    places = wishes.places()
+    jobs = wishes.jobs(len(places))
+    with Crew(places) as crew:
+        here = [Rank(pid, platform.node()) for pid in crew.pids]
+        report = _Report(wishes, header(here, jobs, plan, "TCP"))
+        report.take(measure(crew, jobs, plan))
+    return 0
+
+
+def _under_mpi(wishes: Wishes, plan: Plan) -> int:
+    wishes.refuse_local()
+    comm = world()
+    try:
+        jobs = wishes.jobs(comm.size)
+        lines = header(ranks(comm), jobs, plan, "MPI")
+        rows = measure_under_mpi(comm, jobs, plan)
+        if comm.rank:
+            check_sums(list(rows))
+        else:
+            _Report(wishes, lines).take(rows)
+    except RingnetError:
+        if comm.rank == 0:
+            raise  # all ranks found the same; one says it, and its exit code is that of mpirun
+    except BaseException:
+        comm.Abort(1)  # this rank alone is in trouble, and the others would wait for it
+        raise
+    return 0
+
+
+class _Report:
+    """What is printed and written of the rows: as they come, and whole at the end."""
+
+    def __init__(self, wishes: Wishes, head: Iterable[str]) -> None:
+        self._wishes, self._head = wishes, list(head)
+        self._rows: list[Row] = []
+
+    def take(self, rows: Iterable[Row]) -> None:
+        """Print each row when it is there; write the log also if interrupted; then judge the sums."""
+        self._print(self._head)
+        try:
+            for row in rows:
+                self._rows.append(row)
+                self._print([line(row)])
+        finally:
+            self._finish()
+        check_sums(self._rows)
+
+    def _finish(self) -> None:
+        if not self._rows:
+            return
+        foot = list(footer(self._rows))
+        self._print(foot)
+        if self._wishes.out:
+            text = "\n".join([*self._head, *map(line, self._rows), *foot])
+            _write_whole(self._wishes.out, f"{text}\n")
+        if self._wishes.json:
+            print_json({"rows": [_document(row) for row in self._rows]})
+
+    def _print(self, lines: Sequence[str]) -> None:
+        if not self._wishes.json:
+            for text in lines:
+                typer.echo(text)
+
+
+def _document(row: Row) -> dict[str, Any]:
+    job = row.job
+    return job.document() | {
+        "out_of_place": _figures(job, row.out_of_place),
+        "in_place": _figures(job, row.in_place),
+    }
+
+
+def _figures(job: Job, timing: Timing) -> dict[str, Any]:
+    algbw_Bps, busbw_Bps = bandwidths(job, timing.median_s)
+    return {
+        "median_s": timing.median_s,
+        "algbw_Bps": algbw_Bps,
+        "busbw_Bps": busbw_Bps,
+        "n_wrong": timing.n_wrong,
+        "makespan_s": [run.makespan_s for run in timing.runs],
+    }
+
+
+def _write_whole(path: Path, text: str) -> None:
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        fresh.write_text(text, encoding="utf-8")
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def _require_memory(n_workers: int, message_bytes: int) -> None:
+    # A worker holds its data, its sum and a chunk, and for the check two buffers more.
+    wanted = n_workers * (5 * message_bytes + WORKER_BYTES) + 2 * message_bytes
+    available = available_bytes()
+    if wanted > available:
+        message = f"{n_workers} workers take about {format_bytes(wanted)} of memory"
+        value, right = f"{format_bytes(available)} free", "smaller --sizes, or fewer --workers"
+        raise InputError(Fault(message, "--sizes", value=value, right=right))

@@ -1,0 +1,219 @@
+"""The processes of a measurement: started, spoken to, and ended together, whatever happens to one of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import IO, Any, Self, cast
+
+from ringnet.errors import InputError, WorkerError
+from ringnet.payload.dtypes import Array
+
+Message = dict[str, Any]
+
+WORKER = (sys.executable, "-m", "ringnet.measure.worker")
+#: After the first fault, for how long the others may say what they saw.
+_GRACE_S = 1.0
+#: A worker that is silent for so long, while no neighbour complains, is given up: it may be making data.
+_SILENCE_S = 60.0
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a worker runs.
+
+    Parameters
+    ----------
+    host : str
+        Address at which it listens for its left-hand neighbour.
+    port : int
+        Port there; 0 lets the system choose.
+    prefix : tuple of str
+        Command before its own: what puts it into another network namespace.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    prefix: tuple[str, ...] = ()
+
+
+@dataclass
+class _Member:
+    """One process and what it has said."""
+
+    rank: int
+    process: subprocess.Popen[bytes]
+    answers: list[Message] = field(default_factory=list)
+    text: bytes = b""
+
+    def __str__(self) -> str:
+        return f"worker {self.rank} (process {self.process.pid})"
+
+    @property
+    def inbox(self) -> IO[bytes]:
+        return cast("IO[bytes]", self.process.stdin)
+
+    @property
+    def outbox(self) -> IO[bytes]:
+        return cast("IO[bytes]", self.process.stdout)
+
+    def ask(self, request: Message) -> None:
+        self.answers.clear()
+        with suppress(BrokenPipeError):  # its end is noticed where its answer is awaited
+            self.inbox.write(json.dumps(request).encode() + b"\n")
+
+    def bury(self) -> None:
+        self.process.wait()
+        self.inbox.close()
+        self.outbox.close()
+
+    def read(self) -> None:
+        got = os.read(self.outbox.fileno(), 65536)
+        if not got:
+            self.process.wait()
+        *lines, self.text = (self.text + got).split(b"\n")
+        self.answers += map(json.loads, lines)
+
+    def ended(self) -> str | None:
+        """How it ended, if it did."""
+        code = self.process.returncode
+        if code is None:
+            return None
+        return f"was killed ({signal.Signals(-code).name})" if code < 0 else f"ended with exit code {code}"
+
+
+class Crew:
+    """Worker processes that form a ring, for as long as the ``with`` block lasts.
+
+    Parameters
+    ----------
+    places : sequence of Place
+        One for each worker.
+    command : tuple of str
+        What each process runs, given its number, the number of workers and a file descriptor; see
+        `ringnet.measure.worker`.
+
+    Raises
+    ------
+    InputError
+        If a worker cannot have its port.
+    WorkerError
+        If a worker ended or fell silent; it names the worker. The others are ended.
+    """
+
+    def __init__(self, places: Sequence[Place], command: tuple[str, ...] = WORKER) -> None:
+        self.places, self.command = places, command
+        self._members: list[_Member] = []
+        self._expected = tempfile.TemporaryFile()  # noqa: SIM115 -- has no name, so that nothing can be left behind
+
+    def __enter__(self) -> Self:
+        try:
+            for rank, place in enumerate(self.places):
+                self._members.append(_Member(rank, self._start(rank, place)))
+            self._join()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def pids(self) -> list[int]:
+        """Process of each worker."""
+        return [member.process.pid for member in self._members]
+
+    def close(self) -> None:
+        """End all workers and wait for their end. They hold nothing that would have to be saved."""
+        for member in self._members:
+            member.process.kill()
+        for member in self._members:
+            member.bury()
+        self._expected.close()
+
+    def expect(self, result: Array) -> None:
+        """Lay down what the sum of the next job should be."""
+        self._expected.seek(0)
+        self._expected.write(result.tobytes())
+        self._expected.flush()
+
+    def ask(self, do: str, **request: object) -> list[Message]:
+        """Ask all workers the same, and return the answer of each."""
+        return self.ask_each([{"do": do, **request}] * len(self._members))
+
+    def ask_each(self, requests: Iterable[Message]) -> list[Message]:
+        """Ask each worker something, and return the answer of each.
+
+        Raises
+        ------
+        InputError, WorkerError
+            As the class says.
+        """
+        for member, request in zip(self._members, requests, strict=True):
+            member.ask(request)
+        self._listen(_SILENCE_S)
+        if any(_failed(member) for member in self._members):
+            self._listen(_GRACE_S, until_fault=False)
+            raise self._blame()
+        return [member.answers[0] for member in self._members]
+
+    def _start(self, rank: int, place: Place) -> subprocess.Popen[bytes]:
+        expected = self._expected.fileno()
+        numbers = map(str, (rank, len(self.places), expected))
+        command = [*place.prefix, *self.command, *numbers]
+        return subprocess.Popen(
+            command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=(expected,)
+        )
+
+    def _join(self) -> None:
+        places = [{"do": "listen", "host": place.host, "port": place.port} for place in self.places]
+        addresses = [answer["address"] for answer in self.ask_each(places)]
+        word = secrets.token_hex(16)
+        if len(places) > 1:
+            rights = [*addresses[1:], addresses[0]]
+            self.ask_each({"do": "join", "address": address, "word": word} for address in rights)
+
+    def _listen(self, patience_s: float, *, until_fault: bool = True) -> None:
+        """Read until all have answered or ended, or one of them failed, or none says a word for long."""
+        deadline_s = time.monotonic() + patience_s
+        while waiting := [member for member in self._members if not member.answers and not member.ended()]:
+            left_s = deadline_s - time.monotonic()
+            outputs = {member.outbox: member for member in waiting}
+            ready, _, _ = select.select(outputs, [], [], max(0.0, left_s))
+            for output in ready:
+                outputs[output].read()
+            if not ready or (until_fault and any(_failed(outputs[output]) for output in ready)):
+                return
+
+    def _blame(self) -> InputError | WorkerError:
+        """Say what went wrong first: a death, or else a silence, explains the complaints of neighbours."""
+        members = self._members
+        dead = [f"{member} {how}" for member in members if (how := member.ended())]
+        faults = [member.answers[0] for member in members if member.answers and "fault" in member.answers[0]]
+        silent = [f"{member} does not answer" for member in members if not member.answers]
+        refused = dict.fromkeys(fault["fault"] for fault in faults if "input" in fault)
+        said = [f"{members[fault['neighbour']]} {fault['fault']}" for fault in faults if "neighbour" in fault]
+        if refused and not dead:
+            return InputError(*refused)
+        return WorkerError(*(dead or silent or said))
+
+
+def _failed(member: _Member) -> bool:
+    return not member.answers or "fault" in member.answers[0]

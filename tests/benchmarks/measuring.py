@@ -37,6 +37,11 @@ class Pairs:
         """How many times faster ours is: the median over the rounds."""
         return median(theirs / ours for ours, theirs in zip(self.ours_s, self.theirs_s, strict=True))
 
+    @property
+    def slow_down(self) -> float:
+        """How many times longer ours takes."""
+        return 1 / self.speed_up
+
 
 def in_turn(
     benchmark: Any,

@@ -15,6 +15,7 @@ from typing import Annotated
 import typer
 
 from ringnet._version import __version__
+from ringnet.cli import options
 from ringnet.cli.answers import DEBUG, answers
 from ringnet.cli.calibration import add_calibration
 from ringnet.cli.measure import measure
@@ -78,38 +79,17 @@ def _common(
 def run(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     scenario: ScenarioFile,
     overrides: Overrides = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where tables and plots go; reports/NAME otherwise.")
-    ] = None,
+    out: options.Out = None,
     as_json: Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
-    plots: Annotated[bool, typer.Option(help="Draw the plots.")] = True,
-    save_result: Annotated[
-        Path | None,
-        typer.Option(metavar="PATH", help="Save the verified result: a folder, or a name in .npy."),
-    ] = None,
-    transfers: Annotated[
-        str | None,
-        typer.Option(metavar="all|N", help="Keep a row per transfer, of up to N; 200000 otherwise."),
-    ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            min=1, metavar="N", help="Points of a sweep at once; all cores otherwise, as memory allows."
-        ),
-    ] = None,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Compute points again that an earlier run kept.")
-    ] = False,
-    cache: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Where finished points are kept; ~/.cache/ringnet otherwise."),
-    ] = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(metavar="tcp://HOST:PORT", help="Run the points of a sweep on this Dask cluster."),
-    ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Run a very large sweep unasked.")] = False,
+    quiet: options.Quiet = False,
+    plots: options.Plots = True,
+    save_result: options.SaveResult = None,
+    transfers: options.Transfers = None,
+    jobs: options.Jobs = None,
+    fresh: options.Fresh = False,
+    cache: options.Cache = None,
+    cluster: options.Cluster = None,
+    yes: options.Yes = False,
     allow_outside: Outside = False,
     allow_python: Python = False,
 ) -> int:

@@ -23,6 +23,7 @@ from ringnet.scenario import Point, Scenario
 from ringnet.scenario.load import CHECKED_POINTS
 from ringnet.scenario.simulate import simulate
 from ringnet.study import Outcome, default_cache_dir, run_points
+from ringnet.study.cost import in_words, most_s
 from ringnet.study.outcome import wrong_sum
 from ringnet.study.record import run_info
 
@@ -45,7 +46,7 @@ def run_scenario(scenario: Scenario, wishes: Wishes) -> int:
 
 
 def _run_one(scenario: Scenario, wishes: Wishes) -> int:
-    with waiting(f"simulating {scenario.name}", wishes.quiet):
+    with waiting(f"{scenario.name}: takes roughly {in_words(most_s(scenario))}", wishes.quiet):
         result = simulate(scenario)
         files = _write(scenario, wishes, [result], result.notes)
     is_right = result.verdict.sum_ok is not False

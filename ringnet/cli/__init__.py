@@ -182,6 +182,21 @@ def init(
     return write_template(file, force)
 
 
+@app.command()
+@answers
+def network(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="ASTRA-sim's network YAML, or NCCL's topology or graph XML."),
+    ],
+    as_json: Json = False,
+) -> int:
+    """Say what another tool's network file holds, what is assumed, and what is left out."""
+    from ringnet.cli.network_files import show_network_file
+
+    return show_network_file(file, as_json)
+
+
 @app.command("list")
 @answers
 def list_names(as_json: Json = False) -> int:

@@ -1,7 +1,8 @@
 """ASTRA-sim's analytical network files: four lists, an entry for each dimension, dimension 0 innermost.
 
-Its "GB/s" is 2^30 bytes per second, its latencies are nanoseconds for each hop. A ring goes both ways round, and takes the
-shorter one, up where both are as long; a switch is two hops, a direct link one (ASTRA-sim's ``congestion_aware`` back end).
+Its "GB/s" is 2^30 bytes per second, its latencies are nanoseconds for each hop. A ring goes both ways round, and a
+transfer takes the shorter, up where both are as long; a switch is two hops, a direct link one (as the
+``congestion_aware`` back end has it).
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ SHAPES: dict[str, Shape] = {
 
 
 def read_astra(content: bytes, file: str) -> Reading:
-    """Read a network file.
+    r"""Read a network file.
 
     Returns
     -------
@@ -106,9 +107,9 @@ def read_astra(content: bytes, file: str) -> Reading:
 
     Examples
     --------
-    >>> text = b"topology: [ Ring ]\\nnpus_count: [ 4 ]\\nbandwidth: [ 50.0 ]\\nlatency: [ 500.0 ]\\n"
+    >>> text = b"topology: [ Ring ]\nnpus_count: [ 4 ]\nbandwidth: [ 50.0 ]\nlatency: [ 500.0 ]\n"
     >>> network = read_astra(text, "Ring.yml").network
-    >>> [network.names[link] for link in network.route(0, 3)], network.bandwidth_Bps[0] / 2**30
+    >>> [network.names[link] for link in network.route(0, 3)], float(network.bandwidth_Bps[0]) / 2**30
     (['0->3'], 50.0)
     """
     lists, others = read_lists(content, file, KEYS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -60,16 +61,14 @@ class Wiring:
         self.add(one, other, bandwidth_Bps, latency_s)
         self.add(other, one, bandwidth_Bps, latency_s)
 
-    def network(
-        self, topology: str, n_workers: int, along: Callable[[int, int], Sequence[str]]
-    ) -> Network:
+    def network(self, topology: str, n_workers: int, along: Callable[[int, int], Sequence[str]]) -> Network:
         """Return the network; ``along(src, dst)`` gives the nodes on the way from worker to worker, both ends too."""
         numbers = {ends: link for link, ends in enumerate(self.links)}
         rates = np.array([*self.links.values()], dtype=np.float64).reshape(-1, 2)
 
         def find_route(src: int, dst: int) -> Route:
             nodes = along(src, dst)
-            return tuple(numbers[ends] for ends in zip(nodes[:-1], nodes[1:], strict=True))
+            return tuple(numbers[ends] for ends in pairwise(nodes))
 
         return Network(
             topology=topology,

@@ -78,7 +78,7 @@ class _Parser:
         if len(content) > MOST_BYTES:
             self._refuse("the file is too large", right=f"at most {MOST_BYTES:,} bytes")
         try:
-            self.expat.Parse(content, True)  # noqa: FBT003 -- expat's own way to say that this is all
+            self.expat.Parse(content, True)
         except expat.ExpatError as error:
             self._refuse(f"not XML, or cut off: {expat.errors.messages[error.code]}")
         except (LookupError, ValueError) as error:  # an encoding that Python does not have

@@ -25,7 +25,8 @@ def _rows(reading: Reading, file: Path) -> list[tuple[str, str]]:
     rows = [("file", f"{file}: {reading.kind}"), ("workers", str(reading.n_workers))]
     for title, sentences in parts.items():
         rows += [
-            (title if place == 0 else "", sentence) for place, sentence in enumerate(sentences or ("nothing",))
+            (title if place == 0 else "", sentence)
+            for place, sentence in enumerate(sentences or ("nothing",))
         ]
     return rows
 

@@ -173,7 +173,7 @@ class _Checks:
         shapes = [self._shape(item) for item in lists["topology"]]
         sizes = [int(self._number("npus_count", item, 2, whole=True)) for item in lists["npus_count"]]
         rates = [self._number("bandwidth", item, 0, above=True) * GIB for item in lists["bandwidth"]]
-        waits = [self._number("latency", item, 0) * 1e-9 for item in lists["latency"]]
+        waits = [self._number("latency", item, 0) / 1e9 for item in lists["latency"]]
         self._raise()
         found = [Dimension(*one) for one in zip(shapes, sizes, rates, waits, strict=True)]
         self._size(found, lists["npus_count"][0])

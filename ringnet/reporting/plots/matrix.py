@@ -33,7 +33,6 @@ def traffic_matrix(results: Results) -> Figure:
     shades = LinearSegmentedColormap.from_list(
         "traffic", [canvas.paler(canvas.PALETTE[0]), canvas.PALETTE[0]]
     )
-    shades.set_bad("white")
     low, high = -0.5, n_workers - 0.5
     image = ax.imshow(
         np.where(sent > 0, sent, np.nan),

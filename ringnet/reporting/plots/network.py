@@ -76,7 +76,8 @@ def _draw_links(ax: Axes, layout: Layout, links: pd.DataFrame) -> list[Artist]:
     hot = _hottest(links)
     order = np.lexsort((share, hot))
     lines = [_way(layout, row) for row in zip(links["from"], links["to"], links["link"], strict=True)]
-    widths = np.where(used > 0, LEAST_PT + (MOST_PT - LEAST_PT) * share, IDLE_PT)
+    most = max(LEAST_PT, min(MOST_PT, 0.45 * layout.room * _POINTS))
+    widths = np.where(used > 0, LEAST_PT + (most - LEAST_PT) * share, IDLE_PT)
     busy = links["utilisation"].fillna(0.0)
     colors = [_color(*row) for row in zip(used.tolist(), busy.tolist(), hot.tolist(), strict=True)]
     collection = LineCollection(
@@ -246,10 +247,10 @@ def _number(ax: Axes, layout: Layout, workers: dict[str, int], radius: float) ->
     inside = 2 * radius >= NUMBERED
     digits = len(str(len(workers) - 1))
     size = min(6.5, 2 * radius * _POINTS / (0.72 * digits + 0.5)) if inside else 5.5
-    step = 1 if inside else -(-len(workers) // 32)
+    step = 1 if inside else math.ceil((0.06 * digits + 0.04) / layout.room)
     for node, worker in workers.items():
         if worker % step == 0:
-            x, y = layout.points[node] if inside else _beside(layout, node, radius + 0.13)
+            x, y = layout.points[node] if inside else _beside(layout, node, radius + 0.15)
             color = "white" if inside else canvas.INK
             ax.text(x, y, str(worker), size=size, color=color, ha="center", va="center_baseline", zorder=5)
 

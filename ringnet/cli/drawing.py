@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from ringnet.reporting.plots import choose
 from ringnet.reporting.results import Written, read_results, redraw, write_results
 from ringnet.reporting.tables import ResultLike, Results
 from ringnet.reporting.text import written
-from ringnet.scenario import Scenario
+from ringnet.scenario import Scenario, loads
 from ringnet.scenario.simulate import simulate
 from ringnet.study.record import run_info
 
@@ -52,7 +53,7 @@ def _drawn(scenario: Scenario, results: Path | None, out: Path | None) -> Writte
             run = simulate(first)
     else:
         first, run = scenario, _one_run(_read(scenario, results))
-    return write_results(target, [run], run_info(first, target, None, first.notes), plots=PICTURES)
+    return write_results(target, [run], run_info(first, target, None, scenario.notes), plots=PICTURES)
 
 
 def _drawn_again(scenario: Scenario, folder: Path) -> Written:
@@ -66,8 +67,15 @@ def _drawn_again(scenario: Scenario, folder: Path) -> Written:
 
 def _without_payload(scenario: Scenario) -> Scenario:
     """Return the first point: times and traffic are the same without a payload."""
-    first = next(scenario.iter_points()).scenario
-    return first.with_origin(first._origin, None).model_copy(update={"payload": "none"})
+    document = next(scenario.iter_points()).scenario.document()
+    place = scenario.place
+    return loads(
+        json.dumps(document),
+        ["payload=none"],
+        file=scenario.name,
+        folder=place.folder,
+        allow_outside=place.allow_outside,
+    )
 
 
 def _read(scenario: Scenario, folder: Path) -> Results:

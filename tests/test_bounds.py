@@ -94,6 +94,13 @@ def test_other_collectives_are_bounded_by_their_ends(case, custom, source, targe
     assert collective_bound(case(3, schedule=schedule)) == pytest.approx(bound_s, rel=1e-15)
 
 
+def test_chunks_of_different_ends_add_up(case, custom):
+    """300 bytes for all from all, 100 from worker 1 to worker 2: 4 x 300 + 100 bytes over 300 B/s."""
+    ends = {"source": np.array([-1, 1]), "target": np.array([-1, 2])}
+    schedule = custom(3, [(0, 1, 0), (1, 2, 1)], **ends)
+    assert collective_bound(case(3, [300, 100], schedule=schedule)) == pytest.approx(13 / 3, rel=1e-15)
+
+
 def test_a_chunk_sent_past_a_fast_worker_counts_where_it_must_go(case, custom):
     schedule = custom(3, [(0, 1, 0)], source=np.array([1]), target=np.array([2]))
     slow = {"0->1": LinkChange(1.0), "2->0": LinkChange(1.0), "1->2": LinkChange(50.0)}

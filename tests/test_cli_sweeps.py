@@ -262,7 +262,7 @@ def test_a_damaged_entry_is_told_and_computed_again(ringnet):
 def test_a_cache_that_cannot_be_written_is_told(ringnet):
     result = ringnet("sweep.yaml", "--cache", "sweep.yaml")
     assert result.exit_code == 0
-    assert result.stderr.count("Note: points cannot be kept in sweep.yaml") == 1
+    assert result.stderr.count(f"Note: points cannot be kept in {Path('sweep.yaml').absolute()}: ") == 1
 
 
 # --------------------------------------------------------------------------------------- killed and stopped

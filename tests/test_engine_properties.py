@@ -6,14 +6,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ringnet.engines import ENGINES
 from ringnet.networks import LinkChange, change_links
 
-given_data = given(data=st.data())
 EXACT = 1e-12
+
+
+def given_data(test):
+    """Let a test draw its own cases: sixty, since drawing nine workers that all differ takes longer than a run."""
+    return settings(max_examples=60)(given(data=st.data())(test))
 
 
 @pytest.mark.parametrize("engine", ENGINES)

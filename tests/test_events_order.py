@@ -50,6 +50,14 @@ def test_at_equal_times_the_lowest_channel_of_a_sender_is_first(case, custom, wi
     assert trace.transfers["arrived_s"].tolist() == [2.0, 2.0, 4.5, 3.5]
 
 
+def test_the_lowest_channel_is_first_also_if_it_had_to_hear_of_an_empty_transfer(case, custom):
+    """Worker 1 sends at once on channel 1, and on channel 0 after what takes no time at all."""
+    schedule = custom(3, [(0, 1, 0, 0), (1, 2, 1, 1)], [(1, 2, 2, 0)])
+    trace = case(3, [0, 100, 100], schedule=schedule, latency_s=0.0).run()
+    assert trace.transfers["posted_s"].tolist() == [0.0, 0.0, 0.0]
+    assert trace.transfers["arrived_s"].tolist() == [0.0, 2.0, 1.0]
+
+
 def test_transfers_of_one_step_on_one_link_keep_their_order(case, custom):
     schedule = custom(2, [(0, 1, 3), (0, 1, 2), (0, 1, 1), (0, 1, 0)])
     trace = case(2, schedule=schedule).run()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ringnet.analysis import metrics
@@ -66,6 +66,7 @@ def test_shares_are_of_the_path_that_ended_last(case, custom):
     assert shares(run) == pytest.approx({"bandwidth": 4 / 4.5, "latency": 0.5 / 4.5})
 
 
+@settings(max_examples=50)
 @given(data=st.data())
 def test_shares_add_up_to_one(data, cases):
     run = data.draw(cases()).run()
@@ -209,6 +210,12 @@ def test_a_link_that_carries_nothing_is_not_slowest(case, custom):
     schedule = custom(3, [(0, 1, 0), (1, 2, 0)])
     links = {"2->0": LinkChange(1.0), "1->2": LinkChange(99.0)}
     assert slowest(case(3, schedule=schedule, links=links)) == "1->2"
+
+
+def test_the_only_links_that_carry_anything_are_not_slower_than_others(case, custom):
+    schedule = custom(3, [(0, 1, 0)])
+    assert slowest(case(3, schedule=schedule)) is None
+    assert slowest(case(3, schedule=schedule, topology="switch")) is None
 
 
 def test_of_two_equally_slow_links_the_first_is_named():

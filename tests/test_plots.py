@@ -13,9 +13,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
 from ringnet.errors import ResultsError
-from ringnet.reporting.plots import PLOTS, choose, save_plot
+from ringnet.reporting.plots import PLOTS, axes, choose, save_plot
 from ringnet.reporting.plots.axes import unit_for
 from ringnet.reporting.plots.canvas import plain
 from ringnet.reporting.tables import collect
@@ -337,3 +338,20 @@ def test_what_a_user_set_in_matplotlib_changes_nothing_and_is_not_changed(points
 )
 def test_an_axis_is_labelled_in_the_unit_that_makes_short_numbers(largest, quantity, unit):
     assert unit_for(largest, quantity).name == unit
+
+
+def test_fourteen_numbers_of_workers_leave_some_ticks_to_read_by():
+    ax = Figure().add_subplot()
+    ax.set_xscale("log", base=2)
+    workers = [2.0**power for power in range(1, 15)]
+    ax.set_xlim(workers[0] / 2, workers[-1] * 2)
+    axes.at_values(ax.xaxis, workers, "workers, N")
+    assert [label.get_text() for label in ax.get_xticklabels()] == [
+        "2",
+        "8",
+        "32",
+        "128",
+        "512",
+        "2048",
+        "8192",
+    ]

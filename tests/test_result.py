@@ -164,6 +164,7 @@ def states(case, collective, buffers):
     source, reduction = ArraySource(arrays), make_reduction("sum", n_workers)
     payload = Payload(source, reduction, n_workers, sizes, run.schedule.source)
     frame = state_frame(run.schedule, run.run(payload, keep_values=True), arrays)
+    assert [array.tolist() for array in arrays] == buffers  # the user's own are as they were
     elements = [name for name in frame if name.startswith("e")]
     assert list(frame) == ["phase", "step", "worker", *elements]
     assert frame["worker"].tolist() == list(range(n_workers)) * (len(frame) // n_workers)

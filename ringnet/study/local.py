@@ -9,8 +9,10 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
+from multiprocessing import resource_tracker
 
 from joblib import Parallel, delayed
+from joblib.externals.loky.backend import resource_tracker as loky_tracker
 
 from ringnet.scenario import available_bytes
 from ringnet.study.fitting import at_once, sized, small_ones
@@ -71,7 +73,7 @@ def _until_one_is_killed(tasks: list[Task]) -> Generator[Done]:
 
 def _side_by_side(tasks: list[Task], n_jobs: int) -> Generator[Done]:
     with quietly():
-        with _ctrl_c_ignored():
+        with _ctrl_c_held():
             parallel = Parallel(
                 n_jobs,
                 "loky",
@@ -85,16 +87,18 @@ def _side_by_side(tasks: list[Task], n_jobs: int) -> Generator[Done]:
 
 
 @contextmanager
-def _ctrl_c_ignored() -> Iterator[None]:
-    """Let processes that are started here inherit that Ctrl-C is none of their business, from their start."""
-    if threading.current_thread() is not threading.main_thread():  # only the main one may say so
+def _ctrl_c_held() -> Iterator[None]:
+    """Hold Ctrl-C back, here and, from their very start, in the processes that are started meanwhile."""
+    if not hasattr(signal, "pthread_sigmask"):  # not on Windows
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for tracker in (resource_tracker, loky_tracker):
+        tracker.ensure_running()  # these let the signal through again as they start: not after it is held
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _begin(parent: int) -> None:

@@ -84,14 +84,9 @@ def logarithmic(axis: Axis, quantity: Quantity, label: str) -> None:
 
 
 def at_values(axis: Axis, values: Iterable[float], label: str) -> None:
-    """Put ticks where the data is, or at powers of two where that is too many; none that would touch."""
+    """Put ticks where the data is, at every so manieth value where that is too many; none that would touch."""
     ticks = sorted(set(values))
-    if len(ticks) > _MOST_TICKS + 2:
-        ticks = (
-            _few_enough(_powers_of_two(ticks[0], ticks[-1]))
-            if ticks[0] > 0
-            else ticks[:: len(ticks) // _MOST_TICKS]
-        )
+    ticks = ticks[:: -(-len(ticks) // (_MOST_TICKS + 2))]
     _label(axis, {tick: f"{tick:.6g}" for tick in ticks})
     axis.set_label_text(label)
 

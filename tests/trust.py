@@ -1,0 +1,149 @@
+"""The table of trust: what ringnet computes against everything that it is checked with.
+
+``python -m tests.trust`` prints it as Markdown, in about a minute. A row whose data is not here says so: logs of
+nccl-tests are found through ``RINGNET_LOGS``, the real network's figures are those of the last ``python -m tests.testbed``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+import ringnet
+from tests import test_calibration_logs as logs
+from tests import test_peers as peers
+from tests import test_simgrid as simgrid
+
+ROOT = Path(__file__).parents[1]
+NETWORK = "network: {topology: %s, bandwidth: 50 GB/s, latency: 500 ns}"
+
+
+class Row(NamedTuple):
+    """One line of the table: against what, and the relative errors of all points."""
+
+    against: str
+    errors: np.ndarray | None
+    remark: str = ""
+
+    def __str__(self) -> str:
+        if self.errors is None or not len(self.errors):
+            return f"| {self.against} | | | | {self.remark} |"
+        size = np.abs(self.errors)
+        numbers = f"{len(size)} | {_percent(np.median(size))} | {_percent(size.max())}"
+        return f"| {self.against} | {numbers} | {self.remark} |"
+
+
+def _percent(error: float) -> str:
+    return f"{100 * error:.2g} %" if error > 1e-6 else f"{error:.0e}" if error else "0"
+
+
+def closed_form() -> Row:
+    """Uniform rings and switches, against 2(N-1)(alpha + c/B)."""
+    return Row(
+        "closed form of the ring", np.array([row["makespan_s"] / row["closed_form_s"] - 1 for row in _runs()])
+    )
+
+
+def bound() -> Row:
+    """The same runs: how far above the time that no algorithm beats; less than nothing would be a fault."""
+    above = np.array([row["makespan_s"] / row["collective_bound_s"] - 1 for row in _runs()])
+    below = (above < -1e-12).sum()
+    return Row(
+        "physical bound", np.minimum(above, 0.0), f"{below} runs below it; the errors are how far below"
+    )
+
+
+def _runs() -> Iterator[dict]:
+    sizes = ["4 B", "1 KiB", "1 MiB", "1 GiB"]
+    for n, size, topology in product([2, 3, 5, 8, 16, 64], sizes, ["ring", "switch"]):
+        text = f"{{scenario_version: 1, workers: {n}, message: {size}, payload: none, {NETWORK % topology}}}"
+        yield ringnet.simulate(ringnet.loads(text)).summary
+
+
+def astra() -> Row:
+    """Whole nanoseconds there, cut off at every step and hop."""
+    found = [peers.astra_ns(row) for _, row in peers.rows("astra_ring.csv")]
+    errors = np.array([simulated / expected - 1 for simulated, expected in found])
+    return Row("ASTRA-sim, ring and switch", errors, "it cuts times to whole ns at every step")
+
+
+def loggopsim() -> Row:
+    """A transfer of c bytes is charged c - 1 there."""
+    found = [peers.loggopsim_s(row) for _, row in peers.rows("loggopsim_ring.csv")]
+    return Row("LogGOPSim", np.array([simulated / expected - 1 for simulated, expected in found]))
+
+
+def simgrid_cases() -> Iterator[Row]:
+    """Rendezvous and eager sends under fair sharing, and plain flows."""
+    for sends, column in (("rendezvous", "rendezvous_s"), ("eager", "eager_fair_s")):
+        errors = []
+        for name in simgrid.RINGS:
+            expected = float(simgrid.CASES.loc[name, column])
+            if sends == "eager":
+                expected = simgrid.UNFAIR_THERE.get(name, expected)
+            errors.append(max(simgrid.ends(simgrid.run(name, sends))) / expected - 1)
+        yield Row(f"SimGrid, {sends} sends", np.array(errors))
+    flows = [name for name in simgrid.FLOWS if not name.endswith("L")]
+    pairs = [
+        (simgrid.plain_flows(name), simgrid.CASES.loc[name, "flow_end_times_s"].split(";")) for name in flows
+    ]
+    errors = [
+        got / float(end) - 1 for ends, expected in pairs for got, end in zip(ends, expected, strict=True)
+    ]
+    yield Row("SimGrid, plain flows", np.array(errors))
+
+
+def real_logs() -> Iterator[Row]:
+    """nccl-tests and OSU logs: fitted, held out, and predicted for N that were not measured."""
+    if logs.FOLDER is None:
+        yield Row("real logs", None, "not here: RINGNET_LOGS names no folder of logs")
+        return
+    fits = [logs.single(start) for start in logs.SMALL_AND_LARGE]
+    yield Row(
+        "real logs, fit", np.concatenate([fit.errors() for fit in fits]), f"{len(fits)} logs, each by itself"
+    )
+    held = np.concatenate([each.errors for fit in fits for each in logs.hold_out_sizes(fit)])
+    yield Row("real logs, each third size held out", np.expm1(held), "predicted without it")
+    whole = logs.calibrate(logs.samples("01", "02", "03", "04"))
+    for start, n in (("05", 64), ("06", 128)):
+        truth = logs.samples(start)
+        guess = logs.predict(whole.profile, logs.Setting(n, n // 4), truth.message_bytes)
+        inside = ((truth.time_s >= guess.low_s) & (truth.time_s <= guess.high_s)).mean()
+        yield Row(
+            f"real logs, N = {n} from N = 4 to 32",
+            guess.time_s / truth.time_s - 1,
+            f"{100 * inside:.0f} % inside the range that was given",
+        )
+
+
+def real_network() -> Iterator[Row]:
+    """TCP over shaped links between network namespaces, as last measured."""
+    table = ROOT / "reports/gallery/testbed.csv"
+    found = pd.read_csv(table)
+    large = found["message_bytes"] >= 256 * 1024
+    yield Row("real network, 256 KiB and more", found["error"][large].to_numpy(), "calibrated on two workers")
+    yield Row("real network, smaller", found["error"][~large].to_numpy())
+
+
+def main() -> None:
+    """Print the table."""
+    print("| against | points | median error | worst error | |\n|---|---|---|---|---|")
+    for row in (
+        closed_form(),
+        bound(),
+        astra(),
+        loggopsim(),
+        *simgrid_cases(),
+        *real_logs(),
+        *real_network(),
+    ):
+        print(row, flush=True)
+
+
+if __name__ == "__main__":
+    main()

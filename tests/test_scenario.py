@@ -95,6 +95,9 @@ class TestDocument:
             "bandwidth": "50 GB/s",
             "latency": "5 us",
             "sharing": "auto",
+            "routes": "shortest",
+            "placement": "numbered",
+            "order": "numbered",
             "links_of": {},
             "links": {},
         }

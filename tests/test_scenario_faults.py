@@ -230,9 +230,6 @@ class TestNames:
         )
         assert "there is no such payload; right would be: full, none" in with_value("payload", "[full]")
 
-    def test_fair_sharing_is_refused_with_a_clear_word(self):
-        assert with_value("network.sharing", "fair").startswith("fair sharing is not in this version")
-
     def test_tables_and_plots(self):
         assert "report.tables[1]: there is no such table; got link" in with_key(
             "report: {tables: [summary, link]}"

@@ -12,7 +12,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
-def schedule_bound_s(link_bytes: IntArray, network: Network) -> float:
+def schedule_bound_s(link_bytes: IntArray, network: Network, start_s: float = 0.0) -> float:
     """Return the largest, over links, of the bytes routed over it by its bandwidth: no run of the schedule beats it.
 
     Parameters
@@ -20,8 +20,27 @@ def schedule_bound_s(link_bytes: IntArray, network: Network) -> float:
     link_bytes : ndarray of int64, shape (n_links,)
         Bytes that cross each link in the whole run.
     network : Network
+        The capacity of a link whose bandwidth changes is integrated from ``start_s`` on; of one that treats sizes
+        differently, the most that it gives to any size.
+    start_s : float
+        When the first worker starts.
     """
-    return float((link_bytes / network.bandwidth_Bps).max(initial=0.0))
+    alone_s = link_bytes / peak_bandwidths(network)
+    for link in network.profiles:
+        alone_s[link] = _drained_s(network, link, float(link_bytes[link]), start_s)
+    return float(alone_s.max(initial=0.0))
+
+
+def _drained_s(network: Network, link: int, n_bytes: float, start_s: float) -> float:
+    """Return the seconds from ``start_s`` until a link with a profile can have moved some bytes."""
+    now_s, bandwidth_Bps = start_s, float(network.bandwidth_Bps[link])
+    for change_s, following_Bps in network.profiles[link]:
+        if change_s > now_s:
+            if n_bytes <= bandwidth_Bps * (change_s - now_s):
+                break
+            n_bytes, now_s = n_bytes - bandwidth_Bps * (change_s - now_s), change_s
+        bandwidth_Bps = following_Bps
+    return now_s - start_s + n_bytes / bandwidth_Bps
 
 
 def collective_bound_s(schedule: Schedule, network: Network, chunk_bytes: IntArray) -> float:
@@ -68,14 +87,26 @@ def collective_bound_s(schedule: Schedule, network: Network, chunk_bytes: IntArr
 def worker_capacities(network: Network) -> tuple[FloatArray, FloatArray]:
     """Return the summed bandwidth of the links out of each worker, and into it; shape (n_workers,), bytes/s."""
     out_Bps, in_Bps = np.zeros(network.n_workers), np.zeros(network.n_workers)
-    numbers = {str(worker): worker for worker in range(network.n_workers)}
+    numbers = {network.node(worker): worker for worker in range(network.n_workers)}
+    capacity_Bps = peak_bandwidths(network)
     for link in range(network.n_links):
-        start, end = network.ends(link)
-        if start in numbers:
-            out_Bps[numbers[start]] += network.bandwidth_Bps[link]
-        if end in numbers:
-            in_Bps[numbers[end]] += network.bandwidth_Bps[link]
+        ends = network.ends(link)
+        for start, end in (ends, ends[::-1]) if network.is_half_duplex(link) else (ends,):
+            if start in numbers:
+                out_Bps[numbers[start]] += capacity_Bps[link]
+            if end in numbers:
+                in_Bps[numbers[end]] += capacity_Bps[link]
     return out_Bps, in_Bps
+
+
+def peak_bandwidths(network: Network) -> FloatArray:
+    """Return the most that each link ever gives to any transfer, shape (n_links,), bytes/s."""
+    most = network.bandwidth_Bps.copy()
+    for link, pieces in network.pieces.items():
+        most[link] = max(most[link], *(piece.bandwidth_Bps for piece in pieces))
+    for link, profile in network.profiles.items():
+        most[link] = max(most[link], *(bandwidth_Bps for _, bandwidth_Bps in profile))
+    return most
 
 
 def _must_come(source: IntArray, target: IntArray, chunk_bytes: IntArray, n_workers: int) -> IntArray:

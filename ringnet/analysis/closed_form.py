@@ -84,6 +84,8 @@ def uniform_hop(network: Network, workers: Workers) -> Hop | None:
     It is the same if all workers are alike, and the routes are equally long, share no link and are made of links alike.
     """
     n_workers = network.n_workers
+    if network.pieces or network.profiles or network.window is not None or network.packets is not None:
+        return None
     routes = np.array(
         [network.route(worker, (worker + 1) % n_workers) for worker in range(n_workers)], dtype=object
     )
@@ -95,7 +97,9 @@ def uniform_hop(network: Network, workers: Workers) -> Hop | None:
     if not all(map(_alike, (bandwidth_Bps, latency_s, *of_workers))):
         return None
     n_links = routes.shape[1]
-    served = n_links if network.switching == "store-and-forward" else 1
+    # Under fair sharing a transfer has all its links at once, whatever the switching.
+    whole = network.switching == "store-and-forward" and network.sharing != "fair"
+    served = n_links if whole else 1
     overhead_s = workers.send_overhead_s[0] + workers.recv_overhead_s[0]
     return Hop(
         alpha_s=float(overhead_s + n_links * latency_s[0]),

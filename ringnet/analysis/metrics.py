@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from ringnet.collectives import Schedule
 from ringnet.engines.trace import PATH_PARTS, Trace
 from ringnet.networks import Network
 
@@ -17,6 +20,8 @@ BUS_FACTORS = {
     "all-gather": lambda n_workers: (n_workers - 1) / n_workers,
 }
 
+#: Before the name of a job, in the columns that say what it put on each link.
+BYTES_OF = "bytes of "
 #: Links whose time differs by less than this share are called alike.
 ALIKE = 1e-9
 
@@ -52,9 +57,14 @@ def in_words(shares: dict[str, float]) -> str:
     return ", ".join(f"{100 * share:.0f} % {part}" for part, share in ranked if share >= 0.005)  # noqa: PLR2004
 
 
-def link_frame(trace: Trace, network: Network) -> pd.DataFrame:
-    """Return one row per link, with its name, its ends, what it offers and what it carried."""
-    total_s = makespan_s(trace)
+def link_frame(
+    trace: Trace, network: Network, by_job: Mapping[str, NDArray[np.int64]] | None = None
+) -> pd.DataFrame:
+    """Return one row per link, with its name, its ends, what it offers and what it carried, by job if there are some.
+
+    Where others use the links too, they are utilised from the start to when the last link had something to do.
+    """
+    total_s = makespan_s(trace) if trace.until_s is None else trace.until_s
     ends = [network.ends(link) for link in range(network.n_links)]
     columns: dict[str, Any] = {
         "link": list(network.names),
@@ -66,7 +76,24 @@ def link_frame(trace: Trace, network: Network) -> pd.DataFrame:
         "utilisation": trace.links["busy_s"] / total_s if total_s else np.full(network.n_links, np.nan),
         **{name: trace.links[name] for name in ("longest_queue", "queued_s")},
     }
+    if by_job:
+        others = trace.links["bytes"] - sum(by_job.values())
+        columns |= {f"{BYTES_OF}{name}": n_bytes for name, n_bytes in by_job.items()}
+        columns |= {f"{BYTES_OF}other traffic": others}
     return pd.DataFrame(columns)
+
+
+def crossing_bytes(schedule: Schedule, network: Network, chunk_bytes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the bytes that a schedule puts on each link, shape (n_links,)."""
+    pairs: dict[int, int] = {}
+    for step in schedule.steps():
+        each = step.src * schedule.n_workers + step.dst
+        for pair, n_bytes in zip(each.tolist(), chunk_bytes[step.chunk].tolist(), strict=True):
+            pairs[pair] = pairs.get(pair, 0) + n_bytes
+    crossing = np.zeros(network.n_links, dtype=np.int64)
+    for pair, n_bytes in pairs.items():
+        crossing[[*network.route(*divmod(pair, schedule.n_workers))]] += n_bytes
+    return crossing
 
 
 def worker_frame(trace: Trace) -> pd.DataFrame:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,6 +35,18 @@ class Run:
     chunk_bytes: NDArray[np.int64]
     trace: Trace
 
+    @property
+    def alone(self) -> bool:
+        """Whether nothing else was on the links."""
+        return self.trace.until_s is None
+
+    @property
+    def link_bytes(self) -> NDArray[np.int64]:
+        """What this run alone put on each link."""
+        if self.alone:
+            return np.asarray(self.trace.links["bytes"])
+        return metrics.crossing_bytes(self.schedule, self.network, self.chunk_bytes)
+
 
 @dataclass(frozen=True)
 class Result:
@@ -56,6 +68,8 @@ class Result:
         What a person should know to read the numbers.
     outputs : callable
         Returns the verified results: a list with one array, or one array per worker for reduce-scatter.
+    jobs : pandas.DataFrame or None
+        One row per job, the scenario's own first, where there are several.
     """
 
     summary: Row
@@ -66,6 +80,7 @@ class Result:
     verdict: Verdict
     notes: tuple[str, ...]
     outputs: Callable[[], list[NDArray[Any]]]
+    jobs: pd.DataFrame | None = None
 
     @property
     def sentence(self) -> str:
@@ -125,6 +140,7 @@ def summarise(run: Run, labels: Mapping[str, Any], verdict: Verdict) -> Row:
 
 def _times(run: Run, message_bytes: int) -> Row:
     schedule, makespan_s = run.schedule, metrics.makespan_s(run.trace)
+    start_s = float(run.trace.workers["start_s"].min())
     collective_s = collective_bound_s(schedule, run.network, run.chunk_bytes)
     # With one worker, or without latency and bytes, nothing takes time: bandwidths and shares are empty, not 0/0.
     timed = schedule.n_workers > 1 and makespan_s > 0
@@ -134,8 +150,10 @@ def _times(run: Run, message_bytes: int) -> Row:
         "makespan_s": makespan_s,
         "algbw_Bps": algbw,
         "busbw_Bps": algbw and algbw * metrics.BUS_FACTORS[schedule.collective](schedule.n_workers),
-        "closed_form_s": closed_form_s(schedule, run.network, run.workers, run.chunk_bytes),
-        "schedule_bound_s": schedule_bound_s(run.trace.links["bytes"], run.network) if timed else None,
+        "closed_form_s": closed_form_s(schedule, run.network, run.workers, run.chunk_bytes)
+        if run.alone
+        else None,
+        "schedule_bound_s": schedule_bound_s(run.link_bytes, run.network, start_s) if timed else None,
         "collective_bound_s": collective_s if timed else None,
         "bound_share": collective_s / makespan_s if timed else None,
         **{f"{part}_share": shares.get(part) for part in PATH_PARTS},
@@ -158,24 +176,59 @@ def make_result(
     outputs: Callable[[], list[NDArray[Any]]],
     first: list[NDArray[Any]] | None = None,
     notes: tuple[str, ...] = (),
+    *,
+    others: Sequence[tuple[Run, Mapping[str, Any], Verdict]] = (),
 ) -> Result:
-    """Put all that one run means together.
+    """Put all that one run means together; of other jobs, what they were, what is said of them, and their verdicts.
 
     ``first`` holds the buffer of every worker at the start, shape (n_elements,) each, where the states are wanted;
     ``notes`` come before the verdict's own.
     """
     trace = run.trace
+    runs = [(run, labels, verdict), *others]
+    by_job = {said["name"]: one.link_bytes for one, said, _ in runs} if not run.alone else None
+    jobs = _job_frame(runs) if others else None
+    verdict = _joined(runs)
     states = None if first is None or trace.values is None else state_frame(run.schedule, trace, first)
     return Result(
         summary=summarise(run, labels, verdict),
-        links=metrics.link_frame(trace, run.network),
+        links=metrics.link_frame(trace, run.network, by_job),
         workers=metrics.worker_frame(trace),
         transfers=None if trace.transfers is None else pd.DataFrame(trace.transfers),
         states=states,
         verdict=verdict,
         notes=(*notes, *_notes(run), *verdict.notes),
         outputs=outputs,
+        jobs=jobs,
     )
+
+
+def _joined(runs: Sequence[tuple[Run, Mapping[str, Any], Verdict]]) -> Verdict:
+    """Return the verdict of the first run, unless it is right and that of another is not."""
+    first = runs[0][2]
+    for _, labels, verdict in runs[1:]:
+        if verdict.sum_ok is False and first.sum_ok is not False:
+            note = f"the wrong sum is that of {labels['name']}"
+            return replace(first, sum_ok=False, mismatch=verdict.mismatch, notes=(*first.notes, note))
+    return first
+
+
+#: Columns of a job that are those of a summary.
+JOB_COLUMNS = (
+    "collective", "algorithm", "n_workers", "message_bytes", "makespan_s", "algbw_Bps", "busbw_Bps",
+    "schedule_bound_s", "collective_bound_s", "bound_share", "latency_share", "bandwidth_share", "queueing_share",
+    "waiting_share", "overhead_share", "reducing_share", "verified_elements", "max_abs_error", "workers_agree",
+    "sum_ok",
+)  # fmt: skip
+
+
+def _job_frame(runs: Sequence[tuple[Run, Mapping[str, Any], Verdict]]) -> pd.DataFrame:
+    rows = []
+    for run, labels, verdict in runs:
+        row, workers = summarise(run, labels, verdict), run.trace.workers
+        ends = {"start_s": float(workers["start_s"].min()), "end_s": float(workers["end_s"].max())}
+        rows.append({"job": labels["name"], **ends, **{name: row[name] for name in JOB_COLUMNS}})
+    return pd.DataFrame(rows, dtype=object)
 
 
 def _notes(run: Run) -> list[str]:

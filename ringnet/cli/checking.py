@@ -10,11 +10,11 @@ from joblib import cpu_count
 from ringnet.cli.answers import note
 from ringnet.cli.printing import print_json, print_table
 from ringnet.collectives.check import check
-from ringnet.engines import choose_engine
 from ringnet.engines.exactness import why_not_exact
 from ringnet.engines.plans import Planner
 from ringnet.errors import Fault, InputError
 from ringnet.scenario import Scenario, available_bytes, build, estimate, require_memory
+from ringnet.scenario.choice import engine_for
 from ringnet.study.cost import in_words, most_s, sample
 from ringnet.units import format_bytes, format_count
 
@@ -107,8 +107,10 @@ def _engine(scenario: Scenario) -> tuple[str, str]:
     """Return the engine that would run, and why; a schedule that is wrong is refused on the way."""
     parts = build(scenario)
     check(parts.schedule)
-    if scenario.engine == "auto":
-        return choose_engine(parts.schedule, parts.network, parts.workers)
+    for one in parts.others:
+        check(one.schedule)
+    if scenario.engine == "auto" or not parts.alone:
+        return engine_for(scenario, parts)
     if scenario.engine == "recurrence":
         reason = why_not_exact(
             parts.schedule, parts.network, parts.workers, Planner(parts.schedule, parts.network)

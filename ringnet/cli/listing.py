@@ -7,7 +7,7 @@ import typer
 from ringnet.cli.printing import print_json, print_table
 from ringnet.collectives import ALGORITHMS, COLLECTIVES
 from ringnet.engines import ENGINES
-from ringnet.networks import TOPOLOGIES
+from ringnet.networks import PRESETS, TOPOLOGIES
 from ringnet.payload.dtypes import DTYPES
 from ringnet.payload.reductions import REDUCTIONS
 from ringnet.reporting.plots import PLOTS
@@ -35,6 +35,7 @@ def choices() -> dict[str, dict[str, str]]:
         "collectives": {name: f"by {', '.join(_known_by(name))}" for name in COLLECTIVES},
         "algorithms": {name: algorithm.summary for name, algorithm in ALGORITHMS.items()},
         "topologies": {name: topology.summary for name, topology in TOPOLOGIES.items()},
+        "links": {name: preset.summary for name, preset in PRESETS.items()},
         "reductions": {name: reduction.summary for name, reduction in REDUCTIONS.items()},
         "dtypes": {name: f"{_plural(dtype.itemsize, 'byte')} an element" for name, dtype in DTYPES.items()},
         "engines": {name: engine.summary for name, engine in ENGINES.items()},

@@ -67,6 +67,9 @@ class Arbiter:
         self.clock, self.network = clock, network
         self.shares = Shares(network.bandwidth_Bps.tolist())
         self.uses = [Use() for _ in range(network.n_links)]
+        #: Seconds that links whose bandwidth changes were busy, and up to when that is known.
+        self.busy_s = dict.fromkeys(network.profiles, 0.0)
+        self.settled_s = 0.0
         self.changes = [
             (time_s, link, bandwidth_Bps)
             for link, steps in network.profiles.items()
@@ -112,6 +115,7 @@ class Arbiter:
 
     def _settle(self, now_s: float) -> None:
         self.settlements += 1
+        self._serve(now_s)
         going, changed = self._ended(now_s), self._changed(now_s)
         coming, self.coming = self.coming, []
         self.n_streams += len(coming) - len(going)
@@ -122,6 +126,13 @@ class Arbiter:
             self.uses[link].now_has(len(self.shares.on[link]), now_s)
         for stream in going:
             self._arrive(stream)
+
+    def _serve(self, now_s: float) -> None:
+        """Add up how busy the links are whose bandwidth changes: of others the bytes say it."""
+        passed_s, self.settled_s = now_s - self.settled_s, now_s
+        for link in self.busy_s:
+            rate_Bps = sum(flow.rate_Bps for flow in self.shares.on[link])
+            self.busy_s[link] += passed_s * rate_Bps / self.shares.capacity_Bps[link]
 
     def _ended(self, now_s: float) -> list[Stream]:
         """Take out the streams that end now."""
@@ -168,4 +179,9 @@ class Arbiter:
         columns = {name: np.array([getattr(use, of) for use in self.uses]) for name, of in names.items()}
         columns["queued_s"] = np.array([use.queued_s for use in self.uses])
         columns["busy_s"] = columns["bytes"] / self.network.bandwidth_Bps
+        columns["busy_s"][[*self.busy_s]] = [*self.busy_s.values()]
         return columns
+
+    def last_s(self) -> float:
+        """Return when the last link had something to do."""
+        return max((use.since_s for use in self.uses), default=0.0)

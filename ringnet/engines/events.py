@@ -95,7 +95,7 @@ def run_jobs(jobs: Sequence[Job], network: Network, traffic: Sequence[Traffic] =
     Returns
     -------
     list of Trace
-        One per job; the rows of the links are those of all together.
+        One per job; the rows of the links, and ``until_s``, are those of all together.
 
     Raises
     ------
@@ -113,7 +113,11 @@ def run_jobs(jobs: Sequence[Job], network: Network, traffic: Sequence[Traffic] =
     # Nothing is scheduled any more, also when some processes still wait.
     if stuck := [lane.stuck() for job in running for lane in job.lanes if not lane.done]:
         raise DeadlockError(*stuck)
-    return [job.trace(wires.columns(), clock) for job in running]
+    traces = [job.trace(wires.columns(), clock) for job in running]
+    if len(jobs) == 1 and not traffic:
+        return traces
+    until_s = max(wires.last_s(), *(float(trace.workers["end_s"].max()) for trace in traces))
+    return [replace(trace, until_s=until_s) for trace in traces]
 
 
 def _sharing(jobs: Sequence[Job], network: Network, traffic: Sequence[Traffic]) -> Sharing:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -37,7 +37,7 @@ class Link:
         self.bandwidth_Bps, self.latency_s, self.cut_through = bandwidth_Bps, latency_s, cut_through
         self.queue: list[Queued] = []
         self.asleep: simpy.Event | None = None
-        self.free_s = 0.0
+        self.free_s = clock.now
         self.bytes = self.transfers = self.longest_queue = 0
         self.busy_s = self.occupied_s = self.queued_s = 0.0
         clock.process(self.serve())
@@ -135,12 +135,8 @@ class ChangingLink(Link):
         return now_s - start_s + left / bandwidth_Bps
 
 
-def make_links(clock: Clock, network: Network) -> list[Link]:
-    """Return the links of a network, each of the kind that it needs."""
-    return [_make(clock, network, number) for number in range(network.n_links)]
-
-
-def _make(clock: Clock, network: Network, number: int) -> Link:
+def make_link(clock: Clock, network: Network, number: int) -> Link:
+    """Return a link of a network, of the kind that it needs."""
     cut_through = network.switching == "cut-through"
     numbers = float(network.bandwidth_Bps[number]), float(network.latency_s[number])
     if number in network.pieces:
@@ -154,7 +150,11 @@ def _make(clock: Clock, network: Network, number: int) -> Link:
     return Link(clock, *numbers, cut_through=cut_through)
 
 
-def link_columns(links: list[Link]) -> Columns:
-    """Return one row per link, as `Trace.links` has them."""
-    names = ("bytes", "transfers", "busy_s", "occupied_s", "longest_queue", "queued_s")
-    return {name: np.array([getattr(link, name) for link in links]) for name in names}
+def link_columns(links: Mapping[int, Link], n_links: int) -> Columns:
+    """Return one row per link, as `Trace.links` has them: of zeros for those that nobody used."""
+    kinds = {"bytes": int, "transfers": int, "longest_queue": int}
+    kinds |= {"busy_s": float, "occupied_s": float, "queued_s": float}
+    columns = {name: np.zeros(n_links, dtype=kind) for name, kind in kinds.items()}
+    for name, column in columns.items():
+        column[[*links]] = [getattr(link, name) for link in links.values()]
+    return columns

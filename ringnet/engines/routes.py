@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ringnet.engines.arbiter import Arbiter, Stream
 from ringnet.engines.clock import Clock
-from ringnet.engines.links import Link, link_columns, make_links
+from ringnet.engines.links import Link, link_columns, make_link
 from ringnet.engines.parts import cut
 from ringnet.engines.trace import Columns
 from ringnet.engines.window import Credit
@@ -61,6 +61,10 @@ class Wires:
     def columns(self) -> Columns:
         """Return one row per link, as `Trace.links` has them."""
         raise AssertionError("each kind of wires has its columns")
+
+    def last_s(self) -> float:
+        """Return when the last link had something to do."""
+        raise AssertionError("each kind of wires knows when it was busy")
 
     def _latency_s(self, links: tuple[int, ...], n_bytes: int) -> float:
         return sum(offers(self.network, link, n_bytes)[1] for link in links)
@@ -117,7 +121,8 @@ class FifoWires(Wires):
 
     def __init__(self, clock: Clock, network: Network) -> None:
         super().__init__(clock, network)
-        self.links = make_links(clock, network)
+        #: Made when a route first takes them: of a million links a ring uses a thousand.
+        self.links: dict[int, Link] = {}
 
     def along(self, links: tuple[int, ...], n_bytes: int) -> Route:
         """Return the route over some links, by their numbers, for ``n_bytes``."""
@@ -127,9 +132,14 @@ class FifoWires(Wires):
         def idle_s(n_bytes: int) -> float:
             return float(join(n_bytes / bandwidth_Bps for bandwidth_Bps in bandwidths))
 
-        on_way = tuple(self.links[link] for link in links)
+        on_way = tuple(map(self._link, links))
         enter = on_way[0].enter if self.network.packets is None else self._enter_in_packets
         return Route(on_way, self._latency_s(links, n_bytes), idle_s, enter)
+
+    def _link(self, number: int) -> Link:
+        if number not in self.links:
+            self.links[number] = make_link(self.clock, self.network, number)
+        return self.links[number]
 
     def _enter_in_packets(self, moving: Moving) -> None:
         packets = self.network.packets
@@ -139,7 +149,11 @@ class FifoWires(Wires):
 
     def columns(self) -> Columns:
         """Return one row per link, as `Trace.links` has them."""
-        return link_columns(self.links)
+        return link_columns(self.links, self.network.n_links)
+
+    def last_s(self) -> float:
+        """Return when the last link had something to do."""
+        return max((link.free_s for link in self.links.values()), default=0.0)
 
 
 class FairWires(Wires):
@@ -170,6 +184,10 @@ class FairWires(Wires):
     def columns(self) -> Columns:
         """Return one row per link, as `Trace.links` has them."""
         return self.arbiter.columns()
+
+    def last_s(self) -> float:
+        """Return when the last link had something to do."""
+        return self.arbiter.last_s()
 
 
 def make_wires(clock: Clock, network: Network) -> Wires:

@@ -82,6 +82,8 @@ class Trace:
         All transfers, kept or not.
     counts : dict of str to int
         Work done by the engine, by name (``events``): for tests and benchmarks; it does not jitter.
+    until_s : float or None
+        When the last link had something to do, of whoever's; None where there is one job and nothing else.
     values : list of ndarray or None
         What the receiver held after each transfer, in the order of ``transfers``; for small runs that ask for it.
     """
@@ -93,3 +95,4 @@ class Trace:
     n_transfers: int
     counts: dict[str, int] = field(default_factory=dict)
     values: list[NDArray[Any]] | None = None
+    until_s: float | None = None

@@ -72,6 +72,8 @@ class Credit:
             self.bytes_out += moving.bytes
             self.transfers_out += moving.whole
             moving.start_over(self.clock.now, self.back_s, path)
+            # What waited for the credit of its own earlier parts was not under way all the time.
+            moving.queued = moving.queued or (isinstance(moving, Part) and moving.number > 0)
             enter(moving)
 
     def _room(self, moving: Moving) -> bool:

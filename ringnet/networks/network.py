@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -18,6 +19,8 @@ Route: TypeAlias = tuple[int, ...]
 Switching: TypeAlias = Literal["cut-through", "store-and-forward"]
 Sharing: TypeAlias = Literal["fifo", "fair", "auto"]
 
+#: Between the ends in the name of a link, and in that of one which carries both directions.
+ONE_WAY, BOTH_WAYS = "->", "<->"
 #: Unknown links for which the nearest name is looked up.
 SEARCHED = 8
 
@@ -65,8 +68,8 @@ class Network:
         Name, as in the registry and in the tables.
     n_workers : int
         Workers that the network joins, numbered from 0.
-    names : tuple of str
-        Name of each link, ``"3->4"``: where it starts and where it ends.
+    names : sequence of str
+        Name of each link, ``"3->4"``: where it starts and where it ends; ``"3<->4"`` is one link for both directions.
     bandwidth_Bps, latency_s : ndarray of float64, shape (n_links,)
         Bytes per second, seconds.
     find_route : callable
@@ -81,11 +84,13 @@ class Network:
         By link, ascending: the bandwidth from some time on; before, what the column says.
     window : Window or None
     packets : Packets or None
+    places : tuple of str or None
+        By worker: the node where it sits; None for the node with its own number.
     """
 
     topology: str
     n_workers: int
-    names: tuple[str, ...]
+    names: Sequence[str]
     bandwidth_Bps: FloatArray
     latency_s: FloatArray
     find_route: Callable[[int, int], Route]
@@ -95,6 +100,7 @@ class Network:
     profiles: Mapping[int, tuple[tuple[float, float], ...]] = field(default_factory=dict)
     window: Window | None = None
     packets: Packets | None = None
+    places: tuple[str, ...] | None = None
 
     @property
     def n_links(self) -> int:
@@ -110,8 +116,22 @@ class Network:
 
     def ends(self, link: int) -> tuple[str, str]:
         """Where a link starts and where it ends."""
-        start, _, end = self.names[link].partition("->")
+        name = self.names[link]
+        start, _, end = name.partition(BOTH_WAYS if BOTH_WAYS in name else ONE_WAY)
         return start, end
+
+    def is_half_duplex(self, link: int) -> bool:
+        """Whether a link carries both directions."""
+        return BOTH_WAYS in self.names[link]
+
+    def node(self, worker: int) -> str:
+        """Return the node where a worker sits: an end of its links."""
+        return str(worker) if self.places is None else self.places[worker]
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Every node that a link starts or ends at, in the order of the links."""
+        return tuple(dict.fromkeys(end for link in range(self.n_links) for end in self.ends(link)))
 
 
 def offers(network: Network, link: int, n_bytes: int) -> tuple[float, float]:
@@ -132,11 +152,31 @@ def link_array(value: float, n_links: int) -> FloatArray:
 
 
 def change_links(network: Network, changes: dict[str, LinkChange]) -> Network:
-    """Return the network with some links changed, by name; `NetworkError` names every unknown one."""
+    """Return the network with some links changed, by name; `NetworkError` names every unknown one.
+
+    A name with ``*`` is a rule for all links that it fits; rules come before single links.
+    """
+    links = find_links(network, changes)
+    return _changed(network, ((link, changes[name]) for name in links for link in links[name]))
+
+
+def find_links(network: Network, names: Iterable[str]) -> dict[str, list[int]]:
+    """Return the links of each name, names with ``*`` first; `NetworkError` names every one that fits none.
+
+    >>> from ringnet.networks.switch import switch
+    >>> find_links(switch(2, 50e9, 5e-7), ["0->switch", "switch->*"])
+    {'switch->*': [2, 3], '0->switch': [0]}
+    """
     numbers = {name: link for link, name in enumerate(network.names)}
-    if unknown := [name for name in changes if name not in numbers]:
+    found = {}
+    for name in sorted(names, key=lambda name: "*" not in name):
+        one = [numbers[name]] if name in numbers else []
+        found[name] = (
+            [link for key, link in numbers.items() if fnmatchcase(key, name)] if "*" in name else one
+        )
+    if unknown := [name for name, links in found.items() if not links]:
         raise NetworkError(*_no_such_links(network, unknown))
-    return _changed(network, ((numbers[name], change) for name, change in changes.items()))
+    return found
 
 
 def change_workers(network: Network, changes: dict[int, LinkChange]) -> Network:

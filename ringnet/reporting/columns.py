@@ -79,6 +79,14 @@ ANSWERS: dict[str, Column] = {
     "error": _text("why this point has no result"),
 }
 
+#: Columns of the summary that every job has.
+_OF_JOBS = (
+    "collective", "algorithm", "n_workers", "message_bytes", "makespan_s", "algbw_Bps", "busbw_Bps",
+    "schedule_bound_s", "collective_bound_s", "bound_share", "latency_share", "bandwidth_share", "queueing_share",
+    "waiting_share", "overhead_share", "reducing_share", "verified_elements", "max_abs_error", "workers_agree",
+    "sum_ok",
+)  # fmt: skip
+
 TABLES: dict[str, dict[str, Column]] = {
     "summary": {**INPUTS, **ANSWERS},
     "links": {
@@ -126,6 +134,12 @@ TABLES: dict[str, dict[str, Column]] = {
         "arrived_s": _number("its tail reached the receiver"),
         "applied_s": _number("the receiver had reduced or copied it"),
     },
+    "jobs": {
+        "job": _text("name of the job; the scenario's own first"),
+        "start_s": _number("when its first worker started"),
+        "end_s": _number("when its last worker ended"),
+        **{name: column for name, column in {**INPUTS, **ANSWERS}.items() if name in _OF_JOBS},
+    },
     "states": {
         "phase": _text("reduce-scatter or all-gather; empty for the start"),
         "step": _integer("step within the phase; empty for the start"),
@@ -146,4 +160,6 @@ def kind_of(table: str, column: str) -> Kind:
     known: Mapping[str, Column] = TABLES[table]
     if column in known:
         return known[column].kind
+    if table == "links" and column.startswith("bytes of "):  # one for each job
+        return "integer"
     return "value" if table == "states" else "text"

@@ -46,7 +46,7 @@ class Results:
     ----------
     summary : DataFrame
         One row per point; columns as in `columns.TABLES`, then one per swept key that has none of its own.
-    links, workers, transfers, states : DataFrame or None
+    links, workers, transfers, states, jobs : DataFrame or None
         Tables of a single run, where they were written.
     run_info : dict
         ``run.json``: scenario, versions, seed, notes, files.
@@ -57,6 +57,7 @@ class Results:
     workers: pd.DataFrame | None = None
     transfers: pd.DataFrame | None = None
     states: pd.DataFrame | None = None
+    jobs: pd.DataFrame | None = None
     run_info: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -94,5 +95,5 @@ def collect(results: Sequence[ResultLike], run_info: Mapping[str, Any]) -> Resul
 
 
 def _frames(result: ResultLike) -> dict[str, Any]:
-    frames = {name: getattr(result, name) for name in TABLES if name != "summary"}
+    frames = {name: getattr(result, name, None) for name in TABLES if name != "summary"}
     return {name: typed_frame(frame, name) for name, frame in frames.items() if frame is not None}

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.collectives import ALGORITHMS, Schedule, split_sizes
+from ringnet.engines.background import Traffic
 from ringnet.engines.trace import Workers
-from ringnet.networks import TOPOLOGIES, LinkChange, Network, change_links, change_workers
+from ringnet.networks import Network
 from ringnet.payload.dtypes import DTYPES, DType
 from ringnet.payload.reductions import Reduction, make_reduction
 from ringnet.payload.sources import RampSource, RandomSource, Source, message_elements
 from ringnet.scenario.checks import COPYING, reduction_of
+from ringnet.scenario.crowd import JobSettings, TrafficSettings
 from ringnet.scenario.files import open_files
-from ringnet.scenario.model import LinkException
+from ringnet.scenario.networks import hardware, ordered, seated, seats
 from ringnet.scenario.scenario import Scenario
 
 IntArray = NDArray[np.int64]
@@ -49,6 +51,14 @@ class Parts:
         Rows of transfers are kept if there are no more than this.
     keep_values : bool
         Whether the buffers after every step are wanted.
+    name : str
+        Of the scenario, or of the job.
+    message_bytes : int
+        The whole buffer of one worker.
+    others : tuple of Parts
+        The other jobs on the same network.
+    traffic : tuple of Traffic
+        What else is on its links.
     """
 
     schedule: Schedule
@@ -63,6 +73,15 @@ class Parts:
     carry: int | None
     keep_transfers: int
     keep_values: bool
+    name: str = ""
+    message_bytes: int = 0
+    others: tuple[Parts, ...] = ()
+    traffic: tuple[Traffic, ...] = ()
+
+    @property
+    def alone(self) -> bool:
+        """Whether nothing else is on the network."""
+        return not self.others and not self.traffic
 
 
 def build(scenario: Scenario) -> Parts:
@@ -73,12 +92,14 @@ def build(scenario: Scenario) -> Parts:
     InputError
         A file of data that was there when the scenario was loaded is not there any more.
     """
+    whole = hardware(scenario)
+    own, *others = seats(scenario, whole)
     schedule, dtype = build_schedule(scenario), DTYPES[scenario.dtype]
     sizes = chunk_sizes(scenario, schedule)
     reduces = scenario.collective not in COPYING
     return Parts(
         schedule=schedule,
-        network=build_network(scenario),
+        network=ordered(scenario, seated(whole, own, "placement")),
         workers=build_workers(scenario),
         source=None if scenario.carry == 0 else build_source(scenario),
         reduction=make_reduction(*reduction_of(scenario))
@@ -91,7 +112,90 @@ def build(scenario: Scenario) -> Parts:
         carry=scenario.carry,
         keep_transfers=scenario.report.transfers,
         keep_values="states" in scenario.report.tables,
+        name=scenario.name,
+        message_bytes=scenario.message_bytes,
+        others=tuple(
+            _job(scenario, number, job, seated(whole, places, "jobs"))
+            for number, (job, places) in enumerate(zip(scenario.jobs, others, strict=True), start=1)
+        ),
+        traffic=tuple(
+            made
+            for number, one in enumerate(scenario.background, start=1)
+            for made in traffic(one, number, whole)
+        ),
     )
+
+
+def _job(scenario: Scenario, number: int, job: JobSettings, network: Network) -> Parts:
+    """Return another job: as the scenario says where it says nothing itself, without weights and exceptions."""
+    n_workers, dtype = network.n_workers, DTYPES[scenario.dtype]
+    collective = job.collective or scenario.collective
+    schedule = ALGORITHMS[job.algorithm or scenario.algorithm].build(n_workers, collective)
+    sizes = split_sizes(message_elements(job.message_bytes, dtype), schedule.n_chunks)
+    reduces = collective not in COPYING
+    reduce = "mean" if scenario.reduce == "weighted-mean" else scenario.reduce
+    source = RandomSource(
+        n_workers,
+        int(sizes.sum()),
+        dtype,
+        seed=scenario.seed + number,
+        for_product=reduces and reduce == "prod",
+    )
+    keys = scenario.worker
+    workers = Workers.alike(
+        n_workers,
+        start_s=job.start_s,
+        send_overhead_s=keys.send_overhead_s,
+        recv_overhead_s=keys.recv_overhead_s,
+        reduce_Bps=keys.reduce_Bps,
+        sends=keys.sends,
+    )
+    return Parts(
+        schedule=schedule,
+        network=network,
+        workers=workers,
+        source=None if scenario.carry == 0 else source,
+        reduction=make_reduction(reduce if reduces else "sum", n_workers),
+        reduces=reduces,
+        dtype=dtype,
+        chunk_sizes=sizes,
+        chunk_bytes=sizes * dtype.itemsize,
+        carry=scenario.carry,
+        keep_transfers=0,
+        keep_values=False,
+        name=job.name or f"job {number}",
+        message_bytes=job.message_bytes,
+    )
+
+
+def traffic(one: TrafficSettings, number: int, network: Network) -> list[Traffic]:
+    """Return bursts as the engine has them; of traffic that is on and off, one row for each burst of a period.
+
+    >>> from ringnet.networks.switch import switch
+    >>> keys = {"from": 0, "to": 1, "burst": "1 MB", "rate": "1 GB/s", "on": "2 ms", "off": "3 ms"}
+    >>> made = traffic(TrafficSettings.model_validate(keys), 1, switch(2, 50e9, 5e-7))
+    >>> [(row.start_s, row.every_s) for row in made]
+    [(0.0, 0.005), (0.001, 0.005)]
+    """
+    links = _links(one, network)
+    name, stop_s = one.name or f"traffic {number}", np.inf if one.stop_s is None else one.stop_s
+    if one.rate_Bps is None:
+        return [Traffic(name, links, one.burst_bytes, one.begin_s)]
+    gap_s = one.burst_bytes / one.rate_Bps
+    if one.on_s is None or one.off_s is None:
+        return [Traffic(name, links, one.burst_bytes, one.begin_s, gap_s, stop_s)]
+    period_s, n_bursts = one.on_s + one.off_s, round(one.on_s / gap_s)
+    return [
+        Traffic(name, links, one.burst_bytes, one.begin_s + burst * gap_s, period_s, stop_s)
+        for burst in range(n_bursts)
+    ]
+
+
+def _links(one: TrafficSettings, network: Network) -> tuple[int, ...]:
+    if one.links is None:
+        return network.route(int(one.start or 0), int(one.end or 0))
+    numbers = {name: link for link, name in enumerate(network.names)}
+    return tuple(numbers[name] for name in one.links)
 
 
 def build_schedule(scenario: Scenario) -> Schedule:
@@ -102,19 +206,6 @@ def build_schedule(scenario: Scenario) -> Schedule:
 def chunk_sizes(scenario: Scenario, schedule: Schedule) -> IntArray:
     """Return the elements of each chunk."""
     return split_sizes(message_elements(scenario.message_bytes, DTYPES[scenario.dtype]), schedule.n_chunks)
-
-
-def build_network(scenario: Scenario) -> Network:
-    """Return the network; exceptions of links are stronger than those of workers."""
-    keys = scenario.network
-    network = TOPOLOGIES[keys.topology].build(scenario.workers, keys.bandwidth_Bps, keys.latency_s)
-    network = change_workers(network, {int(worker): _change(one) for worker, one in keys.links_of.items()})
-    network = change_links(network, {link: _change(one) for link, one in keys.links.items()})
-    return replace(network, switching=keys.switching, sharing=keys.sharing)
-
-
-def _change(exception: LinkException) -> LinkChange:
-    return LinkChange(exception.bandwidth_Bps, exception.latency_s)
 
 
 def build_workers(scenario: Scenario) -> Workers:

@@ -8,8 +8,8 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from ringnet.errors import Fault
+from ringnet.scenario.base import TAGS
 from ringnet.scenario.document import Document, Path, is_within
-from ringnet.scenario.model import TAGS
 from ringnet.scenario.outline import all_paths, fields, leaf_of
 
 _MAPPING_WANTED = ("model_type", "dict_type", "model_attributes_type")

@@ -272,3 +272,27 @@ class Name(Leaf):
     def describe(self) -> dict[str, Any]:
         """See `Leaf.describe`."""
         return {"type": "string", "pattern": f"^(?:{self.pattern})$"}
+
+
+@dataclass(frozen=True)
+class Node(Leaf):
+    """A node of a network: a worker's place by its number, or a switch by its name."""
+
+    pattern: str = r"0|[1-9][0-9]*|[A-Za-z][A-Za-z0-9_/]*"
+
+    def read(self, given: Any) -> str:
+        """See `Leaf.read`."""
+        if isinstance(given, bool) or re.fullmatch(self.pattern, str(given)) is None:
+            raise wrong(
+                "a node is the number of a worker's place, or a name of letters and digits", "0 or leaf0"
+            )
+        return str(given)
+
+    def write(self, value: str) -> int | str:
+        """See `Leaf.write`."""
+        return int(value) if value.isdecimal() else value
+
+    def describe(self) -> dict[str, Any]:
+        """See `Leaf.describe`."""
+        name = {"type": "string", "pattern": f"^(?:{self.pattern})$"}
+        return {"anyOf": [{"type": "integer", "minimum": 0}, name]}

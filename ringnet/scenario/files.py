@@ -14,6 +14,7 @@ from ringnet.payload.dtypes import DTYPES, DType
 from ringnet.payload.files import FileSource
 from ringnet.scenario.document import Document, Mark, Path, clip
 from ringnet.scenario.fields import quantity_text
+from ringnet.scenario.known_links import with_presets
 from ringnet.scenario.model import MADE_DATA
 
 #: Keys that files give.
@@ -90,8 +91,8 @@ def with_facts(document: Document, place: Place) -> tuple[Document, list[Fault]]
 
 
 def known(document: Document, place: Place) -> Document:
-    """Return the document with its `FACTS`; `InputError` where the files are not what they were."""
-    found, faults = with_facts(document, place)
+    """Return the document with its `FACTS` and presets; `InputError` where the files are not what they were."""
+    found, faults = with_facts(with_presets(document)[0], place)
     if faults:
         raise InputError(*faults)
     return found

@@ -6,10 +6,13 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from ringnet.collectives import ALGORITHMS, split_sizes
 from ringnet.errors import Fault, InputError
 from ringnet.payload import payload_bytes
 from ringnet.payload.dtypes import DTYPES
+from ringnet.payload.sources import message_elements
 from ringnet.scenario.build import build_schedule, chunk_sizes
+from ringnet.scenario.crowd import JobSettings
 from ringnet.scenario.scenario import Scenario
 from ringnet.units import format_bytes
 
@@ -67,9 +70,19 @@ def _with_carry(scenario: Scenario, carry: int | None) -> Estimate:
     sizes = chunk_sizes(scenario, schedule)
     carried = (scenario.workers, sizes, schedule.source, DTYPES[scenario.dtype], carry)
     payload = 0 if carry == 0 else payload_bytes(*carried)
+    payload += 0 if carry == 0 else sum(_job_bytes(scenario, job, carry) for job in scenario.jobs)
     n_rows = schedule.n_transfers if schedule.n_transfers <= scenario.report.transfers else 0
     memory = FIXED_BYTES + payload + n_rows * ROW_BYTES + scenario.workers * WORKER_BYTES
     return Estimate(schedule.n_transfers, n_rows, payload, memory)
+
+
+def _job_bytes(scenario: Scenario, job: JobSettings, carry: int | None) -> int:
+    """Return the bytes of the carried elements of another job."""
+    n_workers = job.workers if isinstance(job.workers, int) else len(job.workers)
+    algorithm, collective = job.algorithm or scenario.algorithm, job.collective or scenario.collective
+    schedule, dtype = ALGORITHMS[algorithm].build(n_workers, collective), DTYPES[scenario.dtype]
+    sizes = split_sizes(message_elements(job.message_bytes, dtype), schedule.n_chunks)
+    return payload_bytes(n_workers, sizes, schedule.source, dtype, carry)
 
 
 def require_memory(scenario: Scenario, available: int | None = None) -> None:

@@ -9,66 +9,41 @@ import math
 import sys
 from typing import Annotated, Any, TypeAlias, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from ringnet.collectives import ALGORITHMS, COLLECTIVES
 from ringnet.engines import ENGINES
 from ringnet.engines.trace import KEEP_TRANSFERS, Sends
-from ringnet.networks import TOPOLOGIES
-from ringnet.networks.network import Sharing, Switching
 from ringnet.payload.dtypes import DTYPES
 from ringnet.payload.reductions import REDUCTIONS
 from ringnet.reporting.columns import TABLES
 from ringnet.reporting.plots import PLOTS
-from ringnet.scenario.fields import Choice, Name, Number, Quantity, Text, Version, Whole, wrong
+from ringnet.scenario.base import (
+    LIST,
+    MAPPING,
+    MOST_WORKERS,
+    ONE,
+    NotEmpty,
+    ReduceRate,
+    Seconds,
+    Settings,
+    Start,
+    WorkerKey,
+    list_or_one,
+    mapping_or_list,
+    mapping_or_one,
+    not_empty,
+)
+from ringnet.scenario.crowd import JobSettings, TrafficSettings
+from ringnet.scenario.fields import Choice, Name, Number, Quantity, Text, Version, Whole
+from ringnet.scenario.wires import NetworkSettings
 
 #: Versions of the format that are read.
 VERSIONS = (1,)
 #: The most values of a range.
 MOST_VALUES = 10_000
-#: The most workers of a scenario.
-MOST_WORKERS = 2**20
 #: Values of ``data`` that are not files.
 MADE_DATA = ("random", "ramp")
-_NO_FAIR = {"fair": "fair sharing is not in this version: transfers share a link one after another"}
-
-Seconds: TypeAlias = Annotated[float, Quantity("seconds")]
-Rate: TypeAlias = Annotated[float, Quantity("bytes_per_second")]
-ReduceRate: TypeAlias = Annotated[float, Quantity("bytes_per_second", {"free": math.inf})]
-Start: TypeAlias = Annotated[float, Quantity("seconds", {"never": math.inf})]
-WorkerKey: TypeAlias = Annotated[str, Name(r"0|[1-9][0-9]*", "the number of a worker", "3")]
-LinkKey: TypeAlias = Annotated[str, Name(r"[^\s.]+->[^\s.]+", "the name of a link", "3->4")]
-
-_LIST, _MAPPING, _ONE = "<list>", "<mapping>", "<one>"
-#: What pydantic adds to the path of a value; no part of the path as written.
-TAGS = frozenset({_LIST, _MAPPING, _ONE, "[key]"})
-
-
-def _mapping_or_one(given: Any) -> str:
-    return _MAPPING if isinstance(given, dict | BaseModel) else _ONE
-
-
-def _list_or_one(given: Any) -> str:
-    return _LIST if isinstance(given, list | tuple) else _ONE
-
-
-def _mapping_or_list(given: Any) -> str:
-    return _MAPPING if isinstance(given, dict | BaseModel) else _LIST
-
-
-def _not_empty(given: Any) -> Any:
-    if given in ([], {}):
-        raise wrong("nothing stands here: leave the key out")
-    return given
-
-
-NotEmpty = BeforeValidator(_not_empty)
-
-
-class Settings(BaseModel):
-    """A mapping of the scenario: frozen, and unknown keys are mistakes."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_by_alias=True, serialize_by_alias=True)
 
 
 class Elements(Settings):
@@ -76,17 +51,6 @@ class Elements(Settings):
 
     elements: Annotated[int, Whole(1, example=16)] = Field(
         description="Elements of each chunk that are carried.", examples=[16]
-    )
-
-
-class LinkException(Settings):
-    """What is different about some links; what is not named here stays as the rule for all links has it."""
-
-    bandwidth_Bps: Rate | None = Field(
-        default=None, alias="bandwidth", description="Bytes per second: `5 GB/s`, `40 Gbit/s`."
-    )
-    latency_s: Seconds | None = Field(
-        default=None, alias="latency", description="Time from one end to the other: `20 us`."
     )
 
 
@@ -108,44 +72,6 @@ class WorkerException(Settings):
     )
     start_s: Start | None = Field(
         default=None, alias="start", description="When the worker enters its first step: `20 us`, or `never`."
-    )
-
-
-class NetworkSettings(Settings):
-    """Over what the transfers move."""
-
-    topology: Annotated[str, Choice(TOPOLOGIES, "topology")] = Field(
-        default="ring",
-        description="ring: a private link to the next worker; switch: a link up and a link down each.",
-    )
-    bandwidth_Bps: Rate = Field(
-        alias="bandwidth",
-        description="Of every link and direction: `50 GB/s`, `400 Gbit/s`. GB is 1e9 bytes.",
-        examples=["50 GB/s", "400 Gbit/s"],
-    )
-    latency_s: Seconds = Field(
-        alias="latency",
-        description="Of every link, from one end to the other: `500 ns`, `5 us`.",
-        examples=["500 ns"],
-    )
-    switching: Annotated[Switching, Choice(get_args(Switching), "switching")] = Field(
-        default="cut-through",
-        description="Whether a transfer goes on to the next link with its head, or once it is there whole. "
-        "Read where a route has more than one link.",
-    )
-    sharing: Annotated[Sharing, Choice(("auto", "fifo"), "sharing", absent=_NO_FAIR)] = Field(
-        default="auto",
-        description="How transfers share a link. fifo: one after another; auto is fifo on ring and switch.",
-    )
-    links_of: dict[WorkerKey, Annotated[LinkException, NotEmpty]] = Field(
-        default={},
-        description="Exceptions by worker, for all links into and out of it: `{3: {bandwidth: 5 GB/s}}`.",
-        examples=[{"3": {"bandwidth": "5 GB/s"}}],
-    )
-    links: dict[LinkKey, Annotated[LinkException, NotEmpty]] = Field(
-        default={},
-        description="Exceptions by link, stronger than links_of: `{3->4: {latency: 20 us}}`.",
-        examples=[{"3->4": {"bandwidth": "5 GB/s", "latency": "20 us"}}],
     )
 
 
@@ -199,8 +125,8 @@ class Range(Settings):
 
 
 Axis: TypeAlias = Annotated[
-    Annotated[list[Any], NotEmpty, Tag(_LIST)] | Annotated[Range, Tag(_MAPPING)],
-    Discriminator(_mapping_or_list),
+    Annotated[list[Any], NotEmpty, Tag(LIST)] | Annotated[Range, Tag(MAPPING)],
+    Discriminator(mapping_or_list),
 ]
 AxisKey: TypeAlias = Annotated[str, Name(r"[^\s]+", "the path of a key", "network.bandwidth")]
 
@@ -208,7 +134,7 @@ AxisKey: TypeAlias = Annotated[str, Name(r"[^\s]+", "the path of a key", "networ
 class SweepSettings(Settings):
     """Many runs from one file: keys by path, each with its values."""
 
-    _is_some = model_validator(mode="before")(_not_empty)
+    _is_some = model_validator(mode="before")(not_empty)
 
     over: Annotated[dict[AxisKey, Axis], NotEmpty] = Field(
         default={},
@@ -240,13 +166,13 @@ class ReportSettings(Settings):
 
 
 Payload: TypeAlias = Annotated[
-    Annotated[str, Choice(("full", "none"), "payload"), Tag(_ONE)] | Annotated[Elements, Tag(_MAPPING)],
-    Discriminator(_mapping_or_one),
+    Annotated[str, Choice(("full", "none"), "payload"), Tag(ONE)] | Annotated[Elements, Tag(MAPPING)],
+    Discriminator(mapping_or_one),
 ]
 FileName: TypeAlias = Annotated[str, Text("gradients.npy", 1000)]
 Data: TypeAlias = Annotated[
-    Annotated[FileName, Tag(_ONE)] | Annotated[tuple[FileName, ...], NotEmpty, Tag(_LIST)],
-    Discriminator(_list_or_one),
+    Annotated[FileName, Tag(ONE)] | Annotated[tuple[FileName, ...], NotEmpty, Tag(LIST)],
+    Discriminator(list_or_one),
 ]
 
 
@@ -303,6 +229,17 @@ class Keys(Settings):
         description="Over what the transfers move.", examples=[{"bandwidth": "50 GB/s", "latency": "500 ns"}]
     )
     worker: WorkerSettings = Field(default=WorkerSettings(), description="How the workers behave.")
+    jobs: tuple[JobSettings, ...] = Field(
+        default=(),
+        description="Other collectives that run beside this one on the same network, each with workers of its own: "
+        "`[{name: other, workers: 8, message: 64 MiB}]`.",
+        examples=[[{"workers": 8, "message": "64 MiB"}]],
+    )
+    background: tuple[TrafficSettings, ...] = Field(
+        default=(),
+        description="Traffic of nobody's collective: `[{from: 0, to: 4, burst: 1 MiB, rate: 10 GB/s}]`.",
+        examples=[[{"from": 0, "to": 4, "burst": "1 MiB", "rate": "10 GB/s"}]],
+    )
     sweep: SweepSettings | None = Field(default=None, description="Many runs from one file.")
     report: ReportSettings = Field(default=ReportSettings(), description="What is written of the results.")
 

@@ -8,10 +8,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from ringnet.errors import Fault, InputError
-from ringnet.scenario.checks import Finding, check
+from ringnet.scenario.checks import check
 from ringnet.scenario.document import Document, Origin, Path, are_related, path_text
 from ringnet.scenario.faults import translate
 from ringnet.scenario.files import Place, with_facts
+from ringnet.scenario.finding import Finding
+from ringnet.scenario.known_links import with_presets
 from ringnet.scenario.model import Keys
 
 #: In place of what is wrong or missing, so that the other keys can be checked together.
@@ -42,7 +44,9 @@ def resolve(document: Document, place: Place) -> tuple[Document, list[str]]:
     InputError
         With every mistake, in the order of the lines.
     """
-    known, faults = with_facts(document, place)
+    known, unused = with_presets(document)
+    known, faults = with_facts(known, place)
+    faults += unused
     keys, found = validate(known)
     faults += found.values()
     broken = known.broken | found.keys()

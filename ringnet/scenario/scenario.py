@@ -15,6 +15,7 @@ from ringnet.errors import Fault, InputError
 from ringnet.scenario.checks import check
 from ringnet.scenario.document import Document
 from ringnet.scenario.files import FACTS, Place, digest, known
+from ringnet.scenario.known_links import unwritten
 from ringnet.scenario.model import MADE_DATA, Keys, SweepSettings
 from ringnet.scenario.outline import leaf_of
 from ringnet.scenario.resolve import in_order, origins_of, resolve
@@ -129,6 +130,7 @@ class Scenario(Keys):
         if origin.axes:  # other points may have other files
             gone |= {(key,) for key in FACTS if not origin.base.has((key,))} if keys.files else set()
             gone |= {value.path for value in first_values(origin.axes)}
+        gone |= unwritten(origin.base, first, {value.path for value in first_values(origin.axes)})
         plain = Document(keys.model_dump(mode="json", exclude_none=True)).drop(gone).data
         return plain | ({"sweep": _sweep_document(origin.axes)} if origin.axes else {})
 

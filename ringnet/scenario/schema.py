@@ -15,7 +15,9 @@ _REQUIRED = {
     "if": {"not": {"required": ["sweep"]}},
     "then": {
         "required": ["network"],
-        "properties": {"network": {"required": ["bandwidth", "latency"]}},
+        "properties": {
+            "network": {"anyOf": [{"required": ["bandwidth", "latency"]}, {"required": ["link"]}]}
+        },
         "anyOf": [{"required": ["workers", "message"]}, {"required": ["data"]}],
     },
 }
@@ -32,7 +34,8 @@ def schema() -> dict[str, Any]:
     ['all-gather', 'all-reduce', 'reduce-scatter']
     """
     made = _plain(Keys.model_json_schema())
-    del made["$defs"]["NetworkSettings"]["required"]
+    for mapping in ("NetworkSettings", "Inside"):  # a preset may give it
+        del made["$defs"][mapping]["required"]
     return {
         "$schema": GenerateJsonSchema.schema_dialect,
         **made,

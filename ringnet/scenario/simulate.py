@@ -11,10 +11,12 @@ from ringnet.analysis.result import Result, Run, make_result
 from ringnet.analysis.states import READABLE_ELEMENTS
 from ringnet.analysis.verification import outputs, payload_text, verify
 from ringnet.collectives.check import check
-from ringnet.engines import ENGINES, MANY_TRANSFERS, Choice, Trace, choose_engine
+from ringnet.engines import ENGINES, MANY_TRANSFERS, Choice, Trace
+from ringnet.engines.events import Job, run_jobs
 from ringnet.payload import PackedPayload, Payload
 from ringnet.payload.tamper import Tamper, make_payload
 from ringnet.scenario.build import Parts, build
+from ringnet.scenario.choice import engine_for, sharing_of
 from ringnet.scenario.memory import require_memory
 from ringnet.scenario.scenario import Scenario
 
@@ -50,33 +52,29 @@ def simulate(scenario: Scenario, *, tamper: Tamper | None = None) -> Result:
     """
     require_memory(scenario)
     parts = build(scenario)
-    check(parts.schedule)
-    chosen = _engine(scenario, parts)
-    payload = _payload(parts, chosen.name, tamper)
-    first = _buffers(parts, payload) if _states_wanted(parts, payload) else None
-    run = Run(
-        parts.schedule,
-        parts.network,
-        parts.workers,
-        parts.chunk_bytes,
-        _run(parts, chosen.name, payload, first),
-    )
-    verdict = verify(parts.schedule, payload, parts.source, parts.reduction, parts.chunk_sizes, parts.carry)
+    everybody = (parts, *parts.others)
+    for one in everybody:
+        check(one.schedule)
+    chosen = engine_for(scenario, parts)
+    payloads = [_payload(one, chosen.name, tamper if one is parts else None) for one in everybody]
+    first = _buffers(parts, payloads[0]) if _states_wanted(parts, payloads[0]) else None
+    traces = _run(parts, chosen.name, payloads, first)
+    sharing = sharing_of(parts, chosen.name)
+    judged = [
+        (
+            Run(one.schedule, one.network, one.workers, one.chunk_bytes, trace),
+            _labels(scenario, one, sharing),
+            verify(one.schedule, payload, one.source, one.reduction, one.chunk_sizes, one.carry),
+        )
+        for one, payload, trace in zip(everybody, payloads, traces, strict=True)
+    ]
 
     def results() -> list[NDArray[Any]]:
-        return (
-            [] if payload is None or parts.source is None else outputs(parts.schedule, payload, parts.source)
-        )
+        payload, source = payloads[0], parts.source
+        return [] if payload is None or source is None else outputs(parts.schedule, payload, source)
 
-    return make_result(
-        run, _labels(scenario, parts), verdict, results, first, _notes(scenario, parts, chosen, first)
-    )
-
-
-def _engine(scenario: Scenario, parts: Parts) -> Choice:
-    if scenario.engine in ENGINES:
-        return Choice(scenario.engine, "the scenario says so")
-    return choose_engine(parts.schedule, parts.network, parts.workers)
+    notes = _notes(scenario, parts, chosen, first, sharing)
+    return make_result(*judged[0], results, first, notes, others=judged[1:])
 
 
 def _payload(parts: Parts, engine: str, tamper: Tamper | None) -> AnyPayload:
@@ -90,15 +88,34 @@ def _payload(parts: Parts, engine: str, tamper: Tamper | None) -> AnyPayload:
     )
 
 
-def _run(parts: Parts, engine: str, payload: AnyPayload, first: object) -> Trace:
-    return ENGINES[engine].run(
+def _run(parts: Parts, engine: str, payloads: list[AnyPayload], first: object) -> list[Trace]:
+    if not parts.alone:
+        jobs = [
+            _job(one, payload, first) for one, payload in zip((parts, *parts.others), payloads, strict=True)
+        ]
+        return run_jobs(jobs, parts.network, parts.traffic)
+    trace = ENGINES[engine].run(
+        parts.schedule,
+        parts.network,
+        parts.workers,
+        parts.chunk_bytes,
+        payloads[0],
+        keep_transfers=parts.keep_transfers,
+        keep_values=first is not None,
+    )
+    return [trace]
+
+
+def _job(parts: Parts, payload: AnyPayload, first: object) -> Job:
+    assert not isinstance(payload, PackedPayload)  # which only the recurrence takes
+    return Job(
         parts.schedule,
         parts.network,
         parts.workers,
         parts.chunk_bytes,
         payload,
-        keep_transfers=parts.keep_transfers,
-        keep_values=first is not None,
+        parts.keep_transfers,
+        parts.keep_values and first is not None,
     )
 
 
@@ -125,22 +142,28 @@ def _held(payload: AnyPayload, worker: int, chunk: int, size: int) -> NDArray[An
     return np.full(size, None, dtype=object) if held is None else held.astype(object)
 
 
-def _labels(scenario: Scenario, parts: Parts) -> dict[str, Any]:
+def _labels(scenario: Scenario, parts: Parts, sharing: str) -> dict[str, Any]:
     """Return what the summary says of the scenario and the run does not know; None for what is not read."""
     random = parts.source is not None and scenario.data == "random"
     return {
-        "name": scenario.name,
-        "message_bytes": scenario.message_bytes,
+        "name": parts.name,
+        "message_bytes": parts.message_bytes,
         "dtype": scenario.dtype,
         "reduce": parts.reduction.name if parts.reduces else None,
-        "sharing": "fifo",
+        "sharing": sharing,
         "payload": payload_text(parts.carry, carried=parts.source is not None),
         "seed": scenario.seed if random else None,
     }
 
 
-def _notes(scenario: Scenario, parts: Parts, chosen: Choice, first: object) -> tuple[str, ...]:
+def _notes(scenario: Scenario, parts: Parts, chosen: Choice, first: object, sharing: str) -> tuple[str, ...]:
     notes = [*scenario.notes]
+    network = scenario.network
+    if sharing == "fair" and network.sharing == "auto":
+        if network.switching != "cut-through":
+            notes.append(f"switching: {network.switching} is not read, for links are shared fairly")
+        if network.packet is not None and not network.header:
+            notes.append("packet is not read: links are shared fairly, and headers are left out")
     if scenario.engine not in ENGINES and parts.schedule.n_transfers >= MANY_TRANSFERS:
         notes.append(f"engine: auto chose {chosen.name}, for {chosen.reason}")
     if parts.keep_values and first is None and parts.source is not None:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ringnet.engines import choose_engine
 from ringnet.errors import InputError
 from ringnet.scenario import Scenario, build, estimate, loads
+from ringnet.scenario.choice import engine_for
 
 #: Points of a large grid that are looked at.
 SAMPLED = 20
@@ -39,8 +39,7 @@ def engine_of(scenario: Scenario) -> str:
     """Return the engine that would run, where the scenario leaves the choice."""
     if scenario.engine != "auto":
         return scenario.engine
-    parts = build(scenario)
-    return choose_engine(parts.schedule, parts.network, parts.workers).name
+    return engine_for(scenario, build(scenario)).name
 
 
 def sweep_s(scenario: Scenario, n_jobs: int) -> float:

@@ -1,0 +1,152 @@
+"""Nodes and links as they are listed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from ringnet.errors import Fault, NetworkError
+from ringnet.networks.graph import Graph, shortest
+from ringnet.networks.network import BOTH_WAYS, ONE_WAY, Network, Route
+
+Duplex: TypeAlias = Literal["full", "half", "one-way"]
+
+
+@dataclass(frozen=True)
+class Cable:
+    """A cable between two nodes.
+
+    Parameters
+    ----------
+    start, end : str
+        A worker's place by its number, or a switch by its name.
+    bandwidth_Bps, latency_s : float or None
+        Of each link; None for those of the rule.
+    duplex : {"full", "half", "one-way"}
+        Two links, one link that carries both directions, or one link from start to end.
+    """
+
+    start: str
+    end: str
+    bandwidth_Bps: float | None = None
+    latency_s: float | None = None
+    duplex: Duplex = "full"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of its links."""
+        there = f"{self.start}{ONE_WAY}{self.end}"
+        if self.duplex == "full":
+            return there, f"{self.end}{ONE_WAY}{self.start}"
+        return (there,) if self.duplex == "one-way" else (f"{self.start}{BOTH_WAYS}{self.end}",)
+
+
+def custom(
+    n_workers: int,
+    bandwidth_Bps: float,
+    latency_s: float,
+    *,
+    cables: Sequence[Cable],
+    switches: Sequence[str] = (),
+) -> Network:
+    """Cables between workers and switches; routes are shortest by hops, of several that over the cables listed first.
+
+    Parameters
+    ----------
+    n_workers : int
+        Places, ``0`` to ``n_workers - 1``; each needs a way to every other.
+    bandwidth_Bps, latency_s : float
+        Of every link whose cable says nothing else, in bytes per second and seconds.
+    cables : sequence of Cable
+    switches : sequence of str
+        Names of the nodes that are no workers.
+
+    Raises
+    ------
+    NetworkError
+        For every cable from or to a node that there is not, from a node to itself, or listed twice; for every worker
+        that has no way to or from the others.
+
+    Examples
+    --------
+    >>> cables = [Cable("0", "hub"), Cable("1", "hub", duplex="half")]
+    >>> custom(2, 50e9, 5e-7, cables=cables, switches=["hub"]).names
+    ('0->hub', 'hub->0', '1<->hub')
+    """
+    if faults := [*_faults(n_workers, cables, switches)]:
+        raise NetworkError(*faults)
+    each = [(name, cable) for cable in cables for name in cable.names]
+    network = Network(
+        topology="custom",
+        n_workers=n_workers,
+        names=tuple(name for name, _ in each),
+        bandwidth_Bps=np.array(
+            [_given(cable.bandwidth_Bps, bandwidth_Bps) for _, cable in each], dtype=float
+        ),
+        latency_s=np.array([_given(cable.latency_s, latency_s) for _, cable in each], dtype=float),
+        find_route=_nowhere,
+    )
+    graph = Graph((*network.ends(link), network.is_half_duplex(link)) for link in range(network.n_links))
+    if faults := [*_apart(n_workers, graph)]:
+        raise NetworkError(*faults)
+    return shortest(network, graph)
+
+
+def _given(value: float | None, rule: float) -> float:
+    return rule if value is None else value
+
+
+def _nowhere(src: int, dst: int) -> Route:
+    return ()
+
+
+def _faults(n_workers: int, cables: Sequence[Cable], switches: Sequence[str]) -> list[Fault]:
+    known = [*map(str, range(n_workers)), *switches]
+    faults = [
+        Fault("the switch is listed twice", f"switches.{place}", value=name)
+        for place, name in enumerate(switches)
+        if name in known[: n_workers + place]
+    ]
+    seen: set[str] = set()
+    for place, cable in enumerate(cables):
+        path = f"cables.{place}"
+        for end, node in (("from", cable.start), ("to", cable.end)):
+            if node not in known:
+                faults.append(_no_such_node(f"{path}.{end}", node, n_workers, switches))
+        if cable.start == cable.end:
+            faults.append(Fault("a cable joins two nodes", path, value=cable.names[0]))
+        links = {name for one in _both(cable) for name in one.names}
+        if seen & links:
+            faults.append(Fault("the link is listed twice", path, value=cable.names[0]))
+        seen |= {*cable.names}
+    return faults
+
+
+def _both(cable: Cable) -> tuple[Cable, Cable]:
+    """Return the cable as written, and from its other end: a half-duplex one is the same."""
+    other = Cable(cable.end, cable.start, duplex=cable.duplex)
+    return (cable, other) if cable.duplex == "half" else (cable, cable)
+
+
+def _no_such_node(path: str, node: str, n_workers: int, switches: Sequence[str]) -> Fault:
+    nearest = get_close_matches(node, switches, n=1)
+    right = f"a worker from 0 to {n_workers - 1}, or one of switches: [{', '.join(switches)}]"
+    return Fault("there is no such node", path, value=node, right=right, nearest="".join(nearest))
+
+
+def _apart(n_workers: int, graph: Graph) -> list[Fault]:
+    """Name the workers that worker 0 has no way to or from: if there are none, all have a way to all."""
+    faults = []
+    to_first = graph.hops_to("0")
+    for worker in range(1, n_workers):
+        for one, other, reached in ((worker, 0, to_first), (0, worker, None)):
+            hops = graph.hops_to(str(worker)) if reached is None else reached
+            if str(one) not in hops:
+                message = f"no way leads from worker {one} to worker {other}"
+                faults.append(Fault(message, "cables", right=f"a cable from {one}"))
+                break
+    return faults

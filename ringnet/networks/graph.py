@@ -1,0 +1,146 @@
+"""Shortest routes over any links: by hops, with a fixed tie-break, or one of the equal ones for each flow."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import lru_cache
+from hashlib import blake2b
+from typing import NamedTuple
+
+from ringnet.errors import Fault, NetworkError
+from ringnet.networks.network import Network, Route
+
+#: Trees of distances that are kept: one per worker that something is sent to.
+KEPT_TREES = 4096
+
+
+class Arc(NamedTuple):
+    """One way over a link: where it leads, and the link's number."""
+
+    to: str
+    link: int
+
+
+class Graph:
+    """Links as arcs between nodes; a half-duplex link is an arc each way.
+
+    Parameters
+    ----------
+    ends : iterable of (start, end, both)
+        By link; ``both`` for a link that carries both directions.
+    """
+
+    def __init__(self, ends: Iterable[tuple[str, str, bool]]) -> None:
+        self.out: dict[str, list[Arc]] = defaultdict(list)
+        self.into: dict[str, list[str]] = defaultdict(list)
+        for link, (start, end, both) in enumerate(ends):
+            for one, other in ((start, end), (end, start)) if both else ((start, end),):
+                self.out[one].append(Arc(other, link))
+                self.into[other].append(one)
+        self.hops_to = lru_cache(KEPT_TREES)(self._hops_to)
+
+    def _hops_to(self, goal: str) -> dict[str, int]:
+        """Return the hops to ``goal`` from every node that has a way there."""
+        hops, edge = {goal: 0}, [goal]
+        while edge:
+            found = dict.fromkeys(before for node in edge for before in self.into[node] if before not in hops)
+            hops |= dict.fromkeys(found, hops[edge[0]] + 1)
+            edge = [*found]
+        return hops
+
+    def route(self, src: str, dst: str, choose: Callable[[int, int], int]) -> Route | None:
+        """Return a shortest route; ``choose(hop, n)`` picks among n next links alike, in the order of their numbers."""
+        hops, here = self.hops_to(dst), src
+        links: list[int] = []
+        if src not in hops:
+            return None
+        while here != dst:
+            nearer = [arc for arc in self.out[here] if hops.get(arc.to, hops[here]) < hops[here]]
+            here, link = nearer[choose(len(links), len(nearer))]
+            links.append(link)
+        return tuple(links)
+
+
+def graph_of(network: Network) -> Graph:
+    """Return the links of a network as a graph."""
+    links = range(network.n_links)
+    return Graph((*network.ends(link), network.is_half_duplex(link)) for link in links)
+
+
+def shortest(network: Network, graph: Graph) -> Network:
+    """Return the network with routes that are shortest by hops; of several the one over the links listed first."""
+    return replace(network, find_route=_finder(network, graph, lambda _src, _dst: lambda _hop, _n: 0))
+
+
+def ecmp(network: Network, seed: int = 0) -> Network:
+    """Return the network with one of the shortest routes for each flow, spread by a hash of its ends and the seed.
+
+    All that one worker sends to another takes the same route, as equal-cost multi-path routing by flow has it.
+
+    Examples
+    --------
+    >>> from ringnet.networks.leaf_spine import leaf_spine
+    >>> network = ecmp(leaf_spine(4, 50e9, 5e-7, leaves=2, spines=8), seed=1)
+    >>> [network.names[link] for link in network.route(0, 3)]
+    ['0->leaf0', 'leaf0->spine2', 'spine2->leaf1', 'leaf1->3']
+    """
+
+    def choose(src: str, dst: str) -> Callable[[int, int], int]:
+        return lambda hop, n: _hash(f"{seed} {src} {dst} {hop}") % n
+
+    return replace(network, find_route=_finder(network, graph_of(network), choose))
+
+
+def listed(network: Network, routes: dict[tuple[int, int], tuple[str, ...]]) -> Network:
+    """Return the network with some routes given as names of links; `NetworkError` for each that does not lead there."""
+    numbers = {name: link for link, name in enumerate(network.names)}
+    faults = [fault for pair, names in routes.items() if (fault := _wrong(network, numbers, pair, names))]
+    if faults:
+        raise NetworkError(*faults)
+    given = {pair: tuple(numbers[name] for name in names) for pair, names in routes.items()}
+    return replace(network, find_route=lambda src, dst: given.get((src, dst)) or network.find_route(src, dst))
+
+
+def _finder(
+    network: Network, graph: Graph, choose: Callable[[str, str], Callable[[int, int], int]]
+) -> Callable[[int, int], Route]:
+    def find_route(src: int, dst: int) -> Route:
+        start, end = network.node(src), network.node(dst)
+        route = graph.route(start, end, choose(start, end))
+        if route is None:
+            raise NetworkError(f"no way leads from worker {src} (at {start}) to worker {dst} (at {end})")
+        return route
+
+    return find_route
+
+
+def _wrong(
+    network: Network, numbers: dict[str, int], pair: tuple[int, int], names: tuple[str, ...]
+) -> Fault | None:
+    path = f"{pair[0]}->{pair[1]}"
+    for worker in pair:
+        if not 0 <= worker < network.n_workers:
+            return Fault(f"there is no worker {worker}", path, right=f"0 to {network.n_workers - 1}")
+    if missing := [name for name in names if name not in numbers]:
+        return Fault(f"the route goes over {missing[0]}, a link that is not there", path)
+    here = network.node(pair[0])
+    for name in names:
+        nexts = _next(network, numbers[name], here)
+        if nexts is None:
+            return Fault(f"the route is at {here} before {name}", path, right=f"a link from {here}")
+        here = nexts
+    goal = network.node(pair[1])
+    return None if here == goal else Fault(f"the route ends at {here}, not at {goal}", path)
+
+
+def _next(network: Network, link: int, here: str) -> str | None:
+    start, end = network.ends(link)
+    if here == start:
+        return end
+    return start if network.is_half_duplex(link) and here == end else None
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")

@@ -1,0 +1,79 @@
+"""What meshes and tori have in common: workers in rows, dimension-order routes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+import numpy as np
+
+from ringnet.errors import Fault, NetworkError
+from ringnet.networks.network import Network, Route
+from ringnet.networks.wiring import IntArray, place_names, wired, wires
+
+#: Way along a dimension: up, down.
+WAYS = (1, -1)
+
+
+def grid(
+    topology: str, n_workers: int, rate: tuple[float, float], sides: Sequence[int], *, closed: bool
+) -> Network:
+    """Return a mesh or (``closed``) a torus; ``rate`` is bandwidth and latency of every link."""
+    if prod(sides) != n_workers:
+        shape = " x ".join(map(str, sides))
+        message = f"a {topology} of {shape} has places for {prod(sides)} workers, not for {n_workers}"
+        raise NetworkError(Fault(message, "sides", right=f"sides that multiply to {n_workers}"))
+    ends, table, count = [], {}, 0
+    for axis in range(len(sides)):
+        for way in WAYS:
+            start, end = _neighbours(sides, axis, way, closed=closed)
+            ends.append((start, end))
+            link = np.full(n_workers, -1)
+            link[start] = np.arange(count, count + len(start))
+            table[axis, way], count = link.tolist(), count + len(start)
+    made = wires(place_names(n_workers, n_workers), ends, [rate] * len(ends))
+    return wired(topology, n_workers, made, _dimension_order(sides, table, closed=closed))
+
+
+def _neighbours(sides: Sequence[int], axis: int, way: int, *, closed: bool) -> tuple[IntArray, IntArray]:
+    """Return the workers that have a link along an axis in one way, and where each ends."""
+    side, weight = sides[axis], prod(sides[:axis])
+    start = np.arange(prod(sides))
+    place = start // weight % side
+    end = start + ((place + way) % side - place) * weight
+    inside = (place + way >= 0) & (place + way < side)
+    # Around the ends of two there is the same cable once more, and around that of one there is nothing.
+    kept = inside if side <= 2 or not closed else np.ones_like(inside)  # noqa: PLR2004
+    return start[kept], end[kept]
+
+
+def _dimension_order(
+    sides: Sequence[int], table: dict[tuple[int, int], list[int]], *, closed: bool
+) -> Callable[[int, int], Route]:
+    weights = [prod(sides[:axis]) for axis in range(len(sides))]
+
+    def find_route(src: int, dst: int) -> Route:
+        here, links = src, []
+        for axis, (side, weight) in enumerate(zip(sides, weights, strict=True)):
+            place, goal = here // weight % side, dst // weight % side
+            way, hops = _shorter(goal - place, side, closed=closed)
+            for _ in range(hops):
+                links.append(table[axis, _way_out(place, way, side)][here])
+                moved = (place + way) % side
+                here, place = here + (moved - place) * weight, moved
+        return tuple(links)
+
+    return find_route
+
+
+def _shorter(distance: int, side: int, *, closed: bool) -> tuple[int, int]:
+    """Return the way to go and the hops."""
+    if not closed:
+        return (1, distance) if distance > 0 else (-1, -distance)
+    up = distance % side
+    return (1, up) if 2 * up <= side else (-1, side - up)
+
+
+def _way_out(place: int, way: int, side: int) -> int:
+    """Return the way of the cable: of two workers in a row the upper one has only a link down."""
+    return -way if side == 2 and place + way not in (0, 1) else way  # noqa: PLR2004

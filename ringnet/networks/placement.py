@@ -1,0 +1,233 @@
+"""Where workers sit: which place of a network each has, and a ring order that loads no link more than it must."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise, zip_longest
+from typing import TypeAlias
+
+import numpy as np
+
+from ringnet.errors import Fault, NetworkError
+from ringnet.networks.network import FloatArray, Network, Route
+
+#: Worst load of a link, sum of the squares of all loads, hops in all: what a good ring has little of, in this order.
+Cost: TypeAlias = tuple[float, float, int]
+
+#: Workers up to which every ring is looked at.
+EXACT = 9
+#: Exchanges that are tried beyond: a second or two.
+MOST_TRIES = 40_000
+#: Costs that differ by less are alike: sums in another order.
+ALIKE = 1e-12
+
+
+def placed(network: Network, places: Sequence[int]) -> Network:
+    """Return the network with worker i at place ``places[i]``; links keep the names of the places.
+
+    Parameters
+    ----------
+    network : Network
+        Its workers are places now.
+    places : sequence of int
+        One for each worker; the other places stay empty.
+
+    Raises
+    ------
+    NetworkError
+        For every place that there is not, and every one that is taken twice.
+
+    Examples
+    --------
+    >>> from ringnet.networks.switch import switch
+    >>> network = placed(switch(4, 50e9, 5e-7), [2, 0, 3])
+    >>> [network.names[link] for link in network.route(0, 1)]
+    ['2->switch', 'switch->0']
+    """
+    chosen = tuple(places)
+    if faults := [*_wrong_places(network, chosen)]:
+        raise NetworkError(*faults)
+    at = tuple(network.node(place) for place in chosen)
+    return replace(
+        network,
+        n_workers=len(chosen),
+        places=at,
+        find_route=lambda src, dst: network.find_route(chosen[src], chosen[dst]),
+    )
+
+
+def _wrong_places(network: Network, places: Sequence[int]) -> list[Fault]:
+    faults = []
+    for number, place in enumerate(places):
+        if not 0 <= place < network.n_workers:
+            message, right = f"the {network.topology} has no such place", f"0 to {network.n_workers - 1}"
+            faults.append(Fault(message, str(number), value=str(place), right=right))
+        elif place in places[:number]:
+            faults.append(Fault("the place is taken already", str(number), value=str(place)))
+    return faults
+
+
+def interleaved(network: Network, n_workers: int) -> list[int]:
+    """Return places that go round the groups of a network, one worker in each in turn.
+
+    A group are the places at one leaf, host or router: those whose first links lead to one switch, or (where its name
+    has a ``/``) into one host or group.
+
+    Raises
+    ------
+    NetworkError
+        If the places are all in one group, or in none.
+
+    Examples
+    --------
+    >>> from ringnet.networks.leaf_spine import leaf_spine
+    >>> interleaved(leaf_spine(8, 50e9, 5e-7, leaves=2), 6)
+    [0, 4, 1, 5, 2, 6]
+    """
+    places = {network.node(place): place for place in range(network.n_workers)}
+    first: dict[str, str] = {}
+    for link in range(network.n_links):
+        start, end = network.ends(link)
+        if start in places and end not in places:
+            first.setdefault(start, end.partition("/")[0])
+    groups: dict[str, list[int]] = {}
+    for node, group in first.items():
+        groups.setdefault(group, []).append(places[node])
+    if len(groups) <= 1:
+        raise NetworkError(Fault(f"the {network.topology} has no groups of places to interleave over"))
+    rounds = zip_longest(*(sorted(members) for members in groups.values()))
+    return [place for places in rounds for place in places if place is not None][:n_workers]
+
+
+def best_order(network: Network) -> list[int]:
+    """Return the order of workers in a ring that keeps the worst load of a link least: ``placed(network, order)``.
+
+    The load of a link is the number of neighbours in the ring whose route crosses it over its bandwidth; of rings
+    alike in that the one with the lesser squares of all loads counts, then that with fewer hops.
+
+    Returns
+    -------
+    list of int
+        Starts with worker 0. Never worse than as numbered.
+
+    Notes
+    -----
+    Up to `EXACT` workers every ring is looked at, but for branches that are worse already. Beyond, two beginnings, as
+    numbered and always on to the nearest worker (fewest hops, then the lowest number), are bettered by exchanges of
+    two workers and by turning stretches around (2-opt) until none helps or `MOST_TRIES` were tried; the better one
+    counts. That is a heuristic: a better ring may be left.
+
+    Examples
+    --------
+    >>> from ringnet.networks.leaf_spine import leaf_spine
+    >>> network = placed(leaf_spine(4, 50e9, 5e-7, leaves=2), [0, 2, 1, 3])
+    >>> best_order(network)
+    [0, 1, 3, 2]
+    """
+    loads = _Loads(network)
+    numbered = [*range(network.n_workers)]
+    if network.n_workers <= 2:  # noqa: PLR2004 -- there is one ring only
+        return numbered
+    if network.n_workers <= EXACT:
+        return _exact(loads, numbered)
+    found = [_bettered(loads, order) for order in (numbered, _nearest(loads, numbered))]
+    return min([numbered, *found], key=loads.cost)
+
+
+class _Loads:
+    """What the neighbours of a ring put on the links of a network."""
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        self.weight_s: FloatArray = 1.0 / network.bandwidth_Bps
+        self.routes: dict[tuple[int, int], Route | None] = {}
+
+    def route(self, src: int, dst: int) -> Route | None:
+        """Return the links between two neighbours; None where there is no way."""
+        if (src, dst) not in self.routes:
+            try:
+                self.routes[src, dst] = self.network.route(src, dst)
+            except NetworkError:
+                self.routes[src, dst] = None
+        return self.routes[src, dst]
+
+    def hops(self, src: int, dst: int) -> float:
+        """Return the hops from one worker to another; infinite where there is no way."""
+        route = self.route(src, dst)
+        return float("inf") if route is None else len(route)
+
+    def cost(self, order: Sequence[int]) -> Cost:
+        """Return what a ring costs; infinite if it cannot be."""
+        routes = [self.route(*pair) for pair in pairwise([*order, order[0]])]
+        if None in routes:
+            return float("inf"), float("inf"), 0
+        links = np.array([link for route in routes for link in route or ()], dtype=np.int64)
+        load = np.bincount(links, self.weight_s[links], minlength=len(self.weight_s))
+        return float(load.max(initial=0.0)), float((load**2).sum()), len(links)
+
+
+def _better(one: Cost, other: Cost) -> bool:
+    for mine, theirs in zip(one, other, strict=True):
+        if abs(mine - theirs) > ALIKE * max(abs(mine), abs(theirs)) and mine != theirs:
+            return mine < theirs
+    return False
+
+
+def _exact(loads: _Loads, numbered: list[int]) -> list[int]:
+    best, least = numbered, loads.cost(numbered)
+    load = np.zeros(len(loads.weight_s))
+
+    def search(order: list[int], left: list[int]) -> None:
+        nonlocal best, least
+        if not left:
+            cost = loads.cost(order)
+            if _better(cost, least):
+                best, least = [*order], cost
+            return
+        for worker in left:
+            route = loads.route(order[-1], worker)
+            if route is None:
+                continue
+            links = list(route)
+            load[links] += loads.weight_s[links]
+            if load[links].max(initial=0.0) <= least[0] * (1 + ALIKE):
+                search([*order, worker], [other for other in left if other != worker])
+            load[links] -= loads.weight_s[links]
+
+    search([0], numbered[1:])
+    return best
+
+
+def _nearest(loads: _Loads, numbered: list[int]) -> list[int]:
+    order, left = [numbered[0]], numbered[1:]
+    while left:
+        here = order[-1]
+        order.append(min(left, key=lambda worker: (loads.hops(here, worker), worker)))
+        left.remove(order[-1])
+    return order
+
+
+def _bettered(loads: _Loads, order: list[int]) -> list[int]:
+    least, tries, size = loads.cost(order), 0, len(order)
+    found = True
+    most = MOST_TRIES * EXACT // size  # a try costs as much as the ring is long
+    while found:
+        found = False
+        for first in range(1, size - 1):
+            for last in range(first + 1, size):
+                for other in _neighbours(order, first, last):
+                    tries += 1
+                    cost = loads.cost(other)
+                    if _better(cost, least):
+                        order, least, found = other, cost, True
+                if tries >= most:
+                    return order
+    return order
+
+
+def _neighbours(order: list[int], first: int, last: int) -> list[list[int]]:
+    turned = [*order[:first], *order[first : last + 1][::-1], *order[last + 1 :]]
+    swapped = [*order]
+    swapped[first], swapped[last] = swapped[last], swapped[first]
+    return [turned, swapped]

@@ -1,0 +1,125 @@
+"""Links as two columns of nodes: their names, made when they are read, and the network that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringnet.networks.network import FloatArray, Network, Route
+
+IntArray: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class LinkNames(Sequence[str]):
+    """Names of links, ``"3->leaf0"``, made when they are read: a million of them take no memory.
+
+    Parameters
+    ----------
+    nodes : tuple of str
+    start, end : ndarray of int64, shape (n_links,)
+        Where in ``nodes`` each link starts and ends.
+
+    Examples
+    --------
+    >>> names = LinkNames(("0", "1", "leaf0"), np.array([0, 2]), np.array([2, 1]))
+    >>> list(names), names == ("0->leaf0", "leaf0->1")
+    (['0->leaf0', 'leaf0->1'], True)
+    """
+
+    nodes: tuple[str, ...]
+    start: IntArray
+    end: IntArray
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[str, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> str | tuple[str, ...]:
+        if isinstance(place, slice):
+            return tuple(LinkNames(self.nodes, self.start[place], self.end[place]))
+        return f"{self.nodes[self.start[place]]}->{self.nodes[self.end[place]]}"
+
+    def __iter__(self) -> Iterator[str]:
+        nodes = self.nodes
+        for start, end in zip(self.start.tolist(), self.end.tolist(), strict=True):
+            yield f"{nodes[start]}->{nodes[end]}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and len(other) == len(self) and all(map(str.__eq__, self, other))
+
+    def __hash__(self) -> int:
+        return hash((self.nodes, self.start.tobytes(), self.end.tobytes()))
+
+
+@dataclass(frozen=True)
+class Wires:
+    """Links while a topology is put together: nodes by number, workers' places first.
+
+    Parameters
+    ----------
+    nodes : tuple of str
+    start, end : ndarray of int64, shape (n_links,)
+    bandwidth_Bps, latency_s : ndarray of float64, shape (n_links,)
+    """
+
+    nodes: tuple[str, ...]
+    start: IntArray
+    end: IntArray
+    bandwidth_Bps: FloatArray
+    latency_s: FloatArray
+
+    @property
+    def names(self) -> LinkNames:
+        """The names of the links."""
+        return LinkNames(self.nodes, self.start, self.end)
+
+
+def wires(
+    nodes: Sequence[str], ends: Sequence[tuple[IntArray, IntArray]], rates: Sequence[tuple[float, float]]
+) -> Wires:
+    """Put groups of links together.
+
+    Parameters
+    ----------
+    nodes : sequence of str
+    ends : sequence of (start, end)
+        One group of links each; arrays of node numbers.
+    rates : sequence of (bandwidth_Bps, latency_s)
+        Of every link of each group.
+    """
+    sizes = [len(start) for start, _ in ends]
+    return Wires(
+        tuple(nodes),
+        _joined([start for start, _ in ends]),
+        _joined([end for _, end in ends]),
+        np.repeat([bandwidth for bandwidth, _ in rates], sizes).astype(np.float64),
+        np.repeat([latency for _, latency in rates], sizes).astype(np.float64),
+    )
+
+
+def _joined(parts: Sequence[IntArray]) -> IntArray:
+    return np.concatenate([np.zeros(0, dtype=np.int64), *parts]).astype(np.int64)
+
+
+def wired(topology: str, n_workers: int, made: Wires, find_route: Callable[[int, int], Route]) -> Network:
+    """Return the network of some links, whose routes ``find_route`` finds."""
+    return Network(topology, n_workers, made.names, made.bandwidth_Bps, made.latency_s, find_route)
+
+
+def place_names(n_workers: int, n_places: int) -> list[str]:
+    """Return the names of places: the workers' numbers, and of places beyond them.
+
+    >>> place_names(2, 4)
+    ['0', '1', 'free2', 'free3']
+    """
+    return [str(place) if place < n_workers else f"free{place}" for place in range(n_places)]

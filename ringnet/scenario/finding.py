@@ -1,0 +1,36 @@
+"""What a check of keys taken together says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ringnet.scenario.document import Path
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong with keys taken together.
+
+    Parameters
+    ----------
+    path : tuple
+        The key that is wrong.
+    message, right, nearest : str
+        As in `Fault`.
+    causes : tuple of tuple
+        The other keys that it is wrong with.
+    unread : bool
+        Whether it is wrong only in that it is never read; a later writer of a cause may have orphaned it.
+    """
+
+    path: Path
+    message: str
+    right: str = ""
+    nearest: str = ""
+    causes: tuple[Path, ...] = ()
+    unread: bool = False
+
+
+def unread(path: Path, reason: str, *causes: Path, right: str = "") -> Finding:
+    """Return that a key is never read, and why."""
+    return Finding(path, f"the key is never read: {reason}", right, causes=causes, unread=True)

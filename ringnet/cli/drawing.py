@@ -94,10 +94,11 @@ class _OneRun:
     workers: pd.DataFrame | None
     transfers: pd.DataFrame | None
     states: pd.DataFrame | None
+    jobs: pd.DataFrame | None
 
 
 def _one_run(found: Results) -> _OneRun:
     if len(found.summary) > 1:
         raise InputError(Fault("a single run is drawn, and these are the results of a sweep", "--results"))
     row = {str(key): value for key, value in found.summary.iloc[0].items()}
-    return _OneRun(row, found.links, found.workers, found.transfers, found.states)
+    return _OneRun(row, found.links, found.workers, found.transfers, found.states, found.jobs)

@@ -17,6 +17,7 @@ from ringnet.scenario.document import Document
 from ringnet.scenario.files import FACTS, Place, digest, known
 from ringnet.scenario.known_links import unwritten
 from ringnet.scenario.model import MADE_DATA, Keys, SweepSettings
+from ringnet.scenario.network_file import KEY as NETWORK_FILE
 from ringnet.scenario.outline import leaf_of
 from ringnet.scenario.resolve import in_order, origins_of, resolve
 from ringnet.scenario.sweep import Axis, Value, first_values, grid, with_values
@@ -135,9 +136,10 @@ class Scenario(Keys):
         return plain | ({"sweep": _sweep_document(origin.axes)} if origin.axes else {})
 
     def inputs(self) -> dict[str, str]:
-        """Return the SHA-256 of each file that the data comes from, by its name in the scenario."""
-        given = [self.data, *(value.given for axis in self._origin.axes for value in _data_values(axis))]
-        names = [name for one in given for name in ([one] if isinstance(one, str) else one)]
+        """Return the SHA-256 of each file that data or network come from, by its name in the scenario."""
+        swept = [value for axis in self._origin.axes for value in _file_values(axis)]
+        given = [self.data, self.network.file or [], *(value.given for value in swept)]
+        names = [str(name) for one in given for name in ([one] if isinstance(one, str) else one)]
         return {name: digest(self.place.find(name)) for name in sorted(set(names) - set(MADE_DATA))}
 
     def key(self) -> str:
@@ -156,8 +158,8 @@ def _dotted(value: Value) -> str:
     return ".".join(map(str, value.path))
 
 
-def _data_values(axis: Axis) -> Iterator[Value]:
-    return (value for row in axis.rows for value in row if value.path == ("data",))
+def _file_values(axis: Axis) -> Iterator[Value]:
+    return (value for row in axis.rows for value in row if value.path in (("data",), NETWORK_FILE))
 
 
 def _sweep_document(axes: tuple[Axis, ...]) -> dict[str, Any]:

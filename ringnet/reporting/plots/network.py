@@ -291,7 +291,7 @@ def _groups(layout: Layout, switches: Sequence[str]) -> Iterator[list[str]]:
 
 def _name(ax: Axes, layout: Layout, group: Sequence[str], room: float) -> None:
     """Write the names above the switches; where they would touch, the first and the last."""
-    widest = 0.048 * max(map(len, group))
+    widest = 0.05 * (max(map(len, group)) + 0.6)
     fits = widest < room
     for node in group if fits else (group[0], group[-1]):
         x, y = layout.points[node]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ringnet.analysis.bounds import collective_bound_s, schedule_bound_s
 from ringnet.analysis.result import Result, Run, make_result
 from ringnet.analysis.verification import Verdict
-from ringnet.collectives import ALGORITHMS, COLLECTIVES, EVERY_WORKER, Schedule, Step
+from ringnet.collectives import ALGORITHMS, EVERY_WORKER, Schedule, Step
 from ringnet.engines import ENGINES, PATH_PARTS, Trace, Workers
 from ringnet.networks import TOPOLOGIES, LinkChange, Network, change_links
 from ringnet.payload import PackedPayload, Payload
@@ -137,7 +137,7 @@ def random_cases(draw: Callable[..., Any], **fixed: Any) -> Case:
     bandwidths = each(st.sampled_from([1e9, 4e9]) | st.floats(1e8, 1e11), len(names))
     changes = map(LinkChange, bandwidths, each(st.just(1e-6) | seconds, len(names)))
     drawn = {
-        "collective": draw(st.sampled_from(COLLECTIVES)),
+        "collective": draw(st.sampled_from(ALGORITHMS["ring"].collectives)),
         "switching": draw(st.sampled_from(["cut-through", "store-and-forward"])),
         "sends": draw(st.sampled_from(["eager", "rendezvous"])),
         "links": dict(zip(names, changes, strict=True)),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringnet.analysis.bounds import collective_bound_s, schedule_bound_s, worker_capacities
-from ringnet.collectives import COLLECTIVES
+from ringnet.collectives import ALGORITHMS
 from ringnet.networks import LinkChange
 
 
@@ -72,7 +72,7 @@ def test_bounds_worked_out_by_hand(case, topology, collective, chunk_bytes, link
     assert collective_bound(run) == pytest.approx(bound_s, rel=1e-15)
 
 
-@pytest.mark.parametrize("collective", COLLECTIVES)
+@pytest.mark.parametrize("collective", ALGORITHMS["ring"].collectives)
 @pytest.mark.parametrize("topology", ["ring", "switch"])
 def test_one_worker_is_not_bounded(case, topology, collective):
     assert collective_bound(case(1, topology=topology, collective=collective)) == 0.0
@@ -132,7 +132,7 @@ def test_all_reduce_is_bounded_as_patarasuk_and_yuan_say(case, rows):
     assert collective_bound(run) == pytest.approx(max(of_each, of_all), rel=1e-12)
 
 
-@pytest.mark.parametrize("collective", COLLECTIVES)
+@pytest.mark.parametrize("collective", ALGORITHMS["ring"].collectives)
 @pytest.mark.parametrize("n_workers", [2, 3, 8])
 def test_a_uniform_ring_without_latency_reaches_both_bounds(case, n_workers, collective):
     """The ring is bandwidth-optimal, so that neither bound may be any higher."""

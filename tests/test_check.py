@@ -9,7 +9,7 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from ringnet.collectives import ALGORITHMS, COLLECTIVES, EVERY_WORKER
+from ringnet.collectives import ALGORITHMS, EVERY_WORKER
 from ringnet.collectives.check import check
 from ringnet.errors import ScheduleError
 
@@ -49,7 +49,7 @@ def refused(schedule):
     return [str(fault) for fault in caught.value.faults]
 
 
-@pytest.mark.parametrize("collective", COLLECTIVES)
+@pytest.mark.parametrize("collective", ALGORITHMS["ring"].collectives)
 @pytest.mark.parametrize("n_workers", range(1, 21))
 def test_rings_are_accepted_in_both_views(n_workers, collective):
     check(RING(n_workers, collective))
@@ -264,7 +264,7 @@ OTHER = {"reduce": "copy", "copy": "reduce"}
 @st.composite
 def broken_rings(draw):
     """A ring with a few mistakes in it, in some transfers of a step or all, and perhaps two steps swapped."""
-    schedule = RING(draw(st.integers(2, 6)), draw(st.sampled_from(COLLECTIVES)))
+    schedule = RING(draw(st.integers(2, 6)), draw(st.sampled_from(ALGORITHMS["ring"].collectives)))
     steps = list(schedule.steps())
     for _ in range(draw(st.integers(0, 2))):
         at = draw(st.integers(0, len(steps)))

@@ -17,7 +17,7 @@ from ringnet.analysis.closed_form import (
     ring_reduce_scatter_s,
     uniform_hop,
 )
-from ringnet.collectives import COLLECTIVES, split_sizes
+from ringnet.collectives import ALGORITHMS, split_sizes
 from ringnet.engines import ENGINES
 from ringnet.networks import LinkChange, Network
 
@@ -80,7 +80,7 @@ def test_uniform_rings_take_what_the_closed_form_says(case, n_workers):
         assert makespan(trace) == pytest.approx(closed_form(run), rel=EXACT)
 
 
-@pytest.mark.parametrize("collective", COLLECTIVES)
+@pytest.mark.parametrize("collective", ALGORITHMS["ring"].collectives)
 @pytest.mark.parametrize("message_bytes", MESSAGES)
 @pytest.mark.parametrize("n_workers", [2, 3, 13, 32])
 def test_and_so_they_do_in_simpy(case, n_workers, message_bytes, collective):
@@ -101,7 +101,7 @@ def uniform(case, n_workers, message_bytes, **changes):
 
 SECONDS = st.just(0.0) | st.floats(1e-7, 1e-3)
 UNIFORM = {
-    "collective": st.sampled_from(COLLECTIVES),
+    "collective": st.sampled_from(ALGORITHMS["ring"].collectives),
     "topology": st.sampled_from(["ring", "switch"]),
     "switching": st.sampled_from(["cut-through", "store-and-forward"]),
     "bandwidth_Bps": st.floats(1e8, 1e11),

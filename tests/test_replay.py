@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringnet.analysis.replay import moves_by_chunk, replay_chunk, replay_table
-from ringnet.collectives import ALGORITHMS, COLLECTIVES, Schedule
+from ringnet.collectives import ALGORITHMS, Schedule
 from ringnet.payload import DTYPES, RandomSource
 from ringnet.reference import all_gather, reduce_scatter, ring_allreduce
 
@@ -50,7 +50,7 @@ WAYS = pytest.mark.parametrize("replayed", [by_table, by_chunk])
 
 @WAYS
 @pytest.mark.parametrize("dtype", DTYPES.values(), ids=str)
-@pytest.mark.parametrize("collective", COLLECTIVES)
+@pytest.mark.parametrize("collective", ALGORITHMS["ring"].collectives)
 @pytest.mark.parametrize("n_workers", [1, 2, 3, 8])
 def test_a_ring_replayed_is_the_reference(
     replayed: Callable[..., np.ndarray], n_workers: int, collective: str, dtype: np.dtype

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringnet.analysis.verification import Mismatch, Verdict, outputs, payload_text, unlike, verify
-from ringnet.collectives import ALGORITHMS, COLLECTIVES, Schedule, split_sizes
+from ringnet.collectives import ALGORITHMS, Schedule, split_sizes
 from ringnet.payload import (
     DTYPES,
     REDUCTIONS,
@@ -82,7 +82,7 @@ def reductions_of(dtype: np.dtype) -> list[str]:
 @PACKED
 @SIZES
 @EVERY_DTYPE
-@pytest.mark.parametrize("collective", COLLECTIVES)
+@pytest.mark.parametrize("collective", ALGORITHMS["ring"].collectives)
 def test_a_right_result_is_right(
     run: Callable[..., Checked], collective: str, dtype: np.dtype, n_elements: int, packed: bool
 ) -> None:
@@ -120,7 +120,7 @@ def test_the_first_elements_of_each_chunk(run: Callable[..., Checked], carry: in
 
 
 @pytest.mark.parametrize("reduce", REDUCTIONS)
-@pytest.mark.parametrize("collective", COLLECTIVES)
+@pytest.mark.parametrize("collective", ALGORITHMS["ring"].collectives)
 def test_one_worker_holds_its_input_prepared(
     run: Callable[..., Checked], collective: str, reduce: str
 ) -> None:
@@ -161,7 +161,7 @@ def test_random_runs_are_right(run: Callable[..., Checked], data: st.DataObject)
     checked = run(
         random(n_elements, dtype, n_workers, reduce),
         reduce=reduce,
-        schedule=data.draw(st.sampled_from(COLLECTIVES)),
+        schedule=data.draw(st.sampled_from(ALGORITHMS["ring"].collectives)),
         carry=data.draw(st.none() | st.integers(1, 8)),
         packed=data.draw(st.booleans()),
     )

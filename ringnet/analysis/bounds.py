@@ -43,7 +43,12 @@ def _drained_s(network: Network, link: int, n_bytes: float, start_s: float) -> f
     return now_s - start_s + n_bytes / bandwidth_Bps
 
 
-def collective_bound_s(schedule: Schedule, network: Network, chunk_bytes: IntArray) -> float:
+def collective_bound_s(
+    schedule: Schedule,
+    network: Network,
+    chunk_bytes: IntArray,
+    capacities: tuple[FloatArray, FloatArray] | None = None,
+) -> float:
     """Return the time that no algorithm for this collective beats on this network, without reduction inside it.
 
     Parameters
@@ -52,6 +57,8 @@ def collective_bound_s(schedule: Schedule, network: Network, chunk_bytes: IntArr
         Only its collective counts: which workers contribute to each chunk, and which must hold it at the end.
     network : Network
     chunk_bytes : ndarray of int64, shape (n_chunks,)
+    capacities : tuple of ndarray, optional
+        What `worker_capacities` says of the network, for who asks about many messages.
 
     Returns
     -------
@@ -73,7 +80,7 @@ def collective_bound_s(schedule: Schedule, network: Network, chunk_bytes: IntArr
     """
     if schedule.n_workers == 1:
         return 0.0
-    out_Bps, in_Bps = worker_capacities(network)
+    out_Bps, in_Bps = capacities or worker_capacities(network)
     source, target = schedule.source, schedule.target
     in_bytes = _must_come(source, target, chunk_bytes, schedule.n_workers)
     out_bytes = _must_come(target, source, chunk_bytes, schedule.n_workers)

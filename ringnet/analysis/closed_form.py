@@ -1,34 +1,19 @@
-"""Closed forms of the ring collectives on a uniform network: what the engines are compared with, never built on."""
+"""Closed forms on a uniform network: what the engines are compared with, never built on."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ringnet.analysis.closed_forms import FORMS
+from ringnet.analysis.hop import Hop
 from ringnet.collectives import Schedule
 from ringnet.engines.trace import Workers
 from ringnet.networks import Network
-
-
-@dataclass(frozen=True)
-class Hop:
-    """What one transfer of a ring costs, the same for every worker and link.
-
-    Parameters
-    ----------
-    alpha_s : float
-        Seconds per transfer, whatever its size.
-    beta_s_per_byte : float
-        Seconds per byte on the way.
-    gamma_s_per_byte : float
-        Seconds per byte reduced.
-    """
-
-    alpha_s: float
-    beta_s_per_byte: float
-    gamma_s_per_byte: float = 0.0
+from ringnet.networks.network import Route
 
 
 def ring_reduce_scatter_s(n_workers: int, largest_chunk_bytes: int, hop: Hop) -> float:
@@ -49,7 +34,8 @@ def ring_all_gather_s(n_workers: int, largest_chunk_bytes: int, hop: Hop) -> flo
 def ring_all_reduce_s(n_workers: int, largest_chunk_bytes: int, hop: Hop) -> float:
     """Return the time of both phases: 2(N-1)(alpha + c beta) + (N-1) c gamma seconds.
 
-    Nothing is lost to chunks of different sizes: the largest chunk is on its way in every step of both phases.
+    Nothing is lost to chunks of different sizes: the largest chunk is on its way in every step of both
+    phases.
 
     >>> ring_all_reduce_s(4, 1000, Hop(alpha_s=2.0, beta_s_per_byte=0.5))
     3012.0
@@ -69,26 +55,56 @@ RING_CLOSED_FORMS = {
 def closed_form_s(
     schedule: Schedule, network: Network, workers: Workers, chunk_bytes: NDArray[np.int64]
 ) -> float | None:
-    """Return the closed form of this run in seconds, or None where there is none: links or workers differ."""
-    if schedule.algorithm != "ring" or schedule.n_workers == 1:
+    """Return the closed form of this run in seconds, or None: links, workers or chunks differ."""
+    if schedule.n_workers == 1:
         return None
-    hop = uniform_hop(network, workers)
-    if hop is None:
+    if schedule.algorithm == "ring":
+        hop = uniform_hop(network, workers)
+        largest = int(chunk_bytes.max())
+        return (
+            None if hop is None else RING_CLOSED_FORMS[schedule.collective](schedule.n_workers, largest, hop)
+        )
+    form = FORMS.get(schedule.algorithm)
+    if form is None or not _alike(chunk_bytes):
         return None
-    return RING_CLOSED_FORMS[schedule.collective](schedule.n_workers, int(chunk_bytes.max()), hop)
+    hop = full_hop(schedule, network, workers)
+    return None if hop is None else form(schedule, int(chunk_bytes[0]), hop)
+
+
+def full_hop(schedule: Schedule, network: Network, workers: Workers) -> Hop | None:
+    """Return what a transfer of this schedule costs, if it is the same for all, each pair on its own links.
+
+    Workers must send eagerly without overheads; links serve one transfer after another, cut through if there
+    are several.
+    """
+    pairs = {
+        pair for step in schedule.steps() for pair in zip(step.src.tolist(), step.dst.tolist(), strict=True)
+    }
+    overheads = workers.send_overhead_s.any() or workers.recv_overhead_s.any()
+    if not pairs or workers.sends != "eager" or overheads or network.sharing == "fair":
+        return None
+    hop = _hop(network, workers, [network.route(*pair) for pair in sorted(pairs)])
+    several = hop is not None and len(network.route(*min(pairs))) > 1
+    return None if several and network.switching != "cut-through" else hop
 
 
 def uniform_hop(network: Network, workers: Workers) -> Hop | None:
-    """Return what a transfer to the right-hand neighbour costs, if that is the same all around; None otherwise.
+    """Return what a transfer to the right-hand neighbour costs, if it is the same all around; otherwise None.
 
-    It is the same if all workers are alike, and the routes are equally long, share no link and are made of links alike.
+    It is the same if all workers are alike, and the routes are equally long, share no link and are made of
+    links alike.
     """
     n_workers = network.n_workers
+    return _hop(
+        network, workers, [network.route(worker, (worker + 1) % n_workers) for worker in range(n_workers)]
+    )
+
+
+def _hop(network: Network, workers: Workers, found: Sequence[Route]) -> Hop | None:
+    """Return what a transfer costs over some routes: equally long, of links alike, no two sharing one."""
     if network.pieces or network.profiles or network.window is not None or network.packets is not None:
         return None
-    routes = np.array(
-        [network.route(worker, (worker + 1) % n_workers) for worker in range(n_workers)], dtype=object
-    )
+    routes = np.array(found, dtype=object)
     if routes.ndim != 2 or len(np.unique(routes)) < routes.size:  # noqa: PLR2004 -- ragged: not equally long
         return None
     links = routes.ravel().astype(np.int64)
@@ -108,5 +124,5 @@ def uniform_hop(network: Network, workers: Workers) -> Hop | None:
     )
 
 
-def _alike(values: NDArray[np.float64]) -> bool:
+def _alike(values: NDArray[Any]) -> bool:
     return bool((values == values[0]).all())

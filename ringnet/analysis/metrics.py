@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,16 +14,20 @@ from ringnet.engines.trace import PATH_PARTS, Trace
 from ringnet.networks import Network
 
 #: Bytes that busbw counts for each byte of the message, by collective: the convention of nccl-tests.
-BUS_FACTORS = {
+BUS_FACTORS: dict[str, Callable[[int], float]] = {
     "all-reduce": lambda n_workers: 2 * (n_workers - 1) / n_workers,
     "reduce-scatter": lambda n_workers: (n_workers - 1) / n_workers,
     "all-gather": lambda n_workers: (n_workers - 1) / n_workers,
+    "all-to-all": lambda n_workers: (n_workers - 1) / n_workers,
+    "broadcast": lambda n_workers: float(n_workers > 1),
+    "reduce": lambda n_workers: float(n_workers > 1),
 }
 
 #: Before the name of a job, in the columns that say what it put on each link.
 BYTES_OF = "bytes of "
-#: Links whose time differs by less than this share are called alike.
-ALIKE = 1e-9
+#: Equal links, with as many transfers, whose bytes differ by less than this share are alike: chunks may differ by an
+#: element. Of others no difference in time may be above rounding.
+ALIKE_BYTES, ALIKE_TIME = 0.1, 1e-9
 
 
 def makespan_s(trace: Trace) -> float:
@@ -110,6 +114,13 @@ def slowest_link(links: pd.DataFrame) -> int | None:
     """
     used = links[links["transfers"] > 0]
     alone_s = used["busy_s"] + used["transfers"] * used["latency_s"]
-    if used.empty or bool(alone_s.max() - alone_s.min() <= ALIKE * alone_s.max()):
+    equal = all(_spread(used[name]) == 0 for name in ("bandwidth_Bps", "latency_s", "transfers"))
+    if used.empty or _spread(alone_s) <= ALIKE_TIME or (equal and _spread(used["bytes"]) <= ALIKE_BYTES):
         return None
     return int(used.index[int(alone_s.to_numpy().argmax())])
+
+
+def _spread(column: pd.Series[Any]) -> float:
+    """Return by what share of the largest the smallest is below it."""
+    values = column.to_numpy(dtype=np.float64)
+    return float(np.ptp(values) / values.max()) if len(values) and values.max() else 0.0

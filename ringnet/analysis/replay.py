@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from ringnet.collectives import Schedule
 from ringnet.collectives.schedule import IntArray, Op, Step
+from ringnet.collectives.turns import split_turns
 from ringnet.payload.dtypes import Array
 
 
@@ -33,7 +33,7 @@ def moves_by_chunk(schedule: Schedule, chunks: Sequence[int]) -> dict[int, list[
     found: dict[int, list[Moves]] = {chunk: [] for chunk in chunks}
     if not found:
         return found
-    for step in schedule.steps():
+    for step in schedule.moves():
         here: dict[int, Moves] = {}
         order = np.argsort(step.src, kind="stable")
         for src, dst, chunk in zip(
@@ -89,7 +89,7 @@ def replay_table(schedule: Schedule, chunks: IntArray, table: Array, combine: Ca
     place = np.full(schedule.n_chunks, -1)
     place[chunks] = np.arange(len(chunks))
     rows = table.reshape(table.shape[0] * table.shape[1], table.shape[2])
-    for step in schedule.steps():
+    for step in schedule.moves():
         sent, taken = _rows_of(step, place, len(chunks))
         incoming = rows.take(sent, axis=0)
         for turn in _turns(step, sent, taken):
@@ -113,10 +113,4 @@ def _turns(step: Step, sent: IntArray, taken: IntArray) -> list[Any]:
     """Split transfers so that no row is reached twice in one turn; by sender, as workers apply them."""
     if np.bincount(step.dst).max(initial=0) <= 1:
         return [slice(None)]
-    seen: Counter[int] = Counter()
-    turns: dict[int, list[int]] = {}
-    for k in np.argsort(sent, kind="stable").tolist():
-        row = int(taken[k])
-        turns.setdefault(seen[row], []).append(k)
-        seen[row] += 1
-    return list(turns.values())
+    return split_turns(sent, taken)

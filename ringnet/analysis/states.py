@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ringnet.collectives import Schedule, split_sizes
+from ringnet.collectives import Schedule
 from ringnet.engines.trace import Trace
 
 #: Elements of a buffer, times workers, up to which the states are worth a table.
@@ -33,13 +33,14 @@ def state_frame(schedule: Schedule, trace: Trace, first: list[NDArray[Any]]) -> 
     """
     assert trace.values is not None
     buffers = [buffer.copy() for buffer in first]
-    ends = np.cumsum(split_sizes(len(first[0]), schedule.n_chunks)).tolist()
+    sizes = schedule.chunk_sizes(len(first[0]))
+    starts = ((np.cumsum(sizes) - sizes) % max(1, len(first[0]))).tolist()
     rows: list[tuple[Any, ...]] = [("start", None, worker, *buffer) for worker, buffer in enumerate(buffers)]
     values = iter(trace.values)
     for step in schedule.steps():
         for dst, chunk in zip(step.dst.tolist(), step.chunk.tolist(), strict=True):
             value = next(values)
-            buffers[dst][ends[chunk] - len(value) : ends[chunk]] = value
+            buffers[dst][starts[chunk] : starts[chunk] + len(value)] = value
         rows += [(step.phase, step.step, worker, *buffer) for worker, buffer in enumerate(buffers)]
     names = [f"e{element}" for element in range(len(first[0]))]
     return pd.DataFrame(rows, columns=["phase", "step", "worker", *names]).astype({"step": "Int64"})

@@ -141,7 +141,7 @@ def verify(
     """
     if payload is None or source is None:
         return Verdict(payload_text(None, carried=False))
-    layout = Layout.of(schedule.n_workers, chunk_sizes, schedule.source, carry)
+    layout = Layout.of(schedule.n_workers, chunk_sizes, schedule.source, carry, source.n_elements)
     check = _Check(schedule, payload, source, reduction, layout)
     found = _merged(parallel(check.block, check.blocks()))
     factor = check.oracle.factor if (schedule.source == EVERY_WORKER).any() else 0.0

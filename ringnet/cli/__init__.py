@@ -35,6 +35,9 @@ Overrides = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="Change a key: network.latency='5 us'. Again for more."),
 ]
 Outside = Annotated[bool, typer.Option("--allow-outside", help="Let it name data files outside its folder.")]
+Python = Annotated[
+    bool, typer.Option("--allow-python", help="Run the Python function that it names as its algorithm.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else.")]
 ResultsFolder = Annotated[
     Path, typer.Argument(metavar="RESULTS_DIR", help="A folder that was written by run.")
@@ -108,6 +111,7 @@ def run(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Run a very large sweep unasked.")] = False,
     allow_outside: Outside = False,
+    allow_python: Python = False,
 ) -> int:
     """Simulate a scenario: print the answer, write tables and plots."""
     from ringnet.cli.run import run_scenario
@@ -127,19 +131,94 @@ def run(  # noqa: PLR0913, PLR0917 -- every option is a parameter
         cluster=cluster,
         yes=yes,
     )
-    return run_scenario(read_scenario(scenario, wishes.overrides(overrides), allow_outside), wishes)
+    return run_scenario(
+        read_scenario(scenario, wishes.overrides(overrides), allow_outside, allow_python), wishes
+    )
 
 
 @app.command()
 @answers
 def check(
-    scenario: ScenarioFile, overrides: Overrides = None, as_json: Json = False, allow_outside: Outside = False
+    scenario: ScenarioFile,
+    overrides: Overrides = None,
+    as_json: Json = False,
+    allow_outside: Outside = False,
+    allow_python: Python = False,
 ) -> int:
     """Find every mistake in a scenario, and show what would run."""
     from ringnet.cli.checking import check_scenario
     from ringnet.cli.sources import read_scenario
 
-    return check_scenario(read_scenario(scenario, overrides or (), allow_outside), as_json)
+    return check_scenario(read_scenario(scenario, overrides or (), allow_outside, allow_python), as_json)
+
+
+@app.command()
+@answers
+def compare(  # noqa: PLR0913, PLR0917 -- every option is a parameter
+    scenario: ScenarioFile,
+    algorithms: Annotated[
+        str | None, typer.Option(metavar="all|A,B", help="What to compare; the scenario says, or all.")
+    ] = None,
+    workers: Annotated[
+        str | None, typer.Option(metavar="N,N", help="Numbers of workers; the scenario's otherwise.")
+    ] = None,
+    overrides: Overrides = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where it goes; reports/NAME-compare otherwise.")
+    ] = None,
+    tuner: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the choice for NCCL's example tuner plug-in.")
+    ] = None,
+    as_json: Json = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
+    plots: Annotated[bool, typer.Option(help="Draw the plots.")] = True,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Processes; all cores otherwise.")
+    ] = None,
+    allow_outside: Outside = False,
+    allow_python: Python = False,
+) -> int:
+    """Compare algorithms over message sizes: which one to use, from which size on, and by how much."""
+    from ringnet.cli.comparing import CompareWishes, compare_algorithms
+    from ringnet.cli.sources import read_scenario
+
+    wishes = CompareWishes(algorithms, workers, out, tuner, jobs, as_json, quiet, plots)
+    return compare_algorithms(read_scenario(scenario, overrides or (), allow_outside, allow_python), wishes)
+
+
+@app.command()
+@answers
+def numerics(  # noqa: PLR0913, PLR0917 -- every option is a parameter
+    scenario: ScenarioFile,
+    algorithms: Annotated[
+        str | None, typer.Option(metavar="all|A,B", help="What to compare; the scenario says, or all.")
+    ] = None,
+    workers: Annotated[
+        str | None, typer.Option(metavar="N,N", help="Numbers of workers; the scenario's otherwise.")
+    ] = None,
+    dtypes: Annotated[
+        str | None, typer.Option(metavar="T,T", help="Element types; float32,float16,bfloat16 otherwise.")
+    ] = None,
+    accumulate: Annotated[
+        str | None,
+        typer.Option(metavar="T", help="Also with the partial sums of narrower types in this one."),
+    ] = None,
+    overrides: Overrides = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where it goes; reports/NAME-numerics otherwise.")
+    ] = None,
+    as_json: Json = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
+    plots: Annotated[bool, typer.Option(help="Draw the plot.")] = True,
+    allow_outside: Outside = False,
+    allow_python: Python = False,
+) -> int:
+    """Show what rounding does to the sum: the error by algorithm and element type, and who holds the same bits."""
+    from ringnet.cli.rounding import NumericsWishes, study_rounding
+    from ringnet.cli.sources import read_scenario
+
+    wishes = NumericsWishes(algorithms, workers, dtypes, accumulate, out, as_json, quiet, plots)
+    return study_rounding(read_scenario(scenario, overrides or (), allow_outside, allow_python), wishes)
 
 
 @app.command()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import shorten
+
 import typer
 
 from ringnet.cli.printing import print_json, print_table
@@ -11,6 +13,9 @@ from ringnet.networks import PRESETS, TOPOLOGIES
 from ringnet.payload.dtypes import DTYPES
 from ringnet.payload.reductions import REDUCTIONS
 from ringnet.reporting.plots import PLOTS
+
+#: Characters of a line about a name.
+WIDTH = 96
 
 
 def list_choices(as_json: bool) -> int:
@@ -32,7 +37,7 @@ def choices() -> dict[str, dict[str, str]]:
     '2 bytes an element'
     """
     return {
-        "collectives": {name: f"by {', '.join(_known_by(name))}" for name in COLLECTIVES},
+        "collectives": {name: _known_by(name) for name in COLLECTIVES},
         "algorithms": {name: algorithm.summary for name, algorithm in ALGORITHMS.items()},
         "topologies": {name: topology.summary for name, topology in TOPOLOGIES.items()},
         "links": {name: preset.summary for name, preset in PRESETS.items()},
@@ -43,8 +48,10 @@ def choices() -> dict[str, dict[str, str]]:
     }
 
 
-def _known_by(collective: str) -> list[str]:
-    return [name for name, algorithm in ALGORITHMS.items() if collective in algorithm.collectives]
+def _known_by(collective: str) -> str:
+    """Name the algorithms that know a collective, as many as fit in a line."""
+    names = [name for name, algorithm in ALGORITHMS.items() if collective in algorithm.collectives]
+    return shorten(f"by {', '.join(names)}", WIDTH, placeholder=" ...")
 
 
 def _plural(count: int, noun: str) -> str:

@@ -152,11 +152,6 @@ def _complain_of(outcomes: Sequence[Outcome]) -> int:
         complain(f"{outcome.label}: {outcome.error}")
     if len(bad) > SHOWN_ERRORS:
         complain(f"and {len(bad) - SHOWN_ERRORS} more points; see the column error of summary.csv")
-    codes = {outcome.exit_code for outcome in bad}
-    return (
-        VerificationError.exit_code
-        if VerificationError.exit_code in codes
-        else StudyError.exit_code
-        if bad
-        else 0
-    )
+    if VerificationError.exit_code in {outcome.exit_code for outcome in bad}:
+        return VerificationError.exit_code
+    return StudyError.exit_code if bad else 0

@@ -11,7 +11,9 @@ from ringnet.reporting.results import read_results
 from ringnet.scenario import Scenario, load, loads
 
 
-def read_scenario(path: Path, overrides: Sequence[str], allow_outside: bool) -> Scenario:
+def read_scenario(
+    path: Path, overrides: Sequence[str], allow_outside: bool, allow_python: bool = False
+) -> Scenario:
     """Read a scenario file, or from a folder of results (or its ``run.json``) the scenario to run again.
 
     Raises
@@ -20,12 +22,13 @@ def read_scenario(path: Path, overrides: Sequence[str], allow_outside: bool) -> 
         With every mistake in it.
     """
     if path.is_dir() or path.name == MANIFEST:
-        return _of_results(path if path.is_dir() else path.parent, overrides, allow_outside)
-    return load(path, overrides, allow_outside=allow_outside)
+        return _of_results(path if path.is_dir() else path.parent, overrides, allow_outside, allow_python)
+    return load(path, overrides, allow_outside=allow_outside, allow_python=allow_python)
 
 
-def _of_results(folder: Path, overrides: Sequence[str], allow_outside: bool) -> Scenario:
+def _of_results(folder: Path, overrides: Sequence[str], allow_outside: bool, allow_python: bool) -> Scenario:
     info = read_results(folder).run_info
     text = json.dumps(info["scenario"])
     data = folder / str(info.get("data_folder", "."))
-    return loads(text, overrides, file=str(folder / MANIFEST), folder=data, allow_outside=allow_outside)
+    where = {"file": str(folder / MANIFEST), "folder": data}
+    return loads(text, overrides, **where, allow_outside=allow_outside, allow_python=allow_python)

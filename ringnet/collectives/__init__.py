@@ -2,28 +2,125 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import NamedTuple
 
+from ringnet.collectives.bidirectional_ring import bidirectional_ring
+from ringnet.collectives.binary_tree import binary_tree
+from ringnet.collectives.binomial_tree import binomial_tree
+from ringnet.collectives.bruck import bruck
+from ringnet.collectives.channel_ring import channel_ring
+from ringnet.collectives.direct import direct
+from ringnet.collectives.double_binary_tree import double_binary_tree
+from ringnet.collectives.halving_doubling import halving_doubling
+from ringnet.collectives.hierarchical import hierarchical
+from ringnet.collectives.pairwise import pairwise
+from ringnet.collectives.pipelined_ring import pipelined_ring
+from ringnet.collectives.recursive_doubling import recursive_doubling
 from ringnet.collectives.ring import ring
 from ringnet.collectives.schedule import EVERY_WORKER, Schedule, Step, split_sizes
+from ringnet.collectives.swing import swing
+from ringnet.collectives.torus_ring import torus_ring
+
+
+class Parameter(NamedTuple):
+    """What an algorithm can be told: a default of the right kind, a line about it, the least value."""
+
+    default: int | bool | str | tuple[int, ...]
+    summary: str
+    least: int | None = None
 
 
 class Algorithm(NamedTuple):
-    """A line of the registry: what builds the schedule, the collectives that it knows, and one line about it."""
+    """A line of the registry: what builds the schedule, its collectives, a line about it, its parameters."""
 
-    build: Callable[[int, str], Schedule]
+    build: Callable[..., Schedule]
     collectives: tuple[str, ...]
     summary: str
+    parameters: Mapping[str, Parameter] = {}
 
 
-ALGORITHMS: dict[str, Algorithm] = {
-    "ring": Algorithm(
-        ring, ("all-reduce", "reduce-scatter", "all-gather"), "one ring in one direction, 2(N-1) steps"
+_SCATTERING = ("all-reduce", "reduce-scatter", "all-gather")
+_ROOTED = ("all-reduce", "broadcast", "reduce")
+_SLICES = {"n_slices": Parameter(4, "parts that are sent on one by one", 1)}
+_ROOT = {"root": Parameter(0, "the worker where a broadcast starts and a reduce ends", 0)}
+_CHANNELS = {
+    "n_channels": Parameter(2, "rings beside each other", 1),
+    "strides": Parameter((1,), "how many workers further each ring goes in a step, by turns"),
+}
+_NODES = {"node_size": Parameter(1, "workers of a node, which are a chain", 1)}
+_SWING = {
+    "dims": Parameter((), "sizes of a torus, none for a ring"),
+    "all_ports": Parameter(default=True, summary="use all directions at once"),
+}
+_ROWS = {"n_rows": Parameter(0, "rows of the torus, 0 for the squarest", 0)}
+_LEVELS = {
+    "node_size": Parameter(0, "workers of a node, 0 for the largest divisor not above the root", 0),
+    "inner": Parameter("ring", "algorithm inside nodes"),
+    "outer": Parameter("ring", "algorithm across nodes"),
+}
+
+_FLAT: dict[str, Algorithm] = {
+    "bidirectional-ring": Algorithm(
+        bidirectional_ring, _SCATTERING, "rings in both directions, a half of the buffer each"
+    ),
+    "binary-tree": Algorithm(
+        binary_tree, _ROOTED, "a binary tree, slice after slice up and down", _SLICES | _ROOT
+    ),
+    "binomial-tree": Algorithm(binomial_tree, _ROOTED, "log2 N steps up to the root, as many down", _ROOT),
+    "bruck": Algorithm(bruck, ("all-to-all",), "log2 N steps in which blocks travel by powers of two"),
+    "channel-ring": Algorithm(channel_ring, _SCATTERING, "several rings beside each other", _CHANNELS),
+    "direct": Algorithm(
+        direct, (*_SCATTERING, "all-to-all"), "everyone to everyone at once, one step a phase"
+    ),
+    "double-binary-tree": Algorithm(
+        double_binary_tree, ("all-reduce",), "two trees at once, a half of the buffer each", _SLICES | _NODES
+    ),
+    "halving-doubling": Algorithm(
+        halving_doubling, _SCATTERING, "Rabenseifner's: the ring's bytes in 2 log2 N steps"
+    ),
+    "pairwise": Algorithm(pairwise, ("all-to-all",), "N-1 steps, one block out and one in"),
+    "pipelined-ring": Algorithm(
+        pipelined_ring,
+        (*_SCATTERING, "broadcast", "reduce"),
+        "a ring whose chunks are sent on in slices",
+        _SLICES | _ROOT,
+    ),
+    "recursive-doubling": Algorithm(recursive_doubling, ("all-reduce",), "whole buffers in log2 N steps"),
+    "ring": Algorithm(ring, _SCATTERING, "one ring in one direction, 2(N-1) steps"),
+    "swing": Algorithm(
+        swing, _SCATTERING, "halving and doubling with partners near on rings and tori", _SWING
+    ),
+    "torus-ring": Algorithm(
+        torus_ring, _SCATTERING, "rings along the rows and columns of a torus at once", _ROWS
     ),
 }
+
+ALGORITHMS: dict[str, Algorithm] = dict(
+    sorted(
+        {
+            **_FLAT,
+            "hierarchical": Algorithm(
+                partial(hierarchical, levels=_FLAT),
+                _SCATTERING,
+                "one algorithm inside nodes, another across",
+                _LEVELS,
+            ),
+        }.items()
+    )
+)
 
 #: Every collective that some algorithm knows, sorted.
 COLLECTIVES = tuple(sorted({name for algorithm in ALGORITHMS.values() for name in algorithm.collectives}))
 
-__all__ = ["ALGORITHMS", "COLLECTIVES", "EVERY_WORKER", "Algorithm", "Schedule", "Step", "split_sizes"]
+__all__ = [
+    "ALGORITHMS",
+    "COLLECTIVES",
+    "EVERY_WORKER",
+    "Algorithm",
+    "Parameter",
+    "Schedule",
+    "Step",
+    "split_sizes",
+]

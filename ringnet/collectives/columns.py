@@ -10,7 +10,14 @@ from ringnet.collectives.schedule import EVERY_WORKER, IntArray, Op, Schedule, S
 from ringnet.errors import Fault, ScheduleError
 
 #: By collective: whether every worker contributes to each chunk, and whether every worker must end with it.
-ENDS = {"all-reduce": (True, True), "reduce-scatter": (True, False), "all-gather": (False, True)}
+ENDS = {
+    "all-gather": (False, True),
+    "all-reduce": (True, True),
+    "all-to-all": (False, False),
+    "broadcast": (False, True),
+    "reduce": (True, False),
+    "reduce-scatter": (True, False),
+}
 
 
 def check_columns(schedule: Schedule) -> None:
@@ -72,9 +79,18 @@ def _check_step(schedule: Schedule, step: Step) -> None:
         if len(column) != len(step):
             refuse(f"{at(step)}: columns of unequal length", f"{name} has {len(column)}, src {len(step)}")
         _check_range(f"{at(step)}: {name}", column, 0, limit)
+    if step.count is not None:
+        _check_counts(schedule, step, step.count)
     if (to_itself := step.src == step.dst).any():
         worker, chunk = step.src[to_itself][0], step.chunk[to_itself][0]
         refuse(f"{at(step)}: worker {worker} sends chunk {chunk} to itself")
+
+
+def _check_counts(schedule: Schedule, step: Step, count: IntArray) -> None:
+    if len(count) != len(step):
+        refuse(f"{at(step)}: columns of unequal length", f"count has {len(count)}, src {len(step)}")
+    _check_range(f"{at(step)}: a count", count, 1, schedule.n_chunks + 1)
+    _check_range(f"{at(step)}: the last chunk of a transfer", step.chunk + count - 1, 0, schedule.n_chunks)
 
 
 def _check_range(what: str, numbers: IntArray, first: int, limit: int) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -32,6 +32,15 @@ class Step:
         Row k says that worker ``src[k]`` sends ``chunk[k]`` to ``dst[k]`` on ``channel[k]``.
     to_channel : ndarray of int64, shape (n_transfers,), or None
         The channel on which the receiver waits for it, where that is another one; None: the same.
+    count : ndarray of int64, shape (n_transfers,), or None
+        How many chunks row k carries as one transfer: ``chunk[k]`` and those that follow it; None: one each.
+
+    Examples
+    --------
+    >>> one = np.zeros(1, dtype=np.int64)
+    >>> step = Step("reduce-scatter", 0, "reduce", one, one + 1, one + 4, one, count=one + 3)
+    >>> step.by_chunk().chunk.tolist(), step.sizes(np.arange(8)).tolist()
+    ([4, 5, 6], [15])
     """
 
     phase: str
@@ -42,6 +51,26 @@ class Step:
     chunk: IntArray
     channel: IntArray
     to_channel: IntArray | None = None
+    count: IntArray | None = None
+
+    def by_chunk(self) -> Step:
+        """Return the same step with a row for each chunk: for whoever asks what moves, not when."""
+        if self.count is None:
+            return self
+        rows = np.repeat(np.arange(len(self)), self.count)
+        first = np.repeat(np.cumsum(self.count) - self.count, self.count)
+        chunk = self.chunk[rows] + np.arange(len(rows)) - first
+        to_channel = None if self.to_channel is None else self.to_channel[rows]
+        columns = (self.src[rows], self.dst[rows], chunk, self.channel[rows], to_channel)
+        return Step(self.phase, self.step, self.op, *columns)
+
+    def sizes(self, chunk_sizes: IntArray) -> IntArray:
+        """Return what each row carries, where chunk c counts ``chunk_sizes[c]``; shape (n_transfers,)."""
+        if self.count is None:
+            return chunk_sizes[self.chunk]
+        before = np.concatenate(([0], np.cumsum(chunk_sizes)))
+        carried: IntArray = before[self.chunk + self.count] - before[self.chunk]
+        return carried
 
     @property
     def receiving_channel(self) -> IntArray:
@@ -57,22 +86,28 @@ class Schedule:
     """All transfers of a collective: who sends which chunk to whom in which step, and what becomes of it.
 
     Within a channel a worker does its steps in order: it posts what the step sends, waits for what the step
-    owes it, applies that, and goes on. Channels run beside each other, but the order of the steps stays the order
-    of what happens to each chunk of a worker: a channel does not send a chunk before all that came for it in
-    earlier steps is applied, nor apply to it before what earlier steps send of it is posted and what they brought
-    is applied, on whichever channel that is.
+    owes it, applies that, and goes on. Channels run beside each other, but the order of the steps stays the
+    order of what happens to each chunk of a worker: a channel does not send a chunk before all that came for
+    it in earlier steps is applied, nor apply to it before what earlier steps send of it is posted and what
+    they brought is applied, on whichever channel that is.
 
     Parameters
     ----------
     algorithm, collective : str
         Names, as in the registry and in the tables.
     n_workers, n_chunks, n_channels, n_steps, n_transfers : int
-        Sizes. The buffer is cut into ``n_chunks`` by `numpy.array_split`.
+        Sizes. The buffer is cut into ``n_chunks`` by `numpy.array_split`; see `chunk_sizes`.
     make_steps : callable
         Returns a fresh iterator over the steps; schedules of a million transfers are never held whole.
     source, target : ndarray of int64, shape (n_chunks,)
         Chunk c starts at worker ``source[c]`` and must end, complete, at worker ``target[c]``; `EVERY_WORKER`
         means that every worker contributes to it, or that every worker must hold it at the end.
+    n_buffers : int
+        How many buffers the chunks are cut from: 1 where all workers' data is of one buffer that is combined
+        or gathered; N for an all-to-all, in which the first N chunks are worker 0's buffer, the next N worker
+        1's, and so on.
+    parameters : mapping of str to object
+        What the algorithm was told beyond workers and collective.
     """
 
     algorithm: str
@@ -85,10 +120,20 @@ class Schedule:
     source: IntArray
     target: IntArray
     n_channels: int = 1
+    n_buffers: int = 1
+    parameters: Mapping[str, object] = field(default_factory=dict)
 
     def steps(self) -> Iterator[Step]:
         """Return a fresh iterator over the steps, in order."""
         return self.make_steps()
+
+    def moves(self) -> Iterator[Step]:
+        """Return a fresh iterator over the steps, each with a row for every chunk that moves."""
+        return (step.by_chunk() for step in self.make_steps())
+
+    def chunk_sizes(self, n_elements: int) -> IntArray:
+        """Cut a worker's buffer of ``n_elements``: the elements of each chunk, shape (n_chunks,)."""
+        return np.tile(split_sizes(n_elements, self.n_chunks // self.n_buffers), self.n_buffers)
 
     def contributors(self, chunk: int) -> range:
         """Workers whose data belongs in the final value of ``chunk``."""

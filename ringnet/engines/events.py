@@ -135,7 +135,7 @@ class _Running:
         keep_values = job.keep_values and job.payload is not None
         self.job = job
         self.rows = Rows(schedule.n_transfers, job.payload if keep_values else None) if keep else None
-        program = Program(schedule, job.chunk_bytes.tolist(), Ways(wires, job.network, number))
+        program = Program(schedule, job.chunk_bytes, Ways(wires, job.network, number))
         options = Options(job.payload, job.workers.sends == "rendezvous", self.rows)
         self.people = _workers(job.workers, shared=schedule.n_channels > 1)
         self.lanes = [

@@ -28,7 +28,7 @@ def why_not_exact(schedule: Schedule, network: Network, workers: Workers, planne
         return (
             f"the {schedule.n_channels} channels of a worker share a processor that charges for what they do"
         )
-    if schedule.n_channels > 1 and (reason := _meet_in_a_step(schedule)):
+    if schedule.n_channels > 1 and (reason := _meet_in_a_step(schedule) or _wide_and_shared(schedule)):
         return reason
     order = _Order(network, schedule.n_channels, rendezvous=workers.sends == "rendezvous")
     last = None
@@ -62,7 +62,7 @@ def chunks_are_shared(schedule: Schedule) -> bool:
     if schedule.n_channels == 1:
         return False
     channel = np.full((schedule.n_workers, schedule.n_chunks), NOBODY, dtype=np.int32)
-    for step in schedule.steps():
+    for step in schedule.moves():
         for worker, channels in ((step.src, step.channel), (step.dst, step.receiving_channel)):
             new = channel[worker, step.chunk] == NOBODY
             channel[worker[new], step.chunk[new]] = channels[new]
@@ -71,9 +71,16 @@ def chunks_are_shared(schedule: Schedule) -> bool:
     return False
 
 
+def _wide_and_shared(schedule: Schedule) -> str | None:
+    """Say so if channels share chunks and some transfer carries several: what it waits for is more than one row's."""
+    if any(step.count is not None for step in schedule.steps()) and chunks_are_shared(schedule):
+        return "channels share chunks, and transfers carry several of them"
+    return None
+
+
 def _meet_in_a_step(schedule: Schedule) -> str | None:
     """Say where two channels of a worker apply to the same chunk in one step."""
-    for step in schedule.steps():
+    for step in schedule.moves():
         order = np.lexsort((step.receiving_channel, step.chunk, step.dst))
         dst, chunk, channel = step.dst[order], step.chunk[order], step.receiving_channel[order]
         same = (np.diff(dst) == 0) & (np.diff(chunk) == 0) & (np.diff(channel) != 0)

@@ -140,7 +140,7 @@ class Lane:
         transfer.path = self.path
         self.worker.sent_bytes += transfer.bytes
         if self.payload is not None:
-            transfer.data = self.payload.send(transfer.src, transfer.chunk)
+            transfer.data = [self.payload.send(transfer.src, chunk) for chunk in transfer.chunks]
         if self.worker.shared:
             transfer.posting.take(self.clock, self.path)
         if not self.rendezvous or transfer.entered_s != UNKNOWN:
@@ -192,7 +192,8 @@ class Lane:
         self.worker.received_bytes += transfer.bytes
         if self.payload is not None:
             operation = self.payload.reduce if transfer.reduce else self.payload.copy
-            operation(transfer.dst, transfer.chunk, transfer.data)
+            for chunk, data in zip(transfer.chunks, transfer.data, strict=True):
+                operation(transfer.dst, chunk, data)
         if self.worker.shared:
             transfer.applying.take(self.clock, self.path)
         if transfer.route.credit is not None:

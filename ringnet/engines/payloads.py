@@ -18,11 +18,12 @@ def stepper(payload: Payload | PackedPayload | None, rows: Rows | None) -> Calla
     move = _move_packed if isinstance(payload, PackedPayload) else _move_chunks
 
     def step_on(step: Step) -> None:
+        whole, step = step, step.by_chunk()
         # The receiver applies by source, whatever the order of the rows.
         order = np.argsort(step.src, kind="stable")
         move(payload, step, order)  # type: ignore[arg-type]  # chosen by the type of this very payload
         if rows is not None:
-            rows.keep_values(step)
+            rows.keep_values(whole)
 
     return step_on
 

@@ -193,4 +193,5 @@ def _rounds(lanes: IntArray, order: IntArray) -> list[IntArray]:
     rows = np.lexsort((order, lanes))
     begins = np.flatnonzero(np.diff(lanes[rows], prepend=-1))
     turn = np.arange(len(rows)) - np.repeat(begins, np.diff(begins, append=len(rows)))
-    return [np.sort(rows[turn == number]) for number in range(int(turn.max(initial=-1)) + 1)]
+    by_turn = rows[np.lexsort((rows, turn))]
+    return np.split(by_turn, np.cumsum(np.bincount(turn))[:-1]) if len(rows) else []

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from itertools import count
+from itertools import count, repeat
 from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ringnet.collectives import Schedule, Step
 from ringnet.engines.routes import Ways
@@ -35,12 +38,12 @@ class Program:
     Parameters
     ----------
     schedule : Schedule
-    chunk_bytes : list of int
+    chunk_bytes : ndarray of int64, shape (n_chunks,)
         Bytes that each chunk is charged for.
     ways : Ways
     """
 
-    def __init__(self, schedule: Schedule, chunk_bytes: list[int], ways: Ways) -> None:
+    def __init__(self, schedule: Schedule, chunk_bytes: NDArray[np.int64], ways: Ways) -> None:
         self.schedule, self.chunk_bytes, self.ways = schedule, chunk_bytes, ways
         self.n_lanes = schedule.n_workers * schedule.n_channels
         self._coming = schedule.steps()
@@ -63,13 +66,13 @@ class Program:
 
     def _make(self, step: Step) -> OpenStep:
         made = OpenStep(self.n_lanes)
-        n_channels, chunk_bytes, route = self.schedule.n_channels, self.chunk_bytes, self.ways.route
-        columns = (step.src.tolist(), step.dst.tolist(), step.chunk.tolist(), step.channel.tolist())
-        to_channel = step.receiving_channel.tolist()
-        for row, to in zip(zip(*columns, strict=True), to_channel, strict=True):
-            src, dst, chunk, channel = row
-            n_bytes = chunk_bytes[chunk]
-            transfer = Transfer(next(self._index), step, row, n_bytes, route(src, dst, n_bytes))
+        n_channels, route = self.schedule.n_channels, self.ways.route
+        columns = (step.src, step.dst, step.chunk, step.channel, step.receiving_channel)
+        rows = zip(*(column.tolist() for column in (*columns, step.sizes(self.chunk_bytes))), strict=True)
+        counts = repeat(1) if step.count is None else step.count.tolist()
+        for (src, dst, chunk, channel, to, n_bytes), n_chunks in zip(rows, counts, strict=False):
+            row, way = (src, dst, chunk, channel), route(src, dst, n_bytes)
+            transfer = Transfer(next(self._index), step, row, n_bytes, way, n_chunks)
             made.sends[src * n_channels + channel].append(transfer)
             made.owed[dst * n_channels + to].append(transfer)
         for owed in made.owed:

@@ -115,7 +115,9 @@ class _Recurrence:
 
     def step(self, plan: Plan, step: Step) -> None:
         """Do one step: all its sends, then all its receives, then (rendezvous) wait for its own sends."""
-        n_bytes = self.chunk_bytes.take(step.chunk) if self.same_bytes is None else self.same_bytes
+        n_bytes: Bytes = step.sizes(self.chunk_bytes)
+        if step.count is None and self.same_bytes is not None:
+            n_bytes = self.same_bytes
         plan.use(n_bytes)
         self.current = step
         flight = self._send_all(plan, n_bytes)

@@ -28,7 +28,8 @@ def schedule_columns(schedule: Schedule, chunk_bytes: NDArray[np.int64]) -> Colu
         "op": np.repeat(np.array([step.op for step in steps], dtype=object), lengths),
         **{name: _joined(steps, name) for name in ("src", "dst", "chunk")},
     }
-    return columns | {"bytes": chunk_bytes[columns["chunk"]]}
+    sizes = [step.sizes(chunk_bytes) for step in steps]
+    return columns | {"bytes": np.concatenate(sizes) if sizes else np.zeros(0, dtype=np.int64)}
 
 
 def _joined(steps: list[Step], name: str) -> NDArray[np.int64]:
@@ -55,18 +56,20 @@ class Rows:
         times = (transfer.posted_s, transfer.started_s, transfer.sent_s, transfer.arrived_s, applied_s)
         self.times[transfer.index] = times
         if self.payload is not None:
-            self._keep(transfer.index, transfer.dst, transfer.chunk)
+            self._keep(transfer.index, transfer.dst, transfer.chunks)
 
     def keep_values(self, step: Step) -> None:
         """Keep what the receivers of a whole step hold, if values are asked for; steps come in order."""
         if self.payload is not None:
-            for dst, chunk in zip(step.dst.tolist(), step.chunk.tolist(), strict=True):
-                self._keep(len(self._values), dst, chunk)
+            counts = np.ones_like(step.chunk) if step.count is None else step.count
+            columns = (step.dst.tolist(), step.chunk.tolist(), counts.tolist())
+            for dst, chunk, count in zip(*columns, strict=True):
+                self._keep(len(self._values), dst, range(chunk, chunk + count))
 
-    def _keep(self, index: int, worker: int, chunk: int) -> None:
-        held = None if self.payload is None else self.payload.held(worker, chunk)
-        if held is not None:
-            self._values[index] = held.copy()
+    def _keep(self, index: int, worker: int, chunks: range) -> None:
+        held = [] if self.payload is None else [self.payload.held(worker, chunk) for chunk in chunks]
+        if held:
+            self._values[index] = np.concatenate([part for part in held if part is not None])
 
     def columns(self) -> Columns:
         """Return the times by column."""

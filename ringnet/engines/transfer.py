@@ -75,7 +75,7 @@ class Moving(Protocol):
 
 
 class Transfer:
-    """One chunk on its way: who, what, when. A time that is not known yet is ``inf``."""
+    """One chunk, or some side by side, on the way: who, what, when. A time that is not known yet is ``inf``."""
 
     #: What it counts among the transfers of a link.
     whole = 1
@@ -89,6 +89,7 @@ class Transfer:
         "bytes",
         "channel",
         "chunk",
+        "chunks",
         "data",
         "dst",
         "entered_s",
@@ -121,10 +122,17 @@ class Transfer:
     posting: Turn
 
     def __init__(
-        self, index: int, step: Step, row: tuple[int, int, int, int], n_bytes: int, route: Route
+        self,
+        index: int,
+        step: Step,
+        row: tuple[int, int, int, int],
+        n_bytes: int,
+        route: Route,
+        n_chunks: int = 1,
     ) -> None:
         self.index, self.step = index, step
         self.src, self.dst, self.chunk, self.channel = row
+        self.chunks = range(self.chunk, self.chunk + n_chunks)
         self.bytes, self.route = n_bytes, route
         self.reduce = step.op == "reduce"
         self.posted_s = self.entered_s = self.arrived_s = UNKNOWN

@@ -60,23 +60,30 @@ class Cells:
         for lane, transfers in enumerate(sends):
             for transfer in transfers:
                 self._post(transfer, lane)
-        for lane, transfers in enumerate(owed):
-            for transfer in transfers:
-                self._apply(transfer, lane)
+        # By source, on whichever lane: a worker's chunk is the same sum then as in a replay without lanes.
+        applies = [
+            (transfer.src, lane, transfer) for lane, transfers in enumerate(owed) for transfer in transfers
+        ]
+        for _, lane, transfer in sorted(applies, key=lambda apply: apply[0]):
+            self._apply(transfer, lane)
 
     def _post(self, transfer: Transfer, lane: int) -> None:
-        """Let a send come after the last apply to its chunk."""
-        cell = self._cells[transfer.src, transfer.chunk]
+        """Let a send come after the last apply to its chunks."""
+        cells = [self._cells[transfer.src, chunk] for chunk in transfer.chunks]
         transfer.posting = Turn(transfer, lane)
-        transfer.post_after = _others(lane, [cell.applied])
-        cell.posted.append(transfer.posting)
+        transfer.post_after = _others(lane, [cell.applied for cell in cells])
+        for cell in cells:
+            cell.posted.append(transfer.posting)
 
     def _apply(self, transfer: Transfer, lane: int) -> None:
-        """Let an apply come after the last one to its chunk, and after all that was sent of the chunk since."""
-        cell = self._cells[transfer.dst, transfer.chunk]
+        """Let an apply come after the last one to its chunks, and after all that was sent of them since."""
+        cells = [self._cells[transfer.dst, chunk] for chunk in transfer.chunks]
         transfer.applying = Turn(transfer, lane)
-        transfer.apply_after = _others(lane, [cell.applied, *cell.posted])
-        cell.applied, cell.posted = transfer.applying, []
+        transfer.apply_after = _others(
+            lane, [turn for cell in cells for turn in (cell.applied, *cell.posted)]
+        )
+        for cell in cells:
+            cell.applied, cell.posted = transfer.applying, []
 
 
 def _others(lane: int, turns: list[Turn | None]) -> tuple[Turn, ...]:

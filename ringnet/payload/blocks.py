@@ -70,11 +70,25 @@ class Layout:
     holders: IntArray
 
     @classmethod
-    def of(cls, n_workers: int, chunk_sizes: IntArray, holders: IntArray, carry: int | None = None) -> Layout:
-        """Lay out the first ``carry`` elements of each chunk; all of them where it is None."""
+    def of(
+        cls,
+        n_workers: int,
+        chunk_sizes: IntArray,
+        holders: IntArray,
+        carry: int | None = None,
+        n_elements: int = 0,
+    ) -> Layout:
+        """Lay out the first ``carry`` elements of each chunk; all of them where it is None.
+
+        Chunks may be more than one buffer of ``n_elements``, as those of an all-to-all are: each then stands in the
+        buffer of the worker that has it.
+        """
         sizes = np.asarray(chunk_sizes, dtype=np.int64)
+        offsets = np.cumsum(sizes) - sizes
+        if n_elements:
+            offsets %= n_elements
         carried = sizes if carry is None else np.minimum(sizes, carry)
-        return cls(n_workers, carried, np.cumsum(sizes) - sizes, np.asarray(holders))
+        return cls(n_workers, carried, offsets, np.asarray(holders))
 
     def elements(self, block: Block) -> IntArray:
         """Return positions in the buffer, chunk after chunk; shape (n_chunks * width,)."""

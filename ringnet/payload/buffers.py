@@ -31,7 +31,7 @@ class Payload:
         How contributions are combined, and scaled before.
     n_workers : int
     chunk_sizes : ndarray of int64, shape (n_chunks,)
-        Elements of each chunk; they add up to ``source.n_elements``.
+        Elements of each chunk; they add up to ``source.n_elements``, or in an all-to-all to those of all workers.
     holders : ndarray of int64, shape (n_chunks,)
         Which worker has the chunk at the start (and has it as it is in the source); -1 where every worker
         contributes.
@@ -48,7 +48,7 @@ class Payload:
         holders: IntArray,
         carry: int | None = None,
     ) -> None:
-        self.layout = Layout.of(n_workers, chunk_sizes, holders, carry)
+        self.layout = Layout.of(n_workers, chunk_sizes, holders, carry, source.n_elements)
         self.dtype = source.dtype
         self._ufunc = reduction.ufunc
         self._quietly = quiet_context().run
@@ -147,7 +147,7 @@ class PackedPayload:
         holders: IntArray,
         carry: int | None = None,
     ) -> None:
-        self.layout = Layout.of(n_workers, chunk_sizes, holders, carry)
+        self.layout = Layout.of(n_workers, chunk_sizes, holders, carry, source.n_elements)
         self.dtype = source.dtype
         self._ufunc = reduction.ufunc
         self._quietly = quiet_context().run

@@ -75,8 +75,8 @@ def write_results(
         for name in chosen:
             save_plot(found, name, {ending: folder / f"{name}.{ending}" for ending in formats})
         files += [f"{name}.{ending}" for name in chosen for ending in formats]
-        info = _manifest(run_info, files, skipped)
-        _write_json(info, folder / MANIFEST)
+        info = manifest(run_info, files, skipped)
+        write_json(info, folder / MANIFEST)
     return Written(Path(out_dir), tuple(files), tuple(info["notes"]))
 
 
@@ -91,7 +91,8 @@ def _write_tables(found: Results, folder: Path, wanted: Sequence[str] | None) ->
     return files
 
 
-def _manifest(run_info: Mapping[str, Any], files: Sequence[str], notes: Sequence[str]) -> dict[str, Any]:
+def manifest(run_info: Mapping[str, Any], files: Sequence[str], notes: Sequence[str]) -> dict[str, Any]:
+    """Return what ``run.json`` holds: what is known of the run, versions, notes and files."""
     return {
         VERSION_KEY: RESULTS_VERSION,
         "versions": _versions(),
@@ -119,7 +120,8 @@ def _version_of(package: str) -> str:
         return "unknown"
 
 
-def _write_json(document: Mapping[str, Any], path: Path) -> None:
+def write_json(document: Mapping[str, Any], path: Path) -> None:
+    """Write a document; `TypeError` for what JSON cannot hold."""
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False, default=_plain)
     path.write_text(text + "\n", encoding="utf-8")
 
@@ -213,7 +215,7 @@ def redraw(
     listed = dict.fromkeys([*found.run_info["files"], *(path.name for path in paths)])
     # The manifest first: a file that it lists may be missing; one that it does not list is foreign.
     with written_file(folder / MANIFEST) as path:
-        _write_json(found.run_info | {"files": list(listed)}, path)
+        write_json(found.run_info | {"files": list(listed)}, path)
     for name in chosen:
         with ExitStack() as stack:
             targets = {ending: folder / f"{name}.{ending}" for ending in formats}

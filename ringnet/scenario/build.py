@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ringnet.collectives import ALGORITHMS, Schedule, split_sizes
+from ringnet.collectives import Schedule
 from ringnet.engines.background import Traffic
 from ringnet.engines.trace import Workers
 from ringnet.networks import Network
@@ -20,6 +20,7 @@ from ringnet.scenario.crowd import JobSettings, TrafficSettings
 from ringnet.scenario.files import open_files
 from ringnet.scenario.networks import hardware, ordered, seated, seats
 from ringnet.scenario.scenario import Scenario
+from ringnet.scenario.schedules import schedule_beside, schedule_of
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -130,8 +131,8 @@ def _job(scenario: Scenario, number: int, job: JobSettings, network: Network) ->
     """Return another job: as the scenario says where it says nothing itself, without weights and exceptions."""
     n_workers, dtype = network.n_workers, DTYPES[scenario.dtype]
     collective = job.collective or scenario.collective
-    schedule = ALGORITHMS[job.algorithm or scenario.algorithm].build(n_workers, collective)
-    sizes = split_sizes(message_elements(job.message_bytes, dtype), schedule.n_chunks)
+    schedule = schedule_beside(scenario, job.algorithm, n_workers, collective)
+    sizes = schedule.chunk_sizes(message_elements(job.message_bytes, dtype))
     reduces = collective not in COPYING
     reduce = "mean" if scenario.reduce == "weighted-mean" else scenario.reduce
     source = RandomSource(
@@ -200,12 +201,12 @@ def _links(one: TrafficSettings, network: Network) -> tuple[int, ...]:
 
 def build_schedule(scenario: Scenario) -> Schedule:
     """Return who sends what to whom."""
-    return ALGORITHMS[scenario.algorithm].build(scenario.workers, scenario.collective)
+    return schedule_of(scenario, scenario.place)
 
 
 def chunk_sizes(scenario: Scenario, schedule: Schedule) -> IntArray:
     """Return the elements of each chunk."""
-    return split_sizes(message_elements(scenario.message_bytes, DTYPES[scenario.dtype]), schedule.n_chunks)
+    return schedule.chunk_sizes(message_elements(scenario.message_bytes, DTYPES[scenario.dtype]))
 
 
 def build_workers(scenario: Scenario) -> Workers:

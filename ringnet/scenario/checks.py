@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from difflib import get_close_matches
 
 from ringnet.collectives import ALGORITHMS
 from ringnet.errors import InputError
 from ringnet.payload.dtypes import DTYPES
 from ringnet.payload.reductions import REDUCTIONS, check_dtype, make_reduction
+from ringnet.scenario.algorithms import parameters_of
 from ringnet.scenario.checks_network import NETWORK_CHECKS, counted, some
 from ringnet.scenario.document import Path
 from ringnet.scenario.fields import quantity_text
@@ -15,7 +17,7 @@ from ringnet.scenario.finding import Finding, unread
 from ringnet.scenario.model import Keys
 
 #: Collectives that move chunks and never combine them.
-COPYING = ("all-gather",)
+COPYING = ("all-gather", "all-to-all", "broadcast")
 #: Reductions that weights belong to.
 WEIGHTED = ("mean", "weighted-mean")
 #: Elements of all workers' buffers up to which a table of states is worth its room.
@@ -38,10 +40,25 @@ def _whole_elements(keys: Keys) -> Iterator[Finding]:
 
 
 def _collective_known(keys: Keys) -> Iterator[Finding]:
-    known = ALGORITHMS[keys.algorithm].collectives
+    algorithm = ALGORITHMS.get(keys.algorithm_name)
+    known = (keys.collective,) if algorithm is None else algorithm.collectives
     if keys.collective not in known:
-        message = f"the algorithm {keys.algorithm} has no {keys.collective}"
+        message = f"the algorithm {keys.algorithm_name} has no {keys.collective}"
         yield Finding(("collective",), message, " or ".join(known), causes=(("algorithm",),))
+
+
+def _unread_parameters(keys: Keys) -> Iterator[Finding]:
+    """Tell parameters that the algorithm does not have."""
+    name = keys.algorithm_name
+    known = ALGORITHMS[name].parameters if name in ALGORITHMS else {}
+    for parameter in parameters_of(keys.algorithm):
+        if parameter not in known:
+            reason = f"{name} has no such parameter"
+            nearest = "".join(get_close_matches(parameter, known, n=1))
+            right = ", ".join(known)
+            message = f"the key is never read: {reason}"
+            causes = (("algorithm", "name"),)
+            yield Finding(("algorithm", parameter), message, right, nearest, causes, unread=True)
 
 
 def _reduction(keys: Keys) -> Iterator[Finding]:
@@ -123,6 +140,7 @@ def _unread_data(keys: Keys) -> Iterator[Finding]:
 CHECKS: tuple[Callable[[Keys], Iterator[Finding]], ...] = (
     _whole_elements,
     _collective_known,
+    _unread_parameters,
     _reduction,
     _workers_are_there,
     _states,

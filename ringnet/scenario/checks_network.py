@@ -321,7 +321,11 @@ def _jobs(keys: Keys) -> Iterator[Finding]:
         if job.message_bytes % itemsize:
             message = f"not a whole number of {keys.dtype} elements, {itemsize} bytes each"
             yield Finding((*path, "message"), message, f"a multiple of {itemsize} B", causes=(("dtype",),))
-        algorithm, collective = job.algorithm or keys.algorithm, job.collective or keys.collective
+        algorithm, collective = job.algorithm or keys.algorithm_name, job.collective or keys.collective
+        if algorithm not in ALGORITHMS:
+            message = f"a job needs an algorithm of its own beside {algorithm}"
+            yield Finding((*path, "algorithm"), message, "algorithm: ring", causes=(("algorithm",),))
+            continue
         known = ALGORITHMS[algorithm].collectives
         if collective not in known:
             key = "collective" if job.collective else "algorithm"

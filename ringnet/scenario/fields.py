@@ -186,6 +186,21 @@ class Number(Leaf):
 
 
 @dataclass(frozen=True)
+class Truth(Leaf):
+    """True or false."""
+
+    def read(self, given: Any) -> bool:
+        """See `Leaf.read`."""
+        if not isinstance(given, bool):
+            raise wrong("true or false is wanted", "true or false")
+        return given
+
+    def describe(self) -> dict[str, Any]:
+        """See `Leaf.describe`."""
+        return {"type": "boolean"}
+
+
+@dataclass(frozen=True)
 class Choice(Leaf):
     """One of some names; ``absent`` says why a known name is not among them.
 

@@ -32,10 +32,13 @@ class Place:
         Absolute; names of files start here.
     allow_outside : bool
         Whether a name may lead out of it.
+    allow_python : bool
+        Whether a function that it names may be run.
     """
 
     folder: FilePath
     allow_outside: bool = False
+    allow_python: bool = False
 
     def find(self, name: str) -> FilePath:
         """Return the file of that name; `InputError` if it lies outside, by ``..``, root or a link."""

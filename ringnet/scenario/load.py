@@ -27,7 +27,11 @@ CHECKED_POINTS = 10_000
 
 
 def load(
-    path: str | os.PathLike[str], overrides: Sequence[str] = (), *, allow_outside: bool = False
+    path: str | os.PathLike[str],
+    overrides: Sequence[str] = (),
+    *,
+    allow_outside: bool = False,
+    allow_python: bool = False,
 ) -> Scenario:
     """Read a scenario file.
 
@@ -39,6 +43,8 @@ def load(
         ``path.key=value`` each, as for ``--set``: see `overrides.override`.
     allow_outside : bool
         Whether the scenario may name files outside its own folder.
+    allow_python : bool
+        Whether a Python function that it names as its algorithm may be run: it may do whatever you may.
 
     Returns
     -------
@@ -51,7 +57,7 @@ def load(
         With every mistake at once, each with file, line, path, value, and what would be right.
     """
     file = FilePath(path)
-    place = Place(file.absolute().parent, allow_outside)
+    place = Place(file.absolute().parent, allow_outside, allow_python)
     return _interpret(read_text(path), overrides, os.fspath(path), file.stem, place)
 
 
@@ -62,6 +68,7 @@ def loads(
     file: str = "<text>",
     folder: str | os.PathLike[str] = ".",
     allow_outside: bool = False,
+    allow_python: bool = False,
 ) -> Scenario:
     """Read the text of a scenario; ``file`` stands in messages, names of data files start in ``folder``.
 
@@ -74,7 +81,8 @@ def loads(
     >>> scenario.message_bytes, scenario.network.latency_s
     (1048576, 5e-06)
     """
-    return _interpret(text, overrides, file, "scenario", Place(FilePath(folder).absolute(), allow_outside))
+    place = Place(FilePath(folder).absolute(), allow_outside, allow_python)
+    return _interpret(text, overrides, file, "scenario", place)
 
 
 def _interpret(text: str, overrides: Sequence[str], file: str, name: str, place: Place) -> Scenario:

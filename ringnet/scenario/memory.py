@@ -6,7 +6,6 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from ringnet.collectives import ALGORITHMS, split_sizes
 from ringnet.errors import Fault, InputError
 from ringnet.payload import payload_bytes
 from ringnet.payload.dtypes import DTYPES
@@ -14,6 +13,7 @@ from ringnet.payload.sources import message_elements
 from ringnet.scenario.build import build_schedule, chunk_sizes
 from ringnet.scenario.crowd import JobSettings
 from ringnet.scenario.scenario import Scenario
+from ringnet.scenario.schedules import schedule_beside
 from ringnet.units import format_bytes
 
 #: Python, its libraries, the blocks of verification, plots.
@@ -79,9 +79,9 @@ def _with_carry(scenario: Scenario, carry: int | None) -> Estimate:
 def _job_bytes(scenario: Scenario, job: JobSettings, carry: int | None) -> int:
     """Return the bytes of the carried elements of another job."""
     n_workers = job.workers if isinstance(job.workers, int) else len(job.workers)
-    algorithm, collective = job.algorithm or scenario.algorithm, job.collective or scenario.collective
-    schedule, dtype = ALGORITHMS[algorithm].build(n_workers, collective), DTYPES[scenario.dtype]
-    sizes = split_sizes(message_elements(job.message_bytes, dtype), schedule.n_chunks)
+    collective, dtype = job.collective or scenario.collective, DTYPES[scenario.dtype]
+    schedule = schedule_beside(scenario, job.algorithm, n_workers, collective)
+    sizes = schedule.chunk_sizes(message_elements(job.message_bytes, dtype))
     return payload_bytes(n_workers, sizes, schedule.source, dtype, carry)
 
 

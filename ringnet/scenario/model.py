@@ -11,13 +11,14 @@ from typing import Annotated, Any, TypeAlias, get_args
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from ringnet.collectives import ALGORITHMS, COLLECTIVES
+from ringnet.collectives import COLLECTIVES
 from ringnet.engines import ENGINES
 from ringnet.engines.trace import KEEP_TRANSFERS, Sends
 from ringnet.payload.dtypes import DTYPES
 from ringnet.payload.reductions import REDUCTIONS
 from ringnet.reporting.columns import TABLES
 from ringnet.reporting.plots import PLOTS
+from ringnet.scenario.algorithms import AlgorithmKeys, name_of
 from ringnet.scenario.base import (
     LIST,
     MAPPING,
@@ -148,6 +149,25 @@ class SweepSettings(Settings):
     )
 
 
+class CompareSettings(Settings):
+    """What `ringnet compare` compares; the sizes are those of a sweep over message, or 1 KiB to 1 GiB."""
+
+    _is_some = model_validator(mode="before")(not_empty)
+
+    algorithms: Annotated[
+        Annotated[str, Choice(("all",), "choice"), Tag(ONE)]
+        | Annotated[tuple[AlgorithmKeys, ...], NotEmpty, Tag(LIST)],
+        Discriminator(list_or_one),
+    ] = Field(
+        default="all",
+        description="all that know the collective, or a list: `[ring, {name: channel-ring, n_channels: 4}]`.",
+        examples=[["ring", "halving-doubling"]],
+    )
+    workers: Annotated[tuple[Annotated[int, Whole(1, MOST_WORKERS)], ...], NotEmpty] | None = Field(
+        default=None, description="Numbers of workers; those of the scenario if left out.", examples=[[4, 8]]
+    )
+
+
 class ReportSettings(Settings):
     """What is written of the results."""
 
@@ -189,8 +209,11 @@ class Keys(Settings):
     collective: Annotated[str, Choice(COLLECTIVES, "collective")] = Field(
         default="all-reduce", description="What is computed together."
     )
-    algorithm: Annotated[str, Choice(ALGORITHMS, "algorithm")] = Field(
-        default="ring", description="How it is computed."
+    algorithm: AlgorithmKeys = Field(
+        default="ring",
+        description="How it is computed: a name, or a mapping with parameters, a file or a function: "
+        "`{name: channel-ring, n_channels: 4}`, `{file: schedule.xml}`, `{python: my_ring.py:my_ring}`.",
+        examples=["ring", {"name": "channel-ring", "n_channels": 4}],
     )
     workers: Annotated[int, Whole(1, MOST_WORKERS)] = Field(
         description="N, the number of workers; left out where files give it.", examples=[8]
@@ -241,7 +264,13 @@ class Keys(Settings):
         examples=[[{"from": 0, "to": 4, "burst": "1 MiB", "rate": "10 GB/s"}]],
     )
     sweep: SweepSettings | None = Field(default=None, description="Many runs from one file.")
+    compare: CompareSettings | None = Field(default=None, description="What `ringnet compare` compares.")
     report: ReportSettings = Field(default=ReportSettings(), description="What is written of the results.")
+
+    @property
+    def algorithm_name(self) -> str:
+        """The name of the algorithm, of its file or of its function."""
+        return name_of(self.algorithm)
 
     @property
     def files(self) -> tuple[str, ...]:

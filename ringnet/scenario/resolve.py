@@ -16,6 +16,7 @@ from ringnet.scenario.finding import Finding
 from ringnet.scenario.known_links import with_presets
 from ringnet.scenario.model import Keys
 from ringnet.scenario.network_file import with_network_file
+from ringnet.scenario.schedules import check_schedule
 
 #: In place of what is wrong or missing, so that the other keys can be checked together.
 _STAND_INS: dict[Path, Any] = {
@@ -52,7 +53,9 @@ def resolve(document: Document, place: Place) -> tuple[Document, list[str]]:
     keys, found = validate(known)
     faults += found.values()
     broken = known.broken | found.keys()
-    findings = [one for one in check(keys or _mended(known, broken)) if _counts(one, document, broken)]
+    mended = keys or _mended(known, broken)
+    findings = [*check(mended), *check_schedule(mended, place)]
+    findings = [one for one in findings if _counts(one, document, broken)]
     orphans = {one.path: one for one in findings if one.unread and is_orphan(one, document)}
     faults += [_fault(one, known) for one in findings if one.path not in orphans]
     if faults or keys is None:  # what is broken was told when it was read

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from pydantic import PrivateAttr
 
 from ringnet.errors import Fault, InputError
+from ringnet.scenario.algorithms import AlgorithmSettings
 from ringnet.scenario.checks import check
 from ringnet.scenario.document import Document
 from ringnet.scenario.files import FACTS, Place, digest, known
@@ -20,6 +21,7 @@ from ringnet.scenario.model import MADE_DATA, Keys, SweepSettings
 from ringnet.scenario.network_file import KEY as NETWORK_FILE
 from ringnet.scenario.outline import leaf_of
 from ringnet.scenario.resolve import in_order, origins_of, resolve
+from ringnet.scenario.schedules import file_names
 from ringnet.scenario.sweep import Axis, Value, first_values, grid, with_values
 
 
@@ -136,11 +138,21 @@ class Scenario(Keys):
         return plain | ({"sweep": _sweep_document(origin.axes)} if origin.axes else {})
 
     def inputs(self) -> dict[str, str]:
-        """Return the SHA-256 of each file that data or network come from, by its name in the scenario."""
-        swept = [value for axis in self._origin.axes for value in _file_values(axis)]
-        given = [self.data, self.network.file or [], *(value.given for value in swept)]
-        names = [str(name) for one in given for name in ([one] if isinstance(one, str) else one)]
-        return {name: digest(self.place.find(name)) for name in sorted(set(names) - set(MADE_DATA))}
+        """Return the SHA-256 of each file that data, network or schedule come from, by its name in the scenario."""
+        swept = (value.given for axis in self._origin.axes for value in _file_values(axis))
+        given = [self.data, self.network.file or [], *swept]
+        names = {str(name) for one in given for name in ([one] if isinstance(one, str) else one)}
+        schedules = self._schedule_files()
+        return {name: digest(self.place.find(name)) for name in sorted({*names, *schedules} - {*MADE_DATA})}
+
+    def _schedule_files(self) -> set[str]:
+        """Return the files that algorithms come from: of the scenario, of its sweep, of what it compares."""
+        swept = [value for axis in self._origin.axes for row in axis.rows for value in row]
+        found = {name for value in swept for name in _schedule_file(value)}
+        compared = self.compare.algorithms if self.compare else ()
+        for algorithm in (self.algorithm, *(() if isinstance(compared, str) else compared)):
+            found.update(file_names(algorithm))
+        return found
 
     def key(self) -> str:
         """Return a hash of the document and of the content of its files: equal keys mean equal results."""
@@ -160,6 +172,14 @@ def _dotted(value: Value) -> str:
 
 def _file_values(axis: Axis) -> Iterator[Value]:
     return (value for row in axis.rows for value in row if value.path in (("data",), NETWORK_FILE))
+
+
+def _schedule_file(value: Value) -> list[str]:
+    """Return the file of a swept algorithm: of a mapping, or of one of its keys."""
+    given = value.given if value.path == ("algorithm",) else {value.path[-1]: value.given}
+    if value.path[0] != "algorithm" or not isinstance(given, dict):
+        return []
+    return file_names(AlgorithmSettings.model_construct(**{"file": None, "python": None, **given}))
 
 
 def _sweep_document(axes: tuple[Axis, ...]) -> dict[str, Any]:

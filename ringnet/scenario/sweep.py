@@ -14,7 +14,7 @@ from ringnet.scenario.outline import leaf_of
 from ringnet.scenario.ranges import spread
 
 #: Keys that are no matter of a single run.
-FIXED = ("scenario_version", "name", "sweep", "report")
+FIXED = ("scenario_version", "name", "sweep", "compare", "report")
 SECTIONS = ("over", "zip")
 
 

@@ -36,7 +36,7 @@ def _inputs(scenario: Scenario) -> dict[str, Any]:
     return {
         "name": scenario.name,
         "collective": scenario.collective,
-        "algorithm": scenario.algorithm,
+        "algorithm": scenario.algorithm_name,
         "n_workers": scenario.workers,
         "message_bytes": scenario.message_bytes,
         "dtype": scenario.dtype,

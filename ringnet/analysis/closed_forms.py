@@ -1,0 +1,314 @@
+"""Closed forms of all algorithms on a uniform full network: a link each way between every two workers.
+
+All chunks are alike, workers start together and send eagerly, and nothing but the reduction takes their time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringnet.analysis.hop import Hop
+from ringnet.collectives import ALGORITHMS, Schedule
+from ringnet.collectives.double_binary_tree import parents
+from ringnet.collectives.trees import NOBODY, depths
+
+IntArray: TypeAlias = NDArray[np.int64]
+
+#: Steps of all phases, as many times N - 1, by collective.
+_PHASES = {"all-reduce": 2, "reduce-scatter": 1, "all-gather": 1}
+
+
+def rings_s(collective: str, n_workers: int, n_lanes: int, chunk_bytes: float, hop: Hop) -> float | None:
+    """Return the time of k rings over the same links; of the pipelined ring too, with k slices of c bytes.
+
+    With A = alpha + c (beta + gamma) and m = c max(beta, gamma), the reduce-scatter takes n max(A, k m) +
+    min(A - m, (k-1) m), n = N - 1: k chunks follow each other through a link and a processor, and come round
+    again. The all-gather is the same without gamma, an all-reduce with a free reduction the same with 2n.
+    With one that takes time it is the sum of n steps each, as long as links and processors are not busy all
+    the time; None otherwise.
+
+    >>> rings_s("all-reduce", 4, 1, 1000, Hop(1.0, 0.001))
+    12.0
+    """
+    n = n_workers - 1
+    if collective == "all-gather":
+        hop = Hop(hop.alpha_s, hop.beta_s_per_byte)
+    busy_s = chunk_bytes * max(hop.beta_s_per_byte, hop.gamma_s_per_byte)
+    round_s = hop.move_s(chunk_bytes) + hop.reduce_s(chunk_bytes)
+    if collective != "all-reduce" or not hop.gamma_s_per_byte:
+        n *= _PHASES[collective]
+        return n * max(round_s, n_lanes * busy_s) + min(round_s - busy_s, (n_lanes - 1) * busy_s)
+    gather_s = hop.move_s(chunk_bytes)
+    if n_lanes * busy_s > round_s or n_lanes * chunk_bytes * hop.beta_s_per_byte > gather_s:
+        return None
+    return n * (round_s + gather_s) + (n_lanes - 1) * busy_s
+
+
+def private_rings_s(collective: str, n_workers: int, chunk_bytes: float, hop: Hop) -> float | None:
+    """Return n (alpha + c beta), for rings with links of their own; None where reducing takes time.
+
+    Then the order in which a worker's processor serves its rings depends on who sends, and differs from
+    worker to worker.
+    """
+    if hop.gamma_s_per_byte and collective != "all-gather":
+        return None
+    return _PHASES[collective] * (n_workers - 1) * hop.move_s(chunk_bytes)
+
+
+def chain_s(collective: str, n_workers: int, n_slices: int, slice_bytes: float, hop: Hop) -> float:
+    """Return (N-1)(alpha + d (beta + gamma)) + (k-1) d max(beta, gamma); gamma for a reduce only."""
+    gamma = hop.gamma_s_per_byte if collective == "reduce" else 0.0
+    busy_s = slice_bytes * max(hop.beta_s_per_byte, gamma)
+    return (n_workers - 1) * (hop.move_s(slice_bytes) + slice_bytes * gamma) + (n_slices - 1) * busy_s
+
+
+def recursive_doubling_s(n_workers: int, message_bytes: float, hop: Hop) -> float:
+    """Return m (alpha + S (beta + gamma)) seconds for N = 2^m; in general as said in `recursive_doubling`."""
+    rounds, folded = _rounds(n_workers)
+    reduces = moves = rounds
+    if folded:
+        reduces, moves = rounds + 1, rounds + (2 if 2 * folded > 1 << rounds else 1)
+    return moves * hop.move_s(message_bytes) + reduces * hop.reduce_s(message_bytes)
+
+
+def halving_doubling_s(
+    collective: str, n_workers: int, message_bytes: float, hop: Hop, n_parts: int = 1
+) -> float | None:
+    """Return the time of halving and doubling of ``n_parts`` parts at once, Swing's included.
+
+    A phase takes m alpha + (P-1)/P S' beta, P = 2^m, S' = S / parts, the reduce-scatter (P-1)/P S' gamma
+    more; an all-reduce of folded workers 2 (alpha + S' beta) + S' gamma more. None for other collectives of
+    folded workers, whose chunks differ, and for several parts that fold or reduce at a cost: they meet on
+    links or processors.
+    """
+    rounds, folded = _rounds(n_workers)
+    reduces = collective != "all-gather" and hop.gamma_s_per_byte
+    if (folded and (collective != "all-reduce" or n_parts > 1)) or (n_parts > 1 and reduces):
+        return None
+    part_bytes = message_bytes / n_parts
+    moved = part_bytes * (1 - 1 / (1 << rounds))
+    phase_s = rounds * hop.alpha_s + moved * hop.beta_s_per_byte
+    total_s = _PHASES[collective] * phase_s + (hop.reduce_s(moved) if reduces else 0.0)
+    return total_s + (2 * hop.move_s(part_bytes) + hop.reduce_s(part_bytes) if folded else 0.0)
+
+
+def binomial_tree_s(collective: str, n_workers: int, message_bytes: float, hop: Hop) -> float:
+    """Return the time of a binomial tree.
+
+    Down: floor(log2 N)(alpha + S beta), the most bits that a number below N can have: a worker's sends leave
+    over links of their own. Up: U(N) = max((L-1) h, U(N - 2^(L-1)) + alpha + S beta) + S gamma with L =
+    ceil(log2 N), h = alpha + S (beta + gamma), U(1) = 0; L h for N = 2^L.
+    """
+    up_s = _binomial_reduce_s(n_workers, message_bytes, hop) if collective != "broadcast" else 0.0
+    down_s = _rounds(n_workers)[0] * hop.move_s(message_bytes) if collective != "reduce" else 0.0
+    return up_s + down_s
+
+
+def _binomial_reduce_s(n_workers: int, message_bytes: float, hop: Hop) -> float:
+    if n_workers == 1:
+        return 0.0
+    rounds = (n_workers - 1).bit_length()
+    move_s, reduce_s = hop.move_s(message_bytes), hop.reduce_s(message_bytes)
+    last_s = _binomial_reduce_s(n_workers - (1 << (rounds - 1)), message_bytes, hop) + move_s
+    return max((rounds - 1) * (move_s + reduce_s), last_s) + reduce_s
+
+
+def binary_tree_s(collective: str, n_workers: int, n_slices: int, slice_bytes: float, hop: Hop) -> float:
+    """Return the time of a pipelined complete binary tree of depth D = floor(log2 N), d bytes a slice.
+
+    Up: D (alpha + d beta) + (2D - e) d gamma + (k-1) d max(beta, 2 gamma), e = 1 if N is a power of two (the
+    deepest worker is then an only child), else 0; down: D (alpha + d beta) + (k-1) d beta; an all-reduce has
+    the slices of both overlap, so that the last term counts once. With N = 2 it is gamma for 2 gamma.
+    """
+    depth, folded = _rounds(n_workers)
+    if not depth:
+        return 0.0
+    move_s, reduce_s = depth * hop.move_s(slice_bytes), hop.reduce_s(slice_bytes)
+    down_busy_s = (n_slices - 1) * slice_bytes * hop.beta_s_per_byte
+    if collective == "broadcast":
+        return move_s + down_busy_s
+    busy_s = max(down_busy_s, (n_slices - 1) * (2 if n_workers > 2 else 1) * reduce_s)  # noqa: PLR2004 -- two children
+    up_s = move_s + (2 * depth - (not folded)) * reduce_s + busy_s
+    return up_s if collective == "reduce" else up_s + move_s
+
+
+def double_tree_s(
+    n_workers: int, n_slices: int, slice_bytes: float, hop: Hop, node_size: int = 1
+) -> float | None:
+    """Return 2D (alpha + d beta) + (k-1) d beta, D the depth of the deeper tree.
+
+    None where the reduction takes time, and where a link that one tree uses upwards and the other downwards
+    still has slices to carry up when the first comes down.
+    """
+    if hop.gamma_s_per_byte:
+        return None
+    trees = parents(n_workers, node_size)
+    depth = max(int(depths(tree).max()) for tree in trees)
+    busy_s = (n_slices - 1) * slice_bytes * hop.beta_s_per_byte
+    last_up_s = busy_s + slice_bytes * hop.beta_s_per_byte
+    gap = _least_gap(trees)
+    if gap is not None and last_up_s > gap * hop.move_s(slice_bytes) * (1 + 1e-12):
+        return None
+    return 2 * depth * hop.move_s(slice_bytes) + busy_s
+
+
+def _least_gap(trees: list[IntArray]) -> int | None:
+    """Return the fewest levels between a link's use by one tree and by the other; None if none is shared."""
+    up, down = trees
+    gaps = []
+    for one, other in ((up, down), (down, up)):
+        depth, height = depths(other), _heights(one)
+        for child, parent in enumerate(one.tolist()):
+            # The other tree goes down from child to parent, or both go up from child to parent.
+            if parent != NOBODY and other[parent] == child:
+                gaps.append(int(depth.max() + depth[parent] - 1 - height[child]))
+            if parent != NOBODY and other[child] == parent:
+                gaps.append(0)
+    return min(gaps, default=None)
+
+
+def _heights(parent: IntArray) -> IntArray:
+    height, depth = np.zeros_like(parent), depths(parent)
+    for child in np.argsort(-depth, kind="stable").tolist():
+        if parent[child] != NOBODY:
+            height[parent[child]] = max(height[parent[child]], height[child] + 1)
+    return height
+
+
+def direct_s(collective: str, n_workers: int, chunk_bytes: float, hop: Hop) -> float:
+    """Return alpha + c beta seconds a phase; the reduce-scatter (N-1) c gamma more."""
+    reduces = collective in {"all-reduce", "reduce-scatter"}
+    reducing_s = (n_workers - 1) * hop.reduce_s(chunk_bytes) if reduces else 0.0
+    return _PHASES.get(collective, 1) * hop.move_s(chunk_bytes) + reducing_s
+
+
+def torus_ring_s(collective: str, n_workers: int, n_rows: int, chunk_bytes: float, hop: Hop) -> float | None:
+    """Return 2(R-1) alpha + (R-1)(R + 1) c beta a phase on a square torus, R rows, c = S/2N.
+
+    A single row is two rings over the same links. None for other shapes, in which the halves meet on links,
+    and where the reduction takes time.
+    """
+    if n_rows == 1:
+        return rings_s(collective, n_workers, 2, chunk_bytes, hop)
+    if n_rows * n_rows != n_workers or (hop.gamma_s_per_byte and collective != "all-gather"):
+        return None
+    return _PHASES[collective] * (n_rows - 1) * (hop.move_s(n_rows * chunk_bytes) + hop.move_s(chunk_bytes))
+
+
+def pairwise_s(n_workers: int, chunk_bytes: float, hop: Hop) -> float:
+    """Return (N-1)(alpha + c beta) seconds."""
+    return (n_workers - 1) * hop.move_s(chunk_bytes)
+
+
+def bruck_s(n_workers: int, chunk_bytes: float, hop: Hop) -> float | None:
+    """Return log2 N (alpha + N/2 c beta) seconds for N a power of two; None otherwise."""
+    rounds, rest = _rounds(n_workers)
+    return None if rest else rounds * hop.move_s(n_workers // 2 * chunk_bytes)
+
+
+def _rounds(n_workers: int) -> tuple[int, int]:
+    """Return floor(log2 N), and what N has beyond that power of two."""
+    rounds = n_workers.bit_length() - 1
+    return rounds, n_workers - (1 << rounds)
+
+
+def _channel_ring(schedule: Schedule, chunk_bytes: float, hop: Hop) -> float | None:
+    n_workers, strides = schedule.n_workers, schedule.parameters["strides"]
+    used = [strides[q % len(strides)] % n_workers for q in range(schedule.n_channels)]  # type: ignore[index,arg-type]
+    if len(set(used)) == 1:
+        return rings_s(schedule.collective, n_workers, schedule.n_channels, chunk_bytes, hop)
+    if len(set(used)) == len(used):
+        return private_rings_s(schedule.collective, n_workers, chunk_bytes, hop)
+    return None
+
+
+def _bidirectional(schedule: Schedule, chunk_bytes: float, hop: Hop) -> float | None:
+    if schedule.n_workers == 2:  # noqa: PLR2004 -- both directions are the same link
+        return rings_s(schedule.collective, 2, 2, chunk_bytes, hop)
+    return private_rings_s(schedule.collective, schedule.n_workers, chunk_bytes, hop)
+
+
+def _pipelined_ring(schedule: Schedule, chunk_bytes: float, hop: Hop) -> float | None:
+    if schedule.collective in _PHASES:
+        n_slices = schedule.n_chunks // schedule.n_workers
+        return rings_s(schedule.collective, schedule.n_workers, n_slices, chunk_bytes, hop)
+    return chain_s(schedule.collective, schedule.n_workers, schedule.n_chunks, chunk_bytes, hop)
+
+
+def _swing(schedule: Schedule, chunk_bytes: float, hop: Hop) -> float | None:
+    if schedule.n_workers == 2:  # noqa: PLR2004 -- both parts use the same link
+        return rings_s(schedule.collective, 2, schedule.n_channels, chunk_bytes, hop)
+    message_bytes = chunk_bytes * schedule.n_chunks
+    return halving_doubling_s(
+        schedule.collective, schedule.n_workers, message_bytes, hop, schedule.n_channels
+    )
+
+
+def _torus_ring(schedule: Schedule, chunk_bytes: float, hop: Hop) -> float | None:
+    n_rows = int(str(schedule.parameters["n_rows"]))
+    return torus_ring_s(schedule.collective, schedule.n_workers, n_rows, chunk_bytes, hop)
+
+
+def _double_tree(schedule: Schedule, chunk_bytes: float, hop: Hop) -> float | None:
+    node_size = int(str(schedule.parameters["node_size"]))
+    return double_tree_s(schedule.n_workers, schedule.n_chunks // 2, chunk_bytes, hop, node_size)
+
+
+#: By algorithm: called with a schedule, the bytes of each of its chunks, and the cost of a transfer.
+FORMS: dict[str, Callable[[Schedule, float, Hop], float | None]] = {
+    "bidirectional-ring": _bidirectional,
+    "binary-tree": lambda s, c, hop: binary_tree_s(s.collective, s.n_workers, s.n_chunks, c, hop),
+    "binomial-tree": lambda s, c, hop: binomial_tree_s(s.collective, s.n_workers, c, hop),
+    "bruck": lambda s, c, hop: bruck_s(s.n_workers, c, hop),
+    "channel-ring": _channel_ring,
+    "direct": lambda s, c, hop: direct_s(s.collective, s.n_workers, c, hop),
+    "double-binary-tree": _double_tree,
+    "halving-doubling": lambda s, c, hop: halving_doubling_s(s.collective, s.n_workers, c * s.n_chunks, hop),
+    "pairwise": lambda s, c, hop: pairwise_s(s.n_workers, c, hop),
+    "pipelined-ring": _pipelined_ring,
+    "recursive-doubling": lambda s, c, hop: recursive_doubling_s(s.n_workers, c, hop),
+    "ring": lambda s, c, hop: rings_s(s.collective, s.n_workers, 1, c, hop),
+    "swing": _swing,
+    "torus-ring": _torus_ring,
+}
+
+#: Algorithms in which the workers of a group go in step, so that the times of levels add up.
+_IN_STEP = {"ring", "halving-doubling", "direct", "recursive-doubling", "binomial-tree"}
+
+
+def hierarchical_s(schedule: Schedule, message_bytes: float, hop: Hop) -> float | None:
+    """Return the sum of the times of the levels, the inner ones for S, the outer one for what is left.
+
+    None where an algorithm does not keep all workers of a group in step, or has no closed form.
+    """
+    told = schedule.parameters
+    inner, outer, node_size = str(told["inner"]), str(told["outer"]), int(str(told["node_size"]))
+    scatters = "reduce-scatter" in ALGORITHMS[inner].collectives
+    parts = [
+        (outer, schedule.n_workers // node_size, schedule.collective, 1 / (node_size if scatters else 1))
+    ]
+    names = ("reduce-scatter", "all-gather") if scatters else ("reduce", "broadcast")
+    parts += [(inner, node_size, name, 1.0) for name in names if _has(schedule.collective, name)]
+    times = [_part_s(*part, message_bytes, hop) for part in parts]
+    return None if None in times or not {inner, outer} <= _IN_STEP else sum(time for time in times if time)
+
+
+def _has(collective: str, phase: str) -> bool:
+    return collective in {"all-reduce", phase}
+
+
+def _part_s(
+    name: str, n_workers: int, collective: str, share: float, message_bytes: float, hop: Hop
+) -> float | None:
+    if n_workers == 1:
+        return 0.0
+    schedule = ALGORITHMS[name].build(n_workers, collective)
+    chunk_bytes = message_bytes * share / schedule.n_chunks
+    return FORMS[name](schedule, chunk_bytes, hop)
+
+
+FORMS["hierarchical"] = lambda s, c, hop: hierarchical_s(s, c * s.n_chunks, hop)

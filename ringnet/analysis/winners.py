@@ -1,0 +1,184 @@
+"""Which algorithm to use: ranks, ranges of sizes, where one overtakes another, and a sentence that says so."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ringnet.units import format_bytes
+
+#: Times that differ by less than this share are the same.
+ALIKE = 1e-9
+
+
+class Range(NamedTuple):
+    """Sizes from the first to the last, of those compared, for which one algorithm is the one to use.
+
+    ``runner_up`` is the fastest other that is slower at the last size, ``ahead`` how many times longer it takes there;
+    None where there is no other. ``alike`` are those that take the same time at all sizes of the range.
+    """
+
+    n_workers: int
+    algorithm: str
+    first_bytes: int
+    last_bytes: int
+    runner_up: str | None
+    ahead: float | None
+    alike: tuple[str, ...]
+
+
+class Crossover(NamedTuple):
+    """Where one algorithm overtakes another: between two of the sizes compared, at about ``at_bytes``."""
+
+    n_workers: int
+    slower_above: str
+    faster_above: str
+    at_bytes: int
+    between_low_bytes: int
+    between_high_bytes: int
+
+
+def with_ranks(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows with a column ``rank``, 1 for the fastest of each N and size; those alike share one.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        ``n_workers, message_bytes, makespan_s``.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"n_workers": 2, "message_bytes": 8, "makespan_s": [3.0, 1.0, 1.0]})
+    >>> with_ranks(rows)["rank"].tolist()
+    [3, 1, 1]
+    """
+    ranks = np.empty(len(frame), dtype=np.int64)
+    times = frame["makespan_s"].to_numpy(dtype=np.float64)
+    for places in frame.groupby(["n_workers", "message_bytes"]).indices.values():
+        here = times[places]
+        ranks[places] = 1 + (here[None, :] < here[:, None] * (1 - ALIKE)).sum(axis=1)
+    return frame.assign(rank=ranks)
+
+
+def ranges(frame: pd.DataFrame) -> list[Range]:
+    """Return which algorithm to use for which sizes, by N and then by size.
+
+    Of algorithms that are alike the one of the size before is kept, so that ranges are as long as they can be.
+    """
+    found: list[Range] = []
+    for n_workers, times in _tables(frame):
+        winners = _winners(times)
+        ends = [place for place, (a, b) in enumerate(pairwise(winners)) if a != b] + [len(winners) - 1]
+        first = 0
+        for last in ends:
+            found.append(_range(n_workers, times.iloc[first : last + 1], winners[last]))
+            first = last + 1
+    return found
+
+
+def crossovers(frame: pd.DataFrame) -> list[Crossover]:
+    """Return where the algorithm to use changes; between two sizes, log time over log size is taken as straight."""
+    found: list[Crossover] = []
+    for n_workers, times in _tables(frame):
+        sizes = times.index.tolist()
+        for place, (before, after) in enumerate(pairwise(_winners(times))):
+            if before != after:
+                low, high = sizes[place], sizes[place + 1]
+                lead = [math.log(times[before][size] / times[after][size]) for size in (low, high)]
+                share = lead[0] / (lead[0] - lead[1])
+                at = round(math.exp(math.log(low) + share * math.log(high / low)))
+                found.append(Crossover(n_workers, before, after, at, low, high))
+    return found
+
+
+def advice(frame: pd.DataFrame) -> list[str]:
+    """Return a sentence for each N: which algorithm to use up to which size, and by how much it is ahead."""
+    by_n: dict[int, list[Range]] = {}
+    for one in ranges(frame):
+        by_n.setdefault(one.n_workers, []).append(one)
+    where = {(one.n_workers, one.between_low_bytes): one.at_bytes for one in crossovers(frame)}
+    return [_sentence(n_workers, parts, where) for n_workers, parts in by_n.items()]
+
+
+def _tables(frame: pd.DataFrame) -> Iterator[tuple[int, pd.DataFrame]]:
+    """Yield for each N the times that are above zero: a row per size, ascending, a column per algorithm."""
+    shown = frame[(frame["makespan_s"] > 0) & (frame["message_bytes"] > 0)]
+    for n_workers, rows in shown.groupby("n_workers", sort=True):
+        order = list(dict.fromkeys(rows["algorithm"]))
+        table = rows.pivot_table("makespan_s", "message_bytes", "algorithm", aggfunc="first")[order]
+        yield int(str(n_workers)), table.dropna(axis="columns").sort_index()
+
+
+def _winners(times: pd.DataFrame) -> list[str]:
+    winners: list[str] = []
+    for _, row in times.iterrows():
+        best = [str(name) for name in row.index[row <= row.min() * (1 + ALIKE)]]
+        winners.append(
+            winners[-1] if winners and winners[-1] in best else _lasting(best, times.loc[row.name :])
+        )
+    return winners
+
+
+def _lasting(best: Sequence[str], after: pd.DataFrame) -> str:
+    """Return the one of several alike that stays the fastest for the most sizes to come."""
+
+    def stays(name: str) -> int:
+        leads = (after[name] <= after.min(axis=1) * (1 + ALIKE)).to_numpy()
+        return len(leads) if leads.all() else int(np.argmin(leads))
+
+    return max(best, key=stays)
+
+
+def _range(n_workers: int, times: pd.DataFrame, winner: str) -> Range:
+    own = times[winner]
+    alike = tuple(
+        str(name) for name in times if name != winner and bool((abs(times[name] - own) <= ALIKE * own).all())
+    )
+    others = times.iloc[-1].drop([winner, *alike])
+    others = others[others > own.iloc[-1] * (1 + ALIKE)]
+    runner_up = None if others.empty else str(others.idxmin())
+    ahead = None if runner_up is None else float(others.min() / own.iloc[-1])
+    return Range(n_workers, winner, int(times.index[0]), int(times.index[-1]), runner_up, ahead, alike)
+
+
+def _sentence(n_workers: int, parts: Sequence[Range], where: dict[tuple[int, int], int]) -> str:
+    told = [f"{part.algorithm} up to {_about(where[n_workers, part.last_bytes])}" for part in parts[:-1]]
+    last = parts[-1]
+    told.append(f"{last.algorithm} above" if len(parts) > 1 else f"{last.algorithm} for every size")
+    use = f"with {n_workers} workers use {', '.join(told)}"
+    return "; ".join([use, *_leads(parts)])
+
+
+def _leads(parts: Sequence[Range]) -> Iterator[str]:
+    for part in parts:
+        size = format_bytes(part.last_bytes)
+        if part.runner_up is not None and part.ahead is not None:
+            yield f"at {size} {part.algorithm} is {_by(part.ahead)} {part.runner_up}"
+        if part.alike:
+            yield f"{' and '.join(part.alike)} as good as {part.algorithm} there"
+
+
+def _by(ahead: float) -> str:
+    """Say how much faster one is, by how many times longer the other takes.
+
+    >>> _by(1.8), _by(1.0004)
+    ('1.8 times as fast as', '0.04 % faster than')
+    """
+    small = 1.1
+    return f"{ahead:.3g} times as fast as" if ahead >= small else f"{100 * (ahead - 1):.2g} % faster than"
+
+
+def _about(n_bytes: int) -> str:
+    """Write a size that was interpolated, with three digits.
+
+    >>> _about(123456), _about(2**21)
+    ('about 121 KiB', 'about 2 MiB')
+    """
+    unit = 1024 ** min(int(math.log(max(n_bytes, 1), 1024)), 4)
+    name = ("B", "KiB", "MiB", "GiB", "TiB")[int(math.log(unit, 1024) + 0.5)]
+    return f"about {n_bytes / unit:.3g} {name}"

@@ -1,0 +1,72 @@
+"""Several rings beside each other: each channel takes its own part of the buffer, in its own order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from math import gcd
+
+import numpy as np
+
+from ringnet.collectives.loops import Loops
+from ringnet.collectives.making import SCATTER_GATHER, make_schedule
+from ringnet.collectives.schedule import Schedule
+from ringnet.errors import Fault, InputError
+
+
+def channel_ring(
+    n_workers: int, collective: str = "all-reduce", n_channels: int = 2, strides: Sequence[int] = (1,)
+) -> Schedule:
+    """Ring all-reduce, reduce-scatter or all-gather over several channels.
+
+    Parameters
+    ----------
+    n_workers : int
+        N, at least 1.
+    collective : {"all-reduce", "reduce-scatter", "all-gather"}
+    n_channels : int
+        k, at least 1.
+    strides : sequence of int
+        Channel q goes from worker i to worker i + ``strides[q % len(strides)]`` mod N, so that channels can
+        take other links, or other NICs. Each must have no divisor in common with N.
+
+    Returns
+    -------
+    Schedule
+        k N chunks, of which channel q takes q N to q N + N-1; N-1 steps a phase.
+
+    Raises
+    ------
+    InputError
+        A stride that does not pass every worker.
+
+    Notes
+    -----
+    Each worker sends (N-1)/N x S bytes a phase. Where the channels share their links, c = S/kN bytes a chunk,
+    both phases of an all-reduce take n max(alpha + c beta, k c beta) + min(alpha, (k-1) c beta) with n =
+    2(N-1) steps and a reduction that is free: k channels hide the latency of k-1 of them. Where each has
+    links of its own, n (alpha + c beta). `ringnet.analysis.closed_forms.rings_s` has the whole form. NCCL's
+    rings; Patarasuk and Yuan, JPDC 69 (2009).
+
+    Examples
+    --------
+    >>> step = next(channel_ring(3, n_channels=2, strides=(1, 2)).steps())
+    >>> step.dst.tolist(), step.channel.tolist()
+    ([1, 2, 0, 2, 1, 0], [0, 0, 0, 1, 1, 1])
+    """
+    _check_strides(n_workers, strides)
+    around = np.arange(n_workers)
+    loops = Loops(np.stack([around * strides[q % len(strides)] % n_workers for q in range(n_channels)]))
+    steps = partial(loops.steps, SCATTER_GATHER[collective])
+    more = loops.ends(collective) | {
+        "n_channels": n_channels,
+        "parameters": {"n_channels": n_channels, "strides": tuple(strides)},
+    }
+    return make_schedule("channel-ring", collective, n_workers, n_channels * n_workers, steps, **more)
+
+
+def _check_strides(n_workers: int, strides: Sequence[int]) -> None:
+    wrong = [stride for stride in strides if gcd(stride, n_workers) != 1]
+    if wrong:
+        message = f"a ring of this stride does not pass all {n_workers} workers"
+        raise InputError(*(Fault(message, value=str(stride), right="1") for stride in wrong))

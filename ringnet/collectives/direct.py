@@ -1,0 +1,80 @@
+"""Everyone to everyone at once: as few steps as there can be, N-1 transfers of each worker in each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from ringnet.collectives.making import (
+    ALL_GATHER,
+    ALL_TO_ALL,
+    SCATTER_GATHER,
+    ends,
+    frozen,
+    make_schedule,
+    make_step,
+)
+from ringnet.collectives.schedule import Schedule, Step
+
+
+def direct(n_workers: int, collective: str = "all-reduce") -> Schedule:
+    """All-reduce, reduce-scatter, all-gather or all-to-all, every worker to every other at once.
+
+    Parameters
+    ----------
+    n_workers : int
+        N, at least 1.
+    collective : {"all-reduce", "reduce-scatter", "all-gather", "all-to-all"}
+
+    Returns
+    -------
+    Schedule
+        N chunks, chunk i of worker i, one step of N(N-1) transfers a phase. For an all-to-all N x N chunks:
+        chunk i N + j goes from worker i to worker j, and S is the buffer of one worker, cut into N.
+
+    Notes
+    -----
+    Each worker sends (N-1)/N x S bytes a phase. Where every two workers have a link of their own, a phase
+    takes alpha + c beta, and the reduce-scatter (N-1) c gamma more, c = S/N; through one port of a worker it
+    takes alpha + (N-1) c beta. Algorithm "linear" of reduce-scatter and all-gather in Thakur, Rabenseifner
+    and Gropp, *Optimization of collective communication operations in MPICH*, IJHPCA 19 (2005); *allpairs* in
+    MSCCL.
+
+    Examples
+    --------
+    >>> [(step.phase, len(step)) for step in direct(4).steps()]
+    [('reduce-scatter', 12), ('all-gather', 12)]
+    """
+    if collective == ALL_TO_ALL:
+        return exchange("direct", n_workers, partial(_all_to_all, n_workers))
+    steps = partial(_steps, n_workers, SCATTER_GATHER[collective])
+    more = ends(collective, np.arange(n_workers), n_workers)
+    return make_schedule("direct", collective, n_workers, n_workers, steps, **more)
+
+
+def exchange(algorithm: str, n_workers: int, make_steps: partial[Iterator[Step]]) -> Schedule:
+    """Return an all-to-all of some steps: chunk i N + j starts at worker i and must end at worker j."""
+    source, target = np.divmod(np.arange(n_workers * n_workers), n_workers)
+    more = {"source": frozen(source), "target": frozen(target), "n_buffers": n_workers}
+    return make_schedule(algorithm, ALL_TO_ALL, n_workers, n_workers * n_workers, make_steps, **more)
+
+
+def _steps(n_workers: int, phases: tuple[str, ...]) -> Iterator[Step]:
+    if n_workers > 1:
+        src, dst = _everyone_to_everyone(n_workers)
+        for phase in phases:
+            yield make_step(phase, 0, src, dst, src if phase == ALL_GATHER else dst)
+
+
+def _all_to_all(n_workers: int) -> Iterator[Step]:
+    if n_workers > 1:
+        src, dst = _everyone_to_everyone(n_workers)
+        yield make_step(ALL_TO_ALL, 0, src, dst, src * n_workers + dst)
+
+
+def _everyone_to_everyone(n_workers: int) -> tuple[np.ndarray, np.ndarray]:
+    """Each worker's receivers from the right-hand neighbour on, so that not all begin with the same one."""
+    src = np.repeat(np.arange(n_workers), n_workers - 1)
+    return src, (src + np.tile(np.arange(1, n_workers), n_workers)) % n_workers

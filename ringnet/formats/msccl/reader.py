@@ -1,0 +1,96 @@
+"""A schedule file of MSCCL as a `Schedule`: any engine, network and verification takes it like ringnet's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ringnet.collectives.making import frozen, make_schedule
+from ringnet.collectives.schedule import Schedule, Step
+from ringnet.errors import Fault, InputError
+from ringnet.formats.msccl.document import MAX_BYTES, parse
+from ringnet.formats.msccl.ends import Ends
+from ringnet.formats.msccl.flow import follow
+from ringnet.formats.msccl.machine import run
+from ringnet.formats.msccl.order import assign_channels, make_rows, make_steps
+
+
+def load_msccl(path: Path) -> Schedule:
+    """Read a schedule from a file.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    Schedule
+        Its name as the algorithm. Whether it does what its collective says is for `check` to tell.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read; all else as `loads_msccl`.
+    """
+    try:
+        with path.open("rb") as file:
+            text = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise InputError(Fault(f"the schedule cannot be read: {error.strerror}", file=str(path))) from None
+    return loads_msccl(text, str(path))
+
+
+def loads_msccl(text: bytes, file: str = "schedule.xml") -> Schedule:
+    """Read a schedule from the text of a file, named ``file`` in what is said of it.
+
+    Raises
+    ------
+    ScheduleError
+        With line and element: text that is no such schedule, numbers that do not fit, blocks that wait for
+        each other for ever, messages left over, accesses that race, output that is not the worker's value of
+        its chunk, and what a schedule of ringnet cannot say: two values of one chunk at a worker at the same
+        time.
+
+    Notes
+    -----
+    Thread blocks become channels. Their steps run in order; a step that waits for another block (``depid``)
+    waits for it here too where they share a channel or a chunk. What is received into scratch and added later
+    is one transfer that reduces, at the place of the addition. Chunks of a collective in which each worker
+    has its own are numbered by worker.
+
+    Examples
+    --------
+    >>> from ringnet.collectives import ALGORITHMS
+    >>> from ringnet.formats.msccl import dumps_msccl
+    >>> schedule = loads_msccl(dumps_msccl(ALGORITHMS["ring"].build(4, "all-reduce")).encode())
+    >>> schedule.n_workers, schedule.n_chunks, schedule.n_transfers
+    (4, 4, 24)
+    """
+    document = parse(text, file)
+    ends = Ends.of(document, file)
+    done = run(document, file)
+    flow = follow(done, ends, file)
+    rows = make_rows(flow.carried)
+    lanes = assign_channels(rows, done)
+    return make_schedule(
+        document.name,
+        ends.collective,
+        document.n_gpus,
+        ends.n_chunks,
+        _Steps(tuple(make_steps(rows, lanes, flow, file))),
+        source=frozen(ends.source),
+        target=frozen(ends.target),
+        n_channels=max((lane.number + 1 for lane in lanes), default=1),
+        n_buffers=ends.n_buffers,
+    )
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """Steps that are there already, handed out again and again."""
+
+    steps: tuple[Step, ...]
+
+    def __call__(self) -> Iterator[Step]:
+        return iter(self.steps)

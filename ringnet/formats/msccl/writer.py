@@ -1,0 +1,318 @@
+"""Any schedule of ringnet as MSCCL's XML: each channel of a worker becomes one thread block for each pair of peers."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import NamedTuple
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+
+from ringnet.collectives.schedule import EVERY_WORKER, IntArray, Schedule, Step
+from ringnet.errors import Fault, ScheduleError
+from ringnet.formats.msccl.document import Cell
+from ringnet.formats.msccl.ends import COLLECTIVES, Ends, make_ends
+
+#: Transfers beyond which a file would be too long for anybody to read.
+MAX_TRANSFERS = 200_000
+
+_MSCCL_NAMES = {ours: theirs for theirs, ours in reversed(COLLECTIVES.items())}
+
+
+def dumps_msccl(schedule: Schedule) -> str:
+    """Return a schedule as the text of a file.
+
+    Parameters
+    ----------
+    schedule : Schedule
+
+    Returns
+    -------
+    str
+        In place, but for an all-to-all. Chunks of a collective in which each worker has its own are numbered
+        by worker, as MSCCL wants them; a transfer whose chunks do not lie side by side then becomes several.
+
+    Raises
+    ------
+    ScheduleError
+        Too many transfers, or workers that do not all have as many chunks of their own.
+
+    Notes
+    -----
+    Only the types ``s``, ``r``, ``rrc``, ``cpy`` and ``nop`` are used. A step waits (``depid``) for what
+    comes before it on the same channel, and for what has happened to its chunks on other channels.
+    `loads_msccl` gives the same sums and, with eager workers, the same times; if their overheads are zero
+    also where transfers were taken apart.
+    """
+    if schedule.n_transfers > MAX_TRANSFERS:
+        right = f"at most {MAX_TRANSFERS} transfers"
+        raise ScheduleError(
+            Fault("the schedule is too long for a file", value=str(schedule.n_transfers), right=right)
+        )
+    ends, number = _numbered(schedule)
+    gpus = [_Gpu(worker, ends) for worker in range(schedule.n_workers)]
+    _Threads(schedule, gpus, number).write()
+    return "\n".join(_lines(schedule, ends, gpus)) + "\n"
+
+
+def _numbered(schedule: Schedule) -> tuple[Ends, IntArray]:
+    """Return the ends of the collective in MSCCL's order, and the number there of each chunk."""
+    collective, n_workers = schedule.collective, schedule.n_workers
+    owner = schedule.source if collective in {"all-gather", "all-to-all", "broadcast"} else schedule.target
+    if collective == "all-to-all":
+        owner = schedule.source * n_workers + schedule.target
+    order = np.argsort(owner, kind="stable")
+    number = np.empty_like(order)
+    number[order] = np.arange(len(order))
+    each = {"all-to-all": n_workers * n_workers, "all-gather": n_workers, "reduce-scatter": n_workers}
+    root = int(owner[0]) if collective in {"broadcast", "reduce"} else 0
+    in_place = collective != "all-to-all"
+    ends = make_ends(
+        collective, n_workers, schedule.n_chunks // each.get(collective, 1), root, in_place=in_place
+    )
+    if not all(
+        map(np.array_equal, (ends.source, ends.target), (schedule.source[order], schedule.target[order]))
+    ):
+        raise ScheduleError(Fault(f"workers do not all have as many chunks of this {collective}"))
+    return ends, number
+
+
+class _Event(NamedTuple):
+    """One transfer as one of its ends sees it."""
+
+    receives: bool
+    reduces: bool
+    peer: int
+    chunks: list[int]
+
+
+@dataclass(eq=False)
+class _Line:
+    """A step of a thread block, as it will stand in the file."""
+
+    kind: str
+    src: Cell
+    dst: Cell
+    count: int
+    waits_for: tuple[int, int] = (-1, -1)
+    awaited: bool = False
+
+
+@dataclass(eq=False)
+class _Block:
+    """A thread block being written."""
+
+    number: int
+    channel: int
+    send: int = -1
+    receive: int = -1
+    lines: list[_Line] = field(default_factory=list)
+
+
+class _Place(NamedTuple):
+    """A step by block and number."""
+
+    block: _Block
+    line: int
+
+
+class _Gpu:
+    """A gpu being written: its blocks, and where it has each chunk."""
+
+    def __init__(self, worker: int, ends: Ends) -> None:
+        self.worker, self.ends = worker, ends
+        self.blocks: list[_Block] = []
+        self.homes = {chunk: cell for cell, chunk in ends.first(worker).items()}
+        self.last = ends.last(worker)
+        self.n_scratch = 0
+
+    def home(self, chunk: int) -> Cell:
+        """Return the cell of a chunk: where it starts or ends, or a cell of scratch on its way."""
+        if chunk not in self.homes:
+            self.homes[chunk] = self.last.get(chunk) or ("s", self.n_scratch)
+            self.n_scratch += self.homes[chunk][0] == "s"
+        return self.homes[chunk]
+
+    def runs(self, chunks: Iterable[int]) -> list[list[int]]:
+        """Split chunks into runs whose cells lie side by side, here and in the numbering."""
+        runs: list[list[int]] = []
+        for chunk in chunks:
+            buffer, offset = self.home(chunk)
+            last = self.home(runs[-1][-1]) if runs else None
+            if runs and last == (buffer, offset - 1) and runs[-1][-1] == chunk - 1:
+                runs[-1].append(chunk)
+            else:
+                runs.append([chunk])
+        return runs
+
+    def sizes(self) -> dict[str, int]:
+        """Return the chunks of each buffer."""
+        ends, n_chunks = self.ends, self.ends.n_chunks
+        mine = {
+            "all-gather": {"i": ends.each, "o": n_chunks},
+            "reduce-scatter": {"i": n_chunks, "o": ends.each},
+            "all-to-all": {"i": ends.n_gpus * ends.each, "o": ends.n_gpus * ends.each},
+        }.get(ends.collective, {"i": n_chunks, "o": 0})
+        return mine | {"s": self.n_scratch}
+
+
+class _Threads:
+    """Writes the steps of all workers, in the order of the schedule."""
+
+    def __init__(self, schedule: Schedule, gpus: list[_Gpu], number: IntArray) -> None:
+        self.schedule, self.gpus, self.number = schedule, gpus, number
+        self.codes: dict[tuple[int, int], int] = {}
+        self.block_of: dict[tuple[int, int, int, bool, int], _Block] = {}
+        self.last_receive: dict[tuple[int, int], _Place] = {}
+        self.applied: dict[tuple[int, int], _Place] = {}
+        self.posted: dict[tuple[int, int], list[_Place]] = defaultdict(list)
+
+    def write(self) -> None:
+        """Write blocks, then steps: all that a step of the schedule sends, then all that it receives, by source."""
+        self._make_blocks()
+        for step in self.schedule.steps():
+            rows = list(self._rows(step))
+            for src, dst, chunks, channels in rows:
+                self._add(src, channels, _Event(receives=False, reduces=False, peer=dst, chunks=chunks))
+            for src, dst, chunks, channels in sorted(rows, key=lambda row: row[0]):
+                self._add(
+                    dst, channels, _Event(receives=True, reduces=step.op == "reduce", peer=src, chunks=chunks)
+                )
+        for gpu in self.gpus:
+            _copy_own(gpu)
+
+    def _rows(self, step: Step) -> Iterator[tuple[int, int, list[int], tuple[int, int]]]:
+        """Yield source, target, chunks as the file numbers them, and both channels of what goes as one message."""
+        columns = (step.src, step.dst, step.channel, step.receiving_channel, step.chunk)
+        counts = np.ones_like(step.chunk) if step.count is None else step.count
+        for src, dst, channel, to_channel, first, count in zip(
+            *(column.tolist() for column in (*columns, counts)), strict=True
+        ):
+            chunks = sorted(self.number[first : first + count].tolist())
+            for run in self.gpus[src].runs(chunks):
+                for part in self.gpus[dst].runs(run):
+                    yield src, dst, part, (channel, to_channel)
+
+    def _make_blocks(self) -> None:
+        """Give each channel of a worker one block for each peer it sends to, which also receives from one if it can."""
+        peers: dict[tuple[int, int, int], tuple[dict[int, None], dict[int, None]]] = defaultdict(
+            lambda: ({}, {})
+        )
+        for step in self.schedule.steps():
+            ends = zip(
+                step.src.tolist(),
+                step.dst.tolist(),
+                step.channel.tolist(),
+                step.receiving_channel.tolist(),
+                strict=True,
+            )
+            for src, dst, channel, to_channel in ends:
+                code = self.codes.setdefault((channel, to_channel), len(self.codes))
+                peers[src, channel, code][0][dst] = None
+                peers[dst, to_channel, code][1][src] = None
+        for (worker, lane, code), (receivers, senders) in sorted(peers.items()):
+            for send, receive in zip_longest(receivers, senders, fillvalue=-1):
+                block = _Block(len(self.gpus[worker].blocks), code, send, receive)
+                self.gpus[worker].blocks.append(block)
+                for peer, receives in ((send, False), (receive, True)):
+                    self.block_of[worker, lane, code, receives, peer] = block
+
+    def _add(self, worker: int, channels: tuple[int, int], event: _Event) -> None:
+        gpu, lane = self.gpus[worker], channels[event.receives]
+        block = self.block_of[worker, lane, self.codes[channels], event.receives, event.peer]
+        before = self._before(worker, lane, event)
+        here, there = gpu.home(event.chunks[0]), self.gpus[event.peer].home(event.chunks[0])
+        if event.receives:
+            line = _Line(
+                "rrc" if event.reduces else "r", here if event.reduces else there, here, len(event.chunks)
+            )
+        else:
+            line = _Line("s", here, there, len(event.chunks))
+        place = _append(block, line, before)
+        self._note(worker, lane, event, place)
+
+    def _before(self, worker: int, lane: int, event: _Event) -> list[_Place]:
+        """Return the steps that an event comes after: the last receive on its channel, and others with its chunks."""
+        found = [self.last_receive[worker, lane]] if (worker, lane) in self.last_receive else []
+        for chunk in event.chunks:
+            if (worker, chunk) in self.applied:
+                found.append(self.applied[worker, chunk])
+            if event.receives:
+                found += self.posted[worker, chunk]
+        return found
+
+    def _note(self, worker: int, lane: int, event: _Event, place: _Place) -> None:
+        if event.receives:
+            self.last_receive[worker, lane] = place
+        for chunk in event.chunks:
+            if event.receives:
+                self.applied[worker, chunk] = place
+                self.posted[worker, chunk] = []
+            else:
+                self.posted[worker, chunk].append(place)
+
+
+def _append(block: _Block, line: _Line, before: list[_Place]) -> _Place:
+    """Add a step that waits for some others: the last in each other block, by a ``nop`` for all but one of them."""
+    last: dict[_Block, int] = {}
+    for place in before:
+        if place.block is not block:
+            last[place.block] = max(place.line, last.get(place.block, -1))
+    waits = [(other.number, number) for other, number in last.items()]
+    for other, number in last.items():
+        other.lines[number].awaited = True
+    # What comes last in the list of lanes comes first here: the receive on the same channel stays with the step itself.
+    for wait in reversed(waits[1:]):
+        block.lines.append(_Line("nop", ("i", -1), ("o", -1), 0, wait))
+    line.waits_for = waits[0] if waits else (-1, -1)
+    block.lines.append(line)
+    return _Place(block, len(block.lines) - 1)
+
+
+def _copy_own(gpu: _Gpu) -> None:
+    """Add the copy of what stays at a gpu from where it starts to where it must end, where these differ."""
+    first = {chunk: cell for cell, chunk in gpu.ends.first(gpu.worker).items()}
+    moves = [(first[chunk], cell) for chunk, cell in gpu.last.items() if first.get(chunk, cell) != cell]
+    if moves:
+        block = _Block(len(gpu.blocks), 0)
+        block.lines = [_Line("cpy", src, dst, 1) for src, dst in moves]
+        gpu.blocks.append(block)
+
+
+def _lines(schedule: Schedule, ends: Ends, gpus: list[_Gpu]) -> Iterator[str]:
+    n_channels = 1 + max((block.channel for gpu in gpus for block in gpu.blocks), default=0)
+    rooted = {"broadcast": schedule.source, "reduce": schedule.target}.get(schedule.collective)
+    head = {
+        "name": schedule.algorithm,
+        "proto": "Simple",
+        "nchannels": n_channels,
+        "nchunksperloop": ends.n_chunks // (ends.n_gpus if ends.collective == "all-to-all" else 1),
+        "ngpus": ends.n_gpus,
+        "coll": _MSCCL_NAMES[ends.collective],
+        "inplace": int(ends.in_place),
+    } | ({} if rooted is None or rooted[0] == EVERY_WORKER else {"root": int(rooted[0])})
+    yield f"<algo {_attributes(head)}>"
+    for gpu in gpus:
+        sizes = {f"{buffer}_chunks": size for buffer, size in gpu.sizes().items()}
+        yield f"  <gpu {_attributes({'id': gpu.worker} | sizes)}>"
+        for block in gpu.blocks:
+            yield from _block_lines(block)
+        yield "  </gpu>"
+    yield "</algo>"
+
+
+def _block_lines(block: _Block) -> Iterator[str]:
+    head = {"id": block.number, "send": block.send, "recv": block.receive, "chan": block.channel}
+    yield f"    <tb {_attributes(head)}>"
+    for number, line in enumerate(block.lines):
+        ends = {"srcbuf": line.src[0], "srcoff": line.src[1], "dstbuf": line.dst[0], "dstoff": line.dst[1]}
+        waits = {"depid": line.waits_for[0], "deps": line.waits_for[1], "hasdep": int(line.awaited)}
+        yield f"      <step {_attributes({'s': number, 'type': line.kind} | ends | {'cnt': line.count} | waits)}/>"
+    yield "    </tb>"
+
+
+def _attributes(values: Mapping[str, object]) -> str:
+    return " ".join(f"{name}={quoteattr(str(value))}" for name, value in values.items())

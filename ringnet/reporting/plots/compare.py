@@ -1,0 +1,190 @@
+"""Algorithms against each other: time and share of the bound over size, and a map of who wins where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+from matplotlib.colors import ListedColormap
+from numpy.typing import NDArray
+
+from ringnet.reporting.plots import axes, canvas
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FloatArray: TypeAlias = NDArray[np.float64]
+#: Lines that can be told apart; of more algorithms the fastest are drawn.
+MOST_LINES = 14
+#: Panels above each other, of as many numbers of workers.
+MOST_PANELS = 3
+#: Styles of lines by turns, so that fourteen are told apart by seven colours.
+_STROKES = ("-", (0, (4, 1.5)))
+
+
+class Compared(NamedTuple):
+    """What is drawn: a name for the title, and the table of a comparison."""
+
+    name: str
+    table: pd.DataFrame
+    about: str = ""
+
+
+class _Style(NamedTuple):
+    color: str
+    marker: str
+    linestyle: object
+
+
+def _styles(algorithms: Sequence[str]) -> dict[str, _Style]:
+    n = len(canvas.PALETTE)
+    return {
+        name: _Style(
+            canvas.PALETTE[place % n], canvas.MARKERS[(place + place // n) % n], _STROKES[place // n % 2]
+        )
+        for place, name in enumerate(algorithms)
+    }
+
+
+def _shown(table: pd.DataFrame) -> list[str]:
+    """Return the algorithms that are drawn, by name: those that are ahead at some size before those that are not."""
+    best = table.groupby("algorithm")["rank"].agg(["min", "mean"]).sort_values(["min", "mean"])
+    return sorted(str(name) for name in best.index[:MOST_LINES])
+
+
+def _drawn(table: pd.DataFrame) -> pd.DataFrame:
+    return table[(table["message_bytes"] > 0) & (table["makespan_s"] > 0)]
+
+
+@canvas.in_style
+def time_by_algorithm(compared: Compared) -> Figure:
+    """Draw time over message size, a line per algorithm, a panel per N."""
+    return _panels(compared, "makespan_s")
+
+
+@canvas.in_style
+def share_by_algorithm(compared: Compared) -> Figure:
+    """Draw the share of the bound over message size, a line per algorithm, a panel per N."""
+    return _panels(compared, "bound_share")
+
+
+def _panels(compared: Compared, column: str) -> Figure:
+    table = _drawn(compared.table)
+    workers = _few(sorted(table["n_workers"].unique().tolist()))
+    styles = _styles(_shown(table))
+    figure, panels = canvas.new_figure(2.2 if len(workers) == 1 else 1.7 * len(workers), len(workers))
+    for ax, n_workers in zip(panels, workers, strict=True):
+        rows = table[table["n_workers"] == n_workers]
+        _lines(ax, rows, column, styles)
+        _scale(ax, rows, column, n_workers if len(workers) > 1 else None)
+    axes.logarithmic(panels[-1].xaxis, "bytes", "message size")
+    legend = [
+        canvas.stroke(style.color, name, marker=style.marker, linestyle=style.linestyle, markersize=3)
+        for name, style in styles.items()
+    ]
+    return canvas.titled(figure, compared.name, compared.about or _about(table, workers), legend)
+
+
+def _lines(ax: Axes, rows: pd.DataFrame, column: str, styles: dict[str, _Style]) -> None:
+    for place, (name, style) in enumerate(styles.items()):
+        mine = rows[rows["algorithm"] == name].sort_values("message_bytes")
+        # Markers at every fifth point, each line's at others, so that lines that lie on each other are seen.
+        ax.plot(
+            mine["message_bytes"].to_numpy(dtype=np.float64),
+            mine[column].to_numpy(dtype=np.float64),
+            color=style.color,
+            marker=style.marker,
+            linestyle=style.linestyle,  # type: ignore[arg-type]
+            markersize=3,
+            markevery=(place % 5, 5) if len(mine) > 10 else None,  # noqa: PLR2004 -- few points are all marked
+            linewidth=0.9,
+        )
+
+
+def _scale(ax: Axes, rows: pd.DataFrame, column: str, n_workers: int | None) -> None:
+    ax.set_xscale("log", base=2)
+    if column == "makespan_s":
+        ax.set_yscale("log")
+        axes.times(ax.yaxis, rows["makespan_s"])
+    else:
+        ax.set_ylim(0, 1.04)
+        axes.linear(ax.yaxis, "share", "of the bound")
+    if n_workers is not None:
+        ax.text(0.02, 0.97, f"N = {n_workers}", transform=ax.transAxes, va="top", weight="bold")
+
+
+def _few(workers: list[int]) -> list[int]:
+    """Return the least, the greatest and one between, of many numbers of workers."""
+    return workers if len(workers) <= MOST_PANELS else [workers[0], workers[len(workers) // 2], workers[-1]]
+
+
+@canvas.in_style
+def winner_map(compared: Compared) -> Figure:
+    """Draw who is fastest at each N and message size, as a map; of several alike the one that is so longest."""
+    from ringnet.analysis.winners import ranges  # noqa: PLC0415 -- pandas, only where it is drawn
+
+    table = _drawn(compared.table)
+    found = ranges(table)
+    workers, sizes = (sorted(table[key].unique().tolist()) for key in ("n_workers", "message_bytes"))
+    names = sorted({one.algorithm for one in found})
+    cells = np.full((len(workers), len(sizes)), np.nan)
+    for one in found:
+        within = [place for place, size in enumerate(sizes) if one.first_bytes <= size <= one.last_bytes]
+        cells[workers.index(one.n_workers), within] = names.index(one.algorithm)
+    figure, (ax,) = canvas.new_figure(0.7 + 0.28 * min(len(workers), 8))
+    colors = _colors(_styles(_shown(table)), names)
+    ax.pcolormesh(
+        _edges(sizes),
+        np.arange(len(workers) + 1) - 0.5,
+        cells,
+        cmap=ListedColormap(colors),
+        vmin=-0.5,
+        vmax=len(names) - 0.5,
+    )
+    ax.set_xscale("log", base=2)
+    ax.set_xlim(_edges(sizes)[[0, -1]])
+    ax.grid(visible=False)
+    ax.set_yticks(range(len(workers)), [str(n) for n in workers])
+    ax.set_ylabel("workers, N")
+    axes.logarithmic(ax.xaxis, "bytes", "message size")
+    legend = [canvas.patch(color, name) for color, name in zip(colors, names, strict=True)]
+    about = compared.about or "fastest algorithm by number of workers and message size"
+    return canvas.titled(figure, compared.name, about, legend)
+
+
+def _colors(styles: dict[str, _Style], names: Sequence[str]) -> list[str]:
+    """Return the colour of each winner's line; two winners of one colour are told apart by a paler one."""
+    found: list[str] = []
+    for name in names:
+        color = styles[name].color if name in styles else canvas.GREY
+        found.append(canvas.paler(color) if color in found else color)
+    return found
+
+
+def _edges(sizes: Sequence[int]) -> FloatArray:
+    """Return where the cells of a map end: half way between sizes, on a logarithmic axis."""
+    logs = np.log2(np.array(sizes, dtype=np.float64))
+    if len(logs) == 1:
+        return np.exp2(logs[0] + np.array([-0.5, 0.5]))
+    middle = (logs[1:] + logs[:-1]) / 2
+    edges: FloatArray = np.exp2(
+        np.concatenate(([2 * logs[0] - middle[0]], middle, [2 * logs[-1] - middle[-1]]))
+    )
+    return edges
+
+
+def _about(table: pd.DataFrame, workers: Sequence[int]) -> str:
+    left_out = table["algorithm"].nunique() - min(MOST_LINES, table["algorithm"].nunique())
+    more = f"; {left_out} slower algorithms are not drawn" if left_out else ""
+    return f"N = {workers[0]}{more}" if len(workers) == 1 else f"a panel for each number of workers{more}"
+
+
+#: Plots of a comparison, by the name of their files.
+COMPARE_PLOTS = {
+    "time-by-algorithm": time_by_algorithm,
+    "bound-share-by-algorithm": share_by_algorithm,
+    "winner-map": winner_map,
+}

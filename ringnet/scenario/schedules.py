@@ -1,0 +1,98 @@
+"""The schedule that a scenario names: built by ringnet, read from a file, or made by a user's function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path as FilePath
+
+from ringnet.collectives import ALGORITHMS, Schedule
+from ringnet.errors import RingnetError
+from ringnet.formats.msccl import load_msccl
+from ringnet.formats.python_hook import load_function
+from ringnet.scenario.algorithms import WHICH, AlgorithmSettings, parameters_of
+from ringnet.scenario.files import Place, digest
+from ringnet.scenario.finding import Finding
+from ringnet.scenario.model import Keys
+
+
+def schedule_of(keys: Keys, place: Place) -> Schedule:
+    """Return who sends what to whom.
+
+    Raises
+    ------
+    InputError, ScheduleError
+        What the algorithm says of its parameters, or what is wrong with the file or the function.
+    """
+    algorithm = keys.algorithm
+    if isinstance(algorithm, str):
+        return ALGORITHMS[algorithm].build(keys.workers, keys.collective)
+    if algorithm.file:
+        file = place.find(algorithm.file)
+        return _read(file, digest(file))
+    if algorithm.python:
+        build = load_function(algorithm.python, place.folder, allowed=place.allow_python)
+        return build(keys.workers, keys.collective)
+    return ALGORITHMS[str(algorithm.name)].build(keys.workers, keys.collective, **parameters_of(algorithm))
+
+
+def schedule_beside(keys: Keys, algorithm: str | None, n_workers: int, collective: str) -> Schedule:
+    """Return the schedule of another job: of its own algorithm, or of the scenario's with its parameters."""
+    told = {} if algorithm else parameters_of(keys.algorithm)
+    return ALGORITHMS[algorithm or keys.algorithm_name].build(n_workers, collective, **told)
+
+
+@lru_cache(maxsize=16)
+def _read(file: FilePath, content: str) -> Schedule:
+    """Read a file of this content once: a run asks for its schedule several times."""
+    return load_msccl(file)
+
+
+def file_names(algorithm: str | AlgorithmSettings) -> list[str]:
+    """Return the names of the files that an algorithm comes from."""
+    if isinstance(algorithm, str):
+        return []
+    python = algorithm.python.rpartition(":")[0] if algorithm.python else None
+    return [name for name in (algorithm.file, python) if name]
+
+
+def check_schedule(keys: Keys, place: Place) -> Iterator[Finding]:
+    """Return why there is no such schedule: parameters that do not fit N, a file that cannot be read."""
+    if isinstance(keys.algorithm, str):
+        return
+    which = next(key for key in WHICH if getattr(keys.algorithm, key))
+    path = ("algorithm",) if which == "name" else ("algorithm", which)
+    if which == "name" and not _is_known(keys):
+        return
+    try:
+        schedule = schedule_of(keys, place)
+    except RingnetError as error:
+        causes = (("workers",), ("collective",))
+        for fault in error.faults:
+            message = ": ".join(filter(None, (_place_of(fault.line), fault.message, fault.value)))
+            yield Finding(path, message, fault.right, fault.nearest, causes)
+        return
+    yield from _others(keys, schedule, path)
+
+
+def _is_known(keys: Keys) -> bool:
+    """Whether the algorithm knows the collective and its parameters; if not, that is told elsewhere."""
+    known = ALGORITHMS[keys.algorithm_name]
+    return (
+        keys.collective in known.collectives
+        and parameters_of(keys.algorithm).keys() <= known.parameters.keys()
+    )
+
+
+def _place_of(line: int | None) -> str:
+    return "" if line is None else f"line {line}"
+
+
+def _others(keys: Keys, schedule: Schedule, path: tuple[str, ...]) -> Iterator[Finding]:
+    """Tell of a file that is the schedule of other workers or of another collective."""
+    if schedule.n_workers != keys.workers:
+        message = f"the schedule is that of {schedule.n_workers} workers"
+        yield Finding(("workers",), message, str(schedule.n_workers), causes=(path,))
+    if schedule.collective != keys.collective:
+        message = f"the schedule is that of {schedule.collective}"
+        yield Finding(("collective",), message, schedule.collective, causes=(path,))

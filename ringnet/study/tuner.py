@@ -1,0 +1,94 @@
+"""From a comparison to a tuner file: the best of what NCCL has, and what is said of the rest."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+import pandas as pd
+
+from ringnet.analysis.winners import Range, crossovers, ranges, with_ranks
+from ringnet.errors import Fault, InputError
+from ringnet.formats.tuner import ALGORITHMS, COLLECTIVES, ENDLESS_BYTES, Use, dumps_tuner, known_to_nccl
+from ringnet.units import format_bytes
+
+
+def tuner_text(
+    table: pd.DataFrame, collective: str, channels: dict[str, int] | None = None
+) -> tuple[str, list[str]]:
+    """Return a tuner file for a comparison, and sentences on what it leaves out.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of a `Comparison`.
+    collective : str
+    channels : dict of str to int, optional
+        Channels of an algorithm of the table, by its label; NCCL's own choice for the others.
+
+    Raises
+    ------
+    InputError
+        NCCL's tuner does not know the collective, or none of the algorithms.
+    """
+    if collective not in COLLECTIVES:
+        right = ", ".join(COLLECTIVES)
+        raise InputError(
+            Fault("NCCL's tuner has no such collective", "--tuner", value=collective, right=right)
+        )
+    known = table[[known_to_nccl(_base(label)) for label in table["algorithm"]]]
+    if known.empty:
+        right = ", ".join(ALGORITHMS)
+        raise InputError(Fault("NCCL has none of these algorithms", "--tuner", right=right))
+    notes = list(_left_out(table, known))
+    uses = _uses(with_ranks(known.drop(columns="rank")), channels or {})
+    comments = [
+        "Written by ringnet compare. The protocol is 'simple' everywhere: ringnet does not simulate protocols.",
+        "Below the smallest and above the largest size compared the nearest choice goes on.",
+        *notes,
+    ]
+    return dumps_tuner(collective, uses, comments), notes
+
+
+def _base(label: str) -> str:
+    return label.partition(" (")[0]
+
+
+def _uses(known: pd.DataFrame, channels: dict[str, int]) -> list[Use]:
+    """Return a line for each range of sizes; it ends where the next algorithm overtakes."""
+    where = {(one.n_workers, one.between_low_bytes): one.at_bytes for one in crossovers(known)}
+    uses: list[Use] = []
+    for n_workers, parts in groupby(ranges(known), key=lambda part: part.n_workers):
+        first = 0
+        for part in parts:
+            last = where.get((n_workers, part.last_bytes), max(ENDLESS_BYTES, part.last_bytes))
+            use = Use(n_workers, _base(part.algorithm), first, last, channels.get(part.algorithm, -1))
+            before = uses[-1] if uses else use
+            if first and _nccl(before) == _nccl(use):  # to NCCL both are one
+                first = uses.pop().first_bytes
+            uses.append(use._replace(first_bytes=first))
+            first = last + 1
+    return uses
+
+
+def _nccl(use: Use) -> tuple[str, int]:
+    return ALGORITHMS[use.algorithm], use.channels
+
+
+def _left_out(table: pd.DataFrame, known: pd.DataFrame) -> list[str]:
+    """Say which of the algorithms to use NCCL does not have, and what that costs."""
+    best = table.groupby(["n_workers", "message_bytes"])["makespan_s"].min()
+    notes = []
+    for part in ranges(table):
+        if not known_to_nccl(_base(part.algorithm)):
+            notes.append(_costs(part, known, best))
+    return notes
+
+
+def _costs(part: Range, known: pd.DataFrame, best: pd.Series[float]) -> str:
+    rows = known[(known["n_workers"] == part.n_workers) & known["message_bytes"].between(*part[2:4])]
+    lost = rows.groupby("message_bytes")["makespan_s"].min() / best[part.n_workers]
+    sizes = f"{format_bytes(part.first_bytes)} to {format_bytes(part.last_bytes)}"
+    return (
+        f"with {part.n_workers} workers {part.algorithm} is the fastest from {sizes}, but NCCL does not have it: "
+        f"the best that it has takes up to {lost.max():.3g} times as long there"
+    )

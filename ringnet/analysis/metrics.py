@@ -100,9 +100,10 @@ def crossing_bytes(schedule: Schedule, network: Network, chunk_bytes: NDArray[np
     return crossing
 
 
-def worker_frame(trace: Trace) -> pd.DataFrame:
-    """Return one row per worker."""
-    return pd.DataFrame({"worker": np.arange(len(trace.workers["end_s"])), **trace.workers})
+def worker_frame(trace: Trace, places: tuple[str, ...] | None = None) -> pd.DataFrame:
+    """Return one row per worker; with its place, where workers do not sit at the places of their numbers."""
+    at = {} if places is None else {"place": list(places)}
+    return pd.DataFrame({"worker": np.arange(len(trace.workers["end_s"])), **trace.workers, **at})
 
 
 def slowest_link(links: pd.DataFrame) -> int | None:

@@ -241,6 +241,43 @@ def init(
     return write_template(file, force)
 
 
+@app.command()
+@answers
+def draw(
+    scenario: ScenarioFile,
+    overrides: Overrides = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where the pictures go; reports/NAME-network otherwise."),
+    ] = None,
+    results: Annotated[
+        Path | None,
+        typer.Option(metavar="RESULTS_DIR", help="Draw the traffic of this run of it; simulated otherwise."),
+    ] = None,
+    allow_outside: Outside = False,
+) -> int:
+    """Draw the network, the busiest link standing out, and how much each worker sends to each other one."""
+    from ringnet.cli.drawing import draw_network
+    from ringnet.cli.sources import read_scenario
+
+    return draw_network(read_scenario(scenario, overrides or (), allow_outside), results, out)
+
+
+@app.command()
+@answers
+def network(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="ASTRA-sim's network YAML, or NCCL's topology or graph XML."),
+    ],
+    as_json: Json = False,
+) -> int:
+    """Say what another tool's network file holds, what is assumed, and what is left out."""
+    from ringnet.cli.network_files import show_network_file
+
+    return show_network_file(file, as_json)
+
+
 @app.command("list")
 @answers
 def list_names(as_json: Json = False) -> int:

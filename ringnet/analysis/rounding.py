@@ -30,7 +30,7 @@ class Rounded(NamedTuple):
 
 
 class Error(NamedTuple):
-    """How far a result is from its float64 reference, and from it as a share of the reference's size (root mean square)."""
+    """How far a result is from its float64 reference, also as a share of the reference's size (root mean square)."""
 
     max_abs_error: float
     rms_error: float

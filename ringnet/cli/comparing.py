@@ -139,7 +139,7 @@ def _write(scenario: Scenario, found: Comparison, wishes: CompareWishes, folder:
 def _figures(scenario: Scenario, found: Comparison) -> dict[str, Any]:
     from ringnet.reporting.plots.compare import COMPARE_PLOTS, Compared  # noqa: PLC0415 -- brings matplotlib
 
-    if not (found.table["makespan_s"] > 0).any() or found.table["message_bytes"].nunique() == 1:
+    if not (found.table["makespan_s"] > 0).any() or len(found.table["message_bytes"].unique()) == 1:
         return {}
     compared = Compared(scenario.name, found.table)
     return {name: partial(draw, compared) for name, draw in COMPARE_PLOTS.items()}

@@ -30,5 +30,11 @@ def _of_results(folder: Path, overrides: Sequence[str], allow_outside: bool, all
     info = read_results(folder).run_info
     text = json.dumps(info["scenario"])
     data = folder / str(info.get("data_folder", "."))
-    where = {"file": str(folder / MANIFEST), "folder": data}
-    return loads(text, overrides, **where, allow_outside=allow_outside, allow_python=allow_python)
+    return loads(
+        text,
+        overrides,
+        file=str(folder / MANIFEST),
+        folder=data,
+        allow_outside=allow_outside,
+        allow_python=allow_python,
+    )

@@ -115,7 +115,7 @@ def run_sizes(
 class _Sizes:
     """When each lane is ready for its next step, and each link free again, for all sizes; the last axis is sizes."""
 
-    def __init__(  # noqa: PLR0913 -- what a run is made of
+    def __init__(
         self,
         schedule: Schedule,
         network: Network,
@@ -149,7 +149,7 @@ class _Sizes:
         self.shared = _Cells(schedule.n_workers * schedule.n_chunks, self.n_sizes) if shared else None
 
     def _number_links(self) -> None:
-        """Number the links that some plan uses: of a million links a ring uses a thousand."""
+        """Give a number to each link that some plan uses: of a million links a ring uses a thousand."""
         hops = [hop for plan in self.planner.plans() for sends in plan.sends for hop in sends.hops]
         self.used = np.unique(np.concatenate([hop.links for hop in hops])) if hops else np.zeros(0, np.int64)
         self.number = np.zeros(self.network.n_links, dtype=np.int64)

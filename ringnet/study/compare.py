@@ -30,7 +30,7 @@ from ringnet.payload.sources import message_elements
 from ringnet.scenario import Scenario
 from ringnet.scenario.algorithms import AlgorithmSettings, label_of, parameters_of
 from ringnet.scenario.build import build, build_schedule
-from ringnet.scenario.document import Mark
+from ringnet.scenario.document import Mark, Path
 from ringnet.scenario.scenario import single
 
 IntArray: TypeAlias = NDArray[np.int64]
@@ -200,7 +200,7 @@ def algorithm_points(
 
 def _point(scenario: Scenario, n_workers: int, keys: str | AlgorithmSettings) -> Scenario:
     """Return the scenario of one algorithm at one N; what that orphans is left out of it."""
-    mark = {(): Mark("--set", origin="set")}
+    mark: dict[Path, Mark] = {(): Mark("--set", origin="set")}
     given = keys if isinstance(keys, str) else keys.model_dump(mode="json", exclude_none=True)
     document = scenario.base.drop([("data",), ("seed",), ("compare",)])
     changes = {

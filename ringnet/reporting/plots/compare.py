@@ -97,7 +97,7 @@ def _lines(ax: Axes, rows: pd.DataFrame, column: str, styles: dict[str, _Style])
             mine[column].to_numpy(dtype=np.float64),
             color=style.color,
             marker=style.marker,
-            linestyle=style.linestyle,  # type: ignore[arg-type]
+            linestyle=style.linestyle,
             markersize=3,
             markevery=(place % 5, 5) if len(mine) > 10 else None,  # noqa: PLR2004 -- few points are all marked
             linewidth=0.9,
@@ -145,7 +145,8 @@ def winner_map(compared: Compared) -> Figure:
         vmax=len(names) - 0.5,
     )
     ax.set_xscale("log", base=2)
-    ax.set_xlim(_edges(sizes)[[0, -1]])
+    first, *_, last = _edges(sizes).tolist()
+    ax.set_xlim(first, last)
     ax.grid(visible=False)
     ax.set_yticks(range(len(workers)), [str(n) for n in workers])
     ax.set_ylabel("workers, N")
@@ -168,7 +169,8 @@ def _edges(sizes: Sequence[int]) -> FloatArray:
     """Return where the cells of a map end: half way between sizes, on a logarithmic axis."""
     logs = np.log2(np.array(sizes, dtype=np.float64))
     if len(logs) == 1:
-        return np.exp2(logs[0] + np.array([-0.5, 0.5]))
+        alone: FloatArray = np.exp2(logs[0] + np.array([-0.5, 0.5]))
+        return alone
     middle = (logs[1:] + logs[:-1]) / 2
     edges: FloatArray = np.exp2(
         np.concatenate(([2 * logs[0] - middle[0]], middle, [2 * logs[-1] - middle[-1]]))

@@ -47,7 +47,8 @@ def error_by_algorithm(name: str, table: pd.DataFrame) -> Figure:
         canvas.stroke(color, _label(*kind), marker=marker, linestyle="none")
         for (kind, color), marker in zip(colors.items(), markers, strict=True)
     ]
-    return canvas.titled(figure, name, "root mean square error against float64, as a share of the result's size, in units of u", legend)
+    what = "root mean square error against float64, as a share of the result's size, in units of u"
+    return canvas.titled(figure, name, what, legend)
 
 
 def _panel(ax: Axes, rows: pd.DataFrame, algorithms: list[str], colors: dict[tuple[str, str], str]) -> None:

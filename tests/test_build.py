@@ -194,3 +194,13 @@ class TestMemory:
 
     def test_the_machine_has_some_memory(self):
         assert 2**20 < available_bytes() < 2**50
+
+
+def test_a_link_for_every_pair_of_workers_is_counted_and_refused_with_what_would_fit():
+    scenario = loads(
+        GOOD, ["workers=16384", "payload=none", "network.topology=fully-connected", "message=64 KiB"]
+    )
+    assert estimate(scenario).memory_bytes > 100e9
+    with pytest.raises(InputError, match="at most 3,") as caught:
+        require_memory(scenario, available=4 * 2**30)
+    assert caught.value.faults[0].path == "workers"

@@ -309,7 +309,7 @@ def test_ctrl_c_stops_cleanly_and_keeps_what_is_finished(jobs):
 
 def test_ctrl_c_while_processes_start_is_as_clean():
     stopped = start("--jobs", "2")
-    wait_for(lambda: len(members(stopped.pid)) >= 4)  # itself, the tracker of resources, and two that compute
+    wait_for(lambda: len(members(stopped.pid)) >= 5)  # itself, two that track resources, two that compute
     press_ctrl_c(stopped)
     _, err = stopped.communicate()
     assert stopped.returncode == 130

@@ -173,13 +173,14 @@ def test_losing_a_worker_loses_no_point(tmp_path, points):
     assert rows(outcomes) == rows(run_points(points, jobs=1))
 
 
-def test_a_point_that_kills_its_worker_is_given_up_and_no_other(victim, points):
+def test_a_point_that_kills_its_worker_is_given_up_and_no_other(victim, points, tmp_path):
     def kill(scenario):
         return simulate(scenario) if scenario.workers != 5 else os._exit(1)
 
-    outcomes = run_points(points, cluster=victim.address, simulate=kill)
+    outcomes = run_points(points, cluster=victim.address, simulate=kill, cache_dir=tmp_path / "kept")
     assert [outcome.ok for outcome in outcomes].count(False) == 1
     assert "gave it up" in outcomes[3].error
+    assert len([*(tmp_path / "kept").rglob("*.json")]) == N_POINTS - 1
 
 
 def test_losing_all_workers_ends_with_an_error_and_what_is_finished_kept(

@@ -218,7 +218,9 @@ class TestCommand:
         assert tuple(pd.read_csv(out / "compare.csv").columns) == COLUMNS
 
     def test_json_has_the_columns_as_keys(self, tmp_path):
-        done = self.run(tmp_path, "--algorithms", "ring,direct", "--json", "--no-plots", "--out", str(tmp_path / "o"))
+        done = self.run(
+            tmp_path, "--algorithms", "ring,direct", "--json", "--no-plots", "--out", str(tmp_path / "o")
+        )
         found = json.loads(done.stdout)
         assert tuple(found["points"][0]) == COLUMNS
         assert found["advice"]

@@ -300,7 +300,7 @@ def test_a_csv_of_latencies_without_sizes(read):
         (b"", "empty"),
         (b"  \n \n", "empty"),
         (b"\x7fELF\x00\x01\x02", "binary"),
-        (gzip.compress(b"log"), "packed (gzip)"),
+        (gzip.compress(b"log", mtime=0), "packed (gzip)"),
         (b"Intel(R) MPI Benchmarks 2021\n# Allreduce\n 0 1000 0.1 0.2 0.3\n", "the Intel MPI Benchmarks"),
         (b"[ ID] Interval Transfer Bitrate\n[ 5] 0.00-1.00 sec 1.0 GBytes\n", "iperf"),
         (b"dear diary\nnothing happened today\n", "no table of a benchmark"),

@@ -55,7 +55,9 @@ def test_errors_are_within_what_rounding_can_do(algorithm: str, dtype: str):
 def test_partial_sums_in_float32_are_rounded_once():
     values = (np.random.default_rng(2).random((6, 500)) - 0.5).astype(DTYPES["bfloat16"])
     total = reference(make_reduction("sum", 6), values)
-    found = rounded(ALGORITHMS["ring"].build(6, "all-reduce"), make_reduction("sum", 6), values, DTYPES["float32"])
+    found = rounded(
+        ALGORITHMS["ring"].build(6, "all-reduce"), make_reduction("sum", 6), values, DTYPES["float32"]
+    )
     assert found.result.dtype == DTYPES["bfloat16"]
     assert (found.result == total.astype(DTYPES["bfloat16"])).mean() > 0.99
 

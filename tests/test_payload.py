@@ -214,7 +214,8 @@ def test_whole_steps_at_once_do_the_same_as_one_transfer_at_a_time(drive: Drive,
     dtype = DTYPES[data.draw(st.sampled_from(list(DTYPES)))]
     names = [name for name in REDUCTIONS if is_float(dtype) or "mean" not in name]
     n_workers, reduce = data.draw(st.integers(1, 6)), data.draw(st.sampled_from(names))
-    collective, carry = data.draw(st.sampled_from(ALGORITHMS["ring"].collectives)), data.draw(st.none() | st.integers(0, 4))
+    collective = data.draw(st.sampled_from(ALGORITHMS["ring"].collectives))
+    carry = data.draw(st.none() | st.integers(0, 4))
     schedule = ring(n_workers, collective)
     source = RandomSource(n_workers, data.draw(st.integers(0, 30)), dtype, for_product=reduce == "prod")
     one, all_at_once = (

@@ -21,7 +21,15 @@ from ringnet.reporting.plots.axes import unit_for
 from ringnet.reporting.plots.canvas import plain
 from ringnet.reporting.tables import collect
 
-SINGLE = ["time-breakdown", "space-time", "link-traffic", "link-utilisation", "worker-waiting"]
+SINGLE = [
+    "time-breakdown",
+    "space-time",
+    "link-traffic",
+    "link-utilisation",
+    "worker-waiting",
+    "network",
+    "traffic-matrix",
+]
 OVER_SIZE = ["time-vs-message-size", "algbw-vs-message-size", "busbw-vs-message-size"]
 GPU = {"bandwidth_Bps": 50e9, "latency_s": 5e-7}
 

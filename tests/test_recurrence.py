@@ -66,7 +66,9 @@ def unequal(draw: st.DrawFn, network: Network) -> Network:
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.data(), st.integers(1, 9), st.sampled_from(["fully-connected", "ring", "switch"]), st.integers(0, 5000))
+@given(
+    st.data(), st.integers(1, 9), st.sampled_from(["fully-connected", "ring", "switch"]), st.integers(0, 5000)
+)
 def test_random_unequal_rings(data: st.DataObject, n_workers: int, topology: str, n_elements: int) -> None:
     collective = data.draw(st.sampled_from(["all-reduce", "reduce-scatter", "all-gather"]))
     schedule = ALGORITHMS["ring"].build(n_workers, collective)

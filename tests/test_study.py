@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import math
 import os
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,8 +19,6 @@ from ringnet.payload.tamper import Tamper
 from ringnet.scenario import loads
 from ringnet.scenario.simulate import simulate
 from ringnet.study import default_cache_dir, kept, local, run_points
-from ringnet.study.cost import in_words, most_s, sample, sweep_s
-from ringnet.study.fitting import Sized, at_once, small_ones
 
 SWEEP = """
 scenario_version: 1
@@ -31,6 +32,18 @@ sweep:
     message: [1 KiB, 4 KiB]
 """
 N_POINTS = 6
+#: Prints whether the processes of a sweep hold Ctrl-C back.
+DEAF = """
+import signal, sys
+from ringnet import InputError, loads
+from ringnet.study import local, run_points
+
+def tell(scenario):
+    raise InputError(str(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])))
+
+local.SMALL_S = 0.0
+print({outcome.error for outcome in run_points(loads(sys.argv[1]).points(), jobs=2, simulate=tell)})
+"""
 SWEEP_OF_FILE = """
 scenario_version: 1
 data: x.npy
@@ -106,6 +119,13 @@ def test_points_do_run_in_other_processes(points, processes):
 
     outcomes = run_points(points, jobs=2, simulate=tell)
     assert f"process {os.getpid()}" not in {outcome.error for outcome in outcomes}
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="needs signals that can be held")
+def test_processes_are_born_deaf_to_ctrl_c():
+    """In a fresh interpreter: what joblib starts only once must not undo it."""
+    result = subprocess.run([sys.executable, "-c", DEAF, SWEEP], capture_output=True, text=True, check=True)
+    assert result.stdout == "{'True'}\n"
 
 
 def test_one_job_runs_in_this_process(points, counting):
@@ -362,49 +382,3 @@ def test_a_point_that_kills_its_process_takes_no_other_with_it(points, processes
     assert [outcome.ok for outcome in outcomes] == [True, True, False, False, True, True]
     assert "killed" in outcomes[2].error
     assert "one by one" in said[0]
-
-
-# --------------------------------------------------------------------------------------------- what fits
-
-
-def sized(*memory):
-    return [Sized(str(place), size, 1.0) for place, size in enumerate(memory)]
-
-
-def test_as_many_points_run_at_once_as_fit():
-    groups = at_once(sized(200, 60, 40, 30, 1, 0), 4, 100)
-    assert groups == [(1, ["0", "1"]), (2, ["2"]), (3, ["3"]), (4, ["4", "5"])]
-
-
-def test_small_points_are_taken_from_the_end_as_long_as_time_allows():
-    tasks = [Sized(None, 0, most_s) for most_s in (3.0, 0.3, 0.2, 0.1)]
-    assert small_ones(tasks, 0.5) == (tasks[:2], tasks[2:])
-    assert small_ones(tasks, 10.0) == ([], tasks)
-    assert small_ones(tasks, 0.0) == (tasks, [])
-
-
-def test_the_largest_point_starts_first(points, processes, monkeypatch):
-    started = []
-    monkeypatch.setattr(local, "in_processes", lambda tasks, n_jobs, say: iter(started.extend(tasks) or ()))
-    with pytest.raises(KeyError):
-        run_points(points, jobs=2)
-    assert started[0].scenario.workers == 5
-
-
-def test_a_large_grid_is_judged_by_some_of_its_points():
-    scenario = loads(SWEEP.replace("[1 KiB, 4 KiB]", "{from: 1 KiB, to: 1 GiB, factor: 2}"))
-    some = sample(scenario)
-    assert len(some) == 20
-    assert (some[0].workers, some[0].message_bytes) == (2, 2**10)
-    assert (some[-1].workers, some[-1].message_bytes) == (5, 2**30)
-    exact_s = sum(most_s(point.scenario) for point in scenario.points())
-    assert sweep_s(scenario, 2) == pytest.approx(exact_s / 2, rel=0.5)
-
-
-def test_zipped_keys_are_sampled_together():
-    some = sample(loads(SWEEP.replace("over", "zip").replace("[1 KiB, 4 KiB]", "[1 KiB, 4 KiB, 8 KiB]")))
-    assert [(point.workers, point.message_bytes // 1024) for point in some] == [(2, 1), (3, 4), (5, 8)]
-
-
-def test_rough_times_are_rough():
-    assert [in_words(seconds) for seconds in (0, 59, 3 * 86400)] == ["a second", "59 seconds", "3 days"]

@@ -34,7 +34,8 @@ def test_ranges_follow_each_other_from_nothing_to_everything():
 
 def test_what_nccl_does_not_have_is_not_chosen_and_said():
     text, notes = tuner_text(
-        table({"direct": [0.5, 1.0, 9.0], "double-binary-tree": [1.0, 2.0, 8.0], "ring": [4.0, 4.0, 4.0]}), "all-reduce"
+        table({"direct": [0.5, 1.0, 9.0], "double-binary-tree": [1.0, 2.0, 8.0], "ring": [4.0, 4.0, 4.0]}),
+        "all-reduce",
     )
     assert [row["algorithm"] for row in loads_tuner(text)] == ["tree", "ring"]
     (note,) = notes

@@ -1,7 +1,7 @@
 """The table of trust: what ringnet computes against everything that it is checked with.
 
-``python -m tests.trust`` prints it as Markdown, in about a minute. A row whose data is not here says so: logs of
-nccl-tests are found through ``RINGNET_LOGS``, the real network's figures are those of the last ``python -m tests.testbed``.
+``python -m tests.trust`` prints it as Markdown. A row whose data is not here says so; logs of nccl-tests are found
+through ``RINGNET_LOGS``, and the figures of the real network are those of the last ``python -m tests.testbed``.
 """
 
 from __future__ import annotations

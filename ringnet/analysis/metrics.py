@@ -25,8 +25,9 @@ BUS_FACTORS: dict[str, Callable[[int], float]] = {
 
 #: Before the name of a job, in the columns that say what it put on each link.
 BYTES_OF = "bytes of "
-#: Links whose time differs by less than this share are called alike.
-ALIKE = 1e-9
+#: Equal links, with as many transfers, whose bytes differ by less than this share are alike: chunks may differ by an
+#: element. Of others no difference in time may be above rounding.
+ALIKE_BYTES, ALIKE_TIME = 0.1, 1e-9
 
 
 def makespan_s(trace: Trace) -> float:
@@ -99,9 +100,10 @@ def crossing_bytes(schedule: Schedule, network: Network, chunk_bytes: NDArray[np
     return crossing
 
 
-def worker_frame(trace: Trace) -> pd.DataFrame:
-    """Return one row per worker."""
-    return pd.DataFrame({"worker": np.arange(len(trace.workers["end_s"])), **trace.workers})
+def worker_frame(trace: Trace, places: tuple[str, ...] | None = None) -> pd.DataFrame:
+    """Return one row per worker; with its place, where workers do not sit at the places of their numbers."""
+    at = {} if places is None else {"place": list(places)}
+    return pd.DataFrame({"worker": np.arange(len(trace.workers["end_s"])), **trace.workers, **at})
 
 
 def slowest_link(links: pd.DataFrame) -> int | None:
@@ -112,6 +114,13 @@ def slowest_link(links: pd.DataFrame) -> int | None:
     """
     used = links[links["transfers"] > 0]
     alone_s = used["busy_s"] + used["transfers"] * used["latency_s"]
-    if used.empty or bool(alone_s.max() - alone_s.min() <= ALIKE * alone_s.max()):
+    equal = all(_spread(used[name]) == 0 for name in ("bandwidth_Bps", "latency_s", "transfers"))
+    if used.empty or _spread(alone_s) <= ALIKE_TIME or (equal and _spread(used["bytes"]) <= ALIKE_BYTES):
         return None
     return int(used.index[int(alone_s.to_numpy().argmax())])
+
+
+def _spread(column: pd.Series[Any]) -> float:
+    """Return by what share of the largest the smallest is below it."""
+    values = column.to_numpy(dtype=np.float64)
+    return float(np.ptp(values) / values.max()) if len(values) and values.max() else 0.0

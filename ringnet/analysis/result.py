@@ -193,7 +193,7 @@ def make_result(
     return Result(
         summary=summarise(run, labels, verdict),
         links=metrics.link_frame(trace, run.network, by_job),
-        workers=metrics.worker_frame(trace),
+        workers=metrics.worker_frame(trace, run.network.places),
         transfers=None if trace.transfers is None else pd.DataFrame(trace.transfers),
         states=states,
         verdict=verdict,

@@ -30,14 +30,16 @@ class Rounded(NamedTuple):
 
 
 class Error(NamedTuple):
-    """How far a result is from its float64 reference, and from it as a share of the reference's size (root mean square)."""
+    """How far a result is from its float64 reference, also as a share of the reference's size (root mean square)."""
 
     max_abs_error: float
     rms_error: float
     relative_rms_error: float | None
 
 
-def rounded(schedule: Schedule, reduction: Reduction, values: Array, accumulate: DType | None = None) -> Rounded:
+def rounded(
+    schedule: Schedule, reduction: Reduction, values: Array, accumulate: DType | None = None
+) -> Rounded:
     """Run a schedule without time on all workers' buffers.
 
     Parameters

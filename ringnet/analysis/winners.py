@@ -118,7 +118,9 @@ def _winners(times: pd.DataFrame) -> list[str]:
     winners: list[str] = []
     for _, row in times.iterrows():
         best = [str(name) for name in row.index[row <= row.min() * (1 + ALIKE)]]
-        winners.append(winners[-1] if winners and winners[-1] in best else _lasting(best, times.loc[row.name :]))
+        winners.append(
+            winners[-1] if winners and winners[-1] in best else _lasting(best, times.loc[row.name :])
+        )
     return winners
 
 
@@ -135,9 +137,7 @@ def _lasting(best: Sequence[str], after: pd.DataFrame) -> str:
 def _range(n_workers: int, times: pd.DataFrame, winner: str) -> Range:
     own = times[winner]
     alike = tuple(
-        str(name)
-        for name in times
-        if name != winner and bool((abs(times[name] - own) <= ALIKE * own).all())
+        str(name) for name in times if name != winner and bool((abs(times[name] - own) <= ALIKE * own).all())
     )
     others = times.iloc[-1].drop([winner, *alike])
     others = others[others > own.iloc[-1] * (1 + ALIKE)]
@@ -147,9 +147,7 @@ def _range(n_workers: int, times: pd.DataFrame, winner: str) -> Range:
 
 
 def _sentence(n_workers: int, parts: Sequence[Range], where: dict[tuple[int, int], int]) -> str:
-    told = [
-        f"{part.algorithm} up to {_about(where[n_workers, part.last_bytes])}" for part in parts[:-1]
-    ]
+    told = [f"{part.algorithm} up to {_about(where[n_workers, part.last_bytes])}" for part in parts[:-1]]
     last = parts[-1]
     told.append(f"{last.algorithm} above" if len(parts) > 1 else f"{last.algorithm} for every size")
     use = f"with {n_workers} workers use {', '.join(told)}"

@@ -15,6 +15,7 @@ from typing import Annotated
 import typer
 
 from ringnet._version import __version__
+from ringnet.cli import options
 from ringnet.cli.answers import DEBUG, answers
 from ringnet.cli.calibration import add_calibration
 from ringnet.cli.measure import measure
@@ -78,38 +79,17 @@ def _common(
 def run(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     scenario: ScenarioFile,
     overrides: Overrides = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where tables and plots go; reports/NAME otherwise.")
-    ] = None,
+    out: options.Out = None,
     as_json: Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
-    plots: Annotated[bool, typer.Option(help="Draw the plots.")] = True,
-    save_result: Annotated[
-        Path | None,
-        typer.Option(metavar="PATH", help="Save the verified result: a folder, or a name in .npy."),
-    ] = None,
-    transfers: Annotated[
-        str | None,
-        typer.Option(metavar="all|N", help="Keep a row per transfer, of up to N; 200000 otherwise."),
-    ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            min=1, metavar="N", help="Points of a sweep at once; all cores otherwise, as memory allows."
-        ),
-    ] = None,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Compute points again that an earlier run kept.")
-    ] = False,
-    cache: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Where finished points are kept; ~/.cache/ringnet otherwise."),
-    ] = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(metavar="tcp://HOST:PORT", help="Run the points of a sweep on this Dask cluster."),
-    ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Run a very large sweep unasked.")] = False,
+    quiet: options.Quiet = False,
+    plots: options.Plots = True,
+    save_result: options.SaveResult = None,
+    transfers: options.Transfers = None,
+    jobs: options.Jobs = None,
+    fresh: options.Fresh = False,
+    cache: options.Cache = None,
+    cluster: options.Cluster = None,
+    yes: options.Yes = False,
     allow_outside: Outside = False,
     allow_python: Python = False,
 ) -> int:
@@ -131,7 +111,9 @@ def run(  # noqa: PLR0913, PLR0917 -- every option is a parameter
         cluster=cluster,
         yes=yes,
     )
-    return run_scenario(read_scenario(scenario, wishes.overrides(overrides), allow_outside, allow_python), wishes)
+    return run_scenario(
+        read_scenario(scenario, wishes.overrides(overrides), allow_outside, allow_python), wishes
+    )
 
 
 @app.command()
@@ -170,7 +152,9 @@ def compare(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     as_json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
     plots: Annotated[bool, typer.Option(help="Draw the plots.")] = True,
-    jobs: Annotated[int | None, typer.Option(min=1, metavar="N", help="Processes; all cores otherwise.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Processes; all cores otherwise.")
+    ] = None,
     allow_outside: Outside = False,
     allow_python: Python = False,
 ) -> int:
@@ -196,7 +180,8 @@ def numerics(  # noqa: PLR0913, PLR0917 -- every option is a parameter
         str | None, typer.Option(metavar="T,T", help="Element types; float32,float16,bfloat16 otherwise.")
     ] = None,
     accumulate: Annotated[
-        str | None, typer.Option(metavar="T", help="Also with the partial sums of narrower types in this one.")
+        str | None,
+        typer.Option(metavar="T", help="Also with the partial sums of narrower types in this one."),
     ] = None,
     overrides: Overrides = None,
     out: Annotated[
@@ -254,6 +239,43 @@ def init(
     from ringnet.cli.starting import write_template
 
     return write_template(file, force)
+
+
+@app.command()
+@answers
+def draw(
+    scenario: ScenarioFile,
+    overrides: Overrides = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where the pictures go; reports/NAME-network otherwise."),
+    ] = None,
+    results: Annotated[
+        Path | None,
+        typer.Option(metavar="RESULTS_DIR", help="Draw the traffic of this run of it; simulated otherwise."),
+    ] = None,
+    allow_outside: Outside = False,
+) -> int:
+    """Draw the network, the busiest link standing out, and how much each worker sends to each other one."""
+    from ringnet.cli.drawing import draw_network
+    from ringnet.cli.sources import read_scenario
+
+    return draw_network(read_scenario(scenario, overrides or (), allow_outside), results, out)
+
+
+@app.command()
+@answers
+def network(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="ASTRA-sim's network YAML, or NCCL's topology or graph XML."),
+    ],
+    as_json: Json = False,
+) -> int:
+    """Say what another tool's network file holds, what is assumed, and what is left out."""
+    from ringnet.cli.network_files import show_network_file
+
+    return show_network_file(file, as_json)
 
 
 @app.command("list")

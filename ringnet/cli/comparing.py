@@ -68,7 +68,9 @@ def names(text: str, option: str) -> list[str]:
     unknown = [name for name in found if name not in ALGORITHMS]
     if unknown:
         right = f"all, or some of {', '.join(ALGORITHMS)}"
-        raise InputError(*(Fault("there is no such algorithm", option, value=one, right=right) for one in unknown))
+        raise InputError(
+            *(Fault("there is no such algorithm", option, value=one, right=right) for one in unknown)
+        )
     return list(dict.fromkeys(found))
 
 
@@ -87,7 +89,11 @@ def compare_algorithms(scenario: Scenario, wishes: CompareWishes) -> int:
     """Compare, write and print; nothing is written where something is wrong."""
     folder = wishes.out or Path("reports") / f"{file_name(scenario.name)}-compare"
     check_target(folder)
-    with waiting(f"comparing algorithms on {scenario.name}", wishes.quiet) if not wishes.json else nullcontext():
+    with (
+        waiting(f"comparing algorithms on {scenario.name}", wishes.quiet)
+        if not wishes.json
+        else nullcontext()
+    ):
         found = compare(scenario, wishes.wanted(), wishes.n_workers(), jobs=wishes.jobs)
         tuner, notes = _tuner(scenario, found, wishes)
         files = _write(scenario, found, wishes, folder)
@@ -133,7 +139,7 @@ def _write(scenario: Scenario, found: Comparison, wishes: CompareWishes, folder:
 def _figures(scenario: Scenario, found: Comparison) -> dict[str, Any]:
     from ringnet.reporting.plots.compare import COMPARE_PLOTS, Compared  # noqa: PLC0415 -- brings matplotlib
 
-    if not (found.table["makespan_s"] > 0).any() or found.table["message_bytes"].nunique() == 1:
+    if not (found.table["makespan_s"] > 0).any() or len(found.table["message_bytes"].unique()) == 1:
         return {}
     compared = Compared(scenario.name, found.table)
     return {name: partial(draw, compared) for name, draw in COMPARE_PLOTS.items()}
@@ -148,7 +154,9 @@ def _print(found: Comparison) -> None:
         typer.echo()
     for one in crossovers(found.table):
         low, high = format_bytes(one.between_low_bytes), format_bytes(one.between_high_bytes)
-        typer.echo(f"N={one.n_workers}: {one.faster_above} overtakes {one.slower_above} between {low} and {high}")
+        typer.echo(
+            f"N={one.n_workers}: {one.faster_above} overtakes {one.slower_above} between {low} and {high}"
+        )
     for sentence in advice(found.table):
         typer.echo(sentence)
 

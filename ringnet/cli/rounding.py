@@ -64,7 +64,9 @@ def study_rounding(scenario: Scenario, wishes: NumericsWishes) -> int:
 def _write(scenario: Scenario, found: Numerics, wishes: NumericsWishes, folder: Path) -> str:
     seed = None if scenario.files else scenario.seed
     info = run_info(scenario, folder, seed, found.notes)
-    files = write_study(folder, info, {"numerics": found.table}, _figures(scenario, found) if wishes.plots else {})
+    files = write_study(
+        folder, info, {"numerics": found.table}, _figures(scenario, found) if wishes.plots else {}
+    )
     return written(files.folder, files.files)
 
 
@@ -77,7 +79,17 @@ def _figures(scenario: Scenario, found: Numerics) -> dict[str, Any]:
 
 
 def _print(found: Numerics) -> None:
-    heads = ("N", "type", "summed in", "algorithm", "largest error", "relative", "workers agree", "result", "by size")
+    heads = (
+        "N",
+        "type",
+        "summed in",
+        "algorithm",
+        "largest error",
+        "relative",
+        "workers agree",
+        "result",
+        "by size",
+    )
     print_table([heads, *map(_line, found.table.to_dict("records"))])
 
 

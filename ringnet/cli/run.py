@@ -23,6 +23,7 @@ from ringnet.scenario import Point, Scenario
 from ringnet.scenario.load import CHECKED_POINTS
 from ringnet.scenario.simulate import simulate
 from ringnet.study import Outcome, default_cache_dir, run_points
+from ringnet.study.cost import in_words, most_s
 from ringnet.study.outcome import wrong_sum
 from ringnet.study.record import run_info
 
@@ -45,7 +46,7 @@ def run_scenario(scenario: Scenario, wishes: Wishes) -> int:
 
 
 def _run_one(scenario: Scenario, wishes: Wishes) -> int:
-    with waiting(f"simulating {scenario.name}", wishes.quiet):
+    with waiting(f"{scenario.name}: takes roughly {in_words(most_s(scenario))}", wishes.quiet):
         result = simulate(scenario)
         files = _write(scenario, wishes, [result], result.notes)
     is_right = result.verdict.sum_ok is not False
@@ -152,11 +153,6 @@ def _complain_of(outcomes: Sequence[Outcome]) -> int:
         complain(f"{outcome.label}: {outcome.error}")
     if len(bad) > SHOWN_ERRORS:
         complain(f"and {len(bad) - SHOWN_ERRORS} more points; see the column error of summary.csv")
-    codes = {outcome.exit_code for outcome in bad}
-    return (
-        VerificationError.exit_code
-        if VerificationError.exit_code in codes
-        else StudyError.exit_code
-        if bad
-        else 0
-    )
+    if VerificationError.exit_code in {outcome.exit_code for outcome in bad}:
+        return VerificationError.exit_code
+    return StudyError.exit_code if bad else 0

@@ -26,11 +26,15 @@ def read_scenario(
     return load(path, overrides, allow_outside=allow_outside, allow_python=allow_python)
 
 
-def _of_results(
-    folder: Path, overrides: Sequence[str], allow_outside: bool, allow_python: bool
-) -> Scenario:
+def _of_results(folder: Path, overrides: Sequence[str], allow_outside: bool, allow_python: bool) -> Scenario:
     info = read_results(folder).run_info
     text = json.dumps(info["scenario"])
     data = folder / str(info.get("data_folder", "."))
-    where = {"file": str(folder / MANIFEST), "folder": data}
-    return loads(text, overrides, **where, allow_outside=allow_outside, allow_python=allow_python)
+    return loads(
+        text,
+        overrides,
+        file=str(folder / MANIFEST),
+        folder=data,
+        allow_outside=allow_outside,
+        allow_python=allow_python,
+    )

@@ -14,7 +14,12 @@ NOBODY = -1
 
 
 def why_not_exact(
-    schedule: Schedule, network: Network, workers: Workers, planner: Planner, *, channels_may_meet: bool = False
+    schedule: Schedule,
+    network: Network,
+    workers: Workers,
+    planner: Planner,
+    *,
+    channels_may_meet: bool = False,
 ) -> str | None:
     """Return why stepping whole arrays would not be exact for this run; None where it is.
 

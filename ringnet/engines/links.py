@@ -152,9 +152,9 @@ def make_link(clock: Clock, network: Network, number: int) -> Link:
 
 def link_columns(links: Mapping[int, Link], n_links: int) -> Columns:
     """Return one row per link, as `Trace.links` has them: of zeros for those that nobody used."""
-    kinds = {"bytes": int, "transfers": int, "longest_queue": int}
+    kinds: dict[str, type] = {"bytes": int, "transfers": int, "longest_queue": int}
     kinds |= {"busy_s": float, "occupied_s": float, "queued_s": float}
-    columns = {name: np.zeros(n_links, dtype=kind) for name, kind in kinds.items()}
+    columns: Columns = {name: np.zeros(n_links, dtype=kind) for name, kind in kinds.items()}
     for name, column in columns.items():
         column[[*links]] = [getattr(link, name) for link in links.values()]
     return columns

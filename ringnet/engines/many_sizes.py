@@ -77,7 +77,11 @@ def why_not_at_once(schedule: Schedule, network: Network, workers: Workers, plan
 
 
 def run_sizes(
-    schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray, planner: Planner | None = None
+    schedule: Schedule,
+    network: Network,
+    workers: Workers,
+    chunk_bytes: IntArray,
+    planner: Planner | None = None,
 ) -> Times:
     """Run a schedule on a network once for each of many sizes.
 
@@ -111,7 +115,7 @@ def run_sizes(
 class _Sizes:
     """When each lane is ready for its next step, and each link free again, for all sizes; the last axis is sizes."""
 
-    def __init__(  # noqa: PLR0913 -- what a run is made of
+    def __init__(
         self,
         schedule: Schedule,
         network: Network,
@@ -124,13 +128,18 @@ class _Sizes:
         self.schedule, self.network, self.planner = schedule, network, planner
         self.n_sizes, self.n_channels = len(chunk_bytes), schedule.n_channels
         self.chunk_bytes = np.ascontiguousarray(chunk_bytes.T)
-        self.before = np.concatenate((np.zeros((1, self.n_sizes), np.int64), np.cumsum(self.chunk_bytes, axis=0)))
+        self.before = np.concatenate(
+            (np.zeros((1, self.n_sizes), np.int64), np.cumsum(self.chunk_bytes, axis=0))
+        )
         self.cut_through = network.switching == "cut-through"
         self.rendezvous = workers.sends == "rendezvous"
         each = np.repeat(np.arange(schedule.n_workers), schedule.n_channels)
         self.start_s = float(workers.start_s.min())
         self.ready_s = np.repeat(workers.start_s[each][:, None], self.n_sizes, axis=1)
-        self.send_s, self.recv_s = workers.send_overhead_s[each][:, None], workers.recv_overhead_s[each][:, None]
+        self.send_s, self.recv_s = (
+            workers.send_overhead_s[each][:, None],
+            workers.recv_overhead_s[each][:, None],
+        )
         self.reduce_Bps = workers.reduce_Bps[each][:, None]
         self.send_costs, self.recv_costs = bool(self.send_s.any()), bool(self.recv_s.any())
         self.reduce_costs = bool(np.isfinite(self.reduce_Bps).any())
@@ -140,7 +149,7 @@ class _Sizes:
         self.shared = _Cells(schedule.n_workers * schedule.n_chunks, self.n_sizes) if shared else None
 
     def _number_links(self) -> None:
-        """Number the links that some plan uses: of a million links a ring uses a thousand."""
+        """Give a number to each link that some plan uses: of a million links a ring uses a thousand."""
         hops = [hop for plan in self.planner.plans() for sends in plan.sends for hop in sends.hops]
         self.used = np.unique(np.concatenate([hop.links for hop in hops])) if hops else np.zeros(0, np.int64)
         self.number = np.zeros(self.network.n_links, dtype=np.int64)

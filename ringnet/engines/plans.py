@@ -134,8 +134,9 @@ class Planner:
         """Return the plan of a step."""
         if self._last is None or not self._last.fits(step):
             self._last = self._find(step)
-            self._last.src, self._last.dst = step.src, step.dst
-            self._last.channel, self._last.receiving_channel = step.channel, step.receiving_channel
+        # Also where they were equal and not the same: the next step is likely to share these very columns.
+        self._last.src, self._last.dst = step.src, step.dst
+        self._last.channel, self._last.receiving_channel = step.channel, step.receiving_channel
         return self._last
 
     def plans(self) -> list[Plan]:

@@ -49,7 +49,9 @@ def known_to_nccl(algorithm: str) -> bool:
     return algorithm in ALGORITHMS
 
 
-def dumps_tuner(collective: str, uses: Iterable[Use], comments: Iterable[str] = (), n_nodes: int = ANY) -> str:
+def dumps_tuner(
+    collective: str, uses: Iterable[Use], comments: Iterable[str] = (), n_nodes: int = ANY
+) -> str:
     """Return the text of a tuner file.
 
     Parameters
@@ -65,7 +67,7 @@ def dumps_tuner(collective: str, uses: Iterable[Use], comments: Iterable[str] = 
 
     Notes
     -----
-    ``ext-tuner/example`` of NVIDIA/nccl (README.md and plugin.c): ten fields a line, the first line that matches counts,
+    ``ext-tuner/example`` of NVIDIA/nccl (README.md, plugin.c): ten fields a line, the first line that matches counts,
     both ends of a range belong to it, -1 stands for any number of channels, nodes, ranks, pipelined operations, and for
     buffers registered or not. Lines that start with ``#`` are skipped, any other head would be read as a setting, and
     lines beyond 255 characters as two. The protocol must be named: ringnet has no protocols, and writes ``simple``, to
@@ -101,9 +103,9 @@ def _wrapped(text: str) -> list[str]:
 
 
 def loads_tuner(text: str) -> list[dict[str, Any]]:
-    """Read a tuner file as the plug-in does: a dict by field for each line that is no comment.
+    r"""Read a tuner file as the plug-in does: a dict by field for each line that is no comment.
 
-    >>> loads_tuner("# head\\nallreduce,0,65536,tree,simple,2,1,-1")[0]["regBuff"]
+    >>> loads_tuner("# head\nallreduce,0,65536,tree,simple,2,1,-1")[0]["regBuff"]
     -1
     """
     rows = [line.split(",") for line in text.splitlines() if line and not line.startswith("#")]

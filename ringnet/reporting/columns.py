@@ -62,12 +62,16 @@ ANSWERS: dict[str, Column] = {
     "latency_share": _number("share of the makespan, on the path that ended last: latency of links"),
     "bandwidth_share": _number("the same: bytes going through links"),
     "queueing_share": _number("the same: waiting for a link that was taken"),
-    "waiting_share": _number("the same: waiting for another worker"),
+    "waiting_share": _number("the same: until the first worker on the path has started"),
     "overhead_share": _number("the same: send and receive overheads"),
     "reducing_share": _number("the same: combining chunks"),
     "bytes_sent_per_worker": _integer("the most that any worker sent"),
-    "expected_bytes_per_worker": _integer("what the algorithm says that a worker sends"),
-    "slowest_link": _text("the link that was busy longest"),
+    "expected_bytes_per_worker": _number(
+        "what the algorithm says that a worker sends, if all chunks were alike"
+    ),
+    "slowest_link": _text(
+        "the link that alone would take longest, latency and bytes; empty if all are alike"
+    ),
     "slowest_link_utilisation": _number("its busy time / makespan_s"),
     "longest_queue": _integer("most transfers that waited for one link at one time"),
     "waiting_s_max": _number("the longest that any worker waited, in all"),
@@ -115,7 +119,7 @@ TABLES: dict[str, dict[str, Column]] = {
         "path_latency_s": _number("of the path that ended last at this worker: latency of links"),
         "path_bandwidth_s": _number("the same: bytes going through links"),
         "path_queueing_s": _number("the same: waiting for a link that was taken"),
-        "path_waiting_s": _number("the same: waiting for another worker"),
+        "path_waiting_s": _number("the same: until the first worker on the path has started"),
         "path_overhead_s": _number("the same: send and receive overheads"),
         "path_reducing_s": _number("the same: combining chunks"),
     },
@@ -141,7 +145,7 @@ TABLES: dict[str, dict[str, Column]] = {
         **{name: column for name, column in {**INPUTS, **ANSWERS}.items() if name in _OF_JOBS},
     },
     "states": {
-        "phase": _text("reduce-scatter or all-gather; empty for the start"),
+        "phase": _text("reduce-scatter or all-gather; start for the rows before the first step"),
         "step": _integer("step within the phase; empty for the start"),
         "worker": _integer("number of the worker"),
     },

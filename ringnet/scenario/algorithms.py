@@ -76,7 +76,13 @@ else:
 
 
 def _one_of_which(given: Any) -> Any:
-    keys = given if isinstance(given, dict) else given.model_fields_set if isinstance(given, Settings) else WHICH[:1]
+    keys = (
+        given
+        if isinstance(given, dict)
+        else given.model_fields_set
+        if isinstance(given, Settings)
+        else WHICH[:1]
+    )
     if sum(key in keys for key in WHICH) != 1:
         raise wrong(f"one of {', '.join(WHICH)} is wanted", "{name: channel-ring, n_channels: 4}")
     return given
@@ -84,8 +90,7 @@ def _one_of_which(given: Any) -> Any:
 
 #: A name, or a mapping.
 AlgorithmKeys: TypeAlias = Annotated[
-    Annotated[str, Choice(ALGORITHMS, "algorithm"), Tag(ONE)]
-    | Annotated[AlgorithmSettings, Tag(MAPPING)],
+    Annotated[str, Choice(ALGORITHMS, "algorithm"), Tag(ONE)] | Annotated[AlgorithmSettings, Tag(MAPPING)],
     Discriminator(mapping_or_one),
     BeforeValidator(_one_of_which),
 ]

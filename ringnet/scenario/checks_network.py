@@ -15,6 +15,7 @@ from ringnet.scenario.crowd import TrafficSettings
 from ringnet.scenario.document import Path
 from ringnet.scenario.finding import Finding, unread
 from ringnet.scenario.model import Keys
+from ringnet.scenario.network_file import check_network_file
 from ringnet.scenario.networks import NetworkShape, hardware, n_places, ordered, seated, seats, shape
 from ringnet.scenario.wires import LinkException, NetworkSettings, parameters_of
 
@@ -51,6 +52,8 @@ def some(names: Iterable[str]) -> str:
 
 
 def _parameters(keys: Keys) -> Iterator[Finding]:
+    if keys.network.file is not None:
+        return
     yield from _parameters_of(keys.network.topology, keys.network, ("network",))
     between = keys.network.between
     if between is not None:
@@ -98,7 +101,8 @@ def _parts(path: str) -> Path:
 
 def _network_is_whole(keys: Keys) -> Iterator[Finding]:
     """Find what keeps the keys from making a network in which everybody has a place."""
-    if not _is_special(keys) and not TOPOLOGIES[keys.network.topology].parameters:
+    plain = keys.network.file is None and not TOPOLOGIES[keys.network.topology].parameters
+    if plain and not _is_special(keys):
         return
     made, findings = _shape(keys)
     yield from findings
@@ -276,7 +280,7 @@ def _not_above(path: Path, key: str, values: Sequence[float]) -> Iterator[Findin
 def _unread_in_network(keys: Keys) -> Iterator[Finding]:
     network, fair = keys.network, keys.network.sharing == "fair"
     sharing = ("network", "sharing")
-    if network.topology in SINGLE and network.routes == "shortest":
+    if network.file is None and network.topology in SINGLE and network.routes == "shortest":
         message = f"every route of a {network.topology} is a single link"
         yield unread(("network", "switching"), message, ("network", "topology"), right="topology: switch")
     elif fair:
@@ -301,7 +305,8 @@ def _unread_in_network(keys: Keys) -> Iterator[Finding]:
 
 def _credit_has_a_way(keys: Keys) -> Iterator[Finding]:
     network = keys.network
-    one_way = network.topology == "ring" and network.routes != "ecmp" and n_places(keys) > 2  # noqa: PLR2004
+    is_ring = network.file is None and network.topology == "ring"
+    one_way = is_ring and network.routes != "ecmp" and n_places(keys) > 2  # noqa: PLR2004
     if one_way and network.window is not None:
         message = "the links of a ring lead one way: credit has no way back"
         yield Finding(
@@ -376,6 +381,7 @@ def _traffic_itself(one: TrafficSettings, path: Path) -> Iterator[Finding]:
 #: In the order in which they are told.
 NETWORK_CHECKS: tuple[Callable[[Keys], Iterator[Finding]], ...] = (
     _parameters,
+    check_network_file,
     _network_is_whole,
     _exceptions,
     _placement,

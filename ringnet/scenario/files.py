@@ -16,6 +16,7 @@ from ringnet.scenario.document import Document, Mark, Path, clip
 from ringnet.scenario.fields import quantity_text
 from ringnet.scenario.known_links import with_presets
 from ringnet.scenario.model import MADE_DATA
+from ringnet.scenario.network_file import with_network_file
 
 #: Keys that files give.
 FACTS = ("workers", "message", "dtype")
@@ -95,9 +96,10 @@ def with_facts(document: Document, place: Place) -> tuple[Document, list[Fault]]
 
 def known(document: Document, place: Place) -> Document:
     """Return the document with its `FACTS` and presets; `InputError` where the files are not what they were."""
-    found, faults = with_facts(with_presets(document)[0], place)
-    if faults:
-        raise InputError(*faults)
+    document, faults = with_network_file(with_presets(document)[0], place)
+    found, wrong = with_facts(document, place)
+    if faults or wrong:
+        raise InputError(*faults, *wrong)
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from math import isqrt
 from pathlib import Path
 
 from ringnet.errors import Fault, InputError
@@ -22,6 +23,8 @@ FIXED_BYTES = 200 * 2**20
 ROW_BYTES = 400
 #: What a worker takes, with its links and its rows.
 WORKER_BYTES = 20_000
+#: What a link takes where there are far more of them than workers: its columns, and its row of the table.
+LINK_BYTES = 400
 
 _CGROUPS = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
@@ -73,6 +76,7 @@ def _with_carry(scenario: Scenario, carry: int | None) -> Estimate:
     payload += 0 if carry == 0 else sum(_job_bytes(scenario, job, carry) for job in scenario.jobs)
     n_rows = schedule.n_transfers if schedule.n_transfers <= scenario.report.transfers else 0
     memory = FIXED_BYTES + payload + n_rows * ROW_BYTES + scenario.workers * WORKER_BYTES
+    memory += _pairs(scenario) * LINK_BYTES
     return Estimate(schedule.n_transfers, n_rows, payload, memory)
 
 
@@ -83,6 +87,12 @@ def _job_bytes(scenario: Scenario, job: JobSettings, carry: int | None) -> int:
     schedule = schedule_beside(scenario, job.algorithm, n_workers, collective)
     sizes = schedule.chunk_sizes(message_elements(job.message_bytes, dtype))
     return payload_bytes(n_workers, sizes, schedule.source, dtype, carry)
+
+
+def _pairs(scenario: Scenario) -> int:
+    """Return the links of a network that has one for every pair of workers."""
+    n_workers = scenario.network.places or scenario.workers
+    return n_workers * (n_workers - 1) if scenario.network.topology == "fully-connected" else 0
 
 
 def require_memory(scenario: Scenario, available: int | None = None) -> None:
@@ -105,7 +115,8 @@ def _remedy(scenario: Scenario, wanted: Estimate, available: int) -> tuple[str, 
     """Return the key that is to blame, and the setting that would fit."""
     rows_bytes = wanted.n_rows * ROW_BYTES
     if wanted.memory_bytes - wanted.payload_bytes - rows_bytes > available:
-        most = (available - FIXED_BYTES) // WORKER_BYTES
+        left = available - FIXED_BYTES
+        most = isqrt(max(left, 0) // LINK_BYTES) if _pairs(scenario) else left // WORKER_BYTES
         return "workers", f"at most {most:,} workers" if most > 0 else "a machine with more memory"
     if rows_bytes > wanted.payload_bytes:
         return "report.transfers", "report: {transfers: 200000}"

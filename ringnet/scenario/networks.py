@@ -28,6 +28,7 @@ from ringnet.networks import (
 )
 from ringnet.networks import Inside as InsideOfHost
 from ringnet.scenario.model import Keys
+from ringnet.scenario.network_file import network_of
 from ringnet.scenario.wires import (
     Between,
     CableSettings,
@@ -52,6 +53,8 @@ def n_places(keys: Keys) -> int:
 def shape(network: NetworkShape, places: int) -> Network:
     """Return the network as its topology has it; `NetworkError` for parameters that make none."""
     keys = network.keys
+    if keys.file is not None:
+        return network_of(keys.file, places)
     return _build(keys.topology, keys, places, keys.bandwidth_Bps, keys.latency_s)
 
 
@@ -60,7 +63,8 @@ class NetworkShape:
 
     def __init__(self, keys: NetworkSettings) -> None:
         self.keys = keys
-        self.text = repr((keys.topology, keys.bandwidth_Bps, keys.latency_s, parameters_of(keys)))
+        file = getattr(keys.file, "stamp", None)
+        self.text = repr((file, keys.topology, keys.bandwidth_Bps, keys.latency_s, parameters_of(keys)))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, NetworkShape) and self.text == other.text

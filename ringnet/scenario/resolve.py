@@ -15,6 +15,7 @@ from ringnet.scenario.files import Place, with_facts
 from ringnet.scenario.finding import Finding
 from ringnet.scenario.known_links import with_presets
 from ringnet.scenario.model import Keys
+from ringnet.scenario.network_file import with_network_file
 from ringnet.scenario.schedules import check_schedule
 
 #: In place of what is wrong or missing, so that the other keys can be checked together.
@@ -46,8 +47,9 @@ def resolve(document: Document, place: Place) -> tuple[Document, list[str]]:
         With every mistake, in the order of the lines.
     """
     known, unused = with_presets(document)
+    known, unreadable = with_network_file(known, place)
     known, faults = with_facts(known, place)
-    faults += unused
+    faults += [*unused, *unreadable]
     keys, found = validate(known)
     faults += found.values()
     broken = known.broken | found.keys()

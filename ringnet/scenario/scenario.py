@@ -18,6 +18,7 @@ from ringnet.scenario.document import Document
 from ringnet.scenario.files import FACTS, Place, digest, known
 from ringnet.scenario.known_links import unwritten
 from ringnet.scenario.model import MADE_DATA, Keys, SweepSettings
+from ringnet.scenario.network_file import KEY as NETWORK_FILE
 from ringnet.scenario.outline import leaf_of
 from ringnet.scenario.resolve import in_order, origins_of, resolve
 from ringnet.scenario.schedules import file_names
@@ -137,9 +138,10 @@ class Scenario(Keys):
         return plain | ({"sweep": _sweep_document(origin.axes)} if origin.axes else {})
 
     def inputs(self) -> dict[str, str]:
-        """Return the SHA-256 of each file that data or schedule comes from, by its name in the scenario."""
-        given = [self.data, *(value.given for axis in self._origin.axes for value in _data_values(axis))]
-        names = {name for one in given for name in ([one] if isinstance(one, str) else one)}
+        """Return the SHA-256 of each file that data, network or schedule come from, by its name in the scenario."""
+        swept = (value.given for axis in self._origin.axes for value in _file_values(axis))
+        given = [self.data, self.network.file or [], *swept]
+        names = {str(name) for one in given for name in ([one] if isinstance(one, str) else one)}
         schedules = self._schedule_files()
         return {name: digest(self.place.find(name)) for name in sorted({*names, *schedules} - {*MADE_DATA})}
 
@@ -168,8 +170,8 @@ def _dotted(value: Value) -> str:
     return ".".join(map(str, value.path))
 
 
-def _data_values(axis: Axis) -> Iterator[Value]:
-    return (value for row in axis.rows for value in row if value.path == ("data",))
+def _file_values(axis: Axis) -> Iterator[Value]:
+    return (value for row in axis.rows for value in row if value.path in (("data",), NETWORK_FILE))
 
 
 def _schedule_file(value: Value) -> list[str]:

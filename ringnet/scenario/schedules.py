@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path as FilePath
 
 from ringnet.collectives import ALGORITHMS, Schedule
-from ringnet.errors import RingnetError
+from ringnet.errors import InputError
 from ringnet.formats.msccl import load_msccl
 from ringnet.formats.python_hook import load_function
 from ringnet.scenario.algorithms import WHICH, AlgorithmSettings, parameters_of
@@ -66,7 +66,7 @@ def check_schedule(keys: Keys, place: Place) -> Iterator[Finding]:
         return
     try:
         schedule = schedule_of(keys, place)
-    except RingnetError as error:
+    except InputError as error:
         causes = (("workers",), ("collective",))
         for fault in error.faults:
             message = ": ".join(filter(None, (_place_of(fault.line), fault.message, fault.value)))
@@ -78,7 +78,10 @@ def check_schedule(keys: Keys, place: Place) -> Iterator[Finding]:
 def _is_known(keys: Keys) -> bool:
     """Whether the algorithm knows the collective and its parameters; if not, that is told elsewhere."""
     known = ALGORITHMS[keys.algorithm_name]
-    return keys.collective in known.collectives and parameters_of(keys.algorithm).keys() <= known.parameters.keys()
+    return (
+        keys.collective in known.collectives
+        and parameters_of(keys.algorithm).keys() <= known.parameters.keys()
+    )
 
 
 def _place_of(line: int | None) -> str:

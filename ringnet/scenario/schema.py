@@ -16,7 +16,13 @@ _REQUIRED = {
     "then": {
         "required": ["network"],
         "properties": {
-            "network": {"anyOf": [{"required": ["bandwidth", "latency"]}, {"required": ["link"]}]}
+            "network": {
+                "anyOf": [
+                    {"required": ["bandwidth", "latency"]},
+                    {"required": ["link"]},
+                    {"required": ["file"]},
+                ]
+            }
         },
         "anyOf": [{"required": ["workers", "message"]}, {"required": ["data"]}],
     },

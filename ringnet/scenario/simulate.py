@@ -18,6 +18,7 @@ from ringnet.payload.tamper import Tamper, make_payload
 from ringnet.scenario.build import Parts, build
 from ringnet.scenario.choice import engine_for, sharing_of
 from ringnet.scenario.memory import require_memory
+from ringnet.scenario.network_file import about_file
 from ringnet.scenario.scenario import Scenario
 
 AnyPayload = Payload | PackedPayload | None
@@ -157,7 +158,7 @@ def _labels(scenario: Scenario, parts: Parts, sharing: str) -> dict[str, Any]:
 
 
 def _notes(scenario: Scenario, parts: Parts, chosen: Choice, first: object, sharing: str) -> tuple[str, ...]:
-    notes = [*scenario.notes]
+    notes = [*scenario.notes, *about_file(scenario.network)]
     network = scenario.network
     if sharing == "fair" and network.sharing == "auto":
         if network.switching != "cut-through":

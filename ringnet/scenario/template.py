@@ -28,6 +28,7 @@ network:
   bandwidth: 50 GB/s        # of each link and direction
   latency: 500 ns
   # switching: store-and-forward      # on a switch; the rule is cut-through
+  # sharing: fifo                     # or fair; auto is fair where a link has several senders
   # links_of: {3: {bandwidth: 5 GB/s}}            # all links into and out of worker 3
   # links: {3->4: {bandwidth: 5 GB/s, latency: 20 us}}
 

@@ -24,7 +24,7 @@ from ringnet.scenario.base import (
     list_or_one,
     mapping_or_one,
 )
-from ringnet.scenario.fields import Choice, Name, Node, Number, Quantity, Whole
+from ringnet.scenario.fields import Choice, Name, Node, Number, Quantity, Text, Whole
 
 #: Ways to find routes, and to place workers and rings, that have a name.
 ROUTES = ("shortest", "ecmp")
@@ -184,6 +184,12 @@ Order: TypeAlias = Annotated[
 class NetworkSettings(ShapeSettings):
     """Over what the transfers move."""
 
+    file: Annotated[str, Text("topology.xml", 1000)] | None = Field(
+        default=None,
+        description="Another tool's file in place of topology, bandwidth and latency: ASTRA-sim's network YAML, or "
+        "NCCL's topology XML.",
+        examples=["topology.xml"],
+    )
     topology: Annotated[str, Choice(TOPOLOGIES, "topology")] = Field(
         default="ring",
         description="; ".join(f"{name}: {topology.summary}" for name, topology in TOPOLOGIES.items()) + ".",

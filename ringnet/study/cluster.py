@@ -7,7 +7,7 @@ import importlib.metadata
 import logging
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import CancelledError, Future
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any, NoReturn
@@ -47,25 +47,35 @@ def there(tasks: list[Task], address: str) -> Generator[Done]:
     StudyError
         The cluster itself, or the last of its workers, was lost.
     """
-    by_key = {task.key: task for task in tasks}
-    with _silent(), _connected(address) as client, quietly(), _losses_told(address):
-        given_up = []
-        for key, outcome in _side_by_side(tasks, client):
+    paths = {task.key: task.path for task in tasks}
+    with (
+        _silent(),
+        _connected(address) as client,
+        _losses_told(address),
+        closing(_with_second_try(tasks, client)) as done,
+    ):
+        for key, outcome in done:
+            yield key, keep(outcome, paths[key])
+
+
+def _with_second_try(tasks: list[Task], client: Any) -> Generator[Done]:
+    by_key, given_up = {task.key: task for task in tasks}, []
+    with closing(_side_by_side(tasks, client)) as done:
+        for key, outcome in done:
             if outcome.error.startswith(GIVEN_UP):
                 given_up.append(by_key[key])
             else:
-                yield key, keep(outcome, by_key[key].path)
-        for task in given_up:
-            for key, outcome in _side_by_side([task], client):
-                yield key, keep(outcome, task.path)
+                yield key, outcome
+    for task in given_up:
+        yield from _side_by_side([task], client)
 
 
-def _side_by_side(tasks: list[Task], client: Any) -> Iterator[Done]:
+def _side_by_side(tasks: list[Task], client: Any) -> Generator[Done]:
     backend = ClusterBackend(client=client)
     # One point a task: the cluster then loses, repeats and gives up points, not handfuls of them.
     parallel = Parallel(-1, backend, return_as="generator_unordered", batch_size=1, pre_dispatch="8*n_jobs")
-    done: Iterator[Done] = parallel(delayed(carry_out)(replace(task, path=None)) for task in tasks)
-    return done
+    with quietly(), closing(parallel(delayed(carry_out)(replace(task, path=None)) for task in tasks)) as done:
+        yield from done
 
 
 @contextmanager

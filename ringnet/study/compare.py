@@ -30,7 +30,7 @@ from ringnet.payload.sources import message_elements
 from ringnet.scenario import Scenario
 from ringnet.scenario.algorithms import AlgorithmSettings, label_of, parameters_of
 from ringnet.scenario.build import build, build_schedule
-from ringnet.scenario.document import Mark
+from ringnet.scenario.document import Mark, Path
 from ringnet.scenario.scenario import single
 
 IntArray: TypeAlias = NDArray[np.int64]
@@ -200,10 +200,16 @@ def algorithm_points(
 
 def _point(scenario: Scenario, n_workers: int, keys: str | AlgorithmSettings) -> Scenario:
     """Return the scenario of one algorithm at one N; what that orphans is left out of it."""
-    mark = {(): Mark("--set", origin="set")}
+    mark: dict[Path, Mark] = {(): Mark("--set", origin="set")}
     given = keys if isinstance(keys, str) else keys.model_dump(mode="json", exclude_none=True)
     document = scenario.base.drop([("data",), ("seed",), ("compare",)])
-    changes = {"workers": n_workers, "algorithm": given, "payload": "none", "message": "0 B", "dtype": scenario.dtype}
+    changes = {
+        "workers": n_workers,
+        "algorithm": given,
+        "payload": "none",
+        "message": "0 B",
+        "dtype": scenario.dtype,
+    }
     for key, value in changes.items():
         document = document.put((key,), value, mark)
     return single(document, scenario.place)
@@ -219,7 +225,9 @@ def _carried_out(tasks: list[Task], jobs: int, on_done: Callable[[], object]) ->
     order = sorted(range(len(tasks)), key=lambda place: -_cost(tasks[place]))
     found: dict[int, Timed] = {}
     parallel = Parallel(jobs, "loky", return_as="generator", max_nbytes=None)
-    for place, timed in zip(order, parallel(delayed(carry_out)(tasks[place]) for place in order), strict=True):
+    for place, timed in zip(
+        order, parallel(delayed(carry_out)(tasks[place]) for place in order), strict=True
+    ):
         found[place] = timed
         on_done()
     yield from (found[place] for place in range(len(tasks)))
@@ -306,9 +314,7 @@ def _one_by_one(schedule: Schedule, network: Network, workers: Workers, chunk_by
     return Times(*map(np.array, zip(*found, strict=True)))
 
 
-def channels_of(
-    scenario: Scenario, wanted: str | Sequence[str | AlgorithmSettings] | None
-) -> dict[str, int]:
+def channels_of(scenario: Scenario, wanted: str | Sequence[str | AlgorithmSettings] | None) -> dict[str, int]:
     """Return the channels that algorithms of a comparison were told to have, by their labels."""
     told = {label_of(keys): parameters_of(keys) for keys in algorithms_of(scenario, wanted)}
     return {label: one["n_channels"] for label, one in told.items() if "n_channels" in one}

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from multiprocessing import resource_tracker
 
 from joblib import Parallel, delayed
@@ -72,17 +72,11 @@ def _until_one_is_killed(tasks: list[Task]) -> Generator[Done]:
 
 
 def _side_by_side(tasks: list[Task], n_jobs: int) -> Generator[Done]:
-    with quietly():
+    begin = {"initializer": _begin, "initargs": (os.getpid(),)}
+    parallel = Parallel(n_jobs, "loky", return_as="generator_unordered", max_nbytes=None, **begin)
+    with quietly(), ExitStack() as stack:
         with _ctrl_c_held():
-            parallel = Parallel(
-                n_jobs,
-                "loky",
-                return_as="generator_unordered",
-                max_nbytes=None,
-                initializer=_begin,
-                initargs=(os.getpid(),),
-            )
-            done: Iterator[Done] = parallel(delayed(carry_out)(task) for task in tasks)
+            done = stack.enter_context(closing(parallel(delayed(carry_out)(task) for task in tasks)))
         yield from done
 
 

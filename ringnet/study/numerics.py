@@ -119,7 +119,12 @@ def _rows_of(
         seen: dict[bytes, int] = {}
         for label, schedule in schedules.items():
             found = _row(schedule, reduction, values, accumulate, seen)
-            head = {"n_workers": n_workers, "dtype": dtype, "accumulation": accumulate or dtype, "algorithm": label}
+            head = {
+                "n_workers": n_workers,
+                "dtype": dtype,
+                "accumulation": accumulate or dtype,
+                "algorithm": label,
+            }
             yield head | found
 
 

@@ -60,12 +60,8 @@ def run_points(
         Whether to compute also what is kept already.
     cluster : str, optional
         Address of a Dask scheduler, ``tcp://host:port``, on whose workers the points run instead.
-    on_result : callable
-        Called with each outcome as soon as there is one, in no particular order.
-    say : callable
-        Called with each sentence that a person should read.
-    simulate : callable, optional
-        What computes a point.
+    on_result, say, simulate : callable
+        Called with each outcome, as they come; with each sentence for a person; with each scenario to compute.
 
     Returns
     -------

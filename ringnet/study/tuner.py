@@ -12,7 +12,9 @@ from ringnet.formats.tuner import ALGORITHMS, COLLECTIVES, ENDLESS_BYTES, Use, d
 from ringnet.units import format_bytes
 
 
-def tuner_text(table: pd.DataFrame, collective: str, channels: dict[str, int] | None = None) -> tuple[str, list[str]]:
+def tuner_text(
+    table: pd.DataFrame, collective: str, channels: dict[str, int] | None = None
+) -> tuple[str, list[str]]:
     """Return a tuner file for a comparison, and sentences on what it leaves out.
 
     Parameters
@@ -30,7 +32,9 @@ def tuner_text(table: pd.DataFrame, collective: str, channels: dict[str, int] | 
     """
     if collective not in COLLECTIVES:
         right = ", ".join(COLLECTIVES)
-        raise InputError(Fault("NCCL's tuner has no such collective", "--tuner", value=collective, right=right))
+        raise InputError(
+            Fault("NCCL's tuner has no such collective", "--tuner", value=collective, right=right)
+        )
     known = table[[known_to_nccl(_base(label)) for label in table["algorithm"]]]
     if known.empty:
         right = ", ".join(ALGORITHMS)

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from ringnet.reporting.tables import Results
 
 
+#: Links of a network that is drawn.
+MOST_LINKS = 20_000
+
+
 class Plot(NamedTuple):
     """A line of the registry.
 
@@ -74,6 +78,10 @@ def _has(table: str, column: str) -> Callable[[Results], bool]:
         )
 
     return applies
+
+
+def _has_few_links(results: Results) -> bool:
+    return _has("links", "bytes")(results) and results.links is not None and len(results.links) <= MOST_LINKS
 
 
 def _has_shares(results: Results) -> bool:
@@ -144,6 +152,18 @@ PLOTS: dict[str, Plot] = {
         "waiting, overheads and reducing of each worker",
         _has("workers", "waiting_s"),
         _SINGLE.format("workers"),
+    ),
+    "network": Plot(
+        "network.network",
+        "the network: workers, switches, links by their traffic, who sends to whom",
+        _has_few_links,
+        f"{_SINGLE.format('links')}, of at most {MOST_LINKS:,} links",
+    ),
+    "traffic-matrix": Plot(
+        "matrix.traffic_matrix",
+        "bytes that each worker sent to each other one",
+        _has("transfers", "bytes"),
+        _SINGLE.format("transfers"),
     ),
 }
 

@@ -42,7 +42,9 @@ class _Style(NamedTuple):
 def _styles(algorithms: Sequence[str]) -> dict[str, _Style]:
     n = len(canvas.PALETTE)
     return {
-        name: _Style(canvas.PALETTE[place % n], canvas.MARKERS[(place + place // n) % n], _STROKES[place // n % 2])
+        name: _Style(
+            canvas.PALETTE[place % n], canvas.MARKERS[(place + place // n) % n], _STROKES[place // n % 2]
+        )
         for place, name in enumerate(algorithms)
     }
 
@@ -95,7 +97,7 @@ def _lines(ax: Axes, rows: pd.DataFrame, column: str, styles: dict[str, _Style])
             mine[column].to_numpy(dtype=np.float64),
             color=style.color,
             marker=style.marker,
-            linestyle=style.linestyle,  # type: ignore[arg-type]
+            linestyle=style.linestyle,
             markersize=3,
             markevery=(place % 5, 5) if len(mine) > 10 else None,  # noqa: PLR2004 -- few points are all marked
             linewidth=0.9,
@@ -135,10 +137,16 @@ def winner_map(compared: Compared) -> Figure:
     figure, (ax,) = canvas.new_figure(0.7 + 0.28 * min(len(workers), 8))
     colors = _colors(_styles(_shown(table)), names)
     ax.pcolormesh(
-        _edges(sizes), np.arange(len(workers) + 1) - 0.5, cells, cmap=ListedColormap(colors), vmin=-0.5, vmax=len(names) - 0.5
+        _edges(sizes),
+        np.arange(len(workers) + 1) - 0.5,
+        cells,
+        cmap=ListedColormap(colors),
+        vmin=-0.5,
+        vmax=len(names) - 0.5,
     )
     ax.set_xscale("log", base=2)
-    ax.set_xlim(_edges(sizes)[[0, -1]])
+    first, *_, last = _edges(sizes).tolist()
+    ax.set_xlim(first, last)
     ax.grid(visible=False)
     ax.set_yticks(range(len(workers)), [str(n) for n in workers])
     ax.set_ylabel("workers, N")
@@ -161,9 +169,12 @@ def _edges(sizes: Sequence[int]) -> FloatArray:
     """Return where the cells of a map end: half way between sizes, on a logarithmic axis."""
     logs = np.log2(np.array(sizes, dtype=np.float64))
     if len(logs) == 1:
-        return np.exp2(logs[0] + np.array([-0.5, 0.5]))
+        alone: FloatArray = np.exp2(logs[0] + np.array([-0.5, 0.5]))
+        return alone
     middle = (logs[1:] + logs[:-1]) / 2
-    edges: FloatArray = np.exp2(np.concatenate(([2 * logs[0] - middle[0]], middle, [2 * logs[-1] - middle[-1]])))
+    edges: FloatArray = np.exp2(
+        np.concatenate(([2 * logs[0] - middle[0]], middle, [2 * logs[-1] - middle[-1]]))
+    )
     return edges
 
 

@@ -30,7 +30,9 @@ def error_by_algorithm(name: str, table: pd.DataFrame) -> Figure:
         ``n_workers, dtype, accumulation, algorithm, relative_rms_error``.
     """
     workers = sorted(table["n_workers"].unique().tolist())
-    workers = workers if len(workers) <= MOST_PANELS else [workers[0], workers[len(workers) // 2], workers[-1]]
+    workers = (
+        workers if len(workers) <= MOST_PANELS else [workers[0], workers[len(workers) // 2], workers[-1]]
+    )
     algorithms = sorted(table["algorithm"].unique().tolist())
     kinds = list(dict.fromkeys(zip(table["dtype"], table["accumulation"], strict=True)))
     colors = dict(zip(kinds, canvas.colors(len(kinds)), strict=True))
@@ -45,12 +47,11 @@ def error_by_algorithm(name: str, table: pd.DataFrame) -> Figure:
         canvas.stroke(color, _label(*kind), marker=marker, linestyle="none")
         for (kind, color), marker in zip(colors.items(), markers, strict=True)
     ]
-    return canvas.titled(figure, name, "root mean square error against float64, as a share of the result's size, in units of u", legend)
+    what = "root mean square error against float64, as a share of the result's size, in units of u"
+    return canvas.titled(figure, name, what, legend)
 
 
-def _panel(
-    ax: Axes, rows: pd.DataFrame, algorithms: list[str], colors: dict[tuple[str, str], str]
-) -> None:
+def _panel(ax: Axes, rows: pd.DataFrame, algorithms: list[str], colors: dict[tuple[str, str], str]) -> None:
     for (kind, color), marker in zip(colors.items(), canvas.markers(len(colors)), strict=True):
         mine = rows[(rows["dtype"] == kind[0]) & (rows["accumulation"] == kind[1])]
         errors = mine["relative_rms_error"].to_numpy(dtype=np.float64, na_value=np.nan)

@@ -1,0 +1,104 @@
+"""``ringnet draw``: the network of a scenario and what crosses it, in two pictures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import typer
+
+from ringnet.cli.answers import note
+from ringnet.cli.progress import waiting
+from ringnet.cli.wishes import file_name
+from ringnet.errors import Fault, InputError
+from ringnet.reporting.plots import choose
+from ringnet.reporting.results import Written, read_results, redraw, write_results
+from ringnet.reporting.tables import ResultLike, Results
+from ringnet.reporting.text import written
+from ringnet.scenario import Scenario, loads
+from ringnet.scenario.simulate import simulate
+from ringnet.study.record import run_info
+
+PICTURES = ("network", "traffic-matrix")
+
+
+def draw_network(scenario: Scenario, results: Path | None, out: Path | None) -> int:
+    """Draw the network of a scenario, with the traffic of a run: of these results, or of one made without a payload.
+
+    Raises
+    ------
+    InputError
+        The results are those of another scenario, of a sweep, or not to be read.
+    """
+    if scenario.sweep is not None:
+        note("the scenario is a sweep: its first point is drawn")
+    files = _drawn_again(scenario, results) if results and not out else _drawn(scenario, results, out)
+    for sentence in files.notes:
+        note(sentence)
+    typer.echo(f"written  {written(files.folder, files.files)}")
+    return 0
+
+
+def _drawn(scenario: Scenario, results: Path | None, out: Path | None) -> Written:
+    """Write a folder of results with the two pictures."""
+    target = out or Path("reports") / f"{file_name(scenario.name)}-network"
+    run: ResultLike
+    if results is None:
+        first = _without_payload(scenario)
+        with waiting(f"simulating {scenario.name}", quiet=False):
+            run = simulate(first)
+    else:
+        first, run = scenario, _one_run(_read(scenario, results))
+    return write_results(target, [run], run_info(first, target, None, scenario.notes), plots=PICTURES)
+
+
+def _drawn_again(scenario: Scenario, folder: Path) -> Written:
+    """Draw the pictures into a folder of results."""
+    chosen, left_out = choose(_read(scenario, folder), PICTURES)
+    if not chosen:
+        raise InputError(*(Fault(sentence, file=str(folder)) for sentence in left_out))
+    files = redraw(folder, chosen)
+    return files._replace(notes=(*files.notes, *left_out))
+
+
+def _without_payload(scenario: Scenario) -> Scenario:
+    """Return the first point: times and traffic are the same without a payload."""
+    document = next(scenario.iter_points()).scenario.document()
+    place = scenario.place
+    return loads(
+        json.dumps(document),
+        ["payload=none"],
+        file=scenario.name,
+        folder=place.folder,
+        allow_outside=place.allow_outside,
+    )
+
+
+def _read(scenario: Scenario, folder: Path) -> Results:
+    found = read_results(folder)
+    if found.run_info["scenario"] != scenario.document():
+        raise InputError(Fault("these are the results of another scenario", "--results", value=str(folder)))
+    return found
+
+
+@dataclass(frozen=True)
+class _OneRun:
+    """A folder of results of a single run, as what `write_results` takes."""
+
+    summary: Mapping[str, Any]
+    links: pd.DataFrame | None
+    workers: pd.DataFrame | None
+    transfers: pd.DataFrame | None
+    states: pd.DataFrame | None
+    jobs: pd.DataFrame | None
+
+
+def _one_run(found: Results) -> _OneRun:
+    if len(found.summary) > 1:
+        raise InputError(Fault("a single run is drawn, and these are the results of a sweep", "--results"))
+    row = {str(key): value for key, value in found.summary.iloc[0].items()}
+    return _OneRun(row, found.links, found.workers, found.transfers, found.states, found.jobs)

@@ -1,0 +1,262 @@
+"""ASTRA-sim's analytical network files: four lists, an entry for each dimension, dimension 0 innermost.
+
+Its "GB/s" is 2^30 bytes per second, its latencies are nanoseconds for each hop. A ring goes both ways round, and a
+transfer takes the shorter, up where both are as long; a switch is two hops, a direct link one (as the
+``congestion_aware`` back end has it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import prod
+from typing import NamedTuple
+
+from ringnet.errors import Fault, InputError
+from ringnet.formats.reading import Reading, Wiring, count
+from ringnet.formats.yaml_lists import Item, read_lists
+from ringnet.networks import Network
+from ringnet.units import format_rate, format_seconds
+
+GIB = 2**30
+KEYS = ("topology", "npus_count", "bandwidth", "latency")
+#: The most links of a network, and the most dimensions.
+MOST_LINKS, MOST_DIMENSIONS = 1 << 20, 16
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """A dimension: how its workers are joined, how many there are, and over which links.
+
+    Parameters
+    ----------
+    shape : str
+        ``Ring``, ``Switch`` or ``FullyConnected``.
+    size : int
+    bandwidth_Bps, latency_s : float
+        Of each hop.
+    """
+
+    shape: str
+    size: int
+    bandwidth_Bps: float
+    latency_s: float
+
+
+class Shape(NamedTuple):
+    """How workers are joined along a dimension.
+
+    Parameters
+    ----------
+    name : str
+        In ringnet's words.
+    pairs : callable
+        ``pairs(nodes, hub)`` gives the cables between the nodes of a group and its switch.
+    steps : callable
+        ``steps(start, end, size)`` gives the places on the way, without the start; None is the switch.
+    n_cables : callable
+        Cables of a group of some size.
+    """
+
+    name: str
+    pairs: Callable[[Sequence[str], str], Iterator[tuple[str, str]]]
+    steps: Callable[[int, int, int], list[int | None]]
+    n_cables: Callable[[int], int]
+
+
+def _around(nodes: Sequence[str], _hub: str) -> Iterator[tuple[str, str]]:
+    return ((node, nodes[(place + 1) % len(nodes)]) for place, node in enumerate(nodes))
+
+
+def _shorter_way(start: int, end: int, size: int) -> list[int | None]:
+    up = (end - start) % size
+    step, hops = (1, up) if up <= size - up else (-1, size - up)
+    return [(start + step * hop) % size for hop in range(1, hops + 1)]
+
+
+SHAPES: dict[str, Shape] = {
+    "Ring": Shape("ring", _around, _shorter_way, lambda size: size),
+    "Switch": Shape(
+        "switch",
+        lambda nodes, hub: ((node, hub) for node in nodes),
+        lambda _start, end, _size: [None, end],
+        lambda size: size,
+    ),
+    "FullyConnected": Shape(
+        "fully-connected",
+        lambda nodes, _hub: combinations(nodes, 2),
+        lambda _start, end, _size: [end],
+        lambda size: size * (size - 1) // 2,
+    ),
+}
+
+
+def read_astra(content: bytes, file: str) -> Reading:
+    r"""Read a network file.
+
+    Returns
+    -------
+    Reading
+        Worker ``x0 + n0 (x1 + n1 (x2 + ...))`` stands at place ``x0`` of dimension 0, and so on.
+
+    Raises
+    ------
+    InputError
+        With every mistake and its line.
+
+    Examples
+    --------
+    >>> text = b"topology: [ Ring ]\nnpus_count: [ 4 ]\nbandwidth: [ 50.0 ]\nlatency: [ 500.0 ]\n"
+    >>> network = read_astra(text, "Ring.yml").network
+    >>> [network.names[link] for link in network.route(0, 3)], float(network.bandwidth_Bps[0]) / 2**30
+    (['0->3'], 50.0)
+    """
+    lists, others = read_lists(content, file, KEYS)
+    dimensions = _Checks(file).dimensions(lists)
+    network = build(dimensions)
+    sizes = " x ".join(str(one.size) for one in dimensions)
+    understood = [
+        f"{count(len(dimensions), 'dimension')}, {sizes}: {count(network.n_workers, 'worker')}, "
+        f"{count(network.n_links, 'link')}"
+    ]
+    understood += [_sentence(place, one) for place, one in enumerate(dimensions)]
+    return Reading(
+        kind="ASTRA-sim analytical network",
+        network=network,
+        understood=tuple(understood),
+        assumed=tuple(_assumptions(dimensions)),
+        left_out=tuple(
+            f"line {item.line}: the key {item.text} is not one of {', '.join(KEYS)}" for item in others
+        ),
+    )
+
+
+def _sentence(place: int, one: Dimension) -> str:
+    return (
+        f"dimension {place}: {one.shape} of {one.size}, {one.bandwidth_Bps / GIB:g} x 2^30 B/s "
+        f"= {format_rate(one.bandwidth_Bps)}, {format_seconds(one.latency_s)} a hop"
+    )
+
+
+def _assumptions(dimensions: Sequence[Dimension]) -> Iterator[str]:
+    yield "a GB/s is 2^30 bytes/s, as in ASTRA-sim; times are not cut off to whole nanoseconds as there"
+    if any(one.shape == "Ring" for one in dimensions):
+        yield "rings go both ways round, and a transfer takes the shorter, upwards where both are as long"
+    if any(one.shape == "Switch" for one in dimensions):
+        yield (
+            "a switch takes two hops, each with the whole latency; its ports are as fast as the bandwidth says"
+        )
+    if len(dimensions) > 1:
+        yield (
+            "a transfer between workers that differ in several dimensions crosses them one by one, "
+            "dimension 0 first"
+        )
+
+
+class _Checks:
+    """Texts to numbers; every mistake is collected."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.faults: list[Fault] = []
+
+    def dimensions(self, lists: dict[str, list[Item]]) -> list[Dimension]:
+        n = len(lists["topology"])
+        for key in KEYS:
+            if len(lists[key]) != n:
+                at = lists[key][0] if lists[key] else lists["topology"][0]
+                message = f"{count(len(lists[key]), 'entry', 'entries')} for {count(n, 'dimension')}"
+                self._fault(key, message, Item("", at.line), "one entry for each topology")
+        if n > MOST_DIMENSIONS:
+            self._fault("topology", "too many dimensions", Item(str(n), lists["topology"][0].line))
+        shapes = [self._shape(item) for item in lists["topology"]]
+        sizes = [int(self._number("npus_count", item, 2, whole=True)) for item in lists["npus_count"]]
+        rates = [self._number("bandwidth", item, 0, above=True) * GIB for item in lists["bandwidth"]]
+        waits = [self._number("latency", item, 0) / 1e9 for item in lists["latency"]]
+        self._raise()
+        found = [Dimension(*one) for one in zip(shapes, sizes, rates, waits, strict=True)]
+        self._size(found, lists["npus_count"][0])
+        return found
+
+    def _shape(self, item: Item) -> str:
+        if item.text not in SHAPES:
+            self._fault("topology", "there is no such topology", item, ", ".join(SHAPES))
+        return item.text
+
+    def _number(
+        self, key: str, item: Item, least: float, *, whole: bool = False, above: bool = False
+    ) -> float:
+        right = (
+            f"a whole number from {least:g} up"
+            if whole
+            else f"a number {'above' if above else 'from'} {least:g}"
+        )
+        try:
+            value = float(int(item.text) if whole else float(item.text))
+        except (ValueError, OverflowError):
+            self._fault(key, "a number is wanted", item, right)
+            return least
+        if not (least < value if above else least <= value) or value > 1e12:  # noqa: PLR2004 -- beyond any network
+            self._fault(key, "out of range", item, right)
+            return least
+        return value
+
+    def _size(self, dimensions: Sequence[Dimension], at: Item) -> None:
+        n_workers = prod(one.size for one in dimensions)
+        n_links = sum(2 * SHAPES[one.shape].n_cables(one.size) * n_workers // one.size for one in dimensions)
+        if n_links > MOST_LINKS:
+            message = f"the network has {n_workers:,} workers and {n_links:,} links"
+            self._fault("npus_count", message, at, f"at most {MOST_LINKS:,} links")
+        self._raise()
+
+    def _fault(self, key: str, message: str, item: Item, right: str = "") -> None:
+        self.faults.append(Fault(message, key, self.file, item.line, item.text, right))
+
+    def _raise(self) -> None:
+        if self.faults:
+            raise InputError(*self.faults)
+
+
+def build(dimensions: Sequence[Dimension]) -> Network:
+    """Return the network of some dimensions, the innermost first."""
+    n_workers, wiring = prod(one.size for one in dimensions), Wiring()
+    for place, one in enumerate(dimensions):
+        for group in _groups(dimensions, place):
+            nodes = [str(worker) for worker in group]
+            for start, end in SHAPES[one.shape].pairs(nodes, _hub(dimensions, place, group[0])):
+                wiring.join(start, end, one.bandwidth_Bps, one.latency_s)
+
+    def along(src: int, dst: int) -> list[str]:
+        nodes, here = [str(src)], src
+        for place, one in enumerate(dimensions):
+            stride = _stride(dimensions, place)
+            start, end = here // stride % one.size, dst // stride % one.size
+            if start != end:
+                base, hub = here - start * stride, _hub(dimensions, place, here)
+                steps = SHAPES[one.shape].steps(start, end, one.size)
+                nodes += [hub if step is None else str(base + step * stride) for step in steps]
+                here = base + end * stride
+        return nodes
+
+    return wiring.network("-".join(SHAPES[one.shape].name for one in dimensions), n_workers, along)
+
+
+def _stride(dimensions: Sequence[Dimension], place: int) -> int:
+    return prod(one.size for one in dimensions[:place])
+
+
+def _groups(dimensions: Sequence[Dimension], place: int) -> Iterator[range]:
+    """Yield the workers of each line along a dimension."""
+    stride, size = _stride(dimensions, place), dimensions[place].size
+    for block in range(0, prod(one.size for one in dimensions), stride * size):
+        for first in range(block, block + stride):
+            yield range(first, first + stride * size, stride)
+
+
+def _hub(dimensions: Sequence[Dimension], place: int, worker: int) -> str:
+    """Return the switch that a worker has along a dimension: ``switch``, or ``switch2-5`` where there are several."""
+    if len(dimensions) == 1:
+        return "switch"
+    stride, size = _stride(dimensions, place), dimensions[place].size
+    return f"switch{place}-{worker // (stride * size) * stride + worker % stride}"

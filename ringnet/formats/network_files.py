@@ -1,0 +1,54 @@
+"""Any of the files that say what a network is, told apart by what is in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from ringnet.errors import InputError
+from ringnet.formats.astra import read_astra
+from ringnet.formats.nccl_graph import graph_of
+from ringnet.formats.nccl_topology import topology_of
+from ringnet.formats.reading import Reading, for_workers, read_bounded
+from ringnet.formats.xml_tree import MOST_BYTES, Element, parse_xml
+
+#: What reads a document, by its outermost element. A new kind of XML is one file, and one line here.
+XML: dict[str, Callable[[Element, str], Reading]] = {"system": topology_of, "graphs": graph_of}
+#: What other documents are, for those who mix them up.
+_OTHERS = {"algo": "an MSCCL schedule", "platform": "a SimGrid platform"}
+_RIGHT = "NCCL's <system> or <graphs>, or ASTRA-sim's YAML"
+
+
+def read_network_file(path: str | Path) -> Reading:
+    """Read a network file: ASTRA-sim's analytical YAML, NCCL's topology XML or graph XML.
+
+    Raises
+    ------
+    InputError
+        It cannot be read or is none of these; with every mistake, its line and element.
+    """
+    content, file = read_bounded(Path(path), MOST_BYTES, "a network"), str(path)
+    if not re.match(rb"(\xef\xbb\xbf)?\s*<", content):
+        return read_astra(content, file)
+    top = parse_xml(content, file)
+    if top.tag not in XML:
+        message = f"this is {_OTHERS[top.tag]}, not a network" if top.tag in _OTHERS else "this is no network"
+        raise InputError(top.fault(file, message, f"<{top.tag}>", _RIGHT))
+    return XML[top.tag](top, file)
+
+
+def network_from_file(path: str | Path, n_workers: int) -> Reading:
+    """Read the network of a scenario.
+
+    Returns
+    -------
+    Reading
+        Its ``network`` has ``n_workers`` workers.
+
+    Raises
+    ------
+    InputError
+        As `read_network_file`; and `NetworkError` for a file without links, or one for another number of workers.
+    """
+    return for_workers(read_network_file(path), n_workers, str(path))

@@ -1,0 +1,121 @@
+"""What came of another tool's file: a network or the order of rings, and in words what was made of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from ringnet.errors import Fault, InputError, NetworkError
+from ringnet.networks import Network
+from ringnet.networks.network import Route
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a file says, and what it does not say.
+
+    Parameters
+    ----------
+    kind : str
+        Which tool's file it is.
+    network : Network or None
+        None where the file holds orders only.
+    orders : tuple of tuple of int
+        Workers along the ring of each channel; none where the file holds a network.
+    understood, assumed, left_out : tuple of str
+        A sentence each: what was taken from the file, what it does not say and was filled in, what is not used.
+    nodes : mapping of str to str
+        What a node that is no worker is in the file's own words.
+    """
+
+    kind: str
+    network: Network | None = None
+    orders: tuple[tuple[int, ...], ...] = ()
+    understood: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    nodes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def n_workers(self) -> int:
+        """Workers that the file is for."""
+        return self.network.n_workers if self.network is not None else max(map(len, self.orders), default=0)
+
+
+class Wiring:
+    """Links while a network is put together: each once, by its ends."""
+
+    def __init__(self) -> None:
+        self.links: dict[tuple[str, str], tuple[float, float]] = {}
+
+    def add(self, start: str, end: str, bandwidth_Bps: float, latency_s: float) -> None:
+        """Add one direction; the same one again is the same link."""
+        self.links[start, end] = bandwidth_Bps, latency_s
+
+    def join(self, one: str, other: str, bandwidth_Bps: float, latency_s: float) -> None:
+        """Add both directions of a cable."""
+        self.add(one, other, bandwidth_Bps, latency_s)
+        self.add(other, one, bandwidth_Bps, latency_s)
+
+    def network(self, topology: str, n_workers: int, along: Callable[[int, int], Sequence[str]]) -> Network:
+        """Return the network; ``along(src, dst)`` gives the nodes on the way from worker to worker, both ends too."""
+        numbers = {ends: link for link, ends in enumerate(self.links)}
+        rates = np.array([*self.links.values()], dtype=np.float64).reshape(-1, 2)
+
+        def find_route(src: int, dst: int) -> Route:
+            nodes = along(src, dst)
+            return tuple(numbers[ends] for ends in pairwise(nodes))
+
+        return Network(
+            topology=topology,
+            n_workers=n_workers,
+            names=tuple(f"{start}->{end}" for start, end in self.links),
+            bandwidth_Bps=rates[:, 0].copy(),
+            latency_s=rates[:, 1].copy(),
+            find_route=find_route,
+        )
+
+
+def read_bounded(path: Path, most_bytes: int, what: str) -> bytes:
+    """Read a file whole; `InputError` if it cannot be read or is larger than any such file."""
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(most_bytes + 1)
+    except OSError as error:
+        raise InputError(
+            Fault(f"the file cannot be read: {error.strerror or error}", file=str(path))
+        ) from error
+    if len(content) > most_bytes:
+        raise InputError(
+            Fault(f"the file is too large for {what}", file=str(path), right=f"at most {most_bytes:,} bytes")
+        )
+    return content
+
+
+def for_workers(reading: Reading, n_workers: int, file: str) -> Reading:
+    """Return the reading; `NetworkError` if it is not a network of so many workers."""
+    if reading.network is None:
+        message = f"this is the {reading.kind}: it has the order of rings, and no links"
+        right = f"a topology file; of this one, order: {[*reading.orders[0]]}"
+        raise NetworkError(Fault(message, file=file, right=right))
+    if reading.n_workers != n_workers:
+        message = f"the file is for {_workers(reading.n_workers)}, the scenario has {_workers(n_workers)}"
+        raise NetworkError(Fault(message, file=file, right=f"workers: {reading.n_workers}"))
+    return reading
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """Say how many.
+
+    >>> count(1, "link"), count(2, "link"), count(2, "switch", "switches")
+    ('1 link', '2 links', '2 switches')
+    """
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def _workers(number: int) -> str:
+    return count(number, "worker")

@@ -1,0 +1,162 @@
+"""Where the nodes of a network stand in a picture, in inches: a circle, a star, a grid, or layers."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeAlias
+
+Point: TypeAlias = tuple[float, float]
+#: Width of a picture, and the most that it is high.
+WIDTH, MOST_HEIGHT = 3.3, 4.2
+#: Room between a node and the edge of the picture, between layers, and between the planes of a grid of three sides.
+MARGIN, STOREY, PLANE_GAP = 0.2, 0.62, 0.25
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Positions of nodes.
+
+    Parameters
+    ----------
+    points : dict of str to (x, y)
+        In inches from the lower left corner.
+    height : float
+    rows : tuple of tuple of str
+        The layers, workers first; none in other layouts.
+    centre : (x, y) or None
+        What curves bend away from; None where they bend downwards.
+    """
+
+    points: dict[str, Point]
+    height: float
+    rows: tuple[tuple[str, ...], ...] = ()
+    centre: Point | None = None
+
+    @property
+    def room(self) -> float:
+        """The least distance between neighbours along a row or the circle."""
+        rows = self.rows or (tuple(self.points),)
+        gaps = [
+            math.dist(self.points[one], self.points[next_one])
+            for row in rows
+            for one, next_one in pairwise(row)
+        ]
+        return min(gaps, default=WIDTH)
+
+
+def lay_out(links: Iterable[tuple[str, str]], workers: Sequence[str]) -> Layout:
+    """Choose a layout by what is joined to what.
+
+    Parameters
+    ----------
+    links : iterable of (start, end)
+    workers : sequence of str
+        The nodes where workers sit, in order.
+
+    Examples
+    --------
+    >>> sorted(lay_out([("0", "hub"), ("1", "hub")], ["0", "1"]).points)
+    ['0', '1', 'hub']
+    """
+    beside: dict[str, set[str]] = defaultdict(set)
+    for start, end in links:
+        beside[start].add(end)
+        beside[end].add(start)
+    places = sorted({*workers, *(node for node in beside if node.isdecimal())}, key=_natural)
+    others = sorted({*beside} - {*places}, key=_natural)
+    if not others:
+        sides = grid_sides(beside, len(places)) if places == [*map(str, range(len(places)))] else ()
+        return _grid(sides) if len(sides) > 1 else _circle(places)
+    if len(others) == 1 and all(beside[place] <= {*others} for place in places):
+        return _circle(places, hub=others[0])
+    return _layers(beside, places)
+
+
+def _natural(name: str) -> tuple[str, int, str]:
+    """Sort ``leaf2`` before ``leaf10``."""
+    digits = name[len(name.rstrip("0123456789")) :]
+    return name.removesuffix(digits), int(digits or 0), name
+
+
+def _circle(nodes: Sequence[str], hub: str = "") -> Layout:
+    """Put nodes on a circle, clockwise from the top."""
+    radius, middle = WIDTH / 2 - MARGIN - 0.12, WIDTH / 2
+    at = {}
+    for place, node in enumerate(nodes):
+        angle = math.pi / 2 - 2 * math.pi * place / len(nodes)
+        at[node] = (middle + radius * math.cos(angle), middle + radius * math.sin(angle))
+    if hub:
+        at[hub] = (middle, middle)
+    return Layout(at, WIDTH, centre=(middle, middle))
+
+
+# ----------------------------------------------------------------------------------------------------- grids
+
+
+def grid_sides(beside: Mapping[str, set[str]], n_nodes: int) -> tuple[int, ...]:
+    """Find the sides of a mesh or torus whose nodes are numbered row by row; none where there is no such thing.
+
+    >>> grid_sides({"0": {"1", "2"}, "1": {"0", "3"}, "2": {"0", "3"}, "3": {"1", "2"}}, 4)
+    (2, 2)
+    """
+    sides: list[int] = []
+    while (stride := math.prod(sides)) < n_nodes:
+        here = 0
+        while str(here + stride) in beside[str(here)]:
+            here += stride
+        side = here // stride + 1
+        if side == 1 or n_nodes % (stride * side):
+            return ()
+        sides.append(side)
+    return tuple(sides)
+
+
+def _grid(sides: tuple[int, ...]) -> Layout:
+    """Put nodes in rows; a third side makes planes, each up and to the right of the one before."""
+    across, down = sides[0], sides[1]
+    deep = math.prod(sides[2:])
+    planes = (deep - 1) * PLANE_GAP
+    gap = min(
+        (WIDTH - 2 * MARGIN - planes) / max(1, across - 1), (MOST_HEIGHT - planes) / max(1, down - 1), 0.8
+    )
+    at = {}
+    for node in range(math.prod(sides)):
+        x, y, z = node % across, node // across % down, node // (across * down)
+        at[str(node)] = (MARGIN + x * gap + z * PLANE_GAP, MARGIN + (down - 1 - y) * gap + z * PLANE_GAP)
+    middle = (WIDTH - 2 * MARGIN - (across - 1) * gap - planes) / 2
+    at = {node: (x + middle, y) for node, (x, y) in at.items()}
+    return Layout(at, (down - 1) * gap + planes + 2 * MARGIN)
+
+
+# ---------------------------------------------------------------------------------------------------- layers
+
+
+def _layers(beside: Mapping[str, set[str]], places: Sequence[str]) -> Layout:
+    """Put workers below and every switch as high as it is hops away from them."""
+    rows = [[*places]]
+    seen = {*places}
+    while row := sorted({near for node in rows[-1] for near in beside[node]} - seen, key=_natural):
+        rows.append(row)
+        seen |= {*row}
+    height = MARGIN + 0.35 + STOREY * len(rows)
+    at: dict[str, Point] = {}
+    for level, nodes in enumerate(rows):
+        if level:
+            nodes.sort(key=lambda node: _middle([at[near][0] for near in beside[node] if near in at]))
+        y = MARGIN + 0.5 + STOREY * level
+        at |= {node: (x, y) for node, x in zip(nodes, _spread(len(nodes)), strict=True)}
+    return Layout(at, height, rows=tuple(tuple(row) for row in rows))
+
+
+def _middle(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def _spread(number: int) -> list[float]:
+    """Return places side by side over the width of a picture, each in the middle of its share."""
+    share = (WIDTH - MARGIN) / number
+    return [MARGIN / 2 + share * (place + 0.5) for place in range(number)]

@@ -1,0 +1,92 @@
+"""Whole processes: how long ringnet takes to start and to answer, and what a second core brings a sweep."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+from measuring import HERE, Pairs, in_turn, python, wall_s
+
+from ringnet.scenario import loads
+from ringnet.study import run_points
+
+QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
+NETWORK = {"bandwidth": "50 GB/s", "latency": "500 ns"}
+
+
+def test_help(benchmark, table):
+    nothing_s = []
+
+    def bare() -> float:
+        nothing_s.append(wall_s(lambda: python("-c", "pass")))
+        return wall_s(lambda: python(HERE / "bare_typer.py", "--help"))
+
+    pairs = in_turn(benchmark, lambda: python("-m", "ringnet", "--help"), bare, rounds=11)
+    table.add("Ratios", "ringnet --help, time over a bare typer program's", pairs.slow_down)
+    table.add("Times", "python -c pass, whole process", median(nothing_s))
+    table.add("Times", "a bare typer program's --help, whole process", median(pairs.theirs_s))
+    table.add("Times", "ringnet --help, whole process", median(pairs.ours_s), at_most=0.35)
+
+
+def test_run_of_2048_workers(benchmark, table, tmp_path):
+    scenario = {"scenario_version": 1, "workers": 2048, "message": "1 GiB", "payload": "none"}
+    path = tmp_path / "many.yaml"
+    path.write_text(json.dumps({**scenario, "network": NETWORK, "report": {"plots": []}}))
+    run = partial(python, "-m", "ringnet", "run", path, "--out", tmp_path / "results")
+    benchmark.pedantic(run, rounds=5)
+    assert (tmp_path / "results" / "summary.csv").exists()
+    assert not list((tmp_path / "results").glob("*.png"))
+    what = "ringnet run, N=2048, tables and no plots, whole process"
+    table.add("Times", what, benchmark.stats.stats.median, at_most=2.5)
+
+
+def test_quickstart(benchmark, table, tmp_path):
+    benchmark.pedantic(
+        lambda: python("-m", "ringnet", "run", QUICKSTART, "--out", tmp_path / "results"), rounds=5
+    )
+    assert list((tmp_path / "results").glob("**/*.png"))
+    what = "ringnet run quickstart.yaml, plots included, whole process"
+    table.add("Times", what, benchmark.stats.stats.median, at_most=6)
+
+
+def spin(n_processes: int) -> float:
+    """Return how long some bare loops take side by side: what the machine gives a second core."""
+    loop = [sys.executable, "-c", "for _ in range(60_000_000): pass"]
+
+    def side_by_side() -> None:
+        for process in [subprocess.Popen(loop) for _ in range(n_processes)]:
+            assert process.wait() == 0
+
+    return wall_s(side_by_side)
+
+
+def test_two_cores(benchmark, table):
+    latencies = [f"{500 + number} ns" for number in range(32)]
+    scenario = {
+        "scenario_version": 1,
+        "workers": 448,
+        "message": "64 MiB",
+        "payload": "none",
+        "engine": "events",
+    }
+    points = loads(
+        json.dumps({**scenario, "network": NETWORK, "sweep": {"over": {"network.latency": latencies}}})
+    ).points()
+    rows = {}
+
+    def run(jobs: int) -> None:
+        rows[jobs] = [outcome.summary for outcome in run_points(points, jobs=jobs)]
+
+    pairs: Pairs = in_turn(benchmark, lambda: run(2), lambda: wall_s(lambda: run(1)), rounds=1)
+    assert rows[1] == rows[2]
+    assert len({row["makespan_s"] for row in rows[1]}) == 32
+    table.add("Ratios", "sweep of 32 equal points, two cores over one", pairs.speed_up, at_least=1.7)
+    table.add(
+        "Ratios", "two bare loops side by side, the same (what the machine gives)", 2 * spin(1) / spin(2)
+    )
+    table.add("Times", "one point of that sweep, on one core", pairs.theirs_s[0] / 32)
+    table.add("Times", "that sweep, on two cores", pairs.ours_s[0])

@@ -1,0 +1,172 @@
+"""The commands beside ``run``: init, schema, list, check, plot, diff."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import ringnet.cli.run as running
+from ringnet.cli import app
+from ringnet.collectives import ALGORITHMS
+from ringnet.engines import ENGINES
+from ringnet.networks import TOPOLOGIES
+from ringnet.payload.dtypes import DTYPES
+from ringnet.payload.reductions import REDUCTIONS
+from ringnet.reporting.plots import PLOTS
+from ringnet.scenario import template
+
+SINGLE = """
+scenario_version: 1
+name: two rings & a bell
+workers: 3
+message: 36 B
+seed: 1
+network: {bandwidth: 1 GB/s, latency: 1 us}
+"""
+FOLDER = Path("reports/two-rings-a-bell")
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """Every command runs in an empty folder but for a scenario."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv(
+        "MPLCONFIGDIR", os.environ.get("MPLCONFIGDIR", str(Path.home() / ".cache" / "matplotlib"))
+    )
+    monkeypatch.setenv("RINGNET_DEBUG", "")
+    Path("ring.yaml").write_text(SINGLE)
+
+
+@pytest.fixture
+def ringnet():
+    """Run the command line in this process."""
+    return lambda *arguments, **options: CliRunner().invoke(app, [*map(str, arguments)], **options)
+
+
+@pytest.fixture
+def simulated(monkeypatch):
+    """Let every run come out another way: ``simulated(lambda scenario: ...)``."""
+    return lambda act: monkeypatch.setattr(running, "simulate", act)
+
+
+def cells(text):
+    return [re.split("  +", line.strip()) for line in text.splitlines()]
+
+
+def written():
+    return sorted(path.name for path in Path("reports").rglob("*") if path.is_file())
+
+
+def is_refused(result, *words, code=2):
+    """No answer, nothing written, clear words, the right exit code."""
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert "Traceback" not in result.stderr
+    assert all(word in result.stderr for word in words), result.stderr
+    assert not Path("reports").exists()
+    return True
+
+
+def test_init_writes_a_scenario_that_runs(ringnet):
+    assert ringnet("init").exit_code == 0
+    assert Path("scenario.yaml").read_text() == template()
+    assert ringnet("check", "scenario.yaml").exit_code == 0
+
+
+def test_init_never_writes_over_a_file_unasked(ringnet):
+    assert is_refused(ringnet("init", "ring.yaml"), "ring.yaml", "--force")
+    assert Path("ring.yaml").read_text() == SINGLE
+    assert ringnet("init", "ring.yaml", "--force").exit_code == 0
+    assert Path("ring.yaml").read_text() == template()
+
+
+def test_init_needs_the_name_of_a_file(ringnet, tmp_path):
+    assert is_refused(ringnet("init", tmp_path, "--force"), "the name of a file")
+
+
+def test_the_schema_is_json(ringnet):
+    schema = json.loads(ringnet("schema").stdout)
+    assert schema["properties"]["scenario_version"]
+
+
+def test_list_names_everything_that_can_be_chosen(ringnet):
+    shown = ringnet("list").stdout
+    registries = (ALGORITHMS, TOPOLOGIES, REDUCTIONS, DTYPES, ENGINES, PLOTS)
+    assert all(f"\n  {name} " in shown for registry in registries for name in registry)
+    assert all(len(line) <= 120 for line in shown.splitlines())
+    known = json.loads(ringnet("list", "--json").stdout)
+    assert [*known["plots"]] == [*PLOTS]
+
+
+def test_check_says_what_would_run(ringnet):
+    shown = ringnet("check", "ring.yaml").stdout
+    assert "two rings & a bell: no mistakes" in shown
+    plan = json.loads(ringnet("check", "ring.yaml", "--json").stdout)
+    assert (plan["points"], plan["least_transfers"], plan["most_transfers"]) == (1, 12, 12)
+    assert [*plan["engines"]] == ["events"]
+    assert 2**20 < plan["memory_bytes"] < plan["available_bytes"]
+    assert not Path("reports").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (["workers=1000000", "message=1 TB"], ["memory", "payload: none"]),
+        (
+            ["engine=recurrence", "network.topology=switch", "worker.exceptions={1: {start: never}}"],
+            ["not exact", "events"],
+        ),
+        (["workers=0"], ["workers"]),
+    ],
+)
+def test_check_finds_what_run_would_refuse(ringnet, changes, words):
+    options = [part for change in changes for part in ("--set", change)]
+    assert is_refused(ringnet("check", "ring.yaml", *options), *words)
+    assert is_refused(ringnet("run", "ring.yaml", *options), *words)
+
+
+def test_plots_are_drawn_again_without_simulating(ringnet, simulated):
+    ringnet("run", "ring.yaml", "--no-plots")
+    simulated(lambda scenario: pytest.fail("it ran"))
+    result = ringnet("plot", FOLDER, "--plot", "link-traffic")
+    assert "link-traffic.png" in result.stdout
+    assert [name for name in written() if "." in name and name.endswith("png")] == ["link-traffic.png"]
+    ringnet("plot", FOLDER)
+    assert "space-time.svg" in written()
+
+
+def test_plots_of_what_is_no_results(ringnet):
+    assert is_refused(ringnet("plot", "gone"), "gone", "no such folder")
+    assert is_refused(ringnet("plot", "."), "not a folder of results")
+
+
+def test_an_unknown_plot_is_refused_with_the_nearest(ringnet):
+    ringnet("run", "ring.yaml", "--no-plots", "--out", "there")
+    assert is_refused(ringnet("plot", "there", "--plot", "link-trafic"), "did you mean link-traffic")
+
+
+def test_diff_says_what_was_changed_and_what_it_changed(ringnet):
+    ringnet("run", "ring.yaml", "--no-plots", "--out", "a")
+    ringnet("run", "ring.yaml", "--no-plots", "--out", "b", "--set", "network.latency=2 us")
+    shown = ringnet("diff", "a", "b").stdout
+    assert "  network.latency  1 us  ->  2 us\n" in shown
+    assert ["makespan_s", "4.048 us", "->", "8.048 us", "x 1.988"] in cells(shown)
+    found = json.loads(ringnet("diff", "a", "b", "--json").stdout)
+    assert found["scenario"] == [{"path": "network.latency", "a": "1 us", "b": "2 us"}]
+    assert next(row for row in found["answer"] if row["column"] == "makespan_s")["ratio"] == pytest.approx(
+        1.988, rel=1e-3
+    )
+
+
+def test_diff_of_the_same_run(ringnet):
+    ringnet("run", "ring.yaml", "--no-plots", "--out", "a")
+    assert (
+        ringnet("diff", "a", "a").stdout
+        == "changed in the scenario: nothing\nchanged in the answer: nothing\n"
+    )
+    assert is_refused(ringnet("diff", "a", "gone"), "gone")

@@ -1,4 +1,4 @@
-"""Which transfers may have to wait for another channel of their worker: known from the schedule alone, before any time is."""
+"""Which transfers may wait for another channel of their worker: the schedule alone says so, before any time is known."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def run_sizes(
     network: Network,
     workers: Workers,
     chunk_bytes: IntArray,
-    planner: Planner | None = None,
+    planner: Planner,
 ) -> Times:
     """Run a schedule on a network once for each of many sizes.
 

@@ -1,4 +1,4 @@
-"""Which transfers may wait for another channel of their worker: the schedule alone says so, before any time is known."""
+"""Which transfers may wait for another channel of their worker: the schedule says so, before any time is known."""
 
 from __future__ import annotations
 

@@ -32,6 +32,7 @@ from ringnet.payload.sources import message_elements
 from ringnet.scenario import Scenario
 from ringnet.scenario.algorithms import AlgorithmSettings, label_of, parameters_of
 from ringnet.scenario.build import build, build_schedule
+from ringnet.scenario.checks import check_algorithm
 from ringnet.scenario.document import Mark, Path
 from ringnet.scenario.scenario import single
 from ringnet.scenario.schedules import check_schedule
@@ -204,7 +205,7 @@ def algorithm_points(
 
 def _point(scenario: Scenario, n_workers: int, keys: str | AlgorithmSettings) -> Scenario:
     """Return the scenario of one algorithm at one N; what that orphans is left out of it."""
-    mark = {(): Mark("--set", origin="set")}
+    mark: dict[Path, Mark] = {(): Mark("--set", origin="set")}
     given = keys if isinstance(keys, str) else keys.model_dump(mode="json", exclude_none=True)
     document = scenario.base.drop([("data",), ("seed",), ("compare",)])
     changes = {
@@ -268,7 +269,8 @@ class _Where:
     @classmethod
     def of(cls, scenario: Scenario) -> _Where:
         keys = scenario.model_dump(mode="json", include={"network", "worker", "workers"})
-        return cls(json.dumps(keys, sort_keys=True), scenario)
+        files = str(scenario.place.folder), scenario.inputs()
+        return cls(json.dumps([keys, files], sort_keys=True), scenario)
 
 
 class _Ground(NamedTuple):

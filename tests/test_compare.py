@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 from ringnet.analysis.winners import advice, crossovers, ranges, with_ranks
 from ringnet.cli import app
 from ringnet.collectives import ALGORITHMS
+from ringnet.collectives.check import check
 from ringnet.engines.events import run_events
 from ringnet.engines.many_sizes import run_sizes, why_not_at_once
 from ringnet.engines.plans import Planner
@@ -21,6 +23,7 @@ from ringnet.networks import TOPOLOGIES
 from ringnet.scenario import loads
 from ringnet.study.compare import COLUMNS, N_SIZES, compare, sizes_of, workers_of
 
+SCENARIOS = Path(__file__).parents[1] / "scenarios"
 HEAD = "scenario_version: 1\nworkers: 8\nmessage: 1 MiB\n"
 SWITCH = HEAD + "network: {topology: switch, bandwidth: 50 GB/s, latency: 1 us}\n"
 FULL = HEAD + "network: {topology: fully-connected, bandwidth: 50 GB/s, latency: 5 us}\n"
@@ -144,6 +147,30 @@ class TestKnownShapes:
     def test_on_an_oversubscribed_leaf_spine_it_does(self, n_workers: int):
         table = compared(SPINE + SIZES, ["halving-doubling", "ring"], [n_workers])
         assert [one.faster_above for one in crossovers(table)] == ["ring"]
+
+
+class TestPublished:
+    """Measured by others, with as few numbers fitted as the scenarios say."""
+
+    @staticmethod
+    def column(name: str, column: str) -> list[float]:
+        import ringnet  # noqa: PLC0415 -- heavy
+
+        return ringnet.run(SCENARIOS / f"{name}.yaml", jobs=1).summary[column].tolist()
+
+    def test_eight_gpus_on_eight_four_and_two_nodes(self):
+        assert self.column("nodes-and-nics", "makespan_s") == pytest.approx([0.363, 0.173, 0.132], rel=0.05)
+
+    def test_one_rack_and_two(self):
+        assert self.column("one-rack-or-two", "busbw_Bps") == pytest.approx([43.5e9, 19.5e9], rel=0.05)
+
+
+def test_each_channel_of_a_ring_leaves_a_node_at_another_worker():
+    schedule = ALGORITHMS["channel-ring"].build(8, "all-reduce", n_channels=4, node_size=4)
+    check(schedule)
+    step = next(schedule.steps())
+    leaves = step.src[step.src // 4 != step.dst // 4].reshape(4, 2)
+    assert (leaves % 4).tolist() == [[3, 3], [0, 0], [1, 1], [2, 2]]
 
 
 def uneven(n_workers: int, topology: str, switching: str = "cut-through"):

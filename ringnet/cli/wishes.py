@@ -47,6 +47,8 @@ class Wishes:
         InputError
             One asks for something that would not be written.
         """
+        if scenario.compare is not None:
+            yield "compare is not used: `ringnet compare` reads it"
         if scenario.sweep is None:
             for option in _given({"--jobs": self.jobs, "--fresh": self.fresh, "--cache": self.cache}):
                 yield f"{option} is not used: this scenario is a single run"

@@ -48,6 +48,7 @@ _ROOT = {"root": Parameter(0, "the worker where a broadcast starts and a reduce 
 _CHANNELS = {
     "n_channels": Parameter(2, "rings beside each other", 1),
     "strides": Parameter((1,), "how many workers further each ring goes in a step, by turns"),
+    "node_size": Parameter(1, "workers of a node, which each ring enters at another of them", 1),
 }
 _NODES = {"node_size": Parameter(1, "workers of a node, which are a chain", 1)}
 _SWING = {

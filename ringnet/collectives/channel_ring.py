@@ -15,7 +15,11 @@ from ringnet.errors import Fault, InputError
 
 
 def channel_ring(
-    n_workers: int, collective: str = "all-reduce", n_channels: int = 2, strides: Sequence[int] = (1,)
+    n_workers: int,
+    collective: str = "all-reduce",
+    n_channels: int = 2,
+    strides: Sequence[int] = (1,),
+    node_size: int = 1,
 ) -> Schedule:
     """Ring all-reduce, reduce-scatter or all-gather over several channels.
 
@@ -29,6 +33,9 @@ def channel_ring(
     strides : sequence of int
         Channel q goes from worker i to worker i + ``strides[q % len(strides)]`` mod N, so that channels can
         take other links, or other NICs. Each must have no divisor in common with N.
+    node_size : int
+        Workers of a node, a divisor of N: channel q enters each node at its worker q (mod ``node_size``) and leaves
+        it at the one before, so that with as many channels each NIC of a node carries one.
 
     Returns
     -------
@@ -38,7 +45,7 @@ def channel_ring(
     Raises
     ------
     InputError
-        A stride that does not pass every worker.
+        A stride that does not pass every worker; nodes that the workers do not fill.
 
     Notes
     -----
@@ -55,12 +62,14 @@ def channel_ring(
     ([1, 2, 0, 2, 1, 0], [0, 0, 0, 1, 1, 1])
     """
     _check_strides(n_workers, strides)
-    around = np.arange(n_workers)
-    loops = Loops(np.stack([around * strides[q % len(strides)] % n_workers for q in range(n_channels)]))
+    _check_nodes(n_workers, node_size)
+    places = np.stack([np.arange(n_workers) * strides[q % len(strides)] % n_workers for q in range(n_channels)])
+    turned = (places + np.arange(n_channels)[:, None]) % node_size
+    loops = Loops(places // node_size * node_size + turned)
     steps = partial(loops.steps, SCATTER_GATHER[collective])
     more = loops.ends(collective) | {
         "n_channels": n_channels,
-        "parameters": {"n_channels": n_channels, "strides": tuple(strides)},
+        "parameters": {"n_channels": n_channels, "strides": tuple(strides), "node_size": node_size},
     }
     return make_schedule("channel-ring", collective, n_workers, n_channels * n_workers, steps, **more)
 
@@ -70,3 +79,9 @@ def _check_strides(n_workers: int, strides: Sequence[int]) -> None:
     if wrong:
         message = f"a ring of this stride does not pass all {n_workers} workers"
         raise InputError(*(Fault(message, value=str(stride), right="1") for stride in wrong))
+
+
+def _check_nodes(n_workers: int, node_size: int) -> None:
+    if n_workers % node_size:
+        message = f"{n_workers} workers do not fill nodes of this size"
+        raise InputError(Fault(message, value=str(node_size), right="a divisor of the number of workers"))

@@ -18,14 +18,15 @@ from ringnet.collectives import Schedule, Step
 from ringnet.engines.exactness import chunks_are_shared, why_not_exact
 from ringnet.engines.plans import Hop, Index, Plan, Planner, Receives, Sends, as_index
 from ringnet.engines.trace import Workers
+from ringnet.engines.waits import StepWaits, Waits
 from ringnet.networks import Network
 
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
 
-#: Numbers that are held of links and of cells, times sizes; more sizes are done one block after another.
-MOST_HELD = 1 << 24
-#: Lanes times sizes: what a step works on stays in the caches of a processor.
+#: Links, or chunks of all workers, times sizes that are held at once; more sizes are done block after block.
+MOST_HELD = 1 << 25
+#: Workers times sizes: what a step works on stays in the caches of a processor.
 CACHED = 1 << 13
 
 
@@ -103,12 +104,11 @@ def run_sizes(
     from a lower channel, the size is not exact.
     """
     planner = planner or Planner(schedule, network)
-    shared = chunks_are_shared(schedule)
-    cells = schedule.n_workers * schedule.n_chunks if shared else 0
-    lanes = schedule.n_workers * schedule.n_channels
-    at_once = max(1, min(MOST_HELD // max(cells, network.n_links, 1), CACHED // lanes))
+    waits = Waits(schedule) if chunks_are_shared(schedule) else None
+    n_places = waits.n_places if waits else 0
+    at_once = max(1, min(MOST_HELD // max(n_places, network.n_links, 1), CACHED // schedule.n_workers))
     blocks = [chunk_bytes[first : first + at_once] for first in range(0, len(chunk_bytes), at_once)]
-    found = [_Sizes(schedule, network, workers, block, planner, shared=shared).run() for block in blocks]
+    found = [_Sizes(schedule, network, workers, block, planner, waits).run() for block in blocks]
     return Times(*map(np.concatenate, zip(*found, strict=True)))
 
 
@@ -122,8 +122,7 @@ class _Sizes:
         workers: Workers,
         chunk_bytes: IntArray,
         planner: Planner,
-        *,
-        shared: bool,
+        waits: Waits | None,
     ) -> None:
         self.schedule, self.network, self.planner = schedule, network, planner
         self.n_sizes, self.n_channels = len(chunk_bytes), schedule.n_channels
@@ -146,7 +145,9 @@ class _Sizes:
         self._number_links()
         self.batches: dict[int, list[_Batch]] = {}
         self.exact = np.ones(self.n_sizes, dtype=bool)
-        self.shared = _Cells(schedule.n_workers * schedule.n_chunks, self.n_sizes) if shared else None
+        self.waits = waits
+        # The last row is what nobody notes: rows without a place look there.
+        self.done_s = np.full((waits.n_places + 1 if waits else 0, self.n_sizes), -np.inf)
 
     def _number_links(self) -> None:
         """Give a number to each link that some plan uses: of a million links a ring uses a thousand."""
@@ -161,8 +162,8 @@ class _Sizes:
 
     def run(self) -> Times:
         """Do every step; return what came of it."""
-        for step in self.schedule.steps():
-            self._step(self.planner.plan(step), step)
+        for number, step in enumerate(self.schedule.steps()):
+            self._step(self.planner.plan(step), step, self.waits.steps[number] if self.waits else None)
         places = np.zeros(self.n_sizes, dtype=np.int64)
         n_bytes = places
         if len(self.used):
@@ -179,20 +180,21 @@ class _Sizes:
                 carried[hop.links] += batch.carried if hop.within is None else batch.carried[hop.within]
         return carried
 
-    def _step(self, plan: Plan, step: Step) -> None:
+    def _step(self, plan: Plan, step: Step, waits: StepWaits | None) -> None:
         if id(plan) not in self.batches:
             self.batches[id(plan)] = list(self._split(plan))
         n_bytes = self._bytes(step)
         entered_s = self.ready_s.copy() if self.rendezvous else None
         arrived_s = np.empty((len(step), self.n_sizes))
         for batch in self.batches[id(plan)]:
-            if self.shared is not None:
-                self.shared.before_posts(self.ready_s, batch.lanes, self._cells(step, step.src, batch.rows))
+            if waits is not None:
+                self._give_way_to_post(waits, batch)
             arrived_s[batch.rows] = self._send(batch, n_bytes[batch.rows], entered_s)
         reduced = n_bytes if step.op == "reduce" and self.reduce_costs else None
         for receives in plan.receives:
-            cells = None if self.shared is None else self._cells(step, step.dst, receives.rows)
-            self._receive(receives, arrived_s, reduced, cells)
+            self._receive(receives, arrived_s, reduced)
+            if waits is not None:
+                self._give_way_to_apply(waits, receives)
         for batch in self.batches[id(plan)] if self.rendezvous else ():
             self.ready_s[batch.lanes] = np.maximum(self.ready_s[batch.lanes], arrived_s[batch.rows])
 
@@ -236,10 +238,6 @@ class _Sizes:
         carried: IntArray = self.before[step.chunk + step.count] - self.before[step.chunk]
         return carried
 
-    def _cells(self, step: Step, workers: IntArray, rows: Index) -> IntArray:
-        cells: IntArray = workers[rows] * self.schedule.n_chunks + step.chunk[rows]
-        return cells
-
     def _send(self, batch: _Batch, n_bytes: IntArray, entered_s: FloatArray | None) -> FloatArray:
         """Post one batch of sends and let the links serve it; return when each arrives."""
         if self.send_costs:
@@ -275,45 +273,39 @@ class _Sizes:
         self.last_head_s[hop.links] = head_s
         self.last_channel[hop.links] = batch.channel
 
-    def _receive(
-        self, receives: Receives, arrived_s: FloatArray, reduced: IntArray | None, cells: IntArray | None
-    ) -> None:
+    def _receive(self, receives: Receives, arrived_s: FloatArray, reduced: IntArray | None) -> None:
         """Apply one round of receives; ``reduced`` are the bytes of the step's rows where reducing takes time."""
         at = receives.at
         self.ready_s[at] = np.maximum(self.ready_s[at], arrived_s[receives.rows])
-        if self.shared is not None and cells is not None:
-            self.shared.before_applies(self.ready_s, at, cells)
         if self.recv_costs or reduced is not None:
             reducing_s = 0.0 if reduced is None else reduced[receives.rows] / self.reduce_Bps[at]
             self.ready_s[at] += self.recv_s[at] + reducing_s
-        if self.shared is not None and cells is not None:
-            self.shared.after_applies(self.ready_s, at, cells)
 
+    # Where there are several channels the processor charges for nothing: posts and applies are done when they begin.
 
-class _Cells:
-    """When the last post and the last apply of each chunk of each worker were done: channels wait for each other.
+    def _give_way_to_post(self, waits: StepWaits, batch: _Batch) -> None:
+        """Let posts come after the applies of other channels to their chunk, and note those that are waited for."""
+        if waits.post_after is not None:
+            done_s = self.done_s[waits.post_after[batch.rows]]
+            self.ready_s[batch.lanes] = np.maximum(self.ready_s[batch.lanes], done_s)
+        if waits.post_noted is not None:
+            self._note(waits.post_noted[batch.rows], self.ready_s[batch.lanes])
 
-    The processor charges for nothing where there are several channels, so that a post is done when it is begun.
-    """
+    def _give_way_to_apply(self, waits: StepWaits, receives: Receives) -> None:
+        """Let applies come after what other channels did with their chunk before, and note what is waited for."""
+        for places in (waits.apply_after, waits.apply_after_post):
+            if places is not None:
+                done_s = self.done_s[places[receives.rows]]
+                self.ready_s[receives.at] = np.maximum(self.ready_s[receives.at], done_s)
+        if waits.apply_noted is not None:
+            self._note(waits.apply_noted[receives.rows], self.ready_s[receives.at])
 
-    def __init__(self, n_cells: int, n_sizes: int) -> None:
-        self.applied_s = np.full((n_cells, n_sizes), -np.inf)
-        self.posted_s = np.full((n_cells, n_sizes), -np.inf)
-
-    def before_posts(self, ready_s: FloatArray, lanes: Index, cells: IntArray) -> None:
-        """Let posts come after the last apply to their chunk, and note them."""
-        ready_s[lanes] = np.maximum(ready_s[lanes], self.applied_s[cells])
-        self.posted_s[cells] = np.maximum(self.posted_s[cells], ready_s[lanes])
-
-    def before_applies(self, ready_s: FloatArray, lanes: Index, cells: IntArray) -> None:
-        """Let applies come after the last one to their chunk, and after all posts of the chunk since."""
-        done_s = np.maximum(self.applied_s[cells], self.posted_s[cells])
-        ready_s[lanes] = np.maximum(ready_s[lanes], done_s)
-
-    def after_applies(self, ready_s: FloatArray, lanes: Index, cells: IntArray) -> None:
-        """Note applies, which are done now."""
-        self.applied_s[cells] = np.maximum(self.applied_s[cells], ready_s[lanes])
-        self.posted_s[cells] = -np.inf
+    def _note(self, places: IntArray, done_s: FloatArray) -> None:
+        noted = places >= 0
+        if not noted.all():
+            places, done_s = places[noted], done_s[noted]
+        at = as_index(places)
+        self.done_s[at] = np.maximum(self.done_s[at], done_s)
 
 
 def _put(values: FloatArray, rows: IntArray | None, new: FloatArray) -> FloatArray:

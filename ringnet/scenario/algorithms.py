@@ -35,12 +35,13 @@ def _type_of(parameter: Parameter) -> Any:
     return tuple[Annotated[int, Whole(1, example=4)], ...]
 
 
-def _field(parameter: Parameter) -> Any:
-    by = [name for name, one in ALGORITHMS.items() if parameter in one.parameters.values()]
-    return (
-        _type_of(parameter) | None,
-        Field(default=None, description=f"Of {', '.join(by)}: {parameter.summary}."),
-    )
+def _field(name: str) -> Any:
+    meanings: dict[str, list[str]] = {}
+    for algorithm, one in ALGORITHMS.items():
+        if name in one.parameters:
+            meanings.setdefault(one.parameters[name].summary, []).append(algorithm)
+    told = "; ".join(f"of {', '.join(by)}: {meaning}" for meaning, by in meanings.items())
+    return _type_of(PARAMETERS[name]) | None, Field(default=None, description=f"{told[:1].upper()}{told[1:]}.")
 
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ else:
                 "run only with --allow-python.",
             ),
         ),
-        **{name: _field(parameter) for name, parameter in PARAMETERS.items()},
+        **{name: _field(name) for name in PARAMETERS},
     )
 
 

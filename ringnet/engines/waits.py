@@ -1,0 +1,154 @@
+"""Which transfers may have to wait for another channel of their worker: known from the schedule alone, before any time is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringnet.collectives import Schedule, Step
+
+IntArray: TypeAlias = NDArray[np.int64]
+Mask: TypeAlias = NDArray[np.bool_]
+
+#: No channel, and more than one.
+NONE, MANY = -1, -2
+
+
+@dataclass
+class StepWaits:
+    """Where the rows of a step look up what they wait for, and where they note what others wait for.
+
+    A lane does its own steps in order: only what another channel did with the same chunk of the worker is waited for.
+    Each column has a place for each row, -1 for none; it is None where no row has one. Places are numbered as they are
+    noted, so that what is noted together stands together.
+
+    Parameters
+    ----------
+    post_after : ndarray of int64, shape (n_rows,), or None
+        Of the last apply to the chunk that is posted.
+    apply_after, apply_after_post : ndarray of int64, or None
+        Of the last apply to the chunk that is applied to, and of the last post of it since.
+    post_noted, apply_noted : ndarray of int64, or None
+        Where posts and applies are noted.
+    """
+
+    post_after: IntArray | None = None
+    apply_after: IntArray | None = None
+    apply_after_post: IntArray | None = None
+    post_noted: IntArray | None = None
+    apply_noted: IntArray | None = None
+
+
+class Waits:
+    """The waits of every step of a schedule whose transfers carry one chunk each.
+
+    Parameters
+    ----------
+    schedule : Schedule
+
+    Examples
+    --------
+    >>> from ringnet.collectives import ALGORITHMS
+    >>> Waits(ALGORITHMS["binary-tree"].build(3, "all-reduce")).n_places > 0
+    True
+    """
+
+    def __init__(self, schedule: Schedule) -> None:
+        self.schedule = schedule
+        self.n_places = 0
+        steps = list(schedule.steps())
+        asked = _Asked(schedule)
+        masks = [asked.look_back(step) for step in steps]
+        for step, mask in zip(reversed(steps), reversed(masks), strict=True):
+            asked.look_ahead(step, mask)
+        # Where the last apply to each cell, and the last posts of it since, are noted.
+        self._applied = np.full(asked.n_cells, -1)
+        self._posted = np.full(asked.n_cells, -1)
+        self.steps = [self._step(step, mask) for step, mask in zip(steps, masks, strict=True)]
+
+    def _step(self, step: Step, mask: _Masks) -> StepWaits:
+        found = StepWaits()
+        cells = _cells(self.schedule, step.src, step)
+        found.post_after = _places(mask.post_waits, self._applied, cells)
+        if mask.post_noted.any():
+            # Several channels that post a chunk share a place: the last counts.
+            new = mask.post_noted & (self._posted[cells] < 0)
+            self._posted[cells[new]] = self._new(int(new.sum()))
+            found.post_noted = _places(mask.post_noted, self._posted, cells)
+        cells = _cells(self.schedule, step.dst, step)
+        found.apply_after = _places(mask.after_apply, self._applied, cells)
+        found.apply_after_post = _places(mask.after_post, self._posted, cells)
+        self._posted[cells] = -1
+        self._applied[cells] = -1
+        if mask.apply_noted.any():
+            self._applied[cells[mask.apply_noted]] = self._new(int(mask.apply_noted.sum()))
+            found.apply_noted = _places(mask.apply_noted, self._applied, cells)
+        return found
+
+    def _new(self, count: int) -> IntArray:
+        self.n_places += count
+        return np.arange(self.n_places - count, self.n_places)
+
+
+@dataclass
+class _Masks:
+    """Which rows of a step wait, and which are waited for."""
+
+    post_waits: Mask
+    after_apply: Mask
+    after_post: Mask
+    post_noted: Mask = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    apply_noted: Mask = field(default_factory=lambda: np.zeros(0, dtype=bool))
+
+
+class _Asked:
+    """Who had to do with each cell, a chunk of a worker: first step by step, then back from the last."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        self.schedule = schedule
+        self.n_cells = schedule.n_workers * schedule.n_chunks
+        self.applied, self.posted = (np.full(self.n_cells, NONE, dtype=np.int16) for _ in range(2))
+        self.wanted_apply, self.wanted_post = (np.zeros(self.n_cells, dtype=bool) for _ in range(2))
+
+    def look_back(self, step: Step) -> _Masks:
+        """Find what waits in a step, and remember which channels had to do with its cells."""
+        cells, channel = _cells(self.schedule, step.src, step), step.channel
+        post_waits = _is_other(self.applied[cells], channel)
+        posted = self.posted[cells]
+        self.posted[cells] = np.where((posted == NONE) | (posted == channel), channel, MANY)
+        cells, channel = _cells(self.schedule, step.dst, step), step.receiving_channel
+        # Whoever posted since has waited for the last apply: who waits for the post waits for both.
+        after_apply = _is_other(self.applied[cells], channel) & (self.posted[cells] == NONE)
+        after_post = _is_other(self.posted[cells], channel)
+        self.applied[cells] = channel
+        self.posted[cells] = NONE
+        return _Masks(post_waits, after_apply, after_post)
+
+    def look_ahead(self, step: Step, mask: _Masks) -> None:
+        """Find what later steps wait for; the last step comes first."""
+        cells = _cells(self.schedule, step.dst, step)
+        mask.apply_noted = self.wanted_apply[cells]
+        self.wanted_apply[cells], self.wanted_post[cells] = mask.after_apply, mask.after_post
+        cells = _cells(self.schedule, step.src, step)
+        mask.post_noted = self.wanted_post[cells]
+        self.wanted_apply[cells] |= mask.post_waits
+
+
+def _cells(schedule: Schedule, workers: IntArray, step: Step) -> IntArray:
+    """Return the cell of each row; those of a worker side by side."""
+    cells: IntArray = workers * schedule.n_chunks + step.chunk
+    return cells
+
+
+def _places(mask: Mask, place: IntArray, cells: IntArray) -> IntArray | None:
+    """Return the places of the rows of a mask; None where there are none."""
+    found = np.where(mask, place[cells], -1)
+    return found if (found >= 0).any() else None
+
+
+def _is_other(last: NDArray[np.int16], channel: IntArray) -> Mask:
+    other: Mask = (last != NONE) & (last != channel)
+    return other

@@ -63,7 +63,9 @@ def channel_ring(
     """
     _check_strides(n_workers, strides)
     _check_nodes(n_workers, node_size)
-    places = np.stack([np.arange(n_workers) * strides[q % len(strides)] % n_workers for q in range(n_channels)])
+    places = np.stack(
+        [np.arange(n_workers) * strides[q % len(strides)] % n_workers for q in range(n_channels)]
+    )
     turned = (places + np.arange(n_channels)[:, None]) % node_size
     loops = Loops(places // node_size * node_size + turned)
     steps = partial(loops.steps, SCATTER_GATHER[collective])

@@ -104,6 +104,9 @@ def run_sizes(
     from a lower channel, the size is not exact.
     """
     planner = planner or Planner(schedule, network)
+    if not planner.plans():  # which links are used must be known before the first step
+        for step in schedule.steps():
+            planner.plan(step)
     waits = Waits(schedule) if chunks_are_shared(schedule) else None
     n_places = waits.n_places if waits else 0
     at_once = max(1, min(MOST_HELD // max(n_places, network.n_links, 1), CACHED // schedule.n_workers))

@@ -1,4 +1,4 @@
-"""Which transfers may have to wait for another channel of their worker: known from the schedule alone, before any time is."""
+"""Waits of one channel for another of the same worker, found once for all sizes of a comparison."""
 
 from __future__ import annotations
 

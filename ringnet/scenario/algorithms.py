@@ -41,7 +41,9 @@ def _field(name: str) -> Any:
         if name in one.parameters:
             meanings.setdefault(one.parameters[name].summary, []).append(algorithm)
     told = "; ".join(f"of {', '.join(by)}: {meaning}" for meaning, by in meanings.items())
-    return _type_of(PARAMETERS[name]) | None, Field(default=None, description=f"{told[:1].upper()}{told[1:]}.")
+    return _type_of(PARAMETERS[name]) | None, Field(
+        default=None, description=f"{told[:1].upper()}{told[1:]}."
+    )
 
 
 if TYPE_CHECKING:

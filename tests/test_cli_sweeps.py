@@ -43,8 +43,8 @@ sweep:
     network.bandwidth: {from: 1 GB/s, to: 1000 GB/s, step: 1 GB/s}
     worker.start: {from: 0 s, to: 999 us, step: 1 us}
 """
-#: The command line with points that take a moment, so that a sweep can be caught half-way; none is so small that it
-#: would be computed by the first process.
+#: The command line with points that take a moment, so that a sweep can be caught half-way, and is not so small that
+#: the first process would compute it.
 SLOW = """
 import sys, time
 import ringnet.cli.run as running

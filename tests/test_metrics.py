@@ -5,7 +5,6 @@ Unless a test says otherwise a link has 100 B/s and half a second of latency, an
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -219,5 +218,6 @@ def test_the_only_links_that_carry_anything_are_not_slower_than_others(case, cus
 
 
 def test_of_two_equally_slow_links_the_first_is_named():
-    frame = pd.DataFrame({"transfers": [2, 2, 2], "busy_s": [1.0, 3.0, 3.0], "latency_s": np.zeros(3)})
+    columns = {"transfers": 2, "busy_s": [1.0, 3.0, 3.0], "bytes": [1, 3, 3], "latency_s": 0.0}
+    frame = pd.DataFrame(columns | {"bandwidth_Bps": 1.0})
     assert metrics.slowest_link(frame) == 1

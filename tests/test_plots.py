@@ -27,8 +27,6 @@ SINGLE = [
     "link-traffic",
     "link-utilisation",
     "worker-waiting",
-    "network",
-    "traffic-matrix",
 ]
 OVER_SIZE = ["time-vs-message-size", "algbw-vs-message-size", "busbw-vs-message-size"]
 GPU = {"bandwidth_Bps": 50e9, "latency_s": 5e-7}

@@ -64,7 +64,7 @@ def cache(tmp_path):
 
 @pytest.fixture
 def processes(monkeypatch):
-    """Let no point be small enough to be computed in this process."""
+    """Let no sweep be small enough to be computed in this process."""
     monkeypatch.setattr(local, "SMALL_S", 0.0)
 
 
@@ -133,7 +133,7 @@ def test_one_job_runs_in_this_process(points, counting):
     assert len(counting.computed) == N_POINTS
 
 
-def test_small_points_are_not_worth_a_process(points, counting):
+def test_a_small_sweep_is_not_worth_a_process(points, counting):
     run_points(points, jobs=2, simulate=counting)
     assert len(counting.computed) == N_POINTS
 

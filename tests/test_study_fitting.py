@@ -7,7 +7,7 @@ import pytest
 from ringnet.scenario import loads
 from ringnet.study import local, run_points
 from ringnet.study.cost import in_words, most_s, sample, sweep_s
-from ringnet.study.fitting import Sized, at_once, small_ones
+from ringnet.study.fitting import Sized, at_once
 
 SWEEP = """
 scenario_version: 1
@@ -29,13 +29,6 @@ def sized(*memory):
 def test_as_many_points_run_at_once_as_fit():
     groups = at_once(sized(200, 60, 40, 30, 1, 0), 4, 100)
     assert groups == [(1, ["0", "1"]), (2, ["2"]), (3, ["3"]), (4, ["4", "5"])]
-
-
-def test_small_points_are_taken_from_the_end_as_long_as_time_allows():
-    tasks = [Sized(None, 0, most_s) for most_s in (3.0, 0.3, 0.2, 0.1)]
-    assert small_ones(tasks, 0.5) == (tasks[:2], tasks[2:])
-    assert small_ones(tasks, 10.0) == ([], tasks)
-    assert small_ones(tasks, 0.0) == (tasks, [])
 
 
 def test_the_largest_point_starts_first(monkeypatch):

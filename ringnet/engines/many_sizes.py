@@ -7,7 +7,7 @@ same order, and so are the times, to the last bit; rows, paths and queues, which
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -26,6 +26,8 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 #: Links, or chunks of all workers, times sizes that are held at once; more sizes are done block after block.
 MOST_HELD = 1 << 25
+#: Transfers whose steps are held while all sizes are done; those of more are made again for each block.
+MOST_KEPT = 10_000_000
 #: Workers times sizes: what a step works on stays in the caches of a processor.
 CACHED = 1 << 13
 
@@ -106,8 +108,9 @@ def run_sizes(
     waits = Waits(schedule) if chunks_are_shared(schedule) else None
     n_places = waits.n_places if waits else 0
     at_once = max(1, min(MOST_HELD // max(n_places, network.n_links, 1), CACHED // schedule.n_workers))
+    steps = list(schedule.steps()) if schedule.n_transfers <= MOST_KEPT else None
     blocks = [chunk_bytes[first : first + at_once] for first in range(0, len(chunk_bytes), at_once)]
-    found = [_Sizes(schedule, network, workers, block, planner, waits).run() for block in blocks]
+    found = [_Sizes(schedule, network, workers, block, planner, waits).run(steps) for block in blocks]
     return Times(*map(np.concatenate, zip(*found, strict=True)))
 
 
@@ -159,9 +162,9 @@ class _Sizes:
             self.last_head_s = np.full((len(self.used), self.n_sizes), -np.inf)
             self.last_channel = np.zeros(len(self.used), dtype=np.int64)
 
-    def run(self) -> Times:
-        """Do every step; return what came of it."""
-        for number, step in enumerate(self.schedule.steps()):
+    def run(self, steps: Iterable[Step] | None) -> Times:
+        """Do every step, made anew if there are none; return what came of it."""
+        for number, step in enumerate(self.schedule.steps() if steps is None else steps):
             self._step(self.planner.plan(step), step, self.waits.steps[number] if self.waits else None)
         places = np.zeros(self.n_sizes, dtype=np.int64)
         n_bytes = places
@@ -185,6 +188,8 @@ class _Sizes:
         n_bytes = self._bytes(step)
         entered_s = self.ready_s.copy() if self.rendezvous else None
         arrived_s = np.empty((len(step), self.n_sizes))
+        if waits is not None and len(waits.fresh):
+            self.done_s[as_index(waits.fresh)] = -np.inf
         for batch in self.batches[id(plan)]:
             if waits is not None:
                 self._give_way_to_post(waits, batch)

@@ -1,4 +1,4 @@
-"""How many points fit side by side, and which are too small to be worth another process."""
+"""How large points are, and how many of them fit side by side."""
 
 from __future__ import annotations
 
@@ -30,16 +30,6 @@ def _sized(task: Task) -> Sized:
         return Sized(task, estimate(task.scenario).memory_bytes, most_s(task.scenario))
     except InputError:  # a file that has gone: the point will say so itself
         return Sized(task, 0, LEAST_S)
-
-
-def small_ones(tasks: list[Sized], budget_s: float) -> tuple[list[Sized], list[Sized]]:
-    """Split off, from the end, what should be done within ``budget_s``; return the large and the small."""
-    spent_s = 0.0
-    for place in range(len(tasks), 0, -1):
-        spent_s += tasks[place - 1].most_s
-        if spent_s > budget_s:
-            return tasks[:place], tasks[place:]
-    return [], tasks
 
 
 def at_once(tasks: list[Sized], n_jobs: int, memory_bytes: int) -> list[tuple[int, list[Task]]]:

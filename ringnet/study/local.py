@@ -15,11 +15,11 @@ from joblib import Parallel, delayed
 from joblib.externals.loky.backend import resource_tracker as loky_tracker
 
 from ringnet.scenario import available_bytes
-from ringnet.study.fitting import at_once, sized, small_ones
+from ringnet.study.fitting import at_once, sized
 from ringnet.study.task import Done, Task, carry_out, quietly
 
-#: Points that this process does itself before it starts others, which takes about as long.
-SMALL_S = 0.5
+#: A sweep that takes less is not worth other processes: they take half as long to start.
+SMALL_S = 2.0
 #: How often a process looks whether the one that started it still lives.
 WATCH_S = 0.1
 
@@ -31,10 +31,11 @@ def here(tasks: list[Task], n_jobs: int, say: Callable[[str], None]) -> Generato
     if n_jobs == 1:
         yield from map(carry_out, tasks)
         return
-    large, small = small_ones(sized(tasks), SMALL_S)
-    yield from (carry_out(one.task) for one in small)
-    for width, group in at_once(large, n_jobs, available_bytes()):
-        if width == 1 or len(group) == 1:
+    largest_first = sized(tasks)
+    if sum(one.most_s for one in largest_first) < SMALL_S:
+        n_jobs = 1
+    for width, group in at_once(largest_first, n_jobs, available_bytes()):
+        if width == 1:
             yield from map(carry_out, group)
         else:
             yield from in_processes(group, width, say)

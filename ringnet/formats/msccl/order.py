@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from ringnet.collectives.making import frozen
 from ringnet.collectives.schedule import IntArray, Step
@@ -245,6 +243,9 @@ def _slots(rows: Sequence[Row], edges: Sequence[tuple[int, int, int]], file: str
 def _circles(n_rows: int, pairs: Sequence[tuple[int, int]]) -> tuple[int, IntArray]:
     """Return how many groups there are of rows that all come before each other, and the group of each row."""
     first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    from scipy.sparse import csr_array  # noqa: PLC0415 -- takes longer than most runs that need no file
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415 -- the same
+
     matrix = csr_array((np.ones(len(pairs)), (first, second)), shape=(n_rows, n_rows))
     n_groups, group = connected_components(matrix, connection="strong")
     return int(n_groups), group.astype(np.int64)

@@ -37,12 +37,15 @@ class Plot(NamedTuple):
         Whether there is something to draw.
     needs : str
         The same in words.
+    unasked : bool
+        Whether it is drawn where no plots are named.
     """
 
     place: str
     summary: str
     applies: Callable[[Results], bool]
     needs: str
+    unasked: bool = True
 
     def draw(self, results: Results) -> Figure:
         """Draw it; the plot applies to the results."""
@@ -158,12 +161,14 @@ PLOTS: dict[str, Plot] = {
         "the network: workers, switches, links by their traffic, who sends to whom",
         _has_few_links,
         f"{_SINGLE.format('links')}, of at most {MOST_LINKS:,} links",
+        unasked=False,
     ),
     "traffic-matrix": Plot(
         "matrix.traffic_matrix",
         "bytes that each worker sent to each other one",
         _has("transfers", "bytes"),
         _SINGLE.format("transfers"),
+        unasked=False,
     ),
 }
 
@@ -175,7 +180,7 @@ def choose(results: Results, names: Sequence[str] | None = None) -> tuple[list[s
     ----------
     results : Results
     names : sequence of str, optional
-        Wanted plots; every one that applies by default.
+        Wanted plots; by default every one that applies and is drawn unasked.
 
     Returns
     -------
@@ -192,9 +197,8 @@ def choose(results: Results, names: Sequence[str] | None = None) -> tuple[list[s
     unknown = [name for name in names or () if name not in PLOTS]
     if unknown:
         raise ResultsError(*map(_no_such_plot, unknown))
-    chosen = [
-        name for name, plot in PLOTS.items() if (names is None or name in names) and plot.applies(results)
-    ]
+    wanted = [name for name, plot in PLOTS.items() if (plot.unasked if names is None else name in names)]
+    chosen = [name for name in wanted if PLOTS[name].applies(results)]
     left_out = [name for name in dict.fromkeys(names or ()) if name not in chosen]
     return chosen, [f"plot {name} is not drawn: it needs {PLOTS[name].needs}" for name in left_out]
 

@@ -203,6 +203,24 @@ def numerics(  # noqa: PLR0913, PLR0917 -- every option is a parameter
 
 @app.command()
 @answers
+def export(
+    scenario: ScenarioFile,
+    msccl: Annotated[Path | None, typer.Option(metavar="FILE", help="Write MSCCL's XML.")] = None,
+    goal: Annotated[Path | None, typer.Option(metavar="FILE", help="Write LogGOPSim's GOAL text.")] = None,
+    overrides: Overrides = None,
+    allow_outside: Outside = False,
+    allow_python: Python = False,
+) -> int:
+    """Write the schedule of a scenario for other tools."""
+    from ringnet.cli.exporting import export_schedule
+    from ringnet.cli.sources import read_scenario
+
+    found = read_scenario(scenario, overrides or (), allow_outside, allow_python)
+    return export_schedule(found, msccl, goal)
+
+
+@app.command()
+@answers
 def plot(
     results: ResultsFolder,
     names: Annotated[

@@ -109,7 +109,7 @@ class Waits:
 
 
 class _Places:
-    """Places that are free, and those taken and given back in this step; what is given back is free from the next on."""
+    """Places that are free, and those taken and given back in this step; those come free with the next."""
 
     def __init__(self) -> None:
         self.n_places = 0

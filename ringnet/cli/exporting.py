@@ -1,0 +1,44 @@
+"""``ringnet export``: a scenario's schedule as other tools' files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ringnet.cli.answers import note
+from ringnet.cli.printing import print_table
+from ringnet.collectives.check import check
+from ringnet.errors import Fault, InputError
+from ringnet.formats.goal import dumps_goal
+from ringnet.formats.msccl import dumps_msccl
+from ringnet.reporting.folder import written_file
+from ringnet.scenario import Scenario
+from ringnet.scenario.build import build
+
+NS = 1e9
+
+
+def export_schedule(scenario: Scenario, msccl: Path | None, goal: Path | None) -> int:
+    """Write the schedule of a scenario, of a sweep that of its first point; nothing where it is wrong.
+
+    Raises
+    ------
+    InputError
+        Neither file is named.
+    """
+    if msccl is None and goal is None:
+        raise InputError(Fault("no file is named", right="--msccl FILE, --goal FILE, or both"))
+    parts = build(scenario.model_copy(update={"payload": "none"}))
+    check(parts.schedule)
+    texts: list[tuple[str, Path, str]] = []
+    if msccl is not None:
+        texts.append(("msccl", msccl, dumps_msccl(parts.schedule)))
+    if goal is not None:
+        reduce_ns_per_byte = NS / scenario.worker.reduce_Bps
+        texts.append(("goal", goal, dumps_goal(parts.schedule, parts.chunk_bytes, reduce_ns_per_byte)))
+    for _, file, text in texts:
+        with written_file(file) as path:
+            path.write_text(text, encoding="utf-8")
+    print_table([(kind, str(file)) for kind, file, _ in texts])
+    if scenario.sweep is not None:
+        note("this scenario is a sweep: the schedule is that of its first point")
+    return 0

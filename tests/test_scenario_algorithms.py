@@ -1,0 +1,148 @@
+"""What a scenario can say of its algorithm: parameters, files, functions; and its schedule for other tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import ringnet
+from ringnet.cli import app
+from ringnet.collectives import ALGORITHMS
+from ringnet.errors import InputError
+from ringnet.formats.msccl import dumps_msccl, load_msccl
+from ringnet.scenario import load, loads
+from ringnet.scenario.build import build_schedule
+
+NETWORK = "network: {topology: switch, bandwidth: 50 GB/s, latency: 1 us}\n"
+HEAD = "scenario_version: 1\nworkers: 4\nmessage: 1 KiB\n" + NETWORK
+HOOK = """
+from ringnet.collectives import ALGORITHMS
+
+def mine(n_workers, collective):
+    return ALGORITHMS["ring"].build(n_workers, collective)
+"""
+
+
+def with_algorithm(text: str) -> str:
+    return f"{HEAD}algorithm: {text}\n"
+
+
+def faults(text: str, **options) -> list[str]:
+    with pytest.raises(InputError) as caught:
+        loads(text, **options)
+    return [f"{fault.path}: {fault.message}" for fault in caught.value.faults]
+
+
+class TestParameters:
+    def test_reach_the_algorithm(self):
+        schedule = build_schedule(
+            loads(with_algorithm("{name: channel-ring, n_channels: 3, strides: [1, 3]}"))
+        )
+        assert schedule.n_channels == 3
+        assert schedule.parameters["strides"] == (1, 3)
+
+    def test_can_be_swept(self):
+        text = with_algorithm("{name: channel-ring}") + "sweep: {over: {algorithm.n_channels: [1, 2]}}\n"
+        assert [build_schedule(point.scenario).n_channels for point in loads(text).points()] == [1, 2]
+
+    def test_survive_the_document(self):
+        first = loads(with_algorithm("{name: swing, all_ports: false}"))
+        again = loads(
+            str(first.document()).replace("'", '"').replace("False", "false").replace("True", "true")
+        )
+        assert again.algorithm == first.algorithm
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            (
+                "{name: ring, n_channels: 2}",
+                "algorithm.n_channels: the key is never read: ring has no such parameter",
+            ),
+            (
+                "{name: channel-ring, n_channels: 0}",
+                "algorithm.n_channels: a whole number from 1 up is wanted",
+            ),
+            (
+                "{name: channel-ring, strides: [2]}",
+                "algorithm: a ring of this stride does not pass all 4 workers: 2",
+            ),
+            ("{name: swing, all_ports: 1}", "algorithm.all_ports: true or false is wanted"),
+            ("{name: ring, file: a.xml}", "algorithm: one of name, file, python is wanted"),
+            ("{name: rink}", "algorithm.name: there is no such algorithm"),
+            ("{name: pairwise}", "collective: the algorithm pairwise has no all-reduce"),
+        ],
+    )
+    def test_mistakes_are_told(self, text: str, said: str):
+        assert faults(with_algorithm(text)) == [said]
+
+
+class TestFiles:
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        (tmp_path / "ring.xml").write_text(dumps_msccl(ALGORITHMS["ring"].build(4, "all-reduce")))
+        (tmp_path / "some.yaml").write_text(with_algorithm("{file: ring.xml}"))
+        return tmp_path
+
+    def test_a_schedule_from_a_file_runs_and_sums(self, folder: Path):
+        rows = ringnet.run(folder / "some.yaml").summary
+        own = ringnet.run(loads(with_algorithm("ring"))).summary
+        assert rows["sum_ok"].all()
+        assert rows["makespan_s"].tolist() == own["makespan_s"].tolist()
+
+    def test_its_content_is_part_of_the_key(self, folder: Path):
+        before = load(folder / "some.yaml").key()
+        (folder / "ring.xml").write_text(
+            (folder / "ring.xml").read_text().replace('name="ring"', 'name="other"')
+        )
+        assert load(folder / "some.yaml").key() != before
+
+    def test_other_workers_and_a_missing_file_are_told(self, folder: Path):
+        text = with_algorithm("{file: ring.xml}")
+        other = text.replace("workers: 4", "workers: 8")
+        assert faults(other, folder=folder) == ["workers: the schedule is that of 4 workers"]
+        assert faults(text.replace("ring.xml", "none.xml"), folder=folder) == [
+            "algorithm.file: the file cannot be read: No such file or directory"
+        ]
+        assert "outside" in faults(text.replace("ring.xml", "../ring.xml"), folder=folder)[0]
+
+
+class TestPython:
+    @pytest.fixture
+    def file(self, tmp_path: Path) -> Path:
+        (tmp_path / "hook.py").write_text(HOOK)
+        (tmp_path / "some.yaml").write_text(with_algorithm("{python: 'hook.py:mine'}"))
+        return tmp_path / "some.yaml"
+
+    def test_runs_only_when_it_is_allowed(self, file: Path):
+        done = CliRunner().invoke(app, ["check", str(file)])
+        assert done.exit_code == 2
+        assert "--allow-python" in done.stderr
+        done = CliRunner().invoke(
+            app, ["run", str(file), "--allow-python", "--out", str(file.parent / "out")]
+        )
+        assert done.exit_code == 0, done.output
+        assert "right" in done.stdout
+
+    def test_what_it_raises_is_told(self, file: Path):
+        (file.parent / "hook.py").write_text("def mine(n_workers, collective):\n    raise ValueError('no')\n")
+        with pytest.raises(InputError, match="no"):
+            load(file, allow_python=True)
+
+
+class TestExport:
+    def test_writes_what_msccl_and_loggopsim_read(self, tmp_path: Path):
+        (tmp_path / "some.yaml").write_text(with_algorithm("halving-doubling"))
+        files = [str(tmp_path / name) for name in ("a.xml", "a.goal")]
+        done = CliRunner().invoke(
+            app, ["export", str(tmp_path / "some.yaml"), "--msccl", files[0], "--goal", files[1]]
+        )
+        assert done.exit_code == 0, done.output
+        assert load_msccl(Path(files[0])).n_workers == 4
+        assert Path(files[1]).read_text().startswith("num_ranks 4\n")
+
+    def test_wants_a_file(self, tmp_path: Path):
+        (tmp_path / "some.yaml").write_text(with_algorithm("ring"))
+        assert CliRunner().invoke(app, ["export", str(tmp_path / "some.yaml")]).exit_code == 2

@@ -211,7 +211,9 @@ class TestManySizes:
         schedule = ALGORITHMS["channel-ring"].build(8, "all-reduce")
         network = TOPOLOGIES["fully-connected"].build(8, 50e9, 1e-6)
         sizes = np.array([schedule.chunk_sizes(n) * 4 for n in (0, 1, 7, 1000, 10**6)])
-        assert run_sizes(schedule, network, Workers.alike(8), sizes).exact.all()
+        planner = Planner(schedule, network)
+        assert why_not_at_once(schedule, network, Workers.alike(8), planner) is None
+        assert run_sizes(schedule, network, Workers.alike(8), sizes, planner).exact.all()
 
     @staticmethod
     def compare(schedule, network, workers: Workers) -> None:

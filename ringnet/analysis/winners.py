@@ -14,6 +14,8 @@ from ringnet.units import format_bytes
 
 #: Times that differ by less than this share are the same.
 ALIKE = 1e-9
+#: Share of time for which nobody changes the algorithm.
+WORTH = 1e-3
 
 
 class Range(NamedTuple):
@@ -68,7 +70,8 @@ def with_ranks(frame: pd.DataFrame) -> pd.DataFrame:
 def ranges(frame: pd.DataFrame) -> list[Range]:
     """Return which algorithm to use for which sizes, by N and then by size.
 
-    Of algorithms that are alike the one of the size before is kept, so that ranges are as long as they can be.
+    Of algorithms that differ by less than a thousandth the one of the size before is kept, so that ranges are as
+    long as they can be.
     """
     found: list[Range] = []
     for n_workers, times in _tables(frame):
@@ -90,7 +93,7 @@ def crossovers(frame: pd.DataFrame) -> list[Crossover]:
             if before != after:
                 low, high = sizes[place], sizes[place + 1]
                 lead = [math.log(times[before][size] / times[after][size]) for size in (low, high)]
-                share = lead[0] / (lead[0] - lead[1])
+                share = min(max(lead[0] / (lead[0] - lead[1]), 0.0), 1.0) if lead[0] < 0 else 0.0
                 at = round(math.exp(math.log(low) + share * math.log(high / low)))
                 found.append(Crossover(n_workers, before, after, at, low, high))
     return found
@@ -117,7 +120,7 @@ def _tables(frame: pd.DataFrame) -> Iterator[tuple[int, pd.DataFrame]]:
 def _winners(times: pd.DataFrame) -> list[str]:
     winners: list[str] = []
     for _, row in times.iterrows():
-        best = [str(name) for name in row.index[row <= row.min() * (1 + ALIKE)]]
+        best = [str(name) for name in row.index[row <= row.min() * (1 + WORTH)]]
         winners.append(
             winners[-1] if winners and winners[-1] in best else _lasting(best, times.loc[row.name :])
         )
@@ -128,7 +131,7 @@ def _lasting(best: Sequence[str], after: pd.DataFrame) -> str:
     """Return the one of several alike that stays the fastest for the most sizes to come."""
 
     def stays(name: str) -> int:
-        leads = (after[name] <= after.min(axis=1) * (1 + ALIKE)).to_numpy()
+        leads = (after[name] <= after.min(axis=1) * (1 + WORTH)).to_numpy()
         return len(leads) if leads.all() else int(np.argmin(leads))
 
     return max(best, key=stays)

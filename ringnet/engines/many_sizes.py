@@ -82,7 +82,7 @@ def run_sizes(
     network: Network,
     workers: Workers,
     chunk_bytes: IntArray,
-    planner: Planner | None = None,
+    planner: Planner,
 ) -> Times:
     """Run a schedule on a network once for each of many sizes.
 
@@ -94,8 +94,8 @@ def run_sizes(
     workers : Workers
     chunk_bytes : ndarray of int64, shape (n_sizes, n_chunks)
         Bytes that each chunk is charged for, a row for each size.
-    planner : Planner, optional
-        One that has the plans of the schedule already.
+    planner : Planner
+        The one that `why_not_at_once` was asked with: it has the plans of all steps.
 
     Notes
     -----
@@ -103,10 +103,6 @@ def run_sizes(
     step in that of the channels. Each head that comes is looked at: where one came before its turn, or at the same time
     from a lower channel, the size is not exact.
     """
-    planner = planner or Planner(schedule, network)
-    if not planner.plans():  # which links are used must be known before the first step
-        for step in schedule.steps():
-            planner.plan(step)
     waits = Waits(schedule) if chunks_are_shared(schedule) else None
     n_places = waits.n_places if waits else 0
     at_once = max(1, min(MOST_HELD // max(n_places, network.n_links, 1), CACHED // schedule.n_workers))

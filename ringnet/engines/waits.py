@@ -1,4 +1,4 @@
-"""Waits of one channel for another of the same worker, found once for all sizes of a comparison."""
+"""Which transfers may wait for another channel of their worker: the schedule says so, before any time is known."""
 
 from __future__ import annotations
 

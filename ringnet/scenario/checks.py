@@ -30,6 +30,12 @@ def check(keys: Keys) -> Iterator[Finding]:
         yield from find(keys)
 
 
+def check_algorithm(keys: Keys) -> Iterator[Finding]:
+    """Return what is wrong with the algorithm alone: the collective, its parameters."""
+    yield from _collective_known(keys)
+    yield from _unread_parameters(keys)
+
+
 def _whole_elements(keys: Keys) -> Iterator[Finding]:
     itemsize = DTYPES[keys.dtype].itemsize
     if keys.message_bytes % itemsize:

@@ -6,8 +6,10 @@ the others is worked out once: routes, plans, the order of service.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -30,8 +32,10 @@ from ringnet.payload.sources import message_elements
 from ringnet.scenario import Scenario
 from ringnet.scenario.algorithms import AlgorithmSettings, label_of, parameters_of
 from ringnet.scenario.build import build, build_schedule
+from ringnet.scenario.checks import check_algorithm
 from ringnet.scenario.document import Mark, Path
 from ringnet.scenario.scenario import single
+from ringnet.scenario.schedules import check_schedule
 
 IntArray: TypeAlias = NDArray[np.int64]
 
@@ -188,10 +192,11 @@ def algorithm_points(
     scenario: Scenario, wanted: str | Sequence[str | AlgorithmSettings] | None, n_workers: int
 ) -> tuple[list[Scenario], list[str]]:
     """Return the scenarios of the algorithms at one N, and for those that cannot be there a sentence each."""
-    points, notes = [], []
+    points: list[Scenario] = []
+    notes: list[str] = []
     for keys in algorithms_of(scenario, wanted):
         try:
-            points.append(_point(scenario, n_workers, keys))
+            points.append(_with_algorithm(points[0], keys) if points else _point(scenario, n_workers, keys))
         except InputError as error:
             reason = "; ".join(fault.message for fault in error.faults)
             notes.append(f"{label_of(keys)} is left out with {n_workers} workers: {reason}")
@@ -213,6 +218,15 @@ def _point(scenario: Scenario, n_workers: int, keys: str | AlgorithmSettings) ->
     for key, value in changes.items():
         document = document.put((key,), value, mark)
     return single(document, scenario.place)
+
+
+def _with_algorithm(point: Scenario, keys: str | AlgorithmSettings) -> Scenario:
+    """Return the same point with another algorithm: checking a network of a million links anew takes seconds."""
+    other = point.model_copy(update={"algorithm": keys})
+    findings = [*check_algorithm(other), *check_schedule(other, point.place)]
+    if findings:
+        raise InputError(*(Fault(one.message, "algorithm", right=one.right) for one in findings))
+    return other
 
 
 def _carried_out(tasks: list[Task], jobs: int, on_done: Callable[[], object]) -> Iterator[Timed]:
@@ -245,15 +259,44 @@ def carry_out(task: Task) -> Timed:
         return Timed([], "; ".join(fault.message for fault in error.faults) or str(error))
 
 
+@dataclass(frozen=True)
+class _Where:
+    """Network and workers of a point, known by what the scenario says of them."""
+
+    key: str
+    scenario: Scenario = field(compare=False)
+
+    @classmethod
+    def of(cls, scenario: Scenario) -> _Where:
+        keys = scenario.model_dump(mode="json", include={"network", "worker", "workers"})
+        files = str(scenario.place.folder), scenario.inputs()
+        return cls(json.dumps([keys, files], sort_keys=True), scenario)
+
+
+class _Ground(NamedTuple):
+    """What all algorithms of one N run on, and the capacities out of workers and into them."""
+
+    network: Network
+    workers: Workers
+    capacities: tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+@lru_cache(maxsize=1)
+def _ground(where: _Where) -> _Ground:
+    parts = build(where.scenario)
+    return _Ground(parts.network, parts.workers, worker_capacities(parts.network))
+
+
 def _rows(task: Task) -> list[dict[str, Any]]:
-    parts = build(task.scenario)
-    schedule, network = parts.schedule, parts.network
+    schedule, (network, workers, capacities) = (
+        build_schedule(task.scenario),
+        _ground(_Where.of(task.scenario)),
+    )
     check(schedule)
-    itemsize = DTYPES[task.scenario.dtype].itemsize
-    elements = [message_elements(size, DTYPES[task.scenario.dtype]) for size in task.sizes]
-    chunk_bytes = np.array([schedule.chunk_sizes(n) * itemsize for n in elements])
-    engines, times = _times(schedule, network, parts.workers, chunk_bytes)
-    capacities = worker_capacities(network)
+    dtype = DTYPES[task.scenario.dtype]
+    elements = [message_elements(size, dtype) for size in task.sizes]
+    chunk_bytes = np.array([schedule.chunk_sizes(n) * dtype.itemsize for n in elements])
+    engines, times = _times(schedule, network, workers, chunk_bytes)
     bounds_s = [collective_bound_s(schedule, network, row, capacities) for row in chunk_bytes]
     columns = zip(engines, task.sizes, *(column.tolist() for column in times[:3]), bounds_s, strict=True)
     return [_row(task, schedule, network, *column) for column in columns]

@@ -41,13 +41,15 @@ def error_by_algorithm(name: str, table: pd.DataFrame) -> Figure:
         _panel(ax, table[table["n_workers"] == n_workers], algorithms, colors)
         if len(workers) > 1:
             ax.set_title(f"N = {n_workers}", fontsize=7, loc="left", pad=2)
+    # The panels share their axis: its end is that of the largest error of all.
+    panels[-1].set_xlim(0, 1.06 * panels[-1].get_xlim()[1])
     axes.linear(panels[-1].xaxis, "number", "error in units of one rounding, u")
     markers = canvas.markers(len(kinds))
     legend = [
         canvas.stroke(color, _label(*kind), marker=marker, linestyle="none")
         for (kind, color), marker in zip(colors.items(), markers, strict=True)
     ]
-    what = "root mean square error against float64, as a share of the result's size, in units of u"
+    what = "root mean square error against float64 / size of the result"
     return canvas.titled(figure, name, what, legend)
 
 
@@ -59,7 +61,6 @@ def _panel(ax: Axes, rows: pd.DataFrame, algorithms: list[str], colors: dict[tup
         # In units of what one rounding does, types can be compared, and algorithms told apart.
         shares = errors / unit_roundoff(DTYPES[kind[0]])
         ax.plot(shares, places, linestyle="none", color=color, marker=marker, alpha=0.85, markersize=3.2)
-    ax.set_xlim(left=0)
     ax.set_yticks(range(len(algorithms)), algorithms)
     ax.set_ylim(len(algorithms) - 0.5, -0.5)
 

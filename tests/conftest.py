@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -360,3 +362,35 @@ def drive() -> Callable[[Schedule, Any], None]:
                 step_on(payload, step)
 
     return run
+
+
+# ---------------------------------------------------------------------------------------- the command line
+
+
+@pytest.fixture
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in an empty folder, with a cache of its own and no debugging."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    # The fonts that matplotlib has found once are not looked for again.
+    monkeypatch.setenv(
+        "MPLCONFIGDIR", os.environ.get("MPLCONFIGDIR", str(Path.home() / ".cache" / "matplotlib"))
+    )
+    monkeypatch.setenv("RINGNET_DEBUG", "")
+    return tmp_path
+
+
+@pytest.fixture
+def ringnet() -> Callable[..., Any]:
+    """Run the command line in this process."""
+    from typer.testing import CliRunner  # noqa: PLC0415 -- for the tests of commands only
+
+    from ringnet.cli import app  # noqa: PLC0415 -- the same
+
+    return lambda *arguments, **options: CliRunner().invoke(app, [*map(str, arguments)], **options)
+
+
+@pytest.fixture
+def simulated(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Let every run come out another way: ``simulated(lambda scenario: ...)``."""
+    return lambda act: monkeypatch.setattr("ringnet.cli.run.simulate", act)

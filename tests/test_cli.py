@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -13,10 +12,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 import ringnet.cli.run as running
-from ringnet.cli import app
 from ringnet.payload.tamper import Tamper
 from ringnet.reporting.columns import TABLES
 
@@ -34,27 +31,9 @@ HEAVY = ("matplotlib", "networkx", "numpy", "pandas", "pint", "pydantic", "rich"
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch):
+def here(own_folder):
     """Every command runs in an empty folder but for a scenario."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv(
-        "MPLCONFIGDIR", os.environ.get("MPLCONFIGDIR", str(Path.home() / ".cache" / "matplotlib"))
-    )
-    monkeypatch.setenv("RINGNET_DEBUG", "")
-    Path("ring.yaml").write_text(SINGLE)
-
-
-@pytest.fixture
-def ringnet():
-    """Run the command line in this process."""
-    return lambda *arguments, **options: CliRunner().invoke(app, [*map(str, arguments)], **options)
-
-
-@pytest.fixture
-def simulated(monkeypatch):
-    """Let every run come out another way: ``simulated(lambda scenario: ...)``."""
-    return lambda act: monkeypatch.setattr(running, "simulate", act)
+    (own_folder / "ring.yaml").write_text(SINGLE)
 
 
 real = running.simulate

@@ -65,13 +65,10 @@ real = running.simulate
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch):
+def here(own_folder):
     """Every command runs in an empty folder but for a sweep, and keeps its points there."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("RINGNET_DEBUG", "")
-    Path("sweep.yaml").write_text(SWEEP)
-    Path("huge.yaml").write_text(HUGE)
+    (own_folder / "sweep.yaml").write_text(SWEEP)
+    (own_folder / "huge.yaml").write_text(HUGE)
 
 
 @pytest.fixture
@@ -82,12 +79,6 @@ def ringnet():
         return CliRunner().invoke(app, ["run", *arguments, "--no-plots"], **options)
 
     return run
-
-
-@pytest.fixture
-def simulated(monkeypatch):
-    """Let every point come out another way."""
-    return lambda act: monkeypatch.setattr(running, "simulate", act)
 
 
 def entries():

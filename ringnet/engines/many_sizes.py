@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ringnet.collectives import Schedule, Step
 from ringnet.engines.exactness import chunks_are_shared, why_not_exact
-from ringnet.engines.plans import Hop, Index, Plan, Planner, Receives, Sends, as_index
+from ringnet.engines.plans import Hop, Index, Plan, Planner, Receives, Sends, as_index, put
 from ringnet.engines.trace import Workers
 from ringnet.engines.waits import StepWaits, Waits
 from ringnet.networks import Network
@@ -261,9 +261,9 @@ class _Sizes:
             if place and self.cut_through:
                 np.maximum(end_s, tail_s[rows], out=end_s)
             self.free_s[hop.links] = end_s
-            tail_s = _put(tail_s, hop.within, end_s + hop.latency_s)
+            tail_s = put(tail_s, hop.within, end_s + hop.latency_s)
             goes_on = self.cut_through and len(batch.hops) > 1
-            head_s = _put(head_s, hop.within, start_s + hop.latency_s) if goes_on else tail_s
+            head_s = put(head_s, hop.within, start_s + hop.latency_s) if goes_on else tail_s
         return tail_s
 
     def _look(self, batch: _Batch, hop: _Hop, head_s: FloatArray) -> None:
@@ -310,12 +310,3 @@ class _Sizes:
             places, done_s = places[noted], done_s[noted]
         at = as_index(places)
         self.done_s[at] = np.maximum(self.done_s[at], done_s)
-
-
-def _put(values: FloatArray, rows: IntArray | None, new: FloatArray) -> FloatArray:
-    """Return ``values`` with ``new`` in some rows; ``new`` itself where that is all of them."""
-    if rows is None:
-        return new
-    values = values.copy()
-    values[rows] = new
-    return values

@@ -196,3 +196,12 @@ def _rounds(lanes: IntArray, order: IntArray) -> list[IntArray]:
     turn = np.arange(len(rows)) - np.repeat(begins, np.diff(begins, append=len(rows)))
     by_turn = rows[np.lexsort((rows, turn))]
     return np.split(by_turn, np.cumsum(np.bincount(turn))[:-1]) if len(rows) else []
+
+
+def put(values: FloatArray, rows: IntArray | None, new: FloatArray) -> FloatArray:
+    """Return ``values`` with ``new`` in some rows; ``new`` itself where that is all of them."""
+    if rows is None:
+        return new
+    values = values.copy()
+    values[rows] = new
+    return values

@@ -16,7 +16,7 @@ from ringnet.collectives import Schedule, Step
 from ringnet.engines.exactness import chunks_are_shared, why_not_exact
 from ringnet.engines.paths import Parts, Paths
 from ringnet.engines.payloads import stepper
-from ringnet.engines.plans import Bytes, FloatArray, Index, IntArray, Plan, Planner, Receives, Sends
+from ringnet.engines.plans import Bytes, FloatArray, Index, IntArray, Plan, Planner, Receives, Sends, put
 from ringnet.engines.rows import Rows, schedule_columns
 from ringnet.engines.services import Services
 from ringnet.engines.shared_chunks import SharedChunks
@@ -191,9 +191,9 @@ class _Recurrence:
                 queued[rows] |= start > came_s
             if not place:
                 start_s, sent_s = start, end
-            tail_s = _put(tail_s, hop.within, end + hop.latency_s)
+            tail_s = put(tail_s, hop.within, end + hop.latency_s)
             head_s = (
-                _put(head_s, hop.within, start + hop.latency_s)
+                put(head_s, hop.within, start + hop.latency_s)
                 if latency_first and len(sends.hops) > 1
                 else tail_s
             )
@@ -286,12 +286,3 @@ class _Recurrence:
 
 def _of_rows(n_bytes: Bytes, rows: Index) -> Bytes:
     return n_bytes if isinstance(n_bytes, int) else n_bytes[rows]
-
-
-def _put(values: FloatArray, rows: IntArray | None, new: FloatArray) -> FloatArray:
-    """Return ``values`` with ``new`` in some rows; ``new`` itself where that is all of them."""
-    if rows is None:
-        return new
-    values = values.copy()
-    values[rows] = new
-    return values

@@ -151,9 +151,6 @@ TABLES: dict[str, dict[str, Column]] = {
     },
 }
 
-#: The parts that the makespan is made of, as in ``latency_share`` and ``path_latency_s``.
-PARTS = ("latency", "bandwidth", "queueing", "waiting", "overhead", "reducing")
-
 
 def kind_of(table: str, column: str) -> Kind:
     """Kind of a column; a swept key is text as it was written, an element of a state is a value.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ringnet.reporting.columns import PARTS
+from ringnet.engines import PATH_PARTS
 from ringnet.reporting.plots import axes, canvas
 from ringnet.reporting.plots.words import clipped, point_labels, settings, some
 from ringnet.reporting.sweeps import Line, lines, numbers, varying
@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 MOST_PANELS, MOST_BARS = 4, 30
 #: Shares from which a part is named at all, and from which its share fits into its bar.
 NAMED, READABLE = 5e-4, 0.08
-COLORS = dict(zip(PARTS, ("#0072B2", "#009E73", "#E69F00", "#56B4E9", "#CC79A7", "#6B6B6B"), strict=True))
+COLORS = dict(
+    zip(PATH_PARTS, ("#0072B2", "#009E73", "#E69F00", "#56B4E9", "#CC79A7", "#6B6B6B"), strict=True)
+)
 #: So that the parts can be told apart without colour, too.
-HATCHES = dict(zip(PARTS, ("", "", "....", "////", "xxxx", "\\\\\\\\"), strict=True))
+HATCHES = dict(zip(PATH_PARTS, ("", "", "....", "////", "xxxx", "\\\\\\\\"), strict=True))
 
 
 @canvas.in_style
@@ -109,7 +111,7 @@ def _bar(ax: Axes, low: NDArray[np.float64], share: NDArray[np.float64], part: s
 
 def _parts(rows: pd.DataFrame) -> list[str]:
     """Return the parts that take time worth naming."""
-    return [part for part in PARTS if (_share(rows, part) > NAMED).any()]
+    return [part for part in PATH_PARTS if (_share(rows, part) > NAMED).any()]
 
 
 def _share(rows: pd.DataFrame, part: str) -> NDArray[np.float64]:

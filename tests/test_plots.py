@@ -16,6 +16,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from ringnet.errors import ResultsError
+from ringnet.networks import LinkChange
 from ringnet.reporting.plots import PLOTS, axes, choose, save_plot
 from ringnet.reporting.plots.axes import unit_for
 from ringnet.reporting.plots.canvas import plain
@@ -190,6 +191,15 @@ def test_shares_of_a_grid_have_a_panel_for_each_setting(draw):
     figure = draw("time-breakdown", *grid((2, 3, 4, 5, 6), (1, 600), latency_s=1.0))
     assert len(figure.axes) == 4
     assert "4 of 5 settings shown" in title(figure)
+
+
+def test_areas_can_be_told_apart_without_colour(draw):
+    """As the legend shows them: a hatch in the colour of its area would not be seen."""
+    slow = {"network.latency": 1.0, "links": {"0->1": LinkChange(1.0)}}
+    figure = draw("time-breakdown", *[slow | {"n_workers": n} for n in (2, 3, 4)], chunk_bytes=9)
+    hatched = [area for area in figure.axes[0].collections if area.get_hatch()]
+    assert hatched
+    assert all(area.get_edgecolor().tolist() == [[1, 1, 1, 1]] for area in hatched)
 
 
 def test_a_transfer_is_drawn_from_its_start_at_the_sender_to_its_end_at_the_receiver(points):

@@ -63,7 +63,7 @@ def _areas(ax: Axes, line: Line, x: str) -> None:
     for part in _parts(line.rows):
         high = low + _share(line.rows, part)
         ax.fill_between(
-            at, low, high, color=COLORS[part], hatch=HATCHES[part], edgecolor="white", linewidth=0
+            at, low, high, facecolor=COLORS[part], hatch=HATCHES[part], edgecolor="white", linewidth=0
         )
         low = high
     axes.key_scale(ax, line.rows[x])

@@ -347,18 +347,37 @@ def test_check_of_a_million_points_looks_at_some():
 # --------------------------------------------------------------------------------------------- on a terminal
 
 
-def test_progress_is_shown_on_a_terminal():
+def on_a_terminal(begin):
+    """Start a process with a terminal for its messages; return what it says there, and on standard output."""
     leader, follower = pty.openpty()
-    shown = start("--jobs", "1", stderr=follower, env=os.environ | {"TERM": "xterm", "COLUMNS": "100"})
+    shown = begin(stderr=follower, env=os.environ | {"TERM": "xterm", "COLUMNS": "100"})
     os.close(follower)
     seen = b""
     while chunk := _read(leader):
         seen += chunk
     out, _ = shown.communicate()
     os.close(leader)
+    return seen, out
+
+
+def test_progress_is_shown_on_a_terminal():
+    seen, out = on_a_terminal(lambda **streams: start("--jobs", "1", **streams))
     assert b"points/s" in seen
     assert b"/8" in seen
     assert out.startswith("N  time")
+
+
+def test_progress_of_a_single_run_is_shown_on_a_terminal():
+    text = SWEEP.replace(
+        "sweep: {over: {workers: {from: 2, to: 9, step: 1}}}", "workers: 256\nengine: events\npayload: none"
+    )
+    Path("single.yaml").write_text(text.replace("seed: 1\n", ""))
+    command = [sys.executable, "-m", "ringnet", "run", "single.yaml", "--no-plots"]
+    seen, out = on_a_terminal(
+        lambda **streams: subprocess.Popen(command, text=True, stdout=subprocess.PIPE, **streams)
+    )
+    assert b"transfers/s" in seen
+    assert out.startswith("time")
 
 
 def _read(leader):

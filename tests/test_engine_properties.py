@@ -184,3 +184,17 @@ def test_turning_a_ring_turns_the_result(data, cases):
 def test_a_run_repeats_to_the_last_byte(data, cases, bytes_of):
     case = data.draw(cases())
     assert len({bytes_of(case.run()) for _ in range(3)}) == 1
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("sends", ["eager", "rendezvous"])
+def test_whoever_watches_is_told_how_far_a_run_is(case, engine, sends):
+    told = []
+
+    def watch(total, how_far):
+        told.append((total, how_far(), how_far))
+
+    run = case(5, 0, sends=sends)
+    trace = run.run(engine=engine, watch=watch)
+    ((total, before, how_far),) = told
+    assert (total, before, how_far()) == (trace.n_transfers, 0, trace.n_transfers)

@@ -49,8 +49,8 @@ def _drawn(scenario: Scenario, results: Path | None, out: Path | None) -> Writte
     run: ResultLike
     if results is None:
         first = _without_payload(scenario)
-        with waiting(f"simulating {scenario.name}", quiet=False):
-            run = simulate(first)
+        with waiting(f"simulating {scenario.name}", quiet=False) as watch:
+            run = simulate(first, watch=watch)
     else:
         first, run = scenario, _one_run(_read(scenario, results))
     return write_results(target, [run], run_info(first, target, None, scenario.notes), plots=PICTURES)

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
     ProgressColumn,
-    SpinnerColumn,
     Task,
+    TaskProgressColumn,
     TextColumn,
-    TimeElapsedColumn,
     TimeRemainingColumn,
 )
 from rich.text import Text
 
 from ringnet.cli.answers import note
+from ringnet.engines.trace import Watch
 from ringnet.study import Outcome
 
 
-class Watch(NamedTuple):
+class Watching(NamedTuple):
     """What a sweep calls: with each outcome, and with each sentence for a person."""
 
     on_result: Callable[[Outcome], None]
@@ -32,22 +32,38 @@ class Watch(NamedTuple):
 
 
 class Rate(ProgressColumn):
-    """Points a second."""
+    """Points a second, or transfers."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__()
+        self.what = what
 
     def render(self, task: Task) -> Text:
         """Return the rate, or nothing as long as there is none."""
         speed = task.finished_speed or task.speed
-        return Text(f"{speed:.3g} points/s" if speed else "")
+        return Text(f"{float(f'{speed:.3g}'):,.10g} {self.what}/s" if speed else "")
+
+
+class Asking(Progress):
+    """A bar that asks, each time it is drawn, how far the run is: a run has no time to say so itself."""
+
+    how_far: Callable[[], int] | None = None
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """Return what there is to draw."""
+        if self.how_far is not None:
+            self.update(self.task_ids[0], completed=self.how_far())
+        return super().get_renderables()
 
 
 @contextmanager
-def watched(total: int, quiet: bool) -> Iterator[Watch]:
+def watched(total: int, quiet: bool) -> Iterator[Watching]:
     """Show how far a sweep of ``total`` points is, with rate and time left."""
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
-        yield Watch(lambda outcome: None, (lambda sentence: None) if quiet else note)
+        yield Watching(lambda outcome: None, (lambda sentence: None) if quiet else note)
         return
-    columns = (TextColumn("points"), BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn())
+    columns = (TextColumn("points"), BarColumn(), MofNCompleteColumn(), Rate("points"), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as bar:
         counter = bar.add_task("points", total=total)
         left = total
@@ -60,17 +76,29 @@ def watched(total: int, quiet: bool) -> Iterator[Watch]:
                 left -= 1
                 bar.update(counter, total=left)
 
-        yield Watch(count, lambda sentence: console.print(Text(f"Note: {sentence}")))
+        yield Watching(count, lambda sentence: console.print(Text(f"Note: {sentence}")))
 
 
 @contextmanager
-def waiting(text: str, quiet: bool) -> Iterator[None]:
-    """Show that a single run is under way, and for how long."""
+def waiting(text: str, quiet: bool) -> Iterator[Watch | None]:
+    """Show that a single run is under way; once it watches, also how far it is, its rate, and the time left."""
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
-        yield
+        yield None
         return
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        bar.add_task(text, total=None)
-        yield
+    words = TextColumn("{task.description}", markup=False)
+    columns = (
+        words,
+        BarColumn(),
+        TaskProgressColumn(),
+        Rate("transfers"),
+        TimeRemainingColumn(elapsed_when_finished=True),
+    )
+    with Asking(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(text, total=None)
+
+        def watch(total: int, how_far: Callable[[], int]) -> None:
+            bar.reset(task, total=total)
+            bar.how_far = how_far
+
+        yield watch

@@ -46,8 +46,8 @@ def run_scenario(scenario: Scenario, wishes: Wishes) -> int:
 
 
 def _run_one(scenario: Scenario, wishes: Wishes) -> int:
-    with waiting(f"{scenario.name}: takes roughly {in_words(most_s(scenario))}", wishes.quiet):
-        result = simulate(scenario)
+    with waiting(f"{scenario.name}: takes roughly {in_words(most_s(scenario))}", wishes.quiet) as watch:
+        result = simulate(scenario, watch=watch)
         files = _write(scenario, wishes, [result], result.notes)
     is_right = result.verdict.sum_ok is not False
     saved = save_outputs(wishes.save_result, result.outputs()) if wishes.save_result and is_right else ()

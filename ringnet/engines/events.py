@@ -18,7 +18,7 @@ from ringnet.engines.program import Program
 from ringnet.engines.routes import Ways, Wires, make_wires
 from ringnet.engines.rows import Rows, schedule_columns
 from ringnet.engines.sharing import resolve_sharing, used_routes
-from ringnet.engines.trace import KEEP_TRANSFERS, PATH_PARTS, Columns, Trace, Workers
+from ringnet.engines.trace import KEEP_TRANSFERS, PATH_PARTS, Columns, Trace, Watch, Workers
 from ringnet.errors import DeadlockError
 from ringnet.networks import Network
 from ringnet.networks.network import Sharing
@@ -34,6 +34,7 @@ def run_events(
     *,
     keep_transfers: int = KEEP_TRANSFERS,
     keep_values: bool = False,
+    watch: Watch | None = None,
 ) -> Trace:
     """Run a schedule on a network.
 
@@ -50,6 +51,8 @@ def run_events(
         Keep the rows of the transfers if there are no more than this.
     keep_values : bool
         Also keep what the receiver held after each transfer.
+    watch : Watch, optional
+        Who is told how far the run is.
 
     Returns
     -------
@@ -63,7 +66,7 @@ def run_events(
         If the schedule sends where the network has no route.
     """
     job = Job(schedule, network, workers, chunk_bytes, payload, keep_transfers, keep_values)
-    return run_jobs([job], network)[0]
+    return run_jobs([job], network, watch=watch)[0]
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,9 @@ class Job:
     keep_values: bool = False
 
 
-def run_jobs(jobs: Sequence[Job], network: Network, traffic: Sequence[Traffic] = ()) -> list[Trace]:
+def run_jobs(
+    jobs: Sequence[Job], network: Network, traffic: Sequence[Traffic] = (), *, watch: Watch | None = None
+) -> list[Trace]:
     """Run several collectives at once, and other traffic beside them, on one network.
 
     Parameters
@@ -91,6 +96,8 @@ def run_jobs(jobs: Sequence[Job], network: Network, traffic: Sequence[Traffic] =
     network : Network
         All links; its routes are not used.
     traffic : sequence of Traffic
+    watch : Watch, optional
+        Who is told how far all jobs are together.
 
     Returns
     -------
@@ -109,6 +116,11 @@ def run_jobs(jobs: Sequence[Job], network: Network, traffic: Sequence[Traffic] =
     running = [_Running(clock, wires, number, job) for number, job in enumerate(jobs)]
     for some in traffic:
         clock.process(send(clock, wires, some, lambda: all(job.done for job in running)))
+    if watch is not None:
+        people = [worker for job in running for worker in job.people]
+        watch(
+            sum(job.schedule.n_transfers for job in jobs), lambda: sum(worker.n_applied for worker in people)
+        )
     clock.drain()
     # Nothing is scheduled any more, also when some processes still wait.
     if stuck := [lane.stuck() for job in running for lane in job.lanes if not lane.done]:

@@ -48,7 +48,7 @@ class Worker:
         self.busy_until_s = 0.0
         self.last = (start_s, 0)
         self.path: Path = (0.0, 0.0, Others(waiting=start_s - first_start_s))
-        self.sent_bytes = self.received_bytes = 0
+        self.sent_bytes = self.received_bytes = self.n_applied = 0
         self.waiting_s = self.overhead_s = self.reducing_s = 0.0
 
     def occupy(self, now_s: float, duration_s: float) -> float:
@@ -190,6 +190,7 @@ class Lane:
     def apply(self, transfer: Transfer) -> None:
         """Reduce or copy what has arrived into the worker's own chunk."""
         self.worker.received_bytes += transfer.bytes
+        self.worker.n_applied += 1
         if self.payload is not None:
             operation = self.payload.reduce if transfer.reduce else self.payload.copy
             for chunk, data in zip(transfer.chunks, transfer.data, strict=True):

@@ -20,7 +20,7 @@ from ringnet.engines.plans import Bytes, FloatArray, Index, IntArray, Plan, Plan
 from ringnet.engines.rows import Rows, schedule_columns
 from ringnet.engines.services import Services
 from ringnet.engines.shared_chunks import SharedChunks
-from ringnet.engines.trace import KEEP_TRANSFERS, Columns, Trace, Workers
+from ringnet.engines.trace import KEEP_TRANSFERS, Columns, Trace, Watch, Workers
 from ringnet.errors import InputError
 from ringnet.networks import Network
 from ringnet.payload import PackedPayload, Payload
@@ -35,6 +35,7 @@ def run_recurrence(
     *,
     keep_transfers: int = KEEP_TRANSFERS,
     keep_values: bool = False,
+    watch: Watch | None = None,
 ) -> Trace:
     """Run a schedule on a network, whole steps at a time.
 
@@ -56,6 +57,8 @@ def run_recurrence(
         rows = Rows(schedule.n_transfers, payload if keep_values else None)
     run = _Recurrence(schedule, network, workers, chunk_bytes, rows)
     move_payload = stepper(payload, rows)
+    if watch is not None:
+        watch(schedule.n_transfers, lambda: run.first_row)
     for step in schedule.steps():
         run.step(planner.plan(step), step)
         move_payload(step)

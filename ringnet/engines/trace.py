@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -11,6 +12,9 @@ from numpy.typing import NDArray
 #: Rows by column name; every array has one entry per row.
 Columns: TypeAlias = dict[str, NDArray[Any]]
 Sends: TypeAlias = Literal["eager", "rendezvous"]
+#: Told once, before the first transfer, how many there are in all, and whom to ask how many have been applied: a
+#: function that any thread may call.
+Watch: TypeAlias = "Callable[[int, Callable[[], int]], None]"
 
 #: What the time on a path is made of, in the order of the columns ``path_<part>_s`` of `Trace.workers`.
 PATH_PARTS = ("latency", "bandwidth", "queueing", "waiting", "overhead", "reducing")

@@ -13,6 +13,7 @@ from ringnet.analysis.verification import outputs, payload_text, verify
 from ringnet.collectives.check import check
 from ringnet.engines import ENGINES, MANY_TRANSFERS, Choice, Trace
 from ringnet.engines.events import Job, run_jobs
+from ringnet.engines.trace import Watch
 from ringnet.payload import PackedPayload, Payload
 from ringnet.payload.tamper import Tamper, make_payload
 from ringnet.scenario.build import Parts, build
@@ -27,7 +28,7 @@ AnyPayload = Payload | PackedPayload | None
 PACKED_ELEMENTS = 4096
 
 
-def simulate(scenario: Scenario, *, tamper: Tamper | None = None) -> Result:
+def simulate(scenario: Scenario, *, tamper: Tamper | None = None, watch: Watch | None = None) -> Result:
     """Simulate one run and verify its sums; of a sweep, the first point.
 
     Parameters
@@ -36,6 +37,8 @@ def simulate(scenario: Scenario, *, tamper: Tamper | None = None) -> Result:
         As `ringnet.load` returns it.
     tamper : Tamper, optional
         For tests: something that goes wrong with the payload on its way.
+    watch : callable, optional
+        Called once with the number of transfers, and with a function that says, to any thread, how many are done.
 
     Returns
     -------
@@ -59,7 +62,7 @@ def simulate(scenario: Scenario, *, tamper: Tamper | None = None) -> Result:
     chosen = engine_for(scenario, parts)
     payloads = [_payload(one, chosen.name, tamper if one is parts else None) for one in everybody]
     first = _buffers(parts, payloads[0]) if _states_wanted(parts, payloads[0]) else None
-    traces = _run(parts, chosen.name, payloads, first)
+    traces = _run(parts, chosen.name, payloads, first, watch)
     sharing = sharing_of(parts, chosen.name)
     judged = [
         (
@@ -89,12 +92,14 @@ def _payload(parts: Parts, engine: str, tamper: Tamper | None) -> AnyPayload:
     )
 
 
-def _run(parts: Parts, engine: str, payloads: list[AnyPayload], first: object) -> list[Trace]:
+def _run(
+    parts: Parts, engine: str, payloads: list[AnyPayload], first: object, watch: Watch | None
+) -> list[Trace]:
     if not parts.alone:
         jobs = [
             _job(one, payload, first) for one, payload in zip((parts, *parts.others), payloads, strict=True)
         ]
-        return run_jobs(jobs, parts.network, parts.traffic)
+        return run_jobs(jobs, parts.network, parts.traffic, watch=watch)
     trace = ENGINES[engine].run(
         parts.schedule,
         parts.network,
@@ -103,6 +108,7 @@ def _run(parts: Parts, engine: str, payloads: list[AnyPayload], first: object) -
         payloads[0],
         keep_transfers=parts.keep_transfers,
         keep_values=first is not None,
+        watch=watch,
     )
     return [trace]
 

@@ -145,6 +145,13 @@ class TestMemory:
         assert found.payload_bytes < 100_000
         assert estimate(loads(self.LARGE, ["payload=none"])).payload_bytes == 0
 
+    def test_little_of_many_chunks_counts_as_the_engine_carries_it(self):
+        """The recurrence packs it into one array; with SimPy's engine every chunk is an array of its own."""
+        little = ["workers=2000", "payload.elements=2"]
+        packed = estimate(loads(self.LARGE, little)).payload_bytes
+        assert packed == 2000 * 2000 * 2 * 4
+        assert estimate(loads(self.LARGE, [*little, "engine=events"])).payload_bytes > 10 * packed
+
     def test_rows_that_are_not_kept_do_not_count(self):
         many = ["workers=1000", "payload=none"]
         found, all_rows = (

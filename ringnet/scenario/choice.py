@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from itertools import chain
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ringnet.engines import ENGINES, Choice, choose_engine
 from ringnet.engines.sharing import resolve_sharing, used_routes
 from ringnet.errors import Fault, InputError
 from ringnet.networks.network import Sharing
-from ringnet.scenario.build import Parts
+from ringnet.scenario.build import Parts, build
 from ringnet.scenario.scenario import Scenario
+
+#: Carried elements of a chunk up to which one array for all chunks is faster than an array for each.
+PACKED_ELEMENTS = 4096
 
 
 def engine_for(scenario: Scenario, parts: Parts) -> Choice:
@@ -19,6 +25,17 @@ def engine_for(scenario: Scenario, parts: Parts) -> Choice:
     if scenario.engine in ENGINES:
         return Choice(scenario.engine, "the scenario says so")
     return choose_engine(parts.schedule, parts.network, parts.workers)
+
+
+def engine_of(scenario: Scenario) -> str:
+    """Return the name of the engine that would run."""
+    return scenario.engine if scenario.engine != "auto" else engine_for(scenario, build(scenario)).name
+
+
+def is_packed(engine: str, chunk_sizes: NDArray[np.int64], carry: int | None) -> bool:
+    """Whether a payload travels as one array for all chunks: little of each, in the engine that can."""
+    largest = int(chunk_sizes.max(initial=0))
+    return engine == "recurrence" and min(largest, largest if carry is None else carry) <= PACKED_ELEMENTS
 
 
 def _beside_others(scenario: Scenario) -> Choice:

@@ -12,6 +12,7 @@ from ringnet.payload import payload_bytes
 from ringnet.payload.dtypes import DTYPES
 from ringnet.payload.sources import message_elements
 from ringnet.scenario.build import build_schedule, chunk_sizes
+from ringnet.scenario.choice import engine_of, is_packed
 from ringnet.scenario.crowd import JobSettings
 from ringnet.scenario.scenario import Scenario
 from ringnet.scenario.schedules import schedule_beside
@@ -25,6 +26,8 @@ ROW_BYTES = 400
 WORKER_BYTES = 20_000
 #: What a link takes where there are far more of them than workers: its columns, and its row of the table.
 LINK_BYTES = 400
+#: Memory of a payload from which it matters enough to find out which engine runs: one of them packs small chunks.
+MATTERS_BYTES = 64 * 2**20
 
 _CGROUPS = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
@@ -73,6 +76,12 @@ def _with_carry(scenario: Scenario, carry: int | None) -> Estimate:
     sizes = chunk_sizes(scenario, schedule)
     carried = (scenario.workers, sizes, schedule.source, DTYPES[scenario.dtype], carry)
     payload = 0 if carry == 0 else payload_bytes(*carried)
+    if (
+        payload > MATTERS_BYTES
+        and is_packed("recurrence", sizes, carry)
+        and engine_of(scenario) == "recurrence"
+    ):
+        payload = payload_bytes(*carried, packed=True)
     payload += 0 if carry == 0 else sum(_job_bytes(scenario, job, carry) for job in scenario.jobs)
     n_rows = schedule.n_transfers if schedule.n_transfers <= scenario.report.transfers else 0
     memory = FIXED_BYTES + payload + n_rows * ROW_BYTES + scenario.workers * WORKER_BYTES

@@ -17,15 +17,12 @@ from ringnet.engines.trace import Watch
 from ringnet.payload import PackedPayload, Payload
 from ringnet.payload.tamper import Tamper, make_payload
 from ringnet.scenario.build import Parts, build
-from ringnet.scenario.choice import engine_for, sharing_of
+from ringnet.scenario.choice import engine_for, is_packed, sharing_of
 from ringnet.scenario.memory import require_memory
 from ringnet.scenario.network_file import about_file
 from ringnet.scenario.scenario import Scenario
 
 AnyPayload = Payload | PackedPayload | None
-
-#: Carried elements of a chunk up to which one array for all chunks is faster than an array for each.
-PACKED_ELEMENTS = 4096
 
 
 def simulate(scenario: Scenario, *, tamper: Tamper | None = None, watch: Watch | None = None) -> Result:
@@ -84,8 +81,7 @@ def simulate(scenario: Scenario, *, tamper: Tamper | None = None, watch: Watch |
 def _payload(parts: Parts, engine: str, tamper: Tamper | None) -> AnyPayload:
     if parts.source is None:
         return None
-    packed = engine == "recurrence" and int(parts.chunk_sizes.max()) <= PACKED_ELEMENTS
-    packed = packed or (engine == "recurrence" and (parts.carry or PACKED_ELEMENTS + 1) <= PACKED_ELEMENTS)
+    packed = is_packed(engine, parts.chunk_sizes, parts.carry)
     sizes, holders = parts.chunk_sizes, parts.schedule.source
     return make_payload(
         parts.source, parts.reduction, sizes, holders, parts.carry, packed=packed, tamper=tamper

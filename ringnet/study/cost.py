@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ringnet.errors import InputError
-from ringnet.scenario import Scenario, build, estimate, loads
-from ringnet.scenario.choice import engine_for
+from ringnet.scenario import Scenario, estimate, loads
+from ringnet.scenario.choice import engine_of
 
 #: Points of a large grid that are looked at.
 SAMPLED = 20
@@ -33,13 +33,6 @@ def most_s(scenario: Scenario) -> float:
         + wanted.n_transfers / TRANSFERS_PER_S[engine_of(scenario)]
         + wanted.payload_bytes / PAYLOAD_BPS
     )
-
-
-def engine_of(scenario: Scenario) -> str:
-    """Return the engine that would run, where the scenario leaves the choice."""
-    if scenario.engine != "auto":
-        return scenario.engine
-    return engine_for(scenario, build(scenario)).name
 
 
 def sweep_s(scenario: Scenario, n_jobs: int) -> float:

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import ringnet
 from ringnet.errors import DeadlockError, InputError, Wait
 from ringnet.payload.tamper import Tamper
 from ringnet.scenario import loads
@@ -186,6 +187,18 @@ def test_what_is_finished_is_computed_once(points, cache, counting):
     assert len(counting.computed) == len(entries(cache)) == N_POINTS
     assert rows(again) == rows(first)
     assert [outcome.computed for outcome in again] == [False] * N_POINTS
+
+
+def test_python_keeps_points_where_it_is_told_to(cache):
+    def written():
+        return [entry.stat().st_mtime_ns for entry in entries(cache)]
+
+    first, at = ringnet.run(loads(SWEEP), jobs=1, cache=cache), written()
+    assert len(at) == N_POINTS
+    assert ringnet.run(loads(SWEEP), jobs=1, cache=cache).summary.equals(first.summary)
+    assert written() == at
+    ringnet.run(loads(SWEEP), jobs=1, cache=cache, fresh=True)
+    assert not set(written()) & set(at)
 
 
 def test_a_sweep_goes_on_where_it_was_stopped(points, cache, counting):

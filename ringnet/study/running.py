@@ -19,6 +19,8 @@ def run(
     *,
     overrides: Sequence[str] = (),
     jobs: int | None = None,
+    cache: str | Path | None = None,
+    fresh: bool = False,
 ) -> Results:
     """Simulate every point of a scenario.
 
@@ -31,6 +33,10 @@ def run(
         Changes to the scenario of a file: ``["workers=16", "network.latency=5 us"]``.
     jobs : int, optional
         Points of a sweep that run at once; as many as there are cores if left out.
+    cache : path, optional
+        Folder that keeps each finished point of a sweep, so that the next call goes on where a killed one stopped.
+    fresh : bool
+        Whether to compute also what is kept already.
 
     Returns
     -------
@@ -52,7 +58,8 @@ def run(
         result = simulate(scenario)
         results, notes = [result], [*result.notes]
     else:
-        results = run_points(scenario.iter_points(), jobs=jobs, say=notes.append)
+        kept = None if cache is None else Path(cache)
+        results = run_points(scenario.iter_points(), jobs=jobs, cache_dir=kept, fresh=fresh, say=notes.append)
     where = Path.cwd() if out is None else Path(out)
     info = run_info(scenario, where, results[0].summary["seed"], notes)
     if out is not None:

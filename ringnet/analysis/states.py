@@ -11,9 +11,6 @@ from numpy.typing import NDArray
 from ringnet.collectives import Schedule
 from ringnet.engines.trace import Trace
 
-#: Elements of a buffer, times workers, up to which the states are worth a table.
-READABLE_ELEMENTS = 1024
-
 
 def state_frame(schedule: Schedule, trace: Trace, first: list[NDArray[Any]]) -> pd.DataFrame:
     """Return the whole buffer of every worker at the start and after every step.

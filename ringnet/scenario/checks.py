@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 
-from ringnet.analysis.states import READABLE_ELEMENTS
 from ringnet.collectives import ALGORITHMS
 from ringnet.errors import InputError
 from ringnet.payload.dtypes import DTYPES
@@ -21,6 +20,8 @@ from ringnet.scenario.model import Keys
 COPYING = ("all-gather", "all-to-all", "broadcast")
 #: Reductions that weights belong to.
 WEIGHTED = ("mean", "weighted-mean")
+#: Elements of all workers' buffers up to which a table of states is worth its room.
+READABLE_ELEMENTS = 1024
 
 
 def check(keys: Keys) -> Iterator[Finding]:

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.analysis.result import Result, Run, make_result
-from ringnet.analysis.states import READABLE_ELEMENTS
 from ringnet.analysis.verification import outputs, payload_text, verify
 from ringnet.collectives.check import check
 from ringnet.engines import ENGINES, MANY_TRANSFERS, Choice, Trace
@@ -17,6 +16,7 @@ from ringnet.engines.trace import Watch
 from ringnet.payload import PackedPayload, Payload
 from ringnet.payload.tamper import Tamper, make_payload
 from ringnet.scenario.build import Parts, build
+from ringnet.scenario.checks import READABLE_ELEMENTS
 from ringnet.scenario.choice import engine_for, is_packed, sharing_of
 from ringnet.scenario.memory import require_memory
 from ringnet.scenario.network_file import about_file

@@ -19,7 +19,7 @@ import pytest
 from ringnet.errors import InputError, StudyError
 from ringnet.scenario import loads
 from ringnet.scenario.simulate import simulate
-from ringnet.study import run_points
+from ringnet.study.points import run_points
 
 if importlib.util.find_spec("distributed") is None:
     pytest.skip("needs distributed: pip install 'ringnet[cluster]'", allow_module_level=True)

@@ -13,7 +13,7 @@ import pytest
 import ringnet
 from ringnet.reporting.csvfiles import write_table
 from ringnet.reporting.tables import collect
-from ringnet.study import run_points
+from ringnet.study.points import run_points
 
 ROOT = Path(__file__).parents[1]
 GOLDEN = Path(__file__).parent / "golden"

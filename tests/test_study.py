@@ -19,7 +19,9 @@ from ringnet.errors import DeadlockError, InputError, Wait
 from ringnet.payload.tamper import Tamper
 from ringnet.scenario import loads
 from ringnet.scenario.simulate import simulate
-from ringnet.study import default_cache_dir, kept, local, run_points
+from ringnet.study import kept, local
+from ringnet.study.kept import default_cache_dir
+from ringnet.study.points import run_points
 
 SWEEP = """
 scenario_version: 1
@@ -37,7 +39,8 @@ N_POINTS = 6
 DEAF = """
 import signal, sys
 from ringnet import InputError, loads
-from ringnet.study import local, run_points
+from ringnet.study import local
+from ringnet.study.points import run_points
 
 def tell(scenario):
     raise InputError(str(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from ringnet.scenario import loads
-from ringnet.study import local, run_points
+from ringnet.study import local
 from ringnet.study.cost import in_words, most_s, sample, sweep_s
 from ringnet.study.fitting import Sized, at_once
+from ringnet.study.points import run_points
 
 SWEEP = """
 scenario_version: 1

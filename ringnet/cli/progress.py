@@ -21,7 +21,7 @@ from rich.text import Text
 
 from ringnet.cli.answers import note
 from ringnet.engines.trace import Watch
-from ringnet.study import Outcome
+from ringnet.study.outcome import Outcome
 
 
 class Watching(NamedTuple):

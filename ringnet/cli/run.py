@@ -22,9 +22,10 @@ from ringnet.reporting.text import sweep_table, written
 from ringnet.scenario import Point, Scenario
 from ringnet.scenario.load import CHECKED_POINTS
 from ringnet.scenario.simulate import simulate
-from ringnet.study import Outcome, default_cache_dir, run_points
 from ringnet.study.cost import in_words, most_s
-from ringnet.study.outcome import wrong_sum
+from ringnet.study.kept import default_cache_dir
+from ringnet.study.outcome import Outcome, wrong_sum
+from ringnet.study.points import run_points
 from ringnet.study.record import run_info
 
 #: Rows and errors of a sweep that a person is shown; the table on disk has all of them.

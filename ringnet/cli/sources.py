@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ringnet.reporting.folder import MANIFEST
-from ringnet.reporting.results import read_results
 from ringnet.scenario import Scenario, load, loads
 
 
@@ -27,6 +26,8 @@ def read_scenario(
 
 
 def _of_results(folder: Path, overrides: Sequence[str], allow_outside: bool, allow_python: bool) -> Scenario:
+    from ringnet.reporting.results import read_results  # noqa: PLC0415 -- brings pandas, which a check does without
+
     info = read_results(folder).run_info
     text = json.dumps(info["scenario"])
     data = folder / str(info.get("data_folder", "."))

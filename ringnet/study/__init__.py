@@ -1,10 +1,12 @@
-"""Many scenarios: on all cores of this machine, or on a cluster by a switch; a killed sweep goes on."""
+"""Many scenarios: on all cores of this machine, or on a cluster by a switch; a killed sweep goes on.
 
-from __future__ import annotations
+=============  ==========================================================================================
+points         `run_points`: every point of a sweep, those that are kept already left out
+running        `run`: a scenario from Python, as data frames and on disk
+kept           `default_cache_dir`: where finished points are kept
+cost, fitting  roughly how long points take, and how many fit into memory at once
+compare        algorithms over sizes and numbers of workers; numerics: what rounding does to sums
+=============  ==========================================================================================
 
-from ringnet.study.kept import default_cache_dir
-from ringnet.study.outcome import Outcome
-from ringnet.study.points import run_points
-from ringnet.study.running import run
-
-__all__ = ["Outcome", "default_cache_dir", "run", "run_points"]
+Nothing is imported here: pandas and joblib take half a second, and `ringnet check` does not need them.
+"""

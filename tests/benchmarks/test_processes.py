@@ -12,7 +12,7 @@ from statistics import median
 from measuring import HERE, Pairs, in_turn, python, wall_s
 
 from ringnet.scenario import loads
-from ringnet.study import run_points
+from ringnet.study.points import run_points
 
 QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
 NETWORK = {"bandwidth": "50 GB/s", "latency": "500 ns"}

@@ -76,12 +76,10 @@ def _with_carry(scenario: Scenario, carry: int | None) -> Estimate:
     sizes = chunk_sizes(scenario, schedule)
     carried = (scenario.workers, sizes, schedule.source, DTYPES[scenario.dtype], carry)
     payload = 0 if carry == 0 else payload_bytes(*carried)
-    if (
-        payload > MATTERS_BYTES
-        and is_packed("recurrence", sizes, carry)
-        and engine_of(scenario) == "recurrence"
-    ):
-        payload = payload_bytes(*carried, packed=True)
+    if payload > MATTERS_BYTES and is_packed("recurrence", sizes, carry):
+        packed = payload_bytes(*carried, packed=True)
+        if packed < available_bytes() and engine_of(scenario) == "recurrence":
+            payload = packed
     payload += 0 if carry == 0 else sum(_job_bytes(scenario, job, carry) for job in scenario.jobs)
     n_rows = schedule.n_transfers if schedule.n_transfers <= scenario.report.transfers else 0
     memory = FIXED_BYTES + payload + n_rows * ROW_BYTES + scenario.workers * WORKER_BYTES

@@ -104,7 +104,8 @@ def summarise(run: Run, labels: Mapping[str, Any], verdict: Verdict) -> Row:
     ----------
     run : Run
     labels : mapping
-        What the scenario says and the run does not: ``name, message_bytes, dtype, reduce, payload, seed``.
+        What the scenario says and the run does not: ``name, message_bytes, dtype, reduce, payload, seed``; and of
+        measured links ``is_beyond``.
     verdict : Verdict
     """
     schedule, network = run.schedule, run.network
@@ -135,6 +136,7 @@ def summarise(run: Run, labels: Mapping[str, Any], verdict: Verdict) -> Row:
         "workers_agree": verdict.workers_agree,
         "sum_ok": verdict.sum_ok,
         "error": None,
+        **{key: labels[key] for key in ("is_beyond",) if key in labels},
     }
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import least_squares
 
 from ringnet.analysis.calibration.boundaries import boundaries_of
 from ringnet.analysis.calibration.models import (
@@ -207,6 +206,8 @@ def polish(
     Standard errors are those of the Jacobian at the solution, for the parameters that are not at zero and
     that the rows tell apart; the others have none.
     """
+    from scipy.optimize import least_squares  # noqa: PLC0415 -- those who run on a profile do not fit one
+
     relative = matrix[:, columns] / time_s[:, None]
     scale = 1 / np.linalg.norm(relative, axis=0)
     first = (

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from scipy.optimize import nnls
 
 from ringnet.analysis.calibration.boundaries import boundary_laws
 from ringnet.analysis.calibration.models import (
@@ -124,6 +123,8 @@ def fit_rows(
     rounds : int
         How often the rows are weighed anew; one is plain least squares.
     """
+    from scipy.optimize import nnls  # noqa: PLC0415 -- those who run on a profile do not fit one
+
     relative = matrix[:, columns] / time_s[:, None]
     scale = np.linalg.norm(relative, axis=0)
     weights, found = np.ones(len(time_s)), np.zeros(len(columns))

@@ -25,6 +25,14 @@ def about_links(scenario: Scenario) -> list[str]:
     return list(_sentences(scenario)) if link_files(scenario.network) and scenario.workers > 1 else []
 
 
+def about_others(scenario: Scenario) -> list[str]:
+    """Return what to know where other algorithms run on links that were measured."""
+    if not link_files(scenario.network):
+        return []
+    text = "the links are such that a ring takes what was measured: what other algorithms take on them is a guess"
+    return [f"{path_text(NETWORK)}: {text}"]
+
+
 def links_label(scenario: Scenario) -> dict[str, bool]:
     """Return whether N or the message is outside what the links of the network were measured at, where they were."""
     profiles = (profile_of(scenario.network, path) for path in (NETWORK, INSIDE))
@@ -55,7 +63,7 @@ def _about(profile: Profile, scenario: Scenario) -> Iterator[str]:
     found = _predicted(profile, scenario)
     yield _extent(profile, found, scenario)
     yield from _made_of(profile, found)
-    yield from _measured_otherwise(profile, scenario)
+    yield from _measured_otherwise(profile, found, scenario)
     yield from profile.cautions([found.setting])
 
 
@@ -85,10 +93,18 @@ def _made_of(profile: Profile, found: Prediction) -> Iterator[str]:
         yield f"the launch, {format_seconds(regime.launch_s)} for each collective, is spread over the {hops} of a ring"
 
 
-def _measured_otherwise(profile: Profile, scenario: Scenario) -> Iterator[str]:
+def _measured_otherwise(profile: Profile, found: Prediction, scenario: Scenario) -> Iterator[str]:
+    is_ring = profile.regimes[int(found.regime[0])].model == "ring"
     measured_as, asked = profile.collective.replace("_", "-"), scenario.collective
     if scenario.algorithm_name != "ring":
-        name = scenario.algorithm_name
-        yield f"the links are such that a ring takes what was measured: what {name} takes on them is a guess"
+        yield f"the links are such that a ring takes what was measured: {scenario.algorithm_name} on them is a guess"
+    hosts_differ = scenario.network.topology == "nodes" and scenario.workers > (
+        scenario.network.workers_per_host or 0
+    )
+    if is_ring and hosts_differ:
+        yield (
+            "a simulated ring over hosts overlaps its hops inside with those between, where the fit adds them up, and "
+            "may take less than was measured; topology: switch keeps to it"
+        )
     if measured_as != asked:
         yield f"measured on {measured_as}: for {asked} its hops are taken to be the same"

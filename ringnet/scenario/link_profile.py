@@ -86,7 +86,11 @@ def profile_of(keys: NetworkSettings, path: Path) -> Profile | None:
     """Return the profile that stands at ``path``; None where there is none."""
     around = keys if path == NETWORK else keys.inside
     link = around.link if around else None
-    return _read(link.file.stamp) if isinstance(link, LinkFile) and isinstance(link.file, FoundFile) else None
+    if around is None or not isinstance(link, LinkFile) or not isinstance(link.file, FoundFile):
+        return None
+    # Where both stand beside it nothing is left to say, which `check_link_profiles` finds.
+    is_read = around.bandwidth_Bps < _REAL_BPS or around.latency_s == _LABELS_S[path]
+    return _read(link.file.stamp) if is_read else None
 
 
 def link_files(keys: NetworkSettings) -> list[str]:

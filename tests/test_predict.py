@@ -329,6 +329,8 @@ def test_calibrate_in_json(ringnet):
     assert log["n_points"] == 8
     assert 0 <= log["median_relative_error"] <= log["worst_relative_error"] < 0.2
     assert document["verdict"] == document["verdicts"][0]["name"]
+    assert sum(band["n_points"] for band in document["bands"]) == 8
+    assert document["bands"][-1]["up_to_bytes"] is None or document["bands"][-1]["up_to_bytes"] >= 2**20
     assert list(Path().glob("*.png")) == []
 
 

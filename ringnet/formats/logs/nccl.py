@@ -172,14 +172,16 @@ def _read_fact(section: Section, number: int, line: str, notes: Notes) -> None:
     name = _STARTS.search(line) or _TEST.search(line)
     if name and not section.rows:
         section.collective = collective_name(name[1])
-    for key, value in _FORCED.findall(line):
+    for key, value in _FORCED.findall(line) if "NCCL_" in line else ():
         section.forced[key] = value
     _read_rank(section, line)
     section.is_whole |= bool(section.rows and _ENDS.search(line))
 
 
 def _read_rank(section: Section, line: str) -> None:
-    rank, total = _RANK.search(line), _N_RANKS.search(line)
+    # Looked for before it is parsed: NCCL's own chatter can be a million lines.
+    rank = _RANK.search(line) if "device" in line else None
+    total = _N_RANKS.search(line) if "nranks" in line else None
     if rank and not section.rows:
         section.ranks.append((int(rank[1]), rank[3] or "", rank[2] or ""))
         section.devices.add(rank[4].strip())

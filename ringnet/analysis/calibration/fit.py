@@ -25,8 +25,8 @@ from ringnet.analysis.calibration.samples import FloatArray, Samples
 
 #: The most regimes: NCCL has LL, LL128 and Simple, and switches from tree to ring.
 MOST_REGIMES = 4
-#: Sizes of one N that a regime needs.
-_SIZES_PER_REGIME = 3
+#: Sizes of one N that a regime needs: latency, bandwidth and its end meet three exactly, and one more tells of them.
+_SIZES_PER_REGIME = 4
 #: Relative error for each doubling of N where no held-out N tells it.
 _UNKNOWN_DRIFT = 0.25
 _LEAST_SCATTER = 0.01

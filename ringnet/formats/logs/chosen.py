@@ -38,7 +38,7 @@ def complete(log: Log, workers: Mapping[str, int], nodes: Mapping[str, int]) -> 
             _whole(row, n) if row.collective in PER_RANK and not was.n_workers else row
             for was, row in counted
         ]
-    asked = f"{ASKED}: N={n} is taken, as it says" if n else ""
+    asked = f"N={n}, as --workers says" if n else ""
     remarks = (
         replace(one, text=one.text.replace(ASKED, asked)) if n and ASKED in one.text else one
         for one in log.remarks

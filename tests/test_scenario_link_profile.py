@@ -215,6 +215,24 @@ def test_what_is_beyond_is_marked_and_told():
     assert any("measured on all-reduce" in note for note in other.notes)
 
 
+def test_the_tables_have_what_links_do_with_the_sizes_of_the_run():
+    small, large = (ringnet.simulate(scenario(f"message={size}")) for size in ("1 KiB", "1 MiB"))
+    assert small.links["bandwidth_Bps"][0] == pytest.approx(1e9)
+    assert large.links["bandwidth_Bps"][0] == pytest.approx(20e9)
+    for run in (small, large):
+        assert run.summary["closed_form_s"] == pytest.approx(run.summary["makespan_s"], rel=1e-12)
+        assert (
+            run.summary["collective_bound_s"] <= run.summary["schedule_bound_s"] < run.summary["makespan_s"]
+        )
+
+
+def test_another_job_shares_the_links_and_their_pieces():
+    jobs = "[{workers: 8, message: 1 KiB}]"
+    beside = [f"jobs={jobs}", "network.topology=switch", "message=1 KiB"]
+    run = ringnet.simulate(scenario(*beside))
+    assert run.jobs["makespan_s"].tolist() == pytest.approx([makespan_s("message=1 KiB")] * 2, rel=0.02)
+
+
 def test_a_sweep_marks_each_of_its_points(tmp_path):
     swept = "sweep={over: {workers: [4, 64]}}"
     results = ringnet.run(scenario(swept), out=tmp_path / "out")

@@ -64,13 +64,14 @@ def simulate(scenario: Scenario, *, tamper: Tamper | None = None, watch: Watch |
     as_run = replace(parts, network=network_of_run(scenario, parts))
     traces = _run(as_run, chosen.name, payloads, first, watch)
     sharing = sharing_of(parts, chosen.name)
+    networks = [network_of_run(scenario, parts), *(one.network for one in parts.others)]
     judged = [
         (
-            Run(one.schedule, one.network, one.workers, one.chunk_bytes, trace),
+            Run(one.schedule, network, one.workers, one.chunk_bytes, trace, one.network),
             _labels(scenario, one, sharing),
             verify(one.schedule, payload, one.source, one.reduction, one.chunk_sizes, one.carry),
         )
-        for one, payload, trace in zip(everybody, payloads, traces, strict=True)
+        for one, network, payload, trace in zip(everybody, networks, payloads, traces, strict=True)
     ]
 
     def results() -> list[NDArray[Any]]:

@@ -64,7 +64,7 @@ def simulate(scenario: Scenario, *, tamper: Tamper | None = None, watch: Watch |
     as_run = replace(parts, network=network_of_run(scenario, parts))
     traces = _run(as_run, chosen.name, payloads, first, watch)
     sharing = sharing_of(parts, chosen.name)
-    networks = [network_of_run(scenario, parts), *(one.network for one in parts.others)]
+    networks = [as_run.network, *(one.network for one in parts.others)]
     judged = [
         (
             Run(one.schedule, network, one.workers, one.chunk_bytes, trace, one.network),

@@ -88,6 +88,25 @@ def test_fits_of_single_logs_keep_their_promise():
     assert np.median([each.max() for each in errors]) <= 0.12
 
 
+def test_two_sizes_that_are_far_off_do_not_hide_the_regimes_of_the_others():
+    errors = np.abs(single("16").errors())
+    assert errors.max() > 0.5
+    assert np.median(errors) <= 0.03
+
+
+def test_logs_of_osu_together():
+    nodes = {"13": 1, "14": 2, "15": 8, "16": 32}
+    logs = [complete(log(start), {}, {"": n}) for start, n in nodes.items()]
+    found = calibrate(samples_of(logs, "all_reduce", Notes()))
+    assert np.median([found.errors_of_log(index).median for index in range(4)]) <= 0.05
+    assert found.held_out_sizes().median <= 0.07
+    assert found.verdicts[0].name == "well determined"
+
+
+def test_a_table_of_few_sizes_is_not_cut_into_as_many_regimes_as_it_has_room_for():
+    assert [len(fit(samples(start)).profile.regimes) for start in ("31", "65", "66")] == [1, 1, 1]
+
+
 def test_held_out_sizes_keep_their_promise():
     medians = []
     for start in SMALL_AND_LARGE:

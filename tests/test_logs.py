@@ -352,9 +352,8 @@ def test_all_zeros_are_no_measurements(read):
         + ROW.format(size=1024, count=256, redop="sum", time=0, alg=0, bus=0)
         + END
     )
-    log = read(text)
-    assert not log.measurements
-    assert "a time of 0: left out" in said(log)
+    assert "log.txt:5: no row has a time above zero: nothing was measured" in faults(lambda: read(text))
+    assert "got a time of 0: left out" in faults(lambda: read("bytes,ranks,time_us\n1024,4,0\n", "z.csv"))
 
 
 def test_outliers_stand_out_from_both_sides():
@@ -388,3 +387,14 @@ def test_a_damaged_log_is_read_as_far_as_it_is_sound(tmp_path_factory, start, le
     assert all(
         np.isfinite(row.time_s) and row.time_s > 0 and row.message_bytes >= 0 for row in found.measurements
     )
+
+
+def test_a_test_that_was_built_with_mpi_has_another_name(read):
+    text = (
+        HEADING.format(name="all_gather").replace("_perf", "_perf_mpi")
+        + rows(8, factor=1.0, redop="none")
+        + END
+    )
+    log = read(text)
+    assert log.collectives == ("all_gather",)
+    assert "not named" not in said(log)

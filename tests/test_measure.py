@@ -250,9 +250,9 @@ def test_a_worker_that_is_killed_in_the_middle_is_named_and_all_end(name):
 
 def test_a_worker_that_answers_nothing_is_named(monkeypatch):
     with Crew([Place()] * 2) as crew:
-        monkeypatch.setattr(crew_module, "_SILENCE_S", 0.3)
+        monkeypatch.setattr(crew_module, "_STOPPED_S", 0.3)
         os.kill(crew.pids[0], signal.SIGSTOP)
-        with pytest.raises(WorkerError, match=r"worker 0 .* does not answer"):
+        with pytest.raises(WorkerError, match=r"worker 0 .* is stopped \(SIGSTOP\)"):
             crew.ask("prepare", job=Job(2, 64, "int8").document(), in_place=False)
 
 

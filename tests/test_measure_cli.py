@@ -97,6 +97,38 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path):
     assert "Out of bounds" in told
 
 
+def test_what_it_measures_is_read_calibrated_predicted_and_simulated(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def json_of(*arguments):
+        result = CliRunner().invoke(app, [*map(str, arguments), "--json"])
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)
+
+    files = [f"{n}.log" for n in (2, 4)]
+    for n, file in zip((2, 4), files, strict=True):
+        sizes = ["--sizes", "1KiB..256KiB", "--repeat", 3, "--warmup", 1]
+        assert ringnet("--workers", n, *sizes, "--out", file).exit_code == 0
+    logs = json_of("logs", *files)
+    series = [one["series"][0] for one in logs["logs"]]
+    assert [(one["collective"], one["n_workers"], one["n_nodes"], one["n_points"]) for one in series] == [
+        ("all_reduce", 2, 1, 9),
+        ("all_reduce", 4, 1, 9),
+    ]
+    assert {one["format"] for one in logs["logs"]} == {"nccl-tests"}
+    assert not any("wrong" in remark or "cut" in remark for one in logs["logs"] for remark in one["remarks"])
+    calibrated = json_of("calibrate", *files, "--out", "here.yaml")
+    assert [log["n_workers"] for log in calibrated["logs"]] == [2, 4]
+    (row,) = json_of("predict", "here.yaml", "--workers", 4, "--sizes", "64KiB")["predictions"]
+    assert not row["is_beyond"]
+    keys = "{scenario_version: 1, workers: 4, message: 64 KiB, network: {link: {file: here.yaml}}}"
+    Path("here.scenario.yaml").write_text(keys)
+    run = json_of("run", "here.scenario.yaml", "--out", "run")
+    assert run["makespan_s"] == pytest.approx(row["predicted_s"], rel=1e-9)
+    assert run["sum_ok"]
+    assert run["is_beyond"] is False
+
+
 # Under MPI.
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -117,10 +118,65 @@ def test_a_profile_is_text_with_units():
         (("measured", "smallest"), "1 GiB", "the smallest size is above the largest"),
         (("launch_told_from_hops",), "perhaps", "true or false is wanted"),
         (("sources",), {"a": 1}, "a list of mappings"),
+        (("sources", 0, "file"), 5, "sources.0.file: a text is wanted; got 5"),
+        (("verdicts",), "good", "verdicts: a list of texts is wanted"),
+        (("ringnet_profile",), True, "a version that is not known"),
+        (("regimes", 0, "latancy"), "5 us", "there is no such key; did you mean latency?"),
+        (("regimes", 0, "launch"), None, "regimes.0.launch: the key is missing"),
+        (("regimes", 0, "latency"), "nan us", "regimes.0.latency"),
+        (("regimes", 0, "latency_between_nodes"), "1 us", "no faster than one inside"),
+        (("regimes", 0, "bandwidth_between_nodes"), None, "one of bandwidth and bandwidth_between_nodes"),
+        (("regimes", 0, "up_to"), "1 MiB", "ends says otherwise"),
+        (("regimes", 0, "ends", 0, "workers"), 6, "not among those measured; got N=6"),
+        (
+            ("regimes", 0, "ends", 0),
+            {"workers": 8, "nodes": 2, "after": "1 KiB"},
+            "this setting is here twice",
+        ),
+        (("regimes", 0, "ends"), None, "only the last regime has no end"),
+        (
+            ("regimes", 1, "ends"),
+            [{"workers": 4, "nodes": 1, "after": "1 MiB"}],
+            "the last regime has no end",
+        ),
     ],
 )
 def test_a_profile_edited_into_nonsense_is_told_where(path, value, words):
-    assert words in edited(*path, value=value)
+    told = edited(*path, value=value)
+    assert words in told
+    assert re.match(r"edited.yaml:\d+: ", told)
+
+
+def test_the_line_is_that_of_the_value():
+    text = profile_text(PROFILE).replace("latency: 2 us", "latency: -2 us")
+    Path("edited.yaml").write_text(text)
+    line = 1 + text.splitlines().index("  latency: -2 us")
+    with pytest.raises(
+        InputError, match=rf"edited.yaml:{line}: regimes.0.latency: a time must not be negative"
+    ):
+        read_profile("edited.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("collective: all_reduce\ncollective: all_gather\n", ":4: collective: the key is here twice"),
+        ("a: &x [1]\nb: *x\n", ":3: anchors, aliases and tags are not read"),
+        ("a: [\n", ": no YAML"),
+        ("a: " + "[" * 50, "nested too deep"),
+    ],
+)
+def test_yaml_that_is_not_read(text, words):
+    Path("edited.yaml").write_text(f"# one\nringnet_profile: 1\n{text}")
+    with pytest.raises(InputError, match=re.escape(words)):
+        read_profile("edited.yaml")
+
+
+def test_a_regime_in_which_nothing_takes_time():
+    free = replace(PROFILE.regimes[1], latency_s=0.0, between_bandwidth_Bps=float("inf"))
+    Path("edited.yaml").write_text(profile_text(replace(PROFILE, regimes=(PROFILE.regimes[0], free))))
+    with pytest.raises(InputError, match="nothing takes any time"):
+        read_profile("edited.yaml")
 
 
 def test_every_mistake_is_told_at_once():
@@ -273,6 +329,8 @@ def test_calibrate_in_json(ringnet):
     assert log["n_points"] == 8
     assert 0 <= log["median_relative_error"] <= log["worst_relative_error"] < 0.2
     assert document["verdict"] == document["verdicts"][0]["name"]
+    assert sum(band["n_points"] for band in document["bands"]) == 8
+    assert document["bands"][-1]["up_to_bytes"] is None or document["bands"][-1]["up_to_bytes"] >= 2**20
     assert list(Path().glob("*.png")) == []
 
 

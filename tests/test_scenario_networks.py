@@ -280,7 +280,6 @@ def test_traffic_over_named_links_once():
     ("network", "rest", "reason"),
     [
         ("sharing: fair", "", "links are shared fairly"),
-        ("regimes: [{up_to: 8 KiB, bandwidth: 5 GB/s, latency: 2 us}]", "", "links treat sizes differently"),
         ("profile: [{at: 20 us, bandwidth: 10 GB/s}]", "", "a bandwidth changes over time"),
         ("topology: switch, window: 1 MiB", "", "a window holds transfers back"),
         ("packet: 4 KiB", "", "transfers are cut into packets"),
@@ -294,6 +293,20 @@ def test_the_recurrence_refuses_what_it_cannot_do_exactly(network, rest, reason)
     chosen = engine_for(many, build(many))
     assert chosen.name == "events"
     assert reason in chosen.reason
+
+
+def test_links_that_treat_sizes_differently_are_exact_where_all_chunks_are_of_one_regime():
+    regimes = "regimes: [{up_to: 1 KiB, bandwidth: 5 GB/s, latency: 2 us}]"
+    for message in ("8 KiB", "8256 B"):  # chunks of 1 KiB, and of 1032 B
+        runs = [
+            scenario(regimes, f"message={message}", f"engine={engine}") for engine in ("events", "recurrence")
+        ]
+        one, other = (simulate(run).summary["makespan_s"] for run in runs)
+        assert one == other
+    with pytest.raises(InputError, match="links treat sizes differently"):  # of 1028 B and of 1 KiB
+        simulate(scenario(regimes, "message=8196 B", "engine=recurrence"))
+    with pytest.raises(InputError, match="links treat sizes differently"):  # another algorithm, other sizes
+        simulate(scenario(regimes, "message=8 KiB", "algorithm=pipelined-ring", "engine=recurrence"))
 
 
 @pytest.mark.parametrize(

@@ -27,13 +27,17 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Run:
-    """One run as the engines see it: what moved over what, and what came of it."""
+    """One run as the engines see it: what moved over what, and what came of it.
+
+    ``offered`` is the network as it is for transfers of any size, where ``network`` is that of this run's sizes.
+    """
 
     schedule: Schedule
     network: Network
     workers: Workers
     chunk_bytes: NDArray[np.int64]
     trace: Trace
+    offered: Network | None = None
 
     @property
     def alone(self) -> bool:
@@ -104,7 +108,8 @@ def summarise(run: Run, labels: Mapping[str, Any], verdict: Verdict) -> Row:
     ----------
     run : Run
     labels : mapping
-        What the scenario says and the run does not: ``name, message_bytes, dtype, reduce, payload, seed``.
+        What the scenario says and the run does not: ``name, message_bytes, dtype, reduce, payload, seed``; and of
+        measured links ``is_beyond``.
     verdict : Verdict
     """
     schedule, network = run.schedule, run.network
@@ -135,13 +140,14 @@ def summarise(run: Run, labels: Mapping[str, Any], verdict: Verdict) -> Row:
         "workers_agree": verdict.workers_agree,
         "sum_ok": verdict.sum_ok,
         "error": None,
+        **{key: labels[key] for key in ("is_beyond",) if key in labels},
     }
 
 
 def _times(run: Run, message_bytes: int) -> Row:
     schedule, makespan_s = run.schedule, metrics.makespan_s(run.trace)
     start_s = float(run.trace.workers["start_s"].min())
-    collective_s = collective_bound_s(schedule, run.network, run.chunk_bytes)
+    collective_s = collective_bound_s(schedule, run.offered or run.network, run.chunk_bytes)
     # With one worker, or without latency and bytes, nothing takes time: bandwidths and shares are empty, not 0/0.
     timed = schedule.n_workers > 1 and makespan_s > 0
     algbw = message_bytes / makespan_s if timed else None

@@ -111,6 +111,12 @@ def _rounding(row: Row) -> str:
     return f", largest error {error} ({percent(row['max_error_share'])} of what rounding allows)"
 
 
+def _beyond(row: Row) -> str:
+    if "is_beyond" not in row:
+        return ""
+    return "extrapolated beyond what was measured" if row["is_beyond"] else "within what was measured"
+
+
 _LINES: tuple[tuple[str, Callable[[Row], str]], ...] = (
     ("time", _formatted("makespan_s", format_seconds)),
     ("algbw", _formatted("algbw_Bps", format_rate)),
@@ -119,6 +125,7 @@ _LINES: tuple[tuple[str, Callable[[Row], str]], ...] = (
     ("closed form", _closed_form),
     ("made of", made_of_words),
     ("slowest link", _slowest),
+    ("links", _beyond),
     ("sent per worker", _traffic),
     ("sum", _verified),
     ("error", _formatted("error", str)),

@@ -211,6 +211,10 @@ def _document(found: Calibration, logs: Sequence[Log]) -> dict[str, Any]:
         "n_regimes": len(found.profile.regimes),
         "regimes": [_regime_document(regime) for regime in found.profile.regimes],
         "logs": [_log_document(found, index, log) for index, log in enumerate(logs)],
+        "bands": [
+            {"above_bytes": low, "up_to_bytes": high, **(_errors_document(errors) or {})}
+            for low, high, errors in found.errors_by_band()
+        ],
         "held_out": {
             "sizes": _errors_document(found.held_out_sizes()),
             "workers": [
@@ -218,6 +222,7 @@ def _document(found: Calibration, logs: Sequence[Log]) -> dict[str, Any]:
                     "n_workers": each.n_workers,
                     "median_relative_error": each.median,
                     "worst_relative_error": each.worst,
+                    "n_points": len(each.errors),
                 }
                 for each in found.held_workers
             ],

@@ -45,7 +45,13 @@ def logs(files: Files, workers: Workers = None, nodes: Nodes = None, as_json: Js
 
 def calibrate(
     files: Files,
-    out: Annotated[Path | None, typer.Option(metavar="PROFILE.yaml", help="Write the profile here.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PROFILE.yaml",
+            help="Write the profile here, for predict and for scenarios: link: {file: PROFILE.yaml}.",
+        ),
+    ] = None,
     collective: Annotated[str, typer.Option(help="Which collective of the logs.")] = "all_reduce",
     workers: Workers = None,
     nodes: Nodes = None,

@@ -14,7 +14,7 @@ from ringnet.engines.exactness import why_not_exact
 from ringnet.engines.plans import Planner
 from ringnet.errors import Fault, InputError
 from ringnet.scenario import Scenario, available_bytes, build, estimate, require_memory
-from ringnet.scenario.choice import engine_for
+from ringnet.scenario.choice import engine_for, network_of_run
 from ringnet.study.cost import in_words, most_s, sample
 from ringnet.units import format_bytes, format_count
 
@@ -112,9 +112,8 @@ def _engine(scenario: Scenario) -> tuple[str, str]:
     if scenario.engine == "auto" or not parts.alone:
         return engine_for(scenario, parts)
     if scenario.engine == "recurrence":
-        reason = why_not_exact(
-            parts.schedule, parts.network, parts.workers, Planner(parts.schedule, parts.network)
-        )
+        network = network_of_run(scenario, parts)
+        reason = why_not_exact(parts.schedule, network, parts.workers, Planner(parts.schedule, network))
         if reason:
             raise InputError(
                 Fault(f"the recurrence is not exact here: {reason}", "engine", right="events, or auto")

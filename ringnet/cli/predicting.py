@@ -69,7 +69,7 @@ def predict_times(
             {"profile": str(path), "collective": profile.collective, "predictions": table.to_dict("records")}
         )
         return 0
-    for sentence in _cautions(profile, settings):
+    for sentence in profile.cautions(settings):
         note(sentence)
     print_table([_HEADS, *map(_row, table.to_dict("records"))])
     for target in filter(None, targets):
@@ -90,30 +90,13 @@ def _row(row: Mapping[Any, Any]) -> tuple[str, ...]:
 def _setting(profile: Profile, n: int, nodes: int | None) -> Setting:
     if nodes and nodes > n:
         raise InputError(Fault("more nodes than workers", "--nodes", value=str(nodes), right=f"at most {n}"))
-    knows_nodes = any(setting.n_nodes for setting in profile.settings)
-    if nodes and not knows_nodes:
+    if nodes and not profile.knows_nodes:
         raise InputError(
             Fault(
                 "the profile does not know nodes: no log said on how many it ran", "--nodes", value=str(nodes)
             )
         )
-    known = next((each.n_nodes for each in profile.settings if each.n_workers == n), 0)
-    return Setting(n, nodes or known or profile.nodes_for(n))
-
-
-def _cautions(profile: Profile, settings: Sequence[Setting]) -> list[str]:
-    """Return what to bear in mind: what the profile could not tell, as far as it matters here."""
-    said = [
-        verdict
-        for verdict in profile.verdicts
-        if not verdict.startswith(("well determined", "follows a ring"))
-    ]
-    crosses = any(setting.n_nodes > 1 for setting in settings)
-    if crosses and not any(setting.n_nodes > 1 for setting in profile.settings):
-        said.append("no log crosses nodes: links between them are taken to be as fast as those inside")
-    if not profile.has_drift:
-        said.append(f"no log told how errors grow with N: {profile.drift:.0%} for each doubling is a guess")
-    return said
+    return Setting(n, nodes) if nodes else profile.setting_for(n)
 
 
 def _table(found: Prediction) -> pd.DataFrame:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self, cast
 
@@ -27,6 +28,8 @@ WORKER = (sys.executable, "-m", "ringnet.measure.worker")
 _GRACE_S = 1.0
 #: A worker that is silent for so long, while no neighbour complains, is given up: it may be making data.
 _SILENCE_S = 60.0
+#: One that somebody has stopped (SIGSTOP, or Ctrl-Z) is given up sooner: it makes nothing.
+_STOPPED_S, _LOOK_S = 5.0, 1.0
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,18 @@ class _Member:
             self.process.wait()
         *lines, self.text = (self.text + got).split(b"\n")
         self.answers += map(json.loads, lines)
+
+    def is_stopped(self) -> bool:
+        """Whether somebody has stopped it, where the system tells."""
+        try:
+            state = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii", errors="replace")
+        except OSError:
+            return False
+        return state.rpartition(")")[2].split()[:1] in (["T"], ["t"])
+
+    def silence(self) -> str:
+        """Say that it does not answer, and why, if that is known."""
+        return "is stopped (SIGSTOP)" if self.is_stopped() else "does not answer"
 
     def ended(self) -> str | None:
         """How it ended, if it did."""
@@ -192,14 +207,18 @@ class Crew:
 
     def _listen(self, patience_s: float, *, until_fault: bool = True) -> None:
         """Read until all have answered or ended, or one of them failed, or none says a word for long."""
-        deadline_s = time.monotonic() + patience_s
+        now_s = time.monotonic()
+        deadline_s, moved_s = now_s + patience_s, now_s
         while waiting := [member for member in self._members if not member.answers and not member.ended()]:
             left_s = deadline_s - time.monotonic()
             outputs = {member.outbox: member for member in waiting}
-            ready, _, _ = select.select(outputs, [], [], max(0.0, left_s))
+            ready, _, _ = select.select(outputs, [], [], max(0.0, min(left_s, _LOOK_S)))
             for output in ready:
                 outputs[output].read()
-            if not ready or (until_fault and any(_failed(outputs[output]) for output in ready)):
+            now_s = time.monotonic()
+            moved_s = moved_s if any(member.is_stopped() for member in waiting) else now_s
+            is_over = now_s >= deadline_s or now_s - moved_s >= _STOPPED_S
+            if (not ready and is_over) or (until_fault and any(_failed(outputs[output]) for output in ready)):
                 return
 
     def _blame(self) -> InputError | WorkerError:
@@ -207,7 +226,7 @@ class Crew:
         members = self._members
         dead = [f"{member} {how}" for member in members if (how := member.ended())]
         faults = [member.answers[0] for member in members if member.answers and "fault" in member.answers[0]]
-        silent = [f"{member} does not answer" for member in members if not member.answers]
+        silent = [f"{member} {member.silence()}" for member in members if not member.answers]
         refused = dict.fromkeys(fault["fault"] for fault in faults if "input" in fault)
         said = [f"{members[fault['neighbour']]} {fault['fault']}" for fault in faults if "neighbour" in fault]
         if refused and not dead:

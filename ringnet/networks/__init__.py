@@ -21,6 +21,7 @@ from ringnet.networks.network import (
     change_links,
     change_workers,
     find_links,
+    settled,
 )
 from ringnet.networks.nodes import Inside, nodes
 from ringnet.networks.placement import best_order, interleaved, placed
@@ -124,4 +125,5 @@ __all__ = [
     "interleaved",
     "listed",
     "placed",
+    "settled",
 ]

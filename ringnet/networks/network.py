@@ -142,6 +142,26 @@ def offers(network: Network, link: int, n_bytes: int) -> tuple[float, float]:
     return float(network.bandwidth_Bps[link]), float(network.latency_s[link])
 
 
+def settled(network: Network, least_bytes: int, most_bytes: int) -> Network:
+    """Return the network as transfers between two sizes see it: without pieces, if they fall into one of each link.
+
+    >>> from ringnet.networks.ring import ring
+    >>> two = replace(ring(2, 50e9, 5e-7), pieces={0: (Piece(8192, 5e9, 2e-6),), 1: (Piece(8192, 5e9, 2e-6),)})
+    >>> settled(two, 1024, 8192).bandwidth_Bps.tolist(), len(settled(two, 1024, 8193).pieces)
+    ([5000000000.0, 5000000000.0], 2)
+    """
+    bandwidth_Bps, latency_s = network.bandwidth_Bps.copy(), network.latency_s.copy()
+    for link, pieces in network.pieces.items():
+        least, most = (
+            sum(size > piece.up_to_bytes for piece in pieces) for size in (least_bytes, most_bytes)
+        )
+        if least != most:
+            return network
+        if least < len(pieces):
+            bandwidth_Bps[link], latency_s[link] = pieces[least].bandwidth_Bps, pieces[least].latency_s
+    return replace(network, bandwidth_Bps=bandwidth_Bps, latency_s=latency_s, pieces={})
+
+
 def link_array(value: float, n_links: int) -> FloatArray:
     """Return one value for every link.
 

@@ -83,6 +83,11 @@ ANSWERS: dict[str, Column] = {
     "error": _text("why this point has no result"),
 }
 
+#: What a summary has only where links are measured ones; no key of the scenario.
+OF_MEASURED_LINKS: dict[str, Column] = {
+    "is_beyond": _truth("N or the size of the message is outside what the links were measured at"),
+}
+
 #: Columns of the summary that every job has.
 _OF_JOBS = (
     "collective", "algorithm", "n_workers", "message_bytes", "makespan_s", "algbw_Bps", "busbw_Bps",
@@ -161,6 +166,8 @@ def kind_of(table: str, column: str) -> Kind:
     known: Mapping[str, Column] = TABLES[table]
     if column in known:
         return known[column].kind
+    if table == "summary" and column in OF_MEASURED_LINKS:
+        return OF_MEASURED_LINKS[column].kind
     if table == "links" and column.startswith("bytes of "):  # one for each job
         return "integer"
     return "value" if table == "states" else "text"

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.errors import UnitError
-from ringnet.reporting.columns import TABLES
+from ringnet.reporting.columns import OF_MEASURED_LINKS, TABLES
 from ringnet.units import Kind, format_bytes, parse_quantity
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ class Numbers(NamedTuple):
 
 def inputs(summary: pd.DataFrame) -> list[str]:
     """Return the columns of a summary that say what was run, the telling ones first."""
-    swept = [name for name in summary.columns if name not in TABLES["summary"]]
+    known = {*TABLES["summary"], *OF_MEASURED_LINKS}
+    swept = [name for name in summary.columns if name not in known]
     return [name for name in (*_FIRST, *swept, *_LATER, *_LAST) if name in summary.columns]
 
 

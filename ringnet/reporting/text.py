@@ -53,7 +53,11 @@ def sweep_table(summary: pd.DataFrame) -> Table:
         "sum",
     )
     rows = summary.to_dict("records")
-    return Table(heads, tuple((*(_setting(key, row[key]) for key in keys), *_outcome(row)) for row in rows))
+    said = [(*(_setting(key, row[key]) for key in keys), *_outcome(row)) for row in rows]
+    if "is_beyond" not in summary:
+        return Table(heads, tuple(said))
+    beyond = ["extrapolated" if row["is_beyond"] is True else "" for row in rows]
+    return Table((*heads, "links"), tuple((*one, mark) for one, mark in zip(said, beyond, strict=True)))
 
 
 _HEADS = {"n_workers": "N", "message_bytes": "message"}

@@ -14,6 +14,7 @@ from ringnet.payload.dtypes import DTYPES
 from ringnet.scenario.crowd import TrafficSettings
 from ringnet.scenario.document import Path
 from ringnet.scenario.finding import Finding, unread
+from ringnet.scenario.link_profile import check_link_profiles, link_files
 from ringnet.scenario.model import Keys
 from ringnet.scenario.network_file import check_network_file
 from ringnet.scenario.networks import NetworkShape, hardware, n_places, ordered, seated, seats, shape
@@ -142,6 +143,7 @@ def _is_special(keys: Keys) -> bool:
         *network.links_of.values(),
     ]
     behave = any(one.regimes is not None or one.profile is not None for one in around)
+    behave = behave or bool(link_files(network))
     return not plain or behave or bool(keys.jobs) or bool(keys.background)
 
 
@@ -382,6 +384,7 @@ def _traffic_itself(one: TrafficSettings, path: Path) -> Iterator[Finding]:
 NETWORK_CHECKS: tuple[Callable[[Keys], Iterator[Finding]], ...] = (
     _parameters,
     check_network_file,
+    check_link_profiles,
     _network_is_whole,
     _exceptions,
     _placement,

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ringnet.engines import ENGINES, Choice, choose_engine
 from ringnet.engines.sharing import resolve_sharing, used_routes
 from ringnet.errors import Fault, InputError
+from ringnet.networks import Network, settled
 from ringnet.networks.network import Sharing
 from ringnet.scenario.build import Parts, build
 from ringnet.scenario.scenario import Scenario
@@ -24,7 +25,17 @@ def engine_for(scenario: Scenario, parts: Parts) -> Choice:
         return _beside_others(scenario)
     if scenario.engine in ENGINES:
         return Choice(scenario.engine, "the scenario says so")
-    return choose_engine(parts.schedule, parts.network, parts.workers)
+    return choose_engine(parts.schedule, network_of_run(scenario, parts), parts.workers)
+
+
+def network_of_run(scenario: Scenario, parts: Parts) -> Network:
+    """Return the network as the transfers of a run see it, without what its links do with other sizes.
+
+    Those of a ring differ by an element, so that links which treat sizes differently mostly treat all of them alike.
+    """
+    if scenario.algorithm_name != "ring" or not parts.alone or not parts.network.pieces:
+        return parts.network
+    return settled(parts.network, int(parts.chunk_bytes.min()), int(parts.chunk_bytes.max()))
 
 
 def engine_of(scenario: Scenario) -> str:

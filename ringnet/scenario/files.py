@@ -15,6 +15,7 @@ from ringnet.payload.files import FileSource
 from ringnet.scenario.document import Document, Mark, Path, clip
 from ringnet.scenario.fields import quantity_text
 from ringnet.scenario.known_links import with_presets
+from ringnet.scenario.link_profile import with_link_profiles
 from ringnet.scenario.model import MADE_DATA
 from ringnet.scenario.network_file import with_network_file
 
@@ -96,10 +97,11 @@ def with_facts(document: Document, place: Place) -> tuple[Document, list[Fault]]
 
 def known(document: Document, place: Place) -> Document:
     """Return the document with its `FACTS` and presets; `InputError` where the files are not what they were."""
-    document, faults = with_network_file(with_presets(document)[0], place)
+    document, faults = with_link_profiles(with_presets(document)[0], place)
+    document, unread = with_network_file(document, place)
     found, wrong = with_facts(document, place)
-    if faults or wrong:
-        raise InputError(*faults, *wrong)
+    if faults or unread or wrong:
+        raise InputError(*faults, *unread, *wrong)
     return found
 
 

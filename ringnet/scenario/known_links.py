@@ -9,6 +9,7 @@ from ringnet.errors import Fault
 from ringnet.networks import PRESETS
 from ringnet.scenario.document import Document, Mark, Path, path_text
 from ringnet.scenario.fields import quantity_text
+from ringnet.scenario.link_profile import PATHS as PROFILES
 
 #: What a preset gives.
 GIVEN = ("bandwidth", "latency")
@@ -36,6 +37,8 @@ def with_presets(document: Document) -> tuple[Document, list[Fault]]:
     faults = []
     for path in [*link_keys(document)]:
         name = document.get(path)
+        if isinstance(name, dict) and path in PROFILES:
+            continue
         missing = [(*path[:-1], key) for key in GIVEN if not document.has((*path[:-1], key))]
         preset = PRESETS.get(name) if isinstance(name, str) else None
         if preset is None:
@@ -58,7 +61,7 @@ def unwritten(base: Document, first: Document, swept: set[Path]) -> set[Path]:
     """Return what a whole document leaves out: a preset beside what it gave; of a swept one, what it gave."""
     gone: set[Path] = set()
     for path in link_keys(first):
-        if path in swept:
+        if isinstance(first.get(path), dict) or path in swept:  # what a profile gave is no text at all
             gone |= {(*path[:-1], key) for key in GIVEN if not base.has((*path[:-1], key))}
         else:
             gone.add(path)

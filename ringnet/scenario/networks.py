@@ -27,6 +27,7 @@ from ringnet.networks import (
     placed,
 )
 from ringnet.networks import Inside as InsideOfHost
+from ringnet.scenario.link_profile import Measured, measured
 from ringnet.scenario.model import Keys
 from ringnet.scenario.network_file import network_of
 from ringnet.scenario.wires import (
@@ -105,12 +106,13 @@ def hardware(keys: Keys) -> Network:
         The paths of its faults are relative to the key ``network``.
     """
     given = keys.network
-    network = shape(NetworkShape(given), n_places(keys))
+    found = measured(shape(NetworkShape(given), n_places(keys)), keys)
+    network = found.network
     with _told_at("links_of"):
         network = change_workers(network, {int(place): _change(one) for place, one in given.links_of.items()})
     with _told_at("links"):
         network = change_links(network, {link: _change(one) for link, one in given.links.items()})
-        network = _with_behaviour(network, given)
+        network = _with_behaviour(network, given, found)
     network = _with_routes(network, given)
     window = given.window
     return replace(
@@ -130,9 +132,9 @@ def _change(exception: LinkException) -> LinkChange:
     return LinkChange(exception.bandwidth_Bps, exception.latency_s)
 
 
-def _with_behaviour(network: Network, given: NetworkSettings) -> Network:
+def _with_behaviour(network: Network, given: NetworkSettings, found: Measured) -> Network:
     """Add what links do by size and by time: by rule, by place, by name, each stronger than the one before."""
-    pieces, profiles = {}, {}
+    pieces, profiles = found.behaviour(network), {}
     for links, settings in _behaving(network, given):
         for link in links:
             if settings.regimes is not None:

@@ -14,6 +14,7 @@ from ringnet.scenario.faults import translate
 from ringnet.scenario.files import Place, with_facts
 from ringnet.scenario.finding import Finding
 from ringnet.scenario.known_links import with_presets
+from ringnet.scenario.link_profile import with_link_profiles
 from ringnet.scenario.model import Keys
 from ringnet.scenario.network_file import with_network_file
 from ringnet.scenario.schedules import check_schedule
@@ -47,9 +48,10 @@ def resolve(document: Document, place: Place) -> tuple[Document, list[str]]:
         With every mistake, in the order of the lines.
     """
     known, unused = with_presets(document)
+    known, no_profile = with_link_profiles(known, place)
     known, unreadable = with_network_file(known, place)
     known, faults = with_facts(known, place)
-    faults += [*unused, *unreadable]
+    faults += [*unused, *no_profile, *unreadable]
     keys, found = validate(known)
     faults += found.values()
     broken = known.broken | found.keys()

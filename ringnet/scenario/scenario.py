@@ -17,6 +17,8 @@ from ringnet.scenario.checks import check
 from ringnet.scenario.document import Document
 from ringnet.scenario.files import FACTS, Place, digest, known
 from ringnet.scenario.known_links import unwritten
+from ringnet.scenario.link_profile import PATHS as LINK_FILES
+from ringnet.scenario.link_profile import link_files
 from ringnet.scenario.model import MADE_DATA, Keys, SweepSettings
 from ringnet.scenario.network_file import KEY as NETWORK_FILE
 from ringnet.scenario.outline import leaf_of
@@ -139,8 +141,8 @@ class Scenario(Keys):
 
     def inputs(self) -> dict[str, str]:
         """Return the SHA-256 of each file that data, network or schedule come from, by its name in the scenario."""
-        swept = (value.given for axis in self._origin.axes for value in _file_values(axis))
-        given = [self.data, self.network.file or [], *swept]
+        swept = (given for axis in self._origin.axes for given in _swept_files(axis))
+        given = [self.data, self.network.file or [], link_files(self.network), *swept]
         names = {str(name) for one in given for name in ([one] if isinstance(one, str) else one)}
         schedules = self._schedule_files()
         return {name: digest(self.place.find(name)) for name in sorted({*names, *schedules} - {*MADE_DATA})}
@@ -170,8 +172,14 @@ def _dotted(value: Value) -> str:
     return ".".join(map(str, value.path))
 
 
-def _file_values(axis: Axis) -> Iterator[Value]:
-    return (value for row in axis.rows for value in row if value.path in (("data",), NETWORK_FILE))
+def _swept_files(axis: Axis) -> Iterator[Any]:
+    """Yield what a sweep gives where files of data, networks or links are named."""
+    places = {("data",), NETWORK_FILE, *((*path, "file") for path in LINK_FILES)}
+    for value in (value for row in axis.rows for value in row):
+        if value.path in places:
+            yield value.given
+        elif value.path in LINK_FILES and isinstance(value.given, dict):
+            yield value.given.get("file", [])
 
 
 def _schedule_file(value: Value) -> list[str]:

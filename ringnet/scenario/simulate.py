@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ from ringnet.engines.events import Job, run_jobs
 from ringnet.engines.trace import Watch
 from ringnet.payload import PackedPayload, Payload
 from ringnet.payload.tamper import Tamper, make_payload
+from ringnet.scenario.about_links import about_links, links_label
 from ringnet.scenario.build import Parts, build
 from ringnet.scenario.checks import READABLE_ELEMENTS
-from ringnet.scenario.choice import engine_for, is_packed, sharing_of
+from ringnet.scenario.choice import engine_for, is_packed, network_of_run, sharing_of
 from ringnet.scenario.memory import require_memory
 from ringnet.scenario.network_file import about_file
 from ringnet.scenario.scenario import Scenario
@@ -59,15 +61,17 @@ def simulate(scenario: Scenario, *, tamper: Tamper | None = None, watch: Watch |
     chosen = engine_for(scenario, parts)
     payloads = [_payload(one, chosen.name, tamper if one is parts else None) for one in everybody]
     first = _buffers(parts, payloads[0]) if _states_wanted(parts, payloads[0]) else None
-    traces = _run(parts, chosen.name, payloads, first, watch)
+    as_run = replace(parts, network=network_of_run(scenario, parts))
+    traces = _run(as_run, chosen.name, payloads, first, watch)
     sharing = sharing_of(parts, chosen.name)
+    networks = [as_run.network, *(one.network for one in parts.others)]
     judged = [
         (
-            Run(one.schedule, one.network, one.workers, one.chunk_bytes, trace),
+            Run(one.schedule, network, one.workers, one.chunk_bytes, trace, one.network),
             _labels(scenario, one, sharing),
             verify(one.schedule, payload, one.source, one.reduction, one.chunk_sizes, one.carry),
         )
-        for one, payload, trace in zip(everybody, payloads, traces, strict=True)
+        for one, network, payload, trace in zip(everybody, networks, payloads, traces, strict=True)
     ]
 
     def results() -> list[NDArray[Any]]:
@@ -156,11 +160,12 @@ def _labels(scenario: Scenario, parts: Parts, sharing: str) -> dict[str, Any]:
         "sharing": sharing,
         "payload": payload_text(parts.carry, carried=parts.source is not None),
         "seed": scenario.seed if random else None,
+        **(links_label(scenario) if parts.message_bytes == scenario.message_bytes else {}),
     }
 
 
 def _notes(scenario: Scenario, parts: Parts, chosen: Choice, first: object, sharing: str) -> tuple[str, ...]:
-    notes = [*scenario.notes, *about_file(scenario.network)]
+    notes = [*scenario.notes, *about_file(scenario.network), *about_links(scenario)]
     network = scenario.network
     if sharing == "fair" and network.sharing == "auto":
         if network.switching != "cut-through":

@@ -26,7 +26,7 @@ payload: full               # or {elements: 16} of each chunk, or none; the time
 network:
   topology: ring            # a private link to the next worker; or switch: a link up and a link down each
   bandwidth: 50 GB/s        # of each link and direction
-  latency: 500 ns
+  latency: 500 ns           # in place of both: link: nvlink4, or from `ringnet calibrate` {file: profile.yaml}
   # switching: store-and-forward      # on a switch; the rule is cut-through
   # sharing: fifo                     # or fair; auto is fair where a link has several senders
   # links_of: {3: {bandwidth: 5 GB/s}}            # all links into and out of worker 3

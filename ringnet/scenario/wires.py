@@ -44,6 +44,21 @@ LinkName: TypeAlias = Annotated[str, Name(r"[^\s.*]+->[^\s.*]+", "the name of a 
 Seats: TypeAlias = Annotated[tuple[Place, ...], NotEmpty, Tag(LIST)]
 
 
+class LinkFile(Settings):
+    """A link as it was measured."""
+
+    file: Annotated[str, Text("profile.yaml", 1000)] = Field(
+        description="What `ringnet calibrate --out` wrote: `profile.yaml`.", examples=["profile.yaml"]
+    )
+
+
+#: A name, or a file.
+LinkOrFile: TypeAlias = Annotated[
+    Annotated[str, Choice(PRESETS, "preset of a link"), Tag(ONE)] | Annotated[LinkFile, Tag(MAPPING)],
+    Discriminator(mapping_or_one),
+]
+
+
 class Regime(Settings):
     """What a link does with small transfers."""
 
@@ -62,6 +77,10 @@ class Change(Settings):
 Regimes: TypeAlias = Annotated[tuple[Regime, ...], NotEmpty]
 Profile: TypeAlias = Annotated[tuple[Change, ...], NotEmpty]
 _LINK = "A known link, for what bandwidth and latency do not say: `nvlink4`."
+_LINK_OR_FILE = (
+    "A known link, for what bandwidth and latency do not say: `nvlink4`; or in their place one that was measured, "
+    "from what `ringnet calibrate` wrote: `{file: profile.yaml}`."
+)
 _REGIMES = (
     "What transfers of up to some size get, ascending; larger ones get bandwidth and latency: "
     "`[{up_to: 8 KiB, bandwidth: 5 GB/s, latency: 2 us}]`."
@@ -89,7 +108,7 @@ class Inside(Settings):
     shape: Annotated[Shape, Choice(get_args(Shape), "inside of a host")] = Field(
         default="switch", description="switch, ring, or pcie: a tree with a root that is shared."
     )
-    link: Preset | None = Field(default=None, description=_LINK)
+    link: LinkOrFile | None = Field(default=None, description=_LINK_OR_FILE)
     bandwidth_Bps: Rate = Field(alias="bandwidth", description="Of every link in a host: `450 GB/s`.")
     latency_s: Seconds = Field(alias="latency", description="Of every link in a host: `1 us`.")
 
@@ -210,7 +229,9 @@ class NetworkSettings(ShapeSettings):
     cables: Annotated[tuple[CableSettings, ...], NotEmpty] | None = Field(
         default=None, description=_parameter("cables"), examples=[[{"from": 0, "to": "leaf0"}]]
     )
-    link: Preset | None = Field(default=None, description=_LINK, examples=["nvlink4"])
+    link: LinkOrFile | None = Field(
+        default=None, description=_LINK_OR_FILE, examples=["nvlink4", {"file": "profile.yaml"}]
+    )
     bandwidth_Bps: Rate = Field(
         alias="bandwidth",
         description="Of every link and direction: `50 GB/s`, `400 Gbit/s`. GB is 1e9 bytes.",

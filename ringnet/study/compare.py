@@ -30,6 +30,7 @@ from ringnet.networks import Network
 from ringnet.payload.dtypes import DTYPES
 from ringnet.payload.sources import message_elements
 from ringnet.scenario import Scenario
+from ringnet.scenario.about_links import about_others
 from ringnet.scenario.algorithms import AlgorithmSettings, label_of, parameters_of
 from ringnet.scenario.build import build, build_schedule
 from ringnet.scenario.checks import check_algorithm
@@ -132,6 +133,7 @@ def compare(
         raise InputError(*(Fault(note) for note in notes))
     table = with_ranks(pd.DataFrame(rows))
     order = ["n_workers", "message_bytes", "rank"]
+    notes += about_others(scenario)
     return Comparison(table.sort_values(order, kind="stable", ignore_index=True)[list(COLUMNS)], tuple(notes))
 
 

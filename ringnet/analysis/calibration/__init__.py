@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ringnet.analysis.calibration.calibration import Calibration, calibrate
-from ringnet.analysis.calibration.links import LinkPiece, ring_link
+from ringnet.analysis.calibration.links import HostPiece, LinkPiece, host_links, n_hops, ring_link
 from ringnet.analysis.calibration.models import MODELS, PASSES
 from ringnet.analysis.calibration.prediction import Prediction, predict
 from ringnet.analysis.calibration.profile import Profile, Regime, Source
@@ -14,6 +14,7 @@ __all__ = [
     "MODELS",
     "PASSES",
     "Calibration",
+    "HostPiece",
     "LinkPiece",
     "Prediction",
     "Profile",
@@ -23,6 +24,8 @@ __all__ = [
     "Source",
     "Verdict",
     "calibrate",
+    "host_links",
+    "n_hops",
     "predict",
     "ring_link",
 ]

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import least_squares
 
 from ringnet.analysis.calibration.boundaries import boundaries_of
 from ringnet.analysis.calibration.models import (
@@ -26,8 +25,8 @@ from ringnet.analysis.calibration.samples import FloatArray, Samples
 
 #: The most regimes: NCCL has LL, LL128 and Simple, and switches from tree to ring.
 MOST_REGIMES = 4
-#: Sizes of one N that a regime needs.
-_SIZES_PER_REGIME = 3
+#: Sizes of one N that a regime needs: latency, bandwidth and its end meet three exactly, and one more tells of them.
+_SIZES_PER_REGIME = 4
 #: Relative error for each doubling of N where no held-out N tells it.
 _UNKNOWN_DRIFT = 0.25
 _LEAST_SCATTER = 0.01
@@ -207,6 +206,8 @@ def polish(
     Standard errors are those of the Jacobian at the solution, for the parameters that are not at zero and
     that the rows tell apart; the others have none.
     """
+    from scipy.optimize import least_squares  # noqa: PLC0415 -- those who run on a profile do not fit one
+
     relative = matrix[:, columns] / time_s[:, None]
     scale = 1 / np.linalg.norm(relative, axis=0)
     first = (

@@ -53,8 +53,8 @@ def predict(profile: Profile, setting: Setting, message_bytes: FloatArray) -> Pr
         How many workers, on how many nodes.
     message_bytes : ndarray of float64, shape (n,)
     """
-    logs = np.log(_times(profile, setting, message_bytes))
-    weights = _weights(profile, setting, message_bytes)
+    logs = np.log(regime_times(profile, setting, message_bytes))
+    weights = regime_weights(profile, setting, message_bytes)
     time_s = np.exp((weights * logs).sum(axis=0))
     low, high = _range(profile, setting, message_bytes, logs, weights)
     is_known = any(setting.n_workers == known.n_workers for known in profile.settings)
@@ -75,18 +75,18 @@ def _is_between(profile: Profile, setting: Setting) -> bool:
     return min(known) <= setting.n_workers <= max(known)
 
 
-def _times(profile: Profile, setting: Setting, sizes: FloatArray) -> FloatArray:
+def regime_times(profile: Profile, setting: Setting, sizes: FloatArray) -> FloatArray:
     """Return the time in each regime, shape (n_regimes, n)."""
     rows, passes = at(setting, sizes), PASSES[profile.collective]
     times = [design(regime.model, rows, passes) @ regime.parameters for regime in profile.regimes]
     return np.maximum(np.array(times), np.finfo(float).tiny)
 
 
-def _weights(profile: Profile, setting: Setting, sizes: FloatArray) -> FloatArray:
+def regime_weights(profile: Profile, setting: Setting, sizes: FloatArray) -> FloatArray:
     """Return how likely each regime is at each size, shape (n_regimes, n)."""
     reached = [np.ones(len(sizes))]
-    for regime, law in zip(profile.regimes, profile.laws(), strict=False):
-        ramp = _ramp(_end(regime.ends, setting), law, setting, np.log(np.maximum(sizes, 1.0)))
+    for low, high in changeovers(profile, setting):
+        ramp = np.clip((np.log(np.maximum(sizes, 1.0)) - low) / (high - low), 0.0, 1.0)
         reached.append(np.minimum(ramp, reached[-1]))
     levels = np.array([*reached, np.zeros(len(sizes))])
     return np.asarray(levels[:-1] - levels[1:])
@@ -97,19 +97,23 @@ def _end(ends: tuple[Boundary, ...], setting: Setting) -> Boundary | None:
     return same[0] if same else None
 
 
-def _ramp(end: Boundary | None, law: BoundaryLaw, setting: Setting, logs: FloatArray) -> FloatArray:
-    """Return how likely the next regime has begun: from 0 to 1 between two sizes, straight in logs."""
+def changeovers(profile: Profile, setting: Setting) -> list[tuple[float, float]]:
+    """Return for each regime but the last from where to where the next takes over, in logarithms of the message."""
+    pairs = zip(profile.regimes, profile.laws(), strict=False)
+    return [_changeover(_end(regime.ends, setting), law, setting) for regime, law in pairs]
+
+
+def _changeover(end: Boundary | None, law: BoundaryLaw, setting: Setting) -> tuple[float, float]:
+    """Return between which sizes the next regime becomes likelier from 0 to 1, straight in logarithms."""
     if end is not None and end.is_seen:
-        low, high = float(np.log(end.last_bytes)), float(np.log(end.first_bytes))
-    else:
-        half = law.spread(setting.n_workers)
-        middle = law.at(setting.n_workers)
-        if end is not None and end.last_bytes > 0:
-            middle = max(middle, float(np.log(end.last_bytes)) + half)
-        if end is not None and np.isfinite(end.first_bytes):
-            middle = min(middle, float(np.log(end.first_bytes)) - half)
-        low, high = middle - half, middle + half
-    return np.clip((logs - low) / (high - low), 0.0, 1.0)
+        return float(np.log(end.last_bytes)), float(np.log(end.first_bytes))
+    half = law.spread(setting.n_workers)
+    middle = law.at(setting.n_workers)
+    if end is not None and end.last_bytes > 0:
+        middle = max(middle, float(np.log(end.last_bytes)) + half)
+    if end is not None and np.isfinite(end.first_bytes):
+        middle = min(middle, float(np.log(end.first_bytes)) - half)
+    return middle - half, middle + half
 
 
 def _range(

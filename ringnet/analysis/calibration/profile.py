@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,6 +18,9 @@ from ringnet.analysis.calibration.models import (
     N_PARAMETERS,
 )
 from ringnet.analysis.calibration.samples import FloatArray, Setting
+
+#: What verdicts begin with that say nothing to beware of.
+_NO_CAUTION = ("well determined", "follows a ring")
 
 
 @dataclass(frozen=True)
@@ -127,3 +131,23 @@ class Profile:
         """Return on how many nodes N workers sit, as many on each as in the logs; 0 if they do not say."""
         per_node = max((-(-s.n_workers // s.n_nodes) for s in self.settings if s.n_nodes), default=0)
         return -(-n_workers // per_node) if per_node else 0
+
+    def setting_for(self, n_workers: int) -> Setting:
+        """Return N workers on as many nodes as they were measured on, else as full nodes as in the logs."""
+        known = next((each.n_nodes for each in self.settings if each.n_workers == n_workers), 0)
+        return Setting(n_workers, known or self.nodes_for(n_workers))
+
+    @property
+    def knows_nodes(self) -> bool:
+        """Whether any log said on how many nodes it ran."""
+        return any(setting.n_nodes for setting in self.settings)
+
+    def cautions(self, settings: Sequence[Setting]) -> list[str]:
+        """Return what to bear in mind of predictions: what could not be told, as far as it matters there."""
+        said = [verdict for verdict in self.verdicts if not verdict.startswith(_NO_CAUTION)]
+        crosses = any(setting.n_nodes > 1 for setting in settings)
+        if crosses and not any(setting.n_nodes > 1 for setting in self.settings):
+            said.append("no log crosses nodes: links between them are taken to be as fast as those inside")
+        if not self.has_drift:
+            said.append(f"no log told how errors grow with N: {self.drift:.0%} for each doubling is a guess")
+        return said

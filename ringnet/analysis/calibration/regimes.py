@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from scipy.optimize import nnls
 
 from ringnet.analysis.calibration.boundaries import boundary_laws
 from ringnet.analysis.calibration.models import (
@@ -58,6 +57,8 @@ class Cut:
         Sum of the robust loss over rows.
     n_free : int
         Parameters that were fitted.
+    mean_error : float
+        Mean of the relative errors of the rows, without their sign.
     """
 
     labels: IntArray
@@ -65,6 +66,7 @@ class Cut:
     parameters: FloatArray
     cost: float
     n_free: int
+    mean_error: float = 0.0
 
     @property
     def n_regimes(self) -> int:
@@ -124,6 +126,8 @@ def fit_rows(
     rounds : int
         How often the rows are weighed anew; one is plain least squares.
     """
+    from scipy.optimize import nnls  # noqa: PLC0415 -- those who run on a profile do not fit one
+
     relative = matrix[:, columns] / time_s[:, None]
     scale = np.linalg.norm(relative, axis=0)
     weights, found = np.ones(len(time_s)), np.zeros(len(columns))
@@ -136,10 +140,14 @@ def fit_rows(
 
 
 def criterion(samples: Samples, found: Cut) -> float:
-    """Return the Bayesian information criterion: each boundary of each N counts as a parameter."""
+    """Return the Bayesian information criterion: each boundary of each N counts as a parameter.
+
+    Errors of real logs have long tails, and the fit is a robust one: the likelihood is that of Laplace's distribution,
+    under which two sizes that are far off do not hide how well the others are met.
+    """
     n = len(samples)
     n_parameters = found.n_free + (found.n_regimes - 1) * len(samples.settings)
-    return float(n * np.log(found.cost / n + _FLOOR**2) + n_parameters * np.log(n))
+    return float(2 * n * np.log(found.mean_error + _FLOOR) + n_parameters * np.log(n))
 
 
 class Searcher:
@@ -192,16 +200,19 @@ class Searcher:
         fits = [self._fit_one(labels == regime) for regime in range(n_regimes)]
         if any(fit is None for fit in fits):
             return None
-        models, parameters, costs, counts = zip(*(fit for fit in fits if fit is not None), strict=True)
+        models, parameters, costs, counts, errors = zip(
+            *(fit for fit in fits if fit is not None), strict=True
+        )
         return Cut(
             labels,
             models,
             np.array(parameters),
             float(sum(costs)) + self._strain(labels, models),
             sum(counts),
+            float(sum(errors)) / len(labels),
         )
 
-    def _fit_one(self, rows: BoolArray) -> tuple[str, FloatArray, float, int] | None:
+    def _fit_one(self, rows: BoolArray) -> tuple[str, FloatArray, float, int, float] | None:
         time_s, best = self.samples.time_s[rows], None
         taken = self.samples.where(rows)
         for model, matrix in self.designs.items():
@@ -210,11 +221,12 @@ class Searcher:
             if len(time_s) < max(_FEWEST, n_free):
                 return best
             parameters = fit_rows(matrix[rows], time_s, columns)
-            cost = float(loss(matrix[rows] @ parameters / time_s - 1).sum())
+            relative = matrix[rows] @ parameters / time_s - 1
+            cost = float(loss(relative).sum())
             if best is None or cost + len(time_s) * _FLOOR**2 < _CLEARLY * (
                 best[2] + len(time_s) * _FLOOR**2
             ):
-                best = (model, parameters, cost, n_free)
+                best = (model, parameters, cost, n_free, float(np.abs(relative).sum()))
         return best
 
     def _assign(self, found: Cut) -> IntArray:

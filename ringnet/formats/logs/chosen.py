@@ -10,7 +10,8 @@ import numpy as np
 from ringnet.analysis.calibration import PASSES, Samples, Source, Verdict
 from ringnet.analysis.calibration.verdict import TWO_MACHINES
 from ringnet.errors import Fault, InputError
-from ringnet.formats.logs.log import Log, Measurement, Notes
+from ringnet.formats.logs.log import ASKED, Log, Measurement, Notes
+from ringnet.formats.logs.osu import PER_RANK
 
 _FORCED = {"ring": ("ring",), "tree": ("tree", "doubling")}
 
@@ -30,11 +31,28 @@ def complete(log: Log, workers: Mapping[str, int], nodes: Mapping[str, int]) -> 
         By name of the file; the empty name is for every file.
     """
     n, m = given_for(log, workers), given_for(log, nodes)
-    rows = [
-        replace(row, n_workers=row.n_workers or n, n_nodes=row.n_nodes or m) if n or m else row
-        for row in log.measurements
-    ]
-    return replace(log, measurements=tuple(rows))
+    rows = [_filled(row, n, m) for row in log.measurements] if n or m else log.measurements
+    if log.tool == "OSU" and n:
+        counted = zip(log.measurements, rows, strict=True)
+        rows = [
+            _whole(row, n) if row.collective in PER_RANK and not was.n_workers else row
+            for was, row in counted
+        ]
+    asked = f"N={n}, as --workers says" if n else ""
+    remarks = (
+        replace(one, text=one.text.replace(ASKED, asked)) if n and ASKED in one.text else one
+        for one in log.remarks
+    )
+    return replace(log, measurements=tuple(rows), remarks=tuple(remarks))
+
+
+def _filled(row: Measurement, n: int | None, m: int | None) -> Measurement:
+    return replace(row, n_workers=row.n_workers or n, n_nodes=row.n_nodes or m)
+
+
+def _whole(row: Measurement, n: int) -> Measurement:
+    """Return a row of OSU with the bytes of the whole buffer, of which it counts a part."""
+    return replace(row, message_bytes=row.message_bytes * n)
 
 
 def samples_of(logs: Sequence[Log], collective: str, notes: Notes) -> Samples:

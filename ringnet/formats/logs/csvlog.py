@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator
 
 from ringnet.errors import Fault, InputError
@@ -11,6 +12,8 @@ from ringnet.formats.logs.table import Columns, read_rows
 from ringnet.formats.logs.text import Text
 
 _SEPARATORS = ",;\t"
+_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_DECIMAL = re.compile(r"\d+,\d+")
 #: Lines in which the names of the columns are looked for.
 _LOOKED_AT = 50
 
@@ -34,9 +37,9 @@ def read_csv(text: Text) -> Log:
     notes, columns = Notes(), Columns(names)
     rows = read_rows(_rows(text, first, separator, names, notes), columns, notes, str(text.path))
     if not rows:
-        raise InputError(
-            Fault("the table has no row with a size and a time", file=str(text.path), line=first)
-        )
+        said = "; ".join(remark.text for remark in notes.sayings())
+        message = "the table has no row with a size and a time"
+        raise InputError(Fault(message, file=str(text.path), line=first, value=said))
     _remark(rows, columns, notes)
     return Log(text.path, "CSV", tuple(rows), notes.sayings())
 
@@ -64,9 +67,22 @@ def _rows(
             continue
         cells = _cells(line, separator)
         if len(cells) == len(names):
-            yield number, dict(zip(names, cells, strict=True))
+            yield number, dict(zip(names, _plain(cells, separator, notes, number), strict=True))
         else:
             notes.say(f"a row of {len(cells)} columns under {len(names)} names: left out", number)
+
+
+def _plain(cells: list[str], separator: str, notes: Notes, number: int) -> list[str]:
+    """Return cells with numbers as computers write them: by columns that commas part, a comma parts thousands."""
+    if separator == ",":
+        made = [cell.replace(",", "") if _THOUSANDS.fullmatch(cell) else cell for cell in cells]
+        said = "commas inside numbers are taken to part thousands"
+    else:
+        made = [cell.replace(",", ".") if _DECIMAL.fullmatch(cell) else cell for cell in cells]
+        said = "commas inside numbers are taken to be decimal points"
+    if made != cells:
+        notes.say(said, number)
+    return made
 
 
 def _remark(rows: list[Measurement], columns: Columns, notes: Notes) -> None:

@@ -30,6 +30,8 @@ _NAMES = {
     "reduce": "reduce",
     "sendrecv": "sendrecv",
 }
+#: How a remark asks for N.
+ASKED = "say it with --workers"
 #: A time above so many times those of the sizes on either side is an outlier.
 _OUTLIER = 1.5
 #: Half of the last digit of a bandwidth as printed, in GB/s, and a little for a rounded number.
@@ -155,11 +157,15 @@ def collective_name(text: str) -> str:
 
     >>> collective_name("all_reduce_perf"), collective_name("Allreduce"), collective_name("latency")
     ('all_reduce', 'all_reduce', '')
+    >>> collective_name("all_reduce_perf_mpi"), collective_name("All-to-All Personalized Exchange")
+    ('all_reduce', 'alltoall')
     """
     bare = (
         text.lower()
         .replace("mpi_", "")
+        .removesuffix("_mpi")
         .removesuffix("_perf")
+        .removesuffix(" personalized exchange")
         .replace("_", "")
         .replace("-", "")
         .replace(" ", "")

@@ -23,7 +23,9 @@ from ringnet.formats.logs.nccl_rows import (
 )
 from ringnet.formats.logs.text import Text
 
-_TEST = re.compile(r"\b(all_reduce|all_gather|reduce_scatter|alltoall|broadcast|reduce|sendrecv)_perf\b")
+_TEST = re.compile(
+    r"\b(all_reduce|all_gather|reduce_scatter|alltoall|broadcast|reduce|sendrecv)_perf(?:_mpi)?\b"
+)
 _STARTS = re.compile(r"Collective test starting: (\w+)")
 _ENDS = re.compile(r"Avg bus bandwidth|Collective test concluded")
 _OPTIONS = re.compile(r"\bnThread \d+ nGpus \d+")
@@ -86,6 +88,11 @@ def read_nccl(text: Text) -> Log:
         if section not in sound:
             notes.say(f"a table is left out: {_why_broken(section)}", section.rows[0].line)
     rows = [row for section in sound for row in _measurements(section, notes)]
+    if not rows:
+        message, line = "no row has a time above zero: nothing was measured", sound[0].rows[0].line
+        raise InputError(
+            Fault(message, file=str(text.path), line=line, right="a log of a run that took some time")
+        )
     devices = sorted(set().union(*(section.devices for section in sound)))
     return Log(text.path, "nccl-tests", tuple(rows), notes.sayings(), tuple(devices))
 
@@ -165,14 +172,16 @@ def _read_fact(section: Section, number: int, line: str, notes: Notes) -> None:
     name = _STARTS.search(line) or _TEST.search(line)
     if name and not section.rows:
         section.collective = collective_name(name[1])
-    for key, value in _FORCED.findall(line):
+    for key, value in _FORCED.findall(line) if "NCCL_" in line else ():
         section.forced[key] = value
     _read_rank(section, line)
     section.is_whole |= bool(section.rows and _ENDS.search(line))
 
 
 def _read_rank(section: Section, line: str) -> None:
-    rank, total = _RANK.search(line), _N_RANKS.search(line)
+    # Looked for before it is parsed: NCCL's own chatter can be a million lines.
+    rank = _RANK.search(line) if "device" in line else None
+    total = _N_RANKS.search(line) if "nranks" in line else None
     if rank and not section.rows:
         section.ranks.append((int(rank[1]), rank[3] or "", rank[2] or ""))
         section.devices.add(rank[4].strip())

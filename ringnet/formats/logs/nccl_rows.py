@@ -65,6 +65,8 @@ def layout_of(line: str) -> Layout | None:
     >>> layout_of("# size count type redop root time algbw busbw #wrong time algbw busbw #wrong").has_root
     True
     """
+    if "algbw" not in line:
+        return None
     words = line.replace("#wrong", "check").replace("#", " ").split()
     start = next((place for place, word in enumerate(words) if word in ("size", "bytes")), None)
     if start is None or "algbw" not in words or not any(word in _TIMES for word in words):

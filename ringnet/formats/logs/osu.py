@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from ringnet.errors import Fault, InputError
 from ringnet.formats.logs.log import Log, Measurement, Notes, collective_name
+from ringnet.formats.logs.nccl_rows import without_launcher
 from ringnet.formats.logs.text import Text
 
+#: Collectives whose size is, in the logs of OSU, that of a part.
+PER_RANK = ("all_gather", "alltoall")
 _TITLE = re.compile(
-    r"#\s*OSU\s+(?:MPI|NCCL|RCCL|XCCL|UPC|OpenSHMEM)(?:-[A-Z]+)*\s+(.+?)\s+(?:Latency\s+|Bandwidth\s+)?Test\b",
+    r"#?\s*\bOSU\s+(?:(?:MPI|NCCL|RCCL|XCCL|UPC|OpenSHMEM)(?:-[A-Z]+)*\s+)?(.+?)\s+(?:Latency\s+|Bandwidth\s+)?Test\b",
     re.I,
 )
-_COLUMNS = re.compile(r"#\s*Size\s+(Avg )?Lat", re.I)
-_ROW = re.compile(r"^\s*(\d+)((?:\s+[\d.]+)+)\s*$")
+#: The command that starts so many ranks of an OSU benchmark.
+_COMMAND = re.compile(
+    r"\b(?:mpirun|mpiexec|mpirun_rsh|srun|prun|jsrun)\b.*?\s-{1,2}(?:np|n|ntasks)[ =]?(\d+)\b.*\bosu_\w+"
+)
+_COLUMNS = re.compile(r"#?\s*\bSize\s+(?:Avg )?Lat", re.I)
+#: Size, times and what else ``-f`` prints, and with ``-c`` whether the values were right.
+_ROW = re.compile(r"^\s*(\d+)((?:\s+[\d.]+)+)(?:\s+(pass|fail))?\s*$", re.I)
 
 
 def is_osu(lines: Iterable[tuple[int, str]]) -> bool:
@@ -22,37 +31,68 @@ def is_osu(lines: Iterable[tuple[int, str]]) -> bool:
     return any(_TITLE.search(line) or _COLUMNS.search(line) for _, line in lines)
 
 
+class _Table(NamedTuple):
+    """What stands above rows: the benchmark in OSU's words, our name of it, its line, and N where a command says it."""
+
+    title: str
+    collective: str
+    line: int
+    n_workers: int | None
+
+
 def read_osu(text: Text) -> Log:
-    """Read the rows; N is never in such a log.
+    """Read the rows of every collective in it; N is there only where the command that ran it is.
 
     Raises
     ------
     InputError
-        It is of a benchmark that is no collective, or has no row.
+        It is of benchmarks that are no collectives, or has no row.
     """
-    notes, name, rows = Notes(), "", []
-    for number, line in text.lines():
-        title = _TITLE.search(line)
-        if title:
-            name = _named(title[1], text)
-        row = _ROW.match(line)
-        if row and not line.lstrip().startswith("#"):
-            rows.append(_measurement(int(row[1]), row[2].split(), name, number))
+    notes = Notes()
+    found = list(_rows(text))
+    rows = [row for table, row in found if table.collective]
+    others = {table for table, _ in found if not table.collective}
     if not rows:
-        raise InputError(Fault("a log of the OSU benchmarks without a row", file=str(text.path)))
-    if not name:
+        raise InputError(_no_rows(text, sorted(others, key=lambda table: table.line)))
+    for table in sorted(others, key=lambda table: table.line):
+        notes.say(f"OSU's {table.title} is no collective: left out", table.line)
+    if any(not table.title for table, _ in found):
         notes.say("the benchmark's title is lost: all_reduce is assumed")
-    notes.say("N is not in the logs of OSU: say it with --workers")
+    if any(row.collective in PER_RANK for row in rows):
+        notes.say(
+            "OSU counts what a rank gives to each other one: with N the size is taken times N, the whole buffer"
+        )
+    told = sorted({row.n_workers for row in rows if row.n_workers})
+    if told:
+        notes.say(f"N={', '.join(map(str, told))}, by the command that stands in the log")
+    if any(row.n_workers is None for row in rows):
+        notes.say("N is not in the logs of OSU: say it with --workers")
     return Log(text.path, "OSU", tuple(rows), notes.sayings())
 
 
-def _named(title: str, text: Text) -> str:
-    name = collective_name(title)
-    if not name:
-        right = "osu_allreduce, or another collective"
-        raise InputError(Fault(f"OSU's {title} is no collective", file=str(text.path), right=right))
-    return name
+def _rows(text: Text) -> Iterator[tuple[_Table, Measurement]]:
+    table, n_workers = _Table("", "all_reduce", 0, None), None
+    for number, raw in text.lines():
+        line = without_launcher(raw)
+        command, title, row = _COMMAND.search(line), _TITLE.search(line), _ROW.match(line)
+        n_workers = int(command[1]) if command else n_workers
+        if title:
+            table, n_workers = _Table(title[1], collective_name(title[1]), number, n_workers), None
+        elif row:
+            wrong = "validation failed" if (row[3] or "").lower() == "fail" else ""
+            yield table, _measurement(int(row[1]), row[2].split(), table, number, wrong)
 
 
-def _measurement(size: int, cells: list[str], name: str, number: int) -> Measurement:
-    return Measurement(size, float(cells[0]) * 1e-6, collective=name or "all_reduce", line=number)
+def _no_rows(text: Text, others: Sequence[_Table]) -> Fault:
+    if not others:
+        return Fault("a log of the OSU benchmarks without a row", file=str(text.path))
+    first = others[0]
+    right = "osu_allreduce, or another collective"
+    return Fault(f"OSU's {first.title} is no collective", file=str(text.path), line=first.line, right=right)
+
+
+def _measurement(size: int, cells: list[str], table: _Table, number: int, wrong: str) -> Measurement:
+    n = table.n_workers
+    whole = size * (n or 1) if table.collective in PER_RANK else size
+    time_s = float(cells[0]) * 1e-6
+    return Measurement(whole, time_s, n_workers=n, collective=table.collective, wrong=wrong, line=number)

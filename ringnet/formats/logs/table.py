@@ -31,6 +31,11 @@ _TIME = re.compile(
     r"(?P<unit>us|usec|ms|msec|s|sec|ns|seconds)?|(?P<bare>us|usec|ms|msec|seconds|ns))"
 )
 _SIZE = re.compile(r"(?:message|msg)?(?:size)?(?:in)?(?P<unit>[kmg]i?b)")
+_SIZE_NAME = re.compile(
+    r"(?:message|msg|buffer|buf|data|payload|transfer|tensor|total)?(?:size|length|len|bytes)(?:in)?(?:bytes|byte|b)?"
+)
+#: What in the name of a column speaks of a size.
+_OF_SIZE = re.compile(r"size|byte|length|msg|message|buffer", re.I)
 _BYTES = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 _SECONDS = {
     "ns": 1e-9,
@@ -42,6 +47,9 @@ _SECONDS = {
     "sec": 1.0,
     "seconds": 1.0,
 }
+_SECONDS_WORDS = "|".join(sorted(_SECONDS, key=len, reverse=True))
+_TIMED = re.compile(rf"(?P<number>\d+\.?\d*(?:e[+-]?\d+)?)\s*(?P<unit>{_SECONDS_WORDS}|\u00b5s|\u03bcs)")
+_SIZED = re.compile(r"(?P<number>\d+\.?\d*)\s*(?P<unit>b|[kmg]i?b?)")
 _ELEMENT_BYTES = {
     "int8": 1, "uint8": 1, "char": 1, "half": 2, "float16": 2, "bfloat16": 2,
     "int64": 8, "uint64": 8, "double": 8, "float64": 8,
@@ -59,6 +67,7 @@ class Columns:
 
     def __init__(self, names: Sequence[str]) -> None:
         self.of: dict[str, str] = {}
+        self.names = list(names)
         self.unit: str | None = None
         self.scale = 1
         self.elements_are_floats = any("float" in name.lower() for name in names)
@@ -77,13 +86,15 @@ class Columns:
             self.scale = _BYTES[sized["unit"]]
         elif bare in _COLUMN:
             self.of.setdefault(_COLUMN[bare], name)
+        elif _SIZE_NAME.fullmatch(bare):
+            self.of.setdefault("bytes", name)
         elif (time := _TIME.fullmatch(bare)) and "time" not in self.of:
             self.of["time"] = name
             self.unit = time["unit"] or time["bare"]
 
     def get(self, row: Row, column: str) -> Any:
         """Return a cell, None where there is no such column or nothing in it."""
-        cell = row.get(self.of.get(column, ""))
+        cell = row.get(self.of[column]) if column in self.of else None
         return None if cell is None or (isinstance(cell, str) and not cell.strip()) else cell
 
 
@@ -108,6 +119,11 @@ def read_rows(
     kept = list(rows)
     scale = _scale(kept, columns, notes, file)
     if "bytes" not in columns.of and "elements" not in columns.of:
+        if unread := [name for name in columns.names if _OF_SIZE.search(name)]:
+            right = "size_bytes, size_KiB or size_MiB as the name of the column of message sizes"
+            raise InputError(
+                Fault("a column that is not understood", file=file, value=unread[0], right=right)
+            )
         notes.say("no column of message sizes: read as pure latency, of a message of next to nothing")
     if columns.scale in (10**3, 10**6, 10**9):
         notes.say(f"sizes are headed {columns.of['bytes']}: taken as {columns.scale:,} bytes each")
@@ -116,8 +132,8 @@ def read_rows(
 
 
 def _scale(rows: Sequence[tuple[int, Row]], columns: Columns, notes: Notes, file: str) -> float:
-    if columns.unit:
-        return _SECONDS[columns.unit]
+    if columns.unit or (rows and all(_timed(columns.get(row, "time")) is not None for _, row in rows)):
+        return _SECONDS[columns.unit or "s"]
     for _, row in rows:
         size, alg, time = (_number(columns.get(row, column)) for column in ("bytes", "algbw", "time"))
         if size and alg and time and alg >= 0.5:  # noqa: PLR2004 -- two printed digits say enough from here
@@ -131,15 +147,17 @@ def _scale(rows: Sequence[tuple[int, Row]], columns: Columns, notes: Notes, file
 
 
 def _try_row(line: int, row: Row, columns: Columns, scale: float, notes: Notes) -> Measurement | None:
-    time = _number(columns.get(row, "time"))
-    if time is None or not 0.0 < time < float("inf"):
-        notes.say(f"a time of {columns.get(row, 'time')}: left out", line)
+    cell = columns.get(row, "time")
+    stated_s, number = _timed(cell), _number(cell)
+    time_s = stated_s if number is None else number * scale
+    if time_s is None or not 0.0 < time_s < float("inf"):
+        notes.say(f"a time of {'nothing' if cell is None else cell}: left out", line)
         return None
-    size = _bytes(row, columns)
+    size = _bytes(row, columns, notes)
     if size is None or size < 0:
         notes.say("a size that is no number of bytes: left out", line)
         return None
-    return _measurement(line, row, columns, size, time * scale)
+    return _measurement(line, row, columns, size, time_s)
 
 
 def _measurement(line: int, row: Row, columns: Columns, size: int, time_s: float) -> Measurement:
@@ -166,10 +184,40 @@ def _measurement(line: int, row: Row, columns: Columns, size: int, time_s: float
     )
 
 
-def _bytes(row: Row, columns: Columns) -> int | None:
+def _timed(cell: Any) -> float | None:
+    """Return the seconds of a cell that says its unit; None for any other."""
+    match = _TIMED.fullmatch(str(cell).strip().lower())
+    return (
+        float(match["number"]) * _SECONDS[match["unit"].replace("\u00b5", "u").replace("\u03bc", "u")]
+        if match
+        else None
+    )
+
+
+def _sized(cell: Any, notes: Notes) -> float | None:
+    """Return the bytes of a cell that says its unit; None for any other."""
+    match = _SIZED.fullmatch(str(cell).strip().lower())
+    if not match:
+        return None
+    unit = f"{match['unit']}b".replace("bb", "b")
+    if unit == "b":
+        return float(match["number"])
+    if match["unit"] == unit:
+        if "i" not in unit:
+            notes.say(f"sizes say {unit[0].upper()}B: taken as {_BYTES[unit]:,} bytes each")
+        return float(match["number"]) * _BYTES[unit]
+    factor = _BYTES[f"{match['unit'][0]}ib"]
+    notes.say(
+        f"sizes say {match['unit'].upper()}: taken as {factor:,} bytes each, as benchmarks' options mean it"
+    )
+    return float(match["number"]) * factor
+
+
+def _bytes(row: Row, columns: Columns, notes: Notes) -> int | None:
     if "bytes" in columns.of:
-        size = _number(columns.get(row, "bytes"))
-        return None if size is None else _whole(size * columns.scale)
+        cell = columns.get(row, "bytes")
+        size = _number(cell)
+        return _whole(_sized(cell, notes)) if size is None else _whole(size * columns.scale)
     if "elements" not in columns.of:
         return 1
     n_elements = _whole(columns.get(row, "elements"))

@@ -47,7 +47,7 @@ def calibration_plot(points: pd.DataFrame, name: str, about: str) -> Figure:
         handles.append(canvas.stroke(color, str(setting), marker=marker))
     _over_sizes(upper, points["measured_s"])
     lower.axhline(0, color=canvas.INK, linewidth=0.6)
-    axes.linear(lower.yaxis, "share", "fit over measured, less 1")
+    axes.linear(lower.yaxis, "share", "error of the fit")
     axes.logarithmic(lower.xaxis, "bytes", "message size")
     kinds = [
         canvas.stroke(canvas.GREY, "measured", marker="o", linestyle="none"),

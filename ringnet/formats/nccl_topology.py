@@ -21,7 +21,7 @@ from ringnet.formats.nccl_rates import (
     processor_rate,
 )
 from ringnet.formats.reading import Reading, Wiring, count
-from ringnet.formats.xml_tree import Element, parse_xml, shown
+from ringnet.formats.xml_tree import Element, shown
 from ringnet.units import format_rate, format_seconds
 
 #: The node that all NVSwitches make, and the PCI class of one.
@@ -80,8 +80,8 @@ class Server:
             raise InputError(*self.faults)
 
 
-def read_nccl_topology(content: bytes, file: str) -> Reading:
-    """Read a topology file.
+def topology_of(top: Element, file: str) -> Reading:
+    """Return what a document says; its outermost element is ``system``.
 
     Returns
     -------
@@ -93,11 +93,6 @@ def read_nccl_topology(content: bytes, file: str) -> Reading:
     InputError
         With every mistake, its line and element.
     """
-    return topology_of(parse_xml(content, file), file)
-
-
-def topology_of(top: Element, file: str) -> Reading:
-    """Return what a document says; its outermost element is ``system``."""
     server = Server(file)
     for child in top.children:
         if child.tag == "cpu":

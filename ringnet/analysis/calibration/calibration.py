@@ -65,10 +65,6 @@ class Calibration:
         """Return the errors of all held-out sizes together."""
         return _together(self.held_sizes)
 
-    def held_out_workers(self) -> Errors | None:
-        """Return the errors of all held-out N together."""
-        return _together(self.held_workers)
-
 
 def _errors(errors: np.typing.NDArray[np.float64]) -> Errors:
     return Errors(len(errors), float(np.median(errors)), float(errors.max()))

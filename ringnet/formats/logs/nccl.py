@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -272,8 +272,3 @@ def forced_only(value: str) -> str:
     ('Ring', '', '')
     """
     return "" if "," in value or value.startswith("^") else value
-
-
-def pairs_of(rows: Sequence[Row]) -> list[tuple[float, float]]:
-    """Return algbw and busbw of the rows that have both."""
-    return [(row.out.algbw, row.out.busbw) for row in rows if row.out.algbw and row.out.busbw]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING
@@ -10,6 +11,8 @@ import numpy as np
 import simpy
 
 from ringnet.engines.clock import LAST, Clock, Process
+from ringnet.engines.delays import Delays, beyond_the_first
+from ringnet.engines.parts import Part
 from ringnet.engines.shares import Flow, Shares
 from ringnet.engines.trace import Columns
 
@@ -26,17 +29,22 @@ SAME_TIME = 1e-14
 class Stream(Flow):
     """A flow that ends: what it moves, how many bytes are left of it since when, and when it will so end."""
 
-    __slots__ = ("end_s", "left", "moving", "n_bytes", "since_s")
+    __slots__ = ("end_s", "held_by", "left", "moving", "n_bytes", "since_s")
 
     def __init__(self, moving: Moving, links: tuple[int, ...], n_bytes: int, cap_Bps: float) -> None:
         super().__init__(links, cap_Bps)
         self.moving, self.n_bytes = moving, n_bytes
         self.left = float(n_bytes)
         self.since_s, self.end_s = 0.0, NEVER
+        #: The link that has kept it from having more since then.
+        self.held_by: int | None = None
 
 
 class Use:
-    """What one link has done: counters that are brought up to date when the flows on it change."""
+    """What one link has done: counters that are brought up to date when the flows on it change.
+
+    ``queued_s`` is what flows took longer, because this link kept them from having more, than alone on their routes.
+    """
 
     __slots__ = ("bytes", "longest", "n_flows", "occupied_s", "queued_s", "since_s", "transfers")
 
@@ -45,11 +53,10 @@ class Use:
         self.occupied_s = self.queued_s = self.since_s = 0.0
 
     def now_has(self, n_flows: int, now_s: float) -> None:
-        """Add up the time since the last change, of the link with a flow and of the flows beyond the first."""
+        """Add up the time since the last change in which the link had a flow."""
         passed_s, self.since_s = now_s - self.since_s, now_s
         if self.n_flows:
             self.occupied_s += passed_s
-            self.queued_s += passed_s * (self.n_flows - 1)
         self.n_flows = n_flows
         self.longest = max(self.longest, n_flows - 1)
 
@@ -67,6 +74,10 @@ class Arbiter:
         self.clock, self.network = clock, network
         self.shares = Shares(network.bandwidth_Bps.tolist())
         self.uses = [Use() for _ in range(network.n_links)]
+        #: From when to when each flow was on each link.
+        self.flows = Delays()
+        #: Parts of a transfer that have come, in order: they move one after another.
+        self.lines: dict[Moving, deque[Stream]] = {}
         #: Seconds that links whose bandwidth changes were busy, and up to when that is known.
         self.busy_s = dict.fromkeys(network.profiles, 0.0)
         self.settled_s = 0.0
@@ -84,16 +95,25 @@ class Arbiter:
         clock.process(self.run())
 
     def enter(self, stream: Stream) -> None:
-        """Let a stream start now; one without bytes is there at once."""
-        stream.moving.started_s = stream.since_s = self.clock.now
-        for link in stream.links:
-            self.uses[link].bytes += stream.n_bytes
-            self.uses[link].transfers += stream.moving.whole
+        """Let a stream start now, or (a part) once the part before it has ended; one without bytes is there at once."""
+        moving = stream.moving
+        if isinstance(moving, Part):
+            line = self.lines.setdefault(moving.whole_of, deque())
+            line.append(stream)
+            if len(line) > 1:
+                return
+        self._start(stream)
         if stream.n_bytes:
             self.coming.append(stream)
             self._wake_at(self.clock.now)
         else:
             self._arrive(stream)
+
+    def _start(self, stream: Stream) -> None:
+        stream.moving.started_s = stream.since_s = self.clock.now
+        for link in stream.links:
+            self.uses[link].bytes += stream.n_bytes
+            self.uses[link].transfers += stream.moving.whole
 
     def run(self) -> Process:
         """Settle whenever something starts, ends or changes."""
@@ -117,7 +137,7 @@ class Arbiter:
         self.settlements += 1
         self._serve(now_s)
         going, changed = self._ended(now_s), self._changed(now_s)
-        coming, self.coming = self.coming, []
+        coming, self.coming = [*self.coming, *self._followers(going)], []
         self.n_streams += len(coming) - len(going)
         for stream in self.shares.settle(coming, going, changed):
             assert isinstance(stream, Stream)
@@ -125,7 +145,38 @@ class Arbiter:
         for link in dict.fromkeys(link for stream in [*coming, *going] for link in stream.links):
             self.uses[link].now_has(len(self.shares.on[link]), now_s)
         for stream in going:
+            self._leave(stream, now_s)
             self._arrive(stream)
+
+    def _followers(self, going: list[Stream]) -> list[Stream]:
+        """Start, of transfers in parts, those that come after the parts that end."""
+        followers = []
+        for stream in going:
+            if isinstance(stream.moving, Part):
+                line = self.lines[stream.moving.whole_of]
+                line.popleft()
+                if line:
+                    self._start(line[0])
+                    followers.append(line[0])
+                else:
+                    del self.lines[stream.moving.whole_of]
+        return followers
+
+    def _leave(self, stream: Stream, now_s: float) -> None:
+        """Write down what has ended: what it lost last, and when it was on its links."""
+        self._lose(stream, stream.rate_Bps, now_s)
+        owner = stream.moving.route.job
+        self.flows.add_all(stream.links, owner, stream.moving.started_s, now_s)
+
+    def _lose(self, stream: Stream, rate_Bps: float, now_s: float) -> None:
+        """Put down what a stream has lost since its rate last changed to the link that kept it from having more."""
+        if stream.held_by is None:
+            return
+        alone_Bps = stream.cap_Bps
+        if self.busy_s:
+            alone_Bps = min(alone_Bps, *(self.shares.capacity_Bps[link] for link in stream.links))
+        lost_s = (now_s - stream.since_s) * (1.0 - rate_Bps / alone_Bps)
+        self.uses[stream.held_by].queued_s += max(lost_s, 0.0)
 
     def _serve(self, now_s: float) -> None:
         """Add up how busy the links are whose bandwidth changes: of others the bytes say it."""
@@ -159,6 +210,8 @@ class Arbiter:
 
     def _predict(self, stream: Stream, now_s: float) -> None:
         """Predict the end of a stream whose rate is new; as long as the rate stays no rounding creeps into it."""
+        self._lose(stream, stream.before_Bps, now_s)
+        stream.held_by = stream.stop
         stream.left -= stream.before_Bps * (now_s - stream.since_s)
         stream.since_s = now_s
         stream.end_s = now_s + max(stream.left, 0.0) / stream.rate_Bps
@@ -167,6 +220,11 @@ class Arbiter:
     def _arrive(self, stream: Stream) -> None:
         stream.moving.sent_s = self.clock.now
         stream.moving.arrives(self.clock, self.clock.now)
+
+    def waits(self) -> Columns | None:
+        """Return from when to when each flow was not the first on a link; None if there were too many."""
+        flows = self.flows.columns()
+        return flows and beyond_the_first(flows)
 
     def columns(self) -> Columns:
         """Return one row per link, as `Trace.links` has them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ringnet.engines.clock import Clock, Process
 from ringnet.engines.routes import Route, Wires
@@ -59,8 +60,8 @@ class Burst:
     )
     whole = 1
 
-    def __init__(self, traffic: Traffic, number: int, route: Route) -> None:
-        self.src, self.channel, self.index = AFTER_WORKERS, 0, number
+    def __init__(self, traffic: Traffic, order: int, number: int, route: Route) -> None:
+        self.src, self.channel, self.index = AFTER_WORKERS + order, 0, number
         self.bytes, self.route = traffic.burst_bytes, route
         self.hop, self.queued = 0, False
         self.started_s = self.sent_s = self.head_s = self.tail_s = float("inf")
@@ -77,15 +78,25 @@ class Burst:
         """No window holds it."""
 
 
-def send(clock: Clock, wires: Wires, traffic: Traffic, is_over: Callable[[], bool]) -> Process:
+class Place(NamedTuple):
+    """Where some traffic stands among what runs: among all traffic, and (by name) among jobs and traffic."""
+
+    order: int
+    owner: int
+
+
+def send(
+    clock: Clock, wires: Wires, traffic: Traffic, place: Place, is_over: Callable[[], bool]
+) -> Process:
     """Send bursts (a SimPy process) until ``is_over``."""
     route = wires.along(traffic.links, traffic.burst_bytes)
+    route.job = place.owner
     start_s, number = traffic.start_s, 0
     while start_s < traffic.stop_s:
         yield clock.wake_at(start_s)
         if is_over():
             return
-        route.enter(Burst(traffic, number, route))
+        route.enter(Burst(traffic, place.order, number, route))
         if traffic.every_s is None:
             return
         number += 1

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.collectives import Schedule
-from ringnet.engines.background import Traffic, send
+from ringnet.engines.background import Place, Traffic, send
 from ringnet.engines.clock import Clock
 from ringnet.engines.lanes import Costs, Lane, Options, Worker
 from ringnet.engines.program import Program
@@ -113,9 +113,11 @@ def run_jobs(
     """
     clock = Clock()
     wires = make_wires(clock, replace(network, sharing=_sharing(jobs, network, traffic)))
+    names = [*dict.fromkeys(some.name for some in traffic)]
     running = [_Running(clock, wires, number, job) for number, job in enumerate(jobs)]
-    for some in traffic:
-        clock.process(send(clock, wires, some, lambda: all(job.done for job in running)))
+    for order, some in enumerate(traffic):
+        place = Place(order, len(jobs) + names.index(some.name))
+        clock.process(send(clock, wires, some, place, lambda: all(job.done for job in running)))
     if watch is not None:
         people = [worker for job in running for worker in job.people]
         watch(
@@ -125,7 +127,7 @@ def run_jobs(
     # Nothing is scheduled any more, also when some processes still wait.
     if stuck := [lane.stuck() for job in running for lane in job.lanes if not lane.done]:
         raise DeadlockError(*stuck)
-    traces = [job.trace(wires.columns(), clock) for job in running]
+    traces = [job.trace(wires, clock) for job in running]
     if len(jobs) == 1 and not traffic:
         return traces
     until_s = max(wires.last_s(), *(float(trace.workers["end_s"].max()) for trace in traces))
@@ -161,14 +163,15 @@ class _Running:
         """Whether all its workers have done all their steps."""
         return all(lane.done for lane in self.lanes)
 
-    def trace(self, links: Columns, clock: Clock) -> Trace:
+    def trace(self, wires: Wires, clock: Clock) -> Trace:
         """Return what it leaves behind."""
         schedule, rows = self.job.schedule, self.rows
         static = {} if rows is None else schedule_columns(schedule, self.job.chunk_bytes)
         return Trace(
             engine="events",
             transfers=None if rows is None else static | rows.columns(),
-            links=links,
+            links=wires.columns(),
+            waits=wires.waits(),
             workers=_worker_columns(self.people),
             n_transfers=schedule.n_transfers,
             counts={"events": clock.scheduled()},

@@ -11,6 +11,8 @@ import numpy as np
 import simpy
 
 from ringnet.engines.clock import LAST, Clock, Process
+from ringnet.engines.delays import Delays
+from ringnet.engines.parts import Wholes
 from ringnet.engines.trace import Columns
 from ringnet.networks import Network, Piece
 
@@ -40,14 +42,20 @@ class Link:
         self.free_s = clock.now
         self.bytes = self.transfers = self.longest_queue = 0
         self.busy_s = self.occupied_s = self.queued_s = 0.0
+        #: Where transfers come in parts: of which they are.
+        self.wholes: Wholes | None = None
+        #: Where it is to be kept who waited: there, under the link's number.
+        self.number, self.delays = 0, Delays(most=0)
         clock.process(self.serve())
 
     def enter(self, moving: Moving) -> None:
         """Queue what has its head here now, and wake the link for it."""
         now = moving.head_s = self.clock.now
         heappush(self.queue, (now, moving.src, moving.channel, moving.index, moving))
+        if self.wholes is not None:
+            self.wholes.comes(moving)
         if self.free_s > now and len(self.queue) > self.longest_queue:
-            self.longest_queue = len(self.queue)
+            self._note_queue()
         if self.asleep is not None:
             # Later links of a route choose later: without latency a head comes on at the time of its service.
             self.clock.at(now if now > self.free_s else self.free_s, self.asleep, LAST + moving.hop)
@@ -71,6 +79,8 @@ class Link:
     def pass_on(self, moving: Moving) -> None:
         """Serve something from now on; then its head reaches the next link, or its tail the receiver."""
         start_s = self.clock.now
+        if self.wholes is not None:
+            self.wholes.goes(moving)
         busy_s = self.service_s(start_s, moving.bytes)
         end_s = start_s + busy_s
         if moving.hop == 0:
@@ -83,16 +93,29 @@ class Link:
         self.transfers += moving.whole
         self.bytes += moving.bytes
         if start_s > moving.head_s:
-            moving.queued = True
-            self.queued_s += start_s - moving.head_s
+            self._note_wait(moving, start_s)
         if self.queue and end_s > start_s and len(self.queue) > self.longest_queue:
-            self.longest_queue = len(self.queue)
+            self._note_queue()
+        if self.wholes is not None:
+            self.wholes.is_served(moving, end_s)
         moving.tail_s = end_s + self.latency_s
         moving.hop += 1
         if moving.hop == len(moving.route.links):
             moving.arrives(self.clock, moving.tail_s)
         else:
             self.hand_on(moving, start_s + self.latency_s if self.cut_through else moving.tail_s)
+
+    def _note_queue(self) -> None:
+        """Note how many wait now, if they are more than ever."""
+        n_waiting = len(self.queue) if self.wholes is None else self.wholes.n_waiting()
+        self.longest_queue = max(self.longest_queue, n_waiting)
+
+    def _note_wait(self, moving: Moving, start_s: float) -> None:
+        """Note that something had to wait until now, and for how long."""
+        moving.queued = True
+        since_s = moving.head_s if self.wholes is None else self.wholes.waits_since(moving)
+        self.queued_s += start_s - since_s
+        self.delays.add(self.number, moving.route.job, since_s, start_s)
 
     def hand_on(self, moving: Moving, head_s: float) -> None:
         """Let the head reach the next link at ``head_s``."""
@@ -135,8 +158,16 @@ class ChangingLink(Link):
         return now_s - start_s + left / bandwidth_Bps
 
 
-def make_link(clock: Clock, network: Network, number: int) -> Link:
-    """Return a link of a network, of the kind that it needs."""
+def make_link(clock: Clock, network: Network, number: int, delays: Delays) -> Link:
+    """Return a link of a network, of the kind that it needs; who waits for it is kept in ``delays``."""
+    link = _of_kind(clock, network, number)
+    link.number, link.delays = number, delays
+    if network.packets is not None or (network.window is not None and network.window.bytes is not None):
+        link.wholes = Wholes()
+    return link
+
+
+def _of_kind(clock: Clock, network: Network, number: int) -> Link:
     cut_through = network.switching == "cut-through"
     numbers = float(network.bandwidth_Bps[number]), float(network.latency_s[number])
     if number in network.pieces:

@@ -82,3 +82,46 @@ def cut(whole: Moving, part_bytes: int, header_bytes: int = 0) -> Iterator[Part]
     for number in range(n_parts):
         n_bytes = min(part_bytes, whole.bytes - number * part_bytes)
         yield Part(whole, n_bytes + header_bytes, number, last=number == n_parts - 1)
+
+
+def whole_of(moving: Moving) -> Moving:
+    """Return the transfer that something is a part of, or a part of a part; itself if it is none."""
+    while isinstance(moving, Part):
+        moving = moving.whole_of
+    return moving
+
+
+class Wholes:
+    """Of which transfers the parts are that come to a link: parts of one do not wait for each other, they follow."""
+
+    def __init__(self) -> None:
+        self.n_queued: dict[Moving, int] = {}
+        self.left_s: dict[Moving, float] = {}
+        self.served: Moving | None = None
+
+    def comes(self, moving: Moving) -> None:
+        """Note that something has come."""
+        whole = whole_of(moving)
+        self.n_queued[whole] = self.n_queued.get(whole, 0) + 1
+
+    def goes(self, moving: Moving) -> None:
+        """Note that the link serves something now."""
+        whole = self.served = whole_of(moving)
+        self.n_queued[whole] -= 1
+        if not self.n_queued[whole]:
+            del self.n_queued[whole]
+
+    def is_served(self, moving: Moving, end_s: float) -> None:
+        """Note until when it serves that."""
+        if moving.whole:
+            self.left_s.pop(whole_of(moving), None)
+        else:
+            self.left_s[whole_of(moving)] = end_s
+
+    def n_waiting(self) -> int:
+        """Return the transfers that wait, none of whose parts is being served."""
+        return len(self.n_queued) - (self.served in self.n_queued)
+
+    def waits_since(self, moving: Moving) -> float:
+        """Return since when something waits for others: since it came, or since the part before it has gone."""
+        return max(moving.head_s, self.left_s.get(whole_of(moving), 0.0))

@@ -67,6 +67,7 @@ def run_recurrence(
         engine="recurrence",
         transfers=None if rows is None else schedule_columns(schedule, chunk_bytes) | rows.columns(),
         links=run.services.columns(plans),
+        waits=run.services.delays.columns(),
         workers=run.worker_columns(plans, schedule.n_channels),
         n_transfers=schedule.n_transfers,
         counts={"steps": schedule.n_steps},

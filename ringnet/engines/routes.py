@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ringnet.engines.arbiter import Arbiter, Stream
 from ringnet.engines.clock import Clock
+from ringnet.engines.delays import Delays
 from ringnet.engines.links import Link, link_columns, make_link
 from ringnet.engines.parts import cut
 from ringnet.engines.trace import Columns
@@ -43,7 +44,7 @@ class Route:
         enter: Callable[[Moving], None],
     ) -> None:
         self.links, self.latency_s, self.idle_s, self.enter = links, latency_s, idle_s, enter
-        #: The window of the connection, if it has one; and which of several jobs uses the route.
+        #: The window of the connection, if it has one; and which of several jobs, or of other traffic, uses the route.
         self.credit: Credit | None = None
         self.job = 0
 
@@ -61,6 +62,10 @@ class Wires:
     def columns(self) -> Columns:
         """Return one row per link, as `Trace.links` has them."""
         raise AssertionError("each kind of wires has its columns")
+
+    def waits(self) -> Columns | None:
+        """Return who waited when, as `Trace.waits` has it."""
+        raise AssertionError("each kind of wires knows who waited")
 
     def last_s(self) -> float:
         """Return when the last link had something to do."""
@@ -123,6 +128,7 @@ class FifoWires(Wires):
         super().__init__(clock, network)
         #: Made when a route first takes them: of a million links a ring uses a thousand.
         self.links: dict[int, Link] = {}
+        self.delays = Delays()
 
     def along(self, links: tuple[int, ...], n_bytes: int) -> Route:
         """Return the route over some links, by their numbers, for ``n_bytes``."""
@@ -138,7 +144,7 @@ class FifoWires(Wires):
 
     def _link(self, number: int) -> Link:
         if number not in self.links:
-            self.links[number] = make_link(self.clock, self.network, number)
+            self.links[number] = make_link(self.clock, self.network, number, self.delays)
         return self.links[number]
 
     def _enter_in_packets(self, moving: Moving) -> None:
@@ -150,6 +156,10 @@ class FifoWires(Wires):
     def columns(self) -> Columns:
         """Return one row per link, as `Trace.links` has them."""
         return link_columns(self.links, self.network.n_links)
+
+    def waits(self) -> Columns | None:
+        """Return who waited when, as `Trace.waits` has it."""
+        return self.delays.columns()
 
     def last_s(self) -> float:
         """Return when the last link had something to do."""
@@ -184,6 +194,10 @@ class FairWires(Wires):
     def columns(self) -> Columns:
         """Return one row per link, as `Trace.links` has them."""
         return self.arbiter.columns()
+
+    def waits(self) -> Columns | None:
+        """Return who waited when, as `Trace.waits` has it."""
+        return self.arbiter.waits()
 
     def last_s(self) -> float:
         """Return when the last link had something to do."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ringnet.engines.delays import Delays
 from ringnet.engines.plans import Bytes, FloatArray, Hop, Plan
 from ringnet.engines.queues import Queues
 from ringnet.engines.trace import Columns
@@ -24,6 +25,7 @@ class Services:
         self.free_s = np.zeros(network.n_links)
         self.queued_s, self.held_s = np.zeros(network.n_links), np.zeros(network.n_links)
         self.queues = Queues(network.n_links)
+        self.delays = Delays()
         self._busy: dict[int, tuple[int, FloatArray]] = {}
 
     def serve(
@@ -60,6 +62,7 @@ class Services:
             self.queues.clear(hop.links)
             return False
         self.queued_s[hop.at] += start_s - head_s
+        self.delays.add_rows(hop.links[waits], head_s[waits], start_s[waits])
         self.queues.serve(hop.links, head_s, start_s, waits)
         return True
 

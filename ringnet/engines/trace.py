@@ -77,7 +77,8 @@ class Trace:
     links : dict of str to ndarray
         One row per link: ``bytes, transfers, busy_s, occupied_s, longest_queue, queued_s``. ``busy_s`` is bytes served
         over bandwidth, ``occupied_s`` also counts being held by a slower link upstream, ``queued_s`` is the time that
-        all transfers together waited for it.
+        all transfers together waited for it; under fair sharing, what they took longer, because it kept them from
+        having more, than alone on their routes.
     workers : dict of str to ndarray
         One row per worker: ``start_s, end_s, sent_bytes, received_bytes, waiting_s, overhead_s, reducing_s``, and
         ``path_<part>_s`` for each of `PATH_PARTS`: what the path that ended last at this worker is made of, from the
@@ -86,6 +87,10 @@ class Trace:
         All transfers, kept or not.
     counts : dict of str to int
         Work done by the engine, by name (``events``): for tests and benchmarks; it does not jitter.
+    waits : dict of str to ndarray or None
+        One row per wait: ``link, owner, from_s, to_s``; ``owner`` is the number of a job, or of other traffic, counted
+        on after the jobs. Under fair sharing whatever comes first to a link does not wait, the others do until it has
+        gone. None where they were too many to be kept.
     until_s : float or None
         When the last link had something to do, of whoever's; None where there is one job and nothing else.
     values : list of ndarray or None
@@ -100,3 +105,4 @@ class Trace:
     counts: dict[str, int] = field(default_factory=dict)
     values: list[NDArray[Any]] | None = None
     until_s: float | None = None
+    waits: Columns | None = None

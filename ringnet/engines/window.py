@@ -16,11 +16,17 @@ if TYPE_CHECKING:
 Enter: TypeAlias = "Callable[[Moving], None]"
 
 
+#: Slots of a window, as NCCL has in its buffers (``NCCL_STEPS`` in its ``device.h``).
+SLOTS = 8
+
+
 class Credit:
     """The window of one connection: first come first served.
 
-    What a transfer has beyond the window goes in parts of the window's size. A part is applied when it has arrived, the
-    last one with its transfer; its credit is back after the latency of the way back.
+    A transfer that is larger than the window goes in slots of an eighth of it, one after another; a slot is applied
+    when it has arrived, the last one with its transfer, and its credit is back after the latency of the way back. So
+    what is under way without credit slides on slot by slot: over a route of bandwidth B a window of W bytes gives
+    min(B, W / (W/8B + R)), R the latency there and back, which is W/R where R is long. A transfer that fits goes as one.
 
     Parameters
     ----------
@@ -32,13 +38,13 @@ class Credit:
 
     def __init__(self, clock: Clock, window: Window, back_s: float) -> None:
         self.clock, self.window, self.back_s = clock, window, back_s
+        self.slot_bytes = max((window.bytes or 0) // SLOTS, 1)
         self.bytes_out = self.transfers_out = 0
         self.waiting: deque[tuple[Moving, Enter]] = deque()
 
     def ask(self, moving: Moving, enter: Enter) -> None:
         """Let a transfer start, as far as there is credit for it now and whatever is before it."""
-        size = self.window.bytes
-        parts = [moving] if size is None or moving.bytes <= size else list(cut(moving, size))
+        parts = [moving] if self._fits(moving) else list(cut(moving, self.slot_bytes))
         for part in parts:
             if isinstance(part, Part) and not part.last:
                 part.on_arrival = self._gives_back(part.bytes)
@@ -46,11 +52,13 @@ class Credit:
         self._let_go(None)
 
     def applied(self, transfer: Moving, path: Path) -> None:
-        """Give back the credit of a transfer, or of the last part of it, that has been applied now."""
-        size = self.window.bytes
+        """Give back the credit of a transfer, or of the last slot of it, that has been applied now."""
         n_bytes = transfer.bytes
-        last = n_bytes if size is None or n_bytes <= size else (n_bytes - 1) % size + 1
+        last = n_bytes if self._fits(transfer) else (n_bytes - 1) % self.slot_bytes + 1
         self._back(self.clock.now, last, 1, path)
+
+    def _fits(self, moving: Moving) -> bool:
+        return self.window.bytes is None or moving.bytes <= self.window.bytes
 
     def _gives_back(self, n_bytes: int) -> Callable[[float], None]:
         return lambda arrived_s: self._back(arrived_s, n_bytes, 0, None)
@@ -72,7 +80,7 @@ class Credit:
             self.bytes_out += moving.bytes
             self.transfers_out += moving.whole
             moving.start_over(self.clock.now, self.back_s, path)
-            # What waited for the credit of its own earlier parts was not under way all the time.
+            # What waited for the credit of its own earlier slots was not under way all the time.
             moving.queued = moving.queued or (isinstance(moving, Part) and moving.number > 0)
             enter(moving)
 

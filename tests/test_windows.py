@@ -1,0 +1,136 @@
+"""Windows and packets: what a sender may have on its way, and what links make of transfers that come in parts.
+
+A link has 100 B/s and half a second of latency, so that credit comes back a second after a slot has left (one hop).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ringnet.networks.network import Packets, Window
+
+#: Two workers, a link each way.
+WIRES = {"there": (100.0, 0.5), "back": (100.0, 0.5)}
+ROUTES = {(0, 1): ["there"], (1, 0): ["back"]}
+
+
+@pytest.fixture
+def one(case, custom, wired):
+    """One transfer over one link, with a window or packets."""
+
+    def make(n_bytes, sharing="fifo", wires=None, routes=None, **changes):
+        network = replace(wired(wires or WIRES, routes or ROUTES, 2), sharing=sharing, **changes)
+        return case(2, n_bytes, schedule=custom(2, [(0, 1, 0)])).but(network=network)
+
+    return make
+
+
+@pytest.mark.parametrize("sharing", ["fifo", "fair"])
+def test_a_transfer_that_fits_goes_as_one(one, times, sharing):
+    alone = times(one(800, sharing).run())
+    assert times(one(800, sharing, window=Window(bytes=800)).run()) == alone
+    assert times(one(800, sharing, window=Window(transfers=1)).run()) == alone
+
+
+@pytest.mark.parametrize("sharing", ["fifo", "fair"])
+def test_a_window_slides_by_an_eighth(one, sharing):
+    # Slots of 10 bytes, a tenth of a second: eight go at once, and from 1.1 s on one for each that has come back.
+    trace = one(160, sharing, window=Window(bytes=80)).run()
+    assert trace.workers["end_s"][1] == pytest.approx(1.1 + 0.8 + 0.5)
+    assert trace.links["bytes"].tolist() == [160, 0]
+    assert trace.links["transfers"].tolist() == [1, 0]
+    assert trace.links["busy_s"].tolist() == pytest.approx([1.6, 0.0])
+
+
+@pytest.mark.parametrize("sharing", ["fifo", "fair"])
+@pytest.mark.parametrize("window", [40, 80, 160, 400])
+def test_throughput_is_what_the_window_lets_through(one, sharing, window):
+    n_bytes, there_and_back_s = 40_000, 1.0
+    end_s = float(one(n_bytes, sharing, window=Window(bytes=window)).run().workers["end_s"][1])
+    slot_s = window / 8 / 100.0
+    assert n_bytes / end_s == pytest.approx(min(100.0, window / (slot_s + there_and_back_s)), rel=0.01)
+    assert n_bytes / end_s < window / there_and_back_s
+
+
+@pytest.mark.parametrize("sharing", ["fifo", "fair"])
+def test_a_window_that_is_long_enough_costs_nothing(one, sharing):
+    trace = one(10_000, sharing, window=Window(bytes=160)).run()
+    assert trace.workers["end_s"][1] == pytest.approx(100.5)
+    # Slots of one transfer follow each other: they do not queue.
+    assert trace.links["longest_queue"].tolist() == [0, 0]
+    assert trace.links["queued_s"].tolist() == [0.0, 0.0]
+    assert len(trace.waits["link"]) == 0
+
+
+def test_what_waits_for_credit_has_queued(one):
+    trace = one(160, window=Window(bytes=80)).run()
+    path = {part: float(trace.workers[f"path_{part}_s"][1]) for part in ("latency", "bandwidth", "queueing")}
+    assert path == pytest.approx({"latency": 0.5, "bandwidth": 1.6, "queueing": 0.3})
+
+
+def test_bytes_that_are_no_multiple_of_a_slot_all_arrive(one):
+    trace = one(163, window=Window(bytes=85)).run()  # slots of 10, the last of 3
+    assert trace.links["bytes"].tolist() == [163, 0]
+    assert trace.workers["received_bytes"].tolist() == [0, 163]
+
+
+@pytest.mark.parametrize("window", [1, 7])
+def test_a_window_of_less_than_eight_bytes_lets_single_bytes_through(one, window):
+    trace = one(10, window=Window(bytes=window)).run()
+    assert trace.workers["received_bytes"].tolist() == [0, 10]
+
+
+def test_a_window_of_transfers_holds_back_whole_ones(case, custom, wired, times):
+    schedule = custom(2, [(0, 1, 0)], [(0, 1, 1)], [(0, 1, 2)])
+    network = replace(wired(WIRES, ROUTES, 2), window=Window(transfers=2))
+    trace = case(2, 100, schedule=schedule).but(network=network).run()
+    # Applied at 1.5 s, credit at 2 s: the third starts with what is free of the link by then.
+    assert [row[1] for row in times(trace)] == [0.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize("sharing", ["fifo", "fair"])
+def test_two_transfers_share_the_window_of_their_connection(case, custom, wired, sharing):
+    schedule = custom(2, [(0, 1, 0)], [(0, 1, 1)])
+    network = replace(wired(WIRES, ROUTES, 2), sharing=sharing, window=Window(bytes=80))
+    trace = case(2, 80, schedule=schedule).but(network=network).run()
+    # The first is applied at 1.3 s, its credit there at 1.8 s: then the second has its 0.8 s and the latency.
+    assert trace.workers["end_s"][1] == pytest.approx(1.8 + 0.8 + 0.5)
+
+
+def test_slots_are_one_flow_among_others(case, custom, wired):
+    """A connection with a window takes no more of a fair link than one without."""
+    wires = {"a": (1e6, 0.0), "b": (1e6, 0.0), "trunk": (100.0, 0.0), "back": (1e6, 0.0)}
+    routes = {(0, 2): ["a", "trunk"], (1, 2): ["b", "trunk"], (2, 0): ["back"], (2, 1): ["back"]}
+    schedule = custom(3, [(0, 2, 0), (1, 2, 1)])
+    network = replace(wired(wires, routes, 3), sharing="fair", window=Window(bytes=160))
+    trace = case(3, [1000, 100], schedule=schedule).but(network=network).run()
+    # Together 100 B/s: the small one, which fits, has half of it, and so ends at 2 s.
+    assert trace.transfers["arrived_s"].tolist() == pytest.approx([11.0, 2.0])
+    assert trace.links["longest_queue"].tolist() == [0, 0, 1, 0]
+
+
+@pytest.mark.parametrize("packet", [16, 100])
+def test_packets_of_one_transfer_do_not_queue(one, packet):
+    wires = {"a": (100.0, 0.5), "b": (50.0, 0.5), "back": (100.0, 0.5)}
+    routes = {(0, 1): ["a", "b"], (1, 0): ["back"]}
+    trace = one(320, wires=wires, routes=routes, packets=Packets(packet)).run()
+    assert trace.workers["end_s"][1] == pytest.approx(320 / 50 + 1.0)
+    assert trace.links["longest_queue"].tolist() == [0, 0, 0]
+    assert trace.links["queued_s"] == pytest.approx(np.zeros(3), abs=1e-9)
+
+
+def test_packets_of_two_transfers_wait_for_each_other(case, custom, wired):
+    wires = {"a": (100.0, 0.0), "b": (100.0, 0.0), "trunk": (100.0, 0.0)}
+    routes = {(0, 2): ["a", "trunk"], (1, 2): ["b", "trunk"]}
+    schedule = custom(3, [(0, 2, 0), (1, 2, 1)])
+    network = replace(wired(wires, routes, 3), packets=Packets(100))
+    trace = case(3, 200, schedule=schedule).but(network=network).run()
+    # In turns: 0 has 0 to 1 s and 2 to 3 s, 1 the others. Worker 0 waits from 1 to 2 s, worker 1 for a second twice.
+    assert trace.transfers["arrived_s"].tolist() == [3.0, 4.0]
+    assert trace.links["longest_queue"].tolist() == [0, 0, 1]
+    assert trace.links["queued_s"].tolist() == [0.0, 0.0, 3.0]
+    waits = trace.waits
+    assert sorted(zip(waits["from_s"].tolist(), waits["to_s"].tolist(), strict=True)) == [(0, 1), (1, 2), (2, 3)]

@@ -133,4 +133,8 @@ def test_packets_of_two_transfers_wait_for_each_other(case, custom, wired):
     assert trace.links["longest_queue"].tolist() == [0, 0, 1]
     assert trace.links["queued_s"].tolist() == [0.0, 0.0, 3.0]
     waits = trace.waits
-    assert sorted(zip(waits["from_s"].tolist(), waits["to_s"].tolist(), strict=True)) == [(0, 1), (1, 2), (2, 3)]
+    assert sorted(zip(waits["from_s"].tolist(), waits["to_s"].tolist(), strict=True)) == [
+        (0, 1),
+        (1, 2),
+        (2, 3),
+    ]

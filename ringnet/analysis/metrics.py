@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from ringnet.collectives import Schedule
 from ringnet.engines.trace import PATH_PARTS, Trace
 from ringnet.networks import Network
+
+FloatArray: TypeAlias = NDArray[np.float64]
 
 #: Bytes that busbw counts for each byte of the message, by collective: the convention of nccl-tests.
 BUS_FACTORS: dict[str, Callable[[int], float]] = {
@@ -79,12 +81,20 @@ def link_frame(
         **{name: trace.links[name] for name in ("bytes", "transfers", "busy_s", "occupied_s")},
         "utilisation": trace.links["busy_s"] / total_s if total_s else np.full(network.n_links, np.nan),
         **{name: trace.links[name] for name in ("longest_queue", "queued_s")},
+        "mean_wait_s": _mean_wait_s(trace),
     }
     if by_job:
         others = trace.links["bytes"] - sum(by_job.values())
         columns |= {f"{BYTES_OF}{name}": n_bytes for name, n_bytes in by_job.items()}
         columns |= {f"{BYTES_OF}other traffic": others}
     return pd.DataFrame(columns)
+
+
+def _mean_wait_s(trace: Trace) -> FloatArray:
+    """Return how long the transfers of each link waited for it in the mean; NaN where there were none."""
+    queued_s, transfers = trace.links["queued_s"], trace.links["transfers"]
+    mean_s: FloatArray = np.full(len(queued_s), np.nan)
+    return np.divide(queued_s, transfers, out=mean_s, where=transfers > 0)
 
 
 def crossing_bytes(schedule: Schedule, network: Network, chunk_bytes: NDArray[np.int64]) -> NDArray[np.int64]:

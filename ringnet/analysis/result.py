@@ -14,6 +14,7 @@ from ringnet.analysis import metrics
 from ringnet.analysis.bounds import collective_bound_s, schedule_bound_s
 from ringnet.analysis.closed_form import closed_form_s
 from ringnet.analysis.html import result_html
+from ringnet.analysis.queues import queue_frame
 from ringnet.analysis.states import state_frame
 from ringnet.collectives import Schedule
 from ringnet.engines.trace import PATH_PARTS, Trace, Workers
@@ -74,6 +75,8 @@ class Result:
         Returns the verified results: a list with one array, or one array per worker for reduce-scatter.
     jobs : pandas.DataFrame or None
         One row per job, the scenario's own first, where there are several.
+    queues : pandas.DataFrame or None
+        How many transfers waited for the links with most queueing, over time; None where nothing waited.
     """
 
     summary: Row
@@ -85,6 +88,7 @@ class Result:
     notes: tuple[str, ...]
     outputs: Callable[[], list[NDArray[Any]]]
     jobs: pd.DataFrame | None = None
+    queues: pd.DataFrame | None = None
 
     @property
     def sentence(self) -> str:
@@ -184,9 +188,11 @@ def make_result(
     notes: tuple[str, ...] = (),
     *,
     others: Sequence[tuple[Run, Mapping[str, Any], Verdict]] = (),
+    traffic: Sequence[str] = (),
 ) -> Result:
     """Put all that one run means together; of other jobs, what they were, what is said of them, and their verdicts.
 
+    ``traffic`` names what else was on the links.
     ``first`` holds the buffer of every worker at the start, shape (n_elements,) each, where the states are wanted;
     ``notes`` come before the verdict's own.
     """
@@ -194,6 +200,7 @@ def make_result(
     runs = [(run, labels, verdict), *others]
     by_job = {said["name"]: one.link_bytes for one, said, _ in runs} if not run.alone else None
     jobs = _job_frame(runs) if others else None
+    owners = [*(said["name"] for _, said, _ in runs), *dict.fromkeys(traffic)]
     verdict = _joined(runs)
     states = None if first is None or trace.values is None else state_frame(run.schedule, trace, first)
     return Result(
@@ -206,6 +213,7 @@ def make_result(
         notes=(*notes, *_notes(run), *verdict.notes),
         outputs=outputs,
         jobs=jobs,
+        queues=None if trace.waits is None else queue_frame(trace.waits, run.network.names, owners),
     )
 
 
@@ -238,6 +246,9 @@ def _job_frame(runs: Sequence[tuple[Run, Mapping[str, Any], Verdict]]) -> pd.Dat
 
 
 def _notes(run: Run) -> list[str]:
+    notes = []
+    if run.trace.waits is None:
+        notes.append("queues over time are left out: more transfers waited than are kept")
     if run.trace.transfers is not None:
-        return []
-    return [f"transfer rows are left out: {run.trace.n_transfers:,} are more than are kept unasked"]
+        return notes
+    return [*notes, f"transfer rows are left out: {run.trace.n_transfers:,} are more than are kept unasked"]

@@ -85,9 +85,7 @@ class Place(NamedTuple):
     owner: int
 
 
-def send(
-    clock: Clock, wires: Wires, traffic: Traffic, place: Place, is_over: Callable[[], bool]
-) -> Process:
+def send(clock: Clock, wires: Wires, traffic: Traffic, place: Place, is_over: Callable[[], bool]) -> Process:
     """Send bursts (a SimPy process) until ``is_over``."""
     route = wires.along(traffic.links, traffic.burst_bytes)
     route.job = place.owner

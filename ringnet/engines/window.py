@@ -26,7 +26,7 @@ class Credit:
     A transfer that is larger than the window goes in slots of an eighth of it, one after another; a slot is applied
     when it has arrived, the last one with its transfer, and its credit is back after the latency of the way back. So
     what is under way without credit slides on slot by slot: over a route of bandwidth B a window of W bytes gives
-    min(B, W / (W/8B + R)), R the latency there and back, which is W/R where R is long. A transfer that fits goes as one.
+    min(B, W / (W/8B + R)), R the latency there and back: W/R where R is long. A transfer that fits goes as one.
 
     Parameters
     ----------

@@ -110,7 +110,11 @@ TABLES: dict[str, dict[str, Column]] = {
         "occupied_s": _number("busy, or held by a slower link upstream"),
         "utilisation": _number("busy_s / makespan"),
         "longest_queue": _integer("most transfers that waited for it at one time"),
-        "queued_s": _number("time that all transfers together waited for it"),
+        "queued_s": _number(
+            "time that all transfers together waited for it; under fair sharing, what they took longer, because it "
+            "was shared, than alone on their routes"
+        ),
+        "mean_wait_s": _number("queued_s / transfers"),
     },
     "workers": {
         "worker": _integer("number of the worker, from 0"),
@@ -143,6 +147,14 @@ TABLES: dict[str, dict[str, Column]] = {
         "arrived_s": _number("its tail reached the receiver"),
         "applied_s": _number("the receiver had reduced or copied it"),
     },
+    "queues": {
+        "link": _text("one of the links with most queueing, by that"),
+        "time_s": _number("from when on; a row whenever it changes, or of many changes one per span of time"),
+        "waiting": _number(
+            "transfers that wait for the link, or their mean over the span; under fair sharing, the flows on it "
+            "beyond the first"
+        ),
+    },
     "jobs": {
         "job": _text("name of the job; the scenario's own first"),
         "start_s": _number("when its first worker started"),
@@ -170,4 +182,6 @@ def kind_of(table: str, column: str) -> Kind:
         return OF_MEASURED_LINKS[column].kind
     if table == "links" and column.startswith("bytes of "):  # one for each job
         return "integer"
+    if table == "queues":  # the same
+        return "number"
     return "value" if table == "states" else "text"

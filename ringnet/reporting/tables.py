@@ -46,7 +46,7 @@ class Results:
     ----------
     summary : DataFrame
         One row per point; columns as in `columns.TABLES`, then one per swept key that has none of its own.
-    links, workers, transfers, states, jobs : DataFrame or None
+    links, workers, transfers, states, jobs, queues : DataFrame or None
         Tables of a single run, where they were written.
     run_info : dict
         ``run.json``: scenario, versions, seed, notes, files.
@@ -58,6 +58,7 @@ class Results:
     transfers: pd.DataFrame | None = None
     states: pd.DataFrame | None = None
     jobs: pd.DataFrame | None = None
+    queues: pd.DataFrame | None = None
     run_info: dict[str, Any] = field(default_factory=dict)
 
     @property

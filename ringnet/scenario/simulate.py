@@ -79,7 +79,8 @@ def simulate(scenario: Scenario, *, tamper: Tamper | None = None, watch: Watch |
         return [] if payload is None or source is None else outputs(parts.schedule, payload, source)
 
     notes = _notes(scenario, parts, chosen, first, sharing)
-    return make_result(*judged[0], results, first, notes, others=judged[1:])
+    traffic = [one.name for one in parts.traffic]
+    return make_result(*judged[0], results, first, notes, others=judged[1:], traffic=traffic)
 
 
 def _payload(parts: Parts, engine: str, tamper: Tamper | None) -> AnyPayload:

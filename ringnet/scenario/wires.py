@@ -273,8 +273,8 @@ class NetworkSettings(ShapeSettings):
     window: WindowKey | None = Field(
         default=None,
         description="What one worker may have on the way to another, until what was applied has sent its credit back: "
-        "`1 MiB`, or `{transfers: 4}`. A larger transfer goes in slots of an eighth of the window, and the credit of each "
-        "comes back by itself.",
+        "`1 MiB`, or `{transfers: 4}`. Larger transfers go in slots of an eighth of it, each with a credit "
+        "of its own.",
         examples=["1 MiB", {"transfers": 4}],
     )
     routes: Routes = Field(

@@ -150,6 +150,12 @@ PLOTS: dict[str, Plot] = {
         _has("links", "utilisation"),
         _SINGLE.format("links"),
     ),
+    "queues": Plot(
+        "queues.queues",
+        "transfers that wait for the links with most queueing, over time, and whose they are",
+        _has("queues", "waiting"),
+        _SINGLE.format("queues"),
+    ),
     "worker-waiting": Plot(
         "workers.worker_waiting",
         "waiting, overheads and reducing of each worker",

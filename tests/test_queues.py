@@ -1,0 +1,212 @@
+"""Queues: who waits for which link and when, in the tables and in the picture."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ringnet
+from ringnet.analysis.queues import MOST_CHANGES, MOST_LINKS, N_SPANS, queue_frame
+from ringnet.engines.delays import Delays
+from ringnet.networks import LinkChange
+from ringnet.reporting.plots import PLOTS, choose
+from ringnet.reporting.plots.queues import _by_owner
+from ringnet.reporting.results import read_results
+
+#: Two workers behind a trunk that carries 100 B/s, and one at its other end.
+WIRES = {"a": (400.0, 0.0), "b": (400.0, 0.0), "trunk": (100.0, 0.0)}
+ROUTES = {(0, 2): ["a", "trunk"], (1, 2): ["b", "trunk"]}
+
+
+@pytest.fixture
+def trunk(case, custom, wired):
+    def run(sharing, sizes):
+        network = replace(wired(WIRES, ROUTES, 3), sharing=sharing)
+        return case(3, sizes, schedule=custom(3, [(0, 2, 0), (1, 2, 1)])).but(network=network).run()
+
+    return run
+
+
+def rows(waits):
+    return list(zip(waits["link"].tolist(), waits["from_s"].tolist(), waits["to_s"].tolist(), strict=True))
+
+
+def test_one_after_the_other_the_second_waits(trunk):
+    trace = trunk("fifo", [200, 400])
+    assert rows(trace.waits) == [(2, 0.0, 2.0)]
+    assert trace.links["queued_s"].tolist() == [0.0, 0.0, 2.0]
+
+
+def test_together_both_take_longer_than_alone(trunk):
+    # 50 B/s each until the smaller has ended at 4 s, alone after 2 s; the other at 6 s, alone after 4.
+    trace = trunk("fair", [200, 400])
+    assert trace.transfers["arrived_s"].tolist() == [4.0, 6.0]
+    assert trace.links["queued_s"].tolist() == [0.0, 0.0, 4.0]
+    assert trace.links["longest_queue"].tolist() == [0, 0, 1]
+    # The first one to come does not wait; of two that come together the first to end counts as that.
+    assert rows(trace.waits) == [(2, 0.0, 4.0)]
+
+
+def test_a_link_that_holds_nobody_back_has_no_wait(case, custom, wired):
+    """Two flows on a wide link that others keep narrow: nobody waits for the wide one."""
+    wires = {"a": (100.0, 0.0), "b": (100.0, 0.0), "trunk": (400.0, 0.0)}
+    network = replace(wired(wires, ROUTES, 3), sharing="fair")
+    trace = case(3, 200, schedule=custom(3, [(0, 2, 0), (1, 2, 1)])).but(network=network).run()
+    assert trace.links["queued_s"].tolist() == [0.0, 0.0, 0.0]
+    assert trace.links["longest_queue"].tolist() == [0, 0, 1]
+
+
+def test_time_lost_to_sharing_is_that_of_the_flows(tmp_path):
+    """What links are said to cost adds up to what all transfers took longer than alone."""
+    network = "topology: leaf-spine, leaves: 2, oversubscription: 4, link: 100gbe, placement: interleaved"
+    text = f"scenario_version: 1\nworkers: 6\nmessage: 6 MiB\npayload: none\nnetwork: {{{network}}}\n"
+    (tmp_path / "a.yaml").write_text(text)
+    result = ringnet.simulate(ringnet.load(tmp_path / "a.yaml"))
+    moved = result.transfers
+    took_s = (moved["arrived_s"] - moved["started_s"]).sum()
+    uplink_Bps = result.links["bandwidth_Bps"].min()  # which all of them cross
+    alone_s = (moved["bytes"] / uplink_Bps).sum()
+    assert result.links["queued_s"].sum() == pytest.approx(took_s - alone_s, rel=1e-9)
+
+
+def test_both_engines_say_who_waited(case):
+    slow = case(3, latency_s=0.0, links={"0->1": LinkChange(25.0)})
+    events, recurrence = (slow.run(engine=engine).waits for engine in ("events", "recurrence"))
+    assert sorted(rows(events)) == sorted(rows(recurrence)) == [(0, 1.0, 4.0), (0, 2.0, 8.0), (0, 6.0, 12.0)]
+
+
+def test_too_many_waits_are_none():
+    delays = Delays(most=2)
+    for number in range(3):
+        delays.add(0, 0, number, number + 1.0)
+    assert delays.columns() is None
+    delays = Delays(most=2)
+    delays.add_rows(np.zeros(3, dtype=np.int64), np.zeros(3), np.ones(3))
+    assert delays.columns() is None
+
+
+# ---------------------------------------------------------------------------------------------------- table
+
+
+def waits(link, from_s, to_s, owner=None):
+    owner = np.zeros(len(link), dtype=np.int64) if owner is None else np.array(owner)
+    times = {"from_s": np.array(from_s, dtype=float), "to_s": np.array(to_s, dtype=float)}
+    return {"link": np.array(link), "owner": owner, **times}
+
+
+def test_links_with_most_queueing_come_first():
+    frame = queue_frame(waits([0, 1, 1], [0, 0, 1], [1, 4, 2]), ["a", "b"], ["mine"])
+    assert frame["link"].tolist() == ["b"] * 4 + ["a"] * 2
+    assert frame["time_s"].tolist() == [0.0, 1.0, 2.0, 4.0, 0.0, 1.0]
+    assert frame["waiting"].tolist() == [1.0, 2.0, 1.0, 0.0, 1.0, 0.0]
+    assert list(frame.columns) == ["link", "time_s", "waiting"]
+
+
+def test_one_that_follows_another_at_once_is_no_change():
+    frame = queue_frame(waits([0, 0], [0, 1], [1, 2]), ["a"], ["mine"])
+    assert frame["time_s"].tolist() == [0.0, 2.0]
+
+
+def test_where_one_takes_the_place_of_another_owner_that_is_a_change():
+    frame = queue_frame(waits([0, 0], [0, 1], [1, 2], [0, 1]), ["a"], ["mine", "other"])
+    assert frame["waiting of mine"].tolist() == [1.0, 0.0, 0.0]
+    assert frame["waiting of other"].tolist() == [0.0, 1.0, 0.0]
+
+
+def test_few_links_are_kept():
+    many = MOST_LINKS + 5
+    frame = queue_frame(
+        waits(range(many), [0] * many, range(1, many + 1)), [str(one) for one in range(many)], ["m"]
+    )
+    assert list(dict.fromkeys(frame["link"])) == [str(one) for one in range(many - 1, 4, -1)]
+
+
+def test_many_changes_become_means_that_keep_the_time_waited():
+    rng = np.random.default_rng(1)
+    from_s = rng.uniform(0, 100, MOST_CHANGES)
+    to_s = from_s + rng.uniform(0, 3, MOST_CHANGES)
+    frame = queue_frame(waits([0] * MOST_CHANGES, from_s, to_s), ["a"], ["mine"])
+    assert len(frame) == N_SPANS + 1
+    area = (frame["time_s"].diff().shift(-1) * frame["waiting"]).sum()
+    assert area == pytest.approx((to_s - from_s).sum(), rel=1e-9)
+    assert frame["waiting"].iloc[-1] == pytest.approx(0.0)
+
+
+def test_nothing_that_waits_has_no_table():
+    assert queue_frame(waits([], [], []), ["a"], ["mine"]) is None
+
+
+# ------------------------------------------------------------------------------------------------- scenarios
+
+CROWD = """
+scenario_version: 1
+name: crowd
+workers: 4
+message: 4 MiB
+payload: none
+network: {topology: switch, link: 100gbe, places: 6, sharing: SHARING}
+jobs: [{name: second, workers: [4, 5], message: 1 MiB, start: 50 us}]
+background:
+- {name: storage, from: 4, to: 1, burst: 1 MiB, rate: 6 GB/s}
+- {name: backup, from: 4, to: 2, burst: 1 MiB}
+"""
+
+
+@pytest.fixture(params=["fifo", "fair"])
+def crowd(request, tmp_path):
+    (tmp_path / "crowd.yaml").write_text(CROWD.replace("SHARING", request.param))
+    return tmp_path / "crowd.yaml"
+
+
+def test_jobs_and_traffic_are_told_apart(crowd):
+    """Two kinds of traffic over one first link, both from the start, are served in the order of the scenario."""
+    result = ringnet.simulate(ringnet.load(crowd))
+    owners = [name.removeprefix("waiting of ") for name in result.queues.columns[3:]]
+    assert owners == ["crowd", "second", "storage", "backup"]
+    shares = result.queues[[f"waiting of {owner}" for owner in owners]]
+    assert shares.sum(axis=1).tolist() == result.queues["waiting"].tolist()
+    assert (shares.max() > 0)[["waiting of crowd", "waiting of backup"]].all()
+    assert result.queues["waiting"].max() == result.links["longest_queue"].max()
+
+
+def test_the_mean_wait_is_that_of_a_transfer(crowd):
+    links = ringnet.simulate(ringnet.load(crowd)).links
+    used = links["transfers"] > 0
+    assert (links["mean_wait_s"] * links["transfers"])[used].tolist() == pytest.approx(
+        links["queued_s"][used].tolist()
+    )
+    assert links["mean_wait_s"][~used].isna().all()
+    assert links["mean_wait_s"].max() > 0
+
+
+def test_the_picture_is_drawn_from_the_tables(crowd, tmp_path):
+    ringnet.run(crowd, out=tmp_path / "out")
+    results = read_results(tmp_path / "out")
+    assert (tmp_path / "out" / "queues.png").is_file()
+    assert "queues" in choose(results)[0]
+    figure = PLOTS["queues"].draw(results)
+    titles = [ax.get_title(loc="left") for ax in figure.axes]
+    assert titles == list(dict.fromkeys(results.queues["link"]))[: len(titles)]
+    labels = [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+    assert {"crowd", "backup"} <= set(labels)
+
+
+def test_nothing_is_drawn_where_nothing_waits(tmp_path):
+    text = "scenario_version: 1\nworkers: 4\nmessage: 1 MiB\nnetwork: {topology: switch, link: 100gbe}\n"
+    (tmp_path / "a.yaml").write_text(text)
+    ringnet.run(tmp_path / "a.yaml", out=tmp_path / "out")
+    assert not (tmp_path / "out" / "queues.csv").exists()
+    assert not (tmp_path / "out" / "queues.png").exists()
+
+
+def test_many_owners_share_the_last_colour():
+    frame = pd.DataFrame({"link": ["a"] * 3, "time_s": [0.0, 1.0, 2.0], "waiting": [9.0, 9.0, 0.0]})
+    for number in range(9):
+        frame[f"waiting of job {number}"] = [1.0, 1.0, 0.0]
+    stacked, owners = _by_owner(frame)
+    assert len(owners) == 6
+    assert owners[-1] == "waiting of 4 others"
+    assert stacked[owners].sum(axis=1).tolist() == [9.0, 9.0, 0.0]

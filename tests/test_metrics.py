@@ -5,6 +5,7 @@ Unless a test says otherwise a link has 100 B/s and half a second of latency, an
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings

@@ -218,7 +218,7 @@ def _rounds(n_workers: int) -> tuple[int, int]:
 
 def _channel_ring(schedule: Schedule, chunk_bytes: float, hop: Hop) -> float | None:
     n_workers, strides = schedule.n_workers, schedule.parameters["strides"]
-    if schedule.parameters["node_size"] != 1:
+    if schedule.parameters["node_size"] != 1 or schedule.parameters["orders"]:
         return None
     used = [strides[q % len(strides)] % n_workers for q in range(schedule.n_channels)]  # type: ignore[index,arg-type]
     if len(set(used)) == 1:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ringnet.collectives.loops import Loops
 from ringnet.collectives.making import SCATTER_GATHER, make_schedule
-from ringnet.collectives.schedule import Schedule
+from ringnet.collectives.schedule import IntArray, Schedule
 from ringnet.errors import Fault, InputError
 
 
@@ -20,6 +20,7 @@ def channel_ring(
     n_channels: int = 2,
     strides: Sequence[int] = (1,),
     node_size: int = 1,
+    orders: Sequence[Sequence[int]] = (),
 ) -> Schedule:
     """Ring all-reduce, reduce-scatter or all-gather over several channels.
 
@@ -36,6 +37,8 @@ def channel_ring(
     node_size : int
         Workers of a node, a divisor of N: channel q enters each node at its worker q (mod ``node_size``) and leaves
         it at the one before, so that with as many channels each NIC of a node carries one.
+    orders : sequence of sequence of int
+        The workers as the ring of channel q passes them, ``orders[q % len(orders)]``, in place of strides and nodes.
 
     Returns
     -------
@@ -45,7 +48,7 @@ def channel_ring(
     Raises
     ------
     InputError
-        A stride that does not pass every worker; nodes that the workers do not fill.
+        A stride or an order that does not pass every worker once; nodes that the workers do not fill.
 
     Notes
     -----
@@ -61,19 +64,40 @@ def channel_ring(
     >>> step.dst.tolist(), step.channel.tolist()
     ([1, 2, 0, 2, 1, 0], [0, 0, 0, 1, 1, 1])
     """
-    _check_strides(n_workers, strides)
-    _check_nodes(n_workers, node_size)
-    places = np.stack(
-        [np.arange(n_workers) * strides[q % len(strides)] % n_workers for q in range(n_channels)]
-    )
-    turned = (places + np.arange(n_channels)[:, None]) % node_size
-    loops = Loops(places // node_size * node_size + turned)
+    if orders:
+        _check_orders(n_workers, orders)
+        loops = Loops(np.array([orders[q % len(orders)] for q in range(n_channels)], dtype=np.int64))
+    else:
+        _check_strides(n_workers, strides)
+        _check_nodes(n_workers, node_size)
+        loops = Loops(_strided(n_workers, n_channels, strides, node_size))
     steps = partial(loops.steps, SCATTER_GATHER[collective])
     more = loops.ends(collective) | {
         "n_channels": n_channels,
-        "parameters": {"n_channels": n_channels, "strides": tuple(strides), "node_size": node_size},
+        "parameters": {
+            "n_channels": n_channels,
+            "strides": tuple(strides),
+            "node_size": node_size,
+            "orders": tuple(orders),
+        },
     }
     return make_schedule("channel-ring", collective, n_workers, n_channels * n_workers, steps, **more)
+
+
+def _strided(n_workers: int, n_channels: int, strides: Sequence[int], node_size: int) -> IntArray:
+    """Return the workers as each ring passes them, shape (n_channels, n_workers)."""
+    places: IntArray = np.stack(
+        [np.arange(n_workers) * strides[q % len(strides)] % n_workers for q in range(n_channels)]
+    )
+    turned = (places + np.arange(n_channels)[:, None]) % node_size
+    return places // node_size * node_size + turned
+
+
+def _check_orders(n_workers: int, orders: Sequence[Sequence[int]]) -> None:
+    wrong = [order for order in orders if sorted(order) != [*range(n_workers)]]
+    if wrong:
+        message = f"a ring in this order does not pass each of {n_workers} workers once"
+        raise InputError(*(Fault(message, value=str([*order])) for order in wrong))
 
 
 def _check_strides(n_workers: int, strides: Sequence[int]) -> None:

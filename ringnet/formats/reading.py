@@ -100,7 +100,7 @@ def for_workers(reading: Reading, n_workers: int, file: str) -> Reading:
     """Return the reading; `NetworkError` if it is not a network of so many workers."""
     if reading.network is None:
         message = f"this is the {reading.kind}: it has the order of rings, and no links"
-        right = f"a topology file; of this one, order: {[*reading.orders[0]]}"
+        right = f"a topology file; of this one, order: {{file: {Path(file).name}}}"
         raise NetworkError(Fault(message, file=file, right=right))
     if reading.n_workers != n_workers:
         message = f"the file is for {_workers(reading.n_workers)}, the scenario has {_workers(n_workers)}"

@@ -36,6 +36,11 @@ def list_or_one(given: Any) -> str:
     return LIST if isinstance(given, list | tuple) else ONE
 
 
+def list_mapping_or_one(given: Any) -> str:
+    """Tell a list, a mapping and anything else from each other."""
+    return LIST if isinstance(given, list | tuple) else mapping_or_one(given)
+
+
 def mapping_or_list(given: Any) -> str:
     """Tell a mapping from a list."""
     return MAPPING if isinstance(given, dict | BaseModel) else LIST

@@ -18,6 +18,7 @@ from ringnet.scenario.link_profile import check_link_profiles, link_files
 from ringnet.scenario.model import Keys
 from ringnet.scenario.network_file import check_network_file
 from ringnet.scenario.networks import NetworkShape, hardware, n_places, ordered, seated, seats, shape
+from ringnet.scenario.order_file import check_order_file
 from ringnet.scenario.wires import LinkException, NetworkSettings, parameters_of
 
 #: Topologies all of whose routes are a single link, unless routes say otherwise.
@@ -171,12 +172,13 @@ def _placement(keys: Keys) -> Iterator[Finding]:
 
 def _orders(keys: Keys) -> Iterator[Finding]:
     order, path = keys.network.order, ("network", "order")
-    if order != "numbered" and "ring" not in keys.algorithm:
-        message = f"{keys.algorithm} has no ring"
+    if order != "numbered" and "ring" not in keys.algorithm_name:
+        message = f"{keys.algorithm_name} has no ring"
         yield unread(path, message, ("algorithm",), right="algorithm: ring")
     if isinstance(order, tuple) and sorted(order) != [*range(keys.workers)]:
         right = f"each of 0 to {keys.workers - 1} once"
         yield Finding(path, f"this is no order of {counted(keys.workers)}", right, causes=(("workers",),))
+    yield from check_order_file(keys)
 
 
 def _exceptions(keys: Keys) -> Iterator[Finding]:

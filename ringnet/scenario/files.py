@@ -18,6 +18,7 @@ from ringnet.scenario.known_links import with_presets
 from ringnet.scenario.link_profile import with_link_profiles
 from ringnet.scenario.model import MADE_DATA
 from ringnet.scenario.network_file import with_network_file
+from ringnet.scenario.order_file import with_order_file
 
 #: Keys that files give.
 FACTS = ("workers", "message", "dtype")
@@ -99,9 +100,10 @@ def known(document: Document, place: Place) -> Document:
     """Return the document with its `FACTS` and presets; `InputError` where the files are not what they were."""
     document, faults = with_link_profiles(with_presets(document)[0], place)
     document, unread = with_network_file(document, place)
+    document, disordered = with_order_file(document, place)
     found, wrong = with_facts(document, place)
-    if faults or unread or wrong:
-        raise InputError(*faults, *unread, *wrong)
+    if faults or unread or disordered or wrong:
+        raise InputError(*faults, *unread, *disordered, *wrong)
     return found
 
 

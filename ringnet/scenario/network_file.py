@@ -55,9 +55,9 @@ def with_network_file(document: Document, place: Place) -> tuple[Document, list[
         return broken, []
     try:
         found = FoundFile.of(name, place.find(name))
-        reading = _read(found.stamp)
+        reading = read_found(found)
     except InputError as error:
-        faults = [_told(fault, name, document) for fault in error.faults]
+        faults = [told_at(KEY, fault, name, document) for fault in error.faults]
         return replace(broken, broken=broken.broken | {KEY}), faults
     return _put(document, found, reading), []
 
@@ -80,11 +80,16 @@ def _read(stamp: tuple[str, int, int]) -> Reading:
     return read_network_file(stamp[0])
 
 
-def _told(fault: Fault, name: str, document: Document) -> Fault:
+def read_found(file: FoundFile) -> Reading:
+    """Return what a file says that was found; `InputError` for what is wrong with it."""
+    return _read(file.stamp)
+
+
+def told_at(key: Path, fault: Fault, name: str, document: Document) -> Fault:
     """Tell the fault of a file at the key that names it, with the file's own line."""
     where = f"{name}:{fault.line}" if fault.line else name
     message = ": ".join(filter(None, (where, fault.path, fault.message)))
-    return document.fault(KEY, message, value=fault.value, right=fault.right)
+    return document.fault(key, message, value=fault.value, right=fault.right)
 
 
 def network_of(file: str, places: int) -> Network:
@@ -120,6 +125,6 @@ def check_network_file(keys: Keys) -> Iterator[Finding]:
 
 def about_file(keys: NetworkSettings) -> list[str]:
     """Return a sentence on what the file does not say."""
-    if not isinstance(keys.file, FoundFile) or not _read(keys.file.stamp).assumed:
+    if not isinstance(keys.file, FoundFile) or not read_found(keys.file).assumed:
         return []
     return [f"network.file: `ringnet network {keys.file}` says what is assumed where the file says nothing"]

@@ -30,12 +30,14 @@ from ringnet.networks import Inside as InsideOfHost
 from ringnet.scenario.link_profile import Measured, measured
 from ringnet.scenario.model import Keys
 from ringnet.scenario.network_file import network_of
+from ringnet.scenario.order_file import ring_order
 from ringnet.scenario.wires import (
     Between,
     CableSettings,
     Inside,
     LinkException,
     NetworkSettings,
+    OrderFile,
     Profile,
     Regimes,
     parameters_of,
@@ -229,6 +231,9 @@ def seated(network: Network, places: tuple[int, ...], path: str) -> Network:
 def ordered(keys: Keys, network: Network) -> Network:
     """Return the network with its workers in the order that the ring takes."""
     order = keys.network.order
+    if isinstance(order, OrderFile):
+        along = ring_order(keys)
+        return network if along is None else placed(network, along)
     if order == "numbered":
         return network
     if order == "best":

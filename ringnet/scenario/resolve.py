@@ -17,6 +17,7 @@ from ringnet.scenario.known_links import with_presets
 from ringnet.scenario.link_profile import with_link_profiles
 from ringnet.scenario.model import Keys
 from ringnet.scenario.network_file import with_network_file
+from ringnet.scenario.order_file import with_order_file
 from ringnet.scenario.schedules import check_schedule
 
 #: In place of what is wrong or missing, so that the other keys can be checked together.
@@ -50,8 +51,9 @@ def resolve(document: Document, place: Place) -> tuple[Document, list[str]]:
     known, unused = with_presets(document)
     known, no_profile = with_link_profiles(known, place)
     known, unreadable = with_network_file(known, place)
+    known, disordered = with_order_file(known, place)
     known, faults = with_facts(known, place)
-    faults += [*unused, *no_profile, *unreadable]
+    faults += [*unused, *no_profile, *unreadable, *disordered]
     keys, found = validate(known)
     faults += found.values()
     broken = known.broken | found.keys()

@@ -21,10 +21,12 @@ from ringnet.scenario.link_profile import PATHS as LINK_FILES
 from ringnet.scenario.link_profile import link_files
 from ringnet.scenario.model import MADE_DATA, Keys, SweepSettings
 from ringnet.scenario.network_file import KEY as NETWORK_FILE
+from ringnet.scenario.order_file import KEY as ORDER_FILE
 from ringnet.scenario.outline import leaf_of
 from ringnet.scenario.resolve import in_order, origins_of, resolve
 from ringnet.scenario.schedules import file_names
 from ringnet.scenario.sweep import Axis, Value, first_values, grid, with_values
+from ringnet.scenario.wires import OrderFile
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,14 @@ class Scenario(Keys):
     def inputs(self) -> dict[str, str]:
         """Return the SHA-256 of each file that data, network or schedule come from, by its name in the scenario."""
         swept = (given for axis in self._origin.axes for given in _swept_files(axis))
-        given = [self.data, self.network.file or [], link_files(self.network), *swept]
+        order = self.network.order
+        given = [
+            self.data,
+            self.network.file or [],
+            order.file if isinstance(order, OrderFile) else [],
+            link_files(self.network),
+            *swept,
+        ]
         names = {str(name) for one in given for name in ([one] if isinstance(one, str) else one)}
         schedules = self._schedule_files()
         return {name: digest(self.place.find(name)) for name in sorted({*names, *schedules} - {*MADE_DATA})}
@@ -173,12 +182,13 @@ def _dotted(value: Value) -> str:
 
 
 def _swept_files(axis: Axis) -> Iterator[Any]:
-    """Yield what a sweep gives where files of data, networks or links are named."""
-    places = {("data",), NETWORK_FILE, *((*path, "file") for path in LINK_FILES)}
+    """Yield what a sweep gives where files of data, networks, orders or links are named."""
+    wholes = {*LINK_FILES, ORDER_FILE[:-1]}
+    places = {("data",), NETWORK_FILE, *((*path, "file") for path in wholes)}
     for value in (value for row in axis.rows for value in row):
         if value.path in places:
             yield value.given
-        elif value.path in LINK_FILES and isinstance(value.given, dict):
+        elif value.path in wholes and isinstance(value.given, dict):
             yield value.given.get("file", [])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path as FilePath
+from typing import Any
 
 from ringnet.collectives import ALGORITHMS, Schedule
 from ringnet.errors import InputError
@@ -14,6 +15,7 @@ from ringnet.scenario.algorithms import WHICH, AlgorithmSettings, parameters_of
 from ringnet.scenario.files import Place, digest
 from ringnet.scenario.finding import Finding
 from ringnet.scenario.model import Keys
+from ringnet.scenario.order_file import channel_orders
 
 
 def schedule_of(keys: Keys, place: Place) -> Schedule:
@@ -25,15 +27,20 @@ def schedule_of(keys: Keys, place: Place) -> Schedule:
         What the algorithm says of its parameters, or what is wrong with the file or the function.
     """
     algorithm = keys.algorithm
-    if isinstance(algorithm, str):
-        return ALGORITHMS[algorithm].build(keys.workers, keys.collective)
+    if isinstance(algorithm, str) or algorithm.name:
+        told = _of_channels(keys) | parameters_of(algorithm)
+        return ALGORITHMS[keys.algorithm_name].build(keys.workers, keys.collective, **told)
     if algorithm.file:
         file = place.find(algorithm.file)
         return _read(file, digest(file))
-    if algorithm.python:
-        build = load_function(algorithm.python, place.folder, allowed=place.allow_python)
-        return build(keys.workers, keys.collective)
-    return ALGORITHMS[str(algorithm.name)].build(keys.workers, keys.collective, **parameters_of(algorithm))
+    build = load_function(str(algorithm.python), place.folder, allowed=place.allow_python)
+    return build(keys.workers, keys.collective)
+
+
+def _of_channels(keys: Keys) -> dict[str, Any]:
+    """Return what a file says of channels: the order of each ring, and how many there are if nobody else says it."""
+    orders = channel_orders(keys)
+    return {"orders": orders, "n_channels": len(orders)} if orders else {}
 
 
 def schedule_beside(keys: Keys, algorithm: str | None, n_workers: int, collective: str) -> Schedule:

@@ -22,6 +22,7 @@ from ringnet.scenario.checks import READABLE_ELEMENTS
 from ringnet.scenario.choice import engine_for, is_packed, network_of_run, sharing_of
 from ringnet.scenario.memory import require_memory
 from ringnet.scenario.network_file import about_file
+from ringnet.scenario.order_file import about_order_file
 from ringnet.scenario.scenario import Scenario
 
 AnyPayload = Payload | PackedPayload | None
@@ -166,7 +167,9 @@ def _labels(scenario: Scenario, parts: Parts, sharing: str) -> dict[str, Any]:
 
 
 def _notes(scenario: Scenario, parts: Parts, chosen: Choice, first: object, sharing: str) -> tuple[str, ...]:
-    notes = [*scenario.notes, *about_file(scenario.network), *about_links(scenario)]
+    notes = [
+        *scenario.notes, *about_file(scenario.network), *about_order_file(scenario), *about_links(scenario)
+    ]
     network = scenario.network
     if sharing == "fair" and network.sharing == "auto":
         if network.switching != "cut-through":

@@ -29,7 +29,7 @@ class Value:
     @property
     def text(self) -> str:
         """The value as it was written."""
-        return self.marks[()].text or clip(str(self.given))
+        return self.marks[()].text or clip(_in_flow(self.given))
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,19 @@ def _column(at: Path, values: list[Any] | Range, document: Document) -> list[Val
         spread_out = spread(values, leaf_of(path), at, document)
         return [Value(path, given, {(): replace(mark, text=str(given))}) for given in spread_out]
     return [Value(path, given, _marks((*at, place), document)) for place, given in enumerate(values)]
+
+
+def _in_flow(given: Any) -> str:
+    """Write a value as it stands in a line of YAML.
+
+    >>> _in_flow({"file": "graph.xml", "n": [1, 2]})
+    '{file: graph.xml, n: [1, 2]}'
+    """
+    if isinstance(given, dict):
+        return "{" + ", ".join(f"{key}: {_in_flow(value)}" for key, value in given.items()) + "}"
+    if isinstance(given, list):
+        return "[" + ", ".join(map(_in_flow, given)) + "]"
+    return str(given)
 
 
 def _marks(at: Path, document: Document) -> dict[Path, Mark]:

@@ -21,6 +21,7 @@ from ringnet.scenario.base import (
     Seconds,
     Settings,
     WorkerKey,
+    list_mapping_or_one,
     list_or_one,
     mapping_or_one,
 )
@@ -195,8 +196,20 @@ WindowKey: TypeAlias = Annotated[
 Placement: TypeAlias = Annotated[
     Annotated[str, Choice(PLACEMENTS, "placement"), Tag(ONE)] | Seats, Discriminator(list_or_one)
 ]
+
+
+class OrderFile(Settings):
+    """The order of rings from a file."""
+
+    file: Annotated[str, Text("graph.xml", 1000)] = Field(
+        description="NCCL's graph XML: the order of the ring, or of the ring of each channel.",
+        examples=["graph.xml"],
+    )
+
+
 Order: TypeAlias = Annotated[
-    Annotated[str, Choice(ORDERS, "order"), Tag(ONE)] | Seats, Discriminator(list_or_one)
+    Annotated[str, Choice(ORDERS, "order"), Tag(ONE)] | Seats | Annotated[OrderFile, Tag(MAPPING)],
+    Discriminator(list_mapping_or_one),
 ]
 
 
@@ -299,9 +312,10 @@ class NetworkSettings(ShapeSettings):
     )
     order: Order = Field(
         default="numbered",
-        description="The order in which the ring goes round these places: a list of workers, numbered, or best: the "
-        "one that loads no link more than it must. Ranks are numbered along it.",
-        examples=["best", [0, 2, 1, 3]],
+        description="The order in which the ring goes round these places: a list of workers, numbered, best (the one "
+        "that loads no link more than it must), or that of a file. Ranks are numbered along it; channel-ring takes the "
+        "order of each channel from a file, and ranks stay as they are.",
+        examples=["best", [0, 2, 1, 3], {"file": "graph.xml"}],
     )
     links_of: dict[WorkerKey, Annotated[LinkException, NotEmpty]] = Field(
         default={},

@@ -10,10 +10,10 @@ from ringnet.errors import InputError
 from ringnet.payload.dtypes import DTYPES
 from ringnet.payload.reductions import REDUCTIONS, check_dtype, make_reduction
 from ringnet.scenario.algorithms import parameters_of
-from ringnet.scenario.checks_network import NETWORK_CHECKS, counted, some
+from ringnet.scenario.checks_network import NETWORK_CHECKS, counted
 from ringnet.scenario.document import Path
 from ringnet.scenario.fields import quantity_text
-from ringnet.scenario.finding import Finding, unread
+from ringnet.scenario.finding import Finding, some, unread
 from ringnet.scenario.model import Keys
 
 #: Collectives that move chunks and never combine them.

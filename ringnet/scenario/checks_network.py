@@ -13,11 +13,20 @@ from ringnet.networks import TOPOLOGIES, Network
 from ringnet.payload.dtypes import DTYPES
 from ringnet.scenario.crowd import TrafficSettings
 from ringnet.scenario.document import Path
-from ringnet.scenario.finding import Finding, unread
+from ringnet.scenario.finding import Finding, some, unread
 from ringnet.scenario.link_profile import check_link_profiles, link_files
 from ringnet.scenario.model import Keys
 from ringnet.scenario.network_file import check_network_file
-from ringnet.scenario.networks import NetworkShape, hardware, n_places, ordered, seated, seats, shape
+from ringnet.scenario.networks import (
+    NetworkShape,
+    as_the_rule,
+    hardware,
+    n_places,
+    ordered,
+    seated,
+    seats,
+    shape,
+)
 from ringnet.scenario.order_file import check_order_file
 from ringnet.scenario.wires import LinkException, NetworkSettings, parameters_of
 
@@ -45,12 +54,6 @@ def counted(n_workers: int) -> str:
     ('1 worker', '8 workers')
     """
     return "1 worker" if n_workers == 1 else f"{n_workers} workers"
-
-
-def some(names: Iterable[str]) -> str:
-    """Name the first three."""
-    first = list(names)
-    return ", ".join(first[:3]) + (", ..." if len(first) > 3 else "")  # noqa: PLR2004 -- three examples
 
 
 def _parameters(keys: Keys) -> Iterator[Finding]:
@@ -115,6 +118,7 @@ def _network_is_whole(keys: Keys) -> Iterator[Finding]:
     causes: tuple[Path, ...] = (("workers",), ("network", "topology"))
     try:
         whole = hardware(keys)
+        yield from _behaviour_is_for_some(keys, whole)
         own, *others = seats(keys, whole)
         network = seated(whole, own, "placement")
         if len(network.places or own) == keys.workers and not [*_orders(keys)]:
@@ -128,6 +132,14 @@ def _network_is_whole(keys: Keys) -> Iterator[Finding]:
             seated(whole, places, "workers")
         except NetworkError as error:
             yield from _told(error, ("jobs", number), *causes)
+
+
+def _behaviour_is_for_some(keys: Keys, network: Network) -> Iterator[Finding]:
+    """Find regimes and a profile that are for no link, since every one differs from the rule."""
+    if keys.network.file is None and not as_the_rule(network, keys.network).any():
+        for key in ("regimes", "profile"):
+            message = "no link has the network's bandwidth and latency"
+            yield unread(("network", key), message, ("network", "links"), right=f"{key} of single links")
 
 
 def _is_special(keys: Keys) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ringnet.scenario.document import Path
@@ -34,3 +35,9 @@ class Finding:
 def unread(path: Path, reason: str, *causes: Path, right: str = "") -> Finding:
     """Return that a key is never read, and why."""
     return Finding(path, f"the key is never read: {reason}", right, causes=causes, unread=True)
+
+
+def some(names: Iterable[str]) -> str:
+    """Name the first three."""
+    first = list(names)
+    return ", ".join(first[:3]) + (", ..." if len(first) > 3 else "")  # noqa: PLR2004 -- three examples

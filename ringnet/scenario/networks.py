@@ -8,6 +8,9 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks import (
     TOPOLOGIES,
@@ -27,6 +30,7 @@ from ringnet.networks import (
     placed,
 )
 from ringnet.networks import Inside as InsideOfHost
+from ringnet.scenario.finding import some
 from ringnet.scenario.link_profile import Measured, measured
 from ringnet.scenario.model import Keys
 from ringnet.scenario.network_file import network_of
@@ -154,13 +158,32 @@ def _behaving(
     network: Network, given: NetworkSettings
 ) -> Iterator[tuple[list[int], NetworkSettings | LinkException]]:
     if given.regimes is not None or given.profile is not None:
-        like = (network.bandwidth_Bps == given.bandwidth_Bps) & (network.latency_s == given.latency_s)
-        yield like.nonzero()[0].tolist(), given
+        yield as_the_rule(network, given).nonzero()[0].tolist(), given
     for place, one in given.links_of.items():
         if one.regimes is not None or one.profile is not None:
             yield [link for link in range(network.n_links) if place in network.ends(link)], one
     found = find_links(network, given.links) if given.links else {}
     yield from ((links, given.links[name]) for name, links in found.items())
+
+
+def as_the_rule(network: Network, given: NetworkSettings) -> NDArray[np.bool_]:
+    """Return which links have the network's own bandwidth and latency: what it says of behaviour is for them."""
+    like = (network.bandwidth_Bps == given.bandwidth_Bps) & (network.latency_s == given.latency_s)
+    return np.asarray(like)
+
+
+def about_behaviour(network: Network, given: NetworkSettings) -> list[str]:
+    """Return a sentence each on regimes and a profile that are for some links only, since the others differ."""
+    notes = []
+    for key, having in (("regimes", network.pieces), ("profile", network.profiles)):
+        if getattr(given, key) is None:
+            continue
+        others = [link for link in (~as_the_rule(network, given)).nonzero()[0].tolist() if link not in having]
+        if others:
+            names = some(network.names[link] for link in others)
+            which = f"{len(others)} of {network.n_links} links differ in bandwidth or latency and have none"
+            notes.append(f"network.{key}: {which}: {names}")
+    return notes
 
 
 def _pieces(regimes: Regimes) -> tuple[Piece, ...]:

@@ -22,6 +22,7 @@ from ringnet.scenario.checks import READABLE_ELEMENTS
 from ringnet.scenario.choice import engine_for, is_packed, network_of_run, sharing_of
 from ringnet.scenario.memory import require_memory
 from ringnet.scenario.network_file import about_file
+from ringnet.scenario.networks import about_behaviour
 from ringnet.scenario.order_file import about_order_file
 from ringnet.scenario.scenario import Scenario
 
@@ -170,6 +171,7 @@ def _notes(scenario: Scenario, parts: Parts, chosen: Choice, first: object, shar
     notes = [
         *scenario.notes, *about_file(scenario.network), *about_order_file(scenario), *about_links(scenario)
     ]
+    notes += about_behaviour(parts.network, scenario.network)
     network = scenario.network
     if sharing == "fair" and network.sharing == "auto":
         if network.switching != "cut-through":

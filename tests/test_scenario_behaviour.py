@@ -8,6 +8,7 @@ from ringnet.errors import InputError
 from ringnet.scenario import loads
 from ringnet.scenario.build import build
 from ringnet.scenario.simulate import simulate
+from ringnet.study import run_points
 
 REGIMES = "regimes: [{up_to: 8 KiB, bandwidth: 5 GB/s, latency: 2 us}]"
 PROFILE = "profile: [{at: 20 us, bandwidth: 10 GB/s}]"
@@ -56,3 +57,15 @@ def test_what_an_override_leaves_for_no_link_is_left_out_with_a_note():
     assert one.notes == (
         "network.regimes: left out, the key is never read: no link has the network's bandwidth and latency",
     )
+
+
+def test_a_sweep_says_it_too():
+    keys = (
+        f"topology: switch, bandwidth: 50 GB/s, latency: 1 us, {REGIMES}, links_of: {{2: {{latency: 3 us}}}}"
+    )
+    sweep = "sweep: {over: {message: [1 KiB, 1 MiB]}}"
+    text = f"{{scenario_version: 1, workers: 4, message: 1 KiB, payload: none, network: {{{keys}}}, {sweep}}}"
+    outcomes = run_points(loads(text).points(), jobs=1)
+    assert [one.notes for one in outcomes] == [
+        ("network.regimes: 2 of 8 links differ in bandwidth or latency and have none: 2->switch, switch->2",)
+    ] * 2

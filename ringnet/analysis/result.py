@@ -30,7 +30,8 @@ Row = dict[str, Any]
 class Run:
     """One run as the engines see it: what moved over what, and what came of it.
 
-    ``offered`` is the network as it is for transfers of any size, where ``network`` is that of this run's sizes.
+    ``offered`` is the network as it is for transfers of any size, where ``network`` is that of this run's sizes;
+    ``traffic`` names what else was on the links, beside other jobs.
     """
 
     schedule: Schedule
@@ -39,6 +40,7 @@ class Run:
     chunk_bytes: NDArray[np.int64]
     trace: Trace
     offered: Network | None = None
+    traffic: tuple[str, ...] = ()
 
     @property
     def alone(self) -> bool:
@@ -77,6 +79,8 @@ class Result:
         One row per job, the scenario's own first, where there are several.
     queues : pandas.DataFrame or None
         How many transfers waited for the links with most queueing, over time; None where nothing waited.
+    about : tuple of str
+        Those of the notes that say what the network was taken to be, in a sweep too.
     """
 
     summary: Row
@@ -89,6 +93,7 @@ class Result:
     outputs: Callable[[], list[NDArray[Any]]]
     jobs: pd.DataFrame | None = None
     queues: pd.DataFrame | None = None
+    about: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -188,11 +193,11 @@ def make_result(
     notes: tuple[str, ...] = (),
     *,
     others: Sequence[tuple[Run, Mapping[str, Any], Verdict]] = (),
-    traffic: Sequence[str] = (),
+    about: tuple[str, ...] = (),
 ) -> Result:
     """Put all that one run means together; of other jobs, what they were, what is said of them, and their verdicts.
 
-    ``traffic`` names what else was on the links.
+    ``about`` are notes on what the network was taken to be.
     ``first`` holds the buffer of every worker at the start, shape (n_elements,) each, where the states are wanted;
     ``notes`` come before the verdict's own.
     """
@@ -200,7 +205,7 @@ def make_result(
     runs = [(run, labels, verdict), *others]
     by_job = {said["name"]: one.link_bytes for one, said, _ in runs} if not run.alone else None
     jobs = _job_frame(runs) if others else None
-    owners = [*(said["name"] for _, said, _ in runs), *dict.fromkeys(traffic)]
+    owners = [*(said["name"] for _, said, _ in runs), *dict.fromkeys(run.traffic)]
     verdict = _joined(runs)
     states = None if first is None or trace.values is None else state_frame(run.schedule, trace, first)
     return Result(
@@ -210,7 +215,8 @@ def make_result(
         transfers=None if trace.transfers is None else pd.DataFrame(trace.transfers),
         states=states,
         verdict=verdict,
-        notes=(*notes, *_notes(run), *verdict.notes),
+        notes=(*about, *notes, *_notes(run), *verdict.notes),
+        about=about,
         outputs=outputs,
         jobs=jobs,
         queues=None if trace.waits is None else queue_frame(trace.waits, run.network.names, owners),

@@ -18,7 +18,7 @@ from ringnet.reporting.folder import check_target
 from ringnet.reporting.outputs import save_outputs
 from ringnet.reporting.results import Written, write_results
 from ringnet.reporting.tables import ResultLike, collect
-from ringnet.reporting.text import sweep_table, written
+from ringnet.reporting.text import job_lines, sweep_table, written
 from ringnet.scenario import Point, Scenario
 from ringnet.scenario.load import CHECKED_POINTS
 from ringnet.scenario.simulate import simulate
@@ -59,6 +59,7 @@ def _run_one(scenario: Scenario, wishes: Wishes) -> int:
         print_table(
             [
                 *answer(result.summary, result.sentence),
+                *(() if result.jobs is None else job_lines(result.jobs)),
                 ("written", written(files.folder, files.files)),
                 *results,
             ]
@@ -138,7 +139,8 @@ def _say(notes: Iterable[str], wishes: Wishes) -> None:
 
 
 def _print_sweep(outcomes: Sequence[Outcome], files: Written) -> None:
-    table = sweep_table(collect(outcomes, {}).summary)
+    found = collect(outcomes, {})
+    table = sweep_table(found.summary, found.jobs)
     print_table([table.heads, *table.rows[:SHOWN_ROWS]])
     if len(table.rows) > SHOWN_ROWS:
         typer.echo(f"... and {len(table.rows) - SHOWN_ROWS} more in {files.folder / 'summary.csv'}")

@@ -156,6 +156,7 @@ TABLES: dict[str, dict[str, Column]] = {
         ),
     },
     "jobs": {
+        "point": _integer("row of the summary that it belongs to, from 0"),
         "job": _text("name of the job; the scenario's own first"),
         "start_s": _number("when its first worker started"),
         "end_s": _number("when its last worker ended"),

@@ -85,16 +85,24 @@ def collect(results: Sequence[ResultLike], run_info: Mapping[str, Any]) -> Resul
     Parameters
     ----------
     results : sequence of ResultLike
-        One per point, at least one; tables other than the summary are taken where there is one only.
+        One per point, at least one; tables other than the summary and the jobs are taken where there is one only.
     run_info : mapping
         What ``run.json`` shall hold.
     """
     rows = pd.DataFrame([dict(result.summary) for result in results], dtype=object)
     swept = [name for name in rows.columns if name not in TABLES["summary"]]
     summary = typed_frame(rows.reindex(columns=[*TABLES["summary"], *swept]), "summary")
-    return Results(summary, run_info=dict(run_info), **(_frames(results[0]) if len(results) == 1 else {}))
+    frames = _frames(results[0]) if len(results) == 1 else {}
+    return Results(summary, run_info=dict(run_info), **(frames | _jobs(results)))
+
+
+def _jobs(results: Sequence[ResultLike]) -> dict[str, pd.DataFrame]:
+    """Return the jobs of all points, where some have several."""
+    frames = [(point, getattr(result, "jobs", None)) for point, result in enumerate(results)]
+    numbered = [frame.assign(point=point) for point, frame in frames if frame is not None]
+    return {"jobs": typed_frame(pd.concat(numbered, ignore_index=True), "jobs")} if numbered else {}
 
 
 def _frames(result: ResultLike) -> dict[str, Any]:
-    frames = {name: getattr(result, name, None) for name in TABLES if name != "summary"}
+    frames = {name: getattr(result, name, None) for name in TABLES if name not in ("summary", "jobs")}
     return {name: typed_frame(frame, name) for name, frame in frames.items() if frame is not None}

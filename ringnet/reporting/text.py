@@ -34,13 +34,13 @@ def written(folder: Path | str, files: Sequence[str]) -> str:
     return f"{folder}: {shown}{more}"
 
 
-def sweep_table(summary: pd.DataFrame) -> Table:
+def sweep_table(summary: pd.DataFrame, jobs: pd.DataFrame | None = None) -> Table:
     """Return a short table of a sweep: what varies, then time, bandwidths, share of the bound, sum.
 
     Parameters
     ----------
-    summary : DataFrame
-        As in `Results.summary`.
+    summary, jobs : DataFrame
+        As in `Results`; with jobs, a point has a row for each.
     """
     keys = telling(summary)
     heads = (
@@ -52,12 +52,38 @@ def sweep_table(summary: pd.DataFrame) -> Table:
         "mostly",
         "sum",
     )
-    rows = summary.to_dict("records")
-    said = [(*(_setting(key, row[key]) for key in keys), *_outcome(row)) for row in rows]
-    if "is_beyond" not in summary:
-        return Table(heads, tuple(said))
-    beyond = ["extrapolated" if row["is_beyond"] is True else "" for row in rows]
-    return Table((*heads, "links"), tuple((*one, mark) for one, mark in zip(said, beyond, strict=True)))
+    if "is_beyond" in summary:
+        heads = (*heads, "links")
+    rows = [
+        (*(_setting(key, point[key]) for key in keys), *job, *_outcome(row), *_beyond(point))
+        for place, point in enumerate(summary.to_dict("records"))
+        for job, row in _of_jobs(jobs, place, point)
+    ]
+    named = () if jobs is None else ("job",)
+    return Table((*heads[: len(keys)], *named, *heads[len(keys) :]), tuple(rows))
+
+
+def _of_jobs(jobs: pd.DataFrame | None, place: int, point: Mapping[Any, Any]) -> list[tuple[tuple[str, ...], Mapping[Any, Any]]]:
+    """Return the rows of a point, each with the name of its job where there are jobs."""
+    if jobs is None:
+        return [((), point)]
+    rows = jobs[jobs["point"] == place].to_dict("records") or [point]
+    return [((str(row.get("job", "")),), row) for row in rows]
+
+
+def _beyond(point: Mapping[Any, Any]) -> tuple[str, ...]:
+    """Return a mark of a point beyond what its links were measured at, where links were measured."""
+    return ("extrapolated" if point["is_beyond"] is True else "",) if "is_beyond" in point else ()
+
+
+def job_lines(jobs: pd.DataFrame) -> list[tuple[str, str]]:
+    """Return a line for each job but the first, the scenario's own: its name, and what came of it."""
+    lines = []
+    for row in jobs.to_dict("records")[1:]:
+        time, _, busbw, share, mostly, verdict = _outcome(row)
+        said = [time, busbw, f"{share} of the bound" if share else "", mostly, f"sum {verdict}"]
+        lines.append((f"job {row['job']}", ", ".join(filter(None, said))))
+    return lines
 
 
 _HEADS = {"n_workers": "N", "message_bytes": "message"}

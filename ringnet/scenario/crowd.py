@@ -17,13 +17,13 @@ JobWorkers: TypeAlias = Annotated[
 
 
 class JobSettings(Settings):
-    """Another collective on the same network; what has no key here is as in the scenario, but for weights."""
+    """Another collective on the same network; what has no key here is as in the scenario, weights and exceptions apart."""
 
     name: Annotated[str, Text("other job", 40)] | None = Field(
         default=None, description="For tables; `job 1` and so on if left out.", examples=["other job"]
     )
     workers: JobWorkers = Field(
-        description="How many, at the places after all others; or a list of places.",
+        description="How many, at the places after all others; or a list of places, in the order of its ring.",
         examples=[8, [8, 9, 10, 11]],
     )
     message_bytes: Annotated[int, Quantity("bytes")] = Field(

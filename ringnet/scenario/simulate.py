@@ -67,9 +67,10 @@ def simulate(scenario: Scenario, *, tamper: Tamper | None = None, watch: Watch |
     traces = _run(as_run, chosen.name, payloads, first, watch)
     sharing = sharing_of(parts, chosen.name)
     networks = [as_run.network, *(one.network for one in parts.others)]
+    traffic = tuple(one.name for one in parts.traffic)
     judged = [
         (
-            Run(one.schedule, network, one.workers, one.chunk_bytes, trace, one.network),
+            Run(one.schedule, network, one.workers, one.chunk_bytes, trace, one.network, traffic),
             _labels(scenario, one, sharing),
             verify(one.schedule, payload, one.source, one.reduction, one.chunk_sizes, one.carry),
         )
@@ -81,8 +82,12 @@ def simulate(scenario: Scenario, *, tamper: Tamper | None = None, watch: Watch |
         return [] if payload is None or source is None else outputs(parts.schedule, payload, source)
 
     notes = _notes(scenario, parts, chosen, first, sharing)
-    traffic = [one.name for one in parts.traffic]
-    return make_result(*judged[0], results, first, notes, others=judged[1:], traffic=traffic)
+    about = (
+        *about_file(scenario.network),
+        *about_order_file(scenario),
+        *about_behaviour(parts.network, scenario.network),
+    )
+    return make_result(*judged[0], results, first, notes, others=judged[1:], about=about)
 
 
 def _payload(parts: Parts, engine: str, tamper: Tamper | None) -> AnyPayload:
@@ -168,10 +173,7 @@ def _labels(scenario: Scenario, parts: Parts, sharing: str) -> dict[str, Any]:
 
 
 def _notes(scenario: Scenario, parts: Parts, chosen: Choice, first: object, sharing: str) -> tuple[str, ...]:
-    notes = [
-        *scenario.notes, *about_file(scenario.network), *about_order_file(scenario), *about_links(scenario)
-    ]
-    notes += about_behaviour(parts.network, scenario.network)
+    notes = [*scenario.notes, *about_links(scenario)]
     network = scenario.network
     if sharing == "fair" and network.sharing == "auto":
         if network.switching != "cut-through":

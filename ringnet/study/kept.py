@@ -20,7 +20,7 @@ from ringnet._version import __version__
 from ringnet.study.outcome import Outcome
 
 #: Raised by one whenever entries of the same ringnet version would be read otherwise.
-ENTRY_VERSION = 1
+ENTRY_VERSION = 2
 
 
 def default_cache_dir() -> Path:
@@ -73,7 +73,7 @@ class DamagedError(Exception):
 
 def write_entry(path: Path, outcome: Outcome) -> None:
     """Keep ``outcome`` at ``path``, whole or not at all; raises OSError where that cannot be done."""
-    body = json.dumps({"summary": outcome.summary, "notes": outcome.notes})
+    body = json.dumps({"summary": outcome.summary, "notes": outcome.notes, "jobs": outcome.job_rows})
     text = json.dumps({"sha256": _digest(body), "body": body})
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(prefix=".", suffix=".part", dir=path.parent)
@@ -100,7 +100,7 @@ def read_entry(path: Path) -> Outcome | None:
         if entry["sha256"] != _digest(body):
             raise DamagedError("its checksum is wrong")
         kept: dict[str, Any] = json.loads(body)
-        return Outcome(kept["summary"], tuple(kept["notes"]), computed=False)
+        return Outcome(kept["summary"], tuple(kept["notes"]), computed=False, job_rows=tuple(kept["jobs"]))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

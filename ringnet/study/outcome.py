@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from ringnet.errors import RingnetError, VerificationError
 
@@ -27,7 +28,7 @@ class Outcome:
     summary : dict
         The point's row of ``summary.csv``: plain Python values, None for an empty cell.
     notes : tuple of str
-        What is to be said of its sum.
+        What is to be said of its network and its sum.
     error : str
         Why the point has no result, or what is wrong with its sum; empty when all is well.
     exit_code : int
@@ -38,6 +39,8 @@ class Outcome:
         Why it could not be kept for the next call; empty otherwise.
     swept : dict of str to str
         The swept keys, with the values of this point as they were written.
+    job_rows : tuple of dict
+        The point's rows of ``jobs.csv``; none where there is one job.
     """
 
     summary: dict[str, Any]
@@ -47,9 +50,17 @@ class Outcome:
     computed: bool = True
     not_kept: str = ""
     swept: Mapping[str, str] = field(default_factory=dict)
+    job_rows: tuple[dict[str, Any], ...] = ()
 
-    #: A sweep has one table; those of single runs are made by running the point alone.
+    #: A sweep has no other tables; those of single runs are made by running the point alone.
     transfers = links = workers = states = None
+
+    @property
+    def jobs(self) -> pd.DataFrame | None:
+        """One row per job, with the swept keys, where there are several jobs."""
+        if not self.job_rows:
+            return None
+        return pd.DataFrame([{**self.swept, **row} for row in self.job_rows], dtype=object)
 
     @property
     def ok(self) -> bool:
@@ -94,16 +105,22 @@ def failed(error: str, exit_code: int) -> Outcome:
 
 
 def _found(result: Result) -> Outcome:
-    row = {column: _plain(value) for column, value in result.summary.items()}
+    row = _plain_row(result.summary)
+    jobs = () if result.jobs is None else tuple(_plain_row(one) for one in result.jobs.to_dict("records"))
+    found = Outcome(row, (*result.about, *result.verdict.notes), job_rows=jobs)
     if row["sum_ok"] is not False:
-        return Outcome(row, result.verdict.notes)
+        return found
     error = wrong_sum(result)
-    return Outcome({**row, "error": error}, result.verdict.notes, error, VerificationError.exit_code)
+    return replace(found, summary={**row, "error": error}, error=error, exit_code=VerificationError.exit_code)
 
 
 def wrong_sum(result: Result) -> str:
     """Say what is wrong with a sum: worker, chunk, element, got and expected."""
     return f"the sum is wrong: {result.verdict.mismatch}"
+
+
+def _plain_row(row: Mapping[Any, Any]) -> dict[str, Any]:
+    return {str(column): _plain(value) for column, value in row.items()}
 
 
 def _plain(value: Any) -> Any:

@@ -1,0 +1,79 @@
+"""Several jobs: each has its row, in a sweep too, in the table and for a person."""
+
+from __future__ import annotations
+
+import pytest
+
+import ringnet
+from ringnet.reporting.results import read_results
+from ringnet.reporting.text import job_lines, sweep_table
+from ringnet.scenario.build import build
+from ringnet.study import run_points
+
+TEXT = """
+scenario_version: 1
+name: mine
+workers: 4
+message: 1 MiB
+network: {topology: switch, link: 100gbe, places: 8}
+jobs: [{name: other, workers: [1, 5, 6], message: 4 MiB}]
+"""
+SWEEP = "sweep: {over: {message: [1 MiB, 2 MiB], network.link: [100gbe, 200gbe]}}\n"
+
+
+@pytest.fixture
+def scenario(tmp_path):
+    def write(more=""):
+        (tmp_path / "a.yaml").write_text(TEXT + more)
+        return ringnet.load(tmp_path / "a.yaml")
+
+    return write
+
+
+def test_a_sweep_has_a_row_for_every_job_of_every_point(scenario, tmp_path):
+    ringnet.run(scenario(SWEEP), out=tmp_path / "out")
+    found = read_results(tmp_path / "out")
+    jobs = found.jobs
+    assert jobs["point"].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert jobs["job"].tolist() == ["mine", "other"] * 4
+    assert jobs["message"].tolist() == ["1 MiB"] * 4 + ["2 MiB"] * 4
+    assert jobs["network.link"].tolist() == ["100gbe", "100gbe", "200gbe", "200gbe"] * 2
+    own = jobs[jobs["job"] == "mine"]
+    assert own["makespan_s"].tolist() == found.summary["makespan_s"].tolist()
+    assert own["message_bytes"].tolist() == found.summary["message_bytes"].tolist()
+    assert set(jobs[jobs["job"] == "other"]["message_bytes"]) == {4 * 2**20}
+    assert jobs["sum_ok"].all()
+
+
+def test_a_person_sees_a_line_for_every_job(scenario):
+    found = ringnet.run(scenario(SWEEP))
+    table = sweep_table(found.summary, found.jobs)
+    assert table.heads[2] == "job"
+    assert [row[2] for row in table.rows] == ["mine", "other"] * 4
+    assert [row[-1] for row in table.rows] == ["right"] * 8
+
+
+def test_kept_points_know_their_jobs(scenario, tmp_path):
+    runs = [run_points(scenario(SWEEP).points(), jobs=1, cache_dir=tmp_path / "cache") for _ in range(2)]
+    assert [one.computed for one in runs[1]] == [False] * 4
+    assert [one.jobs.to_dict("records") for one in runs[0]] == [
+        one.jobs.to_dict("records") for one in runs[1]
+    ]
+
+
+def test_a_single_run_says_what_became_of_the_others(scenario):
+    result = ringnet.simulate(scenario())
+    ((label, said),) = job_lines(result.jobs)
+    assert label == "job other"
+    assert "of the bound" in said
+    assert said.endswith("sum right")
+
+
+def test_without_jobs_there_is_no_such_table(scenario, tmp_path):
+    ringnet.run(scenario("\n").model_copy(update={"jobs": ()}), out=tmp_path / "out")
+    assert not (tmp_path / "out" / "jobs.csv").exists()
+
+
+def test_a_job_rings_in_the_order_of_its_list(scenario):
+    (other,) = build(scenario()).others
+    assert [other.network.node(worker) for worker in range(3)] == ["1", "5", "6"]

@@ -17,7 +17,7 @@ JobWorkers: TypeAlias = Annotated[
 
 
 class JobSettings(Settings):
-    """Another collective on the same network; what has no key here is as in the scenario, weights and exceptions apart."""
+    """Another collective on the same network; but for weights and exceptions, the rest is as in the scenario."""
 
     name: Annotated[str, Text("other job", 40)] | None = Field(
         default=None, description="For tables; `job 1` and so on if left out.", examples=["other job"]

@@ -442,5 +442,5 @@ def test_every_mistake_of_cables_at_once_with_its_line():
         (11, "network.cables[0].to", "there is no such node"),
         (12, "network.cables[1].bandwidth", "a rate must be more than zero"),
         (12, "network.cables[1].from", "there is no such node"),
-        (13, "network.cables[2]", "a cable joins two nodes"),
+        (13, "network.cables[2]", "a cable joins two nodes, not 0 to itself"),
     ]

@@ -243,7 +243,11 @@ def test_routes_may_be_listed():
 @pytest.mark.parametrize(
     ("route", "said"),
     [
-        (("0->4", "4->9"), "0->1: the route goes over 4->9, a link that is not there"),
+        (("0->4", "4->9"), "0->1: the route goes over 4->9, a link that is not there; did you mean 4->7?"),
+        (
+            ("0->4", "4->0", "0->4", "4->0", "0->1"),
+            "0->1: the route goes over 0->4 twice; right would be: each link once",
+        ),
         (
             ("0->4", "5->1"),
             "0->1: the route is at 4 before 5->1; right would be: a link from 4",
@@ -406,15 +410,17 @@ def test_every_mistake_in_cables_at_once():
     assert faults("custom", 3, cables=cables, switches=["hub", "hub"]) == [
         "switches.1: the switch is listed twice; got hub",
         f"cables.1.to: there is no such node; got hup; right would be: {nodes}; did you mean hub?",
-        "cables.2: the link is listed twice; got 0->hub",
-        "cables.3: a cable joins two nodes; got 2->2",
-        "cables.4: the link is listed twice; got hub->0",
+        "cables.2: the link 0->hub is listed twice; right would be: each link once",
+        "cables.3: a cable joins two nodes, not 2 to itself; right would be: {from: 0, to: 1}",
+        "cables.4: the link hub->0 is listed twice; right would be: each link once",
     ]
 
 
 def test_a_half_duplex_cable_is_the_same_from_its_other_end():
     cables = [Cable("0", "1", duplex="half"), Cable("1", "0", duplex="half")]
-    assert faults("custom", 2, cables=cables) == ["cables.1: the link is listed twice; got 1<->0"]
+    assert faults("custom", 2, cables=cables) == [
+        "cables.1: the link 1<->0 is listed twice; right would be: each link once"
+    ]
 
 
 def test_workers_without_a_way():

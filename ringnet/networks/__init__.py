@@ -9,7 +9,7 @@ from ringnet.networks.custom import Cable, custom
 from ringnet.networks.dragonfly import dragonfly
 from ringnet.networks.fat_tree import fat_tree
 from ringnet.networks.fully_connected import fully_connected
-from ringnet.networks.graph import ecmp, listed
+from ringnet.networks.graph import ecmp, listed, walk
 from ringnet.networks.leaf_spine import leaf_spine
 from ringnet.networks.mesh import mesh
 from ringnet.networks.network import (
@@ -126,4 +126,5 @@ __all__ = [
     "listed",
     "placed",
     "settled",
+    "walk",
 ]

@@ -118,10 +118,12 @@ def _faults(n_workers: int, cables: Sequence[Cable], switches: Sequence[str]) ->
             if node not in known:
                 faults.append(_no_such_node(f"{path}.{end}", node, n_workers, switches))
         if cable.start == cable.end:
-            faults.append(Fault("a cable joins two nodes", path, value=cable.names[0]))
+            faults.append(
+                Fault(f"a cable joins two nodes, not {cable.start} to itself", path, right="{from: 0, to: 1}")
+            )
         links = {name for one in _both(cable) for name in one.names}
         if seen & links:
-            faults.append(Fault("the link is listed twice", path, value=cable.names[0]))
+            faults.append(Fault(f"the link {cable.names[0]} is listed twice", path, right="each link once"))
         seen |= {*cable.names}
     return faults
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import lru_cache
 from hashlib import blake2b
 from typing import NamedTuple
@@ -14,6 +15,8 @@ from ringnet.networks.network import Network, Route
 
 #: Trees of distances that are kept: one per worker that something is sent to.
 KEPT_TREES = 4096
+#: Links among which the nearest name is looked for.
+SEARCHED = 4096
 
 
 class Arc(NamedTuple):
@@ -124,15 +127,33 @@ def _wrong(
         if not 0 <= worker < network.n_workers:
             return Fault(f"there is no worker {worker}", path, right=f"0 to {network.n_workers - 1}")
     if missing := [name for name in names if name not in numbers]:
-        return Fault(f"the route goes over {missing[0]}, a link that is not there", path)
-    here = network.node(pair[0])
-    for name in names:
-        nexts = _next(network, numbers[name], here)
-        if nexts is None:
-            return Fault(f"the route is at {here} before {name}", path, right=f"a link from {here}")
-        here = nexts
+        message = f"the route goes over {missing[0]}, a link that is not there"
+        near = get_close_matches(missing[0], numbers, n=1) if len(numbers) <= SEARCHED else ()
+        return Fault(message, path, nearest="".join(near))
+    here, fault = walk(network, network.node(pair[0]), names)
+    if fault is not None:
+        return replace(fault, path=path)
     goal = network.node(pair[1])
     return None if here == goal else Fault(f"the route ends at {here}, not at {goal}", path)
+
+
+def walk(network: Network, start: str, names: Sequence[str]) -> tuple[str, Fault | None]:
+    """Go over links from a node on; return the node where they end, and why they are no way if they are none.
+
+    >>> from ringnet.networks.switch import switch
+    >>> walk(switch(2, 50e9, 5e-7), "0", ["0->switch", "1->switch"])[1].message
+    'the route is at switch before 1->switch'
+    """
+    numbers = {name: link for link, name in enumerate(network.names)}
+    here = start
+    for place, name in enumerate(names):
+        nexts = _next(network, numbers[name], here)
+        if nexts is None:
+            return here, Fault(f"the route is at {here} before {name}", right=f"a link from {here}")
+        if name in names[:place]:
+            return here, Fault(f"the route goes over {name} twice", right="each link once")
+        here = nexts
+    return here, None
 
 
 def _next(network: Network, link: int, here: str) -> str | None:

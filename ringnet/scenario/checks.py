@@ -10,6 +10,7 @@ from ringnet.errors import InputError
 from ringnet.payload.dtypes import DTYPES
 from ringnet.payload.reductions import REDUCTIONS, check_dtype, make_reduction
 from ringnet.scenario.algorithms import parameters_of
+from ringnet.scenario.checks_crowd import CROWD_CHECKS
 from ringnet.scenario.checks_network import NETWORK_CHECKS, counted
 from ringnet.scenario.document import Path
 from ringnet.scenario.fields import quantity_text
@@ -154,6 +155,7 @@ CHECKS: tuple[Callable[[Keys], Iterator[Finding]], ...] = (
     _unread_weights,
     _unread_data,
     *NETWORK_CHECKS,
+    *CROWD_CHECKS,
 )
 
 

@@ -7,11 +7,9 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
 
-from ringnet.collectives import ALGORITHMS
+from ringnet.engines.window import SLOTS
 from ringnet.errors import NetworkError
 from ringnet.networks import TOPOLOGIES, Network
-from ringnet.payload.dtypes import DTYPES
-from ringnet.scenario.crowd import TrafficSettings
 from ringnet.scenario.document import Path
 from ringnet.scenario.finding import Finding, some, unread
 from ringnet.scenario.link_profile import check_link_profiles, link_files
@@ -29,9 +27,12 @@ from ringnet.scenario.networks import (
 )
 from ringnet.scenario.order_file import check_order_file
 from ringnet.scenario.wires import LinkException, NetworkSettings, parameters_of
+from ringnet.units import format_bytes
 
 #: Topologies all of whose routes are a single link, unless routes say otherwise.
 SINGLE = ("ring", "fully-connected")
+#: Packets or slots of windows that a run may have: minutes.
+MOST_PARTS = 10_000_000
 #: Examples of parameters that must be given.
 EXAMPLES = {
     "sides": "sides: [4, 2]",
@@ -43,8 +44,6 @@ EXAMPLES = {
     "inside": "inside: {shape: switch, link: nvlink4}",
     "cables": "cables: [{from: 0, to: 1}]",
 }
-#: Bursts of one period on and off that are told apart.
-MOST_BURSTS = 10_000
 
 
 def counted(n_workers: int) -> str:
@@ -81,7 +80,7 @@ def _parameters_of(topology: str, given: Any, at: Path) -> Iterator[Finding]:
             yield Finding((*at, name), message, EXAMPLES[name], causes=(cause,))
 
 
-def _shape(keys: Keys) -> tuple[Network | None, list[Finding]]:
+def shape_of(keys: Keys) -> tuple[Network | None, list[Finding]]:
     """Return the network without exceptions, or what keeps its parameters from making one."""
     if [*_parameters(keys)]:
         return None, []
@@ -109,7 +108,7 @@ def _network_is_whole(keys: Keys) -> Iterator[Finding]:
     plain = keys.network.file is None and not TOPOLOGIES[keys.network.topology].parameters
     if plain and not _is_special(keys):
         return
-    made, findings = _shape(keys)
+    made, findings = shape_of(keys)
     yield from findings
     if made is None or not _is_special(keys):
         return
@@ -201,7 +200,7 @@ def _exceptions(keys: Keys) -> Iterator[Finding]:
 
 def _links_are_there(keys: Keys) -> Iterator[Finding]:
     given = keys.network.links
-    made = _shape(keys)[0] if given else None
+    made = shape_of(keys)[0] if given else None
     if made is None:
         return
     names = dict.fromkeys(made.names)
@@ -210,11 +209,11 @@ def _links_are_there(keys: Keys) -> Iterator[Finding]:
             continue
         message = f"the {made.topology} of {counted(made.n_workers)} has no such link"
         causes = ("workers",), ("network", "topology")
-        nearest = _nearest_link(name, names)
+        nearest = nearest_link(name, names)
         yield Finding(("network", "links", name), message, some(names), nearest, causes, unread=True)
 
 
-def _nearest_link(name: str, names: Iterable[str]) -> str:
+def nearest_link(name: str, names: Iterable[str]) -> str:
     """Return a link that starts where ``name`` does, or ends there; a million others are not compared."""
     start, _, end = name.partition("->")
     for near in (
@@ -238,7 +237,7 @@ def _places_are_there(keys: Keys) -> Iterator[Finding]:
 def _links_set_once(keys: Keys) -> Iterator[Finding]:
     """Refuse to let the order settle a link between two workers, or of two rules, that say otherwise."""
     changes = keys.network.links_of
-    made = _shape(keys)[0] if len(changes) > 1 else None
+    made = shape_of(keys)[0] if len(changes) > 1 else None
     for link in range(made.n_links) if made else ():
         assert made is not None
         (start, end), name = made.ends(link), made.names[link]
@@ -257,7 +256,7 @@ def _links_set_once(keys: Keys) -> Iterator[Finding]:
 
 def _rules_agree(keys: Keys) -> Iterator[Finding]:
     rules = [name for name in keys.network.links if "*" in name]
-    made = _shape(keys)[0] if len(rules) > 1 else None
+    made = shape_of(keys)[0] if len(rules) > 1 else None
     for place, rule in enumerate(rules if made else ()):
         assert made is not None
         for other in rules[:place]:
@@ -291,6 +290,25 @@ def _not_above(path: Path, key: str, values: Sequence[float]) -> Iterator[Findin
     for place in range(1, len(values)):
         if values[place] <= values[place - 1]:
             yield Finding((*path, place, key), "each is above the one before", "ascending values")
+
+
+def _parts_are_not_too_many(keys: Keys) -> Iterator[Finding]:
+    """Find packets and windows so small that their number is beyond what can be simulated."""
+    network = keys.network
+    window = network.window if isinstance(network.window, int) else None
+    chunk_bytes = keys.message_bytes / keys.workers
+    for key, part in (("packet", network.packet), ("window", window)):
+        if not part or part >= chunk_bytes:
+            continue
+        slots = 1 if key == "packet" else SLOTS
+        # A ring's bytes, roughly those of any algorithm.
+        n_parts = 2 * (keys.workers - 1) * keys.message_bytes / max(part // slots, 1)
+        if n_parts > MOST_PARTS:
+            message = f"the transfers would move in some {n_parts:.2g} parts, more than {MOST_PARTS:,}"
+            least = -(-slots * 2 * (keys.workers - 1) * keys.message_bytes // MOST_PARTS)
+            yield Finding(
+                ("network", key), message, f"at least {format_bytes(least)}", causes=(("message",),)
+            )
 
 
 def _unread_in_network(keys: Keys) -> Iterator[Finding]:
@@ -330,70 +348,6 @@ def _credit_has_a_way(keys: Keys) -> Iterator[Finding]:
         )
 
 
-def _jobs(keys: Keys) -> Iterator[Finding]:
-    itemsize = DTYPES[keys.dtype].itemsize
-    for number, job in enumerate(keys.jobs):
-        path = ("jobs", number)
-        if job.message_bytes % itemsize:
-            message = f"not a whole number of {keys.dtype} elements, {itemsize} bytes each"
-            yield Finding((*path, "message"), message, f"a multiple of {itemsize} B", causes=(("dtype",),))
-        algorithm, collective = job.algorithm or keys.algorithm_name, job.collective or keys.collective
-        if algorithm not in ALGORITHMS:
-            message = f"a job needs an algorithm of its own beside {algorithm}"
-            yield Finding((*path, "algorithm"), message, "algorithm: ring", causes=(("algorithm",),))
-            continue
-        known = ALGORITHMS[algorithm].collectives
-        if collective not in known:
-            key = "collective" if job.collective else "algorithm"
-            message = f"the algorithm {algorithm} has no {collective}"
-            yield Finding((*path, key), message, " or ".join(known), causes=(("algorithm",), ("collective",)))
-
-
-def _recurrence_is_alone(keys: Keys) -> Iterator[Finding]:
-    for key, given in (("jobs", keys.jobs), ("background", keys.background)):
-        if given and keys.engine == "recurrence":
-            message = f"the recurrence is not exact where {key} share the links"
-            yield Finding(("engine",), message, "events, or auto", causes=((key,),))
-
-
-def _traffic(keys: Keys) -> Iterator[Finding]:
-    names = dict.fromkeys(made.names) if keys.background and (made := _shape(keys)[0]) else {}
-    places = n_places(keys)
-    for number, one in enumerate(keys.background):
-        path = ("background", number)
-        for key, place in (("from", one.start), ("to", one.end)):
-            if place is not None and place >= places:
-                yield Finding(
-                    (*path, key), "there is no such place", f"0 to {places - 1}", causes=(("workers",),)
-                )
-        for place, name in enumerate(one.links or ()):
-            if names and name not in names:
-                message = "the traffic goes over a link that is not there"
-                yield Finding((*path, "links", place), message, some(names), _nearest_link(name, names))
-        yield from _traffic_itself(one, path)
-
-
-def _traffic_itself(one: TrafficSettings, path: Path) -> Iterator[Finding]:
-    if (one.links is None) == (one.start is None and one.end is None):
-        yield Finding(path, "traffic needs from and to, or links instead", "{from: 0, to: 4, burst: 1 MiB}")
-    elif one.links is None and (one.start is None or one.end is None or one.start == one.end):
-        yield Finding(path, "traffic goes from one place to another", "from: 0, to: 4")
-    if one.burst_bytes == 0:
-        yield Finding((*path, "burst"), "a burst has bytes", "1 MiB")
-    if (one.on_s is None) != (one.off_s is None):
-        yield Finding(path, "on and off stand together", "on: 1 ms, off: 3 ms")
-    for key in ("on", "stop"):
-        if one.rate_Bps is None and getattr(one, f"{key}_s") is not None:
-            yield unread(
-                (*path, key), "without a rate there is one burst", (*path, "rate"), right="rate: 10 GB/s"
-            )
-    if one.rate_Bps is not None and one.on_s is not None:
-        bursts = one.rate_Bps * one.on_s / max(one.burst_bytes, 1)
-        if not 1 <= bursts <= MOST_BURSTS:
-            message = f"at this rate {bursts:.3g} bursts go out while it is on"
-            yield Finding((*path, "burst"), message, f"1 to {MOST_BURSTS:,} of them")
-
-
 #: In the order in which they are told.
 NETWORK_CHECKS: tuple[Callable[[Keys], Iterator[Finding]], ...] = (
     _parameters,
@@ -406,7 +360,5 @@ NETWORK_CHECKS: tuple[Callable[[Keys], Iterator[Finding]], ...] = (
     _ascending,
     _unread_in_network,
     _credit_has_a_way,
-    _jobs,
-    _recurrence_is_alone,
-    _traffic,
+    _parts_are_not_too_many,
 )

@@ -1,0 +1,106 @@
+"""Wrong jobs, wrong traffic, and parts that are too many: told with the key, and what would be right."""
+
+from __future__ import annotations
+
+import pytest
+
+from ringnet.errors import InputError
+from ringnet.scenario import loads
+
+HEAD = "scenario_version: 1, name: mine, workers: 8, message: 1 MiB"
+TEXT = f"{{{{{HEAD}, {{}} network: {{{{topology: switch, link: 100gbe{{}}}}}}}}}}"
+
+
+def faults(rest="", network=""):
+    with pytest.raises(InputError) as caught:
+        loads(TEXT.format(rest, network))
+    return [str(fault) for fault in caught.value.faults]
+
+
+def fault(*args):
+    (one,) = faults(*args)
+    return one
+
+
+def job(more):
+    return f"jobs: [{{workers: 3, message: 1 MiB, {more}}}],"
+
+
+def traffic(more):
+    return f"background: [{{burst: 1 MiB, {more}}}],"
+
+
+@pytest.mark.parametrize(
+    ("rest", "said"),
+    [
+        (job("name: mine"), "jobs[0].name: this name is that of the scenario; got mine"),
+        (job("name: other traffic"), "jobs[0].name: this name is that of all that is no job's"),
+        (
+            job("name: a") + traffic("name: a, from: 0, to: 1"),
+            "background[0].name: this name is that of jobs[0]",
+        ),
+        (traffic("name: mine, from: 0, to: 1"), "background[0].name: this name is that of the scenario"),
+        (
+            "jobs: [{name: a, workers: 2, message: 1 B}, {name: a, workers: 2, message: 1 B}], dtype: int8,",
+            "jobs[1].name: this name is that of jobs[0]; got a; right would be: a name of its own",
+        ),
+        (
+            "algorithm: {name: channel-ring, strides: [3]}, " + job("start: 1 us"),
+            "jobs[0].algorithm: with 3 workers: a ring of this stride does not pass all 3 workers: 3",
+        ),
+        (
+            traffic("links: [0->switch, 1->switch]"),
+            "background[0].links: the route is at switch before 1->switch",
+        ),
+        (
+            traffic("links: [0->switch, switch->0, 0->switch, switch->1]"),
+            "background[0].links: the route goes over 0->switch twice",
+        ),
+        (
+            traffic("from: 0, to: 1, rate: 1 GB/s, start: 2 ms, stop: 1 ms"),
+            "background[0].stop: the traffic would end before it begins; got 1 ms",
+        ),
+        (
+            "background: [{burst: 1 B, from: 0, to: 1, rate: 100 GB/s}],",
+            "background[0].burst: at this rate some 8.4e+06 bursts go out while the message moves",
+        ),
+    ],
+)
+def test_a_mistake_of_jobs_and_traffic(rest, said):
+    assert fault(rest).startswith(f"<text>:1: {said}")
+
+
+@pytest.mark.parametrize(
+    ("network", "said"),
+    [
+        (
+            ", packet: 1 B",
+            "network.packet: the transfers would move in some 1.5e+07 parts, more than 10,000,000",
+        ),
+        (
+            ", window: 8 B",
+            "network.window: the transfers would move in some 1.5e+07 parts, more than 10,000,000",
+        ),
+    ],
+)
+def test_parts_beyond_what_can_be_simulated(network, said):
+    assert fault("", network).startswith(f"<text>:1: {said}")
+    assert "right would be: at least" in fault("", network)
+
+
+def test_what_is_right_is_said_so_that_it_is():
+    for key, least in (("packet", "2 B"), ("window", "12 B")):
+        assert f"at least {least}" in fault("", f", {key}: 1 B")
+        assert loads(TEXT.format("", f", {key}: 16 B"))
+
+
+def test_traffic_of_one_name_is_one():
+    both = "background: [{name: a, from: 0, to: 1, burst: 1 MiB}, {name: a, from: 2, to: 1, burst: 1 MiB}],"
+    assert loads(TEXT.format(both, ""))
+
+
+def test_links_of_traffic_may_lead_either_way_over_a_half_duplex_cable():
+    cables = "[{from: 0, to: hub, duplex: half}, {from: 1, to: hub, duplex: half}]"
+    network = f"{{topology: custom, link: 100gbe, switches: [hub], cables: {cables}}}"
+    background = "background: [{links: [1<->hub, 0<->hub], burst: 1 B}]"
+    assert loads(f"{{scenario_version: 1, workers: 2, message: 1 MiB, {background}, network: {network}}}")

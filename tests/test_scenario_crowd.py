@@ -104,3 +104,33 @@ def test_links_of_traffic_may_lead_either_way_over_a_half_duplex_cable():
     network = f"{{topology: custom, link: 100gbe, switches: [hub], cables: {cables}}}"
     background = "background: [{links: [1<->hub, 0<->hub], burst: 1 B}]"
     assert loads(f"{{scenario_version: 1, workers: 2, message: 1 MiB, {background}, network: {network}}}")
+
+
+def test_traffic_between_places_that_nothing_joins():
+    text = TEXT.format(traffic("from: 0, to: 5"), "").replace("topology: switch", "topology: ring")
+    with pytest.raises(
+        InputError, match=r"background\[0\].to: a ring has a link from worker 0 to worker 1 only"
+    ):
+        loads(text)
+
+
+def test_a_network_of_more_links_than_a_memory_holds():
+    text = TEXT.format("", ", places: 100000").replace("topology: switch", "topology: fully-connected")
+    with pytest.raises(
+        InputError, match=r"network.topology: 100,000 workers, each linked to every other, take 1e\+10"
+    ):
+        loads(text)
+
+
+def test_a_switch_with_the_number_of_a_place():
+    text = TEXT.format("", ", switches: ['3'], cables: [{from: 0, to: '3'}]").replace("switch,", "custom,", 1)
+    with pytest.raises(
+        InputError, match=r"network.switches\[0\]: this is the number of a worker's place; got 3"
+    ):
+        loads(text)
+
+
+def test_an_example_of_a_list_is_as_it_stands_in_a_file():
+    assert "jobs: a list is wanted; right would be: jobs: [{workers: 8, message: 64 MiB}]" in fault(
+        "jobs: {workers: 2},"
+    )

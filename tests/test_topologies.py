@@ -408,7 +408,7 @@ def test_every_mistake_in_cables_at_once():
     cables = [Cable("0", "hub"), Cable("1", "hup"), Cable("0", "hub"), Cable("2", "2"), Cable("hub", "0")]
     nodes = "a worker from 0 to 2, or one of switches: [hub, hub]"
     assert faults("custom", 3, cables=cables, switches=["hub", "hub"]) == [
-        "switches.1: the switch is listed twice; got hub",
+        "switches.1: the switch is listed twice; got hub; right would be: a name of its own",
         f"cables.1.to: there is no such node; got hup; right would be: {nodes}; did you mean hub?",
         "cables.2: the link 0->hub is listed twice; right would be: each link once",
         "cables.3: a cable joins two nodes, not 2 to itself; right would be: {from: 0, to: 1}",

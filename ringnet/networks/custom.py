@@ -107,7 +107,7 @@ def _nowhere(src: int, dst: int) -> Route:
 def _faults(n_workers: int, cables: Sequence[Cable], switches: Sequence[str]) -> list[Fault]:
     known = [*map(str, range(n_workers)), *switches]
     faults = [
-        Fault("the switch is listed twice", f"switches.{place}", value=name)
+        Fault(_taken(name, n_workers), f"switches.{place}", value=name, right="a name of its own")
         for place, name in enumerate(switches)
         if name in known[: n_workers + place]
     ]
@@ -126,6 +126,11 @@ def _faults(n_workers: int, cables: Sequence[Cable], switches: Sequence[str]) ->
             faults.append(Fault(f"the link {cable.names[0]} is listed twice", path, right="each link once"))
         seen |= {*cable.names}
     return faults
+
+
+def _taken(name: str, n_workers: int) -> str:
+    is_worker = name.isdecimal() and int(name) < n_workers
+    return "this is the number of a worker's place" if is_worker else "the switch is listed twice"
 
 
 def _both(cable: Cable) -> tuple[Cable, Cable]:

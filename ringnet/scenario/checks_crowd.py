@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from ringnet.collectives import ALGORITHMS
-from ringnet.errors import InputError
+from ringnet.errors import InputError, NetworkError
 from ringnet.networks import Network, walk
 from ringnet.payload.dtypes import DTYPES
 from ringnet.scenario.checks_network import counted, nearest_link, shape_of
@@ -91,6 +91,8 @@ def _traffic(keys: Keys) -> Iterator[Finding]:
                 yield Finding(
                     (*path, key), "there is no such place", f"0 to {places - 1}", causes=(("workers",),)
                 )
+        if made is not None:
+            yield from _has_a_way(made, one, path)
         for place, name in enumerate(one.links or ()):
             if names and name not in names:
                 message = "the traffic goes over a link that is not there"
@@ -99,6 +101,19 @@ def _traffic(keys: Keys) -> Iterator[Finding]:
             yield from _is_a_way(made, one.links, path)
         yield from _traffic_itself(one, path)
         yield from _not_too_many(keys, one, path)
+
+
+def _has_a_way(network: Network, one: TrafficSettings, path: Path) -> Iterator[Finding]:
+    """Find traffic between places that nothing leads from one to the other."""
+    if one.start is None or one.end is None or max(one.start, one.end) >= network.n_workers:
+        return
+    try:
+        network.route(one.start, one.end)
+    except NetworkError as error:
+        yield from (
+            Finding((*path, "to"), fault.message, "places that a way joins", causes=(("network",),))
+            for fault in error.faults
+        )
 
 
 def _is_a_way(network: Network, links: Sequence[str], path: Path) -> Iterator[Finding]:

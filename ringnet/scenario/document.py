@@ -125,6 +125,19 @@ def key_path(key: str, data: Any) -> Path:
     return path
 
 
+def in_flow(given: Any) -> str:
+    """Write a value as it stands in a line of YAML.
+
+    >>> in_flow({"file": "graph.xml", "n": [1, 2]})
+    '{file: graph.xml, n: [1, 2]}'
+    """
+    if isinstance(given, dict):
+        return "{" + ", ".join(f"{key}: {in_flow(value)}" for key, value in given.items()) + "}"
+    if isinstance(given, list):
+        return "[" + ", ".join(map(in_flow, given)) + "]"
+    return str(given)
+
+
 def clip(text: str) -> str:
     r"""Make text fit for one line of a message.
 

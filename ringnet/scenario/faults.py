@@ -9,7 +9,7 @@ from pydantic_core import ErrorDetails
 
 from ringnet.errors import Fault
 from ringnet.scenario.base import TAGS
-from ringnet.scenario.document import Document, Path, is_within
+from ringnet.scenario.document import Document, Path, in_flow, is_within
 from ringnet.scenario.outline import all_paths, fields, leaf_of
 
 _MAPPING_WANTED = ("model_type", "dict_type", "model_attributes_type")
@@ -59,13 +59,7 @@ def _example(path: Path) -> str:
     example = (info.examples or [""])[0] if info else ""
     if not example:
         return getattr(leaf, "right", "") or _known_keys(path)
-    return f"{path[-1]}: {_flow(example)}"
-
-
-def _flow(example: object) -> str:
-    if isinstance(example, dict):
-        return "{" + ", ".join(f"{key}: {_flow(item)}" for key, item in example.items()) + "}"
-    return str(example)
+    return f"{path[-1]}: {in_flow(example)}"
 
 
 def _known_keys(path: Path) -> str:

@@ -8,7 +8,17 @@ from itertools import product
 from typing import Any
 
 from ringnet.errors import Fault, InputError
-from ringnet.scenario.document import Document, Mark, Path, are_related, clip, is_within, key_path, path_text
+from ringnet.scenario.document import (
+    Document,
+    Mark,
+    Path,
+    are_related,
+    clip,
+    in_flow,
+    is_within,
+    key_path,
+    path_text,
+)
 from ringnet.scenario.model import Range, SweepSettings
 from ringnet.scenario.outline import leaf_of
 from ringnet.scenario.ranges import spread
@@ -29,7 +39,7 @@ class Value:
     @property
     def text(self) -> str:
         """The value as it was written."""
-        return self.marks[()].text or clip(_in_flow(self.given))
+        return self.marks[()].text or clip(in_flow(self.given))
 
 
 @dataclass(frozen=True)
@@ -73,19 +83,6 @@ def _column(at: Path, values: list[Any] | Range, document: Document) -> list[Val
         spread_out = spread(values, leaf_of(path), at, document)
         return [Value(path, given, {(): replace(mark, text=str(given))}) for given in spread_out]
     return [Value(path, given, _marks((*at, place), document)) for place, given in enumerate(values)]
-
-
-def _in_flow(given: Any) -> str:
-    """Write a value as it stands in a line of YAML.
-
-    >>> _in_flow({"file": "graph.xml", "n": [1, 2]})
-    '{file: graph.xml, n: [1, 2]}'
-    """
-    if isinstance(given, dict):
-        return "{" + ", ".join(f"{key}: {_in_flow(value)}" for key, value in given.items()) + "}"
-    if isinstance(given, list):
-        return "[" + ", ".join(map(_in_flow, given)) + "]"
-    return str(given)
 
 
 def _marks(at: Path, document: Document) -> dict[Path, Mark]:

@@ -8,14 +8,16 @@ from itertools import combinations
 
 import matplotlib.text
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgba
 from matplotlib.patches import FancyArrowPatch
 
+from ringnet.networks import TOPOLOGIES
 from ringnet.reporting.plots import PLOTS, canvas
 from ringnet.reporting.plots.layouts import lay_out
-from ringnet.reporting.plots.network import _hottest
+from ringnet.reporting.plots.network import MOST_PT, _hottest, _widths
 from ringnet.reporting.tables import collect
 
 ALERT = to_rgba(canvas.ALERT)
@@ -224,3 +226,35 @@ def test_many_workers_are_summed_up_and_that_is_said(single):
     assert "of every 2 workers the sum" in " ".join(text.get_text() for text in figure.texts)
     (image,) = figure.axes[0].images
     assert np.nansum(image.get_array()) == results.transfers["bytes"].sum()
+
+
+# ------------------------------------------------------------------------------------ many nodes, many links
+
+
+@pytest.mark.parametrize("sides", [(4, 4, 4), (8, 8, 4), (2, 2, 2), (3, 5, 7), (8, 8)])
+def test_no_node_of_a_grid_stands_on_another(sides):
+    network = TOPOLOGIES["torus"].build(math.prod(sides), 1e9, 0.0, sides=sides)
+    layout = lay_out(map(network.ends, range(network.n_links)), [*map(str, range(network.n_workers))])
+    points = [*layout.points.values()]
+    nearest = min(math.dist(one, other) for place, one in enumerate(points) for other in points[:place])
+    assert nearest >= layout.room * (1 - 1e-9)
+    assert nearest > 0.1
+
+
+def test_empty_places_stand_beside_the_workers():
+    """Of a fat tree of which half is taken: all places below, every edge switch above them."""
+    network = TOPOLOGIES["fat-tree"].build(8, 1e9, 0.0, k=4)
+    layout = lay_out(map(network.ends, range(network.n_links)), [*map(str, range(8))])
+    assert [len(row) for row in layout.rows] == [16, 8, 8, 4]
+    assert {*layout.rows[1]} == {f"edge{number}" for number in range(8)}
+
+
+def test_links_that_meet_in_hundreds_are_narrow():
+    def widths(n_workers):
+        frame = pd.DataFrame({"from": [*map(str, range(n_workers))], "to": ["switch"] * n_workers})
+        layout = lay_out(zip(frame["from"], frame["to"], strict=True), [*frame["from"]])
+        return _widths(layout, frame)
+
+    assert widths(8)[1] == MOST_PT
+    assert widths(256)[1] < 1.0
+    assert widths(256)[0] <= widths(256)[1]

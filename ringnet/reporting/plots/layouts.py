@@ -29,12 +29,15 @@ class Layout:
         The layers, workers first; none in other layouts.
     centre : (x, y) or None
         What curves bend away from; None where they bend downwards.
+    least : float
+        What nodes that are no neighbours along a row are apart at least.
     """
 
     points: dict[str, Point]
     height: float
     rows: tuple[tuple[str, ...], ...] = ()
     centre: Point | None = None
+    least: float = WIDTH
 
     @property
     def room(self) -> float:
@@ -45,7 +48,7 @@ class Layout:
             for row in rows
             for one, next_one in pairwise(row)
         ]
-        return min(gaps, default=WIDTH)
+        return min([*gaps, self.least])
 
 
 def lay_out(links: Iterable[tuple[str, str]], workers: Sequence[str]) -> Layout:
@@ -66,7 +69,7 @@ def lay_out(links: Iterable[tuple[str, str]], workers: Sequence[str]) -> Layout:
     for start, end in links:
         beside[start].add(end)
         beside[end].add(start)
-    places = sorted({*workers, *(node for node in beside if node.isdecimal())}, key=_natural)
+    places = sorted({*workers, *filter(is_place, beside)}, key=_natural)
     others = sorted({*beside} - {*places}, key=_natural)
     if not others:
         sides = grid_sides(beside, len(places)) if places == [*map(str, range(len(places)))] else ()
@@ -74,6 +77,15 @@ def lay_out(links: Iterable[tuple[str, str]], workers: Sequence[str]) -> Layout:
     if len(others) == 1 and all(beside[place] <= {*others} for place in places):
         return _circle(places, hub=others[0])
     return _layers(beside, places)
+
+
+def is_place(node: str) -> bool:
+    """Whether a node is a worker's place, taken or free, by its name.
+
+    >>> is_place("3"), is_place("free3"), is_place("leaf3")
+    (True, True, False)
+    """
+    return node.removeprefix("free").isdecimal()
 
 
 def _natural(name: str) -> tuple[str, int, str]:
@@ -116,20 +128,21 @@ def grid_sides(beside: Mapping[str, set[str]], n_nodes: int) -> tuple[int, ...]:
 
 
 def _grid(sides: tuple[int, ...]) -> Layout:
-    """Put nodes in rows; a third side makes planes, each up and to the right of the one before."""
+    """Put nodes in rows; a third side makes planes, each up and to the right of the one before, all within a cell."""
     across, down = sides[0], sides[1]
     deep = math.prod(sides[2:])
-    planes = (deep - 1) * PLANE_GAP
-    gap = min(
-        (WIDTH - 2 * MARGIN - planes) / max(1, across - 1), (MOST_HEIGHT - planes) / max(1, down - 1), 0.8
-    )
+    part = (deep - 1) / deep
+    gap = min((WIDTH - 2 * MARGIN) / max(1, across - 1 + part), MOST_HEIGHT / max(1, down - 1 + part), 0.8)
+    shift = min(PLANE_GAP, gap / deep)
+    planes = (deep - 1) * shift
     at = {}
     for node in range(math.prod(sides)):
         x, y, z = node % across, node // across % down, node // (across * down)
-        at[str(node)] = (MARGIN + x * gap + z * PLANE_GAP, MARGIN + (down - 1 - y) * gap + z * PLANE_GAP)
+        at[str(node)] = (MARGIN + x * gap + z * shift, MARGIN + (down - 1 - y) * gap + z * shift)
     middle = (WIDTH - 2 * MARGIN - (across - 1) * gap - planes) / 2
     at = {node: (x + middle, y) for node, (x, y) in at.items()}
-    return Layout(at, (down - 1) * gap + planes + 2 * MARGIN)
+    least = math.sqrt(2) * min(shift, gap - planes) if deep > 1 else gap
+    return Layout(at, (down - 1) * gap + planes + 2 * MARGIN, least=least)
 
 
 # ---------------------------------------------------------------------------------------------------- layers

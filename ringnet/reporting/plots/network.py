@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+import pandas as pd
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
@@ -15,12 +16,11 @@ from matplotlib.path import Path
 from numpy.typing import NDArray
 
 from ringnet.reporting.plots import canvas
-from ringnet.reporting.plots.layouts import WIDTH, Layout, Point, lay_out
+from ringnet.reporting.plots.layouts import WIDTH, Layout, Point, is_place, lay_out
 from ringnet.reporting.plots.words import clipped, settings
 from ringnet.units import format_bytes
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
@@ -33,10 +33,14 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 MOST_SENDS, MOST_ARROWS = 2048, 96
 #: Widths of links in points, from idle to the most used, and how far apart two directions are, in inches.
 IDLE_PT, LEAST_PT, MOST_PT, APART = 0.5, 0.7, 3.2, 0.022
+#: Points of width that all links of one node have together, and idle links from which each is thinner.
+FAN_PT, MANY_IDLE = 160.0, 600
 #: Links that are busy for this share of the time of the busiest are busy alike: chunks differ by an element.
 ALIKE = 0.99
 #: Room in inches that a worker needs for its number to be inside, and what it has at most.
 NUMBERED, LARGEST = 0.1, 0.21
+#: Inches that are none.
+TOUCH = 1e-6
 SENDS, LINKS = canvas.PALETTE[2], canvas.PALETTE[0]
 _POINTS = 72
 
@@ -76,8 +80,8 @@ def _draw_links(ax: Axes, layout: Layout, links: pd.DataFrame) -> list[Artist]:
     hot = _hottest(links)
     order = np.lexsort((share, hot))
     lines = [_way(layout, row) for row in zip(links["from"], links["to"], links["link"], strict=True)]
-    most = max(LEAST_PT, min(MOST_PT, 0.45 * layout.room * _POINTS))
-    widths = np.where(used > 0, LEAST_PT + (most - LEAST_PT) * share, IDLE_PT)
+    least, most = _widths(layout, links[used > 0])
+    widths = np.where(used > 0, least + (most - least) * share, _idle_width(int((used == 0).sum())))
     busy = links["utilisation"].fillna(0.0)
     colors = [_color(*row) for row in zip(used.tolist(), busy.tolist(), hot.tolist(), strict=True)]
     collection = LineCollection(
@@ -89,6 +93,19 @@ def _draw_links(ax: Axes, layout: Layout, links: pd.DataFrame) -> list[Artist]:
     )
     ax.add_collection(collection, autolim=False)
     return _link_legend(links, used, hot)
+
+
+def _widths(layout: Layout, used: pd.DataFrame) -> tuple[float, float]:
+    """Return the least and the largest width in points of links that are used: narrow where many come to one node."""
+    at_one_node = pd.concat([used["from"], used["to"]]).value_counts().max() if len(used) else 1
+    most = max(LEAST_PT, min(MOST_PT, 0.22 * layout.room * _POINTS))
+    most = min(most, max(IDLE_PT, FAN_PT / at_one_node))
+    return min(LEAST_PT, most), most
+
+
+def _idle_width(n_idle: int) -> float:
+    """Return the width in points of links that nobody used: thousands are a shade behind the others."""
+    return IDLE_PT * max(0.15, min(1.0, MANY_IDLE / max(1, n_idle)))
 
 
 def _hottest(links: pd.DataFrame) -> BoolArray:
@@ -218,8 +235,8 @@ def _radius(layout: Layout) -> float:
 def _draw_nodes(ax: Axes, layout: Layout, places: Sequence[str]) -> list[Artist]:
     workers = {place: worker for worker, place in enumerate(places)}
     radius = _radius(layout)
-    empty = [node for node in layout.points if node not in workers and _is_place(node)]
-    switches = [node for node in layout.points if node not in workers and not _is_place(node)]
+    empty = [node for node in layout.points if node not in workers and is_place(node)]
+    switches = [node for node in layout.points if node not in workers and not is_place(node)]
     _dots(ax, layout, [*workers], canvas.INK, radius)
     _dots(ax, layout, empty, canvas.PALE, radius)
     _squares(ax, layout, switches)
@@ -232,10 +249,6 @@ def _draw_nodes(ax: Axes, layout: Layout, places: Sequence[str]) -> list[Artist]
     return legend
 
 
-def _is_place(node: str) -> bool:
-    return node.removeprefix("free").isdecimal()
-
-
 def _dots(ax: Axes, layout: Layout, nodes: Sequence[str], color: str, radius: float) -> None:
     if nodes:
         xy = np.array([layout.points[node] for node in nodes])
@@ -243,23 +256,33 @@ def _dots(ax: Axes, layout: Layout, nodes: Sequence[str], color: str, radius: fl
 
 
 def _number(ax: Axes, layout: Layout, workers: dict[str, int], radius: float) -> None:
-    """Write numbers into the workers; where they are too small, beside some of them."""
+    """Write numbers into the workers; where they are too small, beside some of them: of a grid, on its rim."""
     inside = 2 * radius >= NUMBERED
     digits = len(str(len(workers) - 1))
     size = min(6.5, 2 * radius * _POINTS / (0.72 * digits + 0.5)) if inside else 5.5
     step = 1 if inside else math.ceil((0.06 * digits + 0.04) / layout.room)
     for node, worker in workers.items():
-        if worker % step == 0:
+        if worker % step == 0 and (inside or _is_outside(layout, node)):
             x, y = layout.points[node] if inside else _beside(layout, node, radius + 0.15)
             color = "white" if inside else canvas.INK
             ax.text(x, y, str(worker), size=size, color=color, ha="center", va="center_baseline", zorder=5)
 
 
+def _is_outside(layout: Layout, node: str) -> bool:
+    """Whether there is room beside a node: in a grid only to the left of it and below."""
+    if layout.rows or layout.centre is not None:
+        return True
+    return any(
+        layout.points[node][axis] <= min(at[axis] for at in layout.points.values()) + TOUCH for axis in (0, 1)
+    )
+
+
 def _beside(layout: Layout, node: str, far: float) -> Point:
-    """Return a place for a number: outside the circle, or below."""
+    """Return a place for a number: outside the circle, to the left of a grid, or below."""
     x, y = layout.points[node]
     if layout.centre is None:
-        return x, y - far
+        left = not layout.rows and x <= min(at[0] for at in layout.points.values()) + TOUCH
+        return (x - far, y) if left else (x, y - far)
     away = x - layout.centre[0], y - layout.centre[1]
     reach = math.hypot(*away) or 1.0
     return x + far * away[0] / reach, y + far * away[1] / reach

@@ -39,6 +39,19 @@ def test_a_person_is_told_what_is_in_a_file(ringnet):
     for title in ("understood", "assumed", "left out"):
         assert f"\n{title}" in answer.stdout
     assert "4 GPUs, 2 processors, 2 PCIe switches" in answer.stdout
+    assert "\nin a scenario  network: {file: pcie-server.xml}\n" in answer.stdout
+
+
+def test_what_is_not_in_a_server_is_not_counted(ringnet):
+    assert (
+        " 0 "
+        not in ringnet("network", FILES / "nvlink-server.xml").stdout.partition("\n")[2].partition("links")[0]
+    )
+
+
+def test_a_person_is_told_how_a_scenario_takes_the_rings(ringnet):
+    said = "network: {order: {file: rings.xml}, ...}; algorithm: channel-ring gives each channel its own\n"
+    assert ringnet("network", FILES / "rings.xml").stdout.endswith(said)
 
 
 def test_a_program_is_told_all_of_it(ringnet):

@@ -210,3 +210,8 @@ def test_many_owners_share_the_last_colour():
     assert len(owners) == 6
     assert owners[-1] == "waiting of 4 others"
     assert stacked[owners].sum(axis=1).tolist() == [9.0, 9.0, 0.0]
+
+
+def test_one_worker_on_fair_links_waits_for_nobody(case):
+    network = replace(case(1).network, sharing="fair")
+    assert len(case(1).but(network=network).run().waits["link"]) == 0

@@ -6,6 +6,7 @@ import pytest
 
 from ringnet.errors import InputError
 from ringnet.scenario import loads
+from ringnet.scenario.simulate import simulate
 
 HEAD = "scenario_version: 1, name: mine, workers: 8, message: 1 MiB"
 TEXT = f"{{{{{HEAD}, {{}} network: {{{{topology: switch, link: 100gbe{{}}}}}}}}}}"
@@ -134,3 +135,20 @@ def test_an_example_of_a_list_is_as_it_stands_in_a_file():
     assert "jobs: a list is wanted; right would be: jobs: [{workers: 8, message: 64 MiB}]" in fault(
         "jobs: {workers: 2},"
     )
+
+
+@pytest.mark.parametrize(
+    ("more", "notes"),
+    [
+        (
+            "rate: 20 GB/s",
+            ("traffic 1: 20 GB/s are more than 0->switch carries, 12.5 GB/s: its queue only grows",),
+        ),
+        ("rate: 12 GB/s", ()),
+        ("rate: 20 GB/s, on: 1 ms, off: 1 ms", ()),
+        ("stop: 1 s, rate: 12.5 GB/s", ()),
+    ],
+)
+def test_traffic_beyond_what_its_links_carry_is_said(more, notes):
+    rest = traffic(f"from: 0, to: 5, {more}") + "payload: none,"
+    assert simulate(loads(TEXT.format(rest, ""))).notes == notes

@@ -9,7 +9,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from ringnet.engines import PATH_PARTS
 from ringnet.networks.network import Packets, Window
 
 #: Two workers, a link each way.
@@ -138,3 +141,26 @@ def test_packets_of_two_transfers_wait_for_each_other(case, custom, wired):
         (1, 2),
         (2, 3),
     ]
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_nothing_is_lost_and_paths_add_up(cases, data):
+    """On random unequal networks: each byte arrives, and paths add up, whatever the window."""
+    case = data.draw(cases(topology="switch"))
+    window = data.draw(st.integers(1, 40)) * 50_000
+    packets = data.draw(st.sampled_from([None, Packets(70_000, 100)]))
+    for sharing in ("fifo", "fair"):
+        free = replace(case.network, sharing=sharing, packets=packets if sharing == "fifo" else None)
+        held = replace(free, window=Window(bytes=window))
+        before, after = (case.but(network=network).run() for network in (free, held))
+        for name in ("sent_bytes", "received_bytes"):
+            assert after.workers[name].tolist() == before.workers[name].tolist()
+        assert after.links["transfers"].tolist() == before.links["transfers"].tolist()
+        if packets is None:
+            assert after.links["bytes"].tolist() == before.links["bytes"].tolist()
+        ends_s, first_s = after.workers["end_s"], float(after.workers["start_s"].min())
+        paths_s = sum(after.workers[f"path_{part}_s"] for part in PATH_PARTS)
+        assert paths_s == pytest.approx(ends_s - first_s, rel=1e-6, abs=1e-12)
+        assert (after.links["queued_s"] >= 0).all()
+        assert (after.links["longest_queue"] <= case.schedule.n_transfers).all()

@@ -28,7 +28,15 @@ def _rows(reading: Reading, file: Path) -> list[tuple[str, str]]:
             (title if place == 0 else "", sentence)
             for place, sentence in enumerate(sentences or ("nothing",))
         ]
-    return rows
+    return [*rows, ("in a scenario", _use(reading, file))]
+
+
+def _use(reading: Reading, file: Path) -> str:
+    """Say how a scenario takes the file."""
+    if reading.network is not None:
+        return f"network: {{file: {file.name}}}"
+    channels = "; algorithm: channel-ring gives each channel its own" if len(reading.orders) > 1 else ""
+    return f"network: {{order: {{file: {file.name}}}, ...}}{channels}"
 
 
 def _document(reading: Reading) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -84,7 +85,7 @@ def beyond_the_first(flows: Columns) -> Columns:
     columns = {name: column[order] for name, column in flows.items()}
     firsts = np.flatnonzero(np.diff(columns["link"], prepend=-1))
     to_s = columns["to_s"].copy()
-    for first, end in zip(firsts, [*firsts[1:], len(to_s)], strict=True):
+    for first, end in pairwise([*firsts.tolist(), len(to_s)]):
         # When all that came before it have ended.
         free_s = np.maximum.accumulate(columns["to_s"][first:end])
         to_s[first] = columns["from_s"][first]

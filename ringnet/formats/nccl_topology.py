@@ -315,11 +315,10 @@ class Ways:
 
 def _understood(server: Server, workers: list[Gpu]) -> Iterator[str]:
     seen, links = server.seen, server.wiring.links
-    yield (
-        f"{count(len(workers), 'GPU')}, {count(seen['cpu'], 'processor')}, "
-        f"{count(seen['pci'], 'PCIe switch', 'PCIe switches')}, {count(seen['nic'], 'network card')}, "
-        f"{count(seen['net'], 'network port')}: {count(len(links), 'link')}"
-    )
+    kinds = {"cpu": ("processor", ""), "pci": ("PCIe switch", "PCIe switches"), "nic": ("network card", "")}
+    kinds["net"] = ("network port", "")
+    nodes = [count(seen[kind], *words) for kind, words in kinds.items() if seen[kind]]
+    yield f"{', '.join([count(len(workers), 'GPU'), *nodes])}: {count(len(links), 'link')}"
     pcie = {links[str(worker), gpu.above][0] for worker, gpu in enumerate(workers)}
     yield f"the PCIe link of a GPU: {_rates(pcie)} each way"
 

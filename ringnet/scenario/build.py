@@ -21,6 +21,7 @@ from ringnet.scenario.files import open_files
 from ringnet.scenario.networks import hardware, ordered, seated, seats
 from ringnet.scenario.scenario import Scenario
 from ringnet.scenario.schedules import schedule_beside, schedule_of
+from ringnet.units import format_rate
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -190,6 +191,24 @@ def traffic(one: TrafficSettings, number: int, network: Network) -> list[Traffic
         Traffic(name, links, one.burst_bytes, one.begin_s + burst * gap_s, period_s, stop_s)
         for burst in range(n_bursts)
     ]
+
+
+def about_traffic(parts: Parts) -> list[str]:
+    """Return a sentence on each traffic that asks, in the mean, for more than its links carry: its queue only grows."""
+    asked_Bps: dict[tuple[str, tuple[int, ...]], float] = {}
+    for one in parts.traffic:
+        if one.every_s is not None:
+            key = one.name, one.links
+            asked_Bps[key] = asked_Bps.get(key, 0.0) + one.burst_bytes / one.every_s
+    notes, bandwidth_Bps = [], parts.network.bandwidth_Bps
+    for (name, links), rate_Bps in asked_Bps.items():
+        narrowest = min(links, key=bandwidth_Bps.__getitem__)
+        if rate_Bps > bandwidth_Bps[narrowest]:
+            link, carried = parts.network.names[narrowest], format_rate(bandwidth_Bps[narrowest])
+            notes.append(
+                f"{name}: {format_rate(rate_Bps)} are more than {link} carries, {carried}: its queue only grows"
+            )
+    return notes
 
 
 def _links(one: TrafficSettings, network: Network) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ from ringnet.engines.trace import Watch
 from ringnet.payload import PackedPayload, Payload
 from ringnet.payload.tamper import Tamper, make_payload
 from ringnet.scenario.about_links import about_links, links_label
-from ringnet.scenario.build import Parts, build
+from ringnet.scenario.build import Parts, about_traffic, build
 from ringnet.scenario.checks import READABLE_ELEMENTS
 from ringnet.scenario.choice import engine_for, is_packed, network_of_run, sharing_of
 from ringnet.scenario.memory import require_memory
@@ -86,6 +86,7 @@ def simulate(scenario: Scenario, *, tamper: Tamper | None = None, watch: Watch |
         *about_file(scenario.network),
         *about_order_file(scenario),
         *about_behaviour(parts.network, scenario.network),
+        *about_traffic(parts),
     )
     return make_result(*judged[0], results, first, notes, others=judged[1:], about=about)
 

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import ringnet
+from ringnet.analysis import metrics
 from ringnet.analysis.queues import MOST_CHANGES, MOST_LINKS, N_SPANS, queue_frame
 from ringnet.engines.delays import Delays
 from ringnet.networks import LinkChange
@@ -180,6 +181,12 @@ def test_the_mean_wait_is_that_of_a_transfer(crowd):
     )
     assert links["mean_wait_s"][~used].isna().all()
     assert links["mean_wait_s"].max() > 0
+    assert links["mean_wait_s"][used].notna().all()
+
+
+def test_one_transfer_has_a_mean_wait_too(trunk, case):
+    frame = metrics.link_frame(trunk("fifo", [200, 400]), case(3).network)
+    assert frame["mean_wait_s"].tolist()[:3] == [0.0, 0.0, 1.0]
 
 
 def test_the_picture_is_drawn_from_the_tables(crowd, tmp_path):

@@ -149,6 +149,13 @@ def test_orders_can_be_swept(tmp_path, scenario):
     assert "turned.xml" in swept.inputs()
 
 
+def test_files_of_orders_can_be_swept(tmp_path, scenario):
+    files = "sweep: {over: {network.order.file: [rings.xml, turned.xml]}}"
+    swept = loads(TEXT[:-1] + ", " + files + "}", folder=tmp_path)
+    assert [neighbours(point.scenario) for point in swept.points()] == [around(*FIRST), around(0, 3, 1, 2)]
+    assert {*swept.inputs()} == {"rings.xml", "turned.xml"}
+
+
 def test_orders_are_checked_by_whoever_makes_the_schedule():
     schedule = channel_ring(4, n_channels=2, orders=[(0, 2, 1, 3), (3, 1, 2, 0)])
     check(schedule)

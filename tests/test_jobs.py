@@ -8,7 +8,7 @@ import ringnet
 from ringnet.reporting.results import read_results
 from ringnet.reporting.text import job_lines, sweep_table
 from ringnet.scenario.build import build
-from ringnet.study import run_points
+from ringnet.study.points import run_points
 
 TEXT = """
 scenario_version: 1

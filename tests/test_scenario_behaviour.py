@@ -8,7 +8,7 @@ from ringnet.errors import InputError
 from ringnet.scenario import loads
 from ringnet.scenario.build import build
 from ringnet.scenario.simulate import simulate
-from ringnet.study import run_points
+from ringnet.study.points import run_points
 
 REGIMES = "regimes: [{up_to: 8 KiB, bandwidth: 5 GB/s, latency: 2 us}]"
 PROFILE = "profile: [{at: 20 us, bandwidth: 10 GB/s}]"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import pandas as pd
 
@@ -12,6 +12,7 @@ from ringnet.analysis.words import answer, is_missing, made_of_words, percent
 from ringnet.reporting.sweeps import short, telling
 from ringnet.units import format_bytes
 
+AnyRow: TypeAlias = Mapping[Any, Any]
 #: Files that are named one by one.
 _NAMED_FILES = 4
 
@@ -63,15 +64,15 @@ def sweep_table(summary: pd.DataFrame, jobs: pd.DataFrame | None = None) -> Tabl
     return Table((*heads[: len(keys)], *named, *heads[len(keys) :]), tuple(rows))
 
 
-def _of_jobs(jobs: pd.DataFrame | None, place: int, point: Mapping[Any, Any]) -> list[tuple[tuple[str, ...], Mapping[Any, Any]]]:
+def _of_jobs(jobs: pd.DataFrame | None, place: int, point: AnyRow) -> list[tuple[tuple[str, ...], AnyRow]]:
     """Return the rows of a point, each with the name of its job where there are jobs."""
     if jobs is None:
         return [((), point)]
-    rows = jobs[jobs["point"] == place].to_dict("records") or [point]
-    return [((str(row.get("job", "")),), row) for row in rows]
+    rows: list[AnyRow] = [*jobs[jobs["point"] == place].to_dict("records")]
+    return [((str(row.get("job", "")),), row) for row in rows or [point]]
 
 
-def _beyond(point: Mapping[Any, Any]) -> tuple[str, ...]:
+def _beyond(point: AnyRow) -> tuple[str, ...]:
     """Return a mark of a point beyond what its links were measured at, where links were measured."""
     return ("extrapolated" if point["is_beyond"] is True else "",) if "is_beyond" in point else ()
 

@@ -135,7 +135,8 @@ def _network_is_whole(keys: Keys) -> Iterator[Finding]:
 
 def _behaviour_is_for_some(keys: Keys, network: Network) -> Iterator[Finding]:
     """Find regimes and a profile that are for no link, since every one differs from the rule."""
-    if keys.network.file is None and not as_the_rule(network, keys.network).any():
+    given = keys.network.file is None and not link_files(keys.network)
+    if given and not as_the_rule(network, keys.network).any():
         for key in ("regimes", "profile"):
             message = "no link has the network's bandwidth and latency"
             yield unread(("network", key), message, ("network", "links"), right=f"{key} of single links")

@@ -393,4 +393,6 @@ def ringnet() -> Callable[..., Any]:
 @pytest.fixture
 def simulated(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Let every run come out another way: ``simulated(lambda scenario: ...)``."""
-    return lambda act: monkeypatch.setattr("ringnet.cli.run.simulate", act)
+    return lambda act: monkeypatch.setattr(
+        "ringnet.cli.run.simulate", lambda scenario, watch=None: act(scenario)
+    )

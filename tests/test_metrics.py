@@ -22,9 +22,10 @@ def shares(run):
 
 
 def slowest(run):
-    """Name of the slowest link."""
-    row = metrics.slowest_link(metrics.link_frame(run.run(), run.network))
-    return None if row is None else run.network.names[row]
+    """Name of the slowest link, where there is one alone."""
+    rows = metrics.slowest_links(metrics.link_frame(run.run(), run.network))
+    assert len(rows) <= 1
+    return run.network.names[rows[0]] if rows else None
 
 
 # ----------------------------------------------------------------------------------------- time and shares
@@ -220,7 +221,7 @@ def test_the_only_links_that_carry_anything_are_not_slower_than_others(case, cus
     assert slowest(case(3, schedule=schedule, topology="switch")) is None
 
 
-def test_of_two_equally_slow_links_the_first_is_named():
+def test_links_that_are_equally_slow_are_all_found():
     columns = {"transfers": 2, "busy_s": [1.0, 3.0, 3.0], "bytes": [1, 3, 3], "latency_s": 0.0}
     frame = pd.DataFrame(columns | {"bandwidth_Bps": 1.0})
-    assert metrics.slowest_link(frame) == 1
+    assert metrics.slowest_links(frame) == [1, 2]

@@ -54,7 +54,13 @@ def test_a_slowest_link_is_named_with_its_load(result):
     said = lines(result(3), slowest_link="1->2", slowest_link_utilisation=0.99999, longest_queue=3)[
         "slowest link"
     ]
-    assert said == "1->2, busy 99.9 % of the time, longest queue 3"
+    assert said == "1->2, busy 99.9 % of the time, longest queue of any link 3"
+
+
+def test_links_as_slow_as_the_first_are_counted(result):
+    assert lines(result(3), slowest_link="1->2", n_slowest_links=4)["slowest link"].startswith(
+        "1->2 and 3 more"
+    )
 
 
 def test_traffic_of_uneven_chunks_is_said_beside_the_even_one(result):

@@ -60,6 +60,7 @@ def test_the_row_of_a_uniform_ring(result):
         "expected_bytes_per_worker": 600.0,
         "slowest_link": None,
         "slowest_link_utilisation": None,
+        "n_slowest_links": None,
         "longest_queue": 0,
         "waiting_s_max": 9.0,
         "verified_elements": 0,

@@ -116,8 +116,8 @@ def worker_frame(trace: Trace, places: tuple[str, ...] | None = None) -> pd.Data
     return pd.DataFrame({"worker": np.arange(len(trace.workers["end_s"])), **trace.workers, **at})
 
 
-def slowest_link(links: pd.DataFrame) -> int | None:
-    """Return the row of the link that alone would take longest for its transfers; None if all that carry any are alike.
+def slowest_links(links: pd.DataFrame) -> list[int]:
+    """Return the rows of the links that alone would take longest for their transfers; none if all that carry any do.
 
     A link alone takes its latency for each transfer and its busy time, so that one of low bandwidth is found with large
     messages and one of high latency with small ones.
@@ -126,8 +126,8 @@ def slowest_link(links: pd.DataFrame) -> int | None:
     alone_s = used["busy_s"] + used["transfers"] * used["latency_s"]
     equal = all(_spread(used[name]) == 0 for name in ("bandwidth_Bps", "latency_s", "transfers"))
     if used.empty or _spread(alone_s) <= ALIKE_TIME or (equal and _spread(used["bytes"]) <= ALIKE_BYTES):
-        return None
-    return int(used.index[int(alone_s.to_numpy().argmax())])
+        return []
+    return [int(row) for row in used.index[alone_s >= alone_s.max() * (1 - ALIKE_TIME)]]
 
 
 def _spread(column: pd.Series[Any]) -> float:

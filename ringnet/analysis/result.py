@@ -123,7 +123,7 @@ def summarise(run: Run, labels: Mapping[str, Any], verdict: Verdict) -> Row:
     """
     schedule, network = run.schedule, run.network
     links = metrics.link_frame(run.trace, network)
-    slowest = metrics.slowest_link(links)
+    slowest = metrics.slowest_links(links)
     return {
         "name": labels["name"],
         "collective": schedule.collective,
@@ -139,8 +139,9 @@ def summarise(run: Run, labels: Mapping[str, Any], verdict: Verdict) -> Row:
         "n_transfers": run.trace.n_transfers,
         **_times(run, labels["message_bytes"]),
         **_traffic(run, labels["message_bytes"]),
-        "slowest_link": None if slowest is None else links["link"][slowest],
-        "slowest_link_utilisation": None if slowest is None else float(links["utilisation"][slowest]),
+        "slowest_link": links["link"][slowest[0]] if slowest else None,
+        "slowest_link_utilisation": float(links["utilisation"][slowest[0]]) if slowest else None,
+        "n_slowest_links": len(slowest) or None,
         "longest_queue": int(links["longest_queue"].max()) if len(links) else 0,
         "waiting_s_max": float(run.trace.workers["waiting_s"].max()),
         "verified_elements": verdict.verified_elements,

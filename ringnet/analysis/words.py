@@ -79,9 +79,11 @@ def _slowest(row: Row) -> str:
     if "slowest_link" not in row:
         return "none: all links are alike" if row.get("n_workers", 0) > 1 else ""
     busy = row.get("slowest_link_utilisation")
-    said = [row["slowest_link"], f"busy {percent(busy)} of the time" if busy is not None else ""]
+    others = row.get("n_slowest_links", 1) - 1
+    name = f"{row['slowest_link']} and {others} more" if others > 0 else row["slowest_link"]
+    said = [name, f"busy {percent(busy)} of the time" if busy is not None else ""]
     queue = row.get("longest_queue", 0)
-    return ", ".join(filter(None, [*said, f"longest queue {queue}" if queue else ""]))
+    return ", ".join(filter(None, [*said, f"longest queue of any link {queue}" if queue else ""]))
 
 
 def _traffic(row: Row) -> str:

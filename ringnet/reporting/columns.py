@@ -73,6 +73,7 @@ ANSWERS: dict[str, Column] = {
         "the link that alone would take longest, latency and bytes; empty if all are alike"
     ),
     "slowest_link_utilisation": _number("its busy time / makespan_s"),
+    "n_slowest_links": _integer("links that take as long as that one, itself included"),
     "longest_queue": _integer("most transfers that waited for one link at one time"),
     "waiting_s_max": _number("the longest that any worker waited, in all"),
     "verified_elements": _integer("elements compared, times workers"),

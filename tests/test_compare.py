@@ -231,6 +231,7 @@ class TestManySizes:
             assert times.busiest_bytes[place] == trace.links["bytes"][busy_s.argmax()]
 
 
+@pytest.mark.usefixtures("own_folder")
 class TestCommand:
     def run(self, tmp_path, *options: str, text: str = SWITCH + SIZES):
         file = tmp_path / "some.yaml"

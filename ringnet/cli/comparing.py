@@ -38,7 +38,7 @@ def compare_algorithms(scenario: Scenario, wishes: CompareWishes) -> int:
     folder = wishes.folder(scenario, "compare")
     check_target(folder)
     plan = plan_comparison(scenario, wishes.wanted(), wishes.n_workers())
-    found = carried_through(plan, compare_parts, wishes)
+    found, points = carried_through(plan, compare_parts, wishes)
     tuner, notes = _tuner(scenario, found, wishes)
     files = _write(scenario, found, wishes, folder)
     if tuner is not None and wishes.tuner is not None:
@@ -48,7 +48,8 @@ def compare_algorithms(scenario: Scenario, wishes: CompareWishes) -> int:
         print_json(document(found))
     elif not wishes.quiet:
         _print(found)
-        print_table([("written", files), *([("tuner", str(wishes.tuner))] if wishes.tuner else [])])
+        tuned = [("tuner", str(wishes.tuner))] if wishes.tuner else []
+        print_table([points, ("written", files), *tuned])
     return ended(found.failed, (*scenario.notes, *found.notes, *notes), wishes.quiet)
 
 

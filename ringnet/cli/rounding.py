@@ -32,13 +32,13 @@ def study_rounding(scenario: Scenario, wishes: NumericsWishes) -> int:
     check_target(folder)
     dtypes = DTYPES_SHOWN if wishes.dtypes is None else [one.strip() for one in wishes.dtypes.split(",")]
     plan = plan_numerics(scenario, wishes.wanted(), wishes.n_workers(), dtypes, wishes.accumulate)
-    found = carried_through(plan, numerics_parts, wishes)
+    found, points = carried_through(plan, numerics_parts, wishes)
     files = _write(scenario, found, wishes, folder)
     if wishes.json:
         print_json({"points": records(found.table), "notes": list(found.notes), "failed": list(found.failed)})
     elif not wishes.quiet:
         _print(found)
-        print_table([("written", files)])
+        print_table([points, ("written", files)])
     return ended(found.failed, (*scenario.notes, *found.notes), wishes.quiet)
 
 

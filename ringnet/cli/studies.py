@@ -88,24 +88,37 @@ def _is_count(text: str) -> bool:
     return known and 0 < int(text) <= MOST_WORKERS
 
 
-def carried_through(plan: Plan, run: Callable[[Plan, Means], T], wishes: StudyWishes) -> T:
-    """Run what is planned, with progress on a terminal; what is finished is kept, whatever becomes of the rest."""
-    n_finished = 0
+def carried_through(
+    plan: Plan, run: Callable[[Plan, Means], T], wishes: StudyWishes
+) -> tuple[T, tuple[str, str]]:
+    """Run what is planned, with progress on a terminal; what is finished is kept, whatever becomes of the rest.
+
+    Returns
+    -------
+    found
+        What ``run`` returns.
+    points : tuple of str
+        A line for a person: how many points there were, and how many of them an earlier run had kept.
+    """
+    n_finished = n_kept = 0
     with watched(len(plan.parts), wishes.quiet or wishes.json) as watch:
 
         def heard(outcome: Outcome) -> None:
-            nonlocal n_finished
+            nonlocal n_finished, n_kept
             n_finished += 1
+            n_kept += not outcome.computed
             watch.on_result(outcome)
 
         means = Means(wishes.jobs, wishes.cache or default_cache_dir(), wishes.fresh, heard, watch.say)
         try:
-            return run(plan, means)
+            found = run(plan, means)
         except KeyboardInterrupt:
             watch.say(
                 f"{n_finished} of {len(plan.parts)} points are finished and kept: run it again to go on"
             )
             raise
+    computed = f"{n_finished - n_kept} computed, {n_kept} kept from an earlier run"
+    return found, ("points", f"{n_finished}: {computed}")
 
 
 def ended(failed: Iterable[str], notes: Iterable[str], quiet: bool) -> int:

@@ -49,8 +49,8 @@ def swing(
     -----
     For a power of two each worker sends (N-1)/N x S bytes a phase in log2 N steps. Where no two transfers
     share a link, it takes the time of halving-doubling with S over the number of parts: log2 N alpha +
-    (N-1)/N S beta / (2D) a phase. De Sensi, Bonato, Saam and Hoefler, *Swing: short-cutting rings for higher
-    bandwidth allreduce*, NSDI 2024.
+    (N-1)/N S beta / (2D) a phase; the reduce-scatter of a single part (N-1)/N S gamma more.
+    De Sensi, Bonato, Saam and Hoefler, *Swing: short-cutting rings for higher bandwidth allreduce*, NSDI 2024.
 
     Examples
     --------

@@ -51,7 +51,10 @@ class Operation:
 
 @dataclass(frozen=True)
 class Block:
-    """A thread block: whom it sends to and receives from (None: nobody), on which channel, and its steps in order."""
+    """A thread block: whom it sends to and receives from (None: nobody), on which channel, and its steps in order.
+
+    ``lane`` is the channel of the worker in a schedule of ringnet, which its writer adds to the file; None elsewhere.
+    """
 
     gpu: int
     number: int
@@ -60,6 +63,7 @@ class Block:
     channel: int
     operations: tuple[Operation, ...]
     line: int
+    lane: int | None = None
 
     def __str__(self) -> str:
         return f"gpu {self.gpu} block {self.number}"
@@ -178,7 +182,9 @@ class _Reader:
             if gpu in (send, receive):
                 self.fault(tb, "a thread block whose peer is its own gpu", str(gpu))
             channel = self.number(tb, "chan", 0, MAX_STEPS)
-            block = Block(gpu, place, peers["s"], peers["r"], channel, steps, tb.line)
+            lane = self.number(tb, "lane", -1, MAX_STEPS, "-1")
+            ends = peers["s"], peers["r"]
+            block = Block(gpu, place, *ends, channel, steps, tb.line, None if lane < 0 else lane)
             self.cells(block, sizes)
             yield block
 

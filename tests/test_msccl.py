@@ -348,6 +348,20 @@ def test_a_bomb_of_entities_and_a_huge_file_are_not_read() -> None:
         loads_msccl(b" " * ((64 << 20) + 1))
 
 
+def test_a_head_that_would_take_all_memory_is_refused_at_once() -> None:
+    said = told(
+        PAIR.replace('ngpus="2"', 'ngpus="4096"').replace('nchunksperloop="2"', 'nchunksperloop="65536"')
+    )
+    assert said.startswith(
+        "pair.xml:2: <algo>: too many chunks; got 4096 gpus of 65536 chunks; right would be: at most "
+    )
+
+
+def test_a_text_in_no_known_encoding_is_told() -> None:
+    said = told('<?xml version="1.0" encoding="klingon"?><algo/>')
+    assert said == "pair.xml:1: the text cannot be decoded: unknown encoding: klingon"
+
+
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="the schedule cannot be read: No such file"):
         load_msccl(tmp_path / "none.xml")

@@ -54,10 +54,10 @@ def loads_msccl(text: bytes, file: str = "schedule.xml") -> Schedule:
 
     Notes
     -----
-    Thread blocks become channels; of a file that ringnet wrote the channels are those it had. Their steps run in order; a step that waits for another block (``depid``)
-    waits for it here too where they share a channel or a chunk. What is received into scratch and added later
-    is one transfer that reduces, at the place of the addition. Chunks of a collective in which each worker
-    has its own are numbered by worker.
+    Thread blocks become channels; of a file that ringnet wrote the channels are those it had. Their steps run in
+    order; a step that waits for another block (``depid``) waits for it here too where they share a channel or a
+    chunk. What is received into scratch and added later is one transfer that reduces, at the place of the addition.
+    Chunks of a collective in which each worker has its own are numbered by worker.
 
     Examples
     --------

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ringnet.units import format_bytes
+from ringnet.units import format_size
 
 #: Times that differ by less than this share are the same.
 ALIKE = 1e-9
@@ -159,7 +159,7 @@ def _sentence(n_workers: int, parts: Sequence[Range], where: dict[tuple[int, int
 
 def _leads(parts: Sequence[Range]) -> Iterator[str]:
     for part in parts:
-        size = format_bytes(part.last_bytes)
+        size = format_size(part.last_bytes)
         if part.runner_up is not None and part.ahead is not None:
             yield f"at {size} {part.algorithm} is {_by(part.ahead)} {part.runner_up}"
         if part.alike:

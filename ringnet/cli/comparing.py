@@ -20,7 +20,7 @@ from ringnet.scenario import Scenario
 from ringnet.study.compare import Comparison, channels_of, compare_parts, plan_comparison
 from ringnet.study.record import run_info
 from ringnet.study.tuner import tuner_text
-from ringnet.units import format_bytes, format_rate, format_seconds
+from ringnet.units import format_rate, format_seconds, format_size
 
 #: Sizes that a person is shown for each N; the table on disk has all of them.
 SHOWN_SIZES = 8
@@ -56,7 +56,8 @@ def compare_algorithms(scenario: Scenario, wishes: CompareWishes) -> int:
 def _tuner(scenario: Scenario, found: Comparison, wishes: CompareWishes) -> tuple[str | None, list[str]]:
     if wishes.tuner is None:
         return None, []
-    return tuner_text(found.table, scenario.collective, channels_of(scenario, wishes.wanted()))
+    channels = channels_of(scenario, wishes.wanted())
+    return tuner_text(found.table, scenario.collective, channels, scenario.network.workers_per_host)
 
 
 def document(found: Comparison) -> dict[str, Any]:
@@ -95,7 +96,7 @@ def _print(found: Comparison) -> None:
         print_table([heads, *(_line(n_workers, rows[rows["message_bytes"] == size]) for size in shown)])
         typer.echo()
     for one in crossovers(found.table):
-        low, high = format_bytes(one.between_low_bytes), format_bytes(one.between_high_bytes)
+        low, high = format_size(one.between_low_bytes), format_size(one.between_high_bytes)
         typer.echo(
             f"N={one.n_workers}: {one.faster_above} overtakes {one.slower_above} between {low} and {high}"
         )
@@ -109,7 +110,7 @@ def _line(n_workers: object, rows: pd.DataFrame) -> Sequence[str]:
     timed = pd.notna(first["busbw_Bps"])
     return (
         str(n_workers),
-        format_bytes(int(first["message_bytes"])),
+        format_size(int(first["message_bytes"])),
         str(first["algorithm"]),
         format_seconds(first["makespan_s"]),
         format_rate(first["busbw_Bps"]) if timed else "",

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import typer
 
-from ringnet.analysis.winners import Crossover, advice, crossovers
+from ringnet.analysis.winners import WORTH, Crossover, Range, advice, crossovers, ranges
 from ringnet.cli.printing import print_json, print_table
 from ringnet.cli.studies import StudyWishes, carried_through, ended, records
 from ringnet.reporting.folder import check_target, written_file
@@ -89,11 +89,13 @@ def _asked(scenario: Scenario, wishes: CompareWishes) -> dict[str, Any]:
 
 
 def _print(found: Comparison) -> None:
+    parts = ranges(found.table)
     for n_workers, rows in found.table.groupby("n_workers"):
         sizes = rows["message_bytes"].drop_duplicates()
         shown = sizes.iloc[:: max(1, -(-len(sizes) // SHOWN_SIZES))]
         heads = ("N", "size", "fastest", "time", "busbw", "of the bound", "next", "slowest")
-        print_table([heads, *(_line(n_workers, rows[rows["message_bytes"] == size]) for size in shown)])
+        here = [part for part in parts if part.n_workers == n_workers]
+        print_table([heads, *(_line(rows[rows["message_bytes"] == size], here) for size in shown)])
         typer.echo()
     for one in crossovers(found.table):
         low, high = format_size(one.between_low_bytes), format_size(one.between_high_bytes)
@@ -104,17 +106,21 @@ def _print(found: Comparison) -> None:
         typer.echo(sentence)
 
 
-def _line(n_workers: object, rows: pd.DataFrame) -> Sequence[str]:
-    first, last = rows.iloc[0], rows.iloc[-1]
-    following = rows.iloc[min(1, len(rows) - 1)]
+def _line(rows: pd.DataFrame, parts: Sequence[Range]) -> Sequence[str]:
+    """Return a line of the table: the algorithm to use, and the next that is slower by more than nobody minds."""
+    size, last = int(rows["message_bytes"].iloc[0]), rows.iloc[-1]
+    names = [part.algorithm for part in parts if part.first_bytes <= size <= part.last_bytes]
+    first = next((row for _, row in rows.iterrows() if row["algorithm"] in names), rows.iloc[0])
+    slower = rows[rows["makespan_s"] > first["makespan_s"] * (1 + WORTH)]
+    following = slower.iloc[0] if len(slower) else None
     timed = pd.notna(first["busbw_Bps"])
     return (
-        str(n_workers),
-        format_size(int(first["message_bytes"])),
+        str(first["n_workers"]),
+        format_size(size),
         str(first["algorithm"]),
         format_seconds(first["makespan_s"]),
         format_rate(first["busbw_Bps"]) if timed else "",
         f"{100 * first['bound_share']:.3g} %" if timed else "",
-        f"{following['algorithm']} {format_seconds(following['makespan_s'])}",
+        "" if following is None else f"{following['algorithm']} {format_seconds(following['makespan_s'])}",
         f"{last['algorithm']} {format_seconds(last['makespan_s'])}",
     )

@@ -190,6 +190,16 @@ class TestExport:
         assert load_msccl(Path(files[0])).n_workers == 4
         assert Path(files[1]).read_text().startswith("num_ranks 4\n")
 
+    def test_two_texts_do_not_go_to_one_file(self, tmp_path: Path):
+        (tmp_path / "some.yaml").write_text(with_algorithm("ring"))
+        file = str(tmp_path / "a.xml")
+        done = CliRunner().invoke(
+            app, ["export", str(tmp_path / "some.yaml"), "--msccl", file, "--goal", file]
+        )
+        assert done.exit_code == 2
+        assert "both texts would go to one file" in done.stderr
+        assert not Path(file).exists()
+
     def test_wants_a_file(self, tmp_path: Path):
         (tmp_path / "some.yaml").write_text(with_algorithm("ring"))
         assert CliRunner().invoke(app, ["export", str(tmp_path / "some.yaml")]).exit_code == 2

@@ -251,6 +251,14 @@ def test_a_folder_is_compared_again_with_what_the_options_said():
     assert Path("again/compare.csv").read_bytes() == Path("reports/some-compare/compare.csv").read_bytes()
 
 
+def test_run_json_says_what_numerics_was_asked():
+    options = ["--algorithms", "ring", "--workers", "6", "--dtypes", "bfloat16", "--accumulate", "float32"]
+    run("numerics", "some.yaml", "--jobs", "1", "--no-plots", *options)
+    info = json.loads(Path("reports/some-numerics/run.json").read_text())
+    assert info["options"] == {"dtypes": ["bfloat16"], "accumulate": "float32"}
+    assert info["scenario"]["compare"] == {"algorithms": ["ring"], "workers": [6]}
+
+
 def test_a_study_is_no_run_to_compare_with_another():
     run("compare", "some.yaml", "--jobs", "1", "--no-plots")
     done = run("diff", "reports/some-compare", "reports/some-compare")

@@ -6,10 +6,13 @@ with a clock and a payload, on fewer of the combinations, are held to the same r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ringnet.analysis.replay import replay_table
 from ringnet.collectives import ALGORITHMS, EVERY_WORKER, Schedule, Step
@@ -26,10 +29,10 @@ def sizes(n_workers: int) -> list[int]:
     return [0, 1, n_workers - 1, n_workers, 1000]
 
 
-def laid_out(schedule: Schedule) -> tuple[np.ndarray, np.ndarray]:
+def laid_out(schedule: Schedule, several: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
     """Chunk of each element of all sizes, and its place there, those of each size after those of the one before."""
     chunks, places, beyond = [], [], 0
-    for n_elements in sizes(schedule.n_workers):
+    for n_elements in several:
         lengths = schedule.chunk_sizes(n_elements)
         assert lengths.sum() == n_elements * schedule.n_buffers
         assert lengths.max() - lengths.min() <= 1
@@ -68,14 +71,14 @@ def exact(values: np.ndarray, reduction: str) -> tuple[np.ndarray, np.ndarray | 
     return result, grown * (np.abs(result) if name == "prod" else np.abs(wide).sum(axis=0))
 
 
-def wrong_ones(schedule: Schedule, dtype: str, reduction: str) -> int:
+def wrong_ones(schedule: Schedule, dtype: str, reduction: str, several: Sequence[int] | None = None) -> int:
     """How many elements, over all sizes and workers, come out wrong."""
     n_workers = schedule.n_workers
-    chunk, place = laid_out(schedule)
+    chunk, place = laid_out(schedule, sizes(n_workers) if several is None else several)
     values = drawn(n_workers, len(chunk), dtype, reduction)
     weights = list(range(1, n_workers + 1)) if reduction == "weighted-mean" else None
     rule, carried = make_reduction(reduction, n_workers, weights), values.copy()
-    table = np.zeros((n_workers, schedule.n_chunks, int(place.max()) + 1), dtype=dtype)
+    table = np.zeros((n_workers, schedule.n_chunks, int(place.max(initial=0)) + 1), dtype=dtype)
     with np.errstate(over="ignore"):
         for worker in range(n_workers):
             rule.prepare(carried[worker], worker)
@@ -109,6 +112,16 @@ def test_every_reduction_of_every_size_comes_out_for_every_number_of_workers(
         for dtype, reduction in combinations(collective):
             wrong = wrong_ones(schedule, dtype, reduction)
             assert not wrong, f"{wrong} elements of {dtype}, {reduction}, {n_workers} workers"
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_whatever_the_workers_and_the_sizes(data: st.DataObject) -> None:
+    name, collective = data.draw(st.sampled_from(KINDS))
+    dtype, reduction = data.draw(st.sampled_from(combinations(collective)))
+    n_workers = data.draw(st.integers(1, 24 if collective == "all-to-all" else 72))
+    several = data.draw(st.lists(st.integers(0, 400), min_size=1, max_size=3))
+    assert not wrong_ones(ALGORITHMS[name].build(n_workers, collective), dtype, reduction, several)
 
 
 def without_last(schedule: Schedule) -> Schedule:

@@ -73,19 +73,12 @@ def document(found: Comparison) -> dict[str, Any]:
 
 def _write(scenario: Scenario, found: Comparison, wishes: CompareWishes, folder: Path) -> str:
     info = run_info(scenario, folder, None, [*advice(found.table), *found.notes, *found.failed])
-    info["scenario"] |= {"compare": _asked(scenario, wishes)}
+    info["scenario"] |= {"compare": wishes.asked(scenario)}
     tables = {"compare": found.table}
     if meetings := crossovers(found.table):
         tables["crossovers"] = pd.DataFrame(meetings, columns=Crossover._fields)
     files = write_study(folder, info, tables, plots=wishes.plots)
     return written(files.folder, files.files)
-
-
-def _asked(scenario: Scenario, wishes: CompareWishes) -> dict[str, Any]:
-    """Return ``compare`` of the scenario as the options changed it, so that the folder can be run again."""
-    said = scenario.compare.model_dump(mode="json", exclude_none=True) if scenario.compare else {}
-    given = {"algorithms": wishes.wanted(), "workers": wishes.n_workers()}
-    return {"algorithms": "all"} | said | {key: value for key, value in given.items() if value is not None}
 
 
 def _print(found: Comparison) -> None:

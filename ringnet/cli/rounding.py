@@ -45,6 +45,8 @@ def study_rounding(scenario: Scenario, wishes: NumericsWishes) -> int:
 def _write(scenario: Scenario, found: Numerics, wishes: NumericsWishes, folder: Path) -> str:
     seed = None if scenario.files else scenario.seed
     info = run_info(scenario, folder, seed, [*found.notes, *found.failed])
+    info["scenario"] |= {"compare": wishes.asked(scenario)}
+    info["options"] = {"dtypes": [*found.table["dtype"].unique()], "accumulate": wishes.accumulate}
     files = write_study(folder, info, {"numerics": found.table}, plots=wishes.plots)
     return written(files.folder, files.files)
 

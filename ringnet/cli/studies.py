@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -42,6 +42,14 @@ class StudyWishes:
     def folder(self, scenario: Scenario, command: str) -> Path:
         """Return where it goes: ``reports/<name>-<command>`` unless the user says otherwise."""
         return self.out or Path("reports") / f"{file_name(scenario.name)}-{command}"
+
+    def asked(self, scenario: Scenario) -> dict[str, Any]:
+        """Return ``compare`` of the scenario as the options changed it, so that the folder can be run again."""
+        said = scenario.compare.model_dump(mode="json", exclude_none=True) if scenario.compare else {}
+        given = {"algorithms": self.wanted(), "workers": self.n_workers()}
+        return (
+            {"algorithms": "all"} | said | {key: value for key, value in given.items() if value is not None}
+        )
 
     def wanted(self) -> str | list[str] | None:
         """Return the algorithms that are asked for; None for those of the scenario.

@@ -15,8 +15,9 @@ from ringnet.cli.wishes import file_name
 from ringnet.collectives import ALGORITHMS
 from ringnet.errors import Fault, InputError, StudyError
 from ringnet.scenario import Scenario
-from ringnet.study import Outcome, default_cache_dir
 from ringnet.study.compare import Plan
+from ringnet.study.kept import default_cache_dir
+from ringnet.study.outcome import Outcome
 from ringnet.study.parts import Means
 
 T = TypeVar("T")

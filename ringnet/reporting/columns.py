@@ -210,6 +210,7 @@ TABLES: dict[str, dict[str, Column]] = {
 #: Tables of a run or a sweep; the others are those of studies.
 RUN_TABLES = tuple(name for name in TABLES if name not in {"compare", "crossovers", "numerics"})
 
+
 def kind_of(table: str, column: str) -> Kind:
     """Kind of a column; a swept key is text as it was written, an element of a state is a value.
 

@@ -132,6 +132,19 @@ def test_it_is_said_that_a_large_message_is_cut(monkeypatch):
     assert not any("looked at" in note for note in numerics(loads(TEXT), ["ring"], [4], jobs=1).notes)
 
 
+def test_whose_errors_are_the_least_is_said():
+    found = numerics(loads(TEXT), ["ring", "recursive-doubling"], [4, 16], ["bfloat16"], "float32", jobs=1)
+    rows = found.table[(found.table["n_workers"] == 16) & (found.table["accumulation"] == "bfloat16")]
+    ring, doubling = (
+        rows.set_index("algorithm")["rms_error"][name] for name in ("ring", "recursive-doubling")
+    )
+    said = [note for note in found.notes if "the errors of" in note]
+    factor = f"{ring / doubling:.3g} times"
+    assert said == [
+        f"with 16 workers in bfloat16 the errors of ring are {factor} those of recursive-doubling"
+    ]
+
+
 def test_it_is_said_that_nothing_is_accumulated_in_a_type():
     found = numerics(loads(TEXT), ["ring"], [4], ["float32"], "float32", jobs=1)
     assert "no element type is narrower than float32: nothing is accumulated in it" in found.notes

@@ -41,7 +41,7 @@ Python = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else.")]
 ResultsFolder = Annotated[
-    Path, typer.Argument(metavar="RESULTS_DIR", help="A folder that was written by run.")
+    Path, typer.Argument(metavar="RESULTS_DIR", help="A folder that run, compare or numerics wrote.")
 ]
 
 

@@ -35,6 +35,8 @@ MOST_ELEMENTS = 1 << 22
 
 #: Elements that a slow core adds in a second, and what a transfer takes beside.
 ELEMENTS_PER_S, TRANSFER_S = 50e6, 20e-6
+#: Errors that are further apart are told.
+WORTH_TELLING = 1.1
 #: Keys that tell rows of different data or types apart.
 _GROUP = ["n_workers", "dtype", "accumulation"]
 
@@ -280,8 +282,22 @@ def _sentences(table: pd.DataFrame) -> Iterator[str]:
         yield f"the result depends on the algorithm: up to {most} different ones for the same data"
     else:
         yield "all algorithms give the same bits"
+    yield from _least_and_most(table)
     agree = bool(table["workers_agree"].all())
     yield "all workers hold the same bits" if agree else "the workers of some algorithms hold different bits"
     changing = sorted({str(name) for name in table.loc[table["changes_with_size"] == True, "algorithm"]})  # noqa: E712 -- may be None
     if changing:
         yield f"the bits of an element change with the message size for {', '.join(changing)}"
+
+
+def _least_and_most(table: pd.DataFrame) -> Iterator[str]:
+    """Say whose errors are the least and whose the most, where that differs, for the most workers."""
+    most = table[table["n_workers"] == table["n_workers"].max()]
+    for (n_workers, dtype, accumulation), rows in most.groupby(_GROUP, sort=False):
+        errors = rows.set_index("algorithm")["rms_error"].astype(float)
+        if not np.isfinite(errors).all() or errors.min() <= 0 or errors.max() < errors.min() * WORTH_TELLING:
+            continue
+        kind = str(dtype) if dtype == accumulation else f"{dtype} summed in {accumulation}"
+        least, worst = errors.idxmin(), errors.idxmax()
+        factor = f"{errors.max() / errors.min():.3g} times"
+        yield f"with {n_workers} workers in {kind} the errors of {worst} are {factor} those of {least}"

@@ -129,6 +129,15 @@ def format_bytes(n_bytes: float) -> str:
     return next(exact, _scaled(n_bytes, _IN_BINARY))
 
 
+def format_size(n_bytes: float) -> str:
+    """Write a size in four digits of a binary unit, as sizes that are compared with each other are best read.
+
+    >>> [format_size(n) for n in (0, 302_200, 64 * 2**20)]
+    ['0 B', '295.1 KiB', '64 MiB']
+    """
+    return _scaled(n_bytes, _IN_BINARY) if n_bytes else "0 B"
+
+
 def format_seconds(seconds: float) -> str:
     """Write a time in the unit that suits it, to four digits.
 

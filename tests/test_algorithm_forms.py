@@ -26,6 +26,8 @@ KINDS += [
     pytest.param("hierarchical", "all-reduce", {"inner": "binomial-tree"}, id="hierarchical-binomial"),
     pytest.param("hierarchical", "all-reduce", {"outer": "halving-doubling"}, id="hierarchical-halving"),
     pytest.param("swing", "all-reduce", {"all_ports": False}, id="swing-one-port"),
+    pytest.param("swing", "reduce-scatter", {"all_ports": False}, id="swing-one-port-scatter"),
+    pytest.param("swing", "all-gather", {"all_ports": False}, id="swing-one-port-gather"),
 ]
 #: Algorithms whose form says nothing of a reduction that takes time, in which lanes race for the processor.
 FREE_REDUCTION = {"bidirectional-ring", "double-binary-tree", "torus-ring"}
@@ -57,7 +59,7 @@ def test_the_closed_form_is_the_engines_time(
     name: str, collective: str, parameters: dict[str, object], reduce_Bps: float
 ) -> None:
     compared = 0
-    for n_workers in (2, 3, 4, 6, 8, 9, 16):
+    for n_workers in (2, 3, 4, 6, 7, 8, 9, 13, 16):
         schedule = ALGORITHMS[name].build(n_workers, collective, **parameters)
         workers = Workers.alike(n_workers, reduce_Bps=reduce_Bps)
         for latency_s in (0.0, 1.3e-6, 2e-5):
@@ -68,6 +70,36 @@ def test_the_closed_form_is_the_engines_time(
                 assert makespan(schedule, network, workers, chunk_bytes) == pytest.approx(form_s, rel=1e-12)
                 compared += 1
     assert compared or (name in FREE_REDUCTION | {"swing", "channel-ring"} and np.isfinite(reduce_Bps))
+
+
+#: Where there is no form even though latency is long: two halves that meet on links, by N from 2 to 17.
+MEETING = {
+    "double-binary-tree": {3},
+    "swing": {n for n in range(2, 18) if n & (n - 1)},
+    "torus-ring": {6, 8, 10, 12, 14, 15},
+}
+#: Those whose halves meet at the processor too, where reducing takes time; two workers are one link.
+REDUCING = {
+    "bidirectional-ring": set(range(3, 18)),
+    "double-binary-tree": set(range(2, 18)),
+    "swing": set(range(3, 18)),
+    "torus-ring": MEETING["torus-ring"] | {4, 9, 16},
+}
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_only_where_halves_meet_there_is_no_form(name: str) -> None:
+    for reduce_Bps in (np.inf, 3e9):
+        without = set()
+        for collective, n_workers in ((one, n) for one in ALGORITHMS[name].collectives for n in range(2, 18)):
+            schedule, workers = (
+                ALGORITHMS[name].build(n_workers, collective),
+                Workers.alike(n_workers, reduce_Bps=reduce_Bps),
+            )
+            chunk_bytes = np.full(schedule.n_chunks, 1000)
+            if closed_form_s(schedule, full(n_workers, 1e9, 2e-5), workers, chunk_bytes) is None:
+                without.add(n_workers)
+        assert without == (MEETING if np.isinf(reduce_Bps) else REDUCING).get(name, set())
 
 
 @pytest.mark.parametrize("name", ["halving-doubling", "direct", "double-binary-tree"])

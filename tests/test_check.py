@@ -263,8 +263,11 @@ OTHER = {"reduce": "copy", "copy": "reduce"}
 
 @st.composite
 def broken_rings(draw):
-    """A ring with a few mistakes in it, in some transfers of a step or all, and perhaps two steps swapped."""
-    schedule = RING(draw(st.integers(2, 6)), draw(st.sampled_from(ALGORITHMS["ring"].collectives)))
+    """A ring, of whole chunks or of slices, with mistakes: in some transfers of a step or all, or steps swapped."""
+    n_workers, collective = draw(st.integers(2, 6)), draw(st.sampled_from(ALGORITHMS["ring"].collectives))
+    n_slices = draw(st.integers(1, 3))
+    sliced = ALGORITHMS["pipelined-ring"].build(n_workers, collective, n_slices)
+    schedule = RING(n_workers, collective) if n_slices == 1 else sliced
     steps = list(schedule.steps())
     for _ in range(draw(st.integers(0, 2))):
         at = draw(st.integers(0, len(steps)))
@@ -282,7 +285,7 @@ def broken(draw, schedule, step):
     )
     name, by = draw(st.sampled_from(["chunk", "dst"])), draw(st.integers(1, n - 1))
     column = getattr(step, name).copy()
-    column[rows] = (column[rows] + by) % n
+    column[rows] = (column[rows] + by) % (n if name == "dst" else schedule.n_chunks)
     turned = replace(step, **{name: column})
     others = [
         rows_of(step, rows),

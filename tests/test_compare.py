@@ -63,7 +63,7 @@ class TestWinners:
         (sentence,) = advice(made({"tree": [1.0, 2.0, 8.0], "ring": [4.0, 4.0, 4.0]}))
         assert sentence == (
             "with 4 workers use tree up to about 8 KiB, ring above; "
-            "at 4 KiB tree is 2 times as fast as ring; at 16 KiB ring is 2 times as fast as tree"
+            "tree is at most 4 times as fast as ring, at 1 KiB; ring is at most 2 times as fast as tree, at 16 KiB"
         )
 
     def test_of_two_alike_the_one_that_stays_ahead_is_used_and_there_is_no_crossover(self):
@@ -231,6 +231,7 @@ class TestManySizes:
             assert times.busiest_bytes[place] == trace.links["bytes"][busy_s.argmax()]
 
 
+@pytest.mark.usefixtures("own_folder")
 class TestCommand:
     def run(self, tmp_path, *options: str, text: str = SWITCH + SIZES):
         file = tmp_path / "some.yaml"
@@ -245,6 +246,14 @@ class TestCommand:
         written = {path.name for path in out.iterdir()}
         assert {"compare.csv", "run.json", "time-by-algorithm.png", "winner-map.svg"} <= written
         assert tuple(pd.read_csv(out / "compare.csv").columns) == COLUMNS
+
+    def test_table_and_sentence_name_the_same_algorithm(self, tmp_path):
+        text = SWITCH + "sweep: {over: {message: [1 KiB, 1 MiB, 1 GiB]}}\n"
+        done = self.run(tmp_path, "--no-plots", "--out", str(tmp_path / "o"), text=text)
+        lines = [line.split() for line in done.stdout.splitlines()]
+        assert [line[3] for line in lines[1:4]] == ["direct", "pipelined-ring", "pipelined-ring"]
+        assert "pipelined-ring above" in done.stdout
+        assert "pipelined-ring is at most" in done.stdout
 
     def test_json_has_the_columns_as_keys(self, tmp_path):
         done = self.run(

@@ -158,6 +158,47 @@ def test_what_is_written_reads_back_with_the_same_sums_and_times(
         assert results(read).tobytes() == results(schedule).tobytes()
 
 
+#: Algorithms of a level of which the other is a ring: channels of both meet at a worker.
+LEVELS = [
+    {level: name}
+    for level in ("inner", "outer")
+    for name in (
+        "binary-tree",
+        "binomial-tree",
+        "channel-ring",
+        "double-binary-tree",
+        "halving-doubling",
+        "swing",
+    )
+    if not (level == "inner" and name == "double-binary-tree")
+]
+
+
+@pytest.mark.parametrize("told", LEVELS, ids=str)
+@pytest.mark.parametrize(("n_workers", "node_size"), [(6, 2), (12, 3)])
+def test_levels_read_back_with_the_same_sums_and_times(
+    n_workers: int, node_size: int, told: dict[str, str]
+) -> None:
+    schedule = ALGORITHMS["hierarchical"].build(n_workers, "all-reduce", node_size=node_size, **told)
+    text = dumps_msccl(schedule)
+    read = loads_msccl(text.encode())
+    assert results(read).tobytes() == results(schedule).tobytes()
+    for reduce_Bps in (np.inf, 3e8):
+        assert end_times(read, reduce_Bps) == pytest.approx(end_times(schedule, reduce_Bps), rel=1e-12)
+    # A file that says nothing of lanes has the same sums, whatever is made of its blocks.
+    foreign = loads_msccl(re.sub(r' lane="\d+"', "", text).encode())
+    check(foreign)
+    assert results(foreign).tobytes() == results(schedule).tobytes()
+
+
+def test_lanes_that_the_waits_of_the_file_do_not_bear_out_are_passed_over() -> None:
+    schedule = ALGORITHMS["channel-ring"].build(4, "all-reduce", n_channels=2)
+    text = dumps_msccl(schedule)
+    one = loads_msccl(re.sub(r'lane="\d+"', 'lane="0"', text).encode())
+    assert end_times(one) == pytest.approx(end_times(schedule), rel=1e-12)
+    assert "lane is no whole number in range; got x" in told(text.replace('lane="1"', 'lane="x"'))
+
+
 def test_a_root_is_kept() -> None:
     for collective in ("broadcast", "reduce"):
         read = loads_msccl(dumps_msccl(ALGORITHMS["binomial-tree"].build(6, collective, root=4)).encode())
@@ -305,6 +346,20 @@ def test_a_bomb_of_entities_and_a_huge_file_are_not_read() -> None:
         loads_msccl(utf16)
     with pytest.raises(ScheduleError, match="the file is too large"):
         loads_msccl(b" " * ((64 << 20) + 1))
+
+
+def test_a_head_that_would_take_all_memory_is_refused_at_once() -> None:
+    said = told(
+        PAIR.replace('ngpus="2"', 'ngpus="4096"').replace('nchunksperloop="2"', 'nchunksperloop="65536"')
+    )
+    assert said.startswith(
+        "pair.xml:2: <algo>: too many chunks; got 4096 gpus of 65536 chunks; right would be: at most "
+    )
+
+
+def test_a_text_in_no_known_encoding_is_told() -> None:
+    said = told('<?xml version="1.0" encoding="klingon"?><algo/>')
+    assert said == "pair.xml:1: the text cannot be decoded: unknown encoding: klingon"
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from ringnet.payload import make_reduction
 from ringnet.payload.dtypes import DTYPES, unit_roundoff
 from ringnet.reference import ring_allreduce
 from ringnet.scenario import load, loads
+from ringnet.study import numerics as studied
 from ringnet.study.numerics import numerics
 
 TEXT = """
@@ -105,6 +106,50 @@ def test_the_users_own_data_counts(tmp_path):
     assert "all algorithms give the same bits" in found.notes
 
 
+def test_numbers_of_workers_that_the_data_has_not_are_refused(tmp_path):
+    np.save(tmp_path / "ones.npy", np.ones((3, 8), dtype=np.float32))
+    (tmp_path / "own.yaml").write_text(
+        "scenario_version: 1\ndata: ones.npy\nnetwork: {topology: switch, bandwidth: 1 GB/s, latency: 1 us}\n"
+    )
+    with pytest.raises(
+        InputError, match="--workers: the data is that of 3 workers; got 2, 3; right would be: 3"
+    ):
+        numerics(load(tmp_path / "own.yaml"), ["ring"], [2, 3])
+
+
+def test_it_is_said_that_a_large_message_is_cut(monkeypatch):
+    monkeypatch.setattr(studied, "MOST_ELEMENTS", 1000)
+    found = numerics(loads(TEXT), ["ring"], [4, 10], ["float32"], jobs=1)
+    assert (
+        "with 4 workers the first 250 of 1,024 elements are looked at, as a message of its own" in found.notes
+    )
+    assert (
+        "with 10 workers the first 100 of 1,024 elements are looked at, as a message of its own"
+        in found.notes
+    )
+    assert found.table["n_elements"].tolist() == [250, 100]
+    monkeypatch.setattr(studied, "MOST_ELEMENTS", 4096)
+    assert not any("looked at" in note for note in numerics(loads(TEXT), ["ring"], [4], jobs=1).notes)
+
+
+def test_whose_errors_are_the_least_is_said():
+    found = numerics(loads(TEXT), ["ring", "recursive-doubling"], [4, 16], ["bfloat16"], "float32", jobs=1)
+    rows = found.table[(found.table["n_workers"] == 16) & (found.table["accumulation"] == "bfloat16")]
+    ring, doubling = (
+        rows.set_index("algorithm")["rms_error"][name] for name in ("ring", "recursive-doubling")
+    )
+    said = [note for note in found.notes if "the errors of" in note]
+    factor = f"{ring / doubling:.3g} times"
+    assert said == [
+        f"with 16 workers in bfloat16 the errors of ring are {factor} those of recursive-doubling"
+    ]
+
+
+def test_it_is_said_that_nothing_is_accumulated_in_a_type():
+    found = numerics(loads(TEXT), ["ring"], [4], ["float32"], "float32", jobs=1)
+    assert "no element type is narrower than float32: nothing is accumulated in it" in found.notes
+
+
 @pytest.mark.parametrize("override", ["collective=all-gather", "dtypes"])
 def test_what_adds_nothing_or_is_exact_is_refused(override: str):
     scenario = loads(TEXT, [] if override == "dtypes" else [override])
@@ -112,6 +157,7 @@ def test_what_adds_nothing_or_is_exact_is_refused(override: str):
         numerics(scenario, ["ring"], dtypes=["int32"] if override == "dtypes" else ["float32"])
 
 
+@pytest.mark.usefixtures("own_folder")
 def test_the_command_writes_table_and_plot_and_prints_json(tmp_path):
     (tmp_path / "some.yaml").write_text(TEXT)
     out = tmp_path / "out"

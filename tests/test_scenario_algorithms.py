@@ -126,10 +126,57 @@ class TestPython:
         assert done.exit_code == 0, done.output
         assert "right" in done.stdout
 
-    def test_what_it_raises_is_told(self, file: Path):
+    def test_what_it_raises_is_told_with_its_file_and_line(self, file: Path):
         (file.parent / "hook.py").write_text("def mine(n_workers, collective):\n    raise ValueError('no')\n")
-        with pytest.raises(InputError, match="no"):
+        with pytest.raises(InputError) as caught:
             load(file, allow_python=True)
+        assert f"{file}:5: algorithm.python: hook.py:2: ValueError: no" in str(caught.value)
+
+    def test_parameters_reach_it_and_can_be_swept(self, file: Path):
+        made = 'ALGORITHMS["pipelined-ring"].build(n_workers, collective, n_slices)'
+        (file.parent / "hook.py").write_text(
+            HOOK.replace("collective)", "collective, n_slices=1, ways=())", 1).replace(
+                'ALGORITHMS["ring"].build(n_workers, collective)', made
+            )
+        )
+        text = "{python: 'hook.py:mine', parameters: {n_slices: 2, ways: [1, two, true]}}"
+        file.write_text(with_algorithm(text))
+        scenario = load(file, allow_python=True)
+        assert build_schedule(scenario).n_chunks == 8
+        again = load(file, ["algorithm.parameters.n_slices=3"], allow_python=True)
+        assert build_schedule(again).n_chunks == 12
+        assert scenario.key() != again.key()
+        file.write_text(with_algorithm(text) + "sweep: {over: {algorithm.parameters.n_slices: [1, 4]}}\n")
+        points = load(file, allow_python=True).points()
+        assert [build_schedule(point.scenario).n_chunks for point in points] == [4, 16]
+        assert scenario.document()["algorithm"]["parameters"] == {"n_slices": 2, "ways": [1, "two", True]}
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            (
+                "{python: 'hook.py:mine', parameters: {n: 1}}",
+                "algorithm.python: hook.py:mine cannot be called so: got an unexpected keyword argument 'n'",
+            ),
+            (
+                "{python: 'hook.py:mine', parameters: {n: {a: 1}}}",
+                "algorithm.parameters.n: a plain value is wanted",
+            ),
+            (
+                "{python: 'hook.py:mine', parameters: {'a b': 1}}",
+                "algorithm.parameters.a b: a key here is the name",
+            ),
+            (
+                "{name: ring, parameters: {n: 1}}",
+                "algorithm.parameters: the key is never read: it is for a function of yours",
+            ),
+        ],
+    )
+    def test_mistakes_in_parameters_are_told(self, file: Path, text: str, said: str):
+        file.write_text(with_algorithm(text))
+        with pytest.raises(InputError) as caught:
+            load(file, allow_python=True)
+        assert [f"{fault.path}: {fault.message}"[: len(said)] for fault in caught.value.faults] == [said]
 
 
 class TestExport:
@@ -142,6 +189,16 @@ class TestExport:
         assert done.exit_code == 0, done.output
         assert load_msccl(Path(files[0])).n_workers == 4
         assert Path(files[1]).read_text().startswith("num_ranks 4\n")
+
+    def test_two_texts_do_not_go_to_one_file(self, tmp_path: Path):
+        (tmp_path / "some.yaml").write_text(with_algorithm("ring"))
+        file = str(tmp_path / "a.xml")
+        done = CliRunner().invoke(
+            app, ["export", str(tmp_path / "some.yaml"), "--msccl", file, "--goal", file]
+        )
+        assert done.exit_code == 2
+        assert "both texts would go to one file" in done.stderr
+        assert not Path(file).exists()
 
     def test_wants_a_file(self, tmp_path: Path):
         (tmp_path / "some.yaml").write_text(with_algorithm("ring"))

@@ -58,6 +58,13 @@ def test_channels_that_were_asked_for_are_written():
     assert loads_tuner(text)[0]["channels"] == 4
 
 
+def test_nodes_are_written_where_the_network_has_some():
+    text, _ = tuner_text(pd.concat([TREE_THEN_RING, table({"ring": [1.0, 2.0]}, 16)]), "all-reduce", None, 4)
+    assert [(row["nNodes"], row["nRanks"]) for row in loads_tuner(text)] == [(2, 8), (2, 8), (4, 16)]
+    text, _ = tuner_text(TREE_THEN_RING, "all-reduce")
+    assert {row["nNodes"] for row in loads_tuner(text)} == {-1}
+
+
 def test_the_plug_in_reads_every_line():
     """Its buffer has 256 bytes, and a head that is no comment would be a setting."""
     text = dumps_tuner("all-gather", [Use(8, "ring", 0, 10)], ["a very long comment " * 40])

@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 from ringnet.analysis.hop import Hop
 from ringnet.collectives import ALGORITHMS, Schedule
 from ringnet.collectives.double_binary_tree import parents
+from ringnet.collectives.halving import Halving
+from ringnet.collectives.halving_doubling import halving_of
+from ringnet.collectives.swing import swing_part
 from ringnet.collectives.trees import NOBODY, depths
 
 IntArray: TypeAlias = NDArray[np.int64]
@@ -52,7 +55,8 @@ def private_rings_s(collective: str, n_workers: int, chunk_bytes: float, hop: Ho
     """Return n (alpha + c beta), for rings with links of their own; None where reducing takes time.
 
     Then the order in which a worker's processor serves its rings depends on who sends, and differs from
-    worker to worker.
+    worker to worker; which of two it serves first changes when the others come, and rounding decides between those
+    that come at the same time.
     """
     if hop.gamma_s_per_byte and collective != "all-gather":
         return None
@@ -76,24 +80,59 @@ def recursive_doubling_s(n_workers: int, message_bytes: float, hop: Hop) -> floa
 
 
 def halving_doubling_s(
-    collective: str, n_workers: int, message_bytes: float, hop: Hop, n_parts: int = 1
+    collective: str,
+    n_workers: int,
+    message_bytes: float,
+    hop: Hop,
+    n_parts: int = 1,
+    halving: Callable[[int], Halving] = halving_of,
 ) -> float | None:
     """Return the time of halving and doubling of ``n_parts`` parts at once, Swing's included.
 
     A phase takes m alpha + (P-1)/P S' beta, P = 2^m, S' = S / parts, the reduce-scatter (P-1)/P S' gamma
-    more; an all-reduce of folded workers 2 (alpha + S' beta) + S' gamma more. None for other collectives of
-    folded workers, whose chunks differ, and for several parts that fold or reduce at a cost: they meet on
-    links or processors.
+    more; an all-reduce of folded workers 2 (alpha + S' beta) + S' gamma more, the other collectives of folded
+    workers as `folded_halving_s` says. None for several parts that fold or reduce at a cost: they meet on
+    links or processors, in an order that differs from worker to worker.
     """
     rounds, folded = _rounds(n_workers)
     reduces = collective != "all-gather" and hop.gamma_s_per_byte
-    if (folded and (collective != "all-reduce" or n_parts > 1)) or (n_parts > 1 and reduces):
+    if n_parts > 1 and (folded or reduces):
         return None
+    if folded and collective != "all-reduce":
+        return folded_halving_s(collective, n_workers, halving(1 << rounds), message_bytes / n_workers, hop)
     part_bytes = message_bytes / n_parts
     moved = part_bytes * (1 - 1 / (1 << rounds))
     phase_s = rounds * hop.alpha_s + moved * hop.beta_s_per_byte
     total_s = _PHASES[collective] * phase_s + (hop.reduce_s(moved) if reduces else 0.0)
     return total_s + (2 * hop.move_s(part_bytes) + hop.reduce_s(part_bytes) if folded else 0.0)
+
+
+def folded_halving_s(
+    collective: str, n_workers: int, halving: Halving, chunk_bytes: float, hop: Hop
+) -> float:
+    """Return the time of a reduce-scatter or an all-gather by halving or doubling where workers are folded.
+
+    With r = N - P folded workers a member i has two chunks if i < r, else one. Reduce-scatter: T(i) is alpha +
+    S (beta + gamma) for i < r, else 0; then in each round max(T(i), T(p) + alpha + W beta) + W gamma, p its partner
+    and W the bytes that it gets, those of the half that it keeps; at last alpha + c beta for the folded. The
+    all-gather goes the same way back: T(i) is alpha + c beta for i < r, W the bytes that the partner has by then,
+    nothing is reduced, and at last the folded get S.
+    """
+    rounds, folded = _rounds(n_workers)
+    scatters = collective == "reduce-scatter"
+    member = np.arange(1 << rounds)
+    begins = np.concatenate(([0], np.cumsum(1 + (np.argsort(halving.position) < folded))))
+    first_bytes, last_bytes = chunk_bytes, n_workers * chunk_bytes
+    if scatters:
+        first_bytes, last_bytes = last_bytes, first_bytes
+    first_s = hop.move_s(first_bytes) + (hop.reduce_s(first_bytes) if scatters else 0.0)
+    ready_s = np.where(member < folded, first_s, 0.0)
+    for step in range(rounds):
+        partner, sent, width = halving.scatters(step) if scatters else halving.gathers(step)
+        got_bytes = (begins[sent + width] - begins[sent])[partner] * chunk_bytes
+        came_s = ready_s[partner] + hop.alpha_s + got_bytes * hop.beta_s_per_byte
+        ready_s = np.maximum(ready_s, came_s) + (got_bytes * hop.gamma_s_per_byte if scatters else 0.0)
+    return float(max(ready_s.max(), ready_s[:folded].max() + hop.move_s(last_bytes)))
 
 
 def binomial_tree_s(collective: str, n_workers: int, message_bytes: float, hop: Hop) -> float:
@@ -204,10 +243,16 @@ def pairwise_s(n_workers: int, chunk_bytes: float, hop: Hop) -> float:
     return (n_workers - 1) * hop.move_s(chunk_bytes)
 
 
-def bruck_s(n_workers: int, chunk_bytes: float, hop: Hop) -> float | None:
-    """Return log2 N (alpha + N/2 c beta) seconds for N a power of two; None otherwise."""
-    rounds, rest = _rounds(n_workers)
-    return None if rest else rounds * hop.move_s(n_workers // 2 * chunk_bytes)
+def bruck_s(n_workers: int, chunk_bytes: float, hop: Hop) -> float:
+    """Return L alpha + n c beta seconds, L = ceil(log2 N), n the bits of all numbers below N: L N/2 for N = 2^L.
+
+    In step s each worker sends the blocks whose way has bit s set, one behind the other over one link.
+
+    >>> bruck_s(5, 1.0, Hop(0.0, 1.0))  # 1, 10, 11, 100
+    5.0
+    """
+    n_blocks = sum(way.bit_count() for way in range(n_workers))
+    return (n_workers - 1).bit_length() * hop.alpha_s + n_blocks * chunk_bytes * hop.beta_s_per_byte
 
 
 def _rounds(n_workers: int) -> tuple[int, int]:
@@ -244,9 +289,9 @@ def _pipelined_ring(schedule: Schedule, chunk_bytes: float, hop: Hop) -> float |
 def _swing(schedule: Schedule, chunk_bytes: float, hop: Hop) -> float | None:
     if schedule.n_workers == 2:  # noqa: PLR2004 -- both parts use the same link
         return rings_s(schedule.collective, 2, schedule.n_channels, chunk_bytes, hop)
-    message_bytes = chunk_bytes * schedule.n_chunks
+    message_bytes, n_parts = chunk_bytes * schedule.n_chunks, schedule.n_channels
     return halving_doubling_s(
-        schedule.collective, schedule.n_workers, message_bytes, hop, schedule.n_channels
+        schedule.collective, schedule.n_workers, message_bytes, hop, n_parts, swing_part
     )
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ringnet.units import format_bytes
+from ringnet.units import format_size
 
 #: Times that differ by less than this share are the same.
 ALIKE = 1e-9
@@ -21,8 +21,9 @@ WORTH = 1e-3
 class Range(NamedTuple):
     """Sizes from the first to the last, of those compared, for which one algorithm is the one to use.
 
-    ``runner_up`` is the fastest other that is slower at the last size, ``ahead`` how many times longer it takes there;
-    None where there is no other. ``alike`` are those that take the same time at all sizes of the range.
+    ``runner_up`` is the fastest other at ``ahead_at_bytes``, the size of the range where the lead is largest, and
+    ``ahead`` how many times longer it takes there; None where there is no other. ``alike`` are those that take the same
+    time at all sizes of the range.
     """
 
     n_workers: int
@@ -31,6 +32,7 @@ class Range(NamedTuple):
     last_bytes: int
     runner_up: str | None
     ahead: float | None
+    ahead_at_bytes: int | None
     alike: tuple[str, ...]
 
 
@@ -142,11 +144,14 @@ def _range(n_workers: int, times: pd.DataFrame, winner: str) -> Range:
     alike = tuple(
         str(name) for name in times if name != winner and bool((abs(times[name] - own) <= ALIKE * own).all())
     )
-    others = times.iloc[-1].drop([winner, *alike])
-    others = others[others > own.iloc[-1] * (1 + ALIKE)]
-    runner_up = None if others.empty else str(others.idxmin())
-    ahead = None if runner_up is None else float(others.min() / own.iloc[-1])
-    return Range(n_workers, winner, int(times.index[0]), int(times.index[-1]), runner_up, ahead, alike)
+    first, last = int(times.index[0]), int(times.index[-1])
+    others = times.drop(columns=[winner, *alike])
+    leads = (others.min(axis=1) / own).to_numpy() if len(others.columns) else np.ones(1)
+    place = int(leads.argmax())
+    if leads[place] <= 1 + ALIKE:
+        return Range(n_workers, winner, first, last, None, None, None, alike)
+    runner_up, at_bytes = str(others.iloc[place].idxmin()), int(times.index[place])
+    return Range(n_workers, winner, first, last, runner_up, float(leads[place]), at_bytes, alike)
 
 
 def _sentence(n_workers: int, parts: Sequence[Range], where: dict[tuple[int, int], int]) -> str:
@@ -159,9 +164,9 @@ def _sentence(n_workers: int, parts: Sequence[Range], where: dict[tuple[int, int
 
 def _leads(parts: Sequence[Range]) -> Iterator[str]:
     for part in parts:
-        size = format_bytes(part.last_bytes)
-        if part.runner_up is not None and part.ahead is not None:
-            yield f"at {size} {part.algorithm} is {_by(part.ahead)} {part.runner_up}"
+        if part.runner_up is not None and part.ahead is not None and part.ahead_at_bytes is not None:
+            size = format_size(part.ahead_at_bytes)
+            yield f"{part.algorithm} is at most {_by(part.ahead)} {part.runner_up}, at {size}"
         if part.alike:
             yield f"{' and '.join(part.alike)} as good as {part.algorithm} there"
 

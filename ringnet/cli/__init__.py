@@ -41,7 +41,7 @@ Python = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else.")]
 ResultsFolder = Annotated[
-    Path, typer.Argument(metavar="RESULTS_DIR", help="A folder that was written by run.")
+    Path, typer.Argument(metavar="RESULTS_DIR", help="A folder that run, compare or numerics wrote.")
 ]
 
 
@@ -150,11 +150,11 @@ def compare(  # noqa: PLR0913, PLR0917 -- every option is a parameter
         Path | None, typer.Option(metavar="FILE", help="Write the choice for NCCL's example tuner plug-in.")
     ] = None,
     as_json: Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
-    plots: Annotated[bool, typer.Option(help="Draw the plots.")] = True,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Processes; all cores otherwise.")
-    ] = None,
+    quiet: options.Quiet = False,
+    plots: options.Plots = True,
+    jobs: options.StudyJobs = None,
+    fresh: options.Fresh = False,
+    cache: options.Cache = None,
     allow_outside: Outside = False,
     allow_python: Python = False,
 ) -> int:
@@ -162,7 +162,7 @@ def compare(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     from ringnet.cli.comparing import CompareWishes, compare_algorithms
     from ringnet.cli.sources import read_scenario
 
-    wishes = CompareWishes(algorithms, workers, out, tuner, jobs, as_json, quiet, plots)
+    wishes = CompareWishes(algorithms, workers, out, as_json, quiet, plots, jobs, fresh, cache, tuner=tuner)
     return compare_algorithms(read_scenario(scenario, overrides or (), allow_outside, allow_python), wishes)
 
 
@@ -188,8 +188,11 @@ def numerics(  # noqa: PLR0913, PLR0917 -- every option is a parameter
         Path | None, typer.Option(metavar="DIR", help="Where it goes; reports/NAME-numerics otherwise.")
     ] = None,
     as_json: Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
-    plots: Annotated[bool, typer.Option(help="Draw the plot.")] = True,
+    quiet: options.Quiet = False,
+    plots: options.Plots = True,
+    jobs: options.StudyJobs = None,
+    fresh: options.Fresh = False,
+    cache: options.Cache = None,
     allow_outside: Outside = False,
     allow_python: Python = False,
 ) -> int:
@@ -197,7 +200,19 @@ def numerics(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     from ringnet.cli.rounding import NumericsWishes, study_rounding
     from ringnet.cli.sources import read_scenario
 
-    wishes = NumericsWishes(algorithms, workers, dtypes, accumulate, out, as_json, quiet, plots)
+    wishes = NumericsWishes(
+        algorithms,
+        workers,
+        out,
+        as_json,
+        quiet,
+        plots,
+        jobs,
+        fresh,
+        cache,
+        dtypes=dtypes,
+        accumulate=accumulate,
+    )
     return study_rounding(read_scenario(scenario, overrides or (), allow_outside, allow_python), wishes)
 
 

@@ -23,10 +23,14 @@ def export_schedule(scenario: Scenario, msccl: Path | None, goal: Path | None) -
     Raises
     ------
     InputError
-        Neither file is named.
+        Neither file is named, or the same twice.
     """
     if msccl is None and goal is None:
         raise InputError(Fault("no file is named", right="--msccl FILE, --goal FILE, or both"))
+    if msccl is not None and goal is not None and msccl.resolve() == goal.resolve():
+        raise InputError(
+            Fault("both texts would go to one file", "--goal", value=str(goal), right="another file")
+        )
     parts = build(scenario.model_copy(update={"payload": "none"}))
     check(parts.schedule)
     texts: list[tuple[str, Path, str]] = []

@@ -29,6 +29,7 @@ Cache = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Where finished points are kept; ~/.cache/ringnet/points otherwise."),
 ]
+StudyJobs = Annotated[int | None, typer.Option(min=1, metavar="N", help="Processes; all cores otherwise.")]
 Cluster = Annotated[
     str | None,
     typer.Option(metavar="tcp://HOST:PORT", help="Run the points of a sweep on this Dask cluster."),

@@ -13,6 +13,7 @@ from ringnet.cli.answers import note
 from ringnet.cli.printing import print_json, print_table
 from ringnet.reporting.comparison import Difference, diff_results
 from ringnet.reporting.results import read_results, redraw
+from ringnet.reporting.studies import is_study, redraw_study
 from ringnet.reporting.text import written
 from ringnet.units import format_bytes, format_rate, format_seconds
 
@@ -32,7 +33,7 @@ _FORMS: dict[str, Callable[[Any], str]] = {
 
 def redraw_plots(folder: Path, names: Sequence[str] | None) -> int:
     """Draw plots of a folder of results again, from its tables."""
-    files = redraw(folder, names or None)
+    files = (redraw_study if is_study(folder) else redraw)(folder, names or None)
     for sentence in files.notes:
         note(sentence)
     typer.echo(

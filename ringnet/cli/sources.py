@@ -26,9 +26,9 @@ def read_scenario(
 
 
 def _of_results(folder: Path, overrides: Sequence[str], allow_outside: bool, allow_python: bool) -> Scenario:
-    from ringnet.reporting.results import read_results  # noqa: PLC0415 -- brings pandas, which a check does without
+    from ringnet.reporting.results import read_manifest  # noqa: PLC0415 -- brings pandas, which a check does without
 
-    info = read_results(folder).run_info
+    info = read_manifest(folder)
     text = json.dumps(info["scenario"])
     data = folder / str(info.get("data_folder", "."))
     return loads(

@@ -31,7 +31,7 @@ def bidirectional_ring(n_workers: int, collective: str = "all-reduce") -> Schedu
     Each worker sends (N-1)/N x S bytes a phase, half of it each way. With both directions of every cable
     free, a phase takes (N-1)(alpha + c beta), c = S/2N: half the time of a ring for large S, the same for
     small. The two reductions of a step share the worker's processor. With N=2 both directions are one link,
-    which is shared. `ringnet.analysis.closed_forms.rings_s` has the whole form. Jain and Sabharwal, *Optimal
+    which is shared: see `ringnet.analysis.closed_forms.rings_s`. Jain and Sabharwal, *Optimal
     bucket algorithms for large MPI collectives on torus interconnects*, ICS 2010, use both directions of each
     dimension of a torus.
 

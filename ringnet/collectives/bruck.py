@@ -30,9 +30,10 @@ def bruck(n_workers: int, collective: str = ALL_TO_ALL) -> Schedule:
 
     Notes
     -----
-    For N a power of two each worker sends S/2 bytes a step and it takes log2 N (alpha + beta S/2): fewer
-    steps than the pairwise exchange for more bytes. Bruck, Ho, Kipnis, Upfal and Weathersby, *Efficient
-    algorithms for all-to-all communications in multiport message-passing systems*, IEEE TPDS 8 (1997).
+    It takes ceil(log2 N) alpha + n beta S/N, n the bits set in all numbers below N. For N a power of two each
+    worker sends S/2 bytes a step, and that is log2 N (alpha + beta S/2): fewer steps than the pairwise exchange
+    for more bytes. Bruck, Ho, Kipnis, Upfal and Weathersby, *Efficient algorithms for all-to-all communications
+    in multiport message-passing systems*, IEEE TPDS 8 (1997).
 
     Examples
     --------

@@ -64,12 +64,15 @@ def _raise_at(step: Step, wrong: Wrong) -> NoReturn:
 
 
 class _OneForAll:
-    """One cell for each chunk, numbered from a worker's own; so are the contributors, the bits of an integer."""
+    """Worker 0's cells, by chunk, stand for all; contributors are the bits of an integer, bit d for worker d.
+
+    Worker w has the same in chunk c + k w, k the chunks of a worker, of contributors that are w further.
+    """
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule, self.n = schedule, schedule.n_workers
-        self.source, self.target = (_offset(chunks) for chunks in (schedule.source, schedule.target))
-        self.cells = {cell: 1 for cell in range(self.n) if self.source in (None, cell)}
+        self.each = schedule.n_chunks // schedule.n_workers
+        self.cells = dict.fromkeys(_held_by_first(schedule.source), 1)
 
     def check(self) -> None:
         """Check what worker 0 sends in each step, and what it ends with."""
@@ -77,8 +80,9 @@ class _OneForAll:
             self._apply(step)
         everyone = (1 << self.n) - 1
         gaps = []
-        for cell in range(self.n) if self.target is None else [self.target]:
-            wanted = everyone if self.source is None else 1 << ((cell - self.source) % self.n)
+        for cell in _held_by_first(self.schedule.target):
+            source = int(self.schedule.source[cell])
+            wanted = everyone if source == EVERY_WORKER else 1 << source
             if missing := wanted & ~self.cells.get(cell, 0):
                 gaps.append(Gap(0, cell, _bits(missing)))
         _raise_gaps(self.schedule, gaps[:SHOWN], len(gaps))
@@ -86,7 +90,8 @@ class _OneForAll:
     def _apply(self, step: Step) -> None:
         """Let worker 0 send; what its receiver does, worker 0 does too."""
         distance, chunk = int(step.dst[0]), int(step.chunk[0])
-        sent, place = self._turned(self.cells.get(chunk, 0), distance), (chunk - distance) % self.n
+        sent = self._turned(self.cells.get(chunk, 0), distance)
+        place = (chunk - distance * self.each) % self.schedule.n_chunks
         own = self.cells.get(place, 0)
         if not sent:
             _raise_at(step, Wrong(0, chunk, "which it does not hold yet"))
@@ -103,9 +108,10 @@ class _OneForAll:
         return (contributors >> turn) | ((contributors << (self.n - turn)) & ((1 << self.n) - 1))
 
 
-def _offset(holder: IntArray) -> int | None:
-    """Which chunk, numbered from its own, each worker starts or ends with; None where that is every chunk."""
-    return None if (holder == EVERY_WORKER).all() else int(-holder[0]) % len(holder)
+def _held_by_first(holder: IntArray) -> list[int]:
+    """Return the chunks that worker 0 starts or ends with."""
+    chunks: list[int] = np.flatnonzero((holder == EVERY_WORKER) | (holder == 0)).tolist()
+    return chunks
 
 
 def _raise_gaps(schedule: Schedule, gaps: list[Gap], n_gaps: int) -> None:
@@ -128,20 +134,33 @@ def _bits(mask: int) -> list[int]:
 
 
 def _same_for_all(schedule: Schedule) -> bool:
-    """Whether every worker does the same, seen from its own place."""
-    around = np.arange(2 * schedule.n_workers) % schedule.n_workers
-    ends = (schedule.source, schedule.target)
-    if not all(_turns(chunks, around) or (chunks == EVERY_WORKER).all() for chunks in ends):
+    """Whether every worker does the same, seen from its own place: with as many chunks further as it has itself."""
+    n_workers = schedule.n_workers
+    each, rest = divmod(schedule.n_chunks, n_workers)
+    if (
+        rest
+        or not each
+        or not all(_owned(ends, each, n_workers) for ends in (schedule.source, schedule.target))
+    ):
         return False
-    return schedule.n_chunks == schedule.n_workers and all(
+    worker = np.arange(n_workers)
+    return all(
         step.count is None
-        and all(_turns(column, around) for column in (step.src, step.dst, step.chunk))
-        and step.src[0] == 0
+        and len(step) == n_workers
+        and bool((step.src == worker).all())
+        and _turns(step.dst, 1, n_workers)
+        and _turns(step.chunk, each, schedule.n_chunks)
         for step in schedule.steps()
     )
 
 
-def _turns(column: IntArray, around: IntArray) -> bool:
-    """Whether a column counts up by one around the workers."""
-    n_workers = len(around) // 2
-    return len(column) == n_workers and bool((column == around[int(column[0]) :][:n_workers]).all())
+def _owned(holder: IntArray, each: int, n_workers: int) -> bool:
+    """Whether all chunks are every worker's, or each worker has those of the one before, so many further on."""
+    everyone = bool((holder == EVERY_WORKER).all())
+    return everyone or bool((np.roll(holder, -each) == (holder + 1) % n_workers).all())
+
+
+def _turns(column: IntArray, by: int, modulus: int) -> bool:
+    """Whether a column counts up by so many around the workers."""
+    around = (int(column[0]) + by * np.arange(len(column))) % modulus
+    return bool((column == around).all())

@@ -29,7 +29,8 @@ def double_binary_tree(
     Returns
     -------
     Schedule
-        2k chunks; channels 0 and 1 up and down the first tree, 2 and 3 the second.
+        2k chunks, k + D - 1 steps a phase, D the depth of the deeper tree; channels 0 and 1 up and down the first
+        tree, 2 and 3 the second.
 
     Raises
     ------

@@ -32,7 +32,8 @@ def halving_doubling(n_workers: int, collective: str = "all-reduce") -> Schedule
     -----
     For a power of two each worker sends (N-1)/N x S bytes a phase, and a phase takes log2 N alpha + (N-1)/N S
     beta, the reduce-scatter (N-1)/N S gamma more: the bytes of the ring in fewer steps. Otherwise with P =
-    2^floor(log2 N) in place of N, and for an all-reduce 2 (alpha + S beta) + S gamma more. Rabenseifner,
+    2^floor(log2 N) in place of N, and for an all-reduce 2 (alpha + S beta) + S gamma more; where each worker has
+    its own chunk, the time is that of `ringnet.analysis.closed_forms.folded_halving_s`. Rabenseifner,
     *Optimization of collective reduction operations*, ICCS 2004; Thakur, Rabenseifner and Gropp, IJHPCA 19
     (2005).
 
@@ -43,6 +44,10 @@ def halving_doubling(n_workers: int, collective: str = "all-reduce") -> Schedule
     ([1, 0, 3, 2], [2, 0, 2, 0], [2, 2, 2, 2])
     """
     fold = Fold.of(n_workers)
-    distance = 1 << np.arange(fold.n_rounds)[:, None]
-    partners = np.arange(len(fold.members)) ^ distance
-    return halving_schedule("halving-doubling", n_workers, collective, [Halving(partners)], fold)
+    return halving_schedule("halving-doubling", n_workers, collective, [halving_of(len(fold.members))], fold)
+
+
+def halving_of(n_members: int) -> Halving:
+    """Return who exchanges with whom among ``n_members``, a power of two: i with i xor 2^s in round s."""
+    distance = 1 << np.arange(n_members.bit_length() - 1)[:, None]
+    return Halving(np.arange(n_members) ^ distance)

@@ -40,9 +40,9 @@ def ring(n_workers: int, collective: str = "all-reduce") -> Schedule:
 
     Notes
     -----
-    Each worker sends (N-1)/N x S bytes a phase. On a uniform ring a phase takes (N-1)(alpha + c/B), c the
-    bytes of the largest chunk. Patarasuk and Yuan, *Bandwidth optimal all-reduce algorithms for clusters of
-    workstations*, JPDC 69 (2009).
+    Each worker sends (N-1)/N x S bytes a phase. On a uniform ring a phase takes (N-1)(alpha + c beta), c
+    the bytes of the largest chunk, the reduce-scatter (N-1) c gamma more. Patarasuk and Yuan, *Bandwidth optimal
+    all-reduce algorithms for clusters of workstations*, JPDC 69 (2009).
 
     Examples
     --------

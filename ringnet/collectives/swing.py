@@ -49,8 +49,8 @@ def swing(
     -----
     For a power of two each worker sends (N-1)/N x S bytes a phase in log2 N steps. Where no two transfers
     share a link, it takes the time of halving-doubling with S over the number of parts: log2 N alpha +
-    (N-1)/N S beta / (2D) a phase. De Sensi, Bonato, Saam and Hoefler, *Swing: short-cutting rings for higher
-    bandwidth allreduce*, NSDI 2024.
+    (N-1)/N S beta / (2D) a phase; the reduce-scatter of a single part (N-1)/N S gamma more.
+    De Sensi, Bonato, Saam and Hoefler, *Swing: short-cutting rings for higher bandwidth allreduce*, NSDI 2024.
 
     Examples
     --------
@@ -60,12 +60,17 @@ def swing(
     fold = Fold.of(n_workers)
     shape = tuple(dims) or (len(fold.members),)
     _check_dims(n_workers, shape, fold)
-    parts = [_part(shape, first, side) for first in range(len(shape)) for side in (1, -1)]
+    parts = [_halving(shape, first, side) for first in range(len(shape)) for side in (1, -1)]
     told = {"dims": tuple(dims), "all_ports": all_ports}
     return halving_schedule("swing", n_workers, collective, parts if all_ports else parts[:1], fold, told)
 
 
-def _part(shape: tuple[int, ...], first: int, side: int) -> Halving:
+def swing_part(n_members: int) -> Halving:
+    """Return who exchanges with whom on a ring of ``n_members``, a power of two, in the first part."""
+    return _halving((n_members,), 0, 1)
+
+
+def _halving(shape: tuple[int, ...], first: int, side: int) -> Halving:
     """Return the rounds that begin in dimension ``first``, to one side or the other."""
     places = np.arange(prod(shape))
     partners = [_partners(shape, axis, side * _distance(s)) for axis, s in _rounds(shape, first)]

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ringnet.collectives import Schedule
+import numpy as np
+
+from ringnet.collectives import Schedule, Step
 from ringnet.errors import Fault, InputError
 
-#: The right form of what names a function.
-FORM = "my_ring.py:my_ring"
+#: The right form of what names a function, and of a column of numbers.
+FORM, _ARRAY = "my_ring.py:my_ring", "np.array([0, 1], dtype=np.int64)"
+_SIZES = ("n_workers", "n_chunks", "n_steps", "n_transfers", "n_channels", "n_buffers")
+_AT_LEAST_ONE = {"n_workers", "n_chunks", "n_channels", "n_buffers"}
+_COLUMNS = ("src", "dst", "chunk", "channel", "to_channel", "count")
 
 
 def load_function(name: str, folder: Path, *, allowed: bool) -> Callable[..., Schedule]:
@@ -68,38 +75,134 @@ def _run_file(path: Path) -> ModuleType:
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InputError(_told(error, path.name)) from error
     return module
 
 
 def _checked(function: Callable[..., Any], name: str) -> Callable[..., Schedule]:
     def build(n_workers: int, collective: str, **parameters: Any) -> Schedule:
+        _check_call(function, name, (n_workers, collective), parameters)
         try:
             schedule = function(n_workers, collective, **parameters)
         except InputError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise InputError(_told(error, name)) from error
         if not isinstance(schedule, Schedule):
             right = "a ringnet.Schedule"
-            raise InputError(Fault(f"{name} returns no schedule", value=type(schedule).__name__, right=right))
+            raise InputError(Fault(f"{name} returns no schedule", value=_kind_of(schedule), right=right))
+        _check_ends(schedule, name)
         if (schedule.n_workers, schedule.collective) != (n_workers, collective):
             value = f"{schedule.collective} of {schedule.n_workers} workers"
             right = f"{collective} of {n_workers} workers"
             raise InputError(
                 Fault(f"{name} returns the schedule of something else", value=value, right=right)
             )
-        return schedule
+        return replace(schedule, make_steps=_Guarded(schedule.make_steps, name))
 
     return build
 
 
-def _told(error: Exception, name: str) -> Fault:
+def _check_call(
+    function: Callable[..., Any], name: str, given: tuple[int, str], parameters: Mapping[str, Any]
+) -> None:
+    """Check that a function can be called so; one that cannot say what it takes is called anyway."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*given, **parameters)
+    except TypeError as error:
+        value = ", ".join(["n_workers", "collective", *parameters])
+        right = f"{name.partition(':')[2]}{signature}"
+        raise InputError(Fault(f"{name} cannot be called so: {error}", value=value, right=right)) from None
+
+
+def _check_ends(schedule: Schedule, name: str) -> None:
+    """Check that all that is no step is of its type: sizes whole numbers, source and target arrays of them."""
+    sizes = {key: getattr(schedule, key) for key in _SIZES}
+    faults = [
+        Fault(f"{name} returns a schedule whose {key} is no number of them", value=repr(size), right="4")
+        for key, size in sizes.items()
+        if isinstance(size, bool) or not isinstance(size, int) or size < (key in _AT_LEAST_ONE)
+    ]
+    faults += [
+        Fault(
+            f"{name} returns a schedule whose {key} is no array of workers",
+            value=_kind_of(ends),
+            right=_ARRAY,
+        )
+        for key, ends in (("source", schedule.source), ("target", schedule.target))
+        if not _is_array(ends)
+    ]
+    make_steps: object = schedule.make_steps
+    if not callable(make_steps):
+        message = f"{name} returns a schedule whose make_steps cannot be called"
+        right = "a function that returns an iterator of ringnet.Step"
+        faults.append(Fault(message, value=_kind_of(make_steps), right=right))
+    if faults:
+        raise InputError(*faults)
+
+
+@dataclass(frozen=True)
+class _Guarded:
+    """The steps of a user's schedule: what goes wrong while they are made is the user's, and told as such."""
+
+    make_steps: Callable[[], Iterable[Step]]
+    name: str
+
+    def __call__(self) -> Iterator[Step]:
+        try:
+            steps = iter(self.make_steps())
+        except (Exception, SystemExit) as error:
+            raise InputError(_told(error, self.name)) from error
+        number = 0
+        while (step := self._next(steps)) is not None:
+            self._check(step, number)
+            yield step
+            number += 1
+
+    def _next(self, steps: Iterator[Step]) -> Step | None:
+        try:
+            return next(steps)
+        except StopIteration:
+            return None
+        except (Exception, SystemExit) as error:
+            raise InputError(_told(error, self.name)) from error
+
+    def _check(self, step: object, number: int) -> None:
+        """Check the types of a step; what its numbers are is for `check` to tell."""
+        what = f"step {number} of {self.name}"
+        if not isinstance(step, Step):
+            raise InputError(Fault(f"{what} is no step", value=_kind_of(step), right="a ringnet.Step"))
+        for column in _COLUMNS:
+            values = getattr(step, column)
+            if not (_is_array(values) or (values is None and column in {"to_channel", "count"})):
+                message = f"{what}: {column} is no array of whole numbers"
+                raise InputError(Fault(message, value=_kind_of(values), right=_ARRAY))
+
+
+def _is_array(values: object) -> bool:
+    return isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype == np.int64
+
+
+def _kind_of(value: object) -> str:
+    """Return what a value is: its type, of an array shape and element type too."""
+    if isinstance(value, np.ndarray):
+        return f"ndarray of {value.dtype}, shape {value.shape}"
+    return type(value).__name__
+
+
+def _told(error: BaseException, name: str) -> Fault:
     """Say what a user's code raised, and in which line of it."""
-    traceback, line = error.__traceback__, None
+    file, traceback, line = name.partition(":")[0], error.__traceback__, None
+    what = str(error)
+    if isinstance(error, SyntaxError) and (error.filename or "").endswith(file):
+        what, line = error.msg, error.lineno
     while traceback is not None:
-        if traceback.tb_frame.f_code.co_filename.endswith(name.partition(":")[0]):
+        if traceback.tb_frame.f_code.co_filename.endswith(file):
             line = traceback.tb_lineno
         traceback = traceback.tb_next
-    return Fault(f"{type(error).__name__}: {error}", file=name.partition(":")[0], line=line)
+    return Fault(f"{type(error).__name__}: {what}".removesuffix(": "), file=file, line=line)

@@ -31,13 +31,14 @@ HEADER = "collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes
 
 
 class Use(NamedTuple):
-    """One line: an algorithm of ringnet, by its name, for messages from the first to the last size."""
+    """One line: an algorithm of ringnet, by its name, for messages from the first to the last size; -1 is any."""
 
     n_workers: int
     algorithm: str
     first_bytes: int
     last_bytes: int
     channels: int = ANY
+    n_nodes: int = ANY
 
 
 def known_to_nccl(algorithm: str) -> bool:
@@ -49,9 +50,7 @@ def known_to_nccl(algorithm: str) -> bool:
     return algorithm in ALGORITHMS
 
 
-def dumps_tuner(
-    collective: str, uses: Iterable[Use], comments: Iterable[str] = (), n_nodes: int = ANY
-) -> str:
+def dumps_tuner(collective: str, uses: Iterable[Use], comments: Iterable[str] = ()) -> str:
     """Return the text of a tuner file.
 
     Parameters
@@ -62,8 +61,6 @@ def dumps_tuner(
         In the order of N and of sizes; for each N they follow each other without gaps.
     comments : iterable of str
         Sentences for the head of the file.
-    n_nodes : int
-        Nodes to match; -1 for any.
 
     Notes
     -----
@@ -89,7 +86,7 @@ def dumps_tuner(
             ALGORITHMS[use.algorithm],
             PROTOCOL,
             use.channels,
-            n_nodes,
+            use.n_nodes,
             use.n_workers,
             ANY,
             ANY,

@@ -163,12 +163,53 @@ TABLES: dict[str, dict[str, Column]] = {
         "end_s": _number("when its last worker ended"),
         **{name: column for name, column in {**INPUTS, **ANSWERS}.items() if name in _OF_JOBS},
     },
+    "compare": {
+        "n_workers": INPUTS["n_workers"],
+        "message_bytes": INPUTS["message_bytes"],
+        "algorithm": _text("who sends what to whom, with the parameters that it was told"),
+        "makespan_s": ANSWERS["makespan_s"],
+        "algbw_Bps": ANSWERS["algbw_Bps"],
+        "busbw_Bps": ANSWERS["busbw_Bps"],
+        "bound_share": _number(
+            "what no algorithm on this network can be faster than, as a share of the makespan"
+        ),
+        "busiest_link": _text("the link that takes longest for the bytes that cross it"),
+        "busiest_link_bytes": _integer("bytes that cross that link"),
+        "rank": _integer("1 for the fastest of each N and size; those alike share one"),
+        "engine": INPUTS["engine"],
+    },
+    "crossovers": {
+        "n_workers": INPUTS["n_workers"],
+        "slower_above": _text("the algorithm to use up to this size"),
+        "faster_above": _text("the one to use from there on"),
+        "at_bytes": _integer("message size where both take the same time, interpolated"),
+        "between_low_bytes": _integer("the largest size compared at which the first is ahead"),
+        "between_high_bytes": _integer("the smallest size compared at which the second is"),
+    },
+    "numerics": {
+        "n_workers": INPUTS["n_workers"],
+        "dtype": INPUTS["dtype"],
+        "accumulation": _text("type of every partial result, on the way and at the workers"),
+        "algorithm": _text("who sends what to whom, with the parameters that it was told"),
+        "n_elements": _integer("elements of each worker that were added"),
+        "max_abs_error": _number("largest difference from the float64 result of the same numbers"),
+        "rms_error": _number("the same, root mean square over the elements"),
+        "relative_rms_error": _number("rms_error / root mean square of the result"),
+        "workers_agree": ANSWERS["workers_agree"],
+        "result": _integer("equal numbers within one N, dtype and accumulation are the same bits"),
+        "changes_with_size": _truth(
+            "the first half of the message, reduced alone, comes out with other bits"
+        ),
+    },
     "states": {
         "phase": _text("reduce-scatter or all-gather; start for the rows before the first step"),
         "step": _integer("step within the phase; empty for the start"),
         "worker": _integer("number of the worker"),
     },
 }
+
+#: Tables of a run or a sweep; the others are those of studies.
+RUN_TABLES = tuple(name for name in TABLES if name not in {"compare", "crossovers", "numerics"})
 
 
 def kind_of(table: str, column: str) -> Kind:

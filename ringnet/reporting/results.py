@@ -14,13 +14,15 @@ import numpy as np
 
 from ringnet._version import __version__
 from ringnet.errors import Fault, ResultsError
-from ringnet.reporting.columns import TABLES
+from ringnet.reporting.columns import RUN_TABLES
 from ringnet.reporting.csvfiles import read_table, write_table
 from ringnet.reporting.folder import MANIFEST, VERSION_KEY, written_file, written_whole
 from ringnet.reporting.outputs import AnyArray, write_outputs
 from ringnet.reporting.plots import choose, save_plot
 from ringnet.reporting.tables import ResultLike, Results, collect
 
+#: Commands that write a table of their own name, and no summary.
+STUDIES = ("compare", "numerics")
 #: Raised by one whenever an older ringnet could misread the tables.
 RESULTS_VERSION = 1
 
@@ -81,9 +83,9 @@ def write_results(
 
 
 def _write_tables(found: Results, folder: Path, wanted: Sequence[str] | None) -> list[str]:
-    """Write the tables that there are, in the order of `TABLES`; return their file names."""
+    """Write the tables that there are, in the order of `RUN_TABLES`; return their file names."""
     files = []
-    for name in TABLES:
+    for name in RUN_TABLES:
         frame = getattr(found, name)
         if frame is not None and (wanted is None or name == "summary" or name in wanted):
             write_table(frame, folder / f"{name}.csv")
@@ -143,17 +145,26 @@ def read_results(folder: str | Path) -> Results:
         A folder that is not there or holds no results, a damaged file, a missing column, a newer version.
     """
     folder = Path(folder)
-    info = _read_manifest(folder)
-    names = [name for name in TABLES if f"{name}.csv" in info["files"]]
+    info = read_manifest(folder)
+    names = [name for name in RUN_TABLES if f"{name}.csv" in info["files"]]
     if "summary" not in names:
-        raise ResultsError(Fault("run.json lists no summary.csv", file=str(folder / MANIFEST)))
+        studied = [name for name in STUDIES if f"{name}.csv" in info["files"]]
+        what = f"these are results of ringnet {studied[0]}" if studied else "run.json lists no summary.csv"
+        raise ResultsError(Fault(what, file=str(folder / MANIFEST), right="a folder that ringnet run wrote"))
     frames = {name: read_table(folder / f"{name}.csv", name) for name in names}
     if frames["summary"].empty:
         raise ResultsError(Fault("this table has no rows", file=str(folder / "summary.csv")))
     return Results(run_info=info, **frames)
 
 
-def _read_manifest(folder: Path) -> dict[str, Any]:
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Read ``run.json`` of a folder of results.
+
+    Raises
+    ------
+    ResultsError
+        There is none, it is damaged, or a newer ringnet wrote it.
+    """
     path = folder / MANIFEST
     if not path.is_file():
         what = (

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import pandas as pd
 
 from ringnet.analysis.html import result_html
-from ringnet.reporting.columns import TABLES
+from ringnet.reporting.columns import RUN_TABLES, TABLES
 from ringnet.reporting.html import sweep_html
 from ringnet.reporting.kinds import typed_frame
 
@@ -104,5 +104,5 @@ def _jobs(results: Sequence[ResultLike]) -> dict[str, pd.DataFrame]:
 
 
 def _frames(result: ResultLike) -> dict[str, Any]:
-    frames = {name: getattr(result, name, None) for name in TABLES if name not in ("summary", "jobs")}
+    frames = {name: getattr(result, name, None) for name in RUN_TABLES if name not in ("summary", "jobs")}
     return {name: typed_frame(frame, name) for name, frame in frames.items() if frame is not None}

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
 
 from ringnet.collectives import ALGORITHMS, Parameter
 from ringnet.scenario.base import MAPPING, ONE, Settings, mapping_or_one
-from ringnet.scenario.fields import Choice, Text, Truth, Whole, wrong
+from ringnet.scenario.fields import Choice, Name, Plain, Text, Truth, Whole, wrong
 
 FileName: TypeAlias = Annotated[str, Text("schedule.xml", 1000)]
 FunctionName: TypeAlias = Annotated[str, Text("my_ring.py:my_ring", 1000)]
+ParameterName: TypeAlias = Annotated[
+    str, Name(r"[A-Za-z_][A-Za-z0-9_]*", "the name of a parameter", "n_slices")
+]
 #: Keys that say which algorithm; one of them stands in a mapping.
 WHICH = ("name", "file", "python")
 
@@ -54,6 +58,7 @@ if TYPE_CHECKING:
         name: str | None = None
         file: str | None = None
         python: str | None = None
+        parameters: Mapping[str, Any] | None = None
 
 else:
     AlgorithmSettings = create_model(
@@ -72,6 +77,14 @@ else:
                 default=None,
                 description="A function of yours that returns a schedule: `my_ring.py:my_ring`; "
                 "run only with --allow-python.",
+            ),
+        ),
+        parameters=(
+            dict[ParameterName, Annotated[Any, Plain()]] | None,
+            Field(
+                default=None,
+                description="What your function is called with, beside workers and collective: `{n_slices: 4}`.",
+                examples=[{"n_slices": 4}],
             ),
         ),
         **{name: _field(name) for name in PARAMETERS},
@@ -105,10 +118,11 @@ def name_of(keys: str | AlgorithmSettings) -> str:
 
 
 def parameters_of(keys: str | AlgorithmSettings) -> dict[str, Any]:
-    """Return the parameters that are given, by name."""
+    """Return the parameters that are given, by name; those of a user's function where it has some."""
     if isinstance(keys, str):
         return {}
-    return {name: value for name in PARAMETERS if (value := getattr(keys, name)) is not None}
+    given = {name: value for name in PARAMETERS if (value := getattr(keys, name)) is not None}
+    return given | dict(keys.parameters or {})
 
 
 def label_of(keys: str | AlgorithmSettings) -> str:

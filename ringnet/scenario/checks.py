@@ -58,8 +58,14 @@ def _unread_parameters(keys: Keys) -> Iterator[Finding]:
     """Tell parameters that the algorithm does not have."""
     name = keys.algorithm_name
     known = ALGORITHMS[name].parameters if name in ALGORITHMS else {}
-    for parameter in parameters_of(keys.algorithm):
-        if parameter not in known:
+    settings = keys.algorithm
+    own = {} if isinstance(settings, str) else dict(settings.parameters or {})
+    if own and not isinstance(settings, str) and not settings.python:
+        message = "the key is never read: it is for a function of yours"
+        right, causes = "the parameters of the algorithm, beside its name", (("algorithm", "name"),)
+        yield Finding(("algorithm", "parameters"), message, right, "", causes, unread=True)
+    for parameter in parameters_of(settings):
+        if parameter not in known and parameter not in own:
             reason = f"{name} has no such parameter"
             nearest = "".join(get_close_matches(parameter, known, n=1))
             right = ", ".join(known)

@@ -201,6 +201,31 @@ class Truth(Leaf):
 
 
 @dataclass(frozen=True)
+class Plain(Leaf):
+    """A plain value that is handed on as it is: true or false, a finite number, a line of text, or a list of them."""
+
+    right: str = "4, 0.5, true, a word, or a list of them"
+
+    def read(self, given: Any) -> Any:
+        """See `Leaf.read`."""
+        if isinstance(given, list | tuple):
+            return tuple(self._one(item) for item in given)
+        return self._one(given)
+
+    def _one(self, given: Any) -> Any:
+        if isinstance(given, str):
+            return Text("a word", 1000).read(given)
+        if not isinstance(given, bool | int | float) or not abs(given) < 2**1000:
+            raise wrong("a plain value is wanted", self.right)
+        return given
+
+    def describe(self) -> dict[str, Any]:
+        """See `Leaf.describe`."""
+        one = {"type": ["boolean", "number", "string"]}
+        return {"anyOf": [one, {"type": "array", "items": one}]}
+
+
+@dataclass(frozen=True)
 class Choice(Leaf):
     """One of some names; ``absent`` says why a known name is not among them.
 

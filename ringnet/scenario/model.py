@@ -16,7 +16,7 @@ from ringnet.engines import ENGINES
 from ringnet.engines.trace import KEEP_TRANSFERS, Sends
 from ringnet.payload.dtypes import DTYPES
 from ringnet.payload.reductions import REDUCTIONS
-from ringnet.reporting.columns import TABLES
+from ringnet.reporting.columns import RUN_TABLES
 from ringnet.reporting.plots import PLOTS
 from ringnet.scenario.algorithms import AlgorithmKeys, name_of
 from ringnet.scenario.base import (
@@ -171,8 +171,8 @@ class CompareSettings(Settings):
 class ReportSettings(Settings):
     """What is written of the results."""
 
-    tables: tuple[Annotated[str, Choice(TABLES, "table")], ...] = Field(
-        default=tuple(name for name in TABLES if name != "states"),
+    tables: tuple[Annotated[str, Choice(RUN_TABLES, "table")], ...] = Field(
+        default=tuple(name for name in RUN_TABLES if name != "states"),
         description="Tables to write. states: the buffer of every worker after every step, for small runs.",
     )
     plots: tuple[Annotated[str, Choice(PLOTS, "plot")], ...] | None = Field(

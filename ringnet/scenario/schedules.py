@@ -8,7 +8,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from ringnet.collectives import ALGORITHMS, Schedule
-from ringnet.errors import InputError
+from ringnet.errors import Fault, InputError
 from ringnet.formats.msccl import load_msccl
 from ringnet.formats.python_hook import load_function
 from ringnet.scenario.algorithms import WHICH, AlgorithmSettings, parameters_of
@@ -34,7 +34,7 @@ def schedule_of(keys: Keys, place: Place) -> Schedule:
         file = place.find(algorithm.file)
         return _read(file, digest(file))
     build = load_function(str(algorithm.python), place.folder, allowed=place.allow_python)
-    return build(keys.workers, keys.collective)
+    return build(keys.workers, keys.collective, **(algorithm.parameters or {}))
 
 
 def _of_channels(keys: Keys) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def check_schedule(keys: Keys, place: Place) -> Iterator[Finding]:
     except InputError as error:
         causes = (("workers",), ("collective",))
         for fault in error.faults:
-            message = ": ".join(filter(None, (_place_of(fault.line), fault.message, fault.value)))
+            message = ": ".join(filter(None, (_place_of(fault), fault.message, fault.value)))
             yield Finding(path, message, fault.right, fault.nearest, causes)
         return
     yield from _others(keys, schedule, path)
@@ -91,8 +91,11 @@ def _is_known(keys: Keys) -> bool:
     )
 
 
-def _place_of(line: int | None) -> str:
-    return "" if line is None else f"line {line}"
+def _place_of(fault: Fault) -> str:
+    """Say in which line it is, of which file where that is the user's own."""
+    if fault.line is None:
+        return ""
+    return f"{FilePath(fault.file).name}:{fault.line}" if fault.file.endswith(".py") else f"line {fault.line}"
 
 
 def _others(keys: Keys, schedule: Schedule, path: tuple[str, ...]) -> Iterator[Finding]:

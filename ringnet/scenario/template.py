@@ -13,7 +13,7 @@ scenario_version: 1
 name: my first ring
 
 collective: all-reduce      # or reduce-scatter, all-gather
-algorithm: ring
+algorithm: ring             # or {name: channel-ring, n_channels: 4}, {file: schedule.xml}, {python: 'my.py:f'}
 workers: 8
 message: 64 MiB             # the whole buffer of one worker, for every collective
 dtype: float32              # float64 float32 float16 bfloat16 int8 uint8 int32 int64
@@ -44,6 +44,10 @@ worker:
 #   over:
 #     workers: [2, 4, 8, 16]
 #     message: {from: 1 KiB, to: 1 GiB, factor: 4}
+
+# compare:                  # what `ringnet compare` and `ringnet numerics` look at; sizes: a sweep over message
+#   algorithms: [ring, halving-doubling]    # or all
+#   workers: [4, 8, 16]
 
 # report:
 #   tables: [summary, links, workers, transfers]

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from ringnet.analysis.result import Result
     from ringnet.scenario import Scenario
 
-#: What computes one point: `ringnet.scenario.simulate.simulate`, unless another is handed in.
-Simulate = Callable[["Scenario"], "Result"]
+#: What computes one point: `ringnet.scenario.simulate.simulate`, unless another is handed in. What is no run, but a
+#: part of a comparison, returns its outcome itself.
+Simulate = Callable[["Scenario"], "Result | Outcome"]
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class Outcome:
     Parameters
     ----------
     summary : dict
-        The point's row of ``summary.csv``: plain Python values, None for an empty cell.
+        The point's row of ``summary.csv``: plain Python values, None for an empty cell. Of a part of a comparison what
+        came of it, as JSON can hold it.
     notes : tuple of str
         What is to be said of its network and its sum.
     error : str
@@ -84,7 +86,8 @@ def compute(scenario: Scenario, simulate: Simulate) -> Outcome:
     'out of memory'
     """
     try:
-        return _found(simulate(scenario))
+        found = simulate(scenario)
+        return found if isinstance(found, Outcome) else _found(found)
     except RingnetError as error:
         return failed(str(error), error.exit_code)
     except MemoryError as error:

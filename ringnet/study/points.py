@@ -75,7 +75,7 @@ def run_points(
     StudyError
         The cluster was lost; what is finished is kept.
     """
-    n_jobs, left, say = _checked(jobs), iter(points), _once(say)
+    n_jobs, left, say = checked_jobs(jobs), iter(points), once(say)
     compute: Compute = (
         partial(here, n_jobs=n_jobs, say=say) if cluster is None else partial(_there, address=cluster)
     )
@@ -86,13 +86,15 @@ def run_points(
     return outcomes
 
 
-def _checked(jobs: int | None) -> int:
+def checked_jobs(jobs: int | None) -> int:
+    """Return how many points run at once: as many as there are cores where nobody says."""
     if jobs is not None and jobs < 1:
         raise InputError(Fault("no point can be run", "--jobs", value=str(jobs), right="1 or more"))
     return jobs or int(cpu_count())
 
 
-def _once(say: Say) -> Say:
+def once(say: Say) -> Say:
+    """Return what says each sentence only the first time."""
     told: set[str] = set()
 
     def say_once(sentence: str) -> None:
@@ -125,8 +127,8 @@ class _Study:
             places[point.scenario.key()].append(place)
         tasks = [self._task(key, points[at[0]]) for key, at in places.items()]
         rows: dict[int, Outcome] = {}
-        with closing(self._finished(tasks)) as finished:
-            for key, outcome in finished:
+        with closing(finished(tasks, self.store, self.compute)) as done:
+            for key, outcome in done:
                 for place in places[key]:
                     rows[place] = in_full(outcome, points[place])
                     self.on_result(rows[place])
@@ -135,21 +137,19 @@ class _Study:
     def _task(self, key: str, point: Point) -> Task:
         return Task(key, point.scenario, self.simulate, self.store.path(key))
 
-    def _finished(self, tasks: list[Task]) -> Generator[Done]:
-        """Yield what is kept, then what is computed."""
-        left = []
-        for task in tasks:
-            kept = self.store.find(task.key)
-            if kept is None:
-                left.append(task)
-            else:
-                yield task.key, kept
-        if left:
-            yield from self._computed(left)
 
-    def _computed(self, tasks: list[Task]) -> Generator[Done]:
-        with closing(self.compute(tasks)) as done:
+def finished(tasks: list[Task], store: Store, compute: Compute) -> Generator[Done]:
+    """Yield what is kept of some tasks, then what is computed."""
+    left = []
+    for task in tasks:
+        kept = store.find(task.key)
+        if kept is None:
+            left.append(task)
+        else:
+            yield task.key, kept
+    if left:
+        with closing(compute(left)) as done:
             for key, outcome in done:
                 if outcome.not_kept:
-                    self.store.say(f"points cannot be kept in {self.store.folder}: {outcome.not_kept}")
+                    store.say(f"points cannot be kept in {store.folder}: {outcome.not_kept}")
                 yield key, outcome

@@ -9,11 +9,14 @@ import pandas as pd
 from ringnet.analysis.winners import Range, crossovers, ranges, with_ranks
 from ringnet.errors import Fault, InputError
 from ringnet.formats.tuner import ALGORITHMS, COLLECTIVES, ENDLESS_BYTES, Use, dumps_tuner, known_to_nccl
-from ringnet.units import format_bytes
+from ringnet.units import format_size
 
 
 def tuner_text(
-    table: pd.DataFrame, collective: str, channels: dict[str, int] | None = None
+    table: pd.DataFrame,
+    collective: str,
+    channels: dict[str, int] | None = None,
+    node_size: int | None = None,
 ) -> tuple[str, list[str]]:
     """Return a tuner file for a comparison, and sentences on what it leaves out.
 
@@ -24,6 +27,8 @@ def tuner_text(
     collective : str
     channels : dict of str to int, optional
         Channels of an algorithm of the table, by its label; NCCL's own choice for the others.
+    node_size : int, optional
+        Workers of a node, where the network has nodes: a line is then for as many nodes only as its workers fill.
 
     Raises
     ------
@@ -41,6 +46,7 @@ def tuner_text(
         raise InputError(Fault("NCCL has none of these algorithms", "--tuner", right=right))
     notes = list(_left_out(table, known))
     uses = _uses(with_ranks(known.drop(columns="rank")), channels or {})
+    uses = [use._replace(n_nodes=use.n_workers // node_size) for use in uses] if node_size else uses
     comments = [
         "Written by ringnet compare. The protocol is 'simple' everywhere: ringnet does not simulate protocols.",
         "Below the smallest and above the largest size compared the nearest choice goes on.",
@@ -87,7 +93,7 @@ def _left_out(table: pd.DataFrame, known: pd.DataFrame) -> list[str]:
 def _costs(part: Range, known: pd.DataFrame, best: pd.Series[float]) -> str:
     rows = known[(known["n_workers"] == part.n_workers) & known["message_bytes"].between(*part[2:4])]
     lost = rows.groupby("message_bytes")["makespan_s"].min() / best[part.n_workers]
-    sizes = f"{format_bytes(part.first_bytes)} to {format_bytes(part.last_bytes)}"
+    sizes = f"{format_size(part.first_bytes)} to {format_size(part.last_bytes)}"
     return (
         f"with {part.n_workers} workers {part.algorithm} is the fastest from {sizes}, but NCCL does not have it: "
         f"the best that it has takes up to {lost.max():.3g} times as long there"

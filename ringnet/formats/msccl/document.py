@@ -13,6 +13,8 @@ from ringnet.errors import Fault, ScheduleError
 MAX_BYTES = 64 << 20
 #: Limits of what a file may say, each far beyond any that is known.
 MAX_GPUS, MAX_CHUNKS, MAX_STEPS = 4096, 1 << 16, 1 << 18
+#: Chunks of all gpus together.
+MAX_CELLS = 1 << 22
 #: Mistakes that are told one by one.
 SHOWN = 8
 
@@ -51,7 +53,10 @@ class Operation:
 
 @dataclass(frozen=True)
 class Block:
-    """A thread block: whom it sends to and receives from (None: nobody), on which channel, and its steps in order."""
+    """A thread block: whom it sends to and receives from (None: nobody), on which channel, and its steps in order.
+
+    ``lane`` is the channel of the worker in a schedule of ringnet, which its writer adds to the file; None elsewhere.
+    """
 
     gpu: int
     number: int
@@ -60,6 +65,7 @@ class Block:
     channel: int
     operations: tuple[Operation, ...]
     line: int
+    lane: int | None = None
 
     def __str__(self) -> str:
         return f"gpu {self.gpu} block {self.number}"
@@ -132,6 +138,8 @@ def _elements(text: bytes, file: str) -> Element:
         parser.Parse(text, True)
     except expat.ExpatError as error:
         refuse(file, error.lineno, f"not XML: {expat.errors.messages[error.code]}")
+    except (LookupError, ValueError) as error:  # an encoding that Python does not have
+        refuse(file, parser.CurrentLineNumber, f"the text cannot be decoded: {error}")
     return top.children[0]
 
 
@@ -145,6 +153,10 @@ class _Reader:
     def document(self, algo: Element) -> Document:
         n_gpus = self.number(algo, "ngpus", 1, MAX_GPUS)
         n_chunks = self.number(algo, "nchunksperloop", 1, MAX_CHUNKS)
+        if n_gpus * n_chunks > MAX_CELLS:
+            value, right = f"{n_gpus} gpus of {n_chunks} chunks", f"at most {MAX_CELLS} in all"
+            self.fault(algo, "too many chunks", value, right)
+            self.stop()
         root = self.number(algo, "root", 0, max(0, n_gpus - 1), "0")
         gpus = {self.number(gpu, "id", 0, n_gpus - 1): gpu for gpu in algo.children}
         if not self.faults and (len(gpus) != n_gpus or len(algo.children) != n_gpus):
@@ -178,7 +190,9 @@ class _Reader:
             if gpu in (send, receive):
                 self.fault(tb, "a thread block whose peer is its own gpu", str(gpu))
             channel = self.number(tb, "chan", 0, MAX_STEPS)
-            block = Block(gpu, place, peers["s"], peers["r"], channel, steps, tb.line)
+            lane = self.number(tb, "lane", -1, MAX_STEPS, "-1")
+            ends = peers["s"], peers["r"]
+            block = Block(gpu, place, *ends, channel, steps, tb.line, None if lane < 0 else lane)
             self.cells(block, sizes)
             yield block
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 import numpy as np
 
 from ringnet.collectives.making import frozen
 from ringnet.collectives.schedule import IntArray, Step
-from ringnet.formats.msccl.document import refuse
+from ringnet.errors import ScheduleError
+from ringnet.formats.msccl.document import Block, refuse
 from ringnet.formats.msccl.flow import Access, Carried, Flow
 from ringnet.formats.msccl.machine import Clock, Done
 
@@ -76,19 +77,75 @@ class _Lane:
     events: list[tuple[Row, bool]] = field(default_factory=list)
 
 
-def assign_channels(rows: Sequence[Row], run: Sequence[Done]) -> list[_Lane]:
+def put_in_order(
+    rows: list[Row], run: Sequence[Done], flow: Flow, file: str
+) -> tuple[list[_Lane], list[Step]]:
+    """Return the channels of all gpus and the steps of all rows.
+
+    Raises
+    ------
+    ScheduleError
+        Rows of which each would be in an earlier step than the other.
+    """
+    written = written_channels(rows, run)
+    if written is not None:
+        return written, make_steps(rows, written, flow, file)
+    try:
+        lanes = assign_channels(rows, _Channels(run))
+        return lanes, make_steps(rows, lanes, flow, file)
+    except ScheduleError:
+        # Receives that need not come after a send of their channel; it waits for its chunk, wherever it is.
+        lanes = assign_channels(rows, _Channels(run, flow))
+        return lanes, make_steps(rows, lanes, flow, file)
+
+
+def written_channels(rows: Sequence[Row], run: Sequence[Done]) -> list[_Lane] | None:
+    """Return the channels that ringnet itself wrote to the file; None where it did not, or its waits say otherwise."""
+    if any(done.block.lane is None for done in run):
+        return None
+    lanes: dict[tuple[int, int], _Lane] = {}
+    when = {done: place for place, done in enumerate(run)}
+    for row in sorted(rows, key=lambda row: when[row.received]):
+        lane = _written_lane(lanes, row.received.block)
+        last = lane.events[-1][0].received if lane.events else row.received
+        if row.parts[0].applied is not row.received or not (
+            last is row.received or row.received.comes_after(last)
+        ):
+            return None
+        lane.events.append((row, True))
+        row.to_channel = lane.number
+    sends: dict[_Lane, dict[int, list[Row]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        lane = _written_lane(lanes, row.sent.block)
+        row.channel = lane.number
+        # Receives of a channel come one after another: those before a send are the first so many.
+        first = bisect_left(lane.events, True, key=lambda event: not row.sent.comes_after(event[0].received))
+        sends[lane][first].append(row)
+    for lane in lanes.values():
+        received, lane.events = lane.events, []
+        for place, one in enumerate([*received, None]):
+            lane.events += [(row, False) for row in sends[lane][place]]
+            lane.events += [one] if one else []
+    return list(lanes.values())
+
+
+def _written_lane(lanes: dict[tuple[int, int], _Lane], block: Block) -> _Lane:
+    number = block.lane or 0
+    return lanes.setdefault((block.gpu, number), _Lane(number, np.zeros(0, dtype=np.int32)))
+
+
+def assign_channels(rows: Sequence[Row], channels: _Channels) -> list[_Lane]:
     """Put each send and each receive on a channel of its gpu.
 
     A thread block is a channel; blocks of which one waits for the other share one where the file says itself
     that all that is on it comes first, so that nothing waits that need not.
     """
-    channels = _Channels(run)
     sends: dict[Done, list[Row]] = defaultdict(list)
     receives: dict[Done, list[Row]] = defaultdict(list)
     for row in rows:
         sends[row.sent].append(row)
         receives[row.received].append(row)
-    for done in run:
+    for done in channels.run:
         for row in receives[done]:
             row.to_channel = channels.put(done, row, receives=True)
         for row in sends[done]:
@@ -98,7 +155,10 @@ def assign_channels(rows: Sequence[Row], run: Sequence[Done]) -> list[_Lane]:
 
 
 class _Channels:
-    def __init__(self, run: Sequence[Done]) -> None:
+    """Channels being filled; with a ``flow``, sends make way for receives that need not come after them."""
+
+    def __init__(self, run: Sequence[Done], flow: Flow | None = None) -> None:
+        self.run, self.flow = run, flow
         self.before, self.after = _waits(run)
         self.n_blocks = len(run[0].before) if run else 0
         self.lanes: list[_Lane] = []
@@ -107,8 +167,39 @@ class _Channels:
 
     def put(self, done: Done, row: Row, *, receives: bool) -> int:
         """Put one event on a lane, and return its channel."""
+        lane = self._lane(done, row, receives=receives)
+        for other in self._in_the_way(lane, done) if receives and self.flow is not None else ():
+            lane.events.remove((other, False))
+            other.channel = self._lane(other.sent, other, receives=False, not_on=lane).number
+        return lane.number
+
+    def _in_the_way(self, lane: _Lane, done: Done) -> list[Row]:
+        """Return the sends that were put on a lane before a receive and need not be: it would wait for their step."""
+        sends = []
+        for row, receives in reversed(lane.events[:-1]):
+            if receives:
+                break
+            if row.sent is not done and not done.comes_after(row.sent) and self._waits_for_chunks(row):
+                sends.append(row)
+        return sends[::-1]
+
+    def _waits_for_chunks(self, row: Row) -> bool:
+        """Whether all that a send waits for comes before what was last done to its chunks."""
+        assert self.flow is not None  # or nothing makes way
+        known = np.zeros(self.n_blocks, dtype=np.int32)
+        for part in row.parts:
+            changes = (one for one in self.flow.accesses[row.sent.block.gpu, part.chunk] if one.changes)
+            applied = [one.carried.applied for one in changes if one.carried.applied is not None]
+            for done in applied:
+                if row.sent.comes_after(done):
+                    np.maximum(known, self.after[done], out=known)
+        return bool((self.before[row.sent] <= known).all())
+
+    def _lane(self, done: Done, row: Row, *, receives: bool, not_on: _Lane | None = None) -> _Lane:
+        """Put one event on a lane where all comes first that comes before it for sure, or on a new one."""
         before = (self.before if receives or done.received is None else self.after)[done]
-        lane = next((lane for lane in self._candidates(done) if (lane.needs <= before).all()), None)
+        fitting = (one for one in self._candidates(done) if one is not not_on and (one.needs <= before).all())
+        lane = next(fitting, None)
         if lane is None:
             lane = _Lane(len(self.of_gpu[done.block.gpu]), np.zeros(self.n_blocks, dtype=np.int32))
             self.of_gpu[done.block.gpu].append(lane)
@@ -119,8 +210,9 @@ class _Channels:
             lane.needs = np.maximum(lane.needs, clock)
         lane.events.append((row, receives))
         key = (done.place, done.number)
-        self.last[key] = [lane, *(other for other in self.last.get(key, []) if other is not lane)]
-        return lane.number
+        gone = {id(lane), id(not_on)}
+        self.last[key] = [lane, *(other for other in self.last.get(key, []) if id(other) not in gone)]
+        return lane
 
     def note(self, done: Done) -> None:
         """Remember for what comes later where an operation leads on from, even one that sends nothing itself."""
@@ -182,14 +274,23 @@ def _lane_edges(lanes: Sequence[_Lane], number: dict[Row, int]) -> Iterator[tupl
     """Yield pairs of rows of a channel, and whether the second is in a later step: a send after a receive is.
 
     What follows a send may be in the same, and a receive that follows another, if that is the order in which
-    a channel takes what a step owes it: by source.
+    a channel takes what a step owes it: by source. Of two sends only those have an order that the file gives one.
     """
     for lane in lanes:
-        for (row, receives), (following, too) in pairwise(lane.events):
-            a, b = number[row], number[following]
-            in_order = too and (row.sent.block.gpu, a) < (following.sent.block.gpu, b)
-            if a != b:
-                yield a, b, int(receives and not in_order)
+        received: Row | None = None
+        sends: list[Row] = []
+        for row, receives in lane.events:
+            b = number[row]
+            if received is not None:
+                a = number[received]
+                in_order = receives and (received.sent.block.gpu, a) < (row.sent.block.gpu, b)
+                yield a, b, int(not in_order)
+            if receives:
+                yield from ((number[send], b, 0) for send in sends if send is not row)
+                received, sends = row, []
+            else:
+                yield from ((number[send], b, 0) for send in sends[-1:] if row.sent.comes_after(send.sent))
+                sends.append(row)
 
 
 def _chunk_edges(flow: Flow, row_of: dict[Carried, int]) -> Iterator[tuple[int, int, int]]:

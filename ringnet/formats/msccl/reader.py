@@ -13,7 +13,7 @@ from ringnet.formats.msccl.document import MAX_BYTES, parse
 from ringnet.formats.msccl.ends import Ends
 from ringnet.formats.msccl.flow import follow
 from ringnet.formats.msccl.machine import run
-from ringnet.formats.msccl.order import assign_channels, make_rows, make_steps
+from ringnet.formats.msccl.order import make_rows, put_in_order
 
 
 def load_msccl(path: Path) -> Schedule:
@@ -54,10 +54,10 @@ def loads_msccl(text: bytes, file: str = "schedule.xml") -> Schedule:
 
     Notes
     -----
-    Thread blocks become channels. Their steps run in order; a step that waits for another block (``depid``)
-    waits for it here too where they share a channel or a chunk. What is received into scratch and added later
-    is one transfer that reduces, at the place of the addition. Chunks of a collective in which each worker
-    has its own are numbered by worker.
+    Thread blocks become channels; of a file that ringnet wrote the channels are those it had. Their steps run in
+    order; a step that waits for another block (``depid``) waits for it here too where they share a channel or a
+    chunk. What is received into scratch and added later is one transfer that reduces, at the place of the addition.
+    Chunks of a collective in which each worker has its own are numbered by worker.
 
     Examples
     --------
@@ -72,13 +72,13 @@ def loads_msccl(text: bytes, file: str = "schedule.xml") -> Schedule:
     done = run(document, file)
     flow = follow(done, ends, file)
     rows = make_rows(flow.carried)
-    lanes = assign_channels(rows, done)
+    lanes, steps = put_in_order(rows, done, flow, file)
     return make_schedule(
         document.name,
         ends.collective,
         document.n_gpus,
         ends.n_chunks,
-        _Steps(tuple(make_steps(rows, lanes, flow, file))),
+        _Steps(tuple(steps)),
         source=frozen(ends.source),
         target=frozen(ends.target),
         n_channels=max((lane.number + 1 for lane in lanes), default=1),

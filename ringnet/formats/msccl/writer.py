@@ -42,7 +42,8 @@ def dumps_msccl(schedule: Schedule) -> str:
 
     Notes
     -----
-    Only the types ``s``, ``r``, ``rrc``, ``cpy`` and ``nop`` are used. A step waits (``depid``) for what
+    Only the types ``s``, ``r``, ``rrc``, ``cpy`` and ``nop`` are used. A ``tb`` has an attribute of its own, ``lane``,
+    the channel of the worker: MSCCL passes over it, and `loads_msccl` need not guess. A step waits (``depid``) for what
     comes before it on the same channel, and for what has happened to its chunks on other channels.
     `loads_msccl` gives the same sums and, with eager workers, the same times; if their overheads are zero
     also where transfers were taken apart.
@@ -107,6 +108,7 @@ class _Block:
 
     number: int
     channel: int
+    lane: int
     send: int = -1
     receive: int = -1
     lines: list[_Line] = field(default_factory=list)
@@ -215,7 +217,7 @@ class _Threads:
                 peers[dst, to_channel, code][1][src] = None
         for (worker, lane, code), (receivers, senders) in sorted(peers.items()):
             for send, receive in zip_longest(receivers, senders, fillvalue=-1):
-                block = _Block(len(self.gpus[worker].blocks), code, send, receive)
+                block = _Block(len(self.gpus[worker].blocks), code, lane, send, receive)
                 self.gpus[worker].blocks.append(block)
                 for peer, receives in ((send, False), (receive, True)):
                     self.block_of[worker, lane, code, receives, peer] = block
@@ -277,7 +279,7 @@ def _copy_own(gpu: _Gpu) -> None:
     first = {chunk: cell for cell, chunk in gpu.ends.first(gpu.worker).items()}
     moves = [(first[chunk], cell) for chunk, cell in gpu.last.items() if first.get(chunk, cell) != cell]
     if moves:
-        block = _Block(len(gpu.blocks), 0)
+        block = _Block(len(gpu.blocks), 0, 0)
         block.lines = [_Line("cpy", src, dst, 1) for src, dst in moves]
         gpu.blocks.append(block)
 
@@ -305,7 +307,13 @@ def _lines(schedule: Schedule, ends: Ends, gpus: list[_Gpu]) -> Iterator[str]:
 
 
 def _block_lines(block: _Block) -> Iterator[str]:
-    head = {"id": block.number, "send": block.send, "recv": block.receive, "chan": block.channel}
+    head = {
+        "id": block.number,
+        "send": block.send,
+        "recv": block.receive,
+        "chan": block.channel,
+        "lane": block.lane,
+    }
     yield f"    <tb {_attributes(head)}>"
     for number, line in enumerate(block.lines):
         ends = {"srcbuf": line.src[0], "srcoff": line.src[1], "dstbuf": line.dst[0], "dstoff": line.dst[1]}

@@ -25,14 +25,6 @@ MOST_PANELS = 3
 _STROKES = ("-", (0, (4, 1.5)))
 
 
-class Compared(NamedTuple):
-    """What is drawn: a name for the title, and the table of a comparison."""
-
-    name: str
-    table: pd.DataFrame
-    about: str = ""
-
-
 class _Style(NamedTuple):
     color: str
     marker: str
@@ -60,19 +52,19 @@ def _drawn(table: pd.DataFrame) -> pd.DataFrame:
 
 
 @canvas.in_style
-def time_by_algorithm(compared: Compared) -> Figure:
+def time_by_algorithm(name: str, table: pd.DataFrame) -> Figure:
     """Draw time over message size, a line per algorithm, a panel per N."""
-    return _panels(compared, "makespan_s")
+    return _panels(name, table, "makespan_s")
 
 
 @canvas.in_style
-def share_by_algorithm(compared: Compared) -> Figure:
+def share_by_algorithm(name: str, table: pd.DataFrame) -> Figure:
     """Draw the share of the bound over message size, a line per algorithm, a panel per N."""
-    return _panels(compared, "bound_share")
+    return _panels(name, table, "bound_share")
 
 
-def _panels(compared: Compared, column: str) -> Figure:
-    table = _drawn(compared.table)
+def _panels(name: str, table: pd.DataFrame, column: str) -> Figure:
+    table = _drawn(table)
     workers = _few(sorted(table["n_workers"].unique().tolist()))
     styles = _styles(_shown(table))
     figure, panels = canvas.new_figure(2.2 if len(workers) == 1 else 1.7 * len(workers), len(workers))
@@ -82,10 +74,10 @@ def _panels(compared: Compared, column: str) -> Figure:
         _scale(ax, rows, column, n_workers if len(workers) > 1 else None)
     axes.logarithmic(panels[-1].xaxis, "bytes", "message size")
     legend = [
-        canvas.stroke(style.color, name, marker=style.marker, linestyle=style.linestyle, markersize=3)
-        for name, style in styles.items()
+        canvas.stroke(style.color, label, marker=style.marker, linestyle=style.linestyle, markersize=3)
+        for label, style in styles.items()
     ]
-    return canvas.titled(figure, compared.name, compared.about or _about(table, workers), legend)
+    return canvas.titled(figure, name, _about(table, workers), legend)
 
 
 def _lines(ax: Axes, rows: pd.DataFrame, column: str, styles: dict[str, _Style]) -> None:
@@ -122,11 +114,11 @@ def _few(workers: list[int]) -> list[int]:
 
 
 @canvas.in_style
-def winner_map(compared: Compared) -> Figure:
+def winner_map(name: str, table: pd.DataFrame) -> Figure:
     """Draw who is fastest at each N and message size, as a map; of several alike the one that is so longest."""
     from ringnet.analysis.winners import ranges  # noqa: PLC0415 -- pandas, only where it is drawn
 
-    table = _drawn(compared.table)
+    table = _drawn(table)
     found = ranges(table)
     workers, sizes = (sorted(table[key].unique().tolist()) for key in ("n_workers", "message_bytes"))
     names = sorted({one.algorithm for one in found})
@@ -151,9 +143,9 @@ def winner_map(compared: Compared) -> Figure:
     ax.set_yticks(range(len(workers)), [str(n) for n in workers])
     ax.set_ylabel("workers, N")
     axes.logarithmic(ax.xaxis, "bytes", "message size")
-    legend = [canvas.patch(color, name) for color, name in zip(colors, names, strict=True)]
-    about = compared.about or "fastest algorithm by number of workers and message size"
-    return canvas.titled(figure, compared.name, about, legend)
+    legend = [canvas.patch(color, label) for color, label in zip(colors, names, strict=True)]
+    about = "fastest algorithm by number of workers and message size"
+    return canvas.titled(figure, name, about, legend)
 
 
 def _colors(styles: dict[str, _Style], names: Sequence[str]) -> list[str]:
@@ -182,11 +174,3 @@ def _about(table: pd.DataFrame, workers: Sequence[int]) -> str:
     left_out = table["algorithm"].nunique() - min(MOST_LINES, table["algorithm"].nunique())
     more = f"; {left_out} slower algorithms are not drawn" if left_out else ""
     return f"N = {workers[0]}{more}" if len(workers) == 1 else f"a panel for each number of workers{more}"
-
-
-#: Plots of a comparison, by the name of their files.
-COMPARE_PLOTS = {
-    "time-by-algorithm": time_by_algorithm,
-    "bound-share-by-algorithm": share_by_algorithm,
-    "winner-map": winner_map,
-}

@@ -134,3 +134,31 @@ def test_results_of_a_sweep_are_not_drawn(ringnet, tmp_path):
 def test_one_worker_has_nothing_to_draw_and_that_is_said(ringnet):
     answer = ringnet("draw", "slow.yaml", "--set", "workers=1")
     assert "plot network is not drawn" in answer.stderr
+
+
+# ------------------------------------------------------------------------------------------ a better order
+
+RACKS = """
+scenario_version: 1
+workers: 8
+message: 1 MiB
+payload: none
+network: {topology: leaf-spine, leaves: 2, spines: 1, oversubscription: 4, link: 100gbe, placement: interleaved}
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("network.placement=interleaved", True),
+        ("network.placement=numbered", False),
+        ("network.order=best", False),
+        ("algorithm=direct", False),
+    ],
+)
+def test_an_order_that_loads_a_link_more_than_it_must_is_told(ringnet, tmp_path, change, told):
+    (tmp_path / "racks.yaml").write_text(RACKS)
+    answer = ringnet("run", "racks.yaml", "--no-plots", "--set", change)
+    assert answer.exit_code == 0
+    said = "this order of the ring puts 4 times as much on the busiest link as the best one would: network.order: best"
+    assert (said in answer.stderr) is told

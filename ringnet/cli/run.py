@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import typer
 
+from ringnet.analysis.result import Result
 from ringnet.analysis.words import answer
 from ringnet.cli.answers import complain, note
 from ringnet.cli.grids import ask_about_size
@@ -20,6 +21,7 @@ from ringnet.reporting.results import Written, write_results
 from ringnet.reporting.tables import ResultLike, collect
 from ringnet.reporting.text import job_lines, sweep_table, written
 from ringnet.scenario import Point, Scenario
+from ringnet.scenario.advice import about_order
 from ringnet.scenario.load import CHECKED_POINTS
 from ringnet.scenario.simulate import simulate
 from ringnet.study.cost import in_words, most_s
@@ -31,6 +33,8 @@ from ringnet.study.record import run_info
 #: Rows and errors of a sweep that a person is shown; the table on disk has all of them.
 SHOWN_ROWS = 40
 SHOWN_ERRORS = 10
+#: Share of the time in queues from which another order of the ring is looked for.
+WORTH_ADVICE = 0.1
 
 
 def run_scenario(scenario: Scenario, wishes: Wishes) -> int:
@@ -64,11 +68,18 @@ def _run_one(scenario: Scenario, wishes: Wishes) -> int:
                 *results,
             ]
         )
-    _say(files.notes, wishes)
+    _say([*files.notes, *_advice(scenario, result)], wishes)
     if is_right:
         return 0
     complain(wrong_sum(result))
     return VerificationError.exit_code
+
+
+def _advice(scenario: Scenario, result: Result) -> list[str]:
+    """Return what would be worth trying where a run spends its time in queues."""
+    queueing = result.summary["queueing_share"] or 0.0
+    sentence = about_order(scenario) if queueing > WORTH_ADVICE else None
+    return [] if sentence is None else [sentence]
 
 
 def _run_sweep(scenario: Scenario, wishes: Wishes) -> int:

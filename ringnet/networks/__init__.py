@@ -24,7 +24,7 @@ from ringnet.networks.network import (
     settled,
 )
 from ringnet.networks.nodes import Inside, nodes
-from ringnet.networks.placement import best_order, interleaved, placed
+from ringnet.networks.placement import best_order, interleaved, placed, ring_load
 from ringnet.networks.presets import PRESETS, Preset
 from ringnet.networks.ring import ring
 from ringnet.networks.switch import switch
@@ -125,6 +125,7 @@ __all__ = [
     "interleaved",
     "listed",
     "placed",
+    "ring_load",
     "settled",
     "walk",
 ]

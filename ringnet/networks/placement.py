@@ -135,6 +135,19 @@ def best_order(network: Network) -> list[int]:
     return min([numbered, *found], key=loads.cost)
 
 
+def ring_load(network: Network) -> float:
+    """Return the worst load of a link under a ring as numbered: seconds for a byte of each neighbour that crosses it.
+
+    Examples
+    --------
+    >>> from ringnet.networks.leaf_spine import leaf_spine
+    >>> network = placed(leaf_spine(4, 1e9, 5e-7, leaves=2, spines=1, oversubscription=4.0), [0, 2, 1, 3])
+    >>> ring_load(network), ring_load(placed(network, best_order(network)))
+    (4e-09, 2e-09)
+    """
+    return _Loads(network).cost(range(network.n_workers))[0]
+
+
 class _Loads:
     """What the neighbours of a ring put on the links of a network."""
 

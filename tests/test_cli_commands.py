@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from ringnet.collectives import ALGORITHMS
@@ -79,6 +80,20 @@ def test_list_names_everything_that_can_be_chosen(ringnet):
     assert all(len(line) <= 120 for line in shown.splitlines())
     known = json.loads(ringnet("list", "--json").stdout)
     assert [*known["plots"]] == [*PLOTS]
+    assert json.loads(ringnet("list", "plots", "--json").stdout) == {"plots": known["plots"]}
+
+
+def test_list_says_what_columns_mean(ringnet):
+    ringnet("run", "ring.yaml", "--no-plots")
+    meant = json.loads(ringnet("list", "columns", "--json").stdout)
+    shown = ringnet("list", "columns").stdout
+    for table in ("summary", "links", "workers", "transfers"):
+        assert f"{table}.csv" in shown
+        assert {*pd.read_csv(f"{FOLDER}/{table}.csv").columns} <= {*meant[table]}
+
+
+def test_list_of_a_kind_that_is_none(ringnet):
+    assert is_refused(ringnet("list", "topologys"), "topologys", "did you mean topologies?")
 
 
 def test_check_says_what_would_run(ringnet):

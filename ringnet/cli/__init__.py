@@ -313,11 +313,19 @@ def network(
 
 @app.command("list")
 @answers
-def list_names(as_json: Json = False) -> int:
-    """List the names that a scenario can choose from."""
+def list_names(
+    kind: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[KIND]", help="These only: algorithms, links, plots; columns for those of tables."
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """List the names that a scenario can choose from, or what the columns of the tables mean."""
     from ringnet.cli.listing import list_choices
 
-    return list_choices(as_json)
+    return list_choices(kind, as_json)
 
 
 @app.command()

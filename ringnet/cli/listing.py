@@ -1,7 +1,9 @@
-"""``ringnet list``: every name that a scenario can choose, with a line about it."""
+"""``ringnet list``: every name that a scenario can choose, and every column of a table, with a line about it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from difflib import get_close_matches
 from textwrap import shorten
 
 import typer
@@ -9,25 +11,59 @@ import typer
 from ringnet.cli.printing import print_json, print_table
 from ringnet.collectives import ALGORITHMS, COLLECTIVES
 from ringnet.engines import ENGINES
+from ringnet.errors import Fault, InputError
 from ringnet.networks import PRESETS, TOPOLOGIES
 from ringnet.payload.dtypes import DTYPES
 from ringnet.payload.reductions import REDUCTIONS
+from ringnet.reporting.columns import TABLES
 from ringnet.reporting.plots import PLOTS
 
+#: The kind that no scenario chooses from.
+COLUMNS = "columns"
 #: Characters of a line about a name.
 WIDTH = 96
 
 
-def list_choices(as_json: bool) -> int:
-    """Print all names by kind."""
-    known = choices()
+def list_choices(kind: str | None, as_json: bool) -> int:
+    """Print all names by kind, or those of one kind; the columns of tables only where they are asked for.
+
+    Raises
+    ------
+    InputError
+        There is no such kind.
+    """
+    known: Mapping[str, Mapping[str, str]] = choices()
+    if kind == COLUMNS:
+        known = columns()
+    elif kind is not None:
+        known = {kind: known[_known(kind, [*known, COLUMNS])]}
     if as_json:
         print_json(known)
         return 0
-    for kind, names in known.items():
-        typer.echo(kind)
+    for heading, names in known.items():
+        typer.echo(f"{heading}.csv" if kind == COLUMNS else heading)
         print_table([*names.items()], indent="  ")
+    if kind is None:
+        typer.echo(f"{COLUMNS} of the tables: ringnet list {COLUMNS}")
     return 0
+
+
+def _known(kind: str, kinds: list[str]) -> str:
+    if kind in kinds:
+        return kind
+    nearest = get_close_matches(kind, kinds, 1)
+    raise InputError(
+        Fault("there is no such kind of names", value=kind, right=", ".join(kinds), nearest="".join(nearest))
+    )
+
+
+def columns() -> dict[str, dict[str, str]]:
+    """Return, by table, every column with its meaning.
+
+    >>> columns()["links"]["busy_s"]
+    'bytes served / bandwidth'
+    """
+    return {table: {name: column.meaning for name, column in of.items()} for table, of in TABLES.items()}
 
 
 def choices() -> dict[str, dict[str, str]]:

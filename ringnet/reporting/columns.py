@@ -34,7 +34,7 @@ def _truth(meaning: str) -> Column:
 #: What a run was asked to do, in the order of ``summary.csv``.
 INPUTS: dict[str, Column] = {
     "name": _text("name of the scenario"),
-    "collective": _text("all-reduce, reduce-scatter or all-gather"),
+    "collective": _text("what the workers have in the end: all-reduce, reduce-scatter, all-gather, ..."),
     "algorithm": _text("who sends what to whom"),
     "n_workers": _integer("number of workers, N"),
     "message_bytes": _integer("the whole buffer of one worker, S"),
@@ -54,7 +54,9 @@ ANSWERS: dict[str, Column] = {
     "n_transfers": _integer("chunks sent by one worker to another, in all"),
     "makespan_s": _number("end of the last worker less start of the first"),
     "algbw_Bps": _number("message_bytes / makespan_s"),
-    "busbw_Bps": _number("algbw times 2(N-1)/N for all-reduce, (N-1)/N for the other collectives"),
+    "busbw_Bps": _number(
+        "algbw times 2(N-1)/N for all-reduce, 1 for broadcast and reduce, (N-1)/N for the others"
+    ),
     "closed_form_s": _number("the formula's time, where network and workers are uniform"),
     "schedule_bound_s": _number("no run of this schedule on this network takes less"),
     "collective_bound_s": _number("no algorithm on this network takes less"),

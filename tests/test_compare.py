@@ -108,6 +108,13 @@ class TestCompare:
         assert "ring" in set(found.table["algorithm"])
         assert any(note.startswith("direct is left out with 8 workers: ") for note in found.notes)
 
+    @pytest.mark.parametrize(("cost", "told"), [("0 s", True), ("1 us", False)])
+    def test_free_sends_are_said_where_who_wins_has_many_at_once(self, cost, told):
+        text = SWITCH + SIZES + f"worker: {{send_overhead: {cost}}}\n"
+        found = compare(loads(text), ["ring", "direct"], jobs=1)
+        assert found.table["algorithm"].iloc[0] == "direct"
+        assert any("sends take no time" in note for note in found.notes) is told
+
     def test_many_processes_give_the_same_table(self):
         one, two = (compare(loads(SWITCH + SIZES), ["ring", "direct"], jobs=jobs).table for jobs in (1, 2))
         pd.testing.assert_frame_equal(one, two)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pandas as pd
 import pytest
+import typer
 
+from ringnet.cli import app
 from ringnet.collectives import ALGORITHMS
 from ringnet.engines import ENGINES
 from ringnet.networks import TOPOLOGIES
@@ -163,3 +166,16 @@ def test_diff_of_the_same_run(ringnet):
         == "changed in the scenario: nothing\nchanged in the answer: nothing\n"
     )
     assert is_refused(ringnet("diff", "a", "gone"), "gone")
+
+
+COMMANDS = typer.main.get_command(app).commands
+
+
+@pytest.mark.parametrize("name", sorted(set(COMMANDS) - {"init", "list", "schema"}))
+def test_help_ends_with_an_example_of_what_the_command_takes(name):
+    command = COMMANDS[name]
+    head, _, example = command.epilog.partition(": ")
+    program, called, *arguments = shlex.split(example)
+    assert (head, program, called) == ("Example", "ringnet", name)
+    with command.make_context(name, arguments) as context:
+        assert any(context.params.values())

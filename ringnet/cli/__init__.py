@@ -74,7 +74,7 @@ def _common(
     """Options before the command."""
 
 
-@app.command()
+@app.command(epilog="Example: ringnet run scenario.yaml --set message='1 GiB' --set workers=16")
 @answers
 def run(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     scenario: ScenarioFile,
@@ -116,7 +116,7 @@ def run(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     )
 
 
-@app.command()
+@app.command(epilog="Example: ringnet check scenario.yaml --set workers=1024")
 @answers
 def check(
     scenario: ScenarioFile,
@@ -132,7 +132,7 @@ def check(
     return check_scenario(read_scenario(scenario, overrides or (), allow_outside, allow_python), as_json)
 
 
-@app.command()
+@app.command(epilog="Example: ringnet compare scenario.yaml --algorithms ring,direct --workers 8,64")
 @answers
 def compare(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     scenario: ScenarioFile,
@@ -166,7 +166,9 @@ def compare(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     return compare_algorithms(read_scenario(scenario, overrides or (), allow_outside, allow_python), wishes)
 
 
-@app.command()
+@app.command(
+    epilog="Example: ringnet numerics scenario.yaml --algorithms all --dtypes bfloat16 --accumulate float32"
+)
 @answers
 def numerics(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     scenario: ScenarioFile,
@@ -216,7 +218,7 @@ def numerics(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     return study_rounding(read_scenario(scenario, overrides or (), allow_outside, allow_python), wishes)
 
 
-@app.command()
+@app.command(epilog="Example: ringnet export scenario.yaml --msccl ring.xml --goal ring.goal")
 @answers
 def export(
     scenario: ScenarioFile,
@@ -234,7 +236,7 @@ def export(
     return export_schedule(found, msccl, goal)
 
 
-@app.command()
+@app.command(epilog="Example: ringnet plot reports/quickstart --plot space-time")
 @answers
 def plot(
     results: ResultsFolder,
@@ -249,7 +251,7 @@ def plot(
     return redraw_plots(results, names)
 
 
-@app.command()
+@app.command(epilog="Example: ringnet diff reports/before reports/after")
 @answers
 def diff(
     first: Annotated[Path, typer.Argument(metavar="RESULTS_A", help="A folder that was written by run.")],
@@ -274,7 +276,7 @@ def init(
     return write_template(file, force)
 
 
-@app.command()
+@app.command(epilog="Example: ringnet draw scenario.yaml --set network.placement=interleaved")
 @answers
 def draw(
     scenario: ScenarioFile,
@@ -296,7 +298,7 @@ def draw(
     return draw_network(read_scenario(scenario, overrides or (), allow_outside), results, out)
 
 
-@app.command()
+@app.command(epilog="Example: ringnet network topology.xml")
 @answers
 def network(
     file: Annotated[
@@ -338,4 +340,4 @@ def schema() -> int:
 
 
 add_calibration(app)
-app.command("measure")(measure)
+app.command("measure", epilog="Example: ringnet measure --workers 4 --out measured.txt")(measure)

@@ -31,9 +31,11 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and n
 
 def add_calibration(app: typer.Typer) -> None:
     """Add the commands to the command line."""
-    app.command()(answers(logs))
-    app.command()(answers(calibrate))
-    app.command()(answers(predict))
+    app.command(epilog="Example: ringnet logs run-8.txt run-16.txt")(answers(logs))
+    app.command(epilog="Example: ringnet calibrate run-*.txt --out machine.yaml")(answers(calibrate))
+    app.command(epilog="Example: ringnet predict machine.yaml --workers 256 --sizes 1KiB..1GiB")(
+        answers(predict)
+    )
 
 
 def logs(files: Files, workers: Workers = None, nodes: Nodes = None, as_json: Json = False) -> int:

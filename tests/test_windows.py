@@ -6,6 +6,7 @@ A link has 100 B/s and half a second of latency, so that credit comes back a sec
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -32,10 +33,34 @@ def one(case, custom, wired):
 
 
 @pytest.mark.parametrize("sharing", ["fifo", "fair"])
-def test_a_transfer_that_fits_goes_as_one(one, times, sharing):
+def test_a_transfer_that_fits_takes_no_longer(one, times, sharing):
     alone = times(one(800, sharing).run())
-    assert times(one(800, sharing, window=Window(bytes=800)).run()) == alone
+    assert np.allclose(times(one(800, sharing, window=Window(bytes=800)).run()), alone, rtol=1e-12)
     assert times(one(800, sharing, window=Window(transfers=1)).run()) == alone
+
+
+@pytest.mark.parametrize("sharing", ["fifo", "fair"])
+def test_a_larger_window_makes_no_run_slower(case, sharing):
+    """Also where a transfer, or two of them, only just fit."""
+    ring = case(4, 160, topology="switch", bandwidth_Bps=100.0, latency_s=0.25)
+    windows = [20, 80, 120, 150, 160, 200, 240, 320, 330, 480, 640, 2000]
+    ends_s = [
+        ring.but(network=replace(ring.network, sharing=sharing, window=Window(bytes=window)))
+        .run()
+        .workers["end_s"]
+        .max()
+        for window in windows
+    ]
+    assert all(later <= earlier * (1 + 1e-9) for earlier, later in pairwise(ends_s))
+    assert ends_s[-1] < ends_s[0] / 2
+
+
+def test_slots_that_are_cut_into_packets_keep_their_order(one):
+    """All slots are at the link at once: the packets of the last must not overtake those of the first."""
+    trace = one(300, window=Window(bytes=800), packets=Packets(70)).run()
+    free = one(300, packets=Packets(70)).run()
+    assert trace.workers["end_s"][1] == pytest.approx(free.workers["end_s"][1])
+    assert trace.transfers["started_s"].tolist() == [0.0]
 
 
 @pytest.mark.parametrize("sharing", ["fifo", "fair"])
@@ -99,8 +124,8 @@ def test_two_transfers_share_the_window_of_their_connection(case, custom, wired,
     schedule = custom(2, [(0, 1, 0)], [(0, 1, 1)])
     network = replace(wired(WIRES, ROUTES, 2), sharing=sharing, window=Window(bytes=80))
     trace = case(2, 80, schedule=schedule).but(network=network).run()
-    # The first is applied at 1.3 s, its credit there at 1.8 s: then the second has its 0.8 s and the latency.
-    assert trace.workers["end_s"][1] == pytest.approx(1.8 + 0.8 + 0.5)
+    # The credit of the first slot is there at 1.1 s, that of the last at 1.8 s: as fast as one transfer of 160 bytes.
+    assert trace.workers["end_s"][1] == pytest.approx(1.1 + 0.8 + 0.5)
 
 
 def test_slots_are_one_flow_among_others(case, custom, wired):

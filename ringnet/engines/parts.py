@@ -13,15 +13,18 @@ if TYPE_CHECKING:
 
 
 class Part:
-    """Some bytes of a transfer. The whole has started with its first part, is sent and has arrived with its last."""
+    """Some bytes of a transfer. The whole has started with its first part, is sent and has arrived with its last.
+
+    A part may be cut again, as a slot of a window into packets; ``offset`` says where it stands in the transfer.
+    """
 
     __slots__ = (
-        "bytes", "head_s", "hop", "last", "number", "on_arrival", "queued", "sent_s", "started_s", "tail_s", "whole",
-        "whole_of",
+        "bytes", "head_s", "hop", "last", "number", "offset", "on_arrival", "queued", "sent_s", "started_s", "tail_s",
+        "whole", "whole_of",
     )  # fmt: skip
 
-    def __init__(self, whole_of: Moving, n_bytes: int, number: int, *, last: bool) -> None:
-        self.whole_of, self.bytes, self.number = whole_of, n_bytes, number
+    def __init__(self, whole_of: Moving, n_bytes: int, number: int, offset: int, *, last: bool) -> None:
+        self.whole_of, self.bytes, self.number, self.offset = whole_of, n_bytes, number, offset
         self.last = last
         self.whole = whole_of.whole if last else 0
         self.hop = 0
@@ -73,15 +76,17 @@ class Part:
 
     def __lt__(self, other: Part) -> bool:
         """Whether it comes first, of two parts of one transfer that reach a link at the same time."""
-        return self.number < other.number
+        return self.offset < other.offset
 
 
 def cut(whole: Moving, part_bytes: int, header_bytes: int = 0) -> Iterator[Part]:
     """Yield the parts of a transfer: of ``part_bytes`` each but the last, and a header more; one if it is empty."""
     n_parts = max(1, -(-whole.bytes // part_bytes))
+    first = whole.offset if isinstance(whole, Part) else 0
     for number in range(n_parts):
         n_bytes = min(part_bytes, whole.bytes - number * part_bytes)
-        yield Part(whole, n_bytes + header_bytes, number, last=number == n_parts - 1)
+        offset = first + number * part_bytes
+        yield Part(whole, n_bytes + header_bytes, number, offset, last=number == n_parts - 1)
 
 
 def whole_of(moving: Moving) -> Moving:

@@ -23,10 +23,10 @@ SLOTS = 8
 class Credit:
     """The window of one connection: first come first served.
 
-    A transfer that is larger than the window goes in slots of an eighth of it, one after another; a slot is applied
-    when it has arrived, the last one with its transfer, and its credit is back after the latency of the way back. So
-    what is under way without credit slides on slot by slot: over a route of bandwidth B a window of W bytes gives
-    min(B, W / (W/8B + R)), R the latency there and back: W/R where R is long. A transfer that fits goes as one.
+    A transfer goes in slots of an eighth of the window, one after another; a slot is applied when it has arrived, the
+    last one with its transfer, and its credit is back after the latency of the way back. So what is under way without
+    credit slides on slot by slot, within a transfer and from one to the next: over a route of bandwidth B a window of
+    W bytes gives min(B, W / (W/8B + R)), R the latency there and back: W/R where R is long.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Credit:
 
     def ask(self, moving: Moving, enter: Enter) -> None:
         """Let a transfer start, as far as there is credit for it now and whatever is before it."""
-        parts = [moving] if self._fits(moving) else list(cut(moving, self.slot_bytes))
+        parts = [moving] if self._is_a_slot(moving) else list(cut(moving, self.slot_bytes))
         for part in parts:
             if isinstance(part, Part) and not part.last:
                 part.on_arrival = self._gives_back(part.bytes)
@@ -54,11 +54,11 @@ class Credit:
     def applied(self, transfer: Moving, path: Path) -> None:
         """Give back the credit of a transfer, or of the last slot of it, that has been applied now."""
         n_bytes = transfer.bytes
-        last = n_bytes if self._fits(transfer) else (n_bytes - 1) % self.slot_bytes + 1
+        last = n_bytes if self._is_a_slot(transfer) else (n_bytes - 1) % self.slot_bytes + 1
         self._back(self.clock.now, last, 1, path)
 
-    def _fits(self, moving: Moving) -> bool:
-        return self.window.bytes is None or moving.bytes <= self.window.bytes
+    def _is_a_slot(self, moving: Moving) -> bool:
+        return self.window.bytes is None or moving.bytes <= self.slot_bytes
 
     def _gives_back(self, n_bytes: int) -> Callable[[float], None]:
         return lambda arrived_s: self._back(arrived_s, n_bytes, 0, None)

@@ -286,7 +286,7 @@ class NetworkSettings(ShapeSettings):
     window: WindowKey | None = Field(
         default=None,
         description="What one worker may have on the way to another, until what was applied has sent its credit back: "
-        "`1 MiB`, or `{transfers: 4}`. Larger transfers go in slots of an eighth of it, each with a credit "
+        "`1 MiB`, or `{transfers: 4}`. Transfers go in slots of an eighth of it, each with a credit "
         "of its own.",
         examples=["1 MiB", {"transfers": 4}],
     )

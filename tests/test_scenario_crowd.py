@@ -141,8 +141,10 @@ def test_an_example_of_a_list_is_as_it_stands_in_a_file():
     ("more", "notes"),
     [
         (
-            "rate: 20 GB/s",
-            ("traffic 1: 20 GB/s are more than 0->switch carries, 12.5 GB/s: its queue only grows",),
+            "stop: 1 ms, rate: 20 GB/s",
+            (
+                "traffic 1: 20 GB/s are more than 0->switch carries, 12.5 GB/s: its queue only grows until it stops",
+            ),
         ),
         ("rate: 12 GB/s", ()),
         ("rate: 20 GB/s, on: 1 ms, off: 1 ms", ()),
@@ -152,3 +154,12 @@ def test_an_example_of_a_list_is_as_it_stands_in_a_file():
 def test_traffic_beyond_what_its_links_carry_is_said(more, notes):
     rest = traffic(f"from: 0, to: 5, {more}") + "payload: none,"
     assert simulate(loads(TEXT.format(rest, ""))).notes == notes
+
+
+@pytest.mark.parametrize("more", ["rate: 20 GB/s", "rate: 40 GB/s, on: 1 ms, off: 1 ms"])
+def test_traffic_whose_queue_grows_for_ever_is_refused(more):
+    scenario = loads(TEXT.format(traffic(f"from: 0, to: 5, {more}"), ""))
+    with pytest.raises(
+        InputError, match=r"background\[0\].rate: 20 GB/s are more than 0->switch carries, 12.5 GB/s"
+    ):
+        simulate(scenario)

@@ -428,3 +428,23 @@ def test_the_file_stands_in_every_fault(tmp_path):
     file.write_text(GOOD.replace("8", "x"))
     with pytest.raises(InputError, match=r"ring\.yaml:2: workers: a whole number is wanted; got x"):
         load(file)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            "jobs.1.message=1 MiB",
+            "jobs[1].message: there is no such item: the list has 1, numbered from 0; got 1; ",
+        ),
+        ("sweep.over={jobs.4.start: [1 us, 2 us]}", "jobs[4].start: there is no such item: the list has 1"),
+        ("jobs.0.workers.2=3", "jobs[0].workers[2]: there is no such item: the list has 2"),
+    ],
+)
+def test_an_item_that_a_list_does_not_have(given, said):
+    text = (
+        "{scenario_version: 1, workers: 2, message: 8 B, jobs: [{workers: [1, 2], message: 8 B}], network: "
+    )
+    with pytest.raises(InputError) as caught:
+        loads(text + "{topology: switch, places: 3, bandwidth: 1 GB/s, latency: 1 us}}", [given])
+    assert f"--set: {said}" in str(caught.value)

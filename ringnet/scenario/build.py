@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from ringnet.collectives import Schedule
 from ringnet.engines.background import Traffic
 from ringnet.engines.trace import Workers
+from ringnet.errors import Fault, InputError
 from ringnet.networks import Network
 from ringnet.payload.dtypes import DTYPES, DType
 from ringnet.payload.reductions import Reduction, make_reduction
@@ -92,7 +94,8 @@ def build(scenario: Scenario) -> Parts:
     Raises
     ------
     InputError
-        A file of data that was there when the scenario was loaded is not there any more.
+        A file of data that was there when the scenario was loaded is not there any more; other traffic that never
+        ends asks for more than its links carry.
     """
     whole = hardware(scenario)
     own, *others = seats(scenario, whole)
@@ -120,11 +123,7 @@ def build(scenario: Scenario) -> Parts:
             _job(scenario, number, job, seated(whole, places, "jobs"))
             for number, (job, places) in enumerate(zip(scenario.jobs, others, strict=True), start=1)
         ),
-        traffic=tuple(
-            made
-            for number, one in enumerate(scenario.background, start=1)
-            for made in traffic(one, number, whole)
-        ),
+        traffic=_background(scenario, whole),
     )
 
 
@@ -195,20 +194,43 @@ def traffic(one: TrafficSettings, number: int, network: Network) -> list[Traffic
 
 def about_traffic(parts: Parts) -> list[str]:
     """Return a sentence on each traffic that asks, in the mean, for more than its links carry: its queue only grows."""
+    return [
+        f"{name}: {sentence} until it stops" for name, sentence in _overloads(parts.traffic, parts.network)
+    ]
+
+
+def _background(scenario: Scenario, network: Network) -> tuple[Traffic, ...]:
+    """Return the other traffic; refuse what grows a queue for ever: all that shares its links would never end."""
+    bursts = {
+        f"background[{place}].rate": traffic(one, place + 1, network)
+        for place, one in enumerate(scenario.background)
+    }
+    faults = [
+        Fault(sentence, path, right="a lower rate, or a stop")
+        for path, made in bursts.items()
+        for _, sentence in _overloads([one for one in made if np.isinf(one.stop_s)], network)
+    ]
+    if faults:
+        raise InputError(*faults)
+    return tuple(chain.from_iterable(bursts.values()))
+
+
+def _overloads(traffic: Sequence[Traffic], network: Network) -> Iterator[tuple[str, str]]:
+    """Yield traffic that asks, in the mean, for more than a link carries, with a sentence on it."""
     asked_Bps: dict[tuple[str, tuple[int, ...]], float] = {}
-    for one in parts.traffic:
+    for one in traffic:
         if one.every_s is not None:
             key = one.name, one.links
             asked_Bps[key] = asked_Bps.get(key, 0.0) + one.burst_bytes / one.every_s
-    notes, bandwidth_Bps = [], parts.network.bandwidth_Bps
     for (name, links), rate_Bps in asked_Bps.items():
-        narrowest = min(links, key=bandwidth_Bps.__getitem__)
-        if rate_Bps > bandwidth_Bps[narrowest]:
-            link, carried = parts.network.names[narrowest], format_rate(bandwidth_Bps[narrowest])
-            notes.append(
-                f"{name}: {format_rate(rate_Bps)} are more than {link} carries, {carried}: its queue only grows"
+        narrowest = min(links, key=network.bandwidth_Bps.__getitem__)
+        most_Bps = float(network.bandwidth_Bps[narrowest])
+        if rate_Bps > most_Bps * (1 + 1e-9):
+            link, carried = network.names[narrowest], format_rate(most_Bps)
+            yield (
+                name,
+                f"{format_rate(rate_Bps)} are more than {link} carries, {carried}: its queue only grows",
             )
-    return notes
 
 
 def _links(one: TrafficSettings, network: Network) -> tuple[int, ...]:

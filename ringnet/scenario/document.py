@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
-from ringnet.errors import Fault
+from ringnet.errors import Fault, InputError
 
 Path: TypeAlias = tuple[str | int, ...]
 Origin: TypeAlias = Literal["file", "set", "sweep"]
@@ -67,7 +67,15 @@ class Document:
         return find(self.data, path)
 
     def put(self, path: Path, value: Any, marks: Mapping[Path, Mark]) -> Document:
-        """Return a copy with ``value`` at ``path``; the marks of ``value`` are relative to it."""
+        """Return a copy with ``value`` at ``path``; the marks of ``value`` are relative to it.
+
+        Raises
+        ------
+        InputError
+            The path leads beyond the end of a list.
+        """
+        if fault := _beyond(self.data, path, marks.get((), Mark(""))):
+            raise InputError(fault)
         kept = {at: mark for at, mark in self.marks.items() if not is_within(at, path)}
         kept |= {path + at: mark for at, mark in marks.items()}
         return replace(self, data=_put(self.data, path, value), marks=kept)
@@ -175,6 +183,17 @@ def find(data: Any, path: Path) -> Any:
         else:
             return None
     return data
+
+
+def _beyond(data: Any, path: Path, mark: Mark) -> Fault | None:
+    """Return what is wrong with a path to an item that a list does not have."""
+    for at, part in enumerate(path):
+        inside = find(data, path[:at])
+        if isinstance(inside, list) and isinstance(part, int) and part >= len(inside):
+            right = ".".join(map(str, (*path[:at], len(inside) - 1))) if inside else ""
+            message = f"there is no such item: the list has {len(inside)}, numbered from 0"
+            return Fault(message, path_text(path), mark.file, mark.line, str(part), right)
+    return None
 
 
 def _put(data: Any, path: Path, value: Any) -> Any:

@@ -56,9 +56,13 @@ def override(document: Document, given: Sequence[str]) -> tuple[Document, list[s
         seen.add(one.path)
         document, ended = _end_sweeps(document, one)
         notes += ended
-        document = (
-            document.drop([one.path]) if one.value is None else document.put(one.path, one.value, one.marks)
-        )
+        if one.value is None:
+            document = document.drop([one.path])
+            continue
+        try:
+            document = document.put(one.path, one.value, one.marks)
+        except InputError as error:
+            faults += error.faults
     return document, notes, faults
 
 

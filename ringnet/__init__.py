@@ -19,6 +19,7 @@ from ringnet._version import __version__
 
 if TYPE_CHECKING:
     from ringnet.analysis.result import Result
+    from ringnet.collectives import Schedule, Step
     from ringnet.errors import DeadlockError, InputError, RingnetError, StudyError, VerificationError
     from ringnet.reference import all_gather, reduce_scatter, ring_all_reduce, ring_allreduce
     from ringnet.reporting.results import read_results
@@ -34,6 +35,8 @@ _HOMES = {
     "Results": "ringnet.reporting.tables",
     "RingnetError": "ringnet.errors",
     "Scenario": "ringnet.scenario",
+    "Schedule": "ringnet.collectives",
+    "Step": "ringnet.collectives",
     "StudyError": "ringnet.errors",
     "VerificationError": "ringnet.errors",
     "all_gather": "ringnet.reference",
@@ -54,6 +57,8 @@ __all__ = [
     "Results",
     "RingnetError",
     "Scenario",
+    "Schedule",
+    "Step",
     "StudyError",
     "VerificationError",
     "__version__",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,8 @@ from ringnet.collectives import Schedule
 from ringnet.collectives.check import check
 from ringnet.errors import InputError
 from ringnet.formats.python_hook import load_function
+from ringnet.scenario import loads
+from ringnet.scenario.simulate import simulate
 
 MINE = """
 from dataclasses import replace
@@ -173,3 +176,17 @@ def test_steps_that_are_none_are_told(folder: Path, made: object, said: str) -> 
     schedule = build(4, "all-reduce", of="schedule", make_steps=lambda: made)
     with pytest.raises(InputError, match=said):
         check(schedule)
+
+
+def test_the_example_of_the_readme_runs(tmp_path: Path) -> None:
+    readme = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+    (code,) = (
+        block for block in re.findall(r"```python\n(.*?)```", readme, re.DOTALL) if "def star" in block
+    )
+    (tmp_path / "star.py").write_text(code)
+    network = "network: {topology: switch, bandwidth: 1 GB/s, latency: 1 us}"
+    text = f"{{scenario_version: 1, workers: 5, message: 400 B, algorithm: {{python: 'star.py:star'}}, {network}}}"
+    scenario = loads(text, folder=tmp_path, allow_python=True)
+    result = simulate(scenario)
+    assert result.summary["sum_ok"]
+    assert result.summary["makespan_s"] == pytest.approx(2 * (4 * 400 / 1e9 + 2e-6))

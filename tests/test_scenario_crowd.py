@@ -160,6 +160,6 @@ def test_traffic_beyond_what_its_links_carry_is_said(more, notes):
 def test_traffic_whose_queue_grows_for_ever_is_refused(more):
     scenario = loads(TEXT.format(traffic(f"from: 0, to: 5, {more}"), ""))
     with pytest.raises(
-        InputError, match=r"background\[0\].rate: 20 GB/s are more than 0->switch carries, 12.5 GB/s"
+        InputError, match=r"background\[0\].rate: .* GB/s are more than 0->switch carries, 12.5 GB/s"
     ):
         simulate(scenario)

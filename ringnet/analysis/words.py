@@ -77,7 +77,7 @@ def made_of_words(row: Row) -> str:
 
 def _slowest(row: Row) -> str:
     if "slowest_link" not in row:
-        return "none: all links are alike" if row.get("n_workers", 0) > 1 else ""
+        return "none: all links in use are alike" if row.get("n_workers", 0) > 1 else ""
     busy = row.get("slowest_link_utilisation")
     others = row.get("n_slowest_links", 1) - 1
     name = f"{row['slowest_link']} and {others} more" if others > 0 else row["slowest_link"]
@@ -92,7 +92,7 @@ def _traffic(row: Row) -> str:
         return "" if sent is None else format_bytes(sent)
     if abs(sent - expected) <= _ROUNDING * expected:
         return f"{format_bytes(sent)}, as expected"
-    return f"{format_count(sent)} B at most; {expected:,.6g} B if all chunks were alike"
+    return f"{format_count(sent)} B at most; {expected:,.2f} B if all chunks were alike"
 
 
 def _verified(row: Row) -> str:

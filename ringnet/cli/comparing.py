@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import typer
 
@@ -82,14 +83,16 @@ def _write(scenario: Scenario, found: Comparison, wishes: CompareWishes, folder:
 
 
 def _print(found: Comparison) -> None:
-    parts = ranges(found.table)
+    parts, n_sizes = ranges(found.table), found.table["message_bytes"].nunique()
     for n_workers, rows in found.table.groupby("n_workers"):
         sizes = rows["message_bytes"].drop_duplicates()
-        shown = sizes.iloc[:: max(1, -(-len(sizes) // SHOWN_SIZES))]
+        shown = sizes.iloc[np.unique(np.linspace(0, len(sizes) - 1, SHOWN_SIZES).round().astype(int))]
         heads = ("N", "size", "fastest", "time", "busbw", "of the bound", "next", "slowest")
         here = [part for part in parts if part.n_workers == n_workers]
         print_table([heads, *(_line(rows[rows["message_bytes"] == size], here) for size in shown)])
         typer.echo()
+    if n_sizes > SHOWN_SIZES:
+        typer.echo(f"{SHOWN_SIZES} of {n_sizes} sizes are shown, compare.csv has all\n")
     for one in crossovers(found.table):
         low, high = format_size(one.between_low_bytes), format_size(one.between_high_bytes)
         typer.echo(

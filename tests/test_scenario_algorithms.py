@@ -43,6 +43,21 @@ class TestParameters:
         assert schedule.n_channels == 3
         assert schedule.parameters["strides"] == (1, 3)
 
+    @pytest.mark.parametrize(
+        ("slices", "more", "told"),
+        [
+            (4, "network.sharing=fair", True),
+            (1, "network.sharing=fair", False),
+            (4, "network.sharing=fifo", False),
+        ],
+    )
+    def test_slices_that_pipeline_nothing_are_told(self, slices, more, told):
+        text = with_algorithm(f"{{name: binary-tree, n_slices: {slices}}}")
+        notes = ringnet.simulate(loads(text, [more])).notes
+        assert any("slices of a chunk" in note for note in notes) is told
+        meeting = ringnet.simulate(loads(text, [more, "worker.sends=rendezvous"])).notes
+        assert not any("slices of a chunk" in note for note in meeting)
+
     def test_can_be_swept(self):
         text = with_algorithm("{name: channel-ring}") + "sweep: {over: {algorithm.n_channels: [1, 2]}}\n"
         assert [build_schedule(point.scenario).n_channels for point in loads(text).points()] == [1, 2]

@@ -181,6 +181,15 @@ def _notes(scenario: Scenario, parts: Parts, chosen: Choice, first: object, shar
             notes.append(f"switching: {network.switching} is not read, for links are shared fairly")
         if network.packet is not None and not network.header:
             notes.append("packet is not read: links are shared fairly, and headers are left out")
+    if (
+        sharing == "fair"
+        and parts.workers.sends == "eager"
+        and parts.schedule.parameters.get("n_slices", 1) != 1
+    ):
+        notes.append(
+            "eager sends hand over all slices of a chunk at once, and under fair sharing they arrive together: "
+            "worker.sends: rendezvous sends one after another"
+        )
     if scenario.engine not in ENGINES and parts.schedule.n_transfers >= MANY_TRANSFERS:
         notes.append(f"engine: auto chose {chosen.name}, for {chosen.reason}")
     if parts.keep_values and first is None and parts.source is not None:

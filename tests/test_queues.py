@@ -11,7 +11,8 @@ import pytest
 import ringnet
 from ringnet.analysis import metrics
 from ringnet.analysis.queues import MOST_CHANGES, MOST_LINKS, N_SPANS, queue_frame
-from ringnet.engines.delays import Delays
+from ringnet.engines.arbiter import Use
+from ringnet.engines.delays import Delays, beyond_the_first
 from ringnet.networks import LinkChange
 from ringnet.reporting.plots import PLOTS, choose
 from ringnet.reporting.plots.queues import _by_owner
@@ -87,6 +88,54 @@ def test_too_many_waits_are_none():
     delays = Delays(most=2)
     delays.add_rows(np.zeros(3, dtype=np.int64), np.zeros(3), np.ones(3))
     assert delays.columns() is None
+
+
+TREE = """
+scenario_version: 1
+workers: 8
+message: 32 MiB
+payload: none
+network:
+  topology: nodes
+  workers_per_host: 4
+  nics: 2
+  inside: {shape: switch, link: pcie4-x16}
+  between: {topology: fat-tree, k: 4}
+  link: infiniband-hdr
+"""
+
+
+@pytest.mark.parametrize("engine", ["events", "recurrence"])
+def test_what_rounding_tears_apart_is_no_queue(tmp_path, engine):
+    """Heads come as the links behind the first full one become free, but for the last digit of the time."""
+    (tmp_path / "tree.yaml").write_text(f"{TREE}engine: {engine}\n")
+    result = ringnet.simulate(ringnet.load(tmp_path / "tree.yaml"))
+    links = result.links.set_index("link")
+    real = {"h0/nic1->edge0", "h1/nic1->edge1"}
+    assert {*links.index[links["queued_s"] > 0]} == real
+    assert {*links.index[links["longest_queue"] > 0]} == real
+    assert {*result.queues["link"]} == real
+
+
+@pytest.mark.parametrize("sharing", ["fifo", "fair"])
+def test_only_links_that_cost_time_are_drawn(tmp_path, sharing):
+    (tmp_path / "tree.yaml").write_text(f"{TREE}  sharing: {sharing}\n")
+    ringnet.run(tmp_path / "tree.yaml", out=tmp_path / "out")
+    results = read_results(tmp_path / "out")
+    titles = [ax.get_title(loc="left") for ax in PLOTS["queues"].draw(results).axes]
+    costly = results.links.loc[results.links["queued_s"] > 0, "link"]
+    assert "h0/nic1->edge0" in titles
+    assert {*titles} <= {*costly}
+
+
+def test_flows_that_overlap_by_rounding_are_no_queue():
+    waits = {"link": np.zeros(2, dtype=np.int64), "owner": np.zeros(2, dtype=np.int64)}
+    waits |= {"from_s": np.array([0.0, 1.0]), "to_s": np.array([1.0 + 4e-16, 2.0])}
+    assert len(beyond_the_first(waits)["link"]) == 0
+    use = Use()
+    for n_flows, now_s in ((1, 0.0), (2, 1.0), (1, 1.0 + 4e-16), (0, 2.0)):
+        use.now_has(n_flows, now_s)
+    assert (use.longest, use.occupied_s) == (0, 2.0)
 
 
 # ---------------------------------------------------------------------------------------------------- table
@@ -196,7 +245,8 @@ def test_the_picture_is_drawn_from_the_tables(crowd, tmp_path):
     assert "queues" in choose(results)[0]
     figure = PLOTS["queues"].draw(results)
     titles = [ax.get_title(loc="left") for ax in figure.axes]
-    assert titles == list(dict.fromkeys(results.queues["link"]))[: len(titles)]
+    costly = {*results.links.loc[results.links["queued_s"] > 0, "link"]}
+    assert titles == [link for link in dict.fromkeys(results.queues["link"]) if link in costly][:6]
     labels = [text.get_text() for legend in figure.legends for text in legend.get_texts()]
     assert {"crowd", "backup"} <= set(labels)
 

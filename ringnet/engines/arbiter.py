@@ -11,7 +11,7 @@ import numpy as np
 import simpy
 
 from ringnet.engines.clock import LAST, Clock, Process
-from ringnet.engines.delays import Delays, beyond_the_first
+from ringnet.engines.delays import ROUNDING, Delays, beyond_the_first
 from ringnet.engines.parts import Part
 from ringnet.engines.shares import Flow, Shares
 from ringnet.engines.trace import Columns
@@ -57,8 +57,9 @@ class Use:
         passed_s, self.since_s = now_s - self.since_s, now_s
         if self.n_flows:
             self.occupied_s += passed_s
+        if passed_s > ROUNDING * now_s:
+            self.longest = max(self.longest, self.n_flows - 1)
         self.n_flows = n_flows
-        self.longest = max(self.longest, n_flows - 1)
 
 
 class Arbiter:
@@ -176,7 +177,8 @@ class Arbiter:
         if self.busy_s:
             alone_Bps = min(alone_Bps, *(self.shares.capacity_Bps[link] for link in stream.links))
         lost_s = (now_s - stream.since_s) * (1.0 - rate_Bps / alone_Bps)
-        self.uses[stream.held_by].queued_s += max(lost_s, 0.0)
+        if lost_s > ROUNDING * now_s:
+            self.uses[stream.held_by].queued_s += lost_s
 
     def _serve(self, now_s: float) -> None:
         """Add up how busy the links are whose bandwidth changes: of others the bytes say it."""

@@ -11,7 +11,7 @@ import numpy as np
 import simpy
 
 from ringnet.engines.clock import LAST, Clock, Process
-from ringnet.engines.delays import Delays
+from ringnet.engines.delays import ROUNDING, Delays
 from ringnet.engines.parts import Wholes
 from ringnet.engines.trace import Columns
 from ringnet.networks import Network, Piece
@@ -55,7 +55,7 @@ class Link:
         if self.wholes is not None:
             self.wholes.comes(moving)
         if self.free_s > now and len(self.queue) > self.longest_queue:
-            self._note_queue()
+            self._note_queue(now, self.free_s)
         if self.asleep is not None:
             # Later links of a route choose later: without latency a head comes on at the time of its service.
             self.clock.at(now if now > self.free_s else self.free_s, self.asleep, LAST + moving.hop)
@@ -95,7 +95,7 @@ class Link:
         if start_s > moving.head_s:
             self._note_wait(moving, start_s)
         if self.queue and end_s > start_s and len(self.queue) > self.longest_queue:
-            self._note_queue()
+            self._note_queue(start_s, end_s)
         if self.wholes is not None:
             self.wholes.is_served(moving, end_s)
         moving.tail_s = end_s + self.latency_s
@@ -105,8 +105,10 @@ class Link:
         else:
             self.hand_on(moving, start_s + self.latency_s if self.cut_through else moving.tail_s)
 
-    def _note_queue(self) -> None:
-        """Note how many wait now, if they are more than ever."""
+    def _note_queue(self, from_s: float, to_s: float) -> None:
+        """Note how many wait for a while, if they are more than ever."""
+        if to_s - from_s <= ROUNDING * to_s:
+            return
         n_waiting = len(self.queue) if self.wholes is None else self.wholes.n_waiting()
         self.longest_queue = max(self.longest_queue, n_waiting)
 
@@ -114,8 +116,9 @@ class Link:
         """Note that something had to wait until now, and for how long."""
         moving.queued = True
         since_s = moving.head_s if self.wholes is None else self.wholes.waits_since(moving)
-        self.queued_s += start_s - since_s
-        self.delays.add(self.number, moving.route.job, since_s, start_s)
+        if start_s - since_s > ROUNDING * start_s:
+            self.queued_s += start_s - since_s
+            self.delays.add(self.number, moving.route.job, since_s, start_s)
 
     def hand_on(self, moving: Moving, head_s: float) -> None:
         """Let the head reach the next link at ``head_s``."""

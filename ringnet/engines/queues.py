@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ringnet.engines.delays import ROUNDING
 from ringnet.engines.plans import FloatArray, IntArray
 
 
@@ -52,7 +53,7 @@ class Queues:
     def _drop(self, links: IntArray, heads_s: FloatArray) -> None:
         """Drop those whose service has started when the head comes; the last, which waits itself, stays."""
         while len(links):
-            started = self._starts[self._first[links] % len(self._starts), links] <= heads_s
+            started = self._starts[self._first[links] % len(self._starts), links] * (1 - ROUNDING) <= heads_s
             links, heads_s = links[started], heads_s[started]
             self._first[links] += 1
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ringnet.engines.delays import Delays
+from ringnet.engines.delays import ROUNDING, Delays
 from ringnet.engines.plans import Bytes, FloatArray, Hop, Plan
 from ringnet.engines.queues import Queues
 from ringnet.engines.trace import Columns
@@ -57,11 +57,11 @@ class Services:
 
     def note_waits(self, hop: Hop, head_s: FloatArray, start_s: FloatArray) -> bool:
         """Note which transfers of a hop had to wait for their link; return whether any had."""
-        waits = start_s > head_s
-        if not waits.any():
+        if not (start_s > head_s).any():
             self.queues.clear(hop.links)
             return False
-        self.queued_s[hop.at] += start_s - head_s
+        waits = start_s - head_s > ROUNDING * start_s
+        self.queued_s[hop.at] += np.where(waits, start_s - head_s, 0.0)
         self.delays.add_rows(hop.links[waits], head_s[waits], start_s[waits])
         self.queues.serve(hop.links, head_s, start_s, waits)
         return True

@@ -26,7 +26,9 @@ def queues(results: Results) -> Figure:
     """Draw, for each of the links with most queueing, who waits for it over time."""
     assert results.queues is not None  # `PLOTS` says when a plot applies
     frame, owners = _by_owner(results.queues)
-    links = list(dict.fromkeys(frame["link"]))[:MOST_LINKS]
+    queueing = _queueing(results)
+    links = queueing[:MOST_LINKS]
+    frame = frame[frame["link"].isin(links)]
     figure, panels = canvas.new_figure(0.35 + max(1.1, 0.62 * len(links)), len(links))
     end_s = max(float(frame["time_s"].max()), float(results.summary["makespan_s"].iloc[0]))
     colors = canvas.colors(len(owners))
@@ -37,10 +39,22 @@ def queues(results: Results) -> Figure:
     axes.linear(panels[-1].xaxis, "seconds", "time", end_s)
     fair = results.summary["sharing"].iloc[0] == "fair"
     figure.supylabel("flows beyond the first" if fair else "transfers that wait", size=7.5)
-    n_links = results.queues["link"].nunique()
-    words = f"the {len(links)} links with most queueing" if n_links > len(links) else ""
+    words = f"the {len(links)} links with most queueing" if len(queueing) > len(links) else ""
     legend = [canvas.patch(color, _said(owner)) for owner, color in zip(owners, colors, strict=True)]
     return canvas.finish(figure, results, settings(results.summary, words), legend if len(owners) > 1 else ())
+
+
+def _queueing(results: Results) -> list[str]:
+    """Return the links of the table that cost someone time; all of them where none did.
+
+    Under fair sharing flows that another link keeps narrow can share one that holds nobody back.
+    """
+    assert results.queues is not None
+    every = [str(link) for link in dict.fromkeys(results.queues["link"])]
+    if results.links is None or "queued_s" not in results.links:
+        return every
+    costly = {*results.links.loc[results.links["queued_s"] > 0, "link"]}
+    return [link for link in every if link in costly] or every
 
 
 def _by_owner(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:

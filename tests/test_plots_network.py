@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 
 import matplotlib.text
@@ -15,6 +16,7 @@ from matplotlib.colors import to_rgba
 from matplotlib.patches import FancyArrowPatch
 
 from ringnet.networks import TOPOLOGIES
+from ringnet.networks.nodes import Inside, nodes
 from ringnet.reporting.plots import PLOTS, canvas
 from ringnet.reporting.plots.layouts import lay_out
 from ringnet.reporting.plots.network import MOST_PT, _hottest, _widths
@@ -247,6 +249,56 @@ def test_empty_places_stand_beside_the_workers():
     layout = lay_out(map(network.ends, range(network.n_links)), [*map(str, range(8))])
     assert [len(row) for row in layout.rows] == [16, 8, 8, 4]
     assert {*layout.rows[1]} == {f"edge{number}" for number in range(8)}
+
+
+def cards_over_a_fat_tree(n_workers, k=4):
+    inside = Inside("switch", 4e9, 0.0)
+    tree = partial(TOPOLOGIES["fat-tree"].build, k=k)
+    return nodes(n_workers, 1e9, 0.0, workers_per_host=4, nics=2, inside=inside, between=tree)
+
+
+def test_switches_of_one_kind_stand_beside_each_other_with_and_without_cards():
+    network = cards_over_a_fat_tree(8)
+    layout = lay_out(map(network.ends, range(network.n_links)), [*map(str, range(8))])
+    hosts = [f"h{host}/{node}" for host in (0, 1) for node in ("nic0", "switch", "nic1")]
+    assert [{*row} for row in layout.rows] == [
+        {*map(str, range(8))},
+        {*hosts},
+        {f"edge{number}" for number in range(8)},
+        {f"agg{number}" for number in range(8)},
+        {f"core{number}" for number in range(4)},
+    ]
+    assert layout.rows[2] == tuple(f"edge{number}" for number in range(8))  # the idle ones at the end
+
+
+@pytest.mark.parametrize("shape", ["switch", "ring", "pcie"])
+@pytest.mark.parametrize("per_host", [1, 4])
+def test_ports_without_a_card_are_not_drawn(shape, per_host):
+    tree = partial(TOPOLOGIES["fat-tree"].build, k=4)
+    inside = Inside(shape, 4e9, 0.0)
+    network = nodes(8, 1e9, 0.0, workers_per_host=per_host, inside=inside, between=tree)
+    layout = lay_out(map(network.ends, range(network.n_links)), [*map(str, range(8))])
+    assert not [node for node in layout.points if node.startswith("free")]
+    rows = [{node.rstrip("0123456789") for node in row} for row in layout.rows]
+    assert rows[-3:] == [{"edge"}, {"agg"}, {"core"}]
+
+
+@pytest.mark.parametrize(("n_workers", "k"), [(8, 4), (24, 6)])
+def test_switches_of_crowded_rows_have_names_that_do_not_touch(single, n_workers, k):
+    network = cards_over_a_fat_tree(n_workers, k)
+    results = single(n_workers, 100, topology="switch")
+    ends = [network.ends(link) for link in range(network.n_links)]
+    links = pd.DataFrame(ends, columns=["from", "to"]).assign(link=network.names, bytes=1, busy_s=1.0)
+    links["utilisation"] = 1.0
+    figure = PLOTS["network"].draw(replace(results, links=links))
+    written = texts(figure)
+    assert "empty place" not in written
+    n_switches = {4: (8, 8, 4), 6: (18, 18, 9)}[k]
+    for kind, number in zip(("edge", "agg", "core"), n_switches, strict=True):
+        assert {f"{kind}{one}" for one in range(number)} <= {*written}
+    names = [text for text in figure.axes[0].texts if not text.get_text().isdecimal()]
+    boxes = [text.get_window_extent() for text in names]
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
 
 
 def test_links_that_meet_in_hundreds_are_narrow():

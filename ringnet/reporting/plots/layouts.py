@@ -69,14 +69,31 @@ def lay_out(links: Iterable[tuple[str, str]], workers: Sequence[str]) -> Layout:
     for start, end in links:
         beside[start].add(end)
         beside[end].add(start)
-    places = sorted({*workers, *filter(is_place, beside)}, key=_natural)
-    others = sorted({*beside} - {*places}, key=_natural)
+    ports = _idle_ports(beside)
+    places = sorted({*workers, *filter(is_place, beside)} - ports, key=_natural)
+    others = sorted({*beside} - {*places} - ports, key=_natural)
     if not others:
         sides = grid_sides(beside, len(places)) if places == [*map(str, range(len(places)))] else ()
         return _grid(sides) if len(sides) > 1 else _circle(places)
     if len(others) == 1 and all(beside[place] <= {*others} for place in places):
         return _circle(places, hub=others[0])
-    return _layers(beside, places)
+    return _layers(beside, places, ports)
+
+
+def is_card(node: str) -> bool:
+    """Whether a node is a network card of a host, by its name.
+
+    >>> is_card("h0/nic1"), is_card("h0/switch")
+    (True, False)
+    """
+    return "/nic" in node
+
+
+def _idle_ports(beside: Mapping[str, set[str]]) -> set[str]:
+    """Return the free places that are no place for a worker: those of a network that joins cards of hosts."""
+    if not any(map(is_card, beside)):
+        return set()
+    return {node for node in beside if is_place(node) and not node.isdecimal()}
 
 
 def is_place(node: str) -> bool:
@@ -148,13 +165,13 @@ def _grid(sides: tuple[int, ...]) -> Layout:
 # ---------------------------------------------------------------------------------------------------- layers
 
 
-def _layers(beside: Mapping[str, set[str]], places: Sequence[str]) -> Layout:
-    """Put workers below and every switch as high as it is hops away from them."""
-    rows = [[*places]]
-    seen = {*places}
-    while row := sorted({near for node in rows[-1] for near in beside[node]} - seen, key=_natural):
-        rows.append(row)
-        seen |= {*row}
+def _layers(beside: Mapping[str, set[str]], places: Sequence[str], ports: set[str]) -> Layout:
+    """Put workers below and every switch as high as it is hops away from them.
+
+    Where an idle port is a card could be: it is not drawn, but it is as high, so that a switch without any card
+    stands beside those that have one.
+    """
+    rows = _rows(beside, places, ports)
     height = MARGIN + 0.35 + STOREY * len(rows)
     at: dict[str, Point] = {}
     for level, nodes in enumerate(rows):
@@ -165,8 +182,22 @@ def _layers(beside: Mapping[str, set[str]], places: Sequence[str]) -> Layout:
     return Layout(at, height, rows=tuple(tuple(row) for row in rows))
 
 
+def _rows(beside: Mapping[str, set[str]], places: Sequence[str], ports: set[str]) -> list[list[str]]:
+    """Return the nodes by their hops from the workers, those of the idle ports counted as if from cards."""
+    rows, seen, waiting = [[*places]], {*places, *ports}, ports
+    near: set[str] = {*places}
+    while near:
+        if waiting and any(map(is_card, near)):
+            near, waiting = near | waiting, set()
+        near = {one for node in near for one in beside[node]} - seen
+        rows.append(sorted(near, key=_natural))
+        seen |= near
+    return rows[:-1]
+
+
 def _middle(values: Sequence[float]) -> float:
-    return sum(values) / len(values) if values else 0.0
+    """Return where a node stands over those below it; one with none, beyond all others."""
+    return sum(values) / len(values) if values else WIDTH
 
 
 def _spread(number: int) -> list[float]:

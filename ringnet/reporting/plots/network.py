@@ -39,6 +39,8 @@ FAN_PT, MANY_IDLE = 160.0, 600
 ALIKE = 0.99
 #: Room in inches that a worker needs for its number to be inside, and what it has at most.
 NUMBERED, LARGEST = 0.1, 0.21
+#: Room in inches that a name beside others needs if it is written upright.
+UPRIGHT = 0.09
 #: Inches that are none.
 TOUCH = 1e-6
 SENDS, LINKS = canvas.PALETTE[2], canvas.PALETTE[0]
@@ -50,6 +52,7 @@ def network(results: Results) -> Figure:
     """Draw the network of a single run: links by their traffic, the busiest in another colour."""
     links, places = _facts(results)
     layout = lay_out(zip(links["from"], links["to"], strict=True), places)
+    links = links[links["from"].isin(layout.points) & links["to"].isin(layout.points)].reset_index(drop=True)
     figure = Figure(figsize=(canvas.COLUMN_IN, layout.height), layout="constrained")
     ax = figure.subplots()
     ax.set(xlim=(0, WIDTH), ylim=(0, layout.height), aspect="equal")
@@ -313,16 +316,18 @@ def _groups(layout: Layout, switches: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _name(ax: Axes, layout: Layout, group: Sequence[str], room: float) -> None:
-    """Write the names above the switches; where they would touch, the first and the last."""
+    """Write the names above the switches, upright where they would touch; if these do too, the first and the last."""
     widest = 0.05 * (max(map(len, group)) + 0.6)
-    fits = widest < room
-    for node in group if fits else (group[0], group[-1]):
+    fits, upright = widest < room, widest >= room >= UPRIGHT
+    for node in group if fits or upright else (group[0], group[-1]):
         x, y = layout.points[node]
-        x = x if fits else max(x, widest / 2) if node == group[0] else min(x, WIDTH - widest / 2)
+        if not (fits or upright):
+            x = max(x, widest / 2) if node == group[0] else min(x, WIDTH - widest / 2)
         ax.text(
             x,
-            y + 0.12,
-            clipped(node, 20),
+            y + (0.09 if upright else 0.12),
+            clipped(node, 9 if upright else 20),
+            rotation=90 if upright else 0,
             size=5.5,
             color=canvas.INK,
             ha="center",

@@ -16,6 +16,7 @@ from ringnet.errors import InputError
 from ringnet.payload import make_reduction
 from ringnet.payload.dtypes import DTYPES, unit_roundoff
 from ringnet.reference import ring_allreduce
+from ringnet.reporting.plots.numerics import error_by_algorithm
 from ringnet.scenario import load, loads
 from ringnet.study import numerics as studied
 from ringnet.study.numerics import numerics
@@ -167,3 +168,15 @@ def test_the_command_writes_table_and_plot_and_prints_json(tmp_path):
     found = json.loads(done.stdout)["points"]
     assert list(found[0]) == list(pd.read_csv(out / "numerics.csv").columns)
     assert (out / "error-by-algorithm.png").stat().st_size > 1000
+
+
+def test_types_with_errors_alike_do_not_cover_each_other_in_the_picture(table: pd.DataFrame):
+    alike = table.assign(relative_rms_error=[unit_roundoff(DTYPES[dtype]) for dtype in table["dtype"]])
+    figure = error_by_algorithm("some", alike)
+    figure.draw_without_rendering()
+    for ax in figure.axes:
+        markers = [line for line in ax.lines if line.get_linestyle() == "None"]
+        assert len(markers) > 2
+        at = np.concatenate([ax.transData.transform(line.get_xydata())[:, 1] for line in markers])
+        apart = np.diff(np.sort(at)).min() / figure.dpi * 72
+        assert apart > 0.8 * markers[0].get_markersize()

@@ -173,6 +173,27 @@ def test_many_links_are_a_profile_in_which_the_slowest_is_named(draw):
     assert "all 64 links, from the most to the least" in texts(figure)
 
 
+@pytest.mark.parametrize("used", [24, 100])
+def test_of_many_links_the_idle_ones_are_left_out_and_counted(points, used):
+    results = points({}, n_workers=128)
+    links = results.links.copy()
+    links.loc[used:, ["bytes", "busy_s", "occupied_s", "utilisation"]] = 0
+    figure = PLOTS["link-utilisation"].draw(replace(results, links=links))
+    assert f"{128 - used} idle links left out" in title(figure)
+    if used == 24:
+        assert {*links["link"][:used]} <= {*texts(figure)}
+        assert len([bar for bar in figure.axes[0].patches if bar.get_width()]) == used
+    else:
+        assert "the 100 links in use, from the most to the least" in texts(figure)
+
+
+def test_where_all_links_can_be_named_idle_ones_are_too(points):
+    results = points({}, n_workers=8)
+    links = results.links.copy()
+    links.loc[4:, ["bytes", "busy_s", "occupied_s", "utilisation"]] = 0
+    assert {*links["link"]} <= {*texts(PLOTS["link-utilisation"].draw(replace(results, links=links)))}
+
+
 def test_a_worker_shows_its_waiting_its_overheads_and_its_reducing(points):
     results = points({}, n_workers=3, recv_overhead_s=0.25, reduce_Bps=100.0)
     figure = PLOTS["worker-waiting"].draw(results)

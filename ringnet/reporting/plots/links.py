@@ -34,7 +34,7 @@ def link_utilisation(results: Results) -> Figure:
 
 
 def _per_link(results: Results, column: str, quantity: axes.Quantity, label: str) -> Figure:
-    links = _with_held(results)
+    links, n_idle = _worth_drawing(_with_held(results))
     slowest = links["link"] == results.summary["slowest_link"].iloc[0]
     if len(links) <= MOST_BARS:
         figure, (ax,) = canvas.new_figure(0.55 + 0.13 * len(links))
@@ -43,15 +43,29 @@ def _per_link(results: Results, column: str, quantity: axes.Quantity, label: str
     else:
         figure, (ax,) = canvas.new_figure(2.1)
         legend = _profile(ax, links, column, slowest)
+        axes.linear(ax.xaxis, "number", _of_links(len(links), n_idle), len(links))
         axis = ax.yaxis
     axes.linear(axis, quantity, label, 1.0 if quantity == "share" else float(links[column].max()))
-    return canvas.finish(figure, results, settings(results.summary), legend if len(legend) > 1 else ())
+    words = f"{n_idle} idle links left out" if n_idle else ""
+    return canvas.finish(figure, results, settings(results.summary, words), legend if len(legend) > 1 else ())
 
 
 def _with_held(results: Results) -> pd.DataFrame:
     assert results.links is not None  # `PLOTS` says when a plot applies
     links = results.links
     return links.assign(held=(links["occupied_s"] - links["busy_s"]) / results.summary["makespan_s"].iloc[0])
+
+
+def _worth_drawing(links: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+    """Leave out idle links where all are too many to be named; return the others, and how many were left out."""
+    used = links["bytes"] > 0
+    if len(links) <= MOST_BARS or not used.any():
+        return links, 0
+    return links[used].reset_index(drop=True), int((~used).sum())
+
+
+def _of_links(n_links: int, n_idle: int) -> str:
+    return f"{'the' if n_idle else 'all'} {n_links} links{' in use' if n_idle else ''}, from the most to the least"
 
 
 def _bars(ax: Axes, links: pd.DataFrame, column: str, slowest: pd.Series[bool]) -> list[Artist]:
@@ -104,7 +118,6 @@ def _profile(ax: Axes, links: pd.DataFrame, column: str, slowest: pd.Series[bool
     ax.stairs(values[first], [*first, len(values)], fill=True, color=canvas.PALETTE[0])
     ax.set_xlim(0, len(links))
     ax.set_ylim(0, 1 if column == "utilisation" else None)
-    axes.linear(ax.xaxis, "number", f"all {len(links)} links, from the most to the least", len(links))
     legend = [canvas.patch(canvas.PALETTE[0], "links")]
     for rank in np.flatnonzero(slowest.to_numpy()[order]):
         ax.plot(rank + 0.5, values[rank], "v", color=canvas.ALERT, clip_on=False)

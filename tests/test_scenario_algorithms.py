@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from click.testing import Result
 from typer.testing import CliRunner
 
 import ringnet
@@ -218,3 +219,22 @@ class TestExport:
     def test_wants_a_file(self, tmp_path: Path):
         (tmp_path / "some.yaml").write_text(with_algorithm("ring"))
         assert CliRunner().invoke(app, ["export", str(tmp_path / "some.yaml")]).exit_code == 2
+
+    def test_says_what_is_left_out(self, tmp_path: Path):
+        text = with_algorithm("ring") + (
+            "jobs: [{name: other, workers: [0, 1], message: 1 KiB}, {workers: [2, 3], message: 1 KiB}]\n"
+            "background: [{name: storage, from: 0, to: 1, burst: 1 KiB}]\n"
+            "worker: {exceptions: {2: {start: 1 us}}}\n"
+        )
+        (tmp_path / "some.yaml").write_text(text)
+        given = ["export", str(tmp_path / "some.yaml"), "--goal", str(tmp_path / "a.goal")]
+        done = CliRunner().invoke(app, [*given, "--set", "network.window=1 KiB"])
+        assert done.exit_code == 0, done.output
+        said = "the network, window 1 KiB, job other, job 2, background storage, what is different about worker 2"
+        assert f"Note: left out: {said}\n" in done.stderr
+        assert "Note: left out: the network\n" in _plain_export(tmp_path).stderr
+
+
+def _plain_export(folder: Path) -> Result:
+    (folder / "plain.yaml").write_text(with_algorithm("ring"))
+    return CliRunner().invoke(app, ["export", str(folder / "plain.yaml"), "--goal", str(folder / "b.goal")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from ringnet.cli.answers import note
@@ -13,6 +14,7 @@ from ringnet.formats.msccl import dumps_msccl
 from ringnet.reporting.folder import written_file
 from ringnet.scenario import Scenario
 from ringnet.scenario.build import build
+from ringnet.units import format_bytes
 
 NS = 1e9
 
@@ -43,6 +45,21 @@ def export_schedule(scenario: Scenario, msccl: Path | None, goal: Path | None) -
         with written_file(file) as path:
             path.write_text(text, encoding="utf-8")
     print_table([(kind, str(file)) for kind, file, _ in texts])
+    note(f"left out: {', '.join(_left_out(scenario))}")
     if scenario.sweep is not None:
         note("this scenario is a sweep: the schedule is that of its first point")
     return 0
+
+
+def _left_out(scenario: Scenario) -> Iterator[str]:
+    """Yield what a schedule of one collective cannot say of a scenario."""
+    yield "the network"
+    window = scenario.network.window
+    if window is not None:
+        yield f"window {format_bytes(window) if isinstance(window, int) else f'of {window.transfers} transfers'}"
+    for number, job in enumerate(scenario.jobs, 1):
+        yield f"job {job.name or number}"
+    for number, one in enumerate(scenario.background, 1):
+        yield f"background {one.name or f'traffic {number}'}"
+    if scenario.worker.exceptions:
+        yield f"what is different about worker {', '.join(scenario.worker.exceptions)}"

@@ -314,6 +314,7 @@ def test_logs_shows_what_is_there_and_what_is_wrong(ringnet):
 
 
 def test_calibrate_writes_a_profile_that_predict_reads(ringnet):
+    Path("out").mkdir()
     result = ringnet("calibrate", DATA / "nccl-2019.txt", "--out", "out/m.yaml", "--csv", "m.csv")
     assert result.exit_code == 0, result.output
     assert "one N only" in result.stdout

@@ -161,7 +161,9 @@ def compare(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     """Compare algorithms over message sizes: which one to use, from which size on, and by how much."""
     from ringnet.cli.comparing import CompareWishes, compare_algorithms
     from ringnet.cli.sources import read_scenario
+    from ringnet.cli.targets import check_files
 
+    check_files({"--tuner": tuner})
     wishes = CompareWishes(algorithms, workers, out, as_json, quiet, plots, jobs, fresh, cache, tuner=tuner)
     return compare_algorithms(read_scenario(scenario, overrides or (), allow_outside, allow_python), wishes)
 

@@ -18,6 +18,7 @@ from ringnet.cli.answers import note
 from ringnet.cli.logs import count, echo, read_logs, say_remarks
 from ringnet.cli.printing import print_json, print_table
 from ringnet.cli.progress import waiting
+from ringnet.cli.targets import check_files
 from ringnet.errors import InputError
 from ringnet.formats.logs import Log
 from ringnet.formats.logs.chosen import machines_of, models_of, samples_of, sources_of
@@ -53,6 +54,9 @@ def calibrate_logs(
     targets : Targets
     as_json : bool
     """
+    profile, plot, csv = targets
+    beside = profile is not None and plot == profile.with_suffix(".png")  # nobody may have asked for that
+    check_files({"--out": profile, "--plot": None if beside else plot, "--csv": csv})
     logs, faults = read_logs(files, *given)
     if faults:
         raise InputError(*faults)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ringnet.cli.answers import note
 from ringnet.cli.printing import print_table
+from ringnet.cli.targets import check_files
 from ringnet.collectives.check import check
 from ringnet.errors import Fault, InputError
 from ringnet.formats.goal import dumps_goal
@@ -25,7 +26,7 @@ def export_schedule(scenario: Scenario, msccl: Path | None, goal: Path | None) -
     Raises
     ------
     InputError
-        Neither file is named, or the same twice.
+        Neither file is named, or the same twice, or its folder is not there.
     """
     if msccl is None and goal is None:
         raise InputError(Fault("no file is named", right="--msccl FILE, --goal FILE, or both"))
@@ -33,6 +34,7 @@ def export_schedule(scenario: Scenario, msccl: Path | None, goal: Path | None) -
         raise InputError(
             Fault("both texts would go to one file", "--goal", value=str(goal), right="another file")
         )
+    check_files({"--msccl": msccl, "--goal": goal})
     parts = build(scenario.model_copy(update={"payload": "none"}))
     check(parts.schedule)
     texts: list[tuple[str, Path, str]] = []

@@ -12,6 +12,7 @@ from typing import Any
 import typer
 
 from ringnet.cli.printing import print_json
+from ringnet.cli.targets import check_files
 from ringnet.errors import Fault, InputError, RingnetError
 from ringnet.measure.allreduce import Job
 from ringnet.measure.bench import Plan, Row, Timing, check_sums, measure
@@ -97,8 +98,7 @@ def measure_ring(wishes: Wishes) -> int:
         If it cannot be done, a worker is lost, or a sum is wrong.
     """
     plan = wishes.plan
-    if wishes.out and not wishes.out.parent.is_dir():
-        raise InputError(Fault("there is no such folder", "--out", value=str(wishes.out.parent)))
+    check_files({"--out": wishes.out})
     return _under_mpi(wishes, plan) if wishes.mpi else _here(wishes, plan)
 
 

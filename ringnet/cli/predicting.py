@@ -13,6 +13,7 @@ from ringnet.analysis.calibration import Prediction, Profile, Setting, predict
 from ringnet.cli.answers import note
 from ringnet.cli.logs import echo
 from ringnet.cli.printing import print_json, print_table
+from ringnet.cli.targets import check_files
 from ringnet.errors import Fault, InputError
 from ringnet.formats.profiles import read_profile
 from ringnet.reporting.folder import written_file
@@ -58,6 +59,7 @@ def predict_times(
     as_json: bool,
 ) -> int:
     """Predict, print the table, and write what is wanted (plot, CSV)."""
+    check_files({"--plot": targets[0], "--csv": targets[1]})
     profile = read_profile(path)
     wanted = np.array(sizes_of(sizes)[:_MOST_SIZES], dtype=np.float64)
     settings = [_setting(profile, n, nodes) for n in workers]

@@ -7,6 +7,7 @@ from pathlib import Path
 import typer
 
 from ringnet.cli.printing import print_json
+from ringnet.cli.targets import check_files
 from ringnet.errors import Fault, InputError
 from ringnet.reporting.folder import written_file
 from ringnet.scenario import schema, template
@@ -17,6 +18,7 @@ def write_template(file: Path, force: bool) -> int:
     if file.is_dir() or (file.exists() and not force):
         right = "the name of a file" if file.is_dir() else "another name, or --force"
         raise InputError(Fault("there is such a file already", file=str(file), right=right))
+    check_files({"FILE": file})
     with written_file(file) as path:
         path.write_text(template(), encoding="utf-8")
     typer.echo(f"written: {file}. Next: ringnet run {file}")

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ringnet.cli.targets import check_files
 from ringnet.errors import Fault, InputError
 from ringnet.scenario import Scenario
 
@@ -58,6 +59,8 @@ class Wishes:
             self._refuse(options, "a single run, and this scenario is a sweep")
         if self.cluster and self.jobs:
             yield "--jobs is not used: the cluster says how many points run at once"
+        if self.save_result and self.save_result.suffix == ".npy":
+            check_files({"--save-result": self.save_result})
         if self.save_result and scenario.payload != "full":
             message = "the result is whole only when all of it is carried"
             raise InputError(

@@ -120,7 +120,7 @@ def test_parameters_reach_the_function_and_others_are_told(folder: Path) -> None
     with pytest.raises(InputError) as caught:
         build(4, "all-reduce", twists=1)
     assert str(caught.value) == (
-        "mine.py:mine cannot be called so: got an unexpected keyword argument 'twists'; "
+        "mine.py:mine cannot be called so: an unexpected keyword argument 'twists'; "
         "got n_workers, collective, twists; right would be: mine(n_workers, collective, twist=0)"
     )
 

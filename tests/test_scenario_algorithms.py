@@ -11,10 +11,11 @@ from typer.testing import CliRunner
 import ringnet
 from ringnet.cli import app
 from ringnet.collectives import ALGORITHMS
+from ringnet.collectives.check import check
 from ringnet.errors import InputError
 from ringnet.formats.msccl import dumps_msccl, load_msccl
 from ringnet.scenario import load, loads
-from ringnet.scenario.build import build_schedule
+from ringnet.scenario.build import build, build_schedule
 
 NETWORK = "network: {topology: switch, bandwidth: 50 GB/s, latency: 1 us}\n"
 HEAD = "scenario_version: 1\nworkers: 4\nmessage: 1 KiB\n" + NETWORK
@@ -172,7 +173,7 @@ class TestPython:
         [
             (
                 "{python: 'hook.py:mine', parameters: {n: 1}}",
-                "algorithm.python: hook.py:mine cannot be called so: got an unexpected keyword argument 'n'",
+                "algorithm.python: hook.py:mine cannot be called so: an unexpected keyword argument 'n'",
             ),
             (
                 "{python: 'hook.py:mine', parameters: {n: {a: 1}}}",
@@ -193,6 +194,50 @@ class TestPython:
         with pytest.raises(InputError) as caught:
             load(file, allow_python=True)
         assert [f"{fault.path}: {fault.message}"[: len(said)] for fault in caught.value.faults] == [said]
+
+
+class TestFunctionMessages:
+    """What is said of a user's function, read aloud: the key, what is wrong, what was got, each of them once."""
+
+    def said(self, folder: Path, function: str, *, allowed: bool = True) -> str:
+        (folder / "hook.py").write_text(
+            "from dataclasses import replace\n"
+            "from ringnet.collectives import ALGORITHMS\n"
+            "def nothing(n_workers, collective):\n    return None\n"
+            "def wide(n_workers, collective):\n    return ALGORITHMS['ring'].build(5, collective)\n"
+            "def late(n_workers, collective):\n"
+            "    def steps():\n        raise RuntimeError('too late')\n        yield\n"
+            "    return replace(ALGORITHMS['ring'].build(4, collective), make_steps=steps)\n"
+        )
+        (folder / "some.yaml").write_text(with_algorithm(f"{{python: 'hook.py:{function}'}}"))
+        with pytest.raises(InputError) as caught:
+            check(build(load(folder / "some.yaml", allow_python=allowed)).schedule)
+        return str(caught.value).removeprefix(f"{folder / 'some.yaml'}:5: ")
+
+    def test_one_that_is_not_allowed(self, tmp_path: Path):
+        said = self.said(tmp_path, "nothing", allowed=False)
+        assert said.endswith(
+            "since the file may do anything; got hook.py:nothing; right would be: --allow-python"
+        )
+
+    @pytest.mark.parametrize(
+        ("function", "said"),
+        [
+            (
+                "nothing",
+                "hook.py:nothing returns no schedule; got NoneType; right would be: a ringnet.Schedule",
+            ),
+            (
+                "wide",
+                "hook.py:wide returns the schedule of something else; got all-reduce of 5 workers; "
+                "right would be: all-reduce of 4 workers",
+            ),
+            ("theirs", "the file has no such function; got theirs"),
+            ("late", "hook.py:9: RuntimeError: too late"),
+        ],
+    )
+    def test_others(self, tmp_path: Path, function: str, said: str):
+        assert self.said(tmp_path, function) == f"algorithm.python: {said}"
 
 
 class TestExport:

@@ -117,7 +117,8 @@ def _check_call(
     except TypeError as error:
         value = ", ".join(["n_workers", "collective", *parameters])
         right = f"{name.partition(':')[2]}{signature}"
-        raise InputError(Fault(f"{name} cannot be called so: {error}", value=value, right=right)) from None
+        reason = str(error).removeprefix("got ")  # what was got follows
+        raise InputError(Fault(f"{name} cannot be called so: {reason}", value=value, right=right)) from None
 
 
 def _check_ends(schedule: Schedule, name: str) -> None:

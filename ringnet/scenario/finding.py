@@ -22,6 +22,8 @@ class Finding:
         The other keys that it is wrong with.
     unread : bool
         Whether it is wrong only in that it is never read; a later writer of a cause may have orphaned it.
+    value : str or None
+        What was got, where that is not what stands at the key; empty for nothing to say.
     """
 
     path: Path
@@ -30,6 +32,7 @@ class Finding:
     nearest: str = ""
     causes: tuple[Path, ...] = ()
     unread: bool = False
+    value: str | None = None
 
 
 def unread(path: Path, reason: str, *causes: Path, right: str = "") -> Finding:

@@ -116,7 +116,8 @@ def _counts(finding: Finding, document: Document, broken: Iterable[Path]) -> boo
 
 
 def _fault(finding: Finding, document: Document) -> Fault:
-    return document.fault(finding.path, finding.message, right=finding.right, nearest=finding.nearest)
+    right, nearest = finding.right, finding.nearest
+    return document.fault(finding.path, finding.message, value=finding.value, right=right, nearest=nearest)
 
 
 def _note(finding: Finding) -> str:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path as FilePath
 from typing import Any
 
-from ringnet.collectives import ALGORITHMS, Schedule
+from ringnet.collectives import ALGORITHMS, Schedule, Step
 from ringnet.errors import Fault, InputError
 from ringnet.formats.msccl import load_msccl
 from ringnet.formats.python_hook import load_function
 from ringnet.scenario.algorithms import WHICH, AlgorithmSettings, parameters_of
+from ringnet.scenario.document import Path
 from ringnet.scenario.files import Place, digest
 from ringnet.scenario.finding import Finding
 from ringnet.scenario.model import Keys
@@ -34,7 +36,26 @@ def schedule_of(keys: Keys, place: Place) -> Schedule:
         file = place.find(algorithm.file)
         return _read(file, digest(file))
     build = load_function(str(algorithm.python), place.folder, allowed=place.allow_python)
-    return build(keys.workers, keys.collective, **(algorithm.parameters or {}))
+    schedule = build(keys.workers, keys.collective, **(algorithm.parameters or {}))
+    return replace(schedule, make_steps=_AtKey(schedule.make_steps))
+
+
+@dataclass(frozen=True)
+class _AtKey:
+    """The steps of a user's function: they are made long after the scenario is read, and errors still name its key."""
+
+    make_steps: Callable[[], Iterator[Step]]
+
+    def __call__(self) -> Iterator[Step]:
+        try:
+            yield from self.make_steps()
+        except InputError as error:
+            raise InputError(*map(self._fault, error.faults)) from error
+
+    @staticmethod
+    def _fault(fault: Fault) -> Fault:
+        message = ": ".join(filter(None, (_place_of(fault), fault.message)))
+        return replace(fault, message=message, path="algorithm.python", file="", line=None)
 
 
 def _of_channels(keys: Keys) -> dict[str, Any]:
@@ -76,10 +97,20 @@ def check_schedule(keys: Keys, place: Place) -> Iterator[Finding]:
     except InputError as error:
         causes = (("workers",), ("collective",))
         for fault in error.faults:
-            message = ": ".join(filter(None, (_place_of(fault), fault.message, fault.value)))
-            yield Finding(path, message, fault.right, fault.nearest, causes)
+            yield _of_python(fault, path, causes) if which == "python" else _of_file(fault, path, causes)
         return
     yield from _others(keys, schedule, path)
+
+
+def _of_file(fault: Fault, path: Path, causes: tuple[Path, ...]) -> Finding:
+    message = ": ".join(filter(None, (_place_of(fault), fault.message, fault.value)))
+    return Finding(path, message, fault.right, fault.nearest, causes)
+
+
+def _of_python(fault: Fault, path: Path, causes: tuple[Path, ...]) -> Finding:
+    """Tell what a function says in its own words: what stands at the key is named in them where it matters."""
+    message = ": ".join(filter(None, (_place_of(fault), fault.message)))
+    return Finding(path, message, fault.right, fault.nearest, causes, value=fault.value)
 
 
 def _is_known(keys: Keys) -> bool:

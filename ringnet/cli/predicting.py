@@ -123,8 +123,7 @@ def _write(table: pd.DataFrame, targets: tuple[Path | None, Path | None], profil
     if plot:
         from ringnet.reporting.plots.calibration import prediction_plot, save_figure  # noqa: PLC0415 -- half a second
 
-        n = table["n_workers"].iloc[0]
-        about = f"all sizes at N={n}, from {profile.name}"
-        figure = prediction_plot(table[table["n_workers"] == n], "prediction", about)
+        numbers = ", ".join(map(str, sorted(set(table["n_workers"]))))
+        figure = prediction_plot(table, "prediction", f"N={numbers}, from {profile.name}")
         with written_file(plot) as path:
             save_figure(figure, path, plot)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 #: Series of a figure that are told apart; the first of more are shown.
 _MOST_SERIES = 8
 _ENDINGS = ("png", "svg", "pdf")
+_DASHED = (0, (3, 2))
 
 
 @canvas.in_style
@@ -58,31 +59,45 @@ def calibration_plot(points: pd.DataFrame, name: str, about: str) -> Figure:
 
 @canvas.in_style
 def prediction_plot(points: pd.DataFrame, name: str, about: str) -> Figure:
-    """Draw predicted times over message size with their range; what lies beyond the measurements is dashed.
+    """Draw predicted times over message size with their range, a line per N; dashed beyond what was measured.
 
     Parameters
     ----------
     points : DataFrame
-        One row per size: ``message_bytes``, ``predicted_s``, ``low_s``, ``high_s``, ``is_beyond``.
+        One row per N and size: ``n_workers``, ``message_bytes``, ``predicted_s``, ``low_s``, ``high_s``, ``is_beyond``.
     name, about : str
         Title, and the line below it.
     """
     figure, (ax,) = canvas.new_figure(2.3)
-    sizes = points["message_bytes"].to_numpy(dtype=np.float64)
-    color = canvas.PALETTE[0]
-    ax.fill_between(sizes, points["low_s"], points["high_s"], color=canvas.paler(color), linewidth=0)
-    beyond = points["is_beyond"].to_numpy(dtype=bool)
-    time_s = points["predicted_s"].to_numpy(dtype=np.float64)
-    ax.plot(sizes, time_s, color=color, linestyle=(0, (3, 2)))
-    ax.plot(sizes, np.where(beyond, np.nan, time_s), color=color)
+    points = points.drop_duplicates(["n_workers", "message_bytes"]).sort_values("message_bytes")
+    series = list(points.groupby("n_workers"))
+    colors = canvas.colors(len(series))
+    kinds: dict[str, Artist] = {}
+    for (_, rows), color in zip(series, colors, strict=True):
+        kinds |= _draw_prediction(ax, rows, color)
     _over_sizes(ax, points["predicted_s"])
     axes.logarithmic(ax.xaxis, "bytes", "message size")
-    handles = [
-        canvas.stroke(color, "predicted"),
-        canvas.stroke(color, "beyond what was measured", linestyle=(0, (3, 2))),
-        canvas.patch(canvas.paler(color), "nine in ten"),
-    ]
-    return canvas.titled(figure, name, about, handles)
+    handles = [canvas.stroke(color, f"N={n}") for (n, _), color in zip(series, colors, strict=True)]
+    return canvas.titled(figure, name, about, list(kinds.values()), handles)
+
+
+def _draw_prediction(ax: Axes, rows: pd.DataFrame, color: str) -> dict[str, Artist]:
+    """Draw one N; return what its lines and areas mean, in grey, by its name in the legend."""
+    sizes, time_s, low_s, high_s = (
+        rows[key].to_numpy(dtype=np.float64) for key in ("message_bytes", "predicted_s", "low_s", "high_s")
+    )
+    beyond = rows["is_beyond"].to_numpy(dtype=bool)
+    marker = "o" if len(rows) == 1 else ""  # a line of one point is none
+    ax.fill_between(sizes, low_s, high_s, color=color, alpha=0.25, linewidth=0)
+    ax.plot(sizes, time_s, color=color, linestyle=_DASHED, marker=marker)
+    ax.plot(sizes, np.where(beyond, np.nan, time_s), color=color, marker=marker)
+    kinds = {
+        "predicted": canvas.stroke(canvas.GREY, "predicted", marker=marker),
+        "beyond": canvas.stroke(canvas.GREY, "beyond what was measured", linestyle=_DASHED, marker=marker),
+        "range": canvas.patch(canvas.PALE, "range that holds nine in ten"),
+    }
+    drawn = {"predicted": not beyond.all(), "beyond": beyond.any(), "range": len(rows) > 1}
+    return {kind: handle for kind, handle in kinds.items() if drawn[kind]}
 
 
 def _over_sizes(ax: Axes, times: pd.Series[Any]) -> None:

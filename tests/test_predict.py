@@ -366,6 +366,19 @@ def test_a_collective_that_is_not_in_the_log(ringnet):
     )
 
 
+@pytest.mark.parametrize("command", ["logs", "calibrate"])
+def test_a_log_given_twice_counts_once(ringnet, command):
+    log, other = DATA / "nccl-2019.txt", Path("again.txt")
+    other.write_bytes(log.read_bytes())
+    result = ringnet(command, log, other, log, "--json")
+    assert result.exit_code == 0, result.output
+    assert result.stdout == ringnet(command, log, "--json").stdout
+    assert [line.partition(" is left out")[0] for line in result.stderr.splitlines()] == [
+        "Note: again.txt",
+        f"Note: {log}",
+    ]
+
+
 def test_two_tools_in_one_calibration_are_said(ringnet):
     result = ringnet("calibrate", DATA / "nccl-2019.txt", DATA / "osu.txt", "--workers", 4, "--json")
     names = [verdict["name"] for verdict in json.loads(result.stdout)["verdicts"]]

@@ -34,7 +34,10 @@ _HEADS = (
 def read_logs(
     files: Sequence[Path], workers: Sequence[str], nodes: Sequence[str]
 ) -> tuple[list[Log], list[Fault]]:
-    """Read every log that is one; return them, and the faults of those that are none."""
+    """Read every log that is one, once; return them, and the faults of those that are none.
+
+    A log of the same content as one before it would count twice: it is left out, with a note.
+    """
     given = given_numbers(workers, "--workers", files), given_numbers(nodes, "--nodes", files)
     found: list[Log] = []
     faults: list[Fault] = []
@@ -43,7 +46,16 @@ def read_logs(
             found.append(complete(read_log(path), *given))
         except InputError as error:
             faults += error.faults
-    return found, faults
+    return _once(found), faults
+
+
+def _once(logs: Sequence[Log]) -> list[Log]:
+    first: dict[str, Log] = {}
+    for log in logs:
+        before = first.setdefault(log.sha256, log)
+        if before is not log:
+            note(f"{log.path} is left out: its content is that of {before.path}, and would count twice")
+    return list(first.values())
 
 
 def given_numbers(texts: Sequence[str], option: str, files: Sequence[Path]) -> dict[str, int]:

@@ -443,3 +443,18 @@ def test_every_file_of_the_tools_is_read_and_explained(path):
 @pytest.mark.parametrize("path", tools_files("topology"), ids=str)
 def test_whole_servers_are_found(path):
     assert read_network_file(path).n_workers == (4 if "ncv4" in path.name else 8)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["scenario_version: 1\nname: x\n", "# mine\nname: x\nscenario_version: 1\n", '{"scenario_version": 1}'],
+)
+def test_a_scenario_of_ringnet_is_told_as_such(tmp_path, text):
+    path = tmp_path / "a.yaml"
+    path.write_text(text)
+    with pytest.raises(InputError) as caught:
+        read_network_file(path)
+    (fault,) = caught.value.faults
+    assert fault.message == (
+        "this is a scenario of ringnet, not a network file: `ringnet draw` shows its network"
+    )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from ringnet.errors import InputError
+from ringnet.errors import Fault, InputError
 from ringnet.formats.astra import read_astra
 from ringnet.formats.nccl_graph import graph_of
 from ringnet.formats.nccl_topology import topology_of
@@ -30,12 +30,20 @@ def read_network_file(path: str | Path) -> Reading:
     """
     content, file = read_bounded(Path(path), MOST_BYTES, "a network"), str(path)
     if not re.match(rb"(\xef\xbb\xbf)?\s*<", content):
+        _refuse_scenario(content, file)
         return read_astra(content, file)
     top = parse_xml(content, file)
     if top.tag not in XML:
         message = f"this is {_OTHERS[top.tag]}, not a network" if top.tag in _OTHERS else "this is no network"
         raise InputError(top.fault(file, message, f"<{top.tag}>", _RIGHT))
     return XML[top.tag](top, file)
+
+
+def _refuse_scenario(content: bytes, file: str) -> None:
+    # Every scenario has this key, and no network has: what else it lacks of a network would only mislead.
+    if re.search(rb"^\W*scenario_version[\"']?\s*:", content, re.MULTILINE):
+        message = "this is a scenario of ringnet, not a network file: `ringnet draw` shows its network"
+        raise InputError(Fault(message, file=file, right=_RIGHT))
 
 
 def network_from_file(path: str | Path, n_workers: int) -> Reading:

@@ -177,6 +177,11 @@ class TestQuantities:
             ("network.bandwidth", "50 GB", "50 GB/s"),
             ("network.bandwidth", "free", "50 GB/s"),
             ("network.latency", "0", "0 us"),
+            ("network.window", "0", "64 MiB"),
+            ("network.window", "0.0 KB", "64 MiB"),
+            ("network.packet", "0", "64 MiB"),
+            ("network.packet", "4", "4 MiB"),
+            ("network.header", "0", "0 MiB"),
             ("network.latency", "-1 us", "5 us"),
             ("network.latency", "1:30", "1 us"),
             ("network.latency", "never", "5 us"),
@@ -193,6 +198,21 @@ class TestQuantities:
         fault = with_value(path, value)
         assert right in fault.partition("right would be: ")[2]
         assert value.strip("[]") in fault or value.startswith("[")
+
+    @pytest.mark.parametrize("key", ["burst", "on", "stop"])
+    def test_a_zero_that_will_not_do_is_never_called_right(self, key):
+        traffic = {"from": "0", "to": "1", "burst": "1 MiB", "rate": "1 GB/s", "on": "1 ms", "off": "1 ms"}
+        one = ", ".join(f"{name}: {value}" for name, value in (traffic | {key: "0"}).items())
+        with pytest.raises(InputError) as caught:
+            loads(GOOD, [f"background=[{{{one}}}]"])
+        right = "64 MiB" if key == "burst" else "5 us"
+        assert f"background[0].{key}" in str(caught.value)
+        assert f"needs a unit; got 0; right would be: {right}" in str(caught.value)
+
+    @pytest.mark.parametrize("ends", ["from: 0, to: 1 KiB, factor: 2", "from: 0 B, to: 1 KiB, step: 0"])
+    def test_nor_is_a_range_told_to_start_or_step_by_zero(self, ends):
+        with pytest.raises(InputError, match=r"got 0; right would be: 64 MiB"):
+            loads(GOOD, [f"sweep={{over: {{message: {{{ends}}}}}}}"])
 
     def test_a_buffer_beyond_all_memory(self):
         assert with_value("message", "2000 PiB") == (

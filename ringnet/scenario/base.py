@@ -13,6 +13,7 @@ from ringnet.scenario.fields import Name, Quantity, wrong
 MOST_WORKERS = 2**20
 
 Seconds: TypeAlias = Annotated[float, Quantity("seconds")]
+SomeSeconds: TypeAlias = Annotated[float, Quantity("seconds", above_zero=True)]
 Rate: TypeAlias = Annotated[float, Quantity("bytes_per_second")]
 ReduceRate: TypeAlias = Annotated[float, Quantity("bytes_per_second", {"free": math.inf})]
 Start: TypeAlias = Annotated[float, Quantity("seconds", {"never": math.inf})]

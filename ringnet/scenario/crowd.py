@@ -7,9 +7,18 @@ from typing import Annotated, TypeAlias
 from pydantic import Discriminator, Field, Tag
 
 from ringnet.collectives import ALGORITHMS, COLLECTIVES
-from ringnet.scenario.base import MOST_WORKERS, ONE, NotEmpty, Rate, Seconds, Settings, list_or_one
+from ringnet.scenario.base import (
+    MOST_WORKERS,
+    ONE,
+    NotEmpty,
+    Rate,
+    Seconds,
+    Settings,
+    SomeSeconds,
+    list_or_one,
+)
 from ringnet.scenario.fields import Choice, Quantity, Text, Whole
-from ringnet.scenario.wires import LinkName, Place, Seats, Size
+from ringnet.scenario.wires import LinkName, Place, Seats, SomeSize
 
 JobWorkers: TypeAlias = Annotated[
     Annotated[int, Whole(1, MOST_WORKERS), Tag(ONE)] | Seats, Discriminator(list_or_one)
@@ -49,7 +58,7 @@ class TrafficSettings(Settings):
     links: Annotated[tuple[LinkName, ...], NotEmpty] | None = Field(
         default=None, description="The links that it crosses, instead of from and to.", examples=[["3->4"]]
     )
-    burst_bytes: Size = Field(
+    burst_bytes: SomeSize = Field(
         alias="burst", description="Bytes that move as one transfer does: `1 MiB`.", examples=["1 MiB"]
     )
     rate_Bps: Rate | None = Field(
@@ -58,13 +67,13 @@ class TrafficSettings(Settings):
         description="A burst starts whenever the rate has room for it, again and again: `10 GB/s`. Left out, there is "
         "one burst.",
     )
-    on_s: Seconds | None = Field(
+    on_s: SomeSeconds | None = Field(
         default=None, alias="on", description="With off: it sends for so long: `1 ms`."
     )
     off_s: Seconds | None = Field(
         default=None, alias="off", description="With on: and then pauses for so long: `3 ms`."
     )
     begin_s: Seconds = Field(default=0.0, alias="start", description="When it begins: `20 us`.")
-    stop_s: Seconds | None = Field(
+    stop_s: SomeSeconds | None = Field(
         default=None, alias="stop", description="When it ends: `1 ms`; with the run if left out."
     )

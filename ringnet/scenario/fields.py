@@ -63,10 +63,15 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Quantity(Leaf):
-    """A number with a unit, read to plain SI; ``words`` stand for values that no number says: ``never``."""
+    """A number with a unit, read to plain SI; ``words`` stand for values that no number says: ``never``.
+
+    Of one that is to be ``above_zero``, zero is read all the same: a check says why it will not do. It is only never
+    called right.
+    """
 
     kind: Kind
     words: Mapping[str, float] = field(default_factory=dict, hash=False)
+    above_zero: bool = False
 
     def read(self, given: Any) -> float:
         """See `Leaf.read`."""
@@ -76,11 +81,16 @@ class Quantity(Leaf):
             value = _parse(given, self.kind)
         except UnitError as error:
             fault = error.faults[0]
-            right = " or ".join([fault.right or self.example, *self.words])
+            right = " or ".join([self._right_form(fault.right), *self.words])
             raise wrong(fault.message, right, fault.nearest) from error
         if self.kind == "bytes" and value > LARGEST_BYTES:
             raise wrong("larger than any buffer", f"at most {quantity_text(LARGEST_BYTES, 'bytes')}")
         return value
+
+    def _right_form(self, respelt: str) -> str:
+        """Return the user's own number in the right form, but the example where that is a zero that will not do."""
+        will_not_do = not respelt or (self.above_zero and _parse(respelt, self.kind) == 0)
+        return self.example if will_not_do else respelt
 
     def write(self, value: float) -> str:
         """See `Leaf.write`."""

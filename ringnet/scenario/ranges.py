@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from pydantic_core import PydanticCustomError
@@ -32,9 +33,10 @@ def spread(values: Range, leaf: Leaf | None, at: Path, document: Document) -> li
     """
     if not isinstance(leaf, Quantity | Whole | Number):
         raise InputError(document.fault(at, "only a number has ranges", right="a list of values"))
-    first = _read(leaf, values.first, (*at, "from"), document)
+    some = replace(leaf, above_zero=True) if isinstance(leaf, Quantity) else leaf
+    first = _read(leaf if values.step else some, values.first, (*at, "from"), document)
     last = _read(leaf, values.last, (*at, "to"), document)
-    step = None if values.step is None else _read(leaf, values.step, (*at, "step"), document)
+    step = None if values.step is None else _read(some, values.step, (*at, "step"), document)
     with _told(at, document):
         numbers = _numbers(values, first, last, step, leaf)
     return list(dict.fromkeys(_written(leaf, number) for number in numbers))

@@ -38,6 +38,7 @@ Count: TypeAlias = Annotated[int, Whole(1, MOST_WORKERS)]
 Place: TypeAlias = Annotated[int, Whole(0, MOST_WORKERS)]
 Preset: TypeAlias = Annotated[str, Choice(PRESETS, "preset of a link")]
 Size: TypeAlias = Annotated[int, Quantity("bytes")]
+SomeSize: TypeAlias = Annotated[int, Quantity("bytes", above_zero=True)]
 NodeName: TypeAlias = Annotated[str, Node()]
 PairKey: TypeAlias = Annotated[str, Name(r"(0|[1-9][0-9]*)->(0|[1-9][0-9]*)", "two workers' places", "3->4")]
 LinkName: TypeAlias = Annotated[str, Name(r"[^\s.*]+->[^\s.*]+", "the name of a link", "3->4")]
@@ -190,7 +191,7 @@ Routes: TypeAlias = Annotated[
     Discriminator(mapping_or_one),
 ]
 WindowKey: TypeAlias = Annotated[
-    Annotated[int, Quantity("bytes"), Tag(ONE)] | Annotated[InTransfers, Tag(MAPPING)],
+    Annotated[SomeSize, Tag(ONE)] | Annotated[InTransfers, Tag(MAPPING)],
     Discriminator(mapping_or_one),
 ]
 Placement: TypeAlias = Annotated[
@@ -275,7 +276,7 @@ class NetworkSettings(ShapeSettings):
         description="How transfers share a link. fifo: one after another; fair: all at once, at max-min fair rates; "
         "auto: fair if any link carries the transfers of more than one sender, fifo otherwise.",
     )
-    packet: Size | None = Field(
+    packet: SomeSize | None = Field(
         default=None,
         description="Transfers are cut into packets of so many bytes, which queue on their own: `4 KiB`.",
         examples=["4 KiB"],

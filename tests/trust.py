@@ -39,7 +39,7 @@ class Row(NamedTuple):
 
 
 def _percent(error: float) -> str:
-    return f"{100 * error:.2g} %" if error > 1e-6 else f"{error:.0e}" if error else "0"
+    return f"{float(f'{100 * error:.2g}'):g} %" if error > 1e-6 else f"{error:.0e}" if error else "0"
 
 
 def closed_form() -> Row:
@@ -105,7 +105,9 @@ def real_logs() -> Iterator[Row]:
         return
     fits = [logs.single(start) for start in logs.SMALL_AND_LARGE]
     yield Row(
-        "real logs, fit", np.concatenate([fit.errors() for fit in fits]), f"{len(fits)} logs, each by itself"
+        "real logs, fit",
+        np.concatenate([fit.errors() for fit in fits]),
+        f"{len(fits)} logs of nccl-tests and OSU, each by itself",
     )
     held = np.concatenate([each.errors for fit in fits for each in logs.hold_out_sizes(fit)])
     yield Row("real logs, each third size held out", np.expm1(held), "predicted without it")

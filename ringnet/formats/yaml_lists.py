@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 import yaml
 
 from ringnet.errors import Fault, InputError
 from ringnet.formats.xml_tree import shown
+from ringnet.formats.yaml_bounds import Bounds, check_bounds, refuse
 
-#: Bounds, far beyond what such a file needs.
-MOST_BYTES, MOST_EVENTS, DEEPEST = 1 << 16, 4096, 8
+#: Far beyond what such a file needs.
+MOST_BYTES, BOUNDS = 1 << 16, Bounds(events=4096, depth=8)
 
 
 class Item(NamedTuple):
@@ -79,30 +80,19 @@ def _entries(content: bytes, file: str) -> Iterator[tuple[Item, list[Item]]]:
     """Yield each key at the top with the values of its list; none where it has no list of plain values."""
     with _in_our_words(content, file):
         text = content.decode("utf-8-sig")
-        _check(text, file)
+        if len(text) > MOST_BYTES:
+            raise InputError(Fault("the file is too large", file=file, right=f"at most {MOST_BYTES:,} bytes"))
+        check_bounds(text, file, BOUNDS)
         top = yaml.compose(text, Loader=yaml.SafeLoader)
     if not isinstance(top, yaml.MappingNode):
         raise InputError(Fault("a mapping of lists is wanted", file=file, line=1))
     for key, value in top.value:
         if not isinstance(key, yaml.ScalarNode):
-            _refuse(key, file, "a key is a single word")
+            refuse(key, file, "a key is a single word")
         plain = isinstance(value, yaml.SequenceNode) and all(
             isinstance(one, yaml.ScalarNode) for one in value.value
         )
         yield _item(key), [_item(one) for one in value.value] if plain else []
-
-
-def _check(text: str, file: str) -> None:
-    """Refuse what could grow or recurse, event by event, before anything is put together."""
-    if len(text) > MOST_BYTES:
-        raise InputError(Fault("the file is too large", file=file, right=f"at most {MOST_BYTES:,} bytes"))
-    depth = 0
-    for number, event in enumerate(yaml.parse(text, Loader=yaml.SafeLoader)):
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if number > MOST_EVENTS or depth > DEEPEST:
-            _refuse(event, file, "the file holds too many values, or is nested too deep")
-        if getattr(event, "anchor", None) or getattr(event, "tag", None):
-            _refuse(event, file, "anchors, aliases and tags are not read")
 
 
 @contextmanager
@@ -123,8 +113,3 @@ def _in_our_words(content: bytes, file: str) -> Iterator[None]:
 
 def _item(node: yaml.ScalarNode) -> Item:
     return Item(shown(node.value), node.start_mark.line + 1)
-
-
-def _refuse(at: yaml.Node | yaml.Event, file: str, message: str) -> NoReturn:
-    line = at.start_mark.line + 1 if at.start_mark is not None else 1
-    raise InputError(Fault(message, file=file, line=line))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import yaml
 
 from ringnet.errors import Fault, InputError
+from ringnet.formats.yaml_bounds import Bounds, check_bounds
 
-#: Bounds, far beyond what such a file needs.
-_MOST_EVENTS, _DEEPEST = 100_000, 12
+BOUNDS = Bounds(events=100_000, depth=12)
 
 
 class Marked(NamedTuple):
@@ -42,7 +42,7 @@ def read_marked(content: bytes, file: str, right: str) -> Marked:
     """
     try:
         text = content.decode("utf-8-sig")
-        _check(text, file)
+        check_bounds(text, file, BOUNDS)
         node = yaml.compose(text, Loader=yaml.SafeLoader)
         data = yaml.safe_load(text)
     except InputError:
@@ -59,21 +59,6 @@ def read_marked(content: bytes, file: str, right: str) -> Marked:
     if faults:
         raise InputError(*faults)
     return Marked(data, lines)
-
-
-def _check(text: str, file: str) -> None:
-    """Refuse what could grow or recurse, event by event, before anything is put together."""
-    depth = 0
-    for number, event in enumerate(yaml.parse(text, Loader=yaml.SafeLoader)):
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if number > _MOST_EVENTS or depth > _DEEPEST:
-            _refuse(event, file, "the file holds too many values, or is nested too deep")
-        if getattr(event, "anchor", None) or getattr(event, "tag", None):
-            _refuse(event, file, "anchors, aliases and tags are not read")
-
-
-def _refuse(event: yaml.Event, file: str, message: str) -> NoReturn:
-    raise InputError(Fault(message, file=file, line=event.start_mark.line + 1 if event.start_mark else None))
 
 
 def _walk(node: yaml.Node | None, path: str, file: str, lines: dict[str, int], faults: list[Fault]) -> None:

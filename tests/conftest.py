@@ -396,3 +396,32 @@ def simulated(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return lambda act: monkeypatch.setattr(
         "ringnet.cli.run.simulate", lambda scenario, watch=None: act(scenario)
     )
+
+
+@pytest.fixture(scope="session")
+def on_a_terminal() -> Callable[..., tuple[bytes, str]]:
+    """Start a process with a terminal for its messages; return what it says there, and on standard output.
+
+    ``on_a_terminal(lambda **streams: subprocess.Popen(command, text=True, stdout=PIPE, **streams))``
+    """
+    pty = pytest.importorskip("pty", reason="terminals are a thing of Unix")
+
+    def run(begin: Callable[..., Any]) -> tuple[bytes, str]:
+        leader, follower = pty.openpty()
+        shown = begin(stderr=follower, env=os.environ | {"TERM": "xterm", "COLUMNS": "100"})
+        os.close(follower)
+        seen = b""
+        while chunk := read_terminal(leader):
+            seen += chunk
+        out, _ = shown.communicate()
+        os.close(leader)
+        return seen, out
+
+    return run
+
+
+def read_terminal(leader: int) -> bytes:
+    try:
+        return os.read(leader, 65536)
+    except OSError:  # the other end is closed: Linux says so with an error
+        return b""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import signal
 import subprocess
 import sys
@@ -128,25 +127,11 @@ def test_ctrl_c_stops_cleanly_and_keeps_what_is_finished(jobs: str):
     assert not Path("reports").exists()
 
 
-def test_progress_with_a_rate_is_shown_on_a_terminal():
-    leader, follower = pty.openpty()
-    shown = start("--jobs", "1", stderr=follower, env=os.environ | {"TERM": "xterm", "COLUMNS": "100"})
-    os.close(follower)
-    seen = b""
-    while chunk := _read(leader):
-        seen += chunk
-    out, _ = shown.communicate()
-    os.close(leader)
+def test_progress_with_a_rate_is_shown_on_a_terminal(on_a_terminal):
+    seen, out = on_a_terminal(lambda **streams: start("--jobs", "1", **streams))
     assert b"points/s" in seen
     assert b"/6" in seen
     assert out.startswith("N  size")
-
-
-def _read(leader: int) -> bytes:
-    try:
-        return os.read(leader, 65536)
-    except OSError:  # the other end is closed: Linux says so with an error
-        return b""
 
 
 # -------------------------------------------------------------------------------------------------- what goes wrong

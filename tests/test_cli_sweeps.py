@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import pty
 import signal
 import subprocess
 import sys
@@ -347,27 +346,14 @@ def test_check_of_a_million_points_looks_at_some():
 # --------------------------------------------------------------------------------------------- on a terminal
 
 
-def on_a_terminal(begin):
-    """Start a process with a terminal for its messages; return what it says there, and on standard output."""
-    leader, follower = pty.openpty()
-    shown = begin(stderr=follower, env=os.environ | {"TERM": "xterm", "COLUMNS": "100"})
-    os.close(follower)
-    seen = b""
-    while chunk := _read(leader):
-        seen += chunk
-    out, _ = shown.communicate()
-    os.close(leader)
-    return seen, out
-
-
-def test_progress_is_shown_on_a_terminal():
+def test_progress_is_shown_on_a_terminal(on_a_terminal):
     seen, out = on_a_terminal(lambda **streams: start("--jobs", "1", **streams))
     assert b"points/s" in seen
     assert b"/8" in seen
     assert out.startswith("N  time")
 
 
-def test_progress_of_a_single_run_is_shown_on_a_terminal():
+def test_progress_of_a_single_run_is_shown_on_a_terminal(on_a_terminal):
     text = SWEEP.replace(
         "sweep: {over: {workers: {from: 2, to: 9, step: 1}}}", "workers: 256\nengine: events\npayload: none"
     )
@@ -378,10 +364,3 @@ def test_progress_of_a_single_run_is_shown_on_a_terminal():
     )
     assert b"transfers/s" in seen
     assert out.startswith("time")
-
-
-def _read(leader):
-    try:
-        return os.read(leader, 65536)
-    except OSError:  # the other end is closed: Linux says so with an error
-        return b""

@@ -62,7 +62,7 @@ def calibrate_logs(
         raise InputError(*faults)
     notes = Notes()
     samples = samples_of(logs, collective, notes)
-    with waiting("fitting", as_json):
+    with waiting(lambda: "fitting", as_json):
         found = fit_profile(
             samples,
             collective,

@@ -49,7 +49,7 @@ def _drawn(scenario: Scenario, results: Path | None, out: Path | None) -> Writte
     run: ResultLike
     if results is None:
         first = _without_payload(scenario)
-        with waiting(f"simulating {scenario.name}", quiet=False) as watch:
+        with waiting(lambda: f"simulating {scenario.name}", quiet=False) as watch:
             run = simulate(first, watch=watch)
     else:
         first, run = scenario, _one_run(_read(scenario, results))

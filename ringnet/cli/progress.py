@@ -80,8 +80,11 @@ def watched(total: int, quiet: bool) -> Iterator[Watching]:
 
 
 @contextmanager
-def waiting(text: str, quiet: bool) -> Iterator[Watch | None]:
-    """Show that a single run is under way; once it watches, also how far it is, its rate, and the time left."""
+def waiting(say: Callable[[], str], quiet: bool) -> Iterator[Watch | None]:
+    """Show what is under way, and of a run that is watched how far it is, its rate and the time left.
+
+    ``say`` is asked for the words only where somebody sees them: how long a run takes is not known for nothing.
+    """
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
         yield None
@@ -95,7 +98,7 @@ def waiting(text: str, quiet: bool) -> Iterator[Watch | None]:
         TimeRemainingColumn(elapsed_when_finished=True),
     )
     with Asking(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(text, total=None)
+        task = bar.add_task(say(), total=None)
 
         def watch(total: int, how_far: Callable[[], int]) -> None:
             bar.reset(task, total=total)

@@ -51,7 +51,10 @@ def run_scenario(scenario: Scenario, wishes: Wishes) -> int:
 
 
 def _run_one(scenario: Scenario, wishes: Wishes) -> int:
-    with waiting(f"{scenario.name}: takes roughly {in_words(most_s(scenario))}", wishes.quiet) as watch:
+    def words() -> str:
+        return f"{scenario.name}: takes roughly {in_words(most_s(scenario))}"
+
+    with waiting(words, wishes.quiet) as watch:
         result = simulate(scenario, watch=watch)
         files = _write(scenario, wishes, [result], result.notes)
     is_right = result.verdict.sum_ok is not False

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from ringnet.collectives import ALGORITHMS
+from ringnet.documents.xml_tree import DEEPEST, MOST_BYTES, MOST_ELEMENTS, parse_xml
 from ringnet.engines import ENGINES, Workers
 from ringnet.errors import InputError, NetworkError
 from ringnet.formats.astra import read_astra
 from ringnet.formats.network_files import network_from_file, read_network_file
-from ringnet.formats.xml_tree import DEEPEST, MOST_BYTES, MOST_ELEMENTS, parse_xml
 from ringnet.networks import TOPOLOGIES
 
 FILES = Path(__file__).parent / "data" / "networks"

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from ringnet.documents.yaml_text import LARGEST, MOST_VALUES, read_text, read_value, read_yaml
 from ringnet.errors import InputError
 from ringnet.scenario import Scenario, load, loads
-from ringnet.scenario.loader import LARGEST, MOST_VALUES, read_text, read_value, read_yaml
 
 
 def refusal(text: str) -> str:

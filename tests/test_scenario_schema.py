@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from ringnet.documents.yaml_text import read_yaml
 from ringnet.errors import UnitError
 from ringnet.scenario import load, loads, schema, template
-from ringnet.scenario.loader import read_yaml
 from ringnet.units import format_bytes, format_rate, format_seconds, parse_quantity
 
 SHIPPED = sorted((Path(__file__).parents[1] / "scenarios").glob("*.yaml"))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from ringnet.documents.xml_tree import Element, parse_xml, shown
 from ringnet.errors import Fault, InputError
 from ringnet.formats.reading import Reading, count
-from ringnet.formats.xml_tree import Element, parse_xml, shown
 
 #: Patterns of NCCL's search, by their number in ``graph.h``.
 _PATTERNS = {

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import TypeAlias
 
-from ringnet.formats.xml_tree import Element, shown
+from ringnet.documents.xml_tree import Element, shown
 from ringnet.units import format_rate
 
 #: Takes an element, a message, the value, and what would be right.

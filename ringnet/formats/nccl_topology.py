@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from ringnet.documents.xml_tree import Element, shown
 from ringnet.errors import Fault, InputError
 from ringnet.formats.nccl_rates import (
     LATENCY_S,
@@ -21,7 +22,6 @@ from ringnet.formats.nccl_rates import (
     processor_rate,
 )
 from ringnet.formats.reading import Reading, Wiring, count
-from ringnet.formats.xml_tree import Element, shown
 from ringnet.units import format_rate, format_seconds
 
 #: The node that all NVSwitches make, and the PCI class of one.

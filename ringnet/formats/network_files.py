@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from ringnet.documents.xml_tree import MOST_BYTES, Element, parse_xml
 from ringnet.errors import Fault, InputError
 from ringnet.formats.astra import read_astra
 from ringnet.formats.nccl_graph import graph_of
 from ringnet.formats.nccl_topology import topology_of
 from ringnet.formats.reading import Reading, for_workers, read_bounded
-from ringnet.formats.xml_tree import MOST_BYTES, Element, parse_xml
 
 #: What reads a document, by its outermost element. A new kind of XML is one file, and one line here.
 XML: dict[str, Callable[[Element, str], Reading]] = {"system": topology_of, "graphs": graph_of}

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import yaml
 
+from ringnet.documents.xml_tree import shown
 from ringnet.errors import Fault, InputError
-from ringnet.formats.xml_tree import shown
 from ringnet.formats.yaml_bounds import Bounds, check_bounds, refuse
 
 #: Far beyond what such a file needs.

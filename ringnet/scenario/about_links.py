@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ringnet.analysis.calibration import Prediction, Profile, n_hops, predict
-from ringnet.scenario.document import path_text
+from ringnet.documents.document import path_text
 from ringnet.scenario.link_profile import INSIDE, NETWORK, link_files, measured, profile_of, setting_of
 from ringnet.scenario.networks import NetworkShape, n_places, shape
 from ringnet.scenario.scenario import Scenario

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 
 from ringnet.collectives import ALGORITHMS
+from ringnet.documents.document import Path
 from ringnet.errors import InputError
 from ringnet.payload.dtypes import DTYPES
 from ringnet.payload.reductions import REDUCTIONS, check_dtype, make_reduction
 from ringnet.scenario.algorithms import parameters_of
 from ringnet.scenario.checks_crowd import CROWD_CHECKS
 from ringnet.scenario.checks_network import NETWORK_CHECKS, counted
-from ringnet.scenario.document import Path
 from ringnet.scenario.fields import quantity_text
 from ringnet.scenario.finding import Finding, some, unread
 from ringnet.scenario.model import Keys

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from ringnet.collectives import ALGORITHMS
+from ringnet.documents.document import Path
 from ringnet.errors import InputError, NetworkError
 from ringnet.networks import Network, walk
 from ringnet.payload.dtypes import DTYPES
 from ringnet.scenario.checks_network import counted, nearest_link, shape_of
 from ringnet.scenario.crowd import TrafficSettings
-from ringnet.scenario.document import Path
 from ringnet.scenario.finding import Finding, some, unread
 from ringnet.scenario.model import Keys
 from ringnet.scenario.networks import n_places

@@ -7,10 +7,10 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
 
+from ringnet.documents.document import Path
 from ringnet.engines.window import SLOTS
 from ringnet.errors import NetworkError
 from ringnet.networks import TOPOLOGIES, Network
-from ringnet.scenario.document import Path
 from ringnet.scenario.finding import Finding, some, unread
 from ringnet.scenario.link_profile import check_link_profiles, link_files
 from ringnet.scenario.model import Keys

@@ -7,9 +7,9 @@ from difflib import get_close_matches
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from ringnet.documents.document import Document, Path, in_flow, is_within
 from ringnet.errors import Fault
 from ringnet.scenario.base import TAGS
-from ringnet.scenario.document import Document, Path, in_flow, is_within
 from ringnet.scenario.outline import all_paths, fields, leaf_of
 
 _MAPPING_WANTED = ("model_type", "dict_type", "model_attributes_type")

@@ -9,10 +9,10 @@ from functools import lru_cache
 from pathlib import Path as FilePath
 from typing import Any
 
+from ringnet.documents.document import Document, Mark, Path, clip
 from ringnet.errors import Fault, InputError
 from ringnet.payload.dtypes import DTYPES, DType
 from ringnet.payload.files import FileSource
-from ringnet.scenario.document import Document, Mark, Path, clip
 from ringnet.scenario.fields import quantity_text
 from ringnet.scenario.known_links import with_presets
 from ringnet.scenario.link_profile import with_link_profiles

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ringnet.scenario.document import Path
+from ringnet.documents.document import Path
 
 
 @dataclass(frozen=True)

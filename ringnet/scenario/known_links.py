@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ringnet.documents.document import Document, Mark, Path, path_text
 from ringnet.errors import Fault
 from ringnet.networks import PRESETS
-from ringnet.scenario.document import Document, Mark, Path, path_text
 from ringnet.scenario.fields import quantity_text
 from ringnet.scenario.link_profile import PATHS as PROFILES
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from ringnet.analysis.calibration import HostPiece, LinkPiece, Profile, Setting, host_links, ring_link
+from ringnet.documents.document import Document, Mark, Path, path_text
 from ringnet.errors import Fault, InputError, NetworkError
 from ringnet.formats.profiles import read_profile
 from ringnet.networks import Network, Piece
-from ringnet.scenario.document import Document, Mark, Path, path_text
 from ringnet.scenario.fields import quantity_text
 from ringnet.scenario.finding import Finding, unread
 from ringnet.scenario.network_file import FoundFile

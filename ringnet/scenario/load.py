@@ -11,11 +11,11 @@ from pathlib import Path as FilePath
 
 from pydantic import ValidationError
 
+from ringnet.documents.document import Document, Mark, clip, is_within, key_path, path_text
+from ringnet.documents.yaml_text import read_text, read_yaml
 from ringnet.errors import Fault, InputError
-from ringnet.scenario.document import Document, Mark, clip, is_within, key_path, path_text
 from ringnet.scenario.faults import translate
 from ringnet.scenario.files import Place
-from ringnet.scenario.loader import read_text, read_yaml
 from ringnet.scenario.model import SweepSettings
 from ringnet.scenario.overrides import override
 from ringnet.scenario.resolve import in_order

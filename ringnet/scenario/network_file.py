@@ -8,11 +8,11 @@ from functools import lru_cache
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
+from ringnet.documents.document import Document, Mark, Path
 from ringnet.errors import Fault, InputError, NetworkError
 from ringnet.formats.network_files import network_from_file, read_network_file
 from ringnet.formats.reading import Reading
 from ringnet.networks import Network
-from ringnet.scenario.document import Document, Mark, Path
 from ringnet.scenario.finding import Finding, unread
 from ringnet.scenario.wires import NetworkSettings, ShapeSettings
 

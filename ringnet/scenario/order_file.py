@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ringnet.documents.document import Document, Path
 from ringnet.errors import Fault, InputError
 from ringnet.formats.reading import Reading, count
-from ringnet.scenario.document import Document, Path
 from ringnet.scenario.finding import Finding, unread
 from ringnet.scenario.network_file import FoundFile, read_found, told_at
 from ringnet.scenario.wires import OrderFile

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Union, cast, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from ringnet.scenario.document import Path
+from ringnet.documents.document import Path
 from ringnet.scenario.fields import Leaf
 from ringnet.scenario.model import Keys
 

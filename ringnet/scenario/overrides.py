@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from ringnet.documents.document import Document, Mark, Path, are_related, clip, key_path, path_text
+from ringnet.documents.yaml_text import read_value
 from ringnet.errors import Fault, InputError
-from ringnet.scenario.document import Document, Mark, Path, are_related, clip, key_path, path_text
-from ringnet.scenario.loader import read_value
 from ringnet.scenario.model import Range
 from ringnet.scenario.sweep import SECTIONS
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from pydantic_core import PydanticCustomError
 
+from ringnet.documents.document import Document, Path
 from ringnet.errors import InputError
-from ringnet.scenario.document import Document, Path
 from ringnet.scenario.fields import Leaf, Number, Quantity, Whole, wrong
 from ringnet.scenario.model import MOST_VALUES, Range
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from ringnet.documents.document import Document, Origin, Path, are_related, path_text
 from ringnet.errors import Fault, InputError
 from ringnet.scenario.checks import check
-from ringnet.scenario.document import Document, Origin, Path, are_related, path_text
 from ringnet.scenario.faults import translate
 from ringnet.scenario.files import Place, with_facts
 from ringnet.scenario.finding import Finding

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from pydantic import PrivateAttr
 
+from ringnet.documents.document import Document
 from ringnet.errors import Fault, InputError
 from ringnet.scenario.algorithms import AlgorithmSettings
 from ringnet.scenario.checks import check
-from ringnet.scenario.document import Document
 from ringnet.scenario.files import FACTS, Place, digest, known
 from ringnet.scenario.known_links import unwritten
 from ringnet.scenario.link_profile import PATHS as LINK_FILES

@@ -9,11 +9,11 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from ringnet.collectives import ALGORITHMS, Schedule, Step
+from ringnet.documents.document import Path
 from ringnet.errors import Fault, InputError
 from ringnet.formats.msccl import load_msccl
 from ringnet.formats.python_hook import load_function
 from ringnet.scenario.algorithms import WHICH, AlgorithmSettings, parameters_of
-from ringnet.scenario.document import Path
 from ringnet.scenario.files import Place, digest
 from ringnet.scenario.finding import Finding
 from ringnet.scenario.model import Keys

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from ringnet.errors import Fault, InputError
-from ringnet.scenario.document import (
+from ringnet.documents.document import (
     Document,
     Mark,
     Path,
@@ -19,6 +18,7 @@ from ringnet.scenario.document import (
     key_path,
     path_text,
 )
+from ringnet.errors import Fault, InputError
 from ringnet.scenario.model import Range, SweepSettings
 from ringnet.scenario.outline import leaf_of
 from ringnet.scenario.ranges import spread

@@ -11,6 +11,7 @@ import pandas as pd
 from ringnet.analysis.winners import with_ranks
 from ringnet.collectives import ALGORITHMS
 from ringnet.collectives.check import check
+from ringnet.documents.document import Mark, Path
 from ringnet.errors import Fault, InputError, StudyError
 from ringnet.reporting.columns import TABLES
 from ringnet.scenario import Scenario
@@ -18,7 +19,6 @@ from ringnet.scenario.about_links import about_others
 from ringnet.scenario.algorithms import AlgorithmSettings, label_of, parameters_of
 from ringnet.scenario.build import build_schedule
 from ringnet.scenario.checks import check_algorithm
-from ringnet.scenario.document import Mark, Path
 from ringnet.scenario.scenario import single
 from ringnet.scenario.schedules import check_schedule, file_names
 from ringnet.study.cost import TRANSFERS_PER_S

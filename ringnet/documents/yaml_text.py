@@ -18,8 +18,8 @@ from yaml.reader import Reader, ReaderError
 from yaml.resolver import BaseResolver
 from yaml.scanner import Scanner
 
+from ringnet.documents.document import Document, Mark, Path, clip, one_line, path_text
 from ringnet.errors import Fault, InputError
-from ringnet.scenario.document import Document, Mark, Path, clip, one_line, path_text
 
 #: Bytes of the largest file that is read.
 LARGEST = 1 << 20

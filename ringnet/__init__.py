@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from ringnet.reference import all_gather, reduce_scatter, ring_all_reduce, ring_allreduce
     from ringnet.reporting.results import read_results
     from ringnet.reporting.tables import Results
+    from ringnet.runs.simulate import simulate
     from ringnet.scenario import Scenario, load, loads
-    from ringnet.scenario.simulate import simulate
     from ringnet.study.running import run
 
 _HOMES = {
@@ -47,7 +47,7 @@ _HOMES = {
     "ring_all_reduce": "ringnet.reference",
     "ring_allreduce": "ringnet.reference",
     "run": "ringnet.study.running",
-    "simulate": "ringnet.scenario.simulate",
+    "simulate": "ringnet.runs.simulate",
 }
 
 __all__ = [

@@ -10,7 +10,9 @@ import pytest
 
 from ringnet.errors import InputError
 from ringnet.payload import FileSource, RampSource, RandomSource
-from ringnet.scenario import available_bytes, build, estimate, loads, require_memory
+from ringnet.runs.memory import available_bytes, estimate, require_memory
+from ringnet.runs.parts import build
+from ringnet.scenario import loads
 
 GOOD = (
     "{scenario_version: 1, name: x, workers: 4, message: 40 B, network: {bandwidth: 50 GB/s, latency: 5 us}}"

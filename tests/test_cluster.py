@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from ringnet.errors import InputError, StudyError
+from ringnet.runs.simulate import simulate
 from ringnet.scenario import loads
-from ringnet.scenario.simulate import simulate
 from ringnet.study.points import run_points
 
 if importlib.util.find_spec("distributed") is None:

@@ -7,7 +7,7 @@ import pytest
 import ringnet
 from ringnet.reporting.results import read_results
 from ringnet.reporting.text import job_lines, sweep_table
-from ringnet.scenario.build import build
+from ringnet.runs.parts import build
 from ringnet.study.points import run_points
 
 TEXT = """

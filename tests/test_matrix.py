@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from ringnet.analysis.replay import replay_table
 from ringnet.collectives import ALGORITHMS, EVERY_WORKER, Schedule, Step
 from ringnet.payload.reductions import REDUCTIONS, make_reduction
-from ringnet.scenario.checks import COPYING
+from ringnet.scenario.checks.collective import COPYING
 
 COUNTS = [*range(1, 18), 32, 33, 64]
 KINDS = [(name, kind) for name, algorithm in ALGORITHMS.items() for kind in algorithm.collectives]

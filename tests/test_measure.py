@@ -27,8 +27,8 @@ from ringnet.measure.sockets import StoppedError, TcpWire, accept, connect, list
 from ringnet.measure.wire import PATIENCE_S, Alone, WireError
 from ringnet.payload import DTYPES
 from ringnet.reference import ring_allreduce
+from ringnet.runs.simulate import simulate
 from ringnet.scenario import loads
-from ringnet.scenario.simulate import simulate
 
 WORD = bytes(16)
 

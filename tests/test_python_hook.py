@@ -12,8 +12,8 @@ from ringnet.collectives import Schedule
 from ringnet.collectives.check import check
 from ringnet.errors import InputError
 from ringnet.formats.python_hook import load_function
+from ringnet.runs.simulate import simulate
 from ringnet.scenario import loads
-from ringnet.scenario.simulate import simulate
 
 MINE = """
 from dataclasses import replace

@@ -14,8 +14,8 @@ from ringnet.collectives import ALGORITHMS
 from ringnet.collectives.check import check
 from ringnet.errors import InputError
 from ringnet.formats.msccl import dumps_msccl, load_msccl
+from ringnet.runs.parts import build, build_schedule
 from ringnet.scenario import load, loads
-from ringnet.scenario.build import build, build_schedule
 
 NETWORK = "network: {topology: switch, bandwidth: 50 GB/s, latency: 1 us}\n"
 HEAD = "scenario_version: 1\nworkers: 4\nmessage: 1 KiB\n" + NETWORK

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ringnet.errors import InputError
+from ringnet.runs.parts import build
+from ringnet.runs.simulate import simulate
 from ringnet.scenario import loads
-from ringnet.scenario.build import build
-from ringnet.scenario.simulate import simulate
 from ringnet.study.points import run_points
 
 REGIMES = "regimes: [{up_to: 8 KiB, bandwidth: 5 GB/s, latency: 2 us}]"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ringnet.errors import InputError
+from ringnet.runs.simulate import simulate
 from ringnet.scenario import loads
-from ringnet.scenario.simulate import simulate
 
 HEAD = "scenario_version: 1, name: mine, workers: 8, message: 1 MiB"
 TEXT = f"{{{{{HEAD}, {{}} network: {{{{topology: switch, link: 100gbe{{}}}}}}}}}}"

@@ -15,8 +15,8 @@ from ringnet.analysis.calibration import Profile, Regime, Setting, Source, predi
 from ringnet.analysis.calibration.boundaries import Boundary
 from ringnet.errors import InputError
 from ringnet.formats.profiles import profile_text, read_profile
-from ringnet.scenario.build import build
-from ringnet.scenario.choice import engine_for
+from ringnet.runs.engine import engine_for
+from ringnet.runs.parts import build
 from ringnet.study.compare import compare
 
 #: The links of a real machine, as they are shipped: small messages over trees, large ones around a ring.

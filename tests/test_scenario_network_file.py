@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from ringnet.errors import InputError
+from ringnet.runs.parts import build
+from ringnet.runs.simulate import simulate
 from ringnet.scenario import load, loads
-from ringnet.scenario.build import build
-from ringnet.scenario.simulate import simulate
 
 FILES = Path(__file__).parent / "data" / "networks"
 TEXT = "{{scenario_version: 1, message: 1 MiB, network: {{file: {}}}}}"

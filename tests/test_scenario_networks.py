@@ -11,9 +11,10 @@ from ringnet.errors import InputError
 from ringnet.networks import PRESETS, TOPOLOGIES
 from ringnet.networks.network import Packets, Piece, Window
 from ringnet.payload import Payload
-from ringnet.scenario import build, loads
-from ringnet.scenario.choice import engine_for
-from ringnet.scenario.simulate import simulate
+from ringnet.runs.engine import engine_for
+from ringnet.runs.parts import build
+from ringnet.runs.simulate import simulate
+from ringnet.scenario import loads
 
 HEAD = "scenario_version: 1\nname: x\nworkers: 8\nmessage: 64 KiB\n"
 RATE = "bandwidth: 50 GB/s, latency: 1 us"

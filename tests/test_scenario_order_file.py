@@ -12,9 +12,9 @@ import pytest
 from ringnet.collectives.channel_ring import channel_ring
 from ringnet.collectives.check import check
 from ringnet.errors import InputError
+from ringnet.runs.parts import build
+from ringnet.runs.simulate import simulate
 from ringnet.scenario import loads
-from ringnet.scenario.build import build
-from ringnet.scenario.simulate import simulate
 
 FILES = Path(__file__).parent / "data" / "networks"
 #: The workers of rings.xml along the rings of its channels: devices 1, 2, 4, 7 there, and 1, 7, 4, 2 back.

@@ -17,8 +17,8 @@ import pytest
 import ringnet
 from ringnet.errors import DeadlockError, InputError, Wait
 from ringnet.payload.tamper import Tamper
+from ringnet.runs.simulate import simulate
 from ringnet.scenario import loads
-from ringnet.scenario.simulate import simulate
 from ringnet.study import kept, local
 from ringnet.study.kept import default_cache_dir
 from ringnet.study.points import run_points

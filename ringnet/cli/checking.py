@@ -13,8 +13,10 @@ from ringnet.collectives.check import check
 from ringnet.engines.exactness import why_not_exact
 from ringnet.engines.plans import Planner
 from ringnet.errors import Fault, InputError
-from ringnet.scenario import Scenario, available_bytes, build, estimate, require_memory
-from ringnet.scenario.choice import engine_for, network_of_run
+from ringnet.runs.engine import engine_for, network_of_run
+from ringnet.runs.memory import available_bytes, estimate, require_memory
+from ringnet.runs.parts import build
+from ringnet.scenario import Scenario
 from ringnet.study.cost import in_words, most_s, sample
 from ringnet.units import format_bytes, format_count
 

@@ -19,8 +19,8 @@ from ringnet.reporting.plots import choose
 from ringnet.reporting.results import Written, read_results, redraw, write_results
 from ringnet.reporting.tables import ResultLike, Results
 from ringnet.reporting.text import written
+from ringnet.runs.simulate import simulate
 from ringnet.scenario import Scenario, loads
-from ringnet.scenario.simulate import simulate
 from ringnet.study.record import run_info
 
 PICTURES = ("network", "traffic-matrix")

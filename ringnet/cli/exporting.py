@@ -13,8 +13,8 @@ from ringnet.errors import Fault, InputError
 from ringnet.formats.goal import dumps_goal
 from ringnet.formats.msccl import dumps_msccl
 from ringnet.reporting.folder import written_file
+from ringnet.runs.parts import build
 from ringnet.scenario import Scenario
-from ringnet.scenario.build import build
 from ringnet.units import format_bytes
 
 NS = 1e9

@@ -20,7 +20,7 @@ from ringnet.measure.crew import Crew, Place
 from ringnet.measure.log import Rank, bandwidths, footer, header, line
 from ringnet.measure.mpi import measure_under_mpi, ranks, world
 from ringnet.measure.sizes import read_sizes
-from ringnet.scenario.memory import available_bytes
+from ringnet.runs.memory import available_bytes
 from ringnet.units import format_bytes
 
 DEFAULT_WORKERS = 4

@@ -20,10 +20,10 @@ from ringnet.reporting.outputs import save_outputs
 from ringnet.reporting.results import Written, write_results
 from ringnet.reporting.tables import ResultLike, collect
 from ringnet.reporting.text import job_lines, sweep_table, written
+from ringnet.runs.advice import about_order
+from ringnet.runs.simulate import simulate
 from ringnet.scenario import Point, Scenario
-from ringnet.scenario.advice import about_order
-from ringnet.scenario.load import CHECKED_POINTS
-from ringnet.scenario.simulate import simulate
+from ringnet.scenario.build.load import CHECKED_POINTS
 from ringnet.study.cost import in_words, most_s
 from ringnet.study.kept import default_cache_dir
 from ringnet.study.outcome import Outcome, wrong_sum

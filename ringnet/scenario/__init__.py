@@ -1,34 +1,22 @@
-"""Scenarios: YAML to a checked `Scenario`, and to the parts that the other rooms work with.
+"""Scenarios: YAML to a checked `Scenario`; every mistake at once, each with file, line and path.
 
-=========  ================================================================================================
-load       `load`, `loads`: a file or a text with its overrides; every mistake at once
-scenario   `Scenario`, `Point`: the keys in plain SI, the points of a sweep, `document`, `key`
-build      `build`: schedule, network, workers, data of one run
-memory     `estimate`, `require_memory`: what a run takes, and a word where that is too much
-schema     `schema`: the format as a JSON Schema; `template`: a commented scenario to start from
-=========  ================================================================================================
+Four chapters, each of which knows those above it only:
+
+======  ==========================================================================================================
+keys    the pydantic models: what may stand where, how it is read, the format as a JSON Schema and as a template
+files   what a scenario takes from elsewhere: known links by name, and the files that it names
+checks  keys that are right one by one and wrong together
+build   `load`, `loads`: text with overrides to a `Scenario`; the points of its sweep
+======  ==========================================================================================================
+
+Between files and checks stand `network` and `schedule`: what the keys of both stand for.
 """
 
 from __future__ import annotations
 
-from ringnet.scenario.build import Parts, build
-from ringnet.scenario.load import load, loads
-from ringnet.scenario.memory import Estimate, available_bytes, estimate, require_memory
-from ringnet.scenario.scenario import Point, Scenario
-from ringnet.scenario.schema import schema
-from ringnet.scenario.template import template
+from ringnet.scenario.build.load import load, loads
+from ringnet.scenario.build.scenario import Point, Scenario
+from ringnet.scenario.keys.schema import schema
+from ringnet.scenario.keys.template import template
 
-__all__ = [
-    "Estimate",
-    "Parts",
-    "Point",
-    "Scenario",
-    "available_bytes",
-    "build",
-    "estimate",
-    "load",
-    "loads",
-    "require_memory",
-    "schema",
-    "template",
-]
+__all__ = ["Point", "Scenario", "load", "loads", "schema", "template"]

@@ -14,13 +14,13 @@ from ringnet.collectives.check import check
 from ringnet.documents.document import Mark, Path
 from ringnet.errors import Fault, InputError, StudyError
 from ringnet.reporting.columns import TABLES
+from ringnet.runs.measured_links import about_others
+from ringnet.runs.parts import build_schedule
 from ringnet.scenario import Scenario
-from ringnet.scenario.about_links import about_others
-from ringnet.scenario.algorithms import AlgorithmSettings, label_of, parameters_of
-from ringnet.scenario.build import build_schedule
-from ringnet.scenario.checks import check_algorithm
-from ringnet.scenario.scenario import single
-from ringnet.scenario.schedules import check_schedule, file_names
+from ringnet.scenario.build.scenario import single
+from ringnet.scenario.checks.collective import check_algorithm
+from ringnet.scenario.keys.algorithm import AlgorithmSettings, label_of, parameters_of
+from ringnet.scenario.schedule import check_schedule, file_names
 from ringnet.study.cost import TRANSFERS_PER_S
 from ringnet.study.parts import Means, Part, key_of, run_parts
 from ringnet.study.timing import Timing

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from ringnet.errors import InputError
-from ringnet.scenario import Scenario, estimate, loads
-from ringnet.scenario.choice import engine_of
+from ringnet.runs.engine import engine_of
+from ringnet.runs.memory import estimate
+from ringnet.scenario import Scenario, loads
 
 #: Points of a large grid that are looked at.
 SAMPLED = 20

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from ringnet.errors import InputError
-from ringnet.scenario import estimate
+from ringnet.runs.memory import estimate
 from ringnet.study.cost import LEAST_S, most_s
 from ringnet.study.task import Task
 

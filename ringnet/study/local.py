@@ -14,7 +14,7 @@ from multiprocessing import resource_tracker
 from joblib import Parallel, delayed
 from joblib.externals.loky.backend import resource_tracker as loky_tracker
 
-from ringnet.scenario import available_bytes
+from ringnet.runs.memory import available_bytes
 from ringnet.study.fitting import at_once, sized
 from ringnet.study.task import Done, Task, carry_out, quietly
 

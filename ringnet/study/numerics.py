@@ -19,10 +19,10 @@ from ringnet.payload import RandomSource, Reduction, Source, make_reduction
 from ringnet.payload.dtypes import DTYPES, Array, bits_of, is_float
 from ringnet.payload.sources import message_elements
 from ringnet.reporting.columns import TABLES
+from ringnet.runs.parts import build_schedule, build_source
 from ringnet.scenario import Scenario
-from ringnet.scenario.algorithms import AlgorithmSettings, label_of
-from ringnet.scenario.build import build_schedule, build_source
-from ringnet.scenario.checks import COPYING, reduction_of
+from ringnet.scenario.checks.collective import COPYING, reduction_of
+from ringnet.scenario.keys.algorithm import AlgorithmSettings, label_of
 from ringnet.study.compare import Plan, algorithm_points, workers_of
 from ringnet.study.outcome import Outcome
 from ringnet.study.parts import Means, Part, key_of, run_parts

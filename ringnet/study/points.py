@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from joblib import cpu_count
 
 from ringnet.errors import Fault, InputError
-from ringnet.scenario.simulate import simulate as run_one
+from ringnet.runs.simulate import simulate as run_one
 from ringnet.study.kept import Store
 from ringnet.study.local import here
 from ringnet.study.outcome import Outcome, Simulate

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ringnet.reporting.results import write_results
 from ringnet.reporting.tables import ResultLike, Results, collect
+from ringnet.runs.simulate import simulate
 from ringnet.scenario import Scenario, load
-from ringnet.scenario.simulate import simulate
 from ringnet.study.points import run_points
 from ringnet.study.record import run_info
 

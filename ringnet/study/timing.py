@@ -25,8 +25,8 @@ from ringnet.errors import InputError, NetworkError
 from ringnet.networks import Network
 from ringnet.payload.dtypes import DTYPES
 from ringnet.payload.sources import message_elements
+from ringnet.runs.parts import build, build_schedule
 from ringnet.scenario import Scenario
-from ringnet.scenario.build import build, build_schedule
 from ringnet.study.outcome import Outcome
 
 IntArray: TypeAlias = NDArray[np.int64]

@@ -1,0 +1,1 @@
+"""One run: its parts built from a scenario, proved, run by the engine that suits, and verified."""

@@ -1,0 +1,70 @@
+"""What a scenario leaves open: which engine runs, and how links are shared."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringnet.engines import ENGINES, Choice, choose_engine
+from ringnet.engines.sharing import resolve_sharing, used_routes
+from ringnet.errors import Fault, InputError
+from ringnet.networks import Network, settled
+from ringnet.networks.network import Sharing
+from ringnet.runs.parts import Parts, build
+from ringnet.scenario.build.scenario import Scenario
+
+#: Carried elements of a chunk up to which one array for all chunks is faster than an array for each.
+PACKED_ELEMENTS = 4096
+
+
+def engine_for(scenario: Scenario, parts: Parts) -> Choice:
+    """Return the engine that runs a scenario, and why; `InputError` for one that cannot."""
+    if not parts.alone:
+        return _beside_others(scenario)
+    if scenario.engine in ENGINES:
+        return Choice(scenario.engine, "the scenario says so")
+    return choose_engine(parts.schedule, network_of_run(scenario, parts), parts.workers)
+
+
+def network_of_run(scenario: Scenario, parts: Parts) -> Network:
+    """Return the network as the transfers of a run see it, without what its links do with other sizes.
+
+    Those of a ring differ by an element, so that links which treat sizes differently mostly treat all of them alike.
+    """
+    if scenario.algorithm_name != "ring" or not parts.alone or not parts.network.pieces:
+        return parts.network
+    return settled(parts.network, int(parts.chunk_bytes.min()), int(parts.chunk_bytes.max()))
+
+
+def engine_of(scenario: Scenario) -> str:
+    """Return the name of the engine that would run."""
+    return scenario.engine if scenario.engine != "auto" else engine_for(scenario, build(scenario)).name
+
+
+def is_packed(engine: str, chunk_sizes: NDArray[np.int64], carry: int | None) -> bool:
+    """Whether a payload travels as one array for all chunks: little of each, in the engine that can."""
+    largest = int(chunk_sizes.max(initial=0))
+    return engine == "recurrence" and min(largest, largest if carry is None else carry) <= PACKED_ELEMENTS
+
+
+def _beside_others(scenario: Scenario) -> Choice:
+    reason = "others share the links"
+    if scenario.engine == "recurrence":
+        raise InputError(
+            Fault(f"the recurrence is not exact here: {reason}", "engine", right="events, or auto")
+        )
+    return Choice("events", reason)
+
+
+def sharing_of(parts: Parts, engine: str) -> Sharing:
+    """Return how links are shared in a run."""
+    if parts.network.sharing != "auto":
+        return parts.network.sharing
+    if engine == "recurrence":  # which is exact for links of one sender each only
+        return "fifo"
+    everybody = (parts, *parts.others)
+    routes = [used_routes(number, one.schedule, one.network) for number, one in enumerate(everybody)]
+    others = [((one.name, 0), one.links) for one in parts.traffic]
+    return resolve_sharing(parts.network, chain(others, *routes))

@@ -1,0 +1,114 @@
+"""Changes given on the command line: ``--set path.key=value``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from ringnet.documents.document import Document, Mark, Path, are_related, clip, key_path, path_text
+from ringnet.documents.yaml_text import read_value
+from ringnet.errors import Fault, InputError
+from ringnet.scenario.keys.model import Range
+from ringnet.scenario.build.sweep import SECTIONS
+
+_FORM = "--set network.bandwidth='5 GB/s'"
+_RANGE_KEYS = frozenset(info.alias or name for name, info in Range.model_fields.items())
+
+
+class Override(NamedTuple):
+    """One ``path=value``; a value of None takes the key out."""
+
+    path: Path
+    value: Any
+    marks: dict[Path, Mark]
+
+
+def override(document: Document, given: Sequence[str]) -> tuple[Document, list[str], list[Fault]]:
+    """Apply overrides in order.
+
+    Parameters
+    ----------
+    document : Document
+    given : sequence of str
+        ``path=value``, the value in YAML: ``workers=16``, ``payload={elements: 16}``. ``weights[1]`` is
+        ``weights.1=2``; an empty value or ``null`` takes the key out.
+
+    Returns
+    -------
+    Document
+    list of str
+        Notes: sweeps that an override put an end to.
+    list of Fault
+        Overrides that cannot be read, and those given twice.
+    """
+    notes: list[str] = []
+    faults: list[Fault] = []
+    seen: set[Path] = set()
+    for text in given:
+        try:
+            one = _read(text, document)
+        except InputError as error:
+            faults += error.faults
+            continue
+        if one.path in seen:
+            faults.append(Fault("the key is set twice", path_text(one.path), "--set", value=clip(text)))
+        seen.add(one.path)
+        document, ended = _end_sweeps(document, one)
+        notes += ended
+        if one.value is None:
+            document = document.drop([one.path])
+            continue
+        try:
+            document = document.put(one.path, one.value, one.marks)
+        except InputError as error:
+            faults += error.faults
+    return document, notes, faults
+
+
+def _read(text: str, document: Document) -> Override:
+    key, sign, value = text.partition("=")
+    key = key.strip()
+    if not sign or not all(key.split(".")):
+        raise InputError(
+            Fault("an override is a path, an equals sign and a value", "", "--set", None, clip(text), _FORM)
+        )
+    try:
+        given, marks = read_value(value, "--set")
+    except InputError as error:
+        raise InputError(*(_at(fault, key) for fault in error.faults)) from error
+    return Override(
+        _path(key, document),
+        given,
+        {at: replace(mark, line=None, origin="set") for at, mark in marks.items()},
+    )
+
+
+def _at(fault: Fault, key: str) -> Fault:
+    return replace(fault, path=".".join(filter(None, (key, fault.path))), line=None)
+
+
+def _path(key: str, document: Document) -> Path:
+    """Return where ``key`` leads; the name of a swept key holds dots."""
+    sweep, _, rest = key.partition(".")
+    section, _, axis = rest.partition(".")
+    if sweep != "sweep" or section not in SECTIONS or not axis:
+        return key_path(key, document.data)
+    swept, _, last = axis.rpartition(".")
+    inner = (swept, last) if swept and last in _RANGE_KEYS else (axis,)
+    return (sweep, section, *inner)
+
+
+def _end_sweeps(document: Document, one: Override) -> tuple[Document, list[str]]:
+    """End the sweeps over a key that is set: the override would have no effect otherwise."""
+    if one.path[0] == "sweep" or one.value is None:
+        return document, []
+    ended: list[Path] = []
+    for section in SECTIONS:
+        axes = document.get(("sweep", section))
+        keys = axes if isinstance(axes, dict) else {}
+        ended += [
+            ("sweep", section, key) for key in keys if are_related(key_path(key, document.data), one.path)
+        ]
+    notes = [f"{path_text(path)}: not swept, since --set gives {path_text(one.path)}" for path in ended]
+    return document.drop(ended), notes

@@ -1,0 +1,124 @@
+"""One run, without a sweep: from a document to keys that are all right and all read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic import ValidationError
+
+from ringnet.documents.document import Document, Origin, Path, are_related, path_text
+from ringnet.errors import Fault, InputError
+from ringnet.scenario.checks.collective import check
+from ringnet.scenario.keys.faults import translate
+from ringnet.scenario.files.folder import Place, with_facts
+from ringnet.scenario.checks.finding import Finding
+from ringnet.scenario.files.presets import with_presets
+from ringnet.scenario.files.link_profile import with_link_profiles
+from ringnet.scenario.keys.model import Keys
+from ringnet.scenario.files.network_file import with_network_file
+from ringnet.scenario.files.order_file import with_order_file
+from ringnet.scenario.schedule import check_schedule
+
+#: In place of what is wrong or missing, so that the other keys can be checked together.
+_STAND_INS: dict[Path, Any] = {
+    ("scenario_version",): 1,
+    ("name",): "stand-in",
+    ("workers",): 2,
+    ("message",): "0 B",
+    ("network", "bandwidth"): "1 GB/s",
+    ("network", "latency"): "0 s",
+}
+#: A missing key takes the mapping around it along; nothing lies deeper.
+_ROUNDS = 4
+
+
+def resolve(document: Document, place: Place) -> tuple[Document, list[str]]:
+    """Check the keys of one run.
+
+    Returns
+    -------
+    Document
+        Keys that are all right, and all read by this run.
+    list of str
+        Notes: which keys were orphaned and left out, and why.
+
+    Raises
+    ------
+    InputError
+        With every mistake, in the order of the lines.
+    """
+    known, unused = with_presets(document)
+    known, no_profile = with_link_profiles(known, place)
+    known, unreadable = with_network_file(known, place)
+    known, disordered = with_order_file(known, place)
+    known, faults = with_facts(known, place)
+    faults += [*unused, *no_profile, *unreadable, *disordered]
+    keys, found = validate(known)
+    faults += found.values()
+    broken = known.broken | found.keys()
+    mended = keys or _mended(known, broken)
+    findings = [*check(mended), *check_schedule(mended, place)]
+    findings = [one for one in findings if _counts(one, document, broken)]
+    orphans = {one.path: one for one in findings if one.unread and is_orphan(one, document)}
+    faults += [_fault(one, known) for one in findings if one.path not in orphans]
+    if faults or keys is None:  # what is broken was told when it was read
+        raise InputError(*in_order(faults))
+    return document.drop(orphans), [_note(one) for one in orphans.values()]
+
+
+def validate(document: Document) -> tuple[Keys | None, dict[Path, Fault]]:
+    """Read each key by itself: the keys, or what is wrong with them."""
+    try:
+        return Keys.model_validate(document.data), {}
+    except ValidationError as error:
+        return None, translate(error, document)
+
+
+def is_orphan(finding: Finding, document: Document) -> bool:
+    """Whether a later writer made the key unread: a sweep, or an override of something else."""
+    causes = origins_of(finding, document)
+    return "sweep" in causes or ("set" in causes and "set" not in document.origins(finding.path))
+
+
+def origins_of(finding: Finding, document: Document) -> set[Origin]:
+    """Who wrote the keys because of which something is wrong."""
+    return {origin for cause in finding.causes for origin in document.origins(cause)}
+
+
+def in_order(faults: Iterable[Fault]) -> list[Fault]:
+    """Sort faults by line, and tell each once: the points of a sweep share most of theirs."""
+    once: dict[object, Fault] = {}
+    for fault in faults:
+        once.setdefault((fault.file, fault.line, fault.path, fault.message), fault)
+    return sorted(once.values(), key=lambda fault: (fault.file == "--set", fault.line or 0))
+
+
+def _mended(document: Document, broken: frozenset[Path] | set[Path]) -> Keys:
+    for _ in range(_ROUNDS):
+        document = document.drop(path for path in broken if path)
+        for path, value in _STAND_INS.items():
+            if not document.has(path):
+                document = document.put(path, value, {})
+        keys, found = validate(Document(document.data))
+        if keys is not None:
+            return keys
+        broken = {path if document.has(path) else path[:-1] for path in found}
+    raise AssertionError(f"the stand-ins do not mend {sorted(map(str, broken))}")
+
+
+def _counts(finding: Finding, document: Document, broken: Iterable[Path]) -> bool:
+    """Whether a finding is about keys that stand there, and rests on no broken one."""
+    touched = (finding.path, *finding.causes)
+    if any(are_related(path, wrong) for path in touched for wrong in broken):
+        return False
+    return document.has(finding.path) or not finding.unread
+
+
+def _fault(finding: Finding, document: Document) -> Fault:
+    right, nearest = finding.right, finding.nearest
+    return document.fault(finding.path, finding.message, value=finding.value, right=right, nearest=nearest)
+
+
+def _note(finding: Finding) -> str:
+    return f"{path_text(finding.path)}: left out, {finding.message}"

@@ -1,0 +1,218 @@
+"""A scenario as the rest of the house sees it: checked, frozen, in plain SI; one run or a sweep of many."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from typing import Any, NamedTuple
+
+from pydantic import PrivateAttr
+
+from ringnet.documents.document import Document
+from ringnet.errors import Fault, InputError
+from ringnet.scenario.keys.algorithm import AlgorithmSettings
+from ringnet.scenario.checks.collective import check
+from ringnet.scenario.files.folder import FACTS, Place, digest, known
+from ringnet.scenario.files.presets import unwritten
+from ringnet.scenario.files.link_profile import PATHS as LINK_FILES
+from ringnet.scenario.files.link_profile import link_files
+from ringnet.scenario.keys.model import MADE_DATA, Keys, SweepSettings
+from ringnet.scenario.files.network_file import KEY as NETWORK_FILE
+from ringnet.scenario.files.order_file import KEY as ORDER_FILE
+from ringnet.scenario.keys.lookup import leaf_of
+from ringnet.scenario.build.resolve import in_order, origins_of, resolve
+from ringnet.scenario.schedule import file_names
+from ringnet.scenario.build.sweep import Axis, Value, first_values, grid, with_values
+from ringnet.scenario.keys.network import OrderFile
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a scenario was made from.
+
+    Parameters
+    ----------
+    base : Document
+        The keys as written, overrides applied, without the sweep.
+    axes : tuple of Axis
+        Empty for a single run.
+    place : Place
+        Where its files are.
+    notes : tuple of str
+        What was orphaned and left out.
+    """
+
+    base: Document
+    axes: tuple[Axis, ...]
+    place: Place
+    notes: tuple[str, ...]
+
+
+class Point(NamedTuple):
+    """One run of a sweep: its scenario, and each swept key with its value as it was written."""
+
+    scenario: Scenario
+    swept: dict[str, str]
+
+
+class Scenario(Keys):
+    """What `load` returns: the keys in plain SI, and what can be asked of them as a whole.
+
+    Of a sweep, the keys are those of its first point.
+    """
+
+    _origin: Origin = PrivateAttr()
+
+    @classmethod
+    def of(cls, data: dict[str, Any], origin: Origin) -> Scenario:
+        """Return a scenario of ``data``, which is known to be right."""
+        scenario = cls.model_validate(data)
+        scenario._origin = origin
+        return scenario
+
+    def with_origin(self, origin: Origin, sweep: SweepSettings | None) -> Scenario:
+        """Return the same keys as the first point of a sweep, or with other notes."""
+        scenario = self.model_copy(update={"sweep": sweep})
+        scenario._origin = origin
+        return scenario
+
+    @property
+    def base(self) -> Document:
+        """The keys as written, overrides applied, orphans left out, without the sweep."""
+        return self._origin.base
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Keys that an override or a sweep orphaned, one sentence each."""
+        return self._origin.notes
+
+    @property
+    def n_points(self) -> int:
+        """Runs that the scenario stands for; 1 without a sweep."""
+        return prod(len(axis.rows) for axis in self._origin.axes)
+
+    @property
+    def swept(self) -> tuple[str, ...]:
+        """Paths of the swept keys, in order."""
+        return tuple(_dotted(value) for value in first_values(self._origin.axes))
+
+    @property
+    def place(self) -> Place:
+        """Where its files are."""
+        return self._origin.place
+
+    def points(self) -> list[Point]:
+        """Return the runs of a sweep in grid order, the first key slowest; `InputError` with all faults."""
+        return list(self.iter_points())
+
+    def iter_points(self) -> Iterator[Point]:
+        """Yield the runs of a sweep one by one; `InputError` with all faults after the last."""
+        if not self._origin.axes:
+            yield Point(self, {})
+            return
+        faults: list[Fault] = []
+        for document, values in grid(self.base, self._origin.axes):
+            try:
+                yield Point(single(document, self.place), {_dotted(value): value.text for value in values})
+            except InputError as error:
+                faults += error.faults
+        if faults:
+            raise InputError(*in_order(faults))
+
+    def document(self) -> dict[str, Any]:
+        """Return the scenario as plain data, every default written out; loading it gives the same runs.
+
+        Quantities are written in one way whatever the file had (``1 KiB`` for ``1024 B``), and keys that no
+        run reads are left out, so equal documents mean equal runs.
+        """
+        origin = self._origin
+        first = known(with_values(origin.base, first_values(origin.axes)), origin.place)
+        keys = Keys.model_validate(first.data)
+        unread = [finding for finding in check(keys) if finding.unread]
+        gone = {finding.path for finding in unread if "sweep" not in origins_of(finding, first)}
+        gone |= {finding.path for finding in unread if not origin.base.has(finding.path)}
+        if origin.axes:  # other points may have other files
+            gone |= {(key,) for key in FACTS if not origin.base.has((key,))} if keys.files else set()
+            gone |= {value.path for value in first_values(origin.axes)}
+        gone |= unwritten(origin.base, first, {value.path for value in first_values(origin.axes)})
+        plain = Document(keys.model_dump(mode="json", exclude_none=True)).drop(gone).data
+        return plain | ({"sweep": _sweep_document(origin.axes)} if origin.axes else {})
+
+    def inputs(self) -> dict[str, str]:
+        """Return the SHA-256 of each file that data, network or schedule come from, by its name in the scenario."""
+        swept = (given for axis in self._origin.axes for given in _swept_files(axis))
+        order = self.network.order
+        given = [
+            self.data,
+            self.network.file or [],
+            order.file if isinstance(order, OrderFile) else [],
+            link_files(self.network),
+            *swept,
+        ]
+        names = {str(name) for one in given for name in ([one] if isinstance(one, str) else one)}
+        schedules = self._schedule_files()
+        return {name: digest(self.place.find(name)) for name in sorted({*names, *schedules} - {*MADE_DATA})}
+
+    def _schedule_files(self) -> set[str]:
+        """Return the files that algorithms come from: of the scenario, of its sweep, of what it compares."""
+        swept = [value for axis in self._origin.axes for row in axis.rows for value in row]
+        found = {name for value in swept for name in _schedule_file(value)}
+        compared = self.compare.algorithms if self.compare else ()
+        for algorithm in (self.algorithm, *(() if isinstance(compared, str) else compared)):
+            found.update(file_names(algorithm))
+        return found
+
+    def key(self) -> str:
+        """Return a hash of the document and of the content of its files: equal keys mean equal results."""
+        whole = json.dumps([self.document(), self.inputs()], sort_keys=True)
+        return hashlib.sha256(whole.encode()).hexdigest()
+
+
+def single(document: Document, place: Place) -> Scenario:
+    """Return the scenario of one run; `InputError` for everything that is wrong."""
+    left, notes = resolve(document, place)
+    return Scenario.of(known(left, place).data, Origin(left, (), place, tuple(notes)))
+
+
+def _dotted(value: Value) -> str:
+    return ".".join(map(str, value.path))
+
+
+def _swept_files(axis: Axis) -> Iterator[Any]:
+    """Yield what a sweep gives where files of data, networks, orders or links are named."""
+    wholes = {*LINK_FILES, ORDER_FILE[:-1]}
+    places = {("data",), NETWORK_FILE, *((*path, "file") for path in wholes)}
+    for value in (value for row in axis.rows for value in row):
+        if value.path in places:
+            yield value.given
+        elif value.path in wholes and isinstance(value.given, dict):
+            yield value.given.get("file", [])
+
+
+def _schedule_file(value: Value) -> list[str]:
+    """Return the file of a swept algorithm: of a mapping, or of one of its keys."""
+    given = value.given if value.path == ("algorithm",) else {value.path[-1]: value.given}
+    if value.path[0] != "algorithm" or not isinstance(given, dict):
+        return []
+    return file_names(AlgorithmSettings.model_construct(**{"file": None, "python": None, **given}))
+
+
+def _sweep_document(axes: tuple[Axis, ...]) -> dict[str, Any]:
+    sections: dict[str, dict[str, Any]] = {}
+    for axis in axes:
+        section = sections.setdefault("over" if len(axis.rows[0]) == 1 else "zip", {})
+        for column in zip(*axis.rows, strict=True):
+            section[_dotted(column[0])] = [_plain(value) for value in column]
+    return sections
+
+
+def _plain(value: Value) -> Any:
+    leaf = leaf_of(value.path)
+    return (
+        value.given
+        if leaf is None or isinstance(value.given, dict | list)
+        else leaf.write(leaf.read(value.given))
+    )

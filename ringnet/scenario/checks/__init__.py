@@ -1,0 +1,1 @@
+"""Keys that are right one by one and wrong together."""

@@ -1,0 +1,175 @@
+"""Keys that are right one by one and wrong together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from difflib import get_close_matches
+
+from ringnet.collectives import ALGORITHMS
+from ringnet.documents.document import Path
+from ringnet.errors import InputError
+from ringnet.payload.dtypes import DTYPES
+from ringnet.payload.reductions import REDUCTIONS, check_dtype, make_reduction
+from ringnet.scenario.checks.finding import Finding, some, unread
+from ringnet.scenario.checks.jobs_and_traffic import CROWD_CHECKS
+from ringnet.scenario.checks.network import NETWORK_CHECKS, counted
+from ringnet.scenario.keys.algorithm import parameters_of
+from ringnet.scenario.keys.kinds import quantity_text
+from ringnet.scenario.keys.model import Keys
+
+#: Collectives that move chunks and never combine them.
+COPYING = ("all-gather", "all-to-all", "broadcast")
+#: Reductions that weights belong to.
+WEIGHTED = ("mean", "weighted-mean")
+#: Elements of all workers' buffers up to which a table of states is worth its room.
+READABLE_ELEMENTS = 1024
+
+
+def check(keys: Keys) -> Iterator[Finding]:
+    """Return what is wrong with ``keys`` taken together; of unread keys also those that were left out."""
+    for find in CHECKS:
+        yield from find(keys)
+
+
+def check_algorithm(keys: Keys) -> Iterator[Finding]:
+    """Return what is wrong with the algorithm alone: the collective, its parameters."""
+    yield from _collective_known(keys)
+    yield from _unread_parameters(keys)
+
+
+def _whole_elements(keys: Keys) -> Iterator[Finding]:
+    itemsize = DTYPES[keys.dtype].itemsize
+    if keys.message_bytes % itemsize:
+        below = keys.message_bytes // itemsize * itemsize
+        right = f"{quantity_text(below, 'bytes')} or {quantity_text(below + itemsize, 'bytes')}"
+        message = f"not a whole number of {keys.dtype} elements, {itemsize} bytes each"
+        yield Finding(("message",), message, right, causes=(("dtype",),))
+
+
+def _collective_known(keys: Keys) -> Iterator[Finding]:
+    algorithm = ALGORITHMS.get(keys.algorithm_name)
+    known = (keys.collective,) if algorithm is None else algorithm.collectives
+    if keys.collective not in known:
+        message = f"the algorithm {keys.algorithm_name} has no {keys.collective}"
+        yield Finding(("collective",), message, " or ".join(known), causes=(("algorithm",),))
+
+
+def _unread_parameters(keys: Keys) -> Iterator[Finding]:
+    """Tell parameters that the algorithm does not have."""
+    name = keys.algorithm_name
+    known = ALGORITHMS[name].parameters if name in ALGORITHMS else {}
+    settings = keys.algorithm
+    own = {} if isinstance(settings, str) else dict(settings.parameters or {})
+    if own and not isinstance(settings, str) and not settings.python:
+        message = "the key is never read: it is for a function of yours"
+        right, causes = "the parameters of the algorithm, beside its name", (("algorithm", "name"),)
+        yield Finding(("algorithm", "parameters"), message, right, "", causes, unread=True)
+    for parameter in parameters_of(settings):
+        if parameter not in known and parameter not in own:
+            reason = f"{name} has no such parameter"
+            nearest = "".join(get_close_matches(parameter, known, n=1))
+            right = ", ".join(known)
+            message = f"the key is never read: {reason}"
+            causes = (("algorithm", "name"),)
+            yield Finding(("algorithm", parameter), message, right, nearest, causes, unread=True)
+
+
+def _reduction(keys: Keys) -> Iterator[Finding]:
+    if keys.collective in COPYING:
+        return
+    yield from _told(
+        ("reduce",), lambda: check_dtype(REDUCTIONS[keys.reduce], DTYPES[keys.dtype]), (("dtype",),)
+    )
+    if keys.reduce == "weighted-mean" and keys.weights is None:
+        yield Finding(("reduce",), "a weighted mean needs weights", f"weights: {_as_many(keys.workers)}")
+    elif keys.reduce in WEIGHTED and keys.weights is not None:
+        yield from _weights(keys, keys.weights)
+
+
+def _weights(keys: Keys, weights: tuple[float, ...]) -> Iterator[Finding]:
+    causes = ("workers",), ("reduce",)
+    if len(weights) != keys.workers:
+        message = f"{len(weights)} weights for {counted(keys.workers)}"
+        yield Finding(("weights",), message, f"one for each worker: {_as_many(keys.workers)}", causes=causes)
+    else:
+        yield from _told(("weights",), lambda: make_reduction(*reduction_of(keys)), causes)
+
+
+def _told(path: Path, act: Callable[[], object], causes: tuple[Path, ...]) -> Iterator[Finding]:
+    """Tell at ``path`` what another room refuses."""
+    try:
+        act()
+    except InputError as error:
+        yield from (
+            Finding(path, fault.message, fault.right, fault.nearest, causes) for fault in error.faults
+        )
+
+
+def _workers_are_there(keys: Keys) -> Iterator[Finding]:
+    for path in [("worker", "exceptions", key) for key in keys.worker.exceptions]:
+        if int(path[-1]) >= keys.workers:
+            message = f"there is no worker {path[-1]} among {counted(keys.workers)}"
+            yield Finding(path, message, f"0 to {keys.workers - 1}", causes=(("workers",),), unread=True)
+
+
+def _states(keys: Keys) -> Iterator[Finding]:
+    """Refuse a table of states that nobody can read, or of buffers that are not there."""
+    if "states" not in keys.report.tables:
+        return
+    path = ("report", "tables", keys.report.tables.index("states"))
+    if keys.payload != "full":
+        right = "payload: full"
+        yield Finding(path, "states need every element", right, causes=(("payload",),), unread=True)
+    n_elements = keys.workers * keys.message_bytes // DTYPES[keys.dtype].itemsize
+    if n_elements > READABLE_ELEMENTS:
+        message = f"states of {n_elements:,} elements, over all workers, are not for reading"
+        causes = ("workers",), ("message",), ("dtype",)
+        yield Finding(path, message, f"at most {READABLE_ELEMENTS:,}", causes=causes, unread=True)
+
+
+def _unread_in_copying(keys: Keys) -> Iterator[Finding]:
+    if keys.collective in COPYING:
+        exceptions = (("worker", "exceptions", key, "reduce_rate") for key in keys.worker.exceptions)
+        for path in (("reduce",), ("weights",), ("worker", "reduce_rate"), *exceptions):
+            yield unread(path, f"{keys.collective} combines nothing", ("collective",))
+
+
+def _unread_weights(keys: Keys) -> Iterator[Finding]:
+    if keys.reduce not in WEIGHTED and keys.collective not in COPYING:
+        yield unread(("weights",), f"{keys.reduce} has no weights", ("reduce",), right="reduce: mean")
+
+
+def _unread_data(keys: Keys) -> Iterator[Finding]:
+    if keys.files:
+        yield unread(("message",), "the files say how large it is", ("data",))
+        yield unread(("seed",), "the data comes from files", ("data",))
+    elif keys.payload == "none":
+        yield unread(("data",), "no payload is carried", ("payload",))
+        yield unread(("seed",), "no payload is carried", ("payload",))
+    elif keys.data != "random":
+        yield unread(("seed",), f"{keys.data} data has no seed", ("data",))
+
+
+CHECKS: tuple[Callable[[Keys], Iterator[Finding]], ...] = (
+    _whole_elements,
+    _collective_known,
+    _unread_parameters,
+    _reduction,
+    _workers_are_there,
+    _states,
+    _unread_in_copying,
+    _unread_weights,
+    _unread_data,
+    *NETWORK_CHECKS,
+    *CROWD_CHECKS,
+)
+
+
+def reduction_of(keys: Keys) -> tuple[str, int, tuple[float, ...] | None]:
+    """Return name, workers and weights of the reduction; a mean with weights is the weighted mean."""
+    name = "weighted-mean" if keys.weights is not None and keys.reduce == "mean" else keys.reduce
+    return name, keys.workers, keys.weights
+
+
+def _as_many(n_workers: int) -> str:
+    return f"[{some(['1'] * n_workers)}]"

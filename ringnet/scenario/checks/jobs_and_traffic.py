@@ -1,0 +1,170 @@
+"""Keys of jobs and of other traffic that are right one by one and wrong together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from ringnet.collectives import ALGORITHMS
+from ringnet.documents.document import Path
+from ringnet.errors import InputError, NetworkError
+from ringnet.networks import Network, walk
+from ringnet.payload.dtypes import DTYPES
+from ringnet.scenario.checks.finding import Finding, some, unread
+from ringnet.scenario.checks.network import counted, nearest_link, shape_of
+from ringnet.scenario.keys.jobs_and_traffic import TrafficSettings
+from ringnet.scenario.keys.model import Keys
+from ringnet.scenario.network import n_places
+from ringnet.scenario.schedule import schedule_beside
+from ringnet.units import format_bytes
+
+#: Bursts of one period on and off that are told apart, and those that a run may have.
+MOST_BURSTS, MOST_IN_ALL = 10_000, 1_000_000
+#: What the tables call traffic that is no job's.
+RESERVED = "other traffic"
+
+
+def _jobs(keys: Keys) -> Iterator[Finding]:
+    itemsize = DTYPES[keys.dtype].itemsize
+    for number, job in enumerate(keys.jobs):
+        path = ("jobs", number)
+        if job.message_bytes % itemsize:
+            message = f"not a whole number of {keys.dtype} elements, {itemsize} bytes each"
+            yield Finding((*path, "message"), message, f"a multiple of {itemsize} B", causes=(("dtype",),))
+        algorithm, collective = job.algorithm or keys.algorithm_name, job.collective or keys.collective
+        if algorithm not in ALGORITHMS:
+            message = f"a job needs an algorithm of its own beside {algorithm}"
+            yield Finding((*path, "algorithm"), message, "algorithm: ring", causes=(("algorithm",),))
+            continue
+        known = ALGORITHMS[algorithm].collectives
+        if collective not in known:
+            key = "collective" if job.collective else "algorithm"
+            message = f"the algorithm {algorithm} has no {collective}"
+            yield Finding((*path, key), message, " or ".join(known), causes=(("algorithm",), ("collective",)))
+            continue
+        yield from _has_a_schedule(keys, number)
+
+
+def _has_a_schedule(keys: Keys, number: int) -> Iterator[Finding]:
+    """Find parameters of an algorithm that do not fit the workers of a job."""
+    job = keys.jobs[number]
+    n_workers = job.workers if isinstance(job.workers, int) else len(job.workers)
+    try:
+        schedule_beside(keys, job.algorithm, n_workers, job.collective or keys.collective)
+    except InputError as error:
+        causes = ("algorithm",), ("jobs", number, "workers")
+        for fault in error.faults:
+            message = ": ".join(filter(None, (f"with {counted(n_workers)}: {fault.message}", fault.value)))
+            right = "an algorithm of its own, algorithm: ring"
+            yield Finding(("jobs", number, "algorithm"), message, right, causes=causes)
+
+
+def _names(keys: Keys) -> Iterator[Finding]:
+    """Find jobs and traffic that the tables could not tell apart; traffic of one name is one."""
+    taken = {keys.name: "the scenario", RESERVED: "all that is no job's"}
+    jobs = [("jobs", number, one.name or f"job {number + 1}") for number, one in enumerate(keys.jobs)]
+    traffic = [
+        ("background", number, one.name or f"traffic {number + 1}")
+        for number, one in enumerate(keys.background)
+    ]
+    for key, number, name in [*jobs, *traffic]:
+        if taken.get(name, "background") != "background":
+            message = f"this name is that of {taken[name]}"
+            yield Finding((key, number, "name"), message, "a name of its own", causes=(("name",),))
+        taken.setdefault(name, "background" if key == "background" else f"jobs[{number}]")
+
+
+def _recurrence_is_alone(keys: Keys) -> Iterator[Finding]:
+    for key, given in (("jobs", keys.jobs), ("background", keys.background)):
+        if given and keys.engine == "recurrence":
+            message = f"the recurrence is not exact where {key} share the links"
+            yield Finding(("engine",), message, "events, or auto", causes=((key,),))
+
+
+def _traffic(keys: Keys) -> Iterator[Finding]:
+    made = shape_of(keys)[0] if keys.background else None
+    names = {} if made is None else dict.fromkeys(made.names)
+    places = n_places(keys)
+    for number, one in enumerate(keys.background):
+        path = ("background", number)
+        for key, place in (("from", one.start), ("to", one.end)):
+            if place is not None and place >= places:
+                yield Finding(
+                    (*path, key), "there is no such place", f"0 to {places - 1}", causes=(("workers",),)
+                )
+        if made is not None:
+            yield from _has_a_way(made, one, path)
+        for place, name in enumerate(one.links or ()):
+            if names and name not in names:
+                message = "the traffic goes over a link that is not there"
+                yield Finding((*path, "links", place), message, some(names), nearest_link(name, names))
+        if made is not None and one.links is not None and all(name in names for name in one.links):
+            yield from _is_a_way(made, one.links, path)
+        yield from _traffic_itself(one, path)
+        yield from _not_too_many(keys, one, path)
+
+
+def _has_a_way(network: Network, one: TrafficSettings, path: Path) -> Iterator[Finding]:
+    """Find traffic between places that nothing leads from one to the other."""
+    if one.start is None or one.end is None or max(one.start, one.end) >= network.n_workers:
+        return
+    try:
+        network.route(one.start, one.end)
+    except NetworkError as error:
+        yield from (
+            Finding((*path, "to"), fault.message, "places that a way joins", causes=(("network",),))
+            for fault in error.faults
+        )
+
+
+def _is_a_way(network: Network, links: Sequence[str], path: Path) -> Iterator[Finding]:
+    """Find links that do not follow each other."""
+    starts = network.ends(network.names.index(links[0]))
+    ways = [walk(network, start, links)[1] for start in starts]
+    if all(ways) and ways[0] is not None:
+        yield Finding((*path, "links"), ways[0].message, ways[0].right, causes=(("network",),))
+
+
+def _not_too_many(keys: Keys, one: TrafficSettings, path: Path) -> Iterator[Finding]:
+    """Find bursts so small that their number in the shortest run is beyond what can be simulated."""
+    if one.rate_Bps is None or one.burst_bytes == 0 or keys.workers == 1:
+        return
+    least_s = keys.message_bytes / keys.network.bandwidth_Bps
+    bursts = one.rate_Bps * least_s / one.burst_bytes
+    if bursts > MOST_IN_ALL:
+        message = (
+            f"at this rate some {bursts:.2g} bursts go out while the message moves, more than {MOST_IN_ALL:,}"
+        )
+        least = format_bytes(-(-int(one.rate_Bps * least_s) // MOST_IN_ALL))
+        yield Finding((*path, "burst"), message, f"at least {least}", causes=(("message",),))
+
+
+def _traffic_itself(one: TrafficSettings, path: Path) -> Iterator[Finding]:
+    if (one.links is None) == (one.start is None and one.end is None):
+        yield Finding(path, "traffic needs from and to, or links instead", "{from: 0, to: 4, burst: 1 MiB}")
+    elif one.links is None and (one.start is None or one.end is None or one.start == one.end):
+        yield Finding(path, "traffic goes from one place to another", "from: 0, to: 4")
+    if one.burst_bytes == 0:
+        yield Finding((*path, "burst"), "a burst has bytes", "1 MiB")
+    if one.stop_s is not None and one.stop_s <= one.begin_s:
+        yield Finding((*path, "stop"), "the traffic would end before it begins", "a stop after its start")
+    if (one.on_s is None) != (one.off_s is None):
+        yield Finding(path, "on and off stand together", "on: 1 ms, off: 3 ms")
+    for key in ("on", "stop"):
+        if one.rate_Bps is None and getattr(one, f"{key}_s") is not None:
+            yield unread(
+                (*path, key), "without a rate there is one burst", (*path, "rate"), right="rate: 10 GB/s"
+            )
+    if one.rate_Bps is not None and one.on_s is not None:
+        bursts = one.rate_Bps * one.on_s / max(one.burst_bytes, 1)
+        if not 1 <= bursts <= MOST_BURSTS:
+            message = f"at this rate {bursts:.3g} bursts go out while it is on"
+            yield Finding((*path, "burst"), message, f"1 to {MOST_BURSTS:,} of them")
+
+
+#: In the order in which they are told.
+CROWD_CHECKS: tuple[Callable[[Keys], Iterator[Finding]], ...] = (
+    _names,
+    _jobs,
+    _recurrence_is_alone,
+    _traffic,
+)

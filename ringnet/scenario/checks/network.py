@@ -1,0 +1,365 @@
+"""Keys of the network, of jobs and of other traffic that are right one by one and wrong together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from typing import Any
+
+from ringnet.documents.document import Path
+from ringnet.engines.window import SLOTS
+from ringnet.errors import NetworkError
+from ringnet.networks import TOPOLOGIES, Network
+from ringnet.scenario.checks.finding import Finding, some, unread
+from ringnet.scenario.files.link_profile import check_link_profiles, link_files
+from ringnet.scenario.files.network_file import check_network_file
+from ringnet.scenario.files.order_file import check_order_file
+from ringnet.scenario.keys.model import Keys
+from ringnet.scenario.keys.network import LinkException, NetworkSettings, parameters_of
+from ringnet.scenario.network import (
+    NetworkShape,
+    as_the_rule,
+    hardware,
+    n_places,
+    ordered,
+    seated,
+    seats,
+    shape,
+)
+from ringnet.units import format_bytes
+
+#: Topologies all of whose routes are a single link, unless routes say otherwise.
+SINGLE = ("ring", "fully-connected")
+#: Packets or slots of windows that a run may have: minutes.
+MOST_PARTS = 10_000_000
+#: Examples of parameters that must be given.
+EXAMPLES = {
+    "sides": "sides: [4, 2]",
+    "k": "k: 4",
+    "groups": "groups: 3",
+    "routers_per_group": "routers_per_group: 2",
+    "hosts_per_router": "hosts_per_router: 2",
+    "workers_per_host": "workers_per_host: 4",
+    "inside": "inside: {shape: switch, link: nvlink4}",
+    "cables": "cables: [{from: 0, to: 1}]",
+}
+
+
+def counted(n_workers: int) -> str:
+    """Say how many workers.
+
+    >>> counted(1), counted(8)
+    ('1 worker', '8 workers')
+    """
+    return "1 worker" if n_workers == 1 else f"{n_workers} workers"
+
+
+def _parameters(keys: Keys) -> Iterator[Finding]:
+    if keys.network.file is not None:
+        return
+    yield from _parameters_of(keys.network.topology, keys.network, ("network",))
+    between = keys.network.between
+    if between is not None:
+        yield from _parameters_of(between.topology, between, ("network", "between"))
+
+
+def _parameters_of(topology: str, given: Any, at: Path) -> Iterator[Finding]:
+    known = TOPOLOGIES[topology].parameters
+    cause = (*at, "topology")
+    for name in parameters_of(given):
+        if name not in known:
+            having = [one for one, line in TOPOLOGIES.items() if name in line.parameters]
+            message = (
+                f"a {topology} has no {name}: {' and '.join(having)} {'have' if len(having) > 1 else 'has'}"
+            )
+            yield Finding((*at, name), message, f"topology: {having[0]}", causes=(cause,), unread=True)
+    for name, parameter in known.items():
+        if parameter.required and getattr(given, name) is None:
+            message = f"the key is missing: a {topology} needs it"
+            yield Finding((*at, name), message, EXAMPLES[name], causes=(cause,))
+
+
+def shape_of(keys: Keys) -> tuple[Network | None, list[Finding]]:
+    """Return the network without exceptions, or what keeps its parameters from making one."""
+    if [*_parameters(keys)]:
+        return None, []
+    try:
+        return shape(NetworkShape(keys.network), n_places(keys)), []
+    except NetworkError as error:
+        return None, _told(error, ("network",), ("workers",), ("network", "topology"))
+
+
+def _told(error: NetworkError, at: Path, *causes: Path) -> list[Finding]:
+    return [
+        Finding((*at, *_parts(one.path)), one.message, one.right, one.nearest, causes) for one in error.faults
+    ]
+
+
+def _parts(path: str) -> Path:
+    head, sign, rest = path.partition(".")
+    if head in ("links", "links_of", "routes"):  # a name follows
+        return (head, rest) if sign else (head,)
+    return tuple(int(part) if part.isdecimal() else part for part in path.split(".")) if path else ()
+
+
+def _network_is_whole(keys: Keys) -> Iterator[Finding]:
+    """Find what keeps the keys from making a network in which everybody has a place."""
+    plain = keys.network.file is None and not TOPOLOGIES[keys.network.topology].parameters
+    if plain and not _is_special(keys):
+        return
+    made, findings = shape_of(keys)
+    yield from findings
+    if made is None or not _is_special(keys):
+        return
+    if [*_exceptions(keys)] or [*_ascending(keys)]:
+        return
+    causes: tuple[Path, ...] = (("workers",), ("network", "topology"))
+    try:
+        whole = hardware(keys)
+        yield from _behaviour_is_for_some(keys, whole)
+        own, *others = seats(keys, whole)
+        network = seated(whole, own, "placement")
+        if len(network.places or own) == keys.workers and not [*_orders(keys)]:
+            network = ordered(keys, network)
+            yield from _ring_has_ways(keys, network)
+    except NetworkError as error:
+        yield from _told(error, ("network",), *causes)
+        return
+    for number, places in enumerate(others):
+        try:
+            seated(whole, places, "workers")
+        except NetworkError as error:
+            yield from _told(error, ("jobs", number), *causes)
+
+
+def _behaviour_is_for_some(keys: Keys, network: Network) -> Iterator[Finding]:
+    """Find regimes and a profile that are for no link, since every one differs from the rule."""
+    given = keys.network.file is None and not link_files(keys.network)
+    if given and not as_the_rule(network, keys.network).any():
+        for key in ("regimes", "profile"):
+            message = "no link has the network's bandwidth and latency"
+            yield unread(("network", key), message, ("network", "links"), right=f"{key} of single links")
+
+
+def _is_special(keys: Keys) -> bool:
+    """Whether more than a shape is to be made: a sweep checks thousands of plain ones."""
+    network = keys.network
+    plain = (
+        network.routes == "shortest"
+        and network.placement == network.order == "numbered"
+        and not network.places
+    )
+    around: list[NetworkSettings | LinkException] = [
+        network,
+        *network.links.values(),
+        *network.links_of.values(),
+    ]
+    behave = any(one.regimes is not None or one.profile is not None for one in around)
+    behave = behave or bool(link_files(network))
+    return not plain or behave or bool(keys.jobs) or bool(keys.background)
+
+
+def _ring_has_ways(keys: Keys, network: Network) -> Iterator[Finding]:
+    if keys.algorithm != "ring" or network.topology != "ring" or network.n_workers == 1:
+        return
+    for worker in range(network.n_workers):
+        try:
+            network.route(worker, (worker + 1) % network.n_workers)
+        except NetworkError:
+            key = "order" if keys.network.order != "numbered" else "placement"
+            key = key if keys.network.placement != "numbered" or key == "order" else "places"
+            message = "a ring has ways to right-hand neighbours only, and these workers are none"
+            yield Finding(("network", key), message, "topology: switch", causes=(("network", "topology"),))
+            return
+
+
+def _placement(keys: Keys) -> Iterator[Finding]:
+    placement = keys.network.placement
+    if isinstance(placement, tuple) and len(placement) != keys.workers:
+        message = f"{len(placement)} places for {counted(keys.workers)}"
+        right = "one place for each worker, numbered, or interleaved"
+        yield Finding(("network", "placement"), message, right, causes=(("workers",),))
+
+
+def _orders(keys: Keys) -> Iterator[Finding]:
+    order, path = keys.network.order, ("network", "order")
+    if order != "numbered" and "ring" not in keys.algorithm_name:
+        message = f"{keys.algorithm_name} has no ring"
+        yield unread(path, message, ("algorithm",), right="algorithm: ring")
+    if isinstance(order, tuple) and sorted(order) != [*range(keys.workers)]:
+        right = f"each of 0 to {keys.workers - 1} once"
+        yield Finding(path, f"this is no order of {counted(keys.workers)}", right, causes=(("workers",),))
+    yield from check_order_file(keys)
+
+
+def _exceptions(keys: Keys) -> Iterator[Finding]:
+    yield from _links_are_there(keys)
+    yield from _places_are_there(keys)
+    yield from _links_set_once(keys)
+
+
+def _links_are_there(keys: Keys) -> Iterator[Finding]:
+    given = keys.network.links
+    made = shape_of(keys)[0] if given else None
+    if made is None:
+        return
+    names = dict.fromkeys(made.names)
+    for name in given:
+        if name in names or ("*" in name and any(fnmatchcase(one, name) for one in names)):
+            continue
+        message = f"the {made.topology} of {counted(made.n_workers)} has no such link"
+        causes = ("workers",), ("network", "topology")
+        nearest = nearest_link(name, names)
+        yield Finding(("network", "links", name), message, some(names), nearest, causes, unread=True)
+
+
+def nearest_link(name: str, names: Iterable[str]) -> str:
+    """Return a link that starts where ``name`` does, or ends there; a million others are not compared."""
+    start, _, end = name.partition("->")
+    for near in (
+        [one for one in names if one.startswith(f"{start}->")],
+        [one for one in names if one.endswith(f"->{end}")],
+    ):
+        if near:
+            return (get_close_matches(name, near, n=1) or near)[0]
+    return ""
+
+
+def _places_are_there(keys: Keys) -> Iterator[Finding]:
+    places = n_places(keys)
+    for key in keys.network.links_of:
+        if int(key) >= places:
+            message = f"there is no worker {key} among {counted(places)}"
+            path = ("network", "links_of", key)
+            yield Finding(path, message, f"0 to {places - 1}", causes=(("workers",),), unread=True)
+
+
+def _links_set_once(keys: Keys) -> Iterator[Finding]:
+    """Refuse to let the order settle a link between two workers, or of two rules, that say otherwise."""
+    changes = keys.network.links_of
+    made = shape_of(keys)[0] if len(changes) > 1 else None
+    for link in range(made.n_links) if made else ():
+        assert made is not None
+        (start, end), name = made.ends(link), made.names[link]
+        if (
+            start in changes
+            and end in changes
+            and changes[start] != changes[end]
+            and name not in keys.network.links
+        ):
+            message = f"links_of.{start} says otherwise of link {name}"
+            causes = ("network", "links_of", start), ("workers",)
+            path = ("network", "links_of", end)
+            yield Finding(path, message, f"links: {{{name}: ...}} beside it", causes=causes)
+    yield from _rules_agree(keys)
+
+
+def _rules_agree(keys: Keys) -> Iterator[Finding]:
+    rules = [name for name in keys.network.links if "*" in name]
+    made = shape_of(keys)[0] if len(rules) > 1 else None
+    for place, rule in enumerate(rules if made else ()):
+        assert made is not None
+        for other in rules[:place]:
+            both = (one for one in made.names if fnmatchcase(one, rule) and fnmatchcase(one, other))
+            name = next((one for one in both if one not in keys.network.links), None)
+            if name is not None and keys.network.links[rule] != keys.network.links[other]:
+                message = f"links.{other} says otherwise of link {name}"
+                right = "rules that fit no link in common"
+                yield Finding(
+                    ("network", "links", rule), message, right, causes=(("network", "links", other),)
+                )
+
+
+def _ascending(keys: Keys) -> Iterator[Finding]:
+    """Find lists of regimes and profiles that do not ascend, and the two on one link."""
+    network = keys.network
+    around: list[tuple[Path, NetworkSettings | LinkException]] = [(("network",), network)]
+    for key, exceptions in (("links_of", network.links_of), ("links", network.links)):
+        around += [(("network", key, name), one) for name, one in exceptions.items()]
+    for path, one in around:
+        sizes = [regime.up_to_bytes for regime in one.regimes or ()]
+        times = [change.at_s for change in one.profile or ()]
+        yield from _not_above((*path, "regimes"), "up_to", sizes)
+        yield from _not_above((*path, "profile"), "at", times)
+        if sizes and times:
+            message = "a link that treats sizes differently has no profile beside"
+            yield Finding((*path, "profile"), message, "regimes or profile", causes=((*path, "regimes"),))
+
+
+def _not_above(path: Path, key: str, values: Sequence[float]) -> Iterator[Finding]:
+    for place in range(1, len(values)):
+        if values[place] <= values[place - 1]:
+            yield Finding((*path, place, key), "each is above the one before", "ascending values")
+
+
+def _parts_are_not_too_many(keys: Keys) -> Iterator[Finding]:
+    """Find packets and windows so small that their number is beyond what can be simulated."""
+    network = keys.network
+    window = network.window if isinstance(network.window, int) else None
+    chunk_bytes = keys.message_bytes / keys.workers
+    for key, part in (("packet", network.packet), ("window", window)):
+        if not part or part >= chunk_bytes:
+            continue
+        slots = 1 if key == "packet" else SLOTS
+        # A ring's bytes, roughly those of any algorithm.
+        n_parts = 2 * (keys.workers - 1) * keys.message_bytes / max(part // slots, 1)
+        if n_parts > MOST_PARTS:
+            message = f"the transfers would move in some {n_parts:.2g} parts, more than {MOST_PARTS:,}"
+            least = -(-slots * 2 * (keys.workers - 1) * keys.message_bytes // MOST_PARTS)
+            yield Finding(
+                ("network", key), message, f"at least {format_bytes(least)}", causes=(("message",),)
+            )
+
+
+def _unread_in_network(keys: Keys) -> Iterator[Finding]:
+    network, fair = keys.network, keys.network.sharing == "fair"
+    sharing = ("network", "sharing")
+    if network.file is None and network.topology in SINGLE and network.routes == "shortest":
+        message = f"every route of a {network.topology} is a single link"
+        yield unread(("network", "switching"), message, ("network", "topology"), right="topology: switch")
+    elif fair:
+        message = "under fair sharing a transfer has all its links at once"
+        yield unread(("network", "switching"), message, sharing, right="sharing: fifo")
+    if network.routes != "ecmp":
+        yield unread(
+            ("network", "route_seed"), "only ecmp draws routes", ("network", "routes"), right="routes: ecmp"
+        )
+    if network.header is not None and network.packet is None:
+        yield unread(
+            ("network", "header"), "there are no packets", ("network", "packet"), right="packet: 4 KiB"
+        )
+    if fair and network.packet is not None and not network.header:
+        yield unread(
+            ("network", "packet"), "under fair sharing only headers count", sharing, right="sharing: fifo"
+        )
+    for key, size in (("packet", network.packet), ("window", network.window)):
+        if size == 0:
+            yield Finding(("network", key), "nothing would ever move", "1 MiB")
+
+
+def _credit_has_a_way(keys: Keys) -> Iterator[Finding]:
+    network = keys.network
+    is_ring = network.file is None and network.topology == "ring"
+    one_way = is_ring and network.routes != "ecmp" and n_places(keys) > 2  # noqa: PLR2004
+    if one_way and network.window is not None:
+        message = "the links of a ring lead one way: credit has no way back"
+        yield Finding(
+            ("network", "window"), message, "topology: switch", causes=(("network", "topology"), ("workers",))
+        )
+
+
+#: In the order in which they are told.
+NETWORK_CHECKS: tuple[Callable[[Keys], Iterator[Finding]], ...] = (
+    _parameters,
+    check_network_file,
+    check_link_profiles,
+    _network_is_whole,
+    _exceptions,
+    _placement,
+    _orders,
+    _ascending,
+    _unread_in_network,
+    _credit_has_a_way,
+    _parts_are_not_too_many,
+)

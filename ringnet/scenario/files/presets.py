@@ -1,0 +1,68 @@
+"""Links by name, ``link: nvlink4``: bandwidth and latency where the scenario does not give them itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ringnet.documents.document import Document, Mark, Path, path_text
+from ringnet.errors import Fault
+from ringnet.networks import PRESETS
+from ringnet.scenario.files.link_profile import PATHS as PROFILES
+from ringnet.scenario.keys.kinds import quantity_text
+
+#: What a preset gives.
+GIVEN = ("bandwidth", "latency")
+
+
+def link_keys(document: Document) -> Iterator[Path]:
+    """Yield the path of every key ``link`` of the network and inside it."""
+    network = document.get(("network",))
+    around: list[Path] = [("network",), ("network", "inside")]
+    for key in ("links", "links_of"):
+        inside = network.get(key) if isinstance(network, dict) else None
+        around += [("network", key, str(name)) for name in inside] if isinstance(inside, dict) else []
+    cables = document.get(("network", "cables"))
+    around += (
+        [("network", "cables", place) for place in range(len(cables))] if isinstance(cables, list) else []
+    )
+    return ((*path, "link") for path in around if document.has((*path, "link")))
+
+
+def with_presets(document: Document) -> tuple[Document, list[Fault]]:
+    """Return the document with what its presets give, and those presets that give nothing.
+
+    Where there is no such preset, the keys that it would give are broken: only the name is told.
+    """
+    faults = []
+    for path in [*link_keys(document)]:
+        name = document.get(path)
+        if isinstance(name, dict) and path in PROFILES:
+            continue
+        missing = [(*path[:-1], key) for key in GIVEN if not document.has((*path[:-1], key))]
+        preset = PRESETS.get(name) if isinstance(name, str) else None
+        if preset is None:
+            document = replace(document, broken=document.broken | {*missing})
+            continue
+        if not missing and document.origins((*path[:-1], "bandwidth")) == {"file"}:
+            message = "the key is never read: bandwidth and latency say it all"
+            faults.append(document.fault(path, message, right="one of the three left out"))
+        written: dict[Path, Mark] = {(): replace(document.mark(path), text=name, path=path_text(path))}
+        values = {
+            "bandwidth": quantity_text(preset.bandwidth_Bps, "bytes_per_second"),
+            "latency": quantity_text(preset.latency_s, "seconds"),
+        }
+        for place in missing:
+            document = document.put(place, values[str(place[-1])], written)
+    return document, faults
+
+
+def unwritten(base: Document, first: Document, swept: set[Path]) -> set[Path]:
+    """Return what a whole document leaves out: a preset beside what it gave; of a swept one, what it gave."""
+    gone: set[Path] = set()
+    for path in link_keys(first):
+        if isinstance(first.get(path), dict) or path in swept:  # what a profile gave is no text at all
+            gone |= {(*path[:-1], key) for key in GIVEN if not base.has((*path[:-1], key))}
+        else:
+            gone.add(path)
+    return gone

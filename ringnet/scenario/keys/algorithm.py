@@ -1,0 +1,139 @@
+"""What a scenario says of its algorithm: a name, or a mapping with parameters, a file or a function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
+
+from ringnet.collectives import ALGORITHMS, Parameter
+from ringnet.scenario.keys.base import MAPPING, ONE, Settings, mapping_or_one
+from ringnet.scenario.keys.kinds import Choice, Name, Plain, Text, Truth, Whole, wrong
+
+FileName: TypeAlias = Annotated[str, Text("schedule.xml", 1000)]
+FunctionName: TypeAlias = Annotated[str, Text("my_ring.py:my_ring", 1000)]
+ParameterName: TypeAlias = Annotated[
+    str, Name(r"[A-Za-z_][A-Za-z0-9_]*", "the name of a parameter", "n_slices")
+]
+#: Keys that say which algorithm; one of them stands in a mapping.
+WHICH = ("name", "file", "python")
+
+#: Every parameter of some algorithm.
+PARAMETERS: dict[str, Parameter] = {
+    name: parameter for algorithm in ALGORITHMS.values() for name, parameter in algorithm.parameters.items()
+}
+#: Algorithms that can stand on one level of another.
+_FLAT = [name for name, algorithm in ALGORITHMS.items() if "inner" not in algorithm.parameters]
+
+
+def _type_of(parameter: Parameter) -> Any:
+    """Return how a parameter is read; its default says what kind it is."""
+    default = parameter.default
+    if isinstance(default, bool):
+        return Annotated[bool, Truth()]
+    if isinstance(default, int):
+        return Annotated[int, Whole(parameter.least or 0, example=max(default, 1))]
+    if isinstance(default, str):
+        return Annotated[str, Choice(_FLAT, "algorithm of a level")]
+    return tuple[Annotated[int, Whole(1, example=4)], ...]
+
+
+def _field(name: str) -> Any:
+    meanings: dict[str, list[str]] = {}
+    for algorithm, one in ALGORITHMS.items():
+        if name in one.parameters:
+            meanings.setdefault(one.parameters[name].summary, []).append(algorithm)
+    told = "; ".join(f"of {', '.join(by)}: {meaning}" for meaning, by in meanings.items())
+    return _type_of(PARAMETERS[name]) | None, Field(
+        default=None, description=f"{told[:1].upper()}{told[1:]}."
+    )
+
+
+if TYPE_CHECKING:
+
+    class AlgorithmSettings(Settings):
+        """One of name, file and python, and parameters of the algorithm that is named."""
+
+        name: str | None = None
+        file: str | None = None
+        python: str | None = None
+        parameters: Mapping[str, Any] | None = None
+
+else:
+    AlgorithmSettings = create_model(
+        "AlgorithmSettings",
+        __base__=Settings,
+        __module__=__name__,
+        __doc__="One of name, file and python, and parameters of the algorithm that is named.",
+        name=(
+            Annotated[str, Choice(ALGORITHMS, "algorithm")] | None,
+            Field(default=None, description="An algorithm of ringnet."),
+        ),
+        file=(FileName | None, Field(default=None, description="A schedule in MSCCL's XML: `schedule.xml`.")),
+        python=(
+            FunctionName | None,
+            Field(
+                default=None,
+                description="A function of yours that returns a schedule: `my_ring.py:my_ring`; "
+                "run only with --allow-python.",
+            ),
+        ),
+        parameters=(
+            dict[ParameterName, Annotated[Any, Plain()]] | None,
+            Field(
+                default=None,
+                description="What your function is called with, beside workers and collective: `{n_slices: 4}`.",
+                examples=[{"n_slices": 4}],
+            ),
+        ),
+        **{name: _field(name) for name in PARAMETERS},
+    )
+
+
+def _one_of_which(given: Any) -> Any:
+    keys = (
+        given
+        if isinstance(given, dict)
+        else given.model_fields_set
+        if isinstance(given, Settings)
+        else WHICH[:1]
+    )
+    if sum(key in keys for key in WHICH) != 1:
+        raise wrong(f"one of {', '.join(WHICH)} is wanted", "{name: channel-ring, n_channels: 4}")
+    return given
+
+
+#: A name, or a mapping.
+AlgorithmKeys: TypeAlias = Annotated[
+    Annotated[str, Choice(ALGORITHMS, "algorithm"), Tag(ONE)] | Annotated[AlgorithmSettings, Tag(MAPPING)],
+    Discriminator(mapping_or_one),
+    BeforeValidator(_one_of_which),
+]
+
+
+def name_of(keys: str | AlgorithmSettings) -> str:
+    """Return the name of the algorithm: of its file or function where ringnet has no other."""
+    return keys if isinstance(keys, str) else str(keys.name or keys.file or keys.python)
+
+
+def parameters_of(keys: str | AlgorithmSettings) -> dict[str, Any]:
+    """Return the parameters that are given, by name; those of a user's function where it has some."""
+    if isinstance(keys, str):
+        return {}
+    given = {name: value for name in PARAMETERS if (value := getattr(keys, name)) is not None}
+    return given | dict(keys.parameters or {})
+
+
+def label_of(keys: str | AlgorithmSettings) -> str:
+    """Return the name with its parameters, to tell an algorithm from itself with others.
+
+    >>> label_of(AlgorithmSettings(name="channel-ring", n_channels=4)), label_of("ring")
+    ('channel-ring (n_channels 4)', 'ring')
+    """
+    told = ", ".join(f"{name} {_shown(value)}" for name, value in parameters_of(keys).items())
+    return f"{name_of(keys)} ({told})" if told else name_of(keys)
+
+
+def _shown(value: Any) -> str:
+    return "x".join(map(str, value)) if isinstance(value, tuple) else str(value).lower()

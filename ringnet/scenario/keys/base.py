@@ -1,0 +1,63 @@
+"""What the models of all keys are made of: their base, and the types that many of them use."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+from ringnet.scenario.keys.kinds import Name, Quantity, wrong
+
+#: The most workers of a scenario.
+MOST_WORKERS = 2**20
+
+Seconds: TypeAlias = Annotated[float, Quantity("seconds")]
+SomeSeconds: TypeAlias = Annotated[float, Quantity("seconds", above_zero=True)]
+Rate: TypeAlias = Annotated[float, Quantity("bytes_per_second")]
+ReduceRate: TypeAlias = Annotated[float, Quantity("bytes_per_second", {"free": math.inf})]
+Start: TypeAlias = Annotated[float, Quantity("seconds", {"never": math.inf})]
+WorkerKey: TypeAlias = Annotated[str, Name(r"0|[1-9][0-9]*", "the number of a worker", "3")]
+LinkKey: TypeAlias = Annotated[
+    str, Name(r"[^\s.]+->[^\s.]+", "the name of a link, * standing for anything", "3->4")
+]
+
+LIST, MAPPING, ONE = "<list>", "<mapping>", "<one>"
+#: What pydantic adds to the path of a value; no part of the path as written.
+TAGS = frozenset({LIST, MAPPING, ONE, "[key]"})
+
+
+def mapping_or_one(given: Any) -> str:
+    """Tell a mapping from anything else."""
+    return MAPPING if isinstance(given, dict | BaseModel) else ONE
+
+
+def list_or_one(given: Any) -> str:
+    """Tell a list from anything else."""
+    return LIST if isinstance(given, list | tuple) else ONE
+
+
+def list_mapping_or_one(given: Any) -> str:
+    """Tell a list, a mapping and anything else from each other."""
+    return LIST if isinstance(given, list | tuple) else mapping_or_one(given)
+
+
+def mapping_or_list(given: Any) -> str:
+    """Tell a mapping from a list."""
+    return MAPPING if isinstance(given, dict | BaseModel) else LIST
+
+
+def not_empty(given: Any) -> Any:
+    """Refuse a list or mapping without anything in it."""
+    if given in ([], {}):
+        raise wrong("nothing stands here: leave the key out")
+    return given
+
+
+NotEmpty = BeforeValidator(not_empty)
+
+
+class Settings(BaseModel):
+    """A mapping of the scenario: frozen, and unknown keys are mistakes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_by_alias=True, serialize_by_alias=True)

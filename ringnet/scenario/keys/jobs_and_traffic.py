@@ -1,0 +1,79 @@
+"""The keys of what runs beside: other jobs, and traffic of nobody's collective."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+from pydantic import Discriminator, Field, Tag
+
+from ringnet.collectives import ALGORITHMS, COLLECTIVES
+from ringnet.scenario.keys.base import (
+    MOST_WORKERS,
+    ONE,
+    NotEmpty,
+    Rate,
+    Seconds,
+    Settings,
+    SomeSeconds,
+    list_or_one,
+)
+from ringnet.scenario.keys.kinds import Choice, Quantity, Text, Whole
+from ringnet.scenario.keys.network import LinkName, Place, Seats, SomeSize
+
+JobWorkers: TypeAlias = Annotated[
+    Annotated[int, Whole(1, MOST_WORKERS), Tag(ONE)] | Seats, Discriminator(list_or_one)
+]
+
+
+class JobSettings(Settings):
+    """Another collective on the same network; but for weights and exceptions, the rest is as in the scenario."""
+
+    name: Annotated[str, Text("other job", 40)] | None = Field(
+        default=None, description="For tables; `job 1` and so on if left out.", examples=["other job"]
+    )
+    workers: JobWorkers = Field(
+        description="How many, at the places after all others; or a list of places, in the order of its ring.",
+        examples=[8, [8, 9, 10, 11]],
+    )
+    message_bytes: Annotated[int, Quantity("bytes")] = Field(
+        alias="message", description="The whole buffer of one worker: `64 MiB`.", examples=["64 MiB"]
+    )
+    collective: Annotated[str, Choice(COLLECTIVES, "collective")] | None = Field(
+        default=None, description="That of the scenario if left out."
+    )
+    algorithm: Annotated[str, Choice(ALGORITHMS, "algorithm")] | None = Field(
+        default=None, description="That of the scenario if left out."
+    )
+    start_s: Seconds = Field(default=0.0, alias="start", description="When its workers start: `20 us`.")
+
+
+class TrafficSettings(Settings):
+    """Bursts of bytes from one place to another, or over some links."""
+
+    name: Annotated[str, Text("storage", 40)] | None = Field(
+        default=None, description="For tables; `traffic 1` and so on if left out.", examples=["storage"]
+    )
+    start: Place | None = Field(default=None, alias="from", description="The place that sends.", examples=[0])
+    end: Place | None = Field(default=None, alias="to", description="The place that receives.", examples=[4])
+    links: Annotated[tuple[LinkName, ...], NotEmpty] | None = Field(
+        default=None, description="The links that it crosses, instead of from and to.", examples=[["3->4"]]
+    )
+    burst_bytes: SomeSize = Field(
+        alias="burst", description="Bytes that move as one transfer does: `1 MiB`.", examples=["1 MiB"]
+    )
+    rate_Bps: Rate | None = Field(
+        default=None,
+        alias="rate",
+        description="A burst starts whenever the rate has room for it, again and again: `10 GB/s`. Left out, there is "
+        "one burst.",
+    )
+    on_s: SomeSeconds | None = Field(
+        default=None, alias="on", description="With off: it sends for so long: `1 ms`."
+    )
+    off_s: Seconds | None = Field(
+        default=None, alias="off", description="With on: and then pauses for so long: `3 ms`."
+    )
+    begin_s: Seconds = Field(default=0.0, alias="start", description="When it begins: `20 us`.")
+    stop_s: SomeSeconds | None = Field(
+        default=None, alias="stop", description="When it ends: `1 ms`; with the run if left out."
+    )

@@ -1,0 +1,287 @@
+"""The keys of a scenario: one model per mapping, every key with its meaning, its unit and an example.
+
+Inside, values are plain SI and their names say the unit (``latency_s``); outside, a key is ``latency: 5 us``.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Annotated, Any, TypeAlias, get_args
+
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from ringnet.collectives import COLLECTIVES
+from ringnet.engines import ENGINES
+from ringnet.engines.trace import KEEP_TRANSFERS, Sends
+from ringnet.payload.dtypes import DTYPES
+from ringnet.payload.reductions import REDUCTIONS
+from ringnet.reporting.columns import RUN_TABLES
+from ringnet.reporting.plots import PLOTS
+from ringnet.scenario.keys.algorithm import AlgorithmKeys, name_of
+from ringnet.scenario.keys.base import (
+    LIST,
+    MAPPING,
+    MOST_WORKERS,
+    ONE,
+    NotEmpty,
+    ReduceRate,
+    Seconds,
+    Settings,
+    Start,
+    WorkerKey,
+    list_or_one,
+    mapping_or_list,
+    mapping_or_one,
+    not_empty,
+)
+from ringnet.scenario.keys.jobs_and_traffic import JobSettings, TrafficSettings
+from ringnet.scenario.keys.kinds import Choice, Name, Number, Quantity, Text, Version, Whole
+from ringnet.scenario.keys.network import NetworkSettings
+
+#: Versions of the format that are read.
+VERSIONS = (1,)
+#: The most values of a range.
+MOST_VALUES = 10_000
+#: Values of ``data`` that are not files.
+MADE_DATA = ("random", "ramp")
+
+
+class Elements(Settings):
+    """Carry the first elements of each chunk; time is charged for all of them."""
+
+    elements: Annotated[int, Whole(1, example=16)] = Field(
+        description="Elements of each chunk that are carried.", examples=[16]
+    )
+
+
+class WorkerException(Settings):
+    """What is different about one worker; what is not named here stays as the rule for all workers has it."""
+
+    send_overhead_s: Seconds | None = Field(
+        default=None,
+        alias="send_overhead",
+        description="Time of the worker's processor for each transfer it sends: `1 us`.",
+    )
+    recv_overhead_s: Seconds | None = Field(
+        default=None,
+        alias="recv_overhead",
+        description="Time of the worker's processor for each transfer it receives: `1 us`.",
+    )
+    reduce_Bps: ReduceRate | None = Field(
+        default=None, alias="reduce_rate", description="Bytes reduced per second: `10 GB/s`, or `free`."
+    )
+    start_s: Start | None = Field(
+        default=None, alias="start", description="When the worker enters its first step: `20 us`, or `never`."
+    )
+
+
+class WorkerSettings(Settings):
+    """How the workers behave."""
+
+    sends: Annotated[Sends, Choice(get_args(Sends), "kind of sends")] = Field(
+        default="eager",
+        description="eager: a worker never waits for its own send; rendezvous: a transfer starts when both "
+        "sides are in the step, and ends it for both.",
+    )
+    send_overhead_s: Seconds = Field(
+        default=0.0,
+        alias="send_overhead",
+        description="Time of the worker's processor for each transfer it sends: `1 us`.",
+    )
+    recv_overhead_s: Seconds = Field(
+        default=0.0,
+        alias="recv_overhead",
+        description="Time of the worker's processor for each transfer it receives: `1 us`.",
+    )
+    reduce_Bps: ReduceRate = Field(
+        default=math.inf,
+        alias="reduce_rate",
+        description="Bytes reduced per second: `100 GB/s`; `free` (the rule) costs no time.",
+    )
+    start_s: Start = Field(
+        default=0.0,
+        alias="start",
+        description="When a worker enters its first step: `20 us`; `never` is a dead worker.",
+    )
+    exceptions: dict[WorkerKey, Annotated[WorkerException, NotEmpty]] = Field(
+        default={},
+        description="Workers that differ: `{5: {reduce_rate: 10 GB/s, start: 20 us}}`.",
+        examples=[{"5": {"reduce_rate": "10 GB/s"}}],
+    )
+
+
+class Range(Settings):
+    """Values from one end to the other; with exactly one of factor, count and step."""
+
+    first: Any = Field(alias="from", description="The first value: `1 KiB`.")
+    last: Any = Field(alias="to", description="The last value, taken if it is hit: `1 GiB`.")
+    factor: Annotated[float, Number(2)] | None = Field(
+        default=None, description="Each value is this times the one before: `4`."
+    )
+    count: Annotated[int, Whole(2, MOST_VALUES)] | None = Field(
+        default=None, description="So many values, each the same factor times the one before: `11`."
+    )
+    step: Any = Field(default=None, description="Each value is this more than the one before: `2`, `1 MiB`.")
+
+
+Axis: TypeAlias = Annotated[
+    Annotated[list[Any], NotEmpty, Tag(LIST)] | Annotated[Range, Tag(MAPPING)],
+    Discriminator(mapping_or_list),
+]
+AxisKey: TypeAlias = Annotated[str, Name(r"[^\s]+", "the path of a key", "network.bandwidth")]
+
+
+class SweepSettings(Settings):
+    """Many runs from one file: keys by path, each with its values."""
+
+    _is_some = model_validator(mode="before")(not_empty)
+
+    over: Annotated[dict[AxisKey, Axis], NotEmpty] = Field(
+        default={},
+        description="Keys by path, each with a list or a range; several make a grid, the first slowest: "
+        "`{workers: [2, 4, 8], message: {from: 1 KiB, to: 1 GiB, factor: 4}}`.",
+        examples=[{"network.bandwidth": ["10 GB/s", "50 GB/s"]}],
+    )
+    zip: Annotated[dict[AxisKey, Axis], NotEmpty] = Field(
+        default={},
+        description="Keys by path that change together, the first value of each, then the second, and so on.",
+    )
+
+
+class CompareSettings(Settings):
+    """What `ringnet compare` compares; the sizes are those of a sweep over message, or 1 KiB to 1 GiB."""
+
+    _is_some = model_validator(mode="before")(not_empty)
+
+    algorithms: Annotated[
+        Annotated[str, Choice(("all",), "choice"), Tag(ONE)]
+        | Annotated[tuple[AlgorithmKeys, ...], NotEmpty, Tag(LIST)],
+        Discriminator(list_or_one),
+    ] = Field(
+        default="all",
+        description="all that know the collective, or a list: `[ring, {name: channel-ring, n_channels: 4}]`.",
+        examples=[["ring", "halving-doubling"]],
+    )
+    workers: Annotated[tuple[Annotated[int, Whole(1, MOST_WORKERS)], ...], NotEmpty] | None = Field(
+        default=None, description="Numbers of workers; those of the scenario if left out.", examples=[[4, 8]]
+    )
+
+
+class ReportSettings(Settings):
+    """What is written of the results."""
+
+    tables: tuple[Annotated[str, Choice(RUN_TABLES, "table")], ...] = Field(
+        default=tuple(name for name in RUN_TABLES if name != "states"),
+        description="Tables to write. states: the buffer of every worker after every step, for small runs.",
+    )
+    plots: tuple[Annotated[str, Choice(PLOTS, "plot")], ...] | None = Field(
+        default=None,
+        description="Plots to draw; those that suit the run if the key is left out, none for an empty list.",
+    )
+    transfers: Annotated[int, Whole(0, example=KEEP_TRANSFERS, words={"all": sys.maxsize})] = Field(
+        default=KEEP_TRANSFERS,
+        description="Rows are kept one per transfer up to so many transfers; `all` keeps them always.",
+    )
+
+
+Payload: TypeAlias = Annotated[
+    Annotated[str, Choice(("full", "none"), "payload"), Tag(ONE)] | Annotated[Elements, Tag(MAPPING)],
+    Discriminator(mapping_or_one),
+]
+FileName: TypeAlias = Annotated[str, Text("gradients.npy", 1000)]
+Data: TypeAlias = Annotated[
+    Annotated[FileName, Tag(ONE)] | Annotated[tuple[FileName, ...], NotEmpty, Tag(LIST)],
+    Discriminator(list_or_one),
+]
+
+
+class Keys(Settings):
+    """All keys of a scenario, in the order in which a document is written."""
+
+    scenario_version: Annotated[int, Version(VERSIONS)] = Field(
+        description="Version of this format; this ringnet reads 1.", examples=[1]
+    )
+    name: Annotated[str, Text("slow link")] = Field(
+        description="A few words for titles and tables; the name of the file if left out.",
+        examples=["quickstart"],
+    )
+    collective: Annotated[str, Choice(COLLECTIVES, "collective")] = Field(
+        default="all-reduce", description="What is computed together."
+    )
+    algorithm: AlgorithmKeys = Field(
+        default="ring",
+        description="How it is computed: a name, or a mapping with parameters, a file or a function: "
+        "`{name: channel-ring, n_channels: 4}`, `{file: schedule.xml}`, `{python: my_ring.py:my_ring}`.",
+        examples=["ring", {"name": "channel-ring", "n_channels": 4}],
+    )
+    workers: Annotated[int, Whole(1, MOST_WORKERS)] = Field(
+        description="N, the number of workers; left out where files give it.", examples=[8]
+    )
+    message_bytes: Annotated[int, Quantity("bytes")] = Field(
+        alias="message",
+        description="The whole buffer of one worker: `64 MiB`; MiB is 2^20 bytes. Files of data give it too.",
+        examples=["64 MiB", "1 GB"],
+    )
+    dtype: Annotated[str, Choice(DTYPES, "dtype")] = Field("float32", description="Type of the elements.")
+    reduce: Annotated[str, Choice(REDUCTIONS, "reduction")] = Field(
+        default="sum",
+        description="What becomes of the workers' values; mean with weights is the weighted mean.",
+    )
+    weights: tuple[Annotated[float, Number()], ...] | None = Field(
+        default=None, description="One number per worker, for a weighted mean: `[1, 3]`.", examples=[[1, 3]]
+    )
+    data: Data = Field(
+        default="random",
+        description="random, ramp, a .npy file with a leading worker axis, or a list of one file per worker.",
+        examples=["random", "gradients.npy", ["w0.npy", "w1.npy"]],
+    )
+    payload: Payload = Field(
+        default="full",
+        description="full: every element is carried and verified; {elements: 16}: 16 of each chunk; "
+        "none: byte counts only. The time is the same.",
+        examples=["full", {"elements": 16}],
+    )
+    seed: Annotated[int, Whole(0, 2**63 - 1, example=1)] = Field(
+        default=0, description="Of random data.", examples=[1]
+    )
+    engine: Annotated[str, Choice(ENGINES, "engine", ("auto",))] = Field(
+        default="auto", description="What computes the times; auto takes the fastest that is exact."
+    )
+    network: NetworkSettings = Field(
+        description="Over what the transfers move.", examples=[{"bandwidth": "50 GB/s", "latency": "500 ns"}]
+    )
+    worker: WorkerSettings = Field(default=WorkerSettings(), description="How the workers behave.")
+    jobs: tuple[JobSettings, ...] = Field(
+        default=(),
+        description="Other collectives that run beside this one on the same network, each with workers of its own: "
+        "`[{name: other, workers: 8, message: 64 MiB}]`.",
+        examples=[[{"workers": 8, "message": "64 MiB"}]],
+    )
+    background: tuple[TrafficSettings, ...] = Field(
+        default=(),
+        description="Traffic of nobody's collective: `[{from: 0, to: 4, burst: 1 MiB, rate: 10 GB/s}]`.",
+        examples=[[{"from": 0, "to": 4, "burst": "1 MiB", "rate": "10 GB/s"}]],
+    )
+    sweep: SweepSettings | None = Field(default=None, description="Many runs from one file.")
+    compare: CompareSettings | None = Field(default=None, description="What `ringnet compare` compares.")
+    report: ReportSettings = Field(default=ReportSettings(), description="What is written of the results.")
+
+    @property
+    def algorithm_name(self) -> str:
+        """The name of the algorithm, of its file or of its function."""
+        return name_of(self.algorithm)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Names of the files that the data comes from; none for data that is made."""
+        if isinstance(self.data, str):
+            return () if self.data in MADE_DATA else (self.data,)
+        return self.data
+
+    @property
+    def carry(self) -> int | None:
+        """Elements of each chunk that are carried: 0 for none, None for all."""
+        if isinstance(self.payload, Elements):
+            return self.payload.elements
+        return None if self.payload == "full" else 0

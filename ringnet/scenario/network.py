@@ -1,0 +1,295 @@
+"""The keys of the network to a `Network`: its shape, its links, its routes, and where the workers sit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringnet.errors import Fault, NetworkError
+from ringnet.networks import (
+    TOPOLOGIES,
+    Cable,
+    LinkChange,
+    Network,
+    Packets,
+    Piece,
+    Window,
+    best_order,
+    change_links,
+    change_workers,
+    ecmp,
+    find_links,
+    interleaved,
+    listed,
+    placed,
+)
+from ringnet.networks import Inside as InsideOfHost
+from ringnet.scenario.checks.finding import some
+from ringnet.scenario.files.link_profile import Measured, measured
+from ringnet.scenario.files.network_file import network_of
+from ringnet.scenario.files.order_file import ring_order
+from ringnet.scenario.keys.model import Keys
+from ringnet.scenario.keys.network import (
+    Between,
+    CableSettings,
+    Inside,
+    LinkException,
+    NetworkSettings,
+    OrderFile,
+    Profile,
+    Regimes,
+    parameters_of,
+)
+
+
+def n_places(keys: Keys) -> int:
+    """Return the places for workers that the network has: as many as all jobs have workers, unless it says."""
+    if keys.network.places is not None:
+        return keys.network.places
+    sizes = (job.workers if isinstance(job.workers, int) else len(job.workers) for job in keys.jobs)
+    return keys.workers + sum(sizes)
+
+
+@lru_cache(maxsize=2)
+def shape(network: NetworkShape, places: int) -> Network:
+    """Return the network as its topology has it; `NetworkError` for parameters that make none."""
+    keys = network.keys
+    if keys.file is not None:
+        return network_of(keys.file, places)
+    return _build(keys.topology, keys, places, keys.bandwidth_Bps, keys.latency_s)
+
+
+class NetworkShape:
+    """The keys that a topology is built from, to be looked up by what they say."""
+
+    def __init__(self, keys: NetworkSettings) -> None:
+        self.keys = keys
+        file = getattr(keys.file, "stamp", None)
+        self.text = repr((file, keys.topology, keys.bandwidth_Bps, keys.latency_s, parameters_of(keys)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NetworkShape) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+
+def _build(
+    topology: str, keys: NetworkSettings | Between, places: int, bandwidth_Bps: float, latency_s: float
+) -> Network:
+    given = {name: _plain(value) for name, value in parameters_of(keys).items()}
+    return TOPOLOGIES[topology].build(places, bandwidth_Bps, latency_s, **given)
+
+
+def _plain(value: Any) -> Any:
+    """Return a parameter as the networks know it."""
+    if isinstance(value, Inside):
+        return InsideOfHost(value.shape, value.bandwidth_Bps, value.latency_s)
+    if isinstance(value, Between):
+        return partial(_between, value)
+    if isinstance(value, tuple) and value and isinstance(value[0], CableSettings):
+        return [Cable(one.start, one.end, one.bandwidth_Bps, one.latency_s, one.duplex) for one in value]
+    return value
+
+
+def _between(keys: Between, places: int, bandwidth_Bps: float, latency_s: float) -> Network:
+    with _told_at("between"):
+        return _build(keys.topology, keys, places, bandwidth_Bps, latency_s)
+
+
+def hardware(keys: Keys) -> Network:
+    """Return the network that all jobs share; its workers are the places.
+
+    Raises
+    ------
+    NetworkError
+        The paths of its faults are relative to the key ``network``.
+    """
+    given = keys.network
+    found = measured(shape(NetworkShape(given), n_places(keys)), keys)
+    network = found.network
+    with _told_at("links_of"):
+        network = change_workers(network, {int(place): _change(one) for place, one in given.links_of.items()})
+    with _told_at("links"):
+        network = change_links(network, {link: _change(one) for link, one in given.links.items()})
+        network = _with_behaviour(network, given, found)
+    network = _with_routes(network, given)
+    window = given.window
+    return replace(
+        network,
+        switching=given.switching,
+        sharing=given.sharing,
+        packets=None if given.packet is None else Packets(given.packet, given.header or 0),
+        window=None
+        if window is None
+        else Window(bytes=window)
+        if isinstance(window, int)
+        else Window(transfers=window.transfers),
+    )
+
+
+def _change(exception: LinkException) -> LinkChange:
+    return LinkChange(exception.bandwidth_Bps, exception.latency_s)
+
+
+def _with_behaviour(network: Network, given: NetworkSettings, found: Measured) -> Network:
+    """Add what links do by size and by time: by rule, by place, by name, each stronger than the one before."""
+    pieces, profiles = found.behaviour(network), {}
+    for links, settings in _behaving(network, given):
+        for link in links:
+            if settings.regimes is not None:
+                pieces[link] = _pieces(settings.regimes)
+            if settings.profile is not None:
+                profiles[link] = _steps(settings.profile)
+    if both := pieces.keys() & profiles.keys():
+        name = network.names[min(both)]
+        message = "a link that treats sizes differently has no profile beside"
+        raise NetworkError(Fault(message, value=name, right="regimes or profile"))
+    return replace(network, pieces=pieces, profiles=profiles)
+
+
+def _behaving(
+    network: Network, given: NetworkSettings
+) -> Iterator[tuple[list[int], NetworkSettings | LinkException]]:
+    if given.regimes is not None or given.profile is not None:
+        yield as_the_rule(network, given).nonzero()[0].tolist(), given
+    for place, one in given.links_of.items():
+        if one.regimes is not None or one.profile is not None:
+            yield [link for link in range(network.n_links) if place in network.ends(link)], one
+    found = find_links(network, given.links) if given.links else {}
+    yield from ((links, given.links[name]) for name, links in found.items())
+
+
+def as_the_rule(network: Network, given: NetworkSettings) -> NDArray[np.bool_]:
+    """Return which links have the network's own bandwidth and latency: what it says of behaviour is for them."""
+    like = (network.bandwidth_Bps == given.bandwidth_Bps) & (network.latency_s == given.latency_s)
+    return np.asarray(like)
+
+
+def about_behaviour(network: Network, given: NetworkSettings) -> list[str]:
+    """Return a sentence each on regimes and a profile that are for some links only, since the others differ."""
+    notes = []
+    for key, having in (("regimes", network.pieces), ("profile", network.profiles)):
+        if getattr(given, key) is None:
+            continue
+        others = [link for link in (~as_the_rule(network, given)).nonzero()[0].tolist() if link not in having]
+        if others:
+            names = some(network.names[link] for link in others)
+            which = f"{len(others)} of {network.n_links} links differ in bandwidth or latency and have none"
+            notes.append(f"network.{key}: {which}: {names}")
+    return notes
+
+
+def _pieces(regimes: Regimes) -> tuple[Piece, ...]:
+    return tuple(Piece(one.up_to_bytes, one.bandwidth_Bps, one.latency_s) for one in regimes)
+
+
+def _steps(profile: Profile) -> tuple[tuple[float, float], ...]:
+    return tuple((one.at_s, one.bandwidth_Bps) for one in profile)
+
+
+def _with_routes(network: Network, given: NetworkSettings) -> Network:
+    if given.routes == "ecmp":
+        return ecmp(network, given.route_seed)
+    if isinstance(given.routes, str):
+        return network
+    pairs = {_pair(key): links for key, links in given.routes.items()}
+    with _told_at("routes"):
+        return listed(network, pairs)
+
+
+def _pair(key: str) -> tuple[int, int]:
+    src, _, dst = key.partition("->")
+    return int(src), int(dst)
+
+
+def seats(keys: Keys, network: Network) -> list[tuple[int, ...]]:
+    """Return the places of the scenario's workers, and then of each job's.
+
+    Raises
+    ------
+    NetworkError
+        There are too few places, or no groups to interleave over.
+    """
+    found = [_own_seats(keys, network)]
+    for number, job in enumerate(keys.jobs):
+        if isinstance(job.workers, tuple):
+            found.append(job.workers)
+            continue
+        taken = {place for places in found for place in places}
+        free = [place for place in range(network.n_workers) if place not in taken][: job.workers]
+        if len(free) < job.workers:
+            message = f"{job.workers} workers of job {number + 1} find {len(free)} places free"
+            raise NetworkError(Fault(message, "places", right="more places"))
+        found.append(tuple(free))
+    return found
+
+
+def _own_seats(keys: Keys, network: Network) -> tuple[int, ...]:
+    if isinstance(keys.network.placement, tuple):
+        return keys.network.placement
+    if keys.workers > network.n_workers:
+        message = f"{keys.workers} workers are more than the places"
+        raise NetworkError(Fault(message, "places", right=f"at least {keys.workers}"))
+    if keys.network.placement == "interleaved":
+        with _told_at("placement"):
+            return tuple(interleaved(network, keys.workers))
+    return tuple(range(keys.workers))
+
+
+def seated(network: Network, places: tuple[int, ...], path: str) -> Network:
+    """Return the network as the workers at some places see it; faults are told at ``path``."""
+    if places == tuple(range(network.n_workers)):
+        return network
+    with _told_at(path):
+        return placed(network, places)
+
+
+def ordered(keys: Keys, network: Network) -> Network:
+    """Return the network with its workers in the order that the ring takes."""
+    order = keys.network.order
+    if isinstance(order, OrderFile):
+        along = ring_order(keys)
+        return network if along is None else placed(network, along)
+    if order == "numbered":
+        return network
+    if order == "best":
+        text = repr((keys.network, keys.workers, network.places, n_places(keys)))
+        return placed(network, _best(_Text(text, lambda: best_order(network))))
+    with _told_at("order"):
+        return placed(network, [int(worker) for worker in order])
+
+
+class _Text:
+    """Something to be worked out once for each text."""
+
+    def __init__(self, text: str, make: Callable[[], list[int]]) -> None:
+        self.text, self.make = text, make
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Text) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+
+@lru_cache(maxsize=64)
+def _best(wanted: _Text) -> list[int]:
+    return wanted.make()
+
+
+@contextmanager
+def _told_at(path: str) -> Iterator[None]:
+    """Tell what is wrong inside at ``path``."""
+    try:
+        yield
+    except NetworkError as error:
+        raise NetworkError(
+            *(replace(one, path=".".join(filter(None, (path, one.path)))) for one in error.faults)
+        ) from error

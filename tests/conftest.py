@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +22,11 @@ from ringnet.collectives import ALGORITHMS, EVERY_WORKER, Schedule, Step
 from ringnet.engines import ENGINES, PATH_PARTS, Trace, Workers
 from ringnet.networks import TOPOLOGIES, LinkChange, Network, change_links
 from ringnet.payload import PackedPayload, Payload
+
+# A process that ignores a signal hands that on to those that it starts (nohup, `&` in a script); the tests send
+# Ctrl-C to such processes, and would wait for ever.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 # A deadline would be a test that asserts on time.
 settings.register_profile("ringnet", deadline=None)

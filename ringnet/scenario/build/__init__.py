@@ -1,0 +1,1 @@
+"""YAML to a checked `Scenario`: overrides, sweeps, and every mistake at once."""

@@ -14,13 +14,13 @@ from pydantic import ValidationError
 from ringnet.documents.document import Document, Mark, clip, is_within, key_path, path_text
 from ringnet.documents.yaml_text import read_text, read_yaml
 from ringnet.errors import Fault, InputError
-from ringnet.scenario.keys.faults import translate
-from ringnet.scenario.files.folder import Place
-from ringnet.scenario.keys.model import SweepSettings
 from ringnet.scenario.build.overrides import override
 from ringnet.scenario.build.resolve import in_order
 from ringnet.scenario.build.scenario import Origin, Scenario, single
 from ringnet.scenario.build.sweep import SECTIONS, Axis, first_values, grid, read_axes, with_values
+from ringnet.scenario.files.folder import Place
+from ringnet.scenario.keys.faults import translate
+from ringnet.scenario.keys.model import SweepSettings
 
 #: Points of a sweep that are all checked when it is loaded; of a larger one, each value once.
 CHECKED_POINTS = 10_000

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from ringnet.documents.document import Document, Mark, Path, are_related, clip, key_path, path_text
 from ringnet.documents.yaml_text import read_value
 from ringnet.errors import Fault, InputError
-from ringnet.scenario.keys.model import Range
 from ringnet.scenario.build.sweep import SECTIONS
+from ringnet.scenario.keys.model import Range
 
 _FORM = "--set network.bandwidth='5 GB/s'"
 _RANGE_KEYS = frozenset(info.alias or name for name, info in Range.model_fields.items())

@@ -10,14 +10,14 @@ from pydantic import ValidationError
 from ringnet.documents.document import Document, Origin, Path, are_related, path_text
 from ringnet.errors import Fault, InputError
 from ringnet.scenario.checks.collective import check
-from ringnet.scenario.keys.faults import translate
-from ringnet.scenario.files.folder import Place, with_facts
 from ringnet.scenario.checks.finding import Finding
-from ringnet.scenario.files.presets import with_presets
+from ringnet.scenario.files.folder import Place, with_facts
 from ringnet.scenario.files.link_profile import with_link_profiles
-from ringnet.scenario.keys.model import Keys
 from ringnet.scenario.files.network_file import with_network_file
 from ringnet.scenario.files.order_file import with_order_file
+from ringnet.scenario.files.presets import with_presets
+from ringnet.scenario.keys.faults import translate
+from ringnet.scenario.keys.model import Keys
 from ringnet.scenario.schedule import check_schedule
 
 #: In place of what is wrong or missing, so that the other keys can be checked together.

@@ -13,20 +13,20 @@ from pydantic import PrivateAttr
 
 from ringnet.documents.document import Document
 from ringnet.errors import Fault, InputError
-from ringnet.scenario.keys.algorithm import AlgorithmSettings
+from ringnet.scenario.build.resolve import in_order, origins_of, resolve
+from ringnet.scenario.build.sweep import Axis, Value, first_values, grid, with_values
 from ringnet.scenario.checks.collective import check
 from ringnet.scenario.files.folder import FACTS, Place, digest, known
-from ringnet.scenario.files.presets import unwritten
 from ringnet.scenario.files.link_profile import PATHS as LINK_FILES
 from ringnet.scenario.files.link_profile import link_files
-from ringnet.scenario.keys.model import MADE_DATA, Keys, SweepSettings
 from ringnet.scenario.files.network_file import KEY as NETWORK_FILE
 from ringnet.scenario.files.order_file import KEY as ORDER_FILE
+from ringnet.scenario.files.presets import unwritten
+from ringnet.scenario.keys.algorithm import AlgorithmSettings
 from ringnet.scenario.keys.lookup import leaf_of
-from ringnet.scenario.build.resolve import in_order, origins_of, resolve
-from ringnet.scenario.schedule import file_names
-from ringnet.scenario.build.sweep import Axis, Value, first_values, grid, with_values
+from ringnet.scenario.keys.model import MADE_DATA, Keys, SweepSettings
 from ringnet.scenario.keys.network import OrderFile
+from ringnet.scenario.schedule import file_names
 
 
 @dataclass(frozen=True)

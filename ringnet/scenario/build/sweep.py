@@ -19,9 +19,9 @@ from ringnet.documents.document import (
     path_text,
 )
 from ringnet.errors import Fault, InputError
-from ringnet.scenario.keys.model import Range, SweepSettings
-from ringnet.scenario.keys.lookup import leaf_of
 from ringnet.scenario.build.ranges import spread
+from ringnet.scenario.keys.lookup import leaf_of
+from ringnet.scenario.keys.model import Range, SweepSettings
 
 #: Keys that are no matter of a single run.
 FIXED = ("scenario_version", "name", "sweep", "compare", "report")

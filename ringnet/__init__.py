@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from ringnet.collectives import Schedule, Step
     from ringnet.errors import DeadlockError, InputError, RingnetError, StudyError, VerificationError
     from ringnet.reference import all_gather, reduce_scatter, ring_all_reduce, ring_allreduce
-    from ringnet.reporting.results import read_results
-    from ringnet.reporting.tables import Results
+    from ringnet.reporting.results import Results
+    from ringnet.reporting.storage import read_results
     from ringnet.runs.simulate import simulate
     from ringnet.scenario import Scenario, load, loads
     from ringnet.study.running import run
@@ -32,7 +32,7 @@ _HOMES = {
     "DeadlockError": "ringnet.errors",
     "InputError": "ringnet.errors",
     "Result": "ringnet.analysis.result",
-    "Results": "ringnet.reporting.tables",
+    "Results": "ringnet.reporting.results",
     "RingnetError": "ringnet.errors",
     "Scenario": "ringnet.scenario",
     "Schedule": "ringnet.collectives",
@@ -42,7 +42,7 @@ _HOMES = {
     "all_gather": "ringnet.reference",
     "load": "ringnet.scenario",
     "loads": "ringnet.scenario",
-    "read_results": "ringnet.reporting.results",
+    "read_results": "ringnet.reporting.storage",
     "reduce_scatter": "ringnet.reference",
     "ring_all_reduce": "ringnet.reference",
     "ring_allreduce": "ringnet.reference",

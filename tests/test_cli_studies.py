@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import ringnet.study.compare as comparing
 from ringnet.cli import app
 from ringnet.reporting.columns import TABLES
-from ringnet.reporting.csvfiles import read_table
+from ringnet.reporting.tables import read_table
 from ringnet.study import local
 from ringnet.study.outcome import Outcome
 from ringnet.study.timing import Timing

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import ringnet
-from ringnet.reporting.csvfiles import write_table
-from ringnet.reporting.tables import collect
+from ringnet.reporting.results import collect
+from ringnet.reporting.tables import write_table
 from ringnet.study.points import run_points
 
 ROOT = Path(__file__).parents[1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import ringnet
-from ringnet.reporting.results import read_results
+from ringnet.reporting.storage import read_results
 from ringnet.reporting.text import job_lines, sweep_table
 from ringnet.runs.parts import build
 from ringnet.study.points import run_points

@@ -20,7 +20,7 @@ from ringnet.networks import LinkChange
 from ringnet.reporting.plots import PLOTS, axes, choose, save_plot
 from ringnet.reporting.plots.axes import unit_for
 from ringnet.reporting.plots.canvas import plain
-from ringnet.reporting.tables import collect
+from ringnet.reporting.results import collect
 
 SINGLE = [
     "time-breakdown",

@@ -16,7 +16,7 @@ from ringnet.engines.delays import Delays, beyond_the_first
 from ringnet.networks import LinkChange
 from ringnet.reporting.plots import PLOTS, choose
 from ringnet.reporting.plots.queues import _by_owner
-from ringnet.reporting.results import read_results
+from ringnet.reporting.storage import read_results
 
 #: Two workers behind a trunk that carries 100 B/s, and one at its other end.
 WIRES = {"a": (400.0, 0.0), "b": (400.0, 0.0), "trunk": (100.0, 0.0)}

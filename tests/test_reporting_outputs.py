@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ringnet.errors import ResultsError
-from ringnet.reporting.outputs import save_outputs
+from ringnet.reporting.atomic import save_outputs
 
 
 def names(folder):

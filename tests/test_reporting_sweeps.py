@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from ringnet.reporting.results import collect
 from ringnet.reporting.sweeps import lines, numbers, other_keys, telling, varying
-from ringnet.reporting.tables import collect
 
 
 @pytest.fixture

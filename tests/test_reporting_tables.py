@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from ringnet.errors import ResultsError
 from ringnet.reporting.columns import TABLES
-from ringnet.reporting.csvfiles import format_cell, read_table, write_table
-from ringnet.reporting.kinds import typed_frame
+from ringnet.reporting.tables import format_cell, read_table, typed_frame, write_table
 
 
 @pytest.fixture

@@ -8,9 +8,8 @@ import pytest
 
 from ringnet.analysis.html import result_html
 from ringnet.analysis.words import answer
-from ringnet.reporting.html import sweep_html
-from ringnet.reporting.tables import collect
-from ringnet.reporting.text import sweep_table, written
+from ringnet.reporting.results import collect
+from ringnet.reporting.text import sweep_html, sweep_table, written
 
 NASTY = '<script>alert("1")</script> & co'
 

@@ -24,7 +24,7 @@ from ringnet.formats.logs import Log
 from ringnet.formats.logs.chosen import machines_of, models_of, samples_of, sources_of
 from ringnet.formats.logs.log import Notes
 from ringnet.formats.profiles import profile_text
-from ringnet.reporting.folder import written_file
+from ringnet.reporting.atomic import written_file
 from ringnet.units import format_bytes, format_rate, format_seconds
 
 

@@ -14,7 +14,7 @@ import typer
 from ringnet.analysis.winners import WORTH, Crossover, Range, advice, crossovers, ranges
 from ringnet.cli.printing import print_json, print_table
 from ringnet.cli.studies import StudyWishes, carried_through, ended, records
-from ringnet.reporting.folder import check_target, written_file
+from ringnet.reporting.atomic import check_target, written_file
 from ringnet.reporting.studies import write_study
 from ringnet.reporting.text import written
 from ringnet.scenario import Scenario

@@ -16,8 +16,8 @@ from ringnet.cli.progress import waiting
 from ringnet.cli.wishes import file_name
 from ringnet.errors import Fault, InputError
 from ringnet.reporting.plots import choose
-from ringnet.reporting.results import Written, read_results, redraw, write_results
-from ringnet.reporting.tables import ResultLike, Results
+from ringnet.reporting.results import ResultLike, Results
+from ringnet.reporting.storage import Written, read_results, redraw, write_results
 from ringnet.reporting.text import written
 from ringnet.runs.simulate import simulate
 from ringnet.scenario import Scenario, loads

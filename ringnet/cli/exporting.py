@@ -12,7 +12,7 @@ from ringnet.collectives.check import check
 from ringnet.errors import Fault, InputError
 from ringnet.formats.goal import dumps_goal
 from ringnet.formats.msccl import dumps_msccl
-from ringnet.reporting.folder import written_file
+from ringnet.reporting.atomic import written_file
 from ringnet.runs.parts import build
 from ringnet.scenario import Scenario
 from ringnet.units import format_bytes

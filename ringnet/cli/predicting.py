@@ -16,7 +16,7 @@ from ringnet.cli.printing import print_json, print_table
 from ringnet.cli.targets import check_files
 from ringnet.errors import Fault, InputError
 from ringnet.formats.profiles import read_profile
-from ringnet.reporting.folder import written_file
+from ringnet.reporting.atomic import written_file
 from ringnet.units import format_bytes, format_seconds, parse_quantity
 
 _MOST_SIZES = 10_000

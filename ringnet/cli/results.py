@@ -11,8 +11,8 @@ import typer
 
 from ringnet.cli.answers import note
 from ringnet.cli.printing import print_json, print_table
-from ringnet.reporting.comparison import Difference, diff_results
-from ringnet.reporting.results import read_results, redraw
+from ringnet.reporting.results import Difference, diff_results
+from ringnet.reporting.storage import read_results, redraw
 from ringnet.reporting.studies import is_study, redraw_study
 from ringnet.reporting.text import written
 from ringnet.units import format_bytes, format_rate, format_seconds

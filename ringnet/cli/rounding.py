@@ -10,7 +10,7 @@ import pandas as pd
 
 from ringnet.cli.printing import print_json, print_table
 from ringnet.cli.studies import StudyWishes, carried_through, ended, records
-from ringnet.reporting.folder import check_target
+from ringnet.reporting.atomic import check_target
 from ringnet.reporting.studies import write_study
 from ringnet.reporting.text import written
 from ringnet.scenario import Scenario

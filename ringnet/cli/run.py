@@ -15,10 +15,9 @@ from ringnet.cli.printing import print_json, print_table
 from ringnet.cli.progress import waiting, watched
 from ringnet.cli.wishes import Wishes
 from ringnet.errors import StudyError, VerificationError
-from ringnet.reporting.folder import check_target
-from ringnet.reporting.outputs import save_outputs
-from ringnet.reporting.results import Written, write_results
-from ringnet.reporting.tables import ResultLike, collect
+from ringnet.reporting.atomic import check_target, save_outputs
+from ringnet.reporting.results import ResultLike, collect
+from ringnet.reporting.storage import Written, write_results
 from ringnet.reporting.text import job_lines, sweep_table, written
 from ringnet.runs.advice import about_order
 from ringnet.runs.simulate import simulate

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from ringnet.reporting.folder import MANIFEST
+from ringnet.reporting.atomic import MANIFEST
 from ringnet.scenario import Scenario, load, loads
 
 
@@ -26,7 +26,7 @@ def read_scenario(
 
 
 def _of_results(folder: Path, overrides: Sequence[str], allow_outside: bool, allow_python: bool) -> Scenario:
-    from ringnet.reporting.results import read_manifest  # noqa: PLC0415 -- brings pandas, which a check does without
+    from ringnet.reporting.storage import read_manifest  # noqa: PLC0415 -- brings pandas, which a check does without
 
     info = read_manifest(folder)
     text = json.dumps(info["scenario"])

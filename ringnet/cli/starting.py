@@ -9,7 +9,7 @@ import typer
 from ringnet.cli.printing import print_json
 from ringnet.cli.targets import check_files
 from ringnet.errors import Fault, InputError
-from ringnet.reporting.folder import written_file
+from ringnet.reporting.atomic import written_file
 from ringnet.scenario import schema, template
 
 

@@ -1,12 +1,14 @@
 """What a run says, on disk and in pictures: tables, plots, lines of text; it takes results, never a Scenario.
 
 =============  ==========================================================================================
-columns        every column of every table, with its kind and its meaning
-results        `write_results`, `read_results`: a folder of tables and plots, whole or not at all
-outputs        `save_outputs`: the reduced arrays as ``.npy``
-comparison     `diff_results`: what was changed between two runs, and what that changed in the answer
-plots          `PLOTS`, `draw_plots`: every plot, drawn from the tables alone
-text, html     the answer as lines of text, and as a table for a notebook
+columns        every column of every table: its kind, its meaning, its unit in its name
+results        `Results`: all tables of one run or sweep in memory; `diff_results`: two of them side by side
+tables         one table to a CSV file and back, each column of the type that its kind asks for
+atomic         folders and files that are written whole or not at all; the reduced arrays as ``.npy``
+storage        a folder of results: tables, plots and ``run.json``, written, read, drawn again
+sweeps         what a sweep varies, and its points as lines over one key
+text           sweeps and jobs in words, for a terminal, and as HTML for a notebook
+plots          every plot, drawn from the tables alone
 =============  ==========================================================================================
 
 Nothing is imported here: pandas and matplotlib cost a second, and `ringnet --help` does not need them.

@@ -1,238 +1,212 @@
-"""A run's tables, plots and `run.json` in one folder: written whole, replaced whole, and read back."""
+"""Results in memory: all tables of one run or sweep as on disk; and two of them side by side, by what was changed."""
 
 from __future__ import annotations
 
 import json
-import platform
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
+import pandas as pd
 
-from ringnet._version import __version__
+from ringnet.analysis.html import result_html
 from ringnet.errors import Fault, ResultsError
-from ringnet.reporting.columns import RUN_TABLES
-from ringnet.reporting.csvfiles import read_table, write_table
-from ringnet.reporting.folder import MANIFEST, VERSION_KEY, written_file, written_whole
-from ringnet.reporting.outputs import AnyArray, write_outputs
-from ringnet.reporting.plots import choose, save_plot
-from ringnet.reporting.tables import ResultLike, Results, collect
-
-#: Commands that write a table of their own name, and no summary.
-STUDIES = ("compare", "numerics")
-#: Raised by one whenever an older ringnet could misread the tables.
-RESULTS_VERSION = 1
+from ringnet.reporting.columns import ANSWERS, RUN_TABLES, TABLES
+from ringnet.reporting.sweeps import telling
+from ringnet.reporting.tables import typed_frame
+from ringnet.reporting.text import sweep_html
 
 
-class Written(NamedTuple):
-    """What `write_results` left on disk: the folder, its files by name, and what is to be said about them."""
+class ResultLike(Protocol):
+    """What `write_results` takes of one run: a row of the summary, and its tables where there are any."""
 
-    folder: Path
-    files: tuple[str, ...]
-    notes: tuple[str, ...]
+    @property
+    def summary(self) -> Mapping[str, Any]:
+        """The row of the summary, by column."""
+
+    @property
+    def transfers(self) -> pd.DataFrame | None:
+        """One row per transfer, if they were kept."""
+
+    @property
+    def links(self) -> pd.DataFrame | None:
+        """One row per link."""
+
+    @property
+    def workers(self) -> pd.DataFrame | None:
+        """One row per worker."""
+
+    @property
+    def states(self) -> pd.DataFrame | None:
+        """The buffer of every worker after every step, if it is small."""
 
 
-def write_results(
-    out_dir: str | Path,
-    results: Sequence[ResultLike],
-    run_info: Mapping[str, Any],
-    *,
-    tables: Sequence[str] | None = None,
-    plots: Sequence[str] | None = None,
-    formats: Sequence[str] = ("png", "svg"),
-    outputs: Sequence[AnyArray] = (),
-) -> Written:
-    """Write tables, plots and ``run.json`` to a folder, whole or not at all.
+@dataclass(frozen=True, eq=False)
+class Results:
+    """A folder of results as it is on disk: all that a plot, a table or a comparison takes.
 
     Parameters
     ----------
-    out_dir : path
-        The folder; another run's results in it are replaced whole.
+    summary : DataFrame
+        One row per point; columns as in `columns.TABLES`, then one per swept key that has none of its own.
+    links, workers, transfers, states, jobs, queues : DataFrame or None
+        Tables of a single run, where they were written.
+    run_info : dict
+        ``run.json``: scenario, versions, seed, notes, files.
+    """
+
+    summary: pd.DataFrame
+    links: pd.DataFrame | None = None
+    workers: pd.DataFrame | None = None
+    transfers: pd.DataFrame | None = None
+    states: pd.DataFrame | None = None
+    jobs: pd.DataFrame | None = None
+    queues: pd.DataFrame | None = None
+    run_info: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Name of the scenario."""
+        return str(self.summary["name"].iloc[0] or "")
+
+    def _repr_html_(self) -> str:
+        """Show a sweep as a table with a row per point, a single run as its answer, in a notebook."""
+        notes = self.run_info.get("notes", ())
+        if len(self.summary) == 1:
+            return result_html({str(key): value for key, value in self.summary.iloc[0].items()}, notes=notes)
+        return sweep_html(self.summary, notes)
+
+    @property
+    def finished(self) -> pd.DataFrame:
+        """Rows of the summary that have an answer."""
+        return self.summary[self.summary["error"].isna() & self.summary["makespan_s"].notna()]
+
+
+def collect(results: Sequence[ResultLike], run_info: Mapping[str, Any]) -> Results:
+    """Return the same `Results` that would be read back from disk.
+
+    Parameters
+    ----------
     results : sequence of ResultLike
-        One per point, in the order of the rows. Tables of a single run are written if there is only one.
+        One per point, at least one; tables other than the summary and the jobs are taken where there is one only.
     run_info : mapping
-        Must hold ``scenario``, the whole document; may hold ``seed``, ``notes`` and whatever JSON can hold.
-        Versions and the list of files are added.
-    tables : sequence of str, optional
-        Tables wanted beside ``summary``; all that there are by default.
-    plots : sequence of str, optional
-        Names of `plots.PLOTS`; all that apply by default. One that does not is left out, and a note says why.
-    formats : sequence of str
-        ``png``, ``svg``, ``pdf``.
-    outputs : sequence of ndarray
-        Arrays to keep beside the tables, as `outputs.save_outputs` does.
+        What ``run.json`` shall hold.
+    """
+    rows = pd.DataFrame([dict(result.summary) for result in results], dtype=object)
+    swept = [name for name in rows.columns if name not in TABLES["summary"]]
+    summary = typed_frame(rows.reindex(columns=[*TABLES["summary"], *swept]), "summary")
+    frames = _frames(results[0]) if len(results) == 1 else {}
+    return Results(summary, run_info=dict(run_info), **(frames | _jobs(results)))
+
+
+def _jobs(results: Sequence[ResultLike]) -> dict[str, pd.DataFrame]:
+    """Return the jobs of all points, where some have several."""
+    frames = [(point, getattr(result, "jobs", None)) for point, result in enumerate(results)]
+    numbered = [frame.assign(point=point) for point, frame in frames if frame is not None]
+    return {"jobs": typed_frame(pd.concat(numbered, ignore_index=True), "jobs")} if numbered else {}
+
+
+def _frames(result: ResultLike) -> dict[str, Any]:
+    frames = {name: getattr(result, name, None) for name in RUN_TABLES if name not in ("summary", "jobs")}
+    return {name: typed_frame(frame, name) for name, frame in frames.items() if frame is not None}
+
+
+class Difference(NamedTuple):
+    """What `diff_results` found; the frames have no rows where nothing differs.
+
+    Parameters
+    ----------
+    scenario : DataFrame
+        ``path, a, b``: keys of the scenario that differ; ``None`` where one has no such key.
+    answer : DataFrame
+        One column per key that the points are matched on, then ``column, a, b, ratio``: cells of the summary
+        that differ, and b/a where both are numbers and a is not zero.
+    only_a, only_b : DataFrame
+        Points that the other does not have, by the keys that they were matched on.
+    """
+
+    scenario: pd.DataFrame
+    answer: pd.DataFrame
+    only_a: pd.DataFrame
+    only_b: pd.DataFrame
+
+
+def diff_results(a: Results, b: Results) -> Difference:
+    """Compare two folders of results; points of sweeps are matched on what either sweep varies.
 
     Raises
     ------
     ResultsError
-        Nothing was written: see `folder.written_whole`.
+        The points cannot be told apart by the keys that both have: the sweeps vary different keys.
     """
-    found = collect(results, run_info)
-    with written_whole(Path(out_dir)) as folder:
-        chosen, skipped = choose(found, plots)
-        files = [*_write_tables(found, folder, tables), *write_outputs(folder, outputs), MANIFEST]
-        for name in chosen:
-            save_plot(found, name, {ending: folder / f"{name}.{ending}" for ending in formats})
-        files += [f"{name}.{ending}" for name in chosen for ending in formats]
-        info = manifest(run_info, files, skipped)
-        write_json(info, folder / MANIFEST)
-    return Written(Path(out_dir), tuple(files), tuple(info["notes"]))
-
-
-def _write_tables(found: Results, folder: Path, wanted: Sequence[str] | None) -> list[str]:
-    """Write the tables that there are, in the order of `RUN_TABLES`; return their file names."""
-    files = []
-    for name in RUN_TABLES:
-        frame = getattr(found, name)
-        if frame is not None and (wanted is None or name == "summary" or name in wanted):
-            write_table(frame, folder / f"{name}.csv")
-            files.append(f"{name}.csv")
-    return files
-
-
-def manifest(run_info: Mapping[str, Any], files: Sequence[str], notes: Sequence[str]) -> dict[str, Any]:
-    """Return what ``run.json`` holds: what is known of the run, versions, notes and files."""
-    return {
-        VERSION_KEY: RESULTS_VERSION,
-        "versions": _versions(),
-        "seed": run_info.get("seed"),
-        **{
-            key: value
-            for key, value in run_info.items()
-            if key not in {VERSION_KEY, "versions", "files", "notes"}
-        },
-        "notes": [*run_info.get("notes", ()), *notes],
-        "files": list(files),
-    }
-
-
-def _versions() -> dict[str, str]:
-    return {"ringnet": __version__, "python": platform.python_version()} | {
-        package: _version_of(package) for package in ("numpy", "simpy")
-    }
-
-
-def _version_of(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "unknown"
-
-
-def write_json(document: Mapping[str, Any], path: Path) -> None:
-    """Write a document; `TypeError` for what JSON cannot hold."""
-    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False, default=_plain)
-    path.write_text(text + "\n", encoding="utf-8")
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, Path | tuple):
-        return str(value)
-    raise TypeError(f"run.json cannot hold a {type(value).__name__}: {value!r}")
-
-
-def read_results(folder: str | Path) -> Results:
-    """Read what `write_results` wrote.
-
-    Raises
-    ------
-    ResultsError
-        A folder that is not there or holds no results, a damaged file, a missing column, a newer version.
-    """
-    folder = Path(folder)
-    info = read_manifest(folder)
-    names = [name for name in RUN_TABLES if f"{name}.csv" in info["files"]]
-    if "summary" not in names:
-        studied = [name for name in STUDIES if f"{name}.csv" in info["files"]]
-        what = f"these are results of ringnet {studied[0]}" if studied else "run.json lists no summary.csv"
-        raise ResultsError(Fault(what, file=str(folder / MANIFEST), right="a folder that ringnet run wrote"))
-    frames = {name: read_table(folder / f"{name}.csv", name) for name in names}
-    if frames["summary"].empty:
-        raise ResultsError(Fault("this table has no rows", file=str(folder / "summary.csv")))
-    return Results(run_info=info, **frames)
-
-
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """Read ``run.json`` of a folder of results.
-
-    Raises
-    ------
-    ResultsError
-        There is none, it is damaged, or a newer ringnet wrote it.
-    """
-    path = folder / MANIFEST
-    if not path.is_file():
-        what = (
-            "there is no such folder"
-            if not folder.exists()
-            else "this is not a folder of results: no run.json in it"
-        )
-        raise ResultsError(Fault(what, file=str(folder), right="a folder that ringnet run wrote"))
-    try:
-        info = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ResultsError(Fault(f"run.json cannot be read: {error}", file=str(path))) from None
-    return _checked(info, path)
-
-
-def _checked(info: Any, path: Path) -> dict[str, Any]:
-    if not isinstance(info, dict) or not isinstance(info.get(VERSION_KEY), int):
-        raise ResultsError(Fault("this run.json was not written by ringnet", VERSION_KEY, str(path)))
-    if info[VERSION_KEY] > RESULTS_VERSION:
-        raise ResultsError(_too_new(info, path))
-    if not isinstance(info.get("files"), list) or not isinstance(info.get("scenario"), dict):
-        raise ResultsError(
-            Fault("run.json is damaged: it needs a list of files and a scenario", file=str(path))
-        )
-    return info
-
-
-def _too_new(info: dict[str, Any], path: Path) -> Fault:
-    wrote = info["versions"].get("ringnet", "?") if isinstance(info.get("versions"), dict) else "?"
-    message = f"these results were written by a newer ringnet ({wrote}); this one is {__version__}"
-    return Fault(
-        message, VERSION_KEY, str(path), value=str(info[VERSION_KEY]), right=f"{RESULTS_VERSION} or less"
+    keys = _matching_keys(a, b)
+    rows_a, rows_b = _by_key(a.summary, keys), _by_key(b.summary, keys)
+    common = [key for key in rows_a if key in rows_b]
+    changes = [(*key, *change) for key in common for change in _changes(rows_a[key], rows_b[key])]
+    return Difference(
+        scenario=pd.DataFrame(_changed_keys(a, b), columns=["path", "a", "b"], dtype=object),
+        answer=pd.DataFrame(changes, columns=[*keys, "column", "a", "b", "ratio"], dtype=object),
+        only_a=pd.DataFrame([key for key in rows_a if key not in rows_b], columns=keys, dtype=object),
+        only_b=pd.DataFrame([key for key in rows_b if key not in rows_a], columns=keys, dtype=object),
     )
 
 
-def redraw(
-    folder: str | Path, names: Sequence[str] | None = None, formats: Sequence[str] = ("png", "svg")
-) -> Written:
-    """Draw plots again from the tables of a folder, into the same folder, without simulating.
+def _matching_keys(a: Results, b: Results) -> list[str]:
+    """Keys that vary within a or within b; a key that only one of them has cannot match anything."""
+    keys = dict.fromkeys([*telling(a.summary), *telling(b.summary)])
+    return [key for key in keys if key in a.summary.columns and key in b.summary.columns]
 
-    Parameters
-    ----------
-    folder : path
-    names : sequence of str, optional
-        Names of `plots.PLOTS`; all that apply by default.
-    formats : sequence of str
 
-    Raises
-    ------
-    ResultsError
-        As `read_results`; and for a name that is no plot, or one that does not apply, with the reason.
+def _by_key(summary: pd.DataFrame, keys: list[str]) -> dict[tuple[Any, ...], dict[str, Any]]:
+    records = cast("list[dict[str, Any]]", summary.to_dict("records"))
+    rows = {tuple(row[key] for key in keys): row for row in records}
+    if len(rows) < len(summary):
+        message = "the points of the two sweeps cannot be matched: they vary different keys"
+        raise ResultsError(Fault(message, value=", ".join(keys) or "no key in common"))
+    return rows
+
+
+def _changes(row_a: Mapping[str, Any], row_b: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any, Any]]:
+    """Yield every cell of the answer, and the engine, that differs between two points."""
+    for column in ("engine", *ANSWERS):
+        value_a, value_b = _plain(row_a.get(column)), _plain(row_b.get(column))
+        if value_a != value_b:
+            yield column, value_a, value_b, _ratio(value_a, value_b)
+
+
+def _plain(value: Any) -> Any:
+    """Return a cell as Python has it, every way of being missing as None."""
+    if value is None or value is pd.NA or value != value:  # noqa: PLR0124 -- not a NaN
+        return None
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _ratio(a: Any, b: Any) -> float | None:
+    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (a, b))
+    return b / a if numbers and a else None
+
+
+def _changed_keys(a: Results, b: Results) -> list[tuple[str, Any, Any]]:
+    flat_a, flat_b = dict(_flat(a.run_info["scenario"])), dict(_flat(b.run_info["scenario"]))
+    paths = dict.fromkeys([*flat_a, *flat_b])
+    return [
+        (path, flat_a.get(path), flat_b.get(path)) for path in paths if flat_a.get(path) != flat_b.get(path)
+    ]
+
+
+def _flat(document: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield every leaf with its path; a list of plain values is one leaf, as it stands in the scenario.
+
+    >>> list(_flat({"network": {"bandwidth": "50 GB/s", "links": [{"a": 1}]}, "workers": [2, 4]}))
+    [('network.bandwidth', '50 GB/s'), ('network.links[0].a', 1), ('workers', '[2, 4]')]
     """
-    folder = Path(folder)
-    found = read_results(folder)
-    chosen, skipped = choose(found, names)
-    if skipped and names is not None:
-        raise ResultsError(*(Fault(note, file=str(folder)) for note in skipped))
-    paths = [folder / f"{name}.{ending}" for name in chosen for ending in formats]
-    listed = dict.fromkeys([*found.run_info["files"], *(path.name for path in paths)])
-    # The manifest first: a file that it lists may be missing; one that it does not list is foreign.
-    with written_file(folder / MANIFEST) as path:
-        write_json(found.run_info | {"files": list(listed)}, path)
-    for name in chosen:
-        with ExitStack() as stack:
-            targets = {ending: folder / f"{name}.{ending}" for ending in formats}
-            save_plot(
-                found,
-                name,
-                {ending: stack.enter_context(written_file(path)) for ending, path in targets.items()},
-            )
-    return Written(folder, tuple(path.name for path in paths), ())
+    for key, value in document.items():
+        path = f"{above}.{key}" if above else str(key)
+        if isinstance(value, Mapping):
+            yield from _flat(value, path)
+        elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+            for index, item in enumerate(value):
+                yield from _flat({f"{path}[{index}]": item})
+        else:
+            yield path, json.dumps(value) if isinstance(value, list) else value

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ringnet.errors import Fault, ResultsError
-from ringnet.reporting.csvfiles import read_table, write_table
-from ringnet.reporting.folder import MANIFEST, written_file, written_whole
-from ringnet.reporting.results import STUDIES, Written, manifest, read_manifest, write_json
+from ringnet.reporting.atomic import MANIFEST, written_file, written_whole
+from ringnet.reporting.storage import STUDIES, Written, manifest, read_manifest, write_json
+from ringnet.reporting.tables import read_table, write_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,7 +69,7 @@ def write_study(
     out_dir : Path
         The folder; another run's results in it are replaced whole.
     run_info : mapping
-        As for `ringnet.reporting.results.write_results`.
+        As for `ringnet.reporting.storage.write_results`.
     tables : mapping of str to DataFrame
         By the name of the file, without ``.csv``; one of them by a name of `STUDIES`.
     plots : bool

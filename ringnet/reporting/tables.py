@@ -1,108 +1,202 @@
-"""A run's tables as they are on disk: all that a plot, a comparison or a line of text takes."""
+"""Tables as CSV: columns of one type, the same bytes on every run, empty cells, numbers that round-trip."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+import csv
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeAlias
 
+import numpy as np
 import pandas as pd
 
-from ringnet.analysis.html import result_html
-from ringnet.reporting.columns import RUN_TABLES, TABLES
-from ringnet.reporting.html import sweep_html
-from ringnet.reporting.kinds import typed_frame
+from ringnet.errors import Fault, ResultsError
+from ringnet.reporting.columns import TABLES, Kind, kind_of
+
+AnySeries: TypeAlias = "pd.Series[Any]"
+
+_TRUTHS = {"true": True, "false": False, True: True, False: False}
 
 
-class ResultLike(Protocol):
-    """What `write_results` takes of one run: a row of the summary, and its tables where there are any."""
+def typed_frame(frame: pd.DataFrame, table: str) -> pd.DataFrame:
+    """Return a table with its columns in their order, each of the type that its kind asks for.
 
-    @property
-    def summary(self) -> Mapping[str, Any]:
-        """The row of the summary, by column."""
+    Numbers are float64, integers int64 (or nullable, where one is missing), truths nullable booleans, text is
+    ``str`` or ``None``. ``ValueError`` for a cell that is not of its kind.
 
-    @property
-    def transfers(self) -> pd.DataFrame | None:
-        """One row per transfer, if they were kept."""
-
-    @property
-    def links(self) -> pd.DataFrame | None:
-        """One row per link."""
-
-    @property
-    def workers(self) -> pd.DataFrame | None:
-        """One row per worker."""
-
-    @property
-    def states(self) -> pd.DataFrame | None:
-        """The buffer of every worker after every step, if it is small."""
+    >>> frame = pd.DataFrame({"n_workers": ["2", "3"], "makespan_s": ["0.5", ""], "sum_ok": ["true", ""]})
+    >>> typed_frame(frame, "summary").dtypes.astype(str).tolist()
+    ['int64', 'float64', 'boolean']
+    """
+    names = [name for name in TABLES[table] if name in frame.columns]
+    names += [name for name in frame.columns if name not in TABLES[table]]
+    return pd.DataFrame({name: typed(frame[name], kind_of(table, str(name))) for name in names})
 
 
-@dataclass(frozen=True, eq=False)
-class Results:
-    """A folder of results as it is on disk: all that a plot, a table or a comparison takes.
+def typed(cells: AnySeries, kind: Kind) -> AnySeries:
+    """Return one column with the type that its kind asks for; ``ValueError`` for a cell that is not of it."""
+    return _CASTS[kind](cells.reset_index(drop=True))
+
+
+def _missing(cells: AnySeries) -> AnySeries:
+    return cells.isna() | (cells == "")
+
+
+def _numbers(cells: AnySeries) -> AnySeries:
+    if cells.dtype == np.float64:
+        return cells
+    return cells.astype(object).mask(_missing(cells), np.nan).astype(np.float64)
+
+
+def _integers(cells: AnySeries) -> AnySeries:
+    """Whole numbers, exact however large; what is not whole comes as float."""
+    if cells.dtype == np.int64:
+        return cells
+    missing = _missing(cells)
+    try:
+        whole = [pd.NA if gone else _whole(cell) for cell, gone in zip(cells, missing, strict=True)]
+        return pd.Series(whole, dtype="Int64" if missing.any() else "int64", name=cells.name)
+    except (ValueError, OverflowError):
+        return _numbers(cells)
+
+
+def _whole(cell: Any) -> int:
+    if not isinstance(cell, str) and cell != int(cell):
+        raise ValueError(cell)
+    return int(cell)
+
+
+def _values(cells: AnySeries) -> AnySeries:
+    """Elements of a buffer: whole numbers where their type is, else floats, as short as in their type."""
+    texts = [str(cell) for cell in cells.to_numpy()]
+    try:
+        return pd.Series([int(text) for text in texts], dtype="int64", name=cells.name)
+    except ValueError:
+        return pd.Series([float(text) for text in texts], dtype="float64", name=cells.name)
+
+
+def _truths(cells: AnySeries) -> AnySeries:
+    missing = _missing(cells)
+    if not (missing | cells.isin(list(_TRUTHS))).all():
+        raise ValueError(cells.name)
+    known = [pd.NA if gone else _TRUTHS[cell] for cell, gone in zip(cells, missing, strict=True)]
+    return pd.Series(known, dtype="boolean", name=cells.name)
+
+
+def _text(cells: AnySeries) -> AnySeries:
+    known = [None if gone else str(cell) for cell, gone in zip(cells, _missing(cells), strict=True)]
+    return pd.Series(known, dtype=object, name=cells.name)
+
+
+_CASTS: dict[Kind, Callable[[AnySeries], AnySeries]] = {
+    "text": _text,
+    "integer": _integers,
+    "number": _numbers,
+    "truth": _truths,
+    "value": _values,
+}
+
+
+def write_table(frame: pd.DataFrame, path: Path) -> None:
+    r"""Write a frame as CSV: shortest numbers that round-trip, ``true``/``false``, ``\n``, UTF-8.
 
     Parameters
     ----------
-    summary : DataFrame
-        One row per point; columns as in `columns.TABLES`, then one per swept key that has none of its own.
-    links, workers, transfers, states, jobs, queues : DataFrame or None
-        Tables of a single run, where they were written.
-    run_info : dict
-        ``run.json``: scenario, versions, seed, notes, files.
+    frame : DataFrame
+        Its index is not written.
+    path : Path
+        The file; replaced if it is there.
     """
-
-    summary: pd.DataFrame
-    links: pd.DataFrame | None = None
-    workers: pd.DataFrame | None = None
-    transfers: pd.DataFrame | None = None
-    states: pd.DataFrame | None = None
-    jobs: pd.DataFrame | None = None
-    queues: pd.DataFrame | None = None
-    run_info: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        """Name of the scenario."""
-        return str(self.summary["name"].iloc[0] or "")
-
-    def _repr_html_(self) -> str:
-        """Show a sweep as a table with a row per point, a single run as its answer, in a notebook."""
-        notes = self.run_info.get("notes", ())
-        if len(self.summary) == 1:
-            return result_html({str(key): value for key, value in self.summary.iloc[0].items()}, notes=notes)
-        return sweep_html(self.summary, notes)
-
-    @property
-    def finished(self) -> pd.DataFrame:
-        """Rows of the summary that have an answer."""
-        return self.summary[self.summary["error"].isna() & self.summary["makespan_s"].notna()]
+    columns = [_cells(frame[name]) for name in frame.columns]
+    lines = [",".join(map(format_cell, frame.columns)), *map(",".join, zip(*columns, strict=True))]
+    # newline="" keeps "\n" as it is, on every system.
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.write("\n".join(lines) + "\n")
 
 
-def collect(results: Sequence[ResultLike], run_info: Mapping[str, Any]) -> Results:
-    """Return the same `Results` that would be read back from disk.
+def _cells(column: AnySeries) -> list[str]:
+    """Write the cells of a column; the two usual kinds without a look at each value."""
+    if column.dtype == np.float64:
+        return [repr(value) if value == value else "" for value in column.tolist()]  # noqa: PLR0124 -- not a NaN
+    if column.dtype == np.int64:
+        return list(map(str, column.tolist()))
+    return list(map(lru_cache(typed=True)(format_cell), column.tolist()))
+
+
+def format_cell(value: Any) -> str:
+    """Write one value as a cell, quoted where it must be.
+
+    >>> [format_cell(value) for value in (None, float("nan"), True, 0.1, 3, "a", "a,b")]
+    ['', '', 'true', '0.1', '3', 'a', '"a,b"']
+    """
+    if value is None or value is pd.NA or value != value:  # noqa: PLR0124 -- not a NaN
+        return ""
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    return _quoted(str(value))
+
+
+def _quoted(text: str) -> str:
+    doubled = text.replace('"', '""')
+    return f'"{doubled}"' if set(text) & set(',"\r\n') else text
+
+
+def read_table(path: Path, table: str) -> pd.DataFrame:
+    """Read a table that `write_table` wrote, with the types of `typed_frame`.
 
     Parameters
     ----------
-    results : sequence of ResultLike
-        One per point, at least one; tables other than the summary and the jobs are taken where there is one only.
-    run_info : mapping
-        What ``run.json`` shall hold.
+    path : Path
+    table : str
+        Which of `TABLES` it is; columns beyond the known ones are kept.
+
+    Raises
+    ------
+    ResultsError
+        A file that is not there or is no table, a missing column, a cell not of its kind (with its line).
     """
-    rows = pd.DataFrame([dict(result.summary) for result in results], dtype=object)
-    swept = [name for name in rows.columns if name not in TABLES["summary"]]
-    summary = typed_frame(rows.reindex(columns=[*TABLES["summary"], *swept]), "summary")
-    frames = _frames(results[0]) if len(results) == 1 else {}
-    return Results(summary, run_info=dict(run_info), **(frames | _jobs(results)))
+    frame = _read_text(path)
+    missing = [name for name in TABLES[table] if name not in frame.columns]
+    if missing:
+        raise ResultsError(*(Fault("a column is missing", name, str(path)) for name in missing))
+    return pd.DataFrame({name: _column(frame[name], kind_of(table, name), path) for name in frame.columns})
 
 
-def _jobs(results: Sequence[ResultLike]) -> dict[str, pd.DataFrame]:
-    """Return the jobs of all points, where some have several."""
-    frames = [(point, getattr(result, "jobs", None)) for point, result in enumerate(results)]
-    numbered = [frame.assign(point=point) for point, frame in frames if frame is not None]
-    return {"jobs": typed_frame(pd.concat(numbered, ignore_index=True), "jobs")} if numbered else {}
+def _read_text(path: Path) -> pd.DataFrame:
+    """Read every cell as text, so that a scenario called ``NA`` keeps its name."""
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            heads, *rows = list(csv.reader(file, strict=True)) or [[]]
+    except FileNotFoundError:
+        raise ResultsError(Fault("a table that run.json lists is not there", file=str(path))) from None
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ResultsError(Fault(f"this table cannot be read: {error}", file=str(path))) from None
+    for number, row in enumerate(rows):
+        if len(row) != len(heads):
+            message = f"a row has {len(row)} cells, and the first line {len(heads)}"
+            raise ResultsError(Fault(message, file=str(path), line=number + 2))
+    columns = zip(*rows, strict=True) if rows else [()] * len(heads)
+    return pd.DataFrame(dict(zip(heads, map(list, columns), strict=True)), dtype=object)
 
 
-def _frames(result: ResultLike) -> dict[str, Any]:
-    frames = {name: getattr(result, name, None) for name in RUN_TABLES if name not in ("summary", "jobs")}
-    return {name: typed_frame(frame, name) for name, frame in frames.items() if frame is not None}
+def _column(cells: AnySeries, kind: Kind, path: Path) -> AnySeries:
+    try:
+        return typed(cells, kind)
+    except ValueError:
+        raise ResultsError(_bad_cell(cells, kind, path)) from None
+
+
+def _bad_cell(cells: AnySeries, kind: Kind, path: Path) -> Fault:
+    """Find the first cell that is not of its kind; line 1 of the file holds the names."""
+    row = next(row for row in range(len(cells)) if not _is_of(cells[row : row + 1], kind))
+    right = "true or false" if kind == "truth" else "a number, or an empty cell"
+    return Fault("a cell cannot be read", str(cells.name), str(path), row + 2, repr(cells[row]), right)
+
+
+def _is_of(cells: AnySeries, kind: Kind) -> bool:
+    try:
+        typed(cells, kind)
+    except ValueError:
+        return False
+    return True

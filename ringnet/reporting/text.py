@@ -1,13 +1,14 @@
-"""Sweeps and files in words, for a terminal or a page: a short table and short lines, as plain data."""
+"""Sweeps and files in words: short tables and lines as plain data, and as HTML for a notebook."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import pandas as pd
 
+from ringnet.analysis.html import caption_html, list_html, row_html
 from ringnet.analysis.words import answer, is_missing, made_of_words, percent
 from ringnet.reporting.sweeps import short, telling
 from ringnet.units import format_bytes
@@ -103,3 +104,19 @@ def _outcome(row: Mapping[Any, Any]) -> tuple[str, ...]:
     mostly = made_of_words(known).partition(",")[0]
     verdict = {None: "not verified", True: "right", False: "WRONG"}[known.get("sum_ok")]
     return (said.get("time", ""), said.get("algbw", ""), said.get("busbw", ""), share, mostly, verdict)
+
+
+def sweep_html(summary: pd.DataFrame, notes: Iterable[str] = ()) -> str:
+    """Return a sweep as a table with one row per point.
+
+    Parameters
+    ----------
+    summary : DataFrame
+        As in `Results.summary`.
+    notes : iterable of str
+        What a person should know to read the numbers.
+    """
+    table = sweep_table(summary)
+    head, rows = row_html("th", table.heads), "".join(row_html("td", row) for row in table.rows)
+    body = f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
+    return f"<div>{caption_html(summary['name'].iloc[0])}{body}{list_html(notes)}</div>"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ringnet.reporting.results import write_results
-from ringnet.reporting.tables import ResultLike, Results, collect
+from ringnet.reporting.results import ResultLike, Results, collect
+from ringnet.reporting.storage import write_results
 from ringnet.runs.simulate import simulate
 from ringnet.scenario import Scenario, load
 from ringnet.study.points import run_points

@@ -17,7 +17,7 @@ from ringnet.reporting.sweeps import other_keys
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ringnet.reporting.tables import Results
+    from ringnet.reporting.results import Results
 
 
 #: Links of a network that is drawn.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ringnet.reporting.tables import Results
+    from ringnet.reporting.results import Results
 
 MOST_PANELS, MOST_BARS = 4, 30
 #: Shares from which a part is named at all, and from which its share fits into its bar.

@@ -21,7 +21,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 if TYPE_CHECKING:
-    from ringnet.reporting.tables import Results
+    from ringnet.reporting.results import Results
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ringnet.reporting.tables import Results
+    from ringnet.reporting.results import Results
 
 FloatArray: TypeAlias = NDArray[np.float64]
 MOST_LINES = 12

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ringnet.reporting.tables import Results
+    from ringnet.reporting.results import Results
 
 #: Workers up to which every cell says its bytes, and up to which each has a cell of its own.
 MOST_SAID, MOST_CELLS = 9, 512

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ringnet.reporting.tables import Results
+    from ringnet.reporting.results import Results
 
 #: Links that are drawn, one above the other; jobs and traffic that have a colour of their own.
 MOST_LINKS, MOST_OWNERS = 6, 6

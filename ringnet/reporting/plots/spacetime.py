@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ringnet.reporting.tables import Results
+    from ringnet.reporting.results import Results
 
 MOST_WORKERS, MOST_BANDS = 32, 4096
 #: Bands up to which the second phase is hatched; beyond, where that would hide the colours, it is paler.

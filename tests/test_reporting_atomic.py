@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ringnet.errors import ResultsError
-from ringnet.reporting.folder import check_target, written_file, written_whole
+from ringnet.reporting.atomic import check_target, written_file, written_whole
 
 
 def write(folder, **files):

@@ -1,0 +1,244 @@
+"""A run's tables, plots and `run.json` in one folder: written whole, replaced whole, and read back."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ringnet._version import __version__
+from ringnet.errors import Fault, ResultsError
+from ringnet.reporting.atomic import (
+    MANIFEST,
+    VERSION_KEY,
+    AnyArray,
+    write_outputs,
+    written_file,
+    written_whole,
+)
+from ringnet.reporting.columns import RUN_TABLES
+from ringnet.reporting.plots import choose, save_plot
+from ringnet.reporting.results import ResultLike, Results, collect
+from ringnet.reporting.tables import read_table, write_table
+
+#: Commands that write a table of their own name, and no summary.
+STUDIES = ("compare", "numerics")
+#: Raised by one whenever an older ringnet could misread the tables.
+RESULTS_VERSION = 1
+
+
+class Written(NamedTuple):
+    """What `write_results` left on disk: the folder, its files by name, and what is to be said about them."""
+
+    folder: Path
+    files: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def write_results(
+    out_dir: str | Path,
+    results: Sequence[ResultLike],
+    run_info: Mapping[str, Any],
+    *,
+    tables: Sequence[str] | None = None,
+    plots: Sequence[str] | None = None,
+    formats: Sequence[str] = ("png", "svg"),
+    outputs: Sequence[AnyArray] = (),
+) -> Written:
+    """Write tables, plots and ``run.json`` to a folder, whole or not at all.
+
+    Parameters
+    ----------
+    out_dir : path
+        The folder; another run's results in it are replaced whole.
+    results : sequence of ResultLike
+        One per point, in the order of the rows. Tables of a single run are written if there is only one.
+    run_info : mapping
+        Must hold ``scenario``, the whole document; may hold ``seed``, ``notes`` and whatever JSON can hold.
+        Versions and the list of files are added.
+    tables : sequence of str, optional
+        Tables wanted beside ``summary``; all that there are by default.
+    plots : sequence of str, optional
+        Names of `plots.PLOTS`; all that apply by default. One that does not is left out, and a note says why.
+    formats : sequence of str
+        ``png``, ``svg``, ``pdf``.
+    outputs : sequence of ndarray
+        Arrays to keep beside the tables, as `atomic.save_outputs` does.
+
+    Raises
+    ------
+    ResultsError
+        Nothing was written: see `atomic.written_whole`.
+    """
+    found = collect(results, run_info)
+    with written_whole(Path(out_dir)) as folder:
+        chosen, skipped = choose(found, plots)
+        files = [*_write_tables(found, folder, tables), *write_outputs(folder, outputs), MANIFEST]
+        for name in chosen:
+            save_plot(found, name, {ending: folder / f"{name}.{ending}" for ending in formats})
+        files += [f"{name}.{ending}" for name in chosen for ending in formats]
+        info = manifest(run_info, files, skipped)
+        write_json(info, folder / MANIFEST)
+    return Written(Path(out_dir), tuple(files), tuple(info["notes"]))
+
+
+def _write_tables(found: Results, folder: Path, wanted: Sequence[str] | None) -> list[str]:
+    """Write the tables that there are, in the order of `RUN_TABLES`; return their file names."""
+    files = []
+    for name in RUN_TABLES:
+        frame = getattr(found, name)
+        if frame is not None and (wanted is None or name == "summary" or name in wanted):
+            write_table(frame, folder / f"{name}.csv")
+            files.append(f"{name}.csv")
+    return files
+
+
+def manifest(run_info: Mapping[str, Any], files: Sequence[str], notes: Sequence[str]) -> dict[str, Any]:
+    """Return what ``run.json`` holds: what is known of the run, versions, notes and files."""
+    return {
+        VERSION_KEY: RESULTS_VERSION,
+        "versions": _versions(),
+        "seed": run_info.get("seed"),
+        **{
+            key: value
+            for key, value in run_info.items()
+            if key not in {VERSION_KEY, "versions", "files", "notes"}
+        },
+        "notes": [*run_info.get("notes", ()), *notes],
+        "files": list(files),
+    }
+
+
+def _versions() -> dict[str, str]:
+    return {"ringnet": __version__, "python": platform.python_version()} | {
+        package: _version_of(package) for package in ("numpy", "simpy")
+    }
+
+
+def _version_of(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def write_json(document: Mapping[str, Any], path: Path) -> None:
+    """Write a document; `TypeError` for what JSON cannot hold."""
+    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False, default=_plain)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Path | tuple):
+        return str(value)
+    raise TypeError(f"run.json cannot hold a {type(value).__name__}: {value!r}")
+
+
+def read_results(folder: str | Path) -> Results:
+    """Read what `write_results` wrote.
+
+    Raises
+    ------
+    ResultsError
+        A folder that is not there or holds no results, a damaged file, a missing column, a newer version.
+    """
+    folder = Path(folder)
+    info = read_manifest(folder)
+    names = [name for name in RUN_TABLES if f"{name}.csv" in info["files"]]
+    if "summary" not in names:
+        studied = [name for name in STUDIES if f"{name}.csv" in info["files"]]
+        what = f"these are results of ringnet {studied[0]}" if studied else "run.json lists no summary.csv"
+        raise ResultsError(Fault(what, file=str(folder / MANIFEST), right="a folder that ringnet run wrote"))
+    frames = {name: read_table(folder / f"{name}.csv", name) for name in names}
+    if frames["summary"].empty:
+        raise ResultsError(Fault("this table has no rows", file=str(folder / "summary.csv")))
+    return Results(run_info=info, **frames)
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Read ``run.json`` of a folder of results.
+
+    Raises
+    ------
+    ResultsError
+        There is none, it is damaged, or a newer ringnet wrote it.
+    """
+    path = folder / MANIFEST
+    if not path.is_file():
+        what = (
+            "there is no such folder"
+            if not folder.exists()
+            else "this is not a folder of results: no run.json in it"
+        )
+        raise ResultsError(Fault(what, file=str(folder), right="a folder that ringnet run wrote"))
+    try:
+        info = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ResultsError(Fault(f"run.json cannot be read: {error}", file=str(path))) from None
+    return _checked(info, path)
+
+
+def _checked(info: Any, path: Path) -> dict[str, Any]:
+    if not isinstance(info, dict) or not isinstance(info.get(VERSION_KEY), int):
+        raise ResultsError(Fault("this run.json was not written by ringnet", VERSION_KEY, str(path)))
+    if info[VERSION_KEY] > RESULTS_VERSION:
+        raise ResultsError(_too_new(info, path))
+    if not isinstance(info.get("files"), list) or not isinstance(info.get("scenario"), dict):
+        raise ResultsError(
+            Fault("run.json is damaged: it needs a list of files and a scenario", file=str(path))
+        )
+    return info
+
+
+def _too_new(info: dict[str, Any], path: Path) -> Fault:
+    wrote = info["versions"].get("ringnet", "?") if isinstance(info.get("versions"), dict) else "?"
+    message = f"these results were written by a newer ringnet ({wrote}); this one is {__version__}"
+    return Fault(
+        message, VERSION_KEY, str(path), value=str(info[VERSION_KEY]), right=f"{RESULTS_VERSION} or less"
+    )
+
+
+def redraw(
+    folder: str | Path, names: Sequence[str] | None = None, formats: Sequence[str] = ("png", "svg")
+) -> Written:
+    """Draw plots again from the tables of a folder, into the same folder, without simulating.
+
+    Parameters
+    ----------
+    folder : path
+    names : sequence of str, optional
+        Names of `plots.PLOTS`; all that apply by default.
+    formats : sequence of str
+
+    Raises
+    ------
+    ResultsError
+        As `read_results`; and for a name that is no plot, or one that does not apply, with the reason.
+    """
+    folder = Path(folder)
+    found = read_results(folder)
+    chosen, skipped = choose(found, names)
+    if skipped and names is not None:
+        raise ResultsError(*(Fault(note, file=str(folder)) for note in skipped))
+    paths = [folder / f"{name}.{ending}" for name in chosen for ending in formats]
+    listed = dict.fromkeys([*found.run_info["files"], *(path.name for path in paths)])
+    # The manifest first: a file that it lists may be missing; one that it does not list is foreign.
+    with written_file(folder / MANIFEST) as path:
+        write_json(found.run_info | {"files": list(listed)}, path)
+    for name in chosen:
+        with ExitStack() as stack:
+            targets = {ending: folder / f"{name}.{ending}" for ending in formats}
+            save_plot(
+                found,
+                name,
+                {ending: stack.enter_context(written_file(path)) for ending, path in targets.items()},
+            )
+    return Written(folder, tuple(path.name for path in paths), ())

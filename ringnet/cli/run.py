@@ -21,7 +21,7 @@ from ringnet.reporting.storage import Written, write_results
 from ringnet.reporting.text import job_lines, sweep_table, written
 from ringnet.runs.advice import about_order
 from ringnet.runs.simulate import simulate
-from ringnet.scenario import Point, Scenario
+from ringnet.scenario import Scenario, SweepPoint
 from ringnet.scenario.build.load import CHECKED_POINTS
 from ringnet.study.cost import in_words, most_s
 from ringnet.study.kept import default_cache_dir
@@ -123,7 +123,7 @@ def _outcomes(scenario: Scenario, wishes: Wishes) -> list[Outcome]:
             raise
 
 
-def _points(scenario: Scenario) -> Iterator[Point]:
+def _points(scenario: Scenario) -> Iterator[SweepPoint]:
     if scenario.n_points > CHECKED_POINTS:  # `load` has checked each value once, but not every combination
         deque(scenario.iter_points(), maxlen=0)
     return scenario.iter_points()

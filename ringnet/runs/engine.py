@@ -12,14 +12,14 @@ from ringnet.engines.sharing import resolve_sharing, used_routes
 from ringnet.errors import Fault, InputError
 from ringnet.networks import Network, settled
 from ringnet.networks.network import Sharing
-from ringnet.runs.parts import Parts, build
+from ringnet.runs.parts import RunParts, build
 from ringnet.scenario.build.scenario import Scenario
 
 #: Carried elements of a chunk up to which one array for all chunks is faster than an array for each.
 PACKED_ELEMENTS = 4096
 
 
-def engine_for(scenario: Scenario, parts: Parts) -> Choice:
+def engine_for(scenario: Scenario, parts: RunParts) -> Choice:
     """Return the engine that runs a scenario, and why; `InputError` for one that cannot."""
     if not parts.alone:
         return _beside_others(scenario)
@@ -28,7 +28,7 @@ def engine_for(scenario: Scenario, parts: Parts) -> Choice:
     return choose_engine(parts.schedule, network_of_run(scenario, parts), parts.workers)
 
 
-def network_of_run(scenario: Scenario, parts: Parts) -> Network:
+def network_of_run(scenario: Scenario, parts: RunParts) -> Network:
     """Return the network as the transfers of a run see it, without what its links do with other sizes.
 
     Those of a ring differ by an element, so that links which treat sizes differently mostly treat all of them alike.
@@ -58,7 +58,7 @@ def _beside_others(scenario: Scenario) -> Choice:
     return Choice("events", reason)
 
 
-def sharing_of(parts: Parts, engine: str) -> Sharing:
+def sharing_of(parts: RunParts, engine: str) -> Sharing:
     """Return how links are shared in a run."""
     if parts.network.sharing != "auto":
         return parts.network.sharing

@@ -14,7 +14,7 @@ from ringnet.payload.sources import message_elements
 from ringnet.runs.engine import engine_of, is_packed
 from ringnet.runs.parts import build_schedule, chunk_sizes
 from ringnet.scenario.build.scenario import Scenario
-from ringnet.scenario.keys.jobs_and_traffic import JobSettings
+from ringnet.scenario.keys.jobs_and_traffic import JobKeys
 from ringnet.scenario.schedule import schedule_beside
 from ringnet.units import format_bytes
 
@@ -87,7 +87,7 @@ def _with_carry(scenario: Scenario, carry: int | None) -> Estimate:
     return Estimate(schedule.n_transfers, n_rows, payload, memory)
 
 
-def _job_bytes(scenario: Scenario, job: JobSettings, carry: int | None) -> int:
+def _job_bytes(scenario: Scenario, job: JobKeys, carry: int | None) -> int:
     """Return the bytes of the carried elements of another job."""
     n_workers = job.workers if isinstance(job.workers, int) else len(job.workers)
     collective, dtype = job.collective or scenario.collective, DTYPES[scenario.dtype]

@@ -20,7 +20,7 @@ from ringnet.payload.sources import RampSource, RandomSource, Source, message_el
 from ringnet.scenario.build.scenario import Scenario
 from ringnet.scenario.checks.collective import COPYING, reduction_of
 from ringnet.scenario.files.folder import open_files
-from ringnet.scenario.keys.jobs_and_traffic import JobSettings, TrafficSettings
+from ringnet.scenario.keys.jobs_and_traffic import JobKeys, TrafficKeys
 from ringnet.scenario.network import hardware, ordered, seated, seats
 from ringnet.scenario.schedule import schedule_beside, schedule_of
 from ringnet.units import format_rate
@@ -30,7 +30,7 @@ FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Parts:
+class RunParts:
     """Everything that one run is made of.
 
     Parameters
@@ -59,7 +59,7 @@ class Parts:
         Of the scenario, or of the job.
     message_bytes : int
         The whole buffer of one worker.
-    others : tuple of Parts
+    others : tuple of RunParts
         The other jobs on the same network.
     traffic : tuple of Traffic
         What else is on its links.
@@ -79,7 +79,7 @@ class Parts:
     keep_values: bool
     name: str = ""
     message_bytes: int = 0
-    others: tuple[Parts, ...] = ()
+    others: tuple[RunParts, ...] = ()
     traffic: tuple[Traffic, ...] = ()
 
     @property
@@ -88,7 +88,7 @@ class Parts:
         return not self.others and not self.traffic
 
 
-def build(scenario: Scenario) -> Parts:
+def build(scenario: Scenario) -> RunParts:
     """Build the parts of one run; of a sweep, those of its first point.
 
     Raises
@@ -102,7 +102,7 @@ def build(scenario: Scenario) -> Parts:
     schedule, dtype = build_schedule(scenario), DTYPES[scenario.dtype]
     sizes = chunk_sizes(scenario, schedule)
     reduces = scenario.collective not in COPYING
-    return Parts(
+    return RunParts(
         schedule=schedule,
         network=ordered(scenario, seated(whole, own, "placement")),
         workers=build_workers(scenario),
@@ -127,7 +127,7 @@ def build(scenario: Scenario) -> Parts:
     )
 
 
-def _job(scenario: Scenario, number: int, job: JobSettings, network: Network) -> Parts:
+def _job(scenario: Scenario, number: int, job: JobKeys, network: Network) -> RunParts:
     """Return another job: as the scenario says where it says nothing itself, without weights and exceptions."""
     n_workers, dtype = network.n_workers, DTYPES[scenario.dtype]
     collective = job.collective or scenario.collective
@@ -151,7 +151,7 @@ def _job(scenario: Scenario, number: int, job: JobSettings, network: Network) ->
         reduce_Bps=keys.reduce_Bps,
         sends=keys.sends,
     )
-    return Parts(
+    return RunParts(
         schedule=schedule,
         network=network,
         workers=workers,
@@ -169,12 +169,12 @@ def _job(scenario: Scenario, number: int, job: JobSettings, network: Network) ->
     )
 
 
-def traffic(one: TrafficSettings, number: int, network: Network) -> list[Traffic]:
+def traffic(one: TrafficKeys, number: int, network: Network) -> list[Traffic]:
     """Return bursts as the engine has them; of traffic that is on and off, one row for each burst of a period.
 
     >>> from ringnet.networks.switch import switch
     >>> keys = {"from": 0, "to": 1, "burst": "1 MB", "rate": "1 GB/s", "on": "2 ms", "off": "3 ms"}
-    >>> made = traffic(TrafficSettings.model_validate(keys), 1, switch(2, 50e9, 5e-7))
+    >>> made = traffic(TrafficKeys.model_validate(keys), 1, switch(2, 50e9, 5e-7))
     >>> [(row.start_s, row.every_s) for row in made]
     [(0.0, 0.005), (0.001, 0.005)]
     """
@@ -192,7 +192,7 @@ def traffic(one: TrafficSettings, number: int, network: Network) -> list[Traffic
     ]
 
 
-def about_traffic(parts: Parts) -> list[str]:
+def about_traffic(parts: RunParts) -> list[str]:
     """Return a sentence on each traffic that asks, in the mean, for more than its links carry: its queue only grows."""
     return [
         f"{name}: {sentence} until it stops" for name, sentence in _overloads(parts.traffic, parts.network)
@@ -233,7 +233,7 @@ def _overloads(traffic: Sequence[Traffic], network: Network) -> Iterator[tuple[s
             )
 
 
-def _links(one: TrafficSettings, network: Network) -> tuple[int, ...]:
+def _links(one: TrafficKeys, network: Network) -> tuple[int, ...]:
     if one.links is None:
         return network.route(int(one.start or 0), int(one.end or 0))
     numbers = {name: link for link, name in enumerate(network.names)}

@@ -19,7 +19,7 @@ from ringnet.payload.tamper import Tamper, make_payload
 from ringnet.runs.engine import engine_for, is_packed, network_of_run, sharing_of
 from ringnet.runs.measured_links import about_links, links_label
 from ringnet.runs.memory import require_memory
-from ringnet.runs.parts import Parts, about_traffic, build
+from ringnet.runs.parts import RunParts, about_traffic, build
 from ringnet.scenario.build.scenario import Scenario
 from ringnet.scenario.checks.collective import READABLE_ELEMENTS
 from ringnet.scenario.files.network_file import about_file
@@ -91,7 +91,7 @@ def simulate(scenario: Scenario, *, tamper: Tamper | None = None, watch: Watch |
     return make_result(*judged[0], results, first, notes, others=judged[1:], about=about)
 
 
-def _payload(parts: Parts, engine: str, tamper: Tamper | None) -> AnyPayload:
+def _payload(parts: RunParts, engine: str, tamper: Tamper | None) -> AnyPayload:
     if parts.source is None:
         return None
     packed = is_packed(engine, parts.chunk_sizes, parts.carry)
@@ -102,7 +102,7 @@ def _payload(parts: Parts, engine: str, tamper: Tamper | None) -> AnyPayload:
 
 
 def _run(
-    parts: Parts, engine: str, payloads: list[AnyPayload], first: object, watch: Watch | None
+    parts: RunParts, engine: str, payloads: list[AnyPayload], first: object, watch: Watch | None
 ) -> list[Trace]:
     if not parts.alone:
         jobs = [
@@ -122,7 +122,7 @@ def _run(
     return [trace]
 
 
-def _job(parts: Parts, payload: AnyPayload, first: object) -> Job:
+def _job(parts: RunParts, payload: AnyPayload, first: object) -> Job:
     assert not isinstance(payload, PackedPayload)  # which only the recurrence takes
     return Job(
         parts.schedule,
@@ -135,7 +135,7 @@ def _job(parts: Parts, payload: AnyPayload, first: object) -> Job:
     )
 
 
-def _states_wanted(parts: Parts, payload: AnyPayload) -> bool:
+def _states_wanted(parts: RunParts, payload: AnyPayload) -> bool:
     return (
         parts.keep_values
         and payload is not None
@@ -143,7 +143,7 @@ def _states_wanted(parts: Parts, payload: AnyPayload) -> bool:
     )
 
 
-def _buffers(parts: Parts, payload: AnyPayload) -> list[NDArray[Any]]:
+def _buffers(parts: RunParts, payload: AnyPayload) -> list[NDArray[Any]]:
     """Return the buffer of every worker as objects, None where it holds nothing yet."""
     return [
         np.concatenate(
@@ -158,7 +158,7 @@ def _held(payload: AnyPayload, worker: int, chunk: int, size: int) -> NDArray[An
     return np.full(size, None, dtype=object) if held is None else held.astype(object)
 
 
-def _labels(scenario: Scenario, parts: Parts, sharing: str) -> dict[str, Any]:
+def _labels(scenario: Scenario, parts: RunParts, sharing: str) -> dict[str, Any]:
     """Return what the summary says of the scenario and the run does not know; None for what is not read."""
     random = parts.source is not None and scenario.data == "random"
     return {
@@ -173,7 +173,9 @@ def _labels(scenario: Scenario, parts: Parts, sharing: str) -> dict[str, Any]:
     }
 
 
-def _notes(scenario: Scenario, parts: Parts, chosen: Choice, first: object, sharing: str) -> tuple[str, ...]:
+def _notes(
+    scenario: Scenario, parts: RunParts, chosen: Choice, first: object, sharing: str
+) -> tuple[str, ...]:
     notes = [*scenario.notes, *about_links(scenario)]
     network = scenario.network
     if sharing == "fair" and network.sharing == "auto":

@@ -15,8 +15,8 @@ Between files and checks stand `network` and `schedule`: what the keys of both s
 from __future__ import annotations
 
 from ringnet.scenario.build.load import load, loads
-from ringnet.scenario.build.scenario import Point, Scenario
+from ringnet.scenario.build.scenario import Scenario, SweepPoint
 from ringnet.scenario.keys.schema import schema
 from ringnet.scenario.keys.template import template
 
-__all__ = ["Point", "Scenario", "load", "loads", "schema", "template"]
+__all__ = ["Scenario", "SweepPoint", "load", "loads", "schema", "template"]

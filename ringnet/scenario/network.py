@@ -15,6 +15,7 @@ from ringnet.errors import Fault, NetworkError
 from ringnet.networks import (
     TOPOLOGIES,
     Cable,
+    Inside,
     LinkChange,
     Network,
     Packets,
@@ -29,21 +30,20 @@ from ringnet.networks import (
     listed,
     placed,
 )
-from ringnet.networks import Inside as InsideOfHost
 from ringnet.scenario.checks.finding import some
 from ringnet.scenario.files.link_profile import Measured, measured
 from ringnet.scenario.files.network_file import network_of
 from ringnet.scenario.files.order_file import ring_order
 from ringnet.scenario.keys.model import Keys
 from ringnet.scenario.keys.network import (
-    Between,
-    CableSettings,
-    Inside,
-    LinkException,
-    NetworkSettings,
+    BetweenKeys,
+    CableKeys,
+    ChangeList,
+    InsideKeys,
+    LinkExceptionKeys,
+    NetworkKeys,
     OrderFile,
-    Profile,
-    Regimes,
+    RegimeList,
     parameters_of,
 )
 
@@ -68,7 +68,7 @@ def shape(network: NetworkShape, places: int) -> Network:
 class NetworkShape:
     """The keys that a topology is built from, to be looked up by what they say."""
 
-    def __init__(self, keys: NetworkSettings) -> None:
+    def __init__(self, keys: NetworkKeys) -> None:
         self.keys = keys
         file = getattr(keys.file, "stamp", None)
         self.text = repr((file, keys.topology, keys.bandwidth_Bps, keys.latency_s, parameters_of(keys)))
@@ -81,7 +81,7 @@ class NetworkShape:
 
 
 def _build(
-    topology: str, keys: NetworkSettings | Between, places: int, bandwidth_Bps: float, latency_s: float
+    topology: str, keys: NetworkKeys | BetweenKeys, places: int, bandwidth_Bps: float, latency_s: float
 ) -> Network:
     given = {name: _plain(value) for name, value in parameters_of(keys).items()}
     return TOPOLOGIES[topology].build(places, bandwidth_Bps, latency_s, **given)
@@ -89,16 +89,16 @@ def _build(
 
 def _plain(value: Any) -> Any:
     """Return a parameter as the networks know it."""
-    if isinstance(value, Inside):
-        return InsideOfHost(value.shape, value.bandwidth_Bps, value.latency_s)
-    if isinstance(value, Between):
+    if isinstance(value, InsideKeys):
+        return Inside(value.shape, value.bandwidth_Bps, value.latency_s)
+    if isinstance(value, BetweenKeys):
         return partial(_between, value)
-    if isinstance(value, tuple) and value and isinstance(value[0], CableSettings):
+    if isinstance(value, tuple) and value and isinstance(value[0], CableKeys):
         return [Cable(one.start, one.end, one.bandwidth_Bps, one.latency_s, one.duplex) for one in value]
     return value
 
 
-def _between(keys: Between, places: int, bandwidth_Bps: float, latency_s: float) -> Network:
+def _between(keys: BetweenKeys, places: int, bandwidth_Bps: float, latency_s: float) -> Network:
     with _told_at("between"):
         return _build(keys.topology, keys, places, bandwidth_Bps, latency_s)
 
@@ -134,11 +134,11 @@ def hardware(keys: Keys) -> Network:
     )
 
 
-def _change(exception: LinkException) -> LinkChange:
+def _change(exception: LinkExceptionKeys) -> LinkChange:
     return LinkChange(exception.bandwidth_Bps, exception.latency_s)
 
 
-def _with_behaviour(network: Network, given: NetworkSettings, found: Measured) -> Network:
+def _with_behaviour(network: Network, given: NetworkKeys, found: Measured) -> Network:
     """Add what links do by size and by time: by rule, by place, by name, each stronger than the one before."""
     pieces, profiles = found.behaviour(network), {}
     for links, settings in _behaving(network, given):
@@ -155,8 +155,8 @@ def _with_behaviour(network: Network, given: NetworkSettings, found: Measured) -
 
 
 def _behaving(
-    network: Network, given: NetworkSettings
-) -> Iterator[tuple[list[int], NetworkSettings | LinkException]]:
+    network: Network, given: NetworkKeys
+) -> Iterator[tuple[list[int], NetworkKeys | LinkExceptionKeys]]:
     if given.regimes is not None or given.profile is not None:
         yield as_the_rule(network, given).nonzero()[0].tolist(), given
     for place, one in given.links_of.items():
@@ -166,13 +166,13 @@ def _behaving(
     yield from ((links, given.links[name]) for name, links in found.items())
 
 
-def as_the_rule(network: Network, given: NetworkSettings) -> NDArray[np.bool_]:
+def as_the_rule(network: Network, given: NetworkKeys) -> NDArray[np.bool_]:
     """Return which links have the network's own bandwidth and latency: what it says of behaviour is for them."""
     like = (network.bandwidth_Bps == given.bandwidth_Bps) & (network.latency_s == given.latency_s)
     return np.asarray(like)
 
 
-def about_behaviour(network: Network, given: NetworkSettings) -> list[str]:
+def about_behaviour(network: Network, given: NetworkKeys) -> list[str]:
     """Return a sentence each on regimes and a profile that are for some links only, since the others differ."""
     notes = []
     for key, having in (("regimes", network.pieces), ("profile", network.profiles)):
@@ -186,15 +186,15 @@ def about_behaviour(network: Network, given: NetworkSettings) -> list[str]:
     return notes
 
 
-def _pieces(regimes: Regimes) -> tuple[Piece, ...]:
+def _pieces(regimes: RegimeList) -> tuple[Piece, ...]:
     return tuple(Piece(one.up_to_bytes, one.bandwidth_Bps, one.latency_s) for one in regimes)
 
 
-def _steps(profile: Profile) -> tuple[tuple[float, float], ...]:
+def _steps(profile: ChangeList) -> tuple[tuple[float, float], ...]:
     return tuple((one.at_s, one.bandwidth_Bps) for one in profile)
 
 
-def _with_routes(network: Network, given: NetworkSettings) -> Network:
+def _with_routes(network: Network, given: NetworkKeys) -> Network:
     if given.routes == "ecmp":
         return ecmp(network, given.route_seed)
     if isinstance(given.routes, str):

@@ -14,13 +14,13 @@ from ringnet.errors import Fault, InputError
 from ringnet.formats.msccl import load_msccl
 from ringnet.formats.python_hook import load_function
 from ringnet.scenario.checks.finding import Finding
-from ringnet.scenario.files.folder import Place, digest
+from ringnet.scenario.files.folder import ScenarioFolder, digest
 from ringnet.scenario.files.order_file import channel_orders
-from ringnet.scenario.keys.algorithm import WHICH, AlgorithmSettings, parameters_of
+from ringnet.scenario.keys.algorithm import WHICH, AlgorithmKeys, parameters_of
 from ringnet.scenario.keys.model import Keys
 
 
-def schedule_of(keys: Keys, place: Place) -> Schedule:
+def schedule_of(keys: Keys, place: ScenarioFolder) -> Schedule:
     """Return who sends what to whom.
 
     Raises
@@ -76,7 +76,7 @@ def _read(file: FilePath, content: str) -> Schedule:
     return load_msccl(file)
 
 
-def file_names(algorithm: str | AlgorithmSettings) -> list[str]:
+def file_names(algorithm: str | AlgorithmKeys) -> list[str]:
     """Return the names of the files that an algorithm comes from."""
     if isinstance(algorithm, str):
         return []
@@ -84,7 +84,7 @@ def file_names(algorithm: str | AlgorithmSettings) -> list[str]:
     return [name for name in (algorithm.file, python) if name]
 
 
-def check_schedule(keys: Keys, place: Place) -> Iterator[Finding]:
+def check_schedule(keys: Keys, place: ScenarioFolder) -> Iterator[Finding]:
     """Return why there is no such schedule: parameters that do not fit N, a file that cannot be read."""
     if isinstance(keys.algorithm, str):
         return

@@ -19,7 +19,7 @@ from ringnet.runs.parts import build_schedule
 from ringnet.scenario import Scenario
 from ringnet.scenario.build.scenario import single
 from ringnet.scenario.checks.collective import check_algorithm
-from ringnet.scenario.keys.algorithm import AlgorithmSettings, label_of, parameters_of
+from ringnet.scenario.keys.algorithm import AlgorithmKeys, label_of, parameters_of
 from ringnet.scenario.schedule import check_schedule, file_names
 from ringnet.study.cost import TRANSFERS_PER_S
 from ringnet.study.parts import Means, Part, key_of, run_parts
@@ -66,7 +66,7 @@ class Plan(NamedTuple):
 
 def compare(
     scenario: Scenario,
-    algorithms: str | Sequence[str | AlgorithmSettings] | None = None,
+    algorithms: str | Sequence[str | AlgorithmKeys] | None = None,
     workers: Sequence[int] | None = None,
     *,
     jobs: int | None = None,
@@ -136,7 +136,7 @@ def left_out(label: str, n_workers: int, reason: str) -> str:
 
 def plan_comparison(
     scenario: Scenario,
-    algorithms: str | Sequence[str | AlgorithmSettings] | None = None,
+    algorithms: str | Sequence[str | AlgorithmKeys] | None = None,
     workers: Sequence[int] | None = None,
 ) -> Plan:
     """Return what a comparison is made of, for each N each algorithm.
@@ -189,8 +189,8 @@ def workers_of(scenario: Scenario) -> list[int]:
 
 
 def algorithms_of(
-    scenario: Scenario, wanted: str | Sequence[str | AlgorithmSettings] | None
-) -> list[str | AlgorithmSettings]:
+    scenario: Scenario, wanted: str | Sequence[str | AlgorithmKeys] | None
+) -> list[str | AlgorithmKeys]:
     """Return what is compared; ``all`` stands for every algorithm that knows the collective."""
     if wanted is None:
         wanted = scenario.compare.algorithms if scenario.compare is not None else "all"
@@ -200,7 +200,7 @@ def algorithms_of(
 
 
 def algorithm_points(
-    scenario: Scenario, wanted: str | Sequence[str | AlgorithmSettings] | None, n_workers: int
+    scenario: Scenario, wanted: str | Sequence[str | AlgorithmKeys] | None, n_workers: int
 ) -> tuple[list[Scenario], list[str]]:
     """Return the scenarios of the algorithms at one N, and for those that cannot be there a sentence each."""
     points: list[Scenario] = []
@@ -217,7 +217,7 @@ def algorithm_points(
     return points, notes
 
 
-def _point(scenario: Scenario, n_workers: int, keys: str | AlgorithmSettings) -> Scenario:
+def _point(scenario: Scenario, n_workers: int, keys: str | AlgorithmKeys) -> Scenario:
     """Return the scenario of one algorithm at one N; what that orphans is left out of it."""
     mark: dict[Path, Mark] = {(): Mark("--set", origin="set")}
     given = keys if isinstance(keys, str) else keys.model_dump(mode="json", exclude_none=True)
@@ -234,7 +234,7 @@ def _point(scenario: Scenario, n_workers: int, keys: str | AlgorithmSettings) ->
     return single(document, scenario.place)
 
 
-def _with_algorithm(point: Scenario, keys: str | AlgorithmSettings) -> Scenario:
+def _with_algorithm(point: Scenario, keys: str | AlgorithmKeys) -> Scenario:
     """Return the same point with another algorithm: checking a network of a million links anew takes seconds."""
     other = point.model_copy(update={"algorithm": keys})
     findings = [*check_algorithm(other), *check_schedule(other, point.place)]
@@ -243,7 +243,7 @@ def _with_algorithm(point: Scenario, keys: str | AlgorithmSettings) -> Scenario:
     return other
 
 
-def channels_of(scenario: Scenario, wanted: str | Sequence[str | AlgorithmSettings] | None) -> dict[str, int]:
+def channels_of(scenario: Scenario, wanted: str | Sequence[str | AlgorithmKeys] | None) -> dict[str, int]:
     """Return the channels that algorithms of a comparison were told to have, by their labels."""
     told = {label_of(keys): parameters_of(keys) for keys in algorithms_of(scenario, wanted)}
     return {label: one["n_channels"] for label, one in told.items() if "n_channels" in one}

@@ -22,7 +22,7 @@ from ringnet.reporting.columns import TABLES
 from ringnet.runs.parts import build_schedule, build_source
 from ringnet.scenario import Scenario
 from ringnet.scenario.checks.collective import COPYING, reduction_of
-from ringnet.scenario.keys.algorithm import AlgorithmSettings, label_of
+from ringnet.scenario.keys.algorithm import AlgorithmKeys, label_of
 from ringnet.study.compare import Plan, algorithm_points, workers_of
 from ringnet.study.outcome import Outcome
 from ringnet.study.parts import Means, Part, key_of, run_parts
@@ -54,7 +54,7 @@ class Numerics(NamedTuple):
 
 def numerics(
     scenario: Scenario,
-    algorithms: str | Sequence[str | AlgorithmSettings] | None = None,
+    algorithms: str | Sequence[str | AlgorithmKeys] | None = None,
     workers: Sequence[int] | None = None,
     dtypes: Sequence[str] = DTYPES_SHOWN,
     accumulate: str | None = None,
@@ -92,7 +92,7 @@ def numerics(
 
 def plan_numerics(
     scenario: Scenario,
-    algorithms: str | Sequence[str | AlgorithmSettings] | None,
+    algorithms: str | Sequence[str | AlgorithmKeys] | None,
     workers: Sequence[int] | None,
     dtypes: Sequence[str],
     accumulate: str | None,

@@ -22,7 +22,7 @@ from ringnet.study.rows import in_full
 from ringnet.study.task import Done, Task
 
 if TYPE_CHECKING:
-    from ringnet.scenario import Point
+    from ringnet.scenario import SweepPoint
 
 #: What hears of each outcome, and what hears each sentence for a person.
 OnResult: TypeAlias = Callable[[Outcome], None]
@@ -35,7 +35,7 @@ BLOCK = 10_000
 
 
 def run_points(
-    points: Iterable[Point],
+    points: Iterable[SweepPoint],
     *,
     jobs: int | None = None,
     cache_dir: Path | None = None,
@@ -49,7 +49,7 @@ def run_points(
 
     Parameters
     ----------
-    points : iterable of Point
+    points : iterable of SweepPoint
         As `Scenario.points` or `Scenario.iter_points` return them.
     jobs : int, optional
         Points at once, at least 1: as many as there are cores if left out, fewer where memory is short. One
@@ -120,7 +120,7 @@ class _Study:
     simulate: Simulate
     on_result: OnResult
 
-    def run(self, points: list[Point]) -> list[Outcome]:
+    def run(self, points: list[SweepPoint]) -> list[Outcome]:
         """Run some points; those that are the same scenario, however it is written, once."""
         places = defaultdict(list)
         for place, point in enumerate(points):
@@ -134,7 +134,7 @@ class _Study:
                     self.on_result(rows[place])
         return [rows[place] for place in range(len(points))]
 
-    def _task(self, key: str, point: Point) -> Task:
+    def _task(self, key: str, point: SweepPoint) -> Task:
         return Task(key, point.scenario, self.simulate, self.store.path(key))
 
 

@@ -10,7 +10,7 @@ from ringnet.reporting.columns import TABLES
 from ringnet.study.outcome import Outcome
 
 if TYPE_CHECKING:
-    from ringnet.scenario import Point, Scenario
+    from ringnet.scenario import Scenario, SweepPoint
 
 #: Swept keys that the summary has a column for under another name.
 COLUMN_OF = {
@@ -23,7 +23,7 @@ COLUMN_OF = {
 }
 
 
-def in_full(outcome: Outcome, point: Point) -> Outcome:
+def in_full(outcome: Outcome, point: SweepPoint) -> Outcome:
     """Add each swept key without a column; to the row of a point without a result, what its scenario says."""
     row = outcome.summary
     if "name" not in row:

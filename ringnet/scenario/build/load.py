@@ -16,11 +16,11 @@ from ringnet.documents.yaml_text import read_text, read_yaml
 from ringnet.errors import Fault, InputError
 from ringnet.scenario.build.overrides import override
 from ringnet.scenario.build.resolve import in_order
-from ringnet.scenario.build.scenario import Origin, Scenario, single
+from ringnet.scenario.build.scenario import MadeFrom, Scenario, single
 from ringnet.scenario.build.sweep import SECTIONS, Axis, first_values, grid, read_axes, with_values
-from ringnet.scenario.files.folder import Place
+from ringnet.scenario.files.folder import ScenarioFolder
 from ringnet.scenario.keys.faults import translate
-from ringnet.scenario.keys.model import SweepSettings
+from ringnet.scenario.keys.model import SweepKeys
 
 #: Points of a sweep that are all checked when it is loaded; of a larger one, each value once.
 CHECKED_POINTS = 10_000
@@ -57,7 +57,7 @@ def load(
         With every mistake at once, each with file, line, path, value, and what would be right.
     """
     file = FilePath(path)
-    place = Place(file.absolute().parent, allow_outside, allow_python)
+    place = ScenarioFolder(file.absolute().parent, allow_outside, allow_python)
     return _interpret(read_text(path), overrides, os.fspath(path), file.stem, place)
 
 
@@ -81,11 +81,11 @@ def loads(
     >>> scenario.message_bytes, scenario.network.latency_s
     (1048576, 5e-06)
     """
-    place = Place(FilePath(folder).absolute(), allow_outside, allow_python)
+    place = ScenarioFolder(FilePath(folder).absolute(), allow_outside, allow_python)
     return _interpret(text, overrides, file, "scenario", place)
 
 
-def _interpret(text: str, overrides: Sequence[str], file: str, name: str, place: Place) -> Scenario:
+def _interpret(text: str, overrides: Sequence[str], file: str, name: str, place: ScenarioFolder) -> Scenario:
     document, faults = read_yaml(text, file)
     document, notes, wrong = override(document, overrides)
     if not document.has(("name",)):
@@ -97,15 +97,15 @@ def _interpret(text: str, overrides: Sequence[str], file: str, name: str, place:
     if faults or first is None:
         raise InputError(*faults)
     notes = list(dict.fromkeys([*notes, *_shadowed(base, axes), *told]))
-    return first.with_origin(Origin(base if axes else first.base, axes, place, tuple(notes)), sweep)
+    return first.with_origin(MadeFrom(base if axes else first.base, axes, place, tuple(notes)), sweep)
 
 
-def _sweep_of(document: Document) -> tuple[SweepSettings | None, tuple[Axis, ...], list[Fault]]:
+def _sweep_of(document: Document) -> tuple[SweepKeys | None, tuple[Axis, ...], list[Fault]]:
     given = document.get(("sweep",))
     if given is None or any(is_within(path, ("sweep",)) for path in document.broken):
         return None, (), []
     try:
-        sweep = SweepSettings.model_validate(given)
+        sweep = SweepKeys.model_validate(given)
         return sweep, read_axes(sweep, document), []
     except ValidationError as error:
         return None, (), list(translate(error, document, ("sweep",)).values())
@@ -135,7 +135,9 @@ def _probes(base: Document, axes: Sequence[Axis]) -> Iterator[Document]:
     return chain([first], (with_values(first, row) for axis in axes for row in axis.rows[1:]))
 
 
-def _try(documents: Iterable[Document], place: Place) -> tuple[Scenario | None, list[str], list[Fault]]:
+def _try(
+    documents: Iterable[Document], place: ScenarioFolder
+) -> tuple[Scenario | None, list[str], list[Fault]]:
     """Read every point: the first that is right, the notes and the faults of all."""
     first: Scenario | None = None
     notes: list[str] = []

@@ -10,10 +10,10 @@ from ringnet.documents.document import Document, Mark, Path, are_related, clip, 
 from ringnet.documents.yaml_text import read_value
 from ringnet.errors import Fault, InputError
 from ringnet.scenario.build.sweep import SECTIONS
-from ringnet.scenario.keys.model import Range
+from ringnet.scenario.keys.model import RangeKeys
 
 _FORM = "--set network.bandwidth='5 GB/s'"
-_RANGE_KEYS = frozenset(info.alias or name for name, info in Range.model_fields.items())
+_RANGE_KEYS = frozenset(info.alias or name for name, info in RangeKeys.model_fields.items())
 
 
 class Override(NamedTuple):

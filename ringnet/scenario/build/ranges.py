@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 from ringnet.documents.document import Document, Path
 from ringnet.errors import InputError
 from ringnet.scenario.keys.kinds import Leaf, Number, Quantity, Whole, wrong
-from ringnet.scenario.keys.model import MOST_VALUES, Range
+from ringnet.scenario.keys.model import MOST_VALUES, RangeKeys
 
 #: Bytes between the ends of a range by count are rounded to this, so that every dtype divides them.
 ALIGNED_BYTES = 8
@@ -23,7 +23,7 @@ _TOLERANCE = 1e-9
 _DIGITS = 12
 
 
-def spread(values: Range, leaf: Leaf | None, at: Path, document: Document) -> list[Any]:
+def spread(values: RangeKeys, leaf: Leaf | None, at: Path, document: Document) -> list[Any]:
     """Return the values of the range at ``at``, as the swept key wants them written.
 
     Raises
@@ -65,7 +65,7 @@ def _written(leaf: Leaf, number: float) -> Any:
     return leaf.write(round(number) if is_whole else float(f"{number:.{_DIGITS}g}"))
 
 
-def _numbers(values: Range, first: float, last: float, step: float | None, leaf: Leaf) -> list[float]:
+def _numbers(values: RangeKeys, first: float, last: float, step: float | None, leaf: Leaf) -> list[float]:
     if sum(way is not None for way in (values.factor, values.count, step)) != 1:
         raise wrong("a range has one of factor, count and step", "{from: 1 KiB, to: 1 GiB, factor: 4}")
     if last < first:
@@ -83,7 +83,7 @@ def _by_step(first: float, last: float, step: float) -> list[float]:
     return [first + at * step for at in range(_bounded((last - first) / step))]
 
 
-def _by_factor(values: Range, first: float, last: float, leaf: Leaf) -> list[float]:
+def _by_factor(values: RangeKeys, first: float, last: float, leaf: Leaf) -> list[float]:
     if values.factor is None:
         between = (values.count or 0) - 1
         inside = (first * (last / first) ** (at / between) for at in range(1, between))

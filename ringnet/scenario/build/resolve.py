@@ -11,7 +11,7 @@ from ringnet.documents.document import Document, Origin, Path, are_related, path
 from ringnet.errors import Fault, InputError
 from ringnet.scenario.checks.collective import check
 from ringnet.scenario.checks.finding import Finding
-from ringnet.scenario.files.folder import Place, with_facts
+from ringnet.scenario.files.folder import ScenarioFolder, with_facts
 from ringnet.scenario.files.link_profile import with_link_profiles
 from ringnet.scenario.files.network_file import with_network_file
 from ringnet.scenario.files.order_file import with_order_file
@@ -33,7 +33,7 @@ _STAND_INS: dict[Path, Any] = {
 _ROUNDS = 4
 
 
-def resolve(document: Document, place: Place) -> tuple[Document, list[str]]:
+def resolve(document: Document, place: ScenarioFolder) -> tuple[Document, list[str]]:
     """Check the keys of one run.
 
     Returns

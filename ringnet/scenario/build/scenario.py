@@ -14,23 +14,23 @@ from pydantic import PrivateAttr
 from ringnet.documents.document import Document
 from ringnet.errors import Fault, InputError
 from ringnet.scenario.build.resolve import in_order, origins_of, resolve
-from ringnet.scenario.build.sweep import Axis, Value, first_values, grid, with_values
+from ringnet.scenario.build.sweep import Axis, SweptValue, first_values, grid, with_values
 from ringnet.scenario.checks.collective import check
-from ringnet.scenario.files.folder import FACTS, Place, digest, known
+from ringnet.scenario.files.folder import FACTS, ScenarioFolder, digest, known
 from ringnet.scenario.files.link_profile import PATHS as LINK_FILES
 from ringnet.scenario.files.link_profile import link_files
 from ringnet.scenario.files.network_file import KEY as NETWORK_FILE
 from ringnet.scenario.files.order_file import KEY as ORDER_FILE
 from ringnet.scenario.files.presets import unwritten
-from ringnet.scenario.keys.algorithm import AlgorithmSettings
+from ringnet.scenario.keys.algorithm import AlgorithmKeys
 from ringnet.scenario.keys.lookup import leaf_of
-from ringnet.scenario.keys.model import MADE_DATA, Keys, SweepSettings
+from ringnet.scenario.keys.model import MADE_DATA, Keys, SweepKeys
 from ringnet.scenario.keys.network import OrderFile
 from ringnet.scenario.schedule import file_names
 
 
 @dataclass(frozen=True)
-class Origin:
+class MadeFrom:
     """What a scenario was made from.
 
     Parameters
@@ -39,7 +39,7 @@ class Origin:
         The keys as written, overrides applied, without the sweep.
     axes : tuple of Axis
         Empty for a single run.
-    place : Place
+    place : ScenarioFolder
         Where its files are.
     notes : tuple of str
         What was orphaned and left out.
@@ -47,11 +47,11 @@ class Origin:
 
     base: Document
     axes: tuple[Axis, ...]
-    place: Place
+    place: ScenarioFolder
     notes: tuple[str, ...]
 
 
-class Point(NamedTuple):
+class SweepPoint(NamedTuple):
     """One run of a sweep: its scenario, and each swept key with its value as it was written."""
 
     scenario: Scenario
@@ -64,16 +64,16 @@ class Scenario(Keys):
     Of a sweep, the keys are those of its first point.
     """
 
-    _origin: Origin = PrivateAttr()
+    _origin: MadeFrom = PrivateAttr()
 
     @classmethod
-    def of(cls, data: dict[str, Any], origin: Origin) -> Scenario:
+    def of(cls, data: dict[str, Any], origin: MadeFrom) -> Scenario:
         """Return a scenario of ``data``, which is known to be right."""
         scenario = cls.model_validate(data)
         scenario._origin = origin
         return scenario
 
-    def with_origin(self, origin: Origin, sweep: SweepSettings | None) -> Scenario:
+    def with_origin(self, origin: MadeFrom, sweep: SweepKeys | None) -> Scenario:
         """Return the same keys as the first point of a sweep, or with other notes."""
         scenario = self.model_copy(update={"sweep": sweep})
         scenario._origin = origin
@@ -100,23 +100,25 @@ class Scenario(Keys):
         return tuple(_dotted(value) for value in first_values(self._origin.axes))
 
     @property
-    def place(self) -> Place:
+    def place(self) -> ScenarioFolder:
         """Where its files are."""
         return self._origin.place
 
-    def points(self) -> list[Point]:
+    def points(self) -> list[SweepPoint]:
         """Return the runs of a sweep in grid order, the first key slowest; `InputError` with all faults."""
         return list(self.iter_points())
 
-    def iter_points(self) -> Iterator[Point]:
+    def iter_points(self) -> Iterator[SweepPoint]:
         """Yield the runs of a sweep one by one; `InputError` with all faults after the last."""
         if not self._origin.axes:
-            yield Point(self, {})
+            yield SweepPoint(self, {})
             return
         faults: list[Fault] = []
         for document, values in grid(self.base, self._origin.axes):
             try:
-                yield Point(single(document, self.place), {_dotted(value): value.text for value in values})
+                yield SweepPoint(
+                    single(document, self.place), {_dotted(value): value.text for value in values}
+                )
             except InputError as error:
                 faults += error.faults
         if faults:
@@ -171,13 +173,13 @@ class Scenario(Keys):
         return hashlib.sha256(whole.encode()).hexdigest()
 
 
-def single(document: Document, place: Place) -> Scenario:
+def single(document: Document, place: ScenarioFolder) -> Scenario:
     """Return the scenario of one run; `InputError` for everything that is wrong."""
     left, notes = resolve(document, place)
-    return Scenario.of(known(left, place).data, Origin(left, (), place, tuple(notes)))
+    return Scenario.of(known(left, place).data, MadeFrom(left, (), place, tuple(notes)))
 
 
-def _dotted(value: Value) -> str:
+def _dotted(value: SweptValue) -> str:
     return ".".join(map(str, value.path))
 
 
@@ -192,12 +194,12 @@ def _swept_files(axis: Axis) -> Iterator[Any]:
             yield value.given.get("file", [])
 
 
-def _schedule_file(value: Value) -> list[str]:
+def _schedule_file(value: SweptValue) -> list[str]:
     """Return the file of a swept algorithm: of a mapping, or of one of its keys."""
     given = value.given if value.path == ("algorithm",) else {value.path[-1]: value.given}
     if value.path[0] != "algorithm" or not isinstance(given, dict):
         return []
-    return file_names(AlgorithmSettings.model_construct(**{"file": None, "python": None, **given}))
+    return file_names(AlgorithmKeys.model_construct(**{"file": None, "python": None, **given}))
 
 
 def _sweep_document(axes: tuple[Axis, ...]) -> dict[str, Any]:
@@ -209,7 +211,7 @@ def _sweep_document(axes: tuple[Axis, ...]) -> dict[str, Any]:
     return sections
 
 
-def _plain(value: Value) -> Any:
+def _plain(value: SweptValue) -> Any:
     leaf = leaf_of(value.path)
     return (
         value.given

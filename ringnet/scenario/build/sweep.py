@@ -21,7 +21,7 @@ from ringnet.documents.document import (
 from ringnet.errors import Fault, InputError
 from ringnet.scenario.build.ranges import spread
 from ringnet.scenario.keys.lookup import leaf_of
-from ringnet.scenario.keys.model import Range, SweepSettings
+from ringnet.scenario.keys.model import RangeKeys, SweepKeys
 
 #: Keys that are no matter of a single run.
 FIXED = ("scenario_version", "name", "sweep", "compare", "report")
@@ -29,7 +29,7 @@ SECTIONS = ("over", "zip")
 
 
 @dataclass(frozen=True)
-class Value:
+class SweptValue:
     """One value of a swept key, and where it was written."""
 
     path: Path
@@ -46,10 +46,10 @@ class Value:
 class Axis:
     """Keys that change together; ``rows[i]`` holds the i-th value of each."""
 
-    rows: tuple[tuple[Value, ...], ...]
+    rows: tuple[tuple[SweptValue, ...], ...]
 
 
-def read_axes(sweep: SweepSettings, document: Document) -> tuple[Axis, ...]:
+def read_axes(sweep: SweepKeys, document: Document) -> tuple[Axis, ...]:
     """Return the axes of a sweep, the first varies slowest; zipped keys are one axis, the last.
 
     Raises
@@ -58,7 +58,7 @@ def read_axes(sweep: SweepSettings, document: Document) -> tuple[Axis, ...]:
         Every key that cannot be swept or stands twice, every range that has no values, unequal zipped lists.
     """
     faults: list[Fault] = []
-    columns: dict[str, list[list[Value]]] = {section: [] for section in SECTIONS}
+    columns: dict[str, list[list[SweptValue]]] = {section: [] for section in SECTIONS}
     for section in SECTIONS:
         for key, values in getattr(sweep, section).items():
             try:
@@ -74,15 +74,15 @@ def read_axes(sweep: SweepSettings, document: Document) -> tuple[Axis, ...]:
     return (*axes, *zipped)
 
 
-def _column(at: Path, values: list[Any] | Range, document: Document) -> list[Value]:
+def _column(at: Path, values: list[Any] | RangeKeys, document: Document) -> list[SweptValue]:
     path = key_path(str(at[-1]), document.data)
     if path[0] in FIXED:
         raise InputError(document.fault(at, f"{path[0]} cannot be swept", value=""))
-    if isinstance(values, Range):
+    if isinstance(values, RangeKeys):
         mark = replace(document.mark(at), origin="sweep", path=path_text(at))
         spread_out = spread(values, leaf_of(path), at, document)
-        return [Value(path, given, {(): replace(mark, text=str(given))}) for given in spread_out]
-    return [Value(path, given, _marks((*at, place), document)) for place, given in enumerate(values)]
+        return [SweptValue(path, given, {(): replace(mark, text=str(given))}) for given in spread_out]
+    return [SweptValue(path, given, _marks((*at, place), document)) for place, given in enumerate(values)]
 
 
 def _marks(at: Path, document: Document) -> dict[Path, Mark]:
@@ -98,14 +98,14 @@ def _twice(paths: Sequence[Path], document: Document) -> Iterator[Fault]:
             yield document.fault(("sweep",), f"{path_text(path)} is swept twice", right="each key once")
 
 
-def _unequal(columns: list[list[Value]], document: Document) -> Iterator[Fault]:
+def _unequal(columns: list[list[SweptValue]], document: Document) -> Iterator[Fault]:
     lengths = {path_text(column[0].path): len(column) for column in columns}
     if len(set(lengths.values())) > 1:
         got = ", ".join(f"{key}: {length}" for key, length in lengths.items())
         yield document.fault(("sweep", "zip"), "zipped keys need equally many values", value=got)
 
 
-def grid(document: Document, axes: Sequence[Axis]) -> Iterator[tuple[Document, tuple[Value, ...]]]:
+def grid(document: Document, axes: Sequence[Axis]) -> Iterator[tuple[Document, tuple[SweptValue, ...]]]:
     """Yield the document of each point, without its sweep, and the values that made it."""
     base = document.drop([("sweep",)])
     for rows in product(*(axis.rows for axis in axes)):
@@ -113,13 +113,13 @@ def grid(document: Document, axes: Sequence[Axis]) -> Iterator[tuple[Document, t
         yield with_values(base, values), values
 
 
-def with_values(base: Document, values: Sequence[Value]) -> Document:
+def with_values(base: Document, values: Sequence[SweptValue]) -> Document:
     """Return ``base`` with swept keys set."""
     for value in values:
         base = base.put(value.path, value.given, value.marks)
     return base
 
 
-def first_values(axes: Sequence[Axis]) -> tuple[Value, ...]:
+def first_values(axes: Sequence[Axis]) -> tuple[SweptValue, ...]:
     """Return the values of the first point."""
     return tuple(value for axis in axes for value in axis.rows[0])

@@ -11,7 +11,7 @@ from ringnet.networks import Network, walk
 from ringnet.payload.dtypes import DTYPES
 from ringnet.scenario.checks.finding import Finding, some, unread
 from ringnet.scenario.checks.network import counted, nearest_link, shape_of
-from ringnet.scenario.keys.jobs_and_traffic import TrafficSettings
+from ringnet.scenario.keys.jobs_and_traffic import TrafficKeys
 from ringnet.scenario.keys.model import Keys
 from ringnet.scenario.network import n_places
 from ringnet.scenario.schedule import schedule_beside
@@ -103,7 +103,7 @@ def _traffic(keys: Keys) -> Iterator[Finding]:
         yield from _not_too_many(keys, one, path)
 
 
-def _has_a_way(network: Network, one: TrafficSettings, path: Path) -> Iterator[Finding]:
+def _has_a_way(network: Network, one: TrafficKeys, path: Path) -> Iterator[Finding]:
     """Find traffic between places that nothing leads from one to the other."""
     if one.start is None or one.end is None or max(one.start, one.end) >= network.n_workers:
         return
@@ -124,7 +124,7 @@ def _is_a_way(network: Network, links: Sequence[str], path: Path) -> Iterator[Fi
         yield Finding((*path, "links"), ways[0].message, ways[0].right, causes=(("network",),))
 
 
-def _not_too_many(keys: Keys, one: TrafficSettings, path: Path) -> Iterator[Finding]:
+def _not_too_many(keys: Keys, one: TrafficKeys, path: Path) -> Iterator[Finding]:
     """Find bursts so small that their number in the shortest run is beyond what can be simulated."""
     if one.rate_Bps is None or one.burst_bytes == 0 or keys.workers == 1:
         return
@@ -138,7 +138,7 @@ def _not_too_many(keys: Keys, one: TrafficSettings, path: Path) -> Iterator[Find
         yield Finding((*path, "burst"), message, f"at least {least}", causes=(("message",),))
 
 
-def _traffic_itself(one: TrafficSettings, path: Path) -> Iterator[Finding]:
+def _traffic_itself(one: TrafficKeys, path: Path) -> Iterator[Finding]:
     if (one.links is None) == (one.start is None and one.end is None):
         yield Finding(path, "traffic needs from and to, or links instead", "{from: 0, to: 4, burst: 1 MiB}")
     elif one.links is None and (one.start is None or one.end is None or one.start == one.end):

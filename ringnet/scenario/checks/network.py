@@ -16,7 +16,7 @@ from ringnet.scenario.files.link_profile import check_link_profiles, link_files
 from ringnet.scenario.files.network_file import check_network_file
 from ringnet.scenario.files.order_file import check_order_file
 from ringnet.scenario.keys.model import Keys
-from ringnet.scenario.keys.network import LinkException, NetworkSettings, parameters_of
+from ringnet.scenario.keys.network import LinkExceptionKeys, NetworkKeys, parameters_of
 from ringnet.scenario.network import (
     NetworkShape,
     as_the_rule,
@@ -150,7 +150,7 @@ def _is_special(keys: Keys) -> bool:
         and network.placement == network.order == "numbered"
         and not network.places
     )
-    around: list[NetworkSettings | LinkException] = [
+    around: list[NetworkKeys | LinkExceptionKeys] = [
         network,
         *network.links.values(),
         *network.links_of.values(),
@@ -274,7 +274,7 @@ def _rules_agree(keys: Keys) -> Iterator[Finding]:
 def _ascending(keys: Keys) -> Iterator[Finding]:
     """Find lists of regimes and profiles that do not ascend, and the two on one link."""
     network = keys.network
-    around: list[tuple[Path, NetworkSettings | LinkException]] = [(("network",), network)]
+    around: list[tuple[Path, NetworkKeys | LinkExceptionKeys]] = [(("network",), network)]
     for key, exceptions in (("links_of", network.links_of), ("links", network.links)):
         around += [(("network", key, name), one) for name, one in exceptions.items()]
     for path, one in around:

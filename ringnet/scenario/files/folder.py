@@ -25,7 +25,7 @@ FACTS = ("workers", "message", "dtype")
 
 
 @dataclass(frozen=True)
-class Place:
+class ScenarioFolder:
     """Where a scenario stands.
 
     Parameters
@@ -59,7 +59,7 @@ class Place:
         return file
 
 
-def open_files(names: str | Sequence[str], place: Place, dtype: DType | None) -> FileSource:
+def open_files(names: str | Sequence[str], place: ScenarioFolder, dtype: DType | None) -> FileSource:
     """Open one file with a leading worker axis, or one per worker; `InputError` for what is wrong."""
     faults: list[Fault] = []
     files: list[FilePath] = []
@@ -73,7 +73,7 @@ def open_files(names: str | Sequence[str], place: Place, dtype: DType | None) ->
     return FileSource.stacked(files[0], dtype) if isinstance(names, str) else FileSource(files, dtype)
 
 
-def with_facts(document: Document, place: Place) -> tuple[Document, list[Fault]]:
+def with_facts(document: Document, place: ScenarioFolder) -> tuple[Document, list[Fault]]:
     """Return the document with the `FACTS` that its files give where keys are left out, and what is wrong.
 
     Where the files cannot be read, the keys that they would give are broken.
@@ -96,7 +96,7 @@ def with_facts(document: Document, place: Place) -> tuple[Document, list[Fault]]
     return document, faults
 
 
-def known(document: Document, place: Place) -> Document:
+def known(document: Document, place: ScenarioFolder) -> Document:
     """Return the document with its `FACTS` and presets; `InputError` where the files are not what they were."""
     document, faults = with_link_profiles(with_presets(document)[0], place)
     document, unread = with_network_file(document, place)
@@ -142,7 +142,7 @@ def _contradictions(document: Document, source: FileSource) -> Sequence[Fault]:
     return [document.fault(("workers",), message, right=f"{source.n_workers}, or leave the key out")]
 
 
-def _told(fault: Fault, place: Place, document: Document) -> Fault:
+def _told(fault: Fault, place: ScenarioFolder, document: Document) -> Fault:
     """Tell the fault of a file at the key that names it, in the scenario's own words."""
     folder = f"{place.folder}/"
     message = ": ".join(filter(None, (fault.file.removeprefix(folder), fault.message.replace(folder, ""))))

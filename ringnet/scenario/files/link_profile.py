@@ -18,10 +18,10 @@ from ringnet.networks import Network, Piece
 from ringnet.scenario.checks.finding import Finding, unread
 from ringnet.scenario.files.network_file import FoundFile
 from ringnet.scenario.keys.kinds import quantity_text
-from ringnet.scenario.keys.network import LinkFile, NetworkSettings
+from ringnet.scenario.keys.network import LinkFile, NetworkKeys
 
 if TYPE_CHECKING:
-    from ringnet.scenario.files.folder import Place
+    from ringnet.scenario.files.folder import ScenarioFolder
     from ringnet.scenario.keys.model import Keys
 
 #: Where a profile may stand: for the links of the network, and for those inside hosts.
@@ -36,7 +36,7 @@ _LABELS_S: dict[Path, float] = {NETWORK: 2.0**-100, INSIDE: 2.0**-101}
 Pieces: TypeAlias = Mapping[int, tuple[Piece, ...]]
 
 
-def with_link_profiles(document: Document, place: Place) -> tuple[Document, list[Fault]]:
+def with_link_profiles(document: Document, place: ScenarioFolder) -> tuple[Document, list[Fault]]:
     """Return the document with the profiles that it names found, and what is wrong with them."""
     faults: list[Fault] = []
     for path in PATHS:
@@ -46,7 +46,7 @@ def with_link_profiles(document: Document, place: Place) -> tuple[Document, list
     return document, faults
 
 
-def _with_profile(document: Document, path: Path, place: Place) -> tuple[Document, list[Fault]]:
+def _with_profile(document: Document, path: Path, place: ScenarioFolder) -> tuple[Document, list[Fault]]:
     name, key = document.get((*path, "file")), (*path, "file")
     given = {
         (*path[:-1], "bandwidth"): quantity_text(_LABEL_BPS, "bytes_per_second"),
@@ -82,7 +82,7 @@ def _told(fault: Fault, name: str, key: Path, document: Document) -> Fault:
     return document.fault(key, message, value=fault.value, right=fault.right)
 
 
-def profile_of(keys: NetworkSettings, path: Path) -> Profile | None:
+def profile_of(keys: NetworkKeys, path: Path) -> Profile | None:
     """Return the profile that stands at ``path``; None where there is none."""
     around = keys if path == NETWORK else keys.inside
     link = around.link if around else None
@@ -93,7 +93,7 @@ def profile_of(keys: NetworkSettings, path: Path) -> Profile | None:
     return _read(link.file.stamp) if is_read else None
 
 
-def link_files(keys: NetworkSettings) -> list[str]:
+def link_files(keys: NetworkKeys) -> list[str]:
     """Return the names of the profiles, as the scenario has them."""
     links = (keys.link, keys.inside.link if keys.inside else None)
     return [link.file for link in links if isinstance(link, LinkFile)]

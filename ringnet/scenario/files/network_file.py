@@ -14,10 +14,10 @@ from ringnet.formats.network_files import network_from_file, read_network_file
 from ringnet.formats.reading import Reading
 from ringnet.networks import Network
 from ringnet.scenario.checks.finding import Finding, unread
-from ringnet.scenario.keys.network import NetworkSettings, ShapeSettings
+from ringnet.scenario.keys.network import NetworkKeys, ShapeKeys
 
 if TYPE_CHECKING:
-    from ringnet.scenario.files.folder import Place
+    from ringnet.scenario.files.folder import ScenarioFolder
     from ringnet.scenario.keys.model import Keys
 
 KEY: Path = ("network", "file")
@@ -43,7 +43,7 @@ class FoundFile(str):
         return found
 
 
-def with_network_file(document: Document, place: Place) -> tuple[Document, list[Fault]]:
+def with_network_file(document: Document, place: ScenarioFolder) -> tuple[Document, list[Fault]]:
     """Return the document with what its network file gives, workers among it, and what is wrong with the file."""
     name = document.get(KEY)
     if name is None:
@@ -114,7 +114,7 @@ def check_network_file(keys: Keys) -> Iterator[Finding]:
     if keys.network.file is None:
         return
     names = ["topology", "link", "bandwidth", "latency", "regimes", "profile"]
-    own = [*ShapeSettings.model_fields, "workers_per_host", "inside", "nics", "between", "switches", "cables"]
+    own = [*ShapeKeys.model_fields, "workers_per_host", "inside", "nics", "between", "switches", "cables"]
     for name in [*names, *own]:
         yield unread(("network", name), "the file says what the network is", KEY, right="links: exceptions")
     if keys.network.routes == "ecmp":
@@ -123,7 +123,7 @@ def check_network_file(keys: Keys) -> Iterator[Finding]:
         yield Finding(("network", "routes"), message, right, causes=(KEY,))
 
 
-def about_file(keys: NetworkSettings) -> list[str]:
+def about_file(keys: NetworkKeys) -> list[str]:
     """Return a sentence on what the file does not say."""
     if not isinstance(keys.file, FoundFile) or not read_found(keys.file).assumed:
         return []

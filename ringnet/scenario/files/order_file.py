@@ -14,7 +14,7 @@ from ringnet.scenario.files.network_file import FoundFile, read_found, told_at
 from ringnet.scenario.keys.network import OrderFile
 
 if TYPE_CHECKING:
-    from ringnet.scenario.files.folder import Place
+    from ringnet.scenario.files.folder import ScenarioFolder
     from ringnet.scenario.keys.model import Keys
 
 KEY: Path = ("network", "order", "file")
@@ -22,7 +22,7 @@ KEY: Path = ("network", "order", "file")
 OF_CHANNELS = "channel-ring"
 
 
-def with_order_file(document: Document, place: Place) -> tuple[Document, list[Fault]]:
+def with_order_file(document: Document, place: ScenarioFolder) -> tuple[Document, list[Fault]]:
     """Return the document with its file of orders found, and what is wrong with the file."""
     name = document.get(KEY) if isinstance(document.get(KEY[:-1]), dict) else None
     if not isinstance(name, str) or not name:  # told where keys are read one by one

@@ -9,10 +9,10 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
 
 from ringnet.collectives import ALGORITHMS, Parameter
 from ringnet.scenario.keys.base import MAPPING, ONE, Settings, mapping_or_one
-from ringnet.scenario.keys.kinds import Choice, Name, Plain, Text, Truth, Whole, wrong
+from ringnet.scenario.keys.kinds import Line, Name, OneOf, Plain, Truth, Whole, wrong
 
-FileName: TypeAlias = Annotated[str, Text("schedule.xml", 1000)]
-FunctionName: TypeAlias = Annotated[str, Text("my_ring.py:my_ring", 1000)]
+FileName: TypeAlias = Annotated[str, Line("schedule.xml", 1000)]
+FunctionName: TypeAlias = Annotated[str, Line("my_ring.py:my_ring", 1000)]
 ParameterName: TypeAlias = Annotated[
     str, Name(r"[A-Za-z_][A-Za-z0-9_]*", "the name of a parameter", "n_slices")
 ]
@@ -35,7 +35,7 @@ def _type_of(parameter: Parameter) -> Any:
     if isinstance(default, int):
         return Annotated[int, Whole(parameter.least or 0, example=max(default, 1))]
     if isinstance(default, str):
-        return Annotated[str, Choice(_FLAT, "algorithm of a level")]
+        return Annotated[str, OneOf(_FLAT, "algorithm of a level")]
     return tuple[Annotated[int, Whole(1, example=4)], ...]
 
 
@@ -52,7 +52,7 @@ def _field(name: str) -> Any:
 
 if TYPE_CHECKING:
 
-    class AlgorithmSettings(Settings):
+    class AlgorithmKeys(Settings):
         """One of name, file and python, and parameters of the algorithm that is named."""
 
         name: str | None = None
@@ -61,13 +61,13 @@ if TYPE_CHECKING:
         parameters: Mapping[str, Any] | None = None
 
 else:
-    AlgorithmSettings = create_model(
-        "AlgorithmSettings",
+    AlgorithmKeys = create_model(
+        "AlgorithmKeys",
         __base__=Settings,
         __module__=__name__,
         __doc__="One of name, file and python, and parameters of the algorithm that is named.",
         name=(
-            Annotated[str, Choice(ALGORITHMS, "algorithm")] | None,
+            Annotated[str, OneOf(ALGORITHMS, "algorithm")] | None,
             Field(default=None, description="An algorithm of ringnet."),
         ),
         file=(FileName | None, Field(default=None, description="A schedule in MSCCL's XML: `schedule.xml`.")),
@@ -105,19 +105,19 @@ def _one_of_which(given: Any) -> Any:
 
 
 #: A name, or a mapping.
-AlgorithmKeys: TypeAlias = Annotated[
-    Annotated[str, Choice(ALGORITHMS, "algorithm"), Tag(ONE)] | Annotated[AlgorithmSettings, Tag(MAPPING)],
+AlgorithmNameOrKeys: TypeAlias = Annotated[
+    Annotated[str, OneOf(ALGORITHMS, "algorithm"), Tag(ONE)] | Annotated[AlgorithmKeys, Tag(MAPPING)],
     Discriminator(mapping_or_one),
     BeforeValidator(_one_of_which),
 ]
 
 
-def name_of(keys: str | AlgorithmSettings) -> str:
+def name_of(keys: str | AlgorithmKeys) -> str:
     """Return the name of the algorithm: of its file or function where ringnet has no other."""
     return keys if isinstance(keys, str) else str(keys.name or keys.file or keys.python)
 
 
-def parameters_of(keys: str | AlgorithmSettings) -> dict[str, Any]:
+def parameters_of(keys: str | AlgorithmKeys) -> dict[str, Any]:
     """Return the parameters that are given, by name; those of a user's function where it has some."""
     if isinstance(keys, str):
         return {}
@@ -125,10 +125,10 @@ def parameters_of(keys: str | AlgorithmSettings) -> dict[str, Any]:
     return given | dict(keys.parameters or {})
 
 
-def label_of(keys: str | AlgorithmSettings) -> str:
+def label_of(keys: str | AlgorithmKeys) -> str:
     """Return the name with its parameters, to tell an algorithm from itself with others.
 
-    >>> label_of(AlgorithmSettings(name="channel-ring", n_channels=4)), label_of("ring")
+    >>> label_of(AlgorithmKeys(name="channel-ring", n_channels=4)), label_of("ring")
     ('channel-ring (n_channels 4)', 'ring')
     """
     told = ", ".join(f"{name} {_shown(value)}" for name, value in parameters_of(keys).items())

@@ -17,8 +17,8 @@ SomeSeconds: TypeAlias = Annotated[float, Quantity("seconds", above_zero=True)]
 Rate: TypeAlias = Annotated[float, Quantity("bytes_per_second")]
 ReduceRate: TypeAlias = Annotated[float, Quantity("bytes_per_second", {"free": math.inf})]
 Start: TypeAlias = Annotated[float, Quantity("seconds", {"never": math.inf})]
-WorkerKey: TypeAlias = Annotated[str, Name(r"0|[1-9][0-9]*", "the number of a worker", "3")]
-LinkKey: TypeAlias = Annotated[
+WorkerNumber: TypeAlias = Annotated[str, Name(r"0|[1-9][0-9]*", "the number of a worker", "3")]
+LinkPattern: TypeAlias = Annotated[
     str, Name(r"[^\s.]+->[^\s.]+", "the name of a link, * standing for anything", "3->4")
 ]
 

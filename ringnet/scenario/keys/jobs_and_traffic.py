@@ -17,18 +17,18 @@ from ringnet.scenario.keys.base import (
     SomeSeconds,
     list_or_one,
 )
-from ringnet.scenario.keys.kinds import Choice, Quantity, Text, Whole
-from ringnet.scenario.keys.network import LinkName, Place, Seats, SomeSize
+from ringnet.scenario.keys.kinds import Line, OneOf, Quantity, Whole
+from ringnet.scenario.keys.network import LinkName, PlaceNumber, Seats, SomeSize
 
 JobWorkers: TypeAlias = Annotated[
     Annotated[int, Whole(1, MOST_WORKERS), Tag(ONE)] | Seats, Discriminator(list_or_one)
 ]
 
 
-class JobSettings(Settings):
+class JobKeys(Settings):
     """Another collective on the same network; but for weights and exceptions, the rest is as in the scenario."""
 
-    name: Annotated[str, Text("other job", 40)] | None = Field(
+    name: Annotated[str, Line("other job", 40)] | None = Field(
         default=None, description="For tables; `job 1` and so on if left out.", examples=["other job"]
     )
     workers: JobWorkers = Field(
@@ -38,23 +38,27 @@ class JobSettings(Settings):
     message_bytes: Annotated[int, Quantity("bytes")] = Field(
         alias="message", description="The whole buffer of one worker: `64 MiB`.", examples=["64 MiB"]
     )
-    collective: Annotated[str, Choice(COLLECTIVES, "collective")] | None = Field(
+    collective: Annotated[str, OneOf(COLLECTIVES, "collective")] | None = Field(
         default=None, description="That of the scenario if left out."
     )
-    algorithm: Annotated[str, Choice(ALGORITHMS, "algorithm")] | None = Field(
+    algorithm: Annotated[str, OneOf(ALGORITHMS, "algorithm")] | None = Field(
         default=None, description="That of the scenario if left out."
     )
     start_s: Seconds = Field(default=0.0, alias="start", description="When its workers start: `20 us`.")
 
 
-class TrafficSettings(Settings):
+class TrafficKeys(Settings):
     """Bursts of bytes from one place to another, or over some links."""
 
-    name: Annotated[str, Text("storage", 40)] | None = Field(
+    name: Annotated[str, Line("storage", 40)] | None = Field(
         default=None, description="For tables; `traffic 1` and so on if left out.", examples=["storage"]
     )
-    start: Place | None = Field(default=None, alias="from", description="The place that sends.", examples=[0])
-    end: Place | None = Field(default=None, alias="to", description="The place that receives.", examples=[4])
+    start: PlaceNumber | None = Field(
+        default=None, alias="from", description="The place that sends.", examples=[0]
+    )
+    end: PlaceNumber | None = Field(
+        default=None, alias="to", description="The place that receives.", examples=[4]
+    )
     links: Annotated[tuple[LinkName, ...], NotEmpty] | None = Field(
         default=None, description="The links that it crosses, instead of from and to.", examples=[["3->4"]]
     )

@@ -224,7 +224,7 @@ class Plain(Leaf):
 
     def _one(self, given: Any) -> Any:
         if isinstance(given, str):
-            return Text("a word", 1000).read(given)
+            return Line("a word", 1000).read(given)
         if not isinstance(given, bool | int | float) or not abs(given) < 2**1000:
             raise wrong("a plain value is wanted", self.right)
         return given
@@ -236,7 +236,7 @@ class Plain(Leaf):
 
 
 @dataclass(frozen=True)
-class Choice(Leaf):
+class OneOf(Leaf):
     """One of some names; ``absent`` says why a known name is not among them.
 
     A registry is asked when a value is read, so that what was added to it later counts.
@@ -286,7 +286,7 @@ class Version(Leaf):
 
 
 @dataclass(frozen=True)
-class Text(Leaf):
+class Line(Leaf):
     """A short line of text."""
 
     example: str

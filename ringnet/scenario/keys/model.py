@@ -18,7 +18,7 @@ from ringnet.payload.dtypes import DTYPES
 from ringnet.payload.reductions import REDUCTIONS
 from ringnet.reporting.columns import RUN_TABLES
 from ringnet.reporting.plots import PLOTS
-from ringnet.scenario.keys.algorithm import AlgorithmKeys, name_of
+from ringnet.scenario.keys.algorithm import AlgorithmNameOrKeys, name_of
 from ringnet.scenario.keys.base import (
     LIST,
     MAPPING,
@@ -29,15 +29,15 @@ from ringnet.scenario.keys.base import (
     Seconds,
     Settings,
     Start,
-    WorkerKey,
+    WorkerNumber,
     list_or_one,
     mapping_or_list,
     mapping_or_one,
     not_empty,
 )
-from ringnet.scenario.keys.jobs_and_traffic import JobSettings, TrafficSettings
-from ringnet.scenario.keys.kinds import Choice, Name, Number, Quantity, Text, Version, Whole
-from ringnet.scenario.keys.network import NetworkSettings
+from ringnet.scenario.keys.jobs_and_traffic import JobKeys, TrafficKeys
+from ringnet.scenario.keys.kinds import Line, Name, Number, OneOf, Quantity, Version, Whole
+from ringnet.scenario.keys.network import NetworkKeys
 
 #: Versions of the format that are read.
 VERSIONS = (1,)
@@ -47,7 +47,7 @@ MOST_VALUES = 10_000
 MADE_DATA = ("random", "ramp")
 
 
-class Elements(Settings):
+class ElementKeys(Settings):
     """Carry the first elements of each chunk; time is charged for all of them."""
 
     elements: Annotated[int, Whole(1, example=16)] = Field(
@@ -55,7 +55,7 @@ class Elements(Settings):
     )
 
 
-class WorkerException(Settings):
+class WorkerExceptionKeys(Settings):
     """What is different about one worker; what is not named here stays as the rule for all workers has it."""
 
     send_overhead_s: Seconds | None = Field(
@@ -76,10 +76,10 @@ class WorkerException(Settings):
     )
 
 
-class WorkerSettings(Settings):
+class WorkerKeys(Settings):
     """How the workers behave."""
 
-    sends: Annotated[Sends, Choice(get_args(Sends), "kind of sends")] = Field(
+    sends: Annotated[Sends, OneOf(get_args(Sends), "kind of sends")] = Field(
         default="eager",
         description="eager: a worker never waits for its own send; rendezvous: a transfer starts when both "
         "sides are in the step, and ends it for both.",
@@ -104,14 +104,14 @@ class WorkerSettings(Settings):
         alias="start",
         description="When a worker enters its first step: `20 us`; `never` is a dead worker.",
     )
-    exceptions: dict[WorkerKey, Annotated[WorkerException, NotEmpty]] = Field(
+    exceptions: dict[WorkerNumber, Annotated[WorkerExceptionKeys, NotEmpty]] = Field(
         default={},
         description="Workers that differ: `{5: {reduce_rate: 10 GB/s, start: 20 us}}`.",
         examples=[{"5": {"reduce_rate": "10 GB/s"}}],
     )
 
 
-class Range(Settings):
+class RangeKeys(Settings):
     """Values from one end to the other; with exactly one of factor, count and step."""
 
     first: Any = Field(alias="from", description="The first value: `1 KiB`.")
@@ -125,38 +125,38 @@ class Range(Settings):
     step: Any = Field(default=None, description="Each value is this more than the one before: `2`, `1 MiB`.")
 
 
-Axis: TypeAlias = Annotated[
-    Annotated[list[Any], NotEmpty, Tag(LIST)] | Annotated[Range, Tag(MAPPING)],
+AxisKeys: TypeAlias = Annotated[
+    Annotated[list[Any], NotEmpty, Tag(LIST)] | Annotated[RangeKeys, Tag(MAPPING)],
     Discriminator(mapping_or_list),
 ]
-AxisKey: TypeAlias = Annotated[str, Name(r"[^\s]+", "the path of a key", "network.bandwidth")]
+KeyPath: TypeAlias = Annotated[str, Name(r"[^\s]+", "the path of a key", "network.bandwidth")]
 
 
-class SweepSettings(Settings):
+class SweepKeys(Settings):
     """Many runs from one file: keys by path, each with its values."""
 
     _is_some = model_validator(mode="before")(not_empty)
 
-    over: Annotated[dict[AxisKey, Axis], NotEmpty] = Field(
+    over: Annotated[dict[KeyPath, AxisKeys], NotEmpty] = Field(
         default={},
         description="Keys by path, each with a list or a range; several make a grid, the first slowest: "
         "`{workers: [2, 4, 8], message: {from: 1 KiB, to: 1 GiB, factor: 4}}`.",
         examples=[{"network.bandwidth": ["10 GB/s", "50 GB/s"]}],
     )
-    zip: Annotated[dict[AxisKey, Axis], NotEmpty] = Field(
+    zip: Annotated[dict[KeyPath, AxisKeys], NotEmpty] = Field(
         default={},
         description="Keys by path that change together, the first value of each, then the second, and so on.",
     )
 
 
-class CompareSettings(Settings):
+class CompareKeys(Settings):
     """What `ringnet compare` compares; the sizes are those of a sweep over message, or 1 KiB to 1 GiB."""
 
     _is_some = model_validator(mode="before")(not_empty)
 
     algorithms: Annotated[
-        Annotated[str, Choice(("all",), "choice"), Tag(ONE)]
-        | Annotated[tuple[AlgorithmKeys, ...], NotEmpty, Tag(LIST)],
+        Annotated[str, OneOf(("all",), "choice"), Tag(ONE)]
+        | Annotated[tuple[AlgorithmNameOrKeys, ...], NotEmpty, Tag(LIST)],
         Discriminator(list_or_one),
     ] = Field(
         default="all",
@@ -168,14 +168,14 @@ class CompareSettings(Settings):
     )
 
 
-class ReportSettings(Settings):
+class ReportKeys(Settings):
     """What is written of the results."""
 
-    tables: tuple[Annotated[str, Choice(RUN_TABLES, "table")], ...] = Field(
+    tables: tuple[Annotated[str, OneOf(RUN_TABLES, "table")], ...] = Field(
         default=tuple(name for name in RUN_TABLES if name != "states"),
         description="Tables to write. states: the buffer of every worker after every step, for small runs.",
     )
-    plots: tuple[Annotated[str, Choice(PLOTS, "plot")], ...] | None = Field(
+    plots: tuple[Annotated[str, OneOf(PLOTS, "plot")], ...] | None = Field(
         default=None,
         description="Plots to draw; those that suit the run if the key is left out, none for an empty list.",
     )
@@ -185,12 +185,12 @@ class ReportSettings(Settings):
     )
 
 
-Payload: TypeAlias = Annotated[
-    Annotated[str, Choice(("full", "none"), "payload"), Tag(ONE)] | Annotated[Elements, Tag(MAPPING)],
+PayloadKeys: TypeAlias = Annotated[
+    Annotated[str, OneOf(("full", "none"), "payload"), Tag(ONE)] | Annotated[ElementKeys, Tag(MAPPING)],
     Discriminator(mapping_or_one),
 ]
-FileName: TypeAlias = Annotated[str, Text("gradients.npy", 1000)]
-Data: TypeAlias = Annotated[
+FileName: TypeAlias = Annotated[str, Line("gradients.npy", 1000)]
+DataKeys: TypeAlias = Annotated[
     Annotated[FileName, Tag(ONE)] | Annotated[tuple[FileName, ...], NotEmpty, Tag(LIST)],
     Discriminator(list_or_one),
 ]
@@ -202,14 +202,14 @@ class Keys(Settings):
     scenario_version: Annotated[int, Version(VERSIONS)] = Field(
         description="Version of this format; this ringnet reads 1.", examples=[1]
     )
-    name: Annotated[str, Text("slow link")] = Field(
+    name: Annotated[str, Line("slow link")] = Field(
         description="A few words for titles and tables; the name of the file if left out.",
         examples=["quickstart"],
     )
-    collective: Annotated[str, Choice(COLLECTIVES, "collective")] = Field(
+    collective: Annotated[str, OneOf(COLLECTIVES, "collective")] = Field(
         default="all-reduce", description="What is computed together."
     )
-    algorithm: AlgorithmKeys = Field(
+    algorithm: AlgorithmNameOrKeys = Field(
         default="ring",
         description="How it is computed: a name, or a mapping with parameters, a file or a function: "
         "`{name: channel-ring, n_channels: 4}`, `{file: schedule.xml}`, `{python: my_ring.py:my_ring}`.",
@@ -223,20 +223,20 @@ class Keys(Settings):
         description="The whole buffer of one worker: `64 MiB`; MiB is 2^20 bytes. Files of data give it too.",
         examples=["64 MiB", "1 GB"],
     )
-    dtype: Annotated[str, Choice(DTYPES, "dtype")] = Field("float32", description="Type of the elements.")
-    reduce: Annotated[str, Choice(REDUCTIONS, "reduction")] = Field(
+    dtype: Annotated[str, OneOf(DTYPES, "dtype")] = Field("float32", description="Type of the elements.")
+    reduce: Annotated[str, OneOf(REDUCTIONS, "reduction")] = Field(
         default="sum",
         description="What becomes of the workers' values; mean with weights is the weighted mean.",
     )
     weights: tuple[Annotated[float, Number()], ...] | None = Field(
         default=None, description="One number per worker, for a weighted mean: `[1, 3]`.", examples=[[1, 3]]
     )
-    data: Data = Field(
+    data: DataKeys = Field(
         default="random",
         description="random, ramp, a .npy file with a leading worker axis, or a list of one file per worker.",
         examples=["random", "gradients.npy", ["w0.npy", "w1.npy"]],
     )
-    payload: Payload = Field(
+    payload: PayloadKeys = Field(
         default="full",
         description="full: every element is carried and verified; {elements: 16}: 16 of each chunk; "
         "none: byte counts only. The time is the same.",
@@ -245,27 +245,27 @@ class Keys(Settings):
     seed: Annotated[int, Whole(0, 2**63 - 1, example=1)] = Field(
         default=0, description="Of random data.", examples=[1]
     )
-    engine: Annotated[str, Choice(ENGINES, "engine", ("auto",))] = Field(
+    engine: Annotated[str, OneOf(ENGINES, "engine", ("auto",))] = Field(
         default="auto", description="What computes the times; auto takes the fastest that is exact."
     )
-    network: NetworkSettings = Field(
+    network: NetworkKeys = Field(
         description="Over what the transfers move.", examples=[{"bandwidth": "50 GB/s", "latency": "500 ns"}]
     )
-    worker: WorkerSettings = Field(default=WorkerSettings(), description="How the workers behave.")
-    jobs: tuple[JobSettings, ...] = Field(
+    worker: WorkerKeys = Field(default=WorkerKeys(), description="How the workers behave.")
+    jobs: tuple[JobKeys, ...] = Field(
         default=(),
         description="Other collectives that run beside this one on the same network, each with workers of its own: "
         "`[{name: other, workers: 8, message: 64 MiB}]`.",
         examples=[[{"workers": 8, "message": "64 MiB"}]],
     )
-    background: tuple[TrafficSettings, ...] = Field(
+    background: tuple[TrafficKeys, ...] = Field(
         default=(),
         description="Traffic of nobody's collective: `[{from: 0, to: 4, burst: 1 MiB, rate: 10 GB/s}]`.",
         examples=[[{"from": 0, "to": 4, "burst": "1 MiB", "rate": "10 GB/s"}]],
     )
-    sweep: SweepSettings | None = Field(default=None, description="Many runs from one file.")
-    compare: CompareSettings | None = Field(default=None, description="What `ringnet compare` compares.")
-    report: ReportSettings = Field(default=ReportSettings(), description="What is written of the results.")
+    sweep: SweepKeys | None = Field(default=None, description="Many runs from one file.")
+    compare: CompareKeys | None = Field(default=None, description="What `ringnet compare` compares.")
+    report: ReportKeys = Field(default=ReportKeys(), description="What is written of the results.")
 
     @property
     def algorithm_name(self) -> str:
@@ -282,6 +282,6 @@ class Keys(Settings):
     @property
     def carry(self) -> int | None:
         """Elements of each chunk that are carried: 0 for none, None for all."""
-        if isinstance(self.payload, Elements):
+        if isinstance(self.payload, ElementKeys):
             return self.payload.elements
         return None if self.payload == "full" else 0

@@ -40,7 +40,7 @@ def schema() -> dict[str, Any]:
     ['auto', 'events', 'recurrence']
     """
     made = _plain(Keys.model_json_schema())
-    for mapping in ("NetworkSettings", "Inside"):  # a preset may give it
+    for mapping in ("NetworkKeys", "InsideKeys"):  # a preset may give it
         del made["$defs"][mapping]["required"]
     return {
         "$schema": GenerateJsonSchema.schema_dialect,

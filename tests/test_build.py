@@ -201,8 +201,16 @@ class TestMemory:
         ):
             require_memory(huge, available=2**33)
 
-    def test_the_machine_has_some_memory(self):
-        assert 2**20 < available_bytes() < 2**50
+    def test_the_machine_has_some_memory(self, machine_bytes):
+        assert 2**20 < machine_bytes() < 2**50
+
+    def test_the_limit_of_a_container_counts(self, tmp_path, monkeypatch):
+        limit, used = tmp_path / "max", tmp_path / "current"
+        monkeypatch.setattr("ringnet.runs.memory._CGROUPS", [(limit, used), (tmp_path / "gone", used)])
+        used.write_text("4096\n")
+        for text, free in (("1048576\n", 1048576 - 4096), ("max\n", 64 * 2**30), ("1024\n", 0)):
+            limit.write_text(text)
+            assert available_bytes() == free
 
 
 def test_a_link_for_every_pair_of_workers_is_counted_and_refused_with_what_would_fit():

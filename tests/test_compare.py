@@ -87,6 +87,16 @@ class TestCompare:
         ring = table[table["algorithm"] == "ring"]
         assert (ring["busiest_link_bytes"] * 8 >= ring["message_bytes"] * 14).all()
 
+    def test_the_busiest_link_is_the_one_that_was_busy_longest(self):
+        """A bandwidth that falls under way, or is lower for these sizes, counts; not the number in its name."""
+        falls = "{profile: [{at: 1 us, bandwidth: 1 GB/s}]}"
+        small = "{regimes: [{up_to: 1 GiB, bandwidth: 1 GB/s, latency: 1 us}]}"
+        for behaviour in (falls, small):
+            links = f"latency: 1 us, sharing: fifo, links: {{switch->5: {behaviour}}}"
+            text = SWITCH.replace("latency: 1 us", links)
+            table = compared(text + "sweep: {over: {message: [1 MiB]}}", ["ring", "direct"])
+            assert set(table["busiest_link"]) == {"switch->5"}
+
     def test_sizes_and_workers_are_those_of_the_scenario(self):
         assert len(sizes_of(loads(SWITCH))) == N_SIZES
         assert sizes_of(loads(SWITCH))[0::39] == [1 << 10, 1 << 30]

@@ -77,3 +77,21 @@ def test_without_jobs_there_is_no_such_table(scenario, tmp_path):
 def test_a_job_rings_in_the_order_of_its_list(scenario):
     (other,) = build(scenario()).others
     assert [other.network.node(worker) for worker in range(3)] == ["1", "5", "6"]
+
+
+@pytest.mark.parametrize("algorithm", ["halving-doubling", "swing", "torus-ring", "hierarchical"])
+@pytest.mark.parametrize("packets", ["", ", packet: 4 KiB, header: 64 B, sharing: fifo, window: 64 KiB"])
+def test_what_is_not_of_a_job_is_of_other_traffic(algorithm, packets):
+    """Also where one transfer carries several chunks, and where headers and slots count: one burst over two links."""
+    text = f"""
+    scenario_version: 1
+    workers: 8
+    message: 1 MiB
+    algorithm: {algorithm}
+    network: {{topology: switch, bandwidth: 10 GB/s, latency: 1 us{packets}}}
+    background: [{{from: 0, to: 1, burst: 64 KiB}}]
+    """
+    links = ringnet.simulate(ringnet.loads(text)).links.set_index("link")
+    others = links["bytes of other traffic"]
+    burst = 2**16 + (16 * 64 if packets else 0)
+    assert others[others != 0].to_dict() == {"0->switch": burst, "switch->1": burst}

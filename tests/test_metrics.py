@@ -5,6 +5,8 @@ Unless a test says otherwise a link has 100 B/s and half a second of latency, an
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 from ringnet.analysis import metrics
 from ringnet.collectives import COLLECTIVES
 from ringnet.engines import PATH_PARTS
-from ringnet.networks import LinkChange
+from ringnet.networks import LinkChange, Piece
 
 
 def shares(run):
@@ -23,7 +25,8 @@ def shares(run):
 
 def slowest(run):
     """Name of the slowest link, where there is one alone."""
-    rows = metrics.slowest_links(metrics.link_frame(run.run(), run.network))
+    latency_s = metrics.mean_latency_s(run.schedule, run.network, run.chunk_bytes)
+    rows = metrics.slowest_links(metrics.link_frame(run.run(), run.network).assign(latency_s=latency_s))
     assert len(rows) <= 1
     return run.network.names[rows[0]] if rows else None
 
@@ -219,6 +222,22 @@ def test_the_only_links_that_carry_anything_are_not_slower_than_others(case, cus
     schedule = custom(3, [(0, 1, 0)])
     assert slowest(case(3, schedule=schedule)) is None
     assert slowest(case(3, schedule=schedule, topology="switch")) is None
+
+
+def test_a_link_that_becomes_slow_is_slowest(case):
+    """From 1 s on link 1->2 has 10 B/s instead of 100."""
+    run = case(4, 1000)
+    changing = replace(run.network, profiles={1: ((1.0, 10.0),)})
+    assert slowest(run.but(network=changing)) == "1->2"
+
+
+def test_a_link_that_is_slow_for_these_sizes_is_slowest(case):
+    """Link 1->2 has 10 B/s, or 2->3 two seconds of latency, for small transfers only; for others all are alike."""
+    run = case(4, 100)
+    for link, piece in ((1, Piece(500, 10.0, 0.5)), (2, Piece(500, 100.0, 2.0))):
+        slow = run.but(network=replace(run.network, pieces={link: (piece,)}))
+        assert slowest(slow) == run.network.names[link]
+        assert slowest(slow.but(chunk_bytes=slow.chunk_bytes * 10)) is None
 
 
 def test_links_that_are_equally_slow_are_all_found():

@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 
 from ringnet.collectives import Schedule
 from ringnet.engines.trace import PATH_PARTS, Trace
+from ringnet.engines.window import slot_bytes
 from ringnet.networks import Network
+from ringnet.networks.network import offers
 
 FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
 
 #: Bytes that busbw counts for each byte of the message, by collective: the convention of nccl-tests.
 BUS_FACTORS: dict[str, Callable[[int], float]] = {
@@ -97,17 +100,62 @@ def _mean_wait_s(trace: Trace) -> FloatArray:
     return np.divide(queued_s, transfers, out=mean_s, where=transfers > 0)
 
 
-def crossing_bytes(schedule: Schedule, network: Network, chunk_bytes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the bytes that a schedule puts on each link, shape (n_links,)."""
+def crossing_bytes(schedule: Schedule, network: Network, chunk_bytes: IntArray) -> IntArray:
+    """Return the bytes that a schedule puts on each link of a network whose sharing is known, shape (n_links,)."""
     pairs: dict[int, int] = {}
     for step in schedule.steps():
         each = step.src * schedule.n_workers + step.dst
-        for pair, n_bytes in zip(each.tolist(), chunk_bytes[step.chunk].tolist(), strict=True):
+        carried = charged_bytes(network, step.sizes(chunk_bytes))
+        for pair, n_bytes in zip(each.tolist(), carried.tolist(), strict=True):
             pairs[pair] = pairs.get(pair, 0) + n_bytes
     crossing = np.zeros(network.n_links, dtype=np.int64)
     for pair, n_bytes in pairs.items():
         crossing[[*network.route(*divmod(pair, schedule.n_workers))]] += n_bytes
     return crossing
+
+
+def mean_latency_s(schedule: Schedule, network: Network, chunk_bytes: IntArray) -> FloatArray:
+    """Return the latency of each link for the transfers of a schedule, in the mean where it depends on the size.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_links,)
+        As the network has it for links that no transfer crosses.
+    """
+    latency_s = network.latency_s.copy()
+    sums: dict[int, list[float]] = {}
+    for step in schedule.steps() if network.pieces else ():
+        columns = (step.src, step.dst, step.sizes(chunk_bytes))
+        for src, dst, n_bytes in zip(*(column.tolist() for column in columns), strict=True):
+            for link in network.route(src, dst):
+                if link in network.pieces:
+                    sums.setdefault(link, []).append(offers(network, link, n_bytes)[1])
+    for link, each_s in sums.items():
+        latency_s[link] = sum(each_s) / len(each_s)
+    return latency_s
+
+
+def charged_bytes(network: Network, n_bytes: IntArray) -> IntArray:
+    """Return what links are charged for transfers of some sizes: the bytes, and a header for each packet.
+
+    What a window lets through at a time is cut into packets on its own. Under fifo sharing an empty transfer is one.
+
+    >>> from dataclasses import replace
+    >>> from ringnet.networks import Packets, TOPOLOGIES
+    >>> network = replace(TOPOLOGIES["switch"].build(2, 1e9, 1e-6), sharing="fifo", packets=Packets(100, 8))
+    >>> charged_bytes(network, np.array([0, 100, 101])).tolist()
+    [8, 108, 117]
+    """
+    packets, window = network.packets, network.window
+    if packets is None or not packets.header_bytes:
+        return n_bytes
+    least = 0 if network.sharing == "fair" else 1
+    slot = slot_bytes(window) if window is not None and window.bytes is not None else None
+    slots = np.zeros_like(n_bytes) if slot is None else np.maximum(n_bytes - 1, 0) // slot
+    last = n_bytes - slots * (slot or 0)
+    n_packets = slots * -(-(slot or 0) // packets.bytes) + np.maximum(-(-last // packets.bytes), least)
+    charged: IntArray = n_bytes + packets.header_bytes * n_packets
+    return charged
 
 
 def worker_frame(trace: Trace, places: tuple[str, ...] | None = None) -> pd.DataFrame:
@@ -119,12 +167,18 @@ def worker_frame(trace: Trace, places: tuple[str, ...] | None = None) -> pd.Data
 def slowest_links(links: pd.DataFrame) -> list[int]:
     """Return the rows of the links that alone would take longest for their transfers; none if all that carry any do.
 
+    ``latency_s`` is that of the transfers that a link carried: see `mean_latency_s`.
+
     A link alone takes its latency for each transfer and its busy time, so that one of low bandwidth is found with large
     messages and one of high latency with small ones.
     """
     used = links[links["transfers"] > 0]
     alone_s = used["busy_s"] + used["transfers"] * used["latency_s"]
-    equal = all(_spread(used[name]) == 0 for name in ("bandwidth_Bps", "latency_s", "transfers"))
+    # What a link gave, whatever it says of itself: a bandwidth may change, or depend on the size.
+    given_Bps = (used["bytes"] / used["busy_s"]).dropna()
+    equal = _spread(given_Bps) <= ALIKE_TIME and not any(
+        _spread(used[name]) for name in ("latency_s", "transfers")
+    )
     if used.empty or _spread(alone_s) <= ALIKE_TIME or (equal and _spread(used["bytes"]) <= ALIKE_BYTES):
         return []
     return [int(row) for row in used.index[alone_s >= alone_s.max() * (1 - ALIKE_TIME)]]

@@ -123,7 +123,8 @@ def summarise(run: Run, labels: Mapping[str, Any], verdict: Verdict) -> Row:
     """
     schedule, network = run.schedule, run.network
     links = metrics.link_frame(run.trace, network)
-    slowest = metrics.slowest_links(links)
+    latency_s = metrics.mean_latency_s(schedule, network, run.chunk_bytes)
+    slowest = metrics.slowest_links(links.assign(latency_s=latency_s))
     return {
         "name": labels["name"],
         "collective": schedule.collective,

@@ -20,6 +20,11 @@ Enter: TypeAlias = "Callable[[Moving], None]"
 SLOTS = 8
 
 
+def slot_bytes(window: Window) -> int:
+    """Return the bytes that a window lets through at a time."""
+    return max((window.bytes or 0) // SLOTS, 1)
+
+
 class Credit:
     """The window of one connection: first come first served.
 
@@ -38,7 +43,7 @@ class Credit:
 
     def __init__(self, clock: Clock, window: Window, back_s: float) -> None:
         self.clock, self.window, self.back_s = clock, window, back_s
-        self.slot_bytes = max((window.bytes or 0) // SLOTS, 1)
+        self.slot_bytes = slot_bytes(window)
         self.bytes_out = self.transfers_out = 0
         self.waiting: deque[tuple[Moving, Enter]] = deque()
 

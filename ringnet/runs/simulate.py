@@ -66,7 +66,10 @@ def simulate(scenario: Scenario, *, tamper: Tamper | None = None, watch: Watch |
     as_run = replace(parts, network=network_of_run(scenario, parts))
     traces = _run(as_run, chosen.name, payloads, first, watch)
     sharing = sharing_of(parts, chosen.name)
-    networks = [as_run.network, *(one.network for one in parts.others)]
+    networks = [
+        replace(network, sharing=sharing)
+        for network in (as_run.network, *(one.network for one in parts.others))
+    ]
     traffic = tuple(one.name for one in parts.traffic)
     judged = [
         (

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.analysis.bounds import collective_bound_s, worker_capacities
-from ringnet.analysis.metrics import BUS_FACTORS, makespan_s
+from ringnet.analysis.metrics import ALIKE_TIME, BUS_FACTORS, makespan_s
 from ringnet.collectives import Schedule
 from ringnet.collectives.check import check
 from ringnet.engines import ENGINES, Trace, Workers
@@ -140,7 +140,8 @@ def _one_by_one(schedule: Schedule, network: Network, workers: Workers, chunk_by
     found = []
     for row in chunk_bytes:
         trace: Trace = ENGINES["events"].run(schedule, network, workers, row, keep_transfers=0)
-        n_bytes = trace.links["bytes"]
-        busiest = int((n_bytes / network.bandwidth_Bps).argmax()) if len(n_bytes) else 0
+        n_bytes, busy_s = trace.links["bytes"], trace.links["busy_s"]
+        # The first of those that are alike but for rounding.
+        busiest = int((busy_s >= busy_s.max() * (1 - ALIKE_TIME)).argmax()) if len(n_bytes) else 0
         found.append((makespan_s(trace), busiest, int(n_bytes[busiest]) if len(n_bytes) else 0, True))
     return Times(*map(np.array, zip(*found, strict=True)))

@@ -226,7 +226,7 @@ def test_blocks_and_names_are_as_msccl_wants_them() -> None:
     ("old", "new", "said"),
     [
         ("<algo", "<algo><tb", "pair.xml:2: an element that has no place here; got <tb>"),
-        ("</algo>", "", "not XML: no element found"),
+        ("</algo>", "", "not XML, or cut off: no element found"),
         (
             "<algo",
             '<!DOCTYPE a [<!ENTITY b "c">]><algo',
@@ -363,7 +363,7 @@ def test_a_text_in_no_known_encoding_is_told() -> None:
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="the schedule cannot be read: No such file"):
+    with pytest.raises(InputError, match="the file cannot be read: No such file"):
         load_msccl(tmp_path / "none.xml")
 
 

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from ringnet.collectives import ALGORITHMS
-from ringnet.documents.xml_tree import DEEPEST, MOST_BYTES, MOST_ELEMENTS, parse_xml
+from ringnet.documents.xml_tree import parse_xml
 from ringnet.engines import ENGINES, Workers
 from ringnet.errors import InputError, NetworkError
 from ringnet.formats.astra import read_astra
 from ringnet.formats.network_files import network_from_file, read_network_file
+from ringnet.formats.reading import NETWORK_XML
 from ringnet.networks import TOPOLOGIES
 
 FILES = Path(__file__).parent / "data" / "networks"
@@ -149,7 +150,7 @@ def test_astra_files_take_as_long_as_our_topologies(topology, n_workers):
         (("latency", "bandwidth"), ":5: bandwidth: the key is here twice"),
         (("[ 4 ]", "&a [ 4 ]"), ":3: anchors, aliases and tags are not read"),
         (("[ 4 ]", "!!python/tuple [ 4 ]"), ":3: anchors, aliases and tags are not read"),
-        (("[ 4 ]", "[ 4"), ":4: not readable as YAML"),
+        (("[ 4 ]", "[ 4"), ":4: the text is not readable as YAML"),
     ],
 )
 def test_a_mistake_in_an_astra_file_is_told_with_its_line(faults, change, said):
@@ -171,7 +172,7 @@ def test_what_is_no_mapping_of_lists_is_refused(faults, text):
 
 
 def test_bytes_that_are_no_text_are_refused(faults):
-    assert faults(b"topology: [ \xff ]", "a.yml") == [":1: the file is not text in UTF-8"]
+    assert faults(b"topology: [ \xff ]", "a.yml") == [":1: the file is not text in UTF-8 (byte 12); got 0xff"]
 
 
 # ------------------------------------------------------------------------------------------ NCCL topologies
@@ -341,15 +342,15 @@ def test_a_file_cut_off_anywhere_is_refused(faults, name):
 
 
 def test_depth_and_number_of_elements_are_bounded():
-    deep = b"<a>" * (DEEPEST + 1) + b"</a>" * (DEEPEST + 1)
-    many = b"<a>" + b"<b/>" * MOST_ELEMENTS + b"</a>"
+    deep = b"<a>" * (NETWORK_XML.depth + 1) + b"</a>" * (NETWORK_XML.depth + 1)
+    many = b"<a>" + b"<b/>" * NETWORK_XML.n_elements + b"</a>"
     for content, said in (
         (deep, "nested too deep"),
         (many, "too many elements"),
-        (b" " * (MOST_BYTES + 1), "too large"),
+        (b" " * (NETWORK_XML.n_bytes + 1), "too large"),
     ):
         with pytest.raises(InputError, match=said):
-            parse_xml(content, "x.xml")
+            parse_xml(content, "x.xml", NETWORK_XML)
 
 
 def test_a_large_file_is_not_read_whole(tmp_path):

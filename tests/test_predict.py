@@ -100,30 +100,30 @@ def test_a_profile_is_text_with_units():
         (("ringnet_profile",), 7, "a version that is not known"),
         (("collective",), "alltoall", "collective: a known name is wanted; got alltoall"),
         (("regimes",), [], "one regime at least"),
-        (("regimes", 0, "latency"), 5, "regimes.0.latency: a time needs a unit"),
+        (("regimes", 0, "latency"), 5, "regimes[0].latency: a time needs a unit"),
         (("regimes", 0, "latency"), "-5 us", "must not be negative"),
-        (("regimes", 0, "latency"), None, "regimes.0.latency"),
+        (("regimes", 0, "latency"), None, "regimes[0].latency"),
         (("regimes", 1, "bandwidth"), "0 GB/s", "more than zero"),
         (("regimes", 1, "bandwidth"), "fast", "a rate is wanted"),
         (("regimes", 0, "model"), "spiral", "got spiral; right would be: ring, tree, doubling"),
         (("regimes", 0, "scatter"), -1, "a relative error from 0 to 10"),
         (("regimes", 0, "scatter"), float("nan"), "a relative error from 0 to 10"),
-        (("regimes", 0, "points"), "many", "regimes.0.points: a whole number"),
+        (("regimes", 0, "points"), "many", "regimes[0].points: a whole number"),
         (("regimes", 0, "ends"), "later", "a list of mappings"),
         (("regimes", 0, "ends", 0, "after"), "1 GiB", "ends before it ends"),
-        (("regimes", 0, "ends", 0, "workers"), 0, "regimes.0.ends.0.workers: a whole number from 2"),
+        (("regimes", 0, "ends", 0, "workers"), 0, "regimes[0].ends[0].workers: a whole number from 2"),
         (("measured",), 3, "measured: a mapping is wanted"),
         (("measured", "settings"), [], "what was measured is missing"),
         (("measured", "settings", 0, "nodes"), 99, "more nodes than workers"),
         (("measured", "smallest"), "1 GiB", "the smallest size is above the largest"),
         (("launch_told_from_hops",), "perhaps", "true or false is wanted"),
         (("sources",), {"a": 1}, "a list of mappings"),
-        (("sources", 0, "file"), 5, "sources.0.file: a text is wanted; got 5"),
+        (("sources", 0, "file"), 5, "sources[0].file: a text is wanted; got 5"),
         (("verdicts",), "good", "verdicts: a list of texts is wanted"),
         (("ringnet_profile",), True, "a version that is not known"),
         (("regimes", 0, "latancy"), "5 us", "there is no such key; did you mean latency?"),
-        (("regimes", 0, "launch"), None, "regimes.0.launch: the key is missing"),
-        (("regimes", 0, "latency"), "nan us", "regimes.0.latency"),
+        (("regimes", 0, "launch"), None, "regimes[0].launch: the key is missing"),
+        (("regimes", 0, "latency"), "nan us", "regimes[0].latency"),
         (("regimes", 0, "latency_between_nodes"), "1 us", "no faster than one inside"),
         (("regimes", 0, "bandwidth_between_nodes"), None, "one of bandwidth and bandwidth_between_nodes"),
         (("regimes", 0, "up_to"), "1 MiB", "ends says otherwise"),
@@ -152,7 +152,7 @@ def test_the_line_is_that_of_the_value():
     Path("edited.yaml").write_text(text)
     line = 1 + text.splitlines().index("  latency: -2 us")
     with pytest.raises(
-        InputError, match=rf"edited.yaml:{line}: regimes.0.latency: a time must not be negative"
+        InputError, match=rf"edited.yaml:{line}: regimes\[0\].latency: a time must not be negative"
     ):
         read_profile("edited.yaml")
 
@@ -162,8 +162,8 @@ def test_the_line_is_that_of_the_value():
     [
         ("collective: all_reduce\ncollective: all_gather\n", ":4: collective: the key is here twice"),
         ("a: &x [1]\nb: *x\n", ":3: anchors, aliases and tags are not read"),
-        ("a: [\n", ": no YAML"),
-        ("a: " + "[" * 50, "nested too deep"),
+        ("a: [\n", ":3: the text is not readable as YAML"),
+        ("a: " + "[" * 50, ":3: the text is not readable as YAML: nested deeper than 12 levels"),
     ],
 )
 def test_yaml_that_is_not_read(text, words):
@@ -188,8 +188,8 @@ def test_every_mistake_is_told_at_once():
     with pytest.raises(InputError) as caught:
         read_profile("edited.yaml")
     assert {fault.path for fault in caught.value.faults} == {
-        "regimes.0.latency",
-        "regimes.1.model",
+        "regimes[0].latency",
+        "regimes[1].model",
         "error_per_doubling",
     }
 

@@ -308,7 +308,7 @@ def test_a_mistake_is_told_at_its_key(override, words):
 def test_a_broken_profile_is_told_with_its_own_line():
     Path("p.yaml").write_text(profile_text(PROFILE).replace("latency: 2 us", "latency: -2 us"))
     (fault,) = faults()
-    assert fault.startswith("<text>:1: network.link.file: p.yaml:22: regimes.0.latency: a time must not be")
+    assert fault.startswith("<text>:1: network.link.file: p.yaml:22: regimes[0].latency: a time must not be")
 
 
 def test_keys_that_the_profile_makes_unread_are_refused():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ringnet.documents.yaml_text import LARGEST, MOST_VALUES, read_text, read_value, read_yaml
+from ringnet.documents.yaml_text import SCENARIO, read_text, read_value, read_yaml
 from ringnet.errors import InputError
 from ringnet.scenario import Scenario, load, loads
 
@@ -49,8 +49,8 @@ class TestFiles:
 
     def test_the_largest_file(self, tmp_path):
         file = tmp_path / "large.yaml"
-        file.write_bytes(b"#" * LARGEST)
-        assert len(read_text(file)) == LARGEST
+        file.write_bytes(b"#" * SCENARIO.n_bytes)
+        assert len(read_text(file)) == SCENARIO.n_bytes
 
     def test_a_binary_file_says_where_it_stops_being_text(self, tmp_path):
         file = tmp_path / "s.yaml"
@@ -114,7 +114,7 @@ class TestText:
         assert "nested deeper than 20 levels" in refusal("a: " + "[" * 10_000)
 
     def test_too_many_values(self):
-        assert f"more than {MOST_VALUES:,} values" in refusal("[" + "1, " * MOST_VALUES + "]")
+        assert f"more than {SCENARIO.n_values:,} values" in refusal("[" + "1, " * SCENARIO.n_values + "]")
 
     def test_an_anchor_that_does_not_explode_is_fine(self):
         document, faults = read_yaml("a: &x {latency: 5 us}\nb: *x\n", "s.yaml")

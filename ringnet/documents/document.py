@@ -6,13 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
+from ringnet.documents.text import clip
 from ringnet.errors import Fault, InputError
 
 Path: TypeAlias = tuple[str | int, ...]
 Origin: TypeAlias = Literal["file", "set", "sweep"]
-
-#: Longest value that a message shows whole.
-SHOWN = 60
 
 
 @dataclass(frozen=True)
@@ -90,8 +88,8 @@ class Document:
 
     def mark(self, path: Path) -> Mark:
         """Return the mark of ``path``, or of the nearest thing inside or around it."""
-        inside = [at for at in self.marks if is_within(at, path)]
-        path = min(inside, key=len, default=path)
+        if path not in self.marks:
+            path = min((at for at in self.marks if is_within(at, path)), key=len, default=path)
         while path and path not in self.marks:
             path = path[:-1]
         return self.marks.get(path, Mark(""))
@@ -144,23 +142,6 @@ def in_flow(given: Any) -> str:
     if isinstance(given, list):
         return "[" + ", ".join(map(in_flow, given)) + "]"
     return str(given)
-
-
-def clip(text: str) -> str:
-    r"""Make text fit for one line of a message.
-
-    >>> clip("x" * 70) == "x" * 57 + "..."
-    True
-    >>> clip("a\nb")
-    'a\\nb'
-    """
-    line = one_line(text[: SHOWN + 1])
-    return line if len(line) <= SHOWN else line[: SHOWN - 3] + "..."
-
-
-def one_line(text: str) -> str:
-    """Return text with whatever cannot be printed written as an escape."""
-    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
 
 
 def is_within(path: Path, outer: Path) -> bool:

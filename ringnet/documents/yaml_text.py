@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 from yaml.composer import Composer
@@ -18,55 +18,46 @@ from yaml.reader import Reader, ReaderError
 from yaml.resolver import BaseResolver
 from yaml.scanner import Scanner
 
-from ringnet.documents.document import Document, Mark, Path, clip, one_line, path_text
+from ringnet.documents.document import Document, Mark, Path, path_text
+from ringnet.documents.text import clip, decode, one_line, read_bounded
 from ringnet.errors import Fault, InputError
 
-#: Bytes of the largest file that is read.
-LARGEST = 1 << 20
-#: Values that a scenario may hold once its aliases are written out.
-MOST_VALUES = 20_000
-#: Levels of nesting.
-DEEPEST = 20
 
-_TAG = "tag:yaml.org,2002:"
-_READ: dict[str, Callable[[str], Any]] = {
-    # JSON writes a sign beyond 16 bits as two escapes.
-    _TAG + "str": lambda text: text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"),
-    _TAG + "int": int,
-    _TAG + "float": lambda text: float(text.lower().replace(".inf", "inf").replace(".nan", "nan")),
-    _TAG + "bool": lambda text: {"true": True, "false": False}[text.lower()],
-}
+class YamlKind(NamedTuple):
+    """A kind of file: how messages speak of it, and the most that it holds, far beyond what it needs.
 
+    Parameters
+    ----------
+    name : str
+        ``a scenario``.
+    right : str
+        A line of it that is right, for whoever gives something else.
+    n_bytes, n_values : int
+        Of the file; of the values in it once its aliases are written out.
+    depth : int
+        Levels of nesting.
+    has_aliases : bool
+        Whether anchors and aliases are read. Tags never are.
+    """
 
-def read_text(path: str | os.PathLike[str]) -> str:
-    """Read a scenario file; `InputError` if it cannot be read, is too large or is not text."""
-    file = one_line(os.fspath(path))
-    try:
-        with open(path, "rb") as stream:
-            content = stream.read(LARGEST + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(Fault(f"the file cannot be read: {reason}", file=file)) from error
-    if len(content) > LARGEST:
-        raise InputError(
-            Fault("the file is too large for a scenario", file=file, right=f"at most {LARGEST:,} bytes")
-        )
-    return _decode(content, file)
+    name: str
+    right: str
+    n_bytes: int
+    n_values: int
+    depth: int
+    has_aliases: bool = False
 
 
-def _decode(content: bytes, file: str) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        message = f"the file is not text in UTF-8 (byte {error.start})"
-        raise InputError(
-            Fault(message, file=file, line=line, value=f"0x{content[error.start]:02x}")
-        ) from error
+SCENARIO = YamlKind("a scenario", "scenario_version: 1", 1 << 20, 20_000, 20, has_aliases=True)
 
 
-def read_yaml(text: str, file: str) -> tuple[Document, list[Fault]]:
-    r"""Read the text of a scenario.
+def read_text(path: str | os.PathLike[str], kind: YamlKind = SCENARIO) -> str:
+    """Read a file; `InputError` if it cannot be read, is too large or is not text."""
+    return decode(read_bounded(path, kind.n_bytes, kind.name), one_line(os.fspath(path)))
+
+
+def read_yaml(text: str, file: str, kind: YamlKind = SCENARIO) -> tuple[Document, list[Fault]]:
+    r"""Read a mapping.
 
     Parameters
     ----------
@@ -74,6 +65,7 @@ def read_yaml(text: str, file: str) -> tuple[Document, list[Fault]]:
         YAML; a mapping at the top.
     file : str
         Name for messages.
+    kind : YamlKind
 
     Returns
     -------
@@ -93,40 +85,39 @@ def read_yaml(text: str, file: str) -> tuple[Document, list[Fault]]:
     >>> document.data, faults, document.marks["network", "latency"].line
     ({'workers': 8, 'network': {'latency': '5 us'}}, [], 2)
     """
-    value, reading = _read(text, file)
+    value, reading = _read(text, file, kind)
     if not isinstance(value, dict):
-        raise InputError(*(reading.faults or [_no_mapping(value, file)]))
+        raise InputError(*(reading.faults or [_no_mapping(value, file, kind)]))
     return Document(value, reading.marks, frozenset(reading.broken)), reading.faults
 
 
-def _no_mapping(value: Any, file: str) -> Fault:
-    if value is None:
-        return Fault("the scenario is empty", file=file, right="scenario_version: 1, and so on")
-    got = "a list" if isinstance(value, list) else clip(str(value))
-    return Fault("a scenario is a mapping of keys", "", file, 1, got, "scenario_version: 1")
-
-
-def read_value(text: str, file: str) -> tuple[Any, dict[Path, Mark]]:
+def read_value(text: str, file: str, kind: YamlKind = SCENARIO) -> tuple[Any, dict[Path, Mark]]:
     """Read one YAML value; `InputError` for anything that is wrong with it."""
-    value, reading = _read(text, file)
+    value, reading = _read(text, file, kind)
     if reading.faults:
         raise InputError(*reading.faults)
     return value, reading.marks
 
 
-def _read(text: str, file: str) -> tuple[Any, _Reading]:
-    reading = _Reading(file)
-    try:
-        loader = _Loader(text)
-        node = loader.get_single_node()
-        value = None if node is None else reading.value(node, ())
-    except ReaderError as error:
-        raise InputError(_not_text(error, text, file)) from error
-    except yaml.MarkedYAMLError as error:
-        raise InputError(_not_yaml(error, text, file)) from error
-    except (ValueError, OverflowError) as error:  # an escape beyond Unicode, in the scanner
-        raise InputError(Fault(f"the text is not readable as YAML: {clip(str(error))}", file=file)) from error
-    return value, reading
+def write_yaml(data: Any) -> str:
+    """Return plain data as the text of a file that `read_yaml` reads back.
+
+    >>> print(write_yaml({"file": "1e5", "points": 3}), end="")
+    file: '1e5'
+    points: 3
+    """
+    return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+
+
+# ----------------------------------------------------------------------------------------------------- faults
+
+
+def _no_mapping(value: Any, file: str, kind: YamlKind) -> Fault:
+    if value is None:
+        empty = kind.name.replace("a ", "the ", 1)
+        return Fault(f"{empty} is empty", file=file, right=kind.right)
+    got = "a list" if isinstance(value, list) else clip(str(value))
+    return Fault(f"{kind.name} is a mapping of keys", "", file, 1, got, kind.right)
 
 
 def _not_text(error: ReaderError, text: str, file: str) -> Fault:
@@ -137,53 +128,70 @@ def _not_text(error: ReaderError, text: str, file: str) -> Fault:
 def _not_yaml(error: yaml.MarkedYAMLError, text: str, file: str) -> Fault:
     marks = [mark.line for mark in (error.problem_mark, error.context_mark) if mark]
     lines = text.splitlines()
-    line = next((line for line in marks if line < len(lines)), 0)  # what stays open goes on to the end
+    # What stays open goes on to the end, and beyond it.
+    line = next((line for line in marks if line < len(lines)), max(len(lines) - 1, 0) if marks else 0)
     written = lines[line] if lines else ""
+    message, right = f"the text is not readable as YAML: {clip(error.problem or '')}", ""
     if "\t" in written[: len(written) - len(written.lstrip())]:
-        return Fault(
-            "YAML is indented with spaces, not with tabs",
-            "",
-            file,
-            line + 1,
-            clip(written.strip()),
-            "two spaces",
-        )
-    return Fault(
-        f"the text is not readable as YAML: {clip(error.problem or '')}",
-        "",
-        file,
-        line + 1,
-        clip(written.strip()),
-    )
+        message, right = "YAML is indented with spaces, not with tabs", "two spaces"
+    return Fault(message, "", file, line + 1, clip(written.strip()), right)
+
+
+# ------------------------------------------------------------------------------------------ from text to values
+
+
+def _read(text: str, file: str, kind: YamlKind) -> tuple[Any, _Reading]:
+    reading = _Reading(file, kind)
+    try:
+        node = _Loader(text, file, kind).get_single_node()
+        value = None if node is None else reading.value(node, ())
+    except ReaderError as error:
+        raise InputError(_not_text(error, text, file)) from error
+    except yaml.MarkedYAMLError as error:
+        raise InputError(_not_yaml(error, text, file)) from error
+    except (ValueError, OverflowError) as error:  # an escape beyond Unicode, in the scanner
+        raise InputError(Fault(f"the text is not readable as YAML: {clip(str(error))}", file=file)) from error
+    return value, reading
 
 
 class _Loader(Reader, Scanner, Parser, Composer, BaseResolver):
     """PyYAML's reader up to its nodes, with a bound on size and depth; nothing is constructed."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, file: str, kind: YamlKind) -> None:
         Reader.__init__(self, text)
         Scanner.__init__(self)
         Parser.__init__(self)
         Composer.__init__(self)
         BaseResolver.__init__(self)
+        self.file, self.kind = file, kind
         self.depth = 0
         self.n_nodes = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        event = self.peek_event()  # type: ignore[no-untyped-call]
         self.depth += 1
         self.n_nodes += 1
-        _bound(self.depth, self.n_nodes, self.peek_event().start_mark)  # type: ignore[no-untyped-call]
+        _bound(self.depth, self.n_nodes, self.kind, event.start_mark)
+        if not self.kind.has_aliases and (getattr(event, "anchor", None) or getattr(event, "tag", None)):
+            line = event.start_mark.line + 1
+            raise InputError(Fault("anchors, aliases and tags are not read", file=self.file, line=line))
         node = super().compose_node(parent, index)
         self.depth -= 1
         return node
 
 
-def _bound(depth: int, n_values: int, at: Any) -> None:
-    if depth > DEEPEST:
-        raise yaml.MarkedYAMLError(problem=f"nested deeper than {DEEPEST} levels", problem_mark=at)
-    if n_values > MOST_VALUES:
-        raise yaml.MarkedYAMLError(problem=f"more than {MOST_VALUES:,} values", problem_mark=at)
+class _Dumper(yaml.SafeDumper):
+    """Puts into quotation marks what would be a number to YAML 1.1 or to YAML 1.2."""
 
+
+def _bound(depth: int, n_values: int, kind: YamlKind, at: Any) -> None:
+    if depth > kind.depth:
+        raise yaml.MarkedYAMLError(problem=f"nested deeper than {kind.depth} levels", problem_mark=at)
+    if n_values > kind.n_values:
+        raise yaml.MarkedYAMLError(problem=f"more than {kind.n_values:,} values", problem_mark=at)
+
+
+_TAG = "tag:yaml.org,2002:"
 
 for _name, _pattern, _first in (
     ("null", r"null|Null|NULL|~|", ["n", "N", "~", ""]),
@@ -196,7 +204,16 @@ for _name, _pattern, _first in (
     ),
     ("float", r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)", list("-+.")),
 ):
-    _Loader.add_implicit_resolver(_TAG + _name, re.compile(rf"^(?:{_pattern})$"), _first)
+    for _class in (_Loader, _Dumper):
+        _class.add_implicit_resolver(_TAG + _name, re.compile(rf"^(?:{_pattern})$"), _first)
+
+_READ: dict[str, Callable[[str], Any]] = {
+    # JSON writes a sign beyond 16 bits as two escapes.
+    _TAG + "str": lambda text: text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"),
+    _TAG + "int": int,
+    _TAG + "float": lambda text: float(text.lower().replace(".inf", "inf").replace(".nan", "nan")),
+    _TAG + "bool": lambda text: {"true": True, "false": False}[text.lower()],
+}
 
 
 @dataclass
@@ -204,6 +221,7 @@ class _Reading:
     """Nodes to values, with marks and faults on the way."""
 
     file: str
+    kind: YamlKind
     marks: dict[Path, Mark] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     broken: set[Path] = field(default_factory=set)
@@ -212,7 +230,7 @@ class _Reading:
     def value(self, node: yaml.Node, path: Path, line: int = 1) -> Any:
         """Read what stands at ``path``; ``line`` is that of its key."""
         self.n_values += 1
-        _bound(len(path), self.n_values, node.start_mark)
+        _bound(len(path), self.n_values, self.kind, node.start_mark)
         line = node.start_mark.line + 1 if isinstance(node, yaml.ScalarNode) else line
         self.marks[path] = Mark(self.file, line, _written(node))
         if isinstance(node, yaml.MappingNode) and node.tag == _TAG + "map":
@@ -228,7 +246,8 @@ class _Reading:
         try:
             return _READ[node.tag](node.value)
         except (KeyError, TypeError):
-            return self.refuse(path, "YAML tags are not read: a scenario is data", value=node.tag)
+            message = f"YAML tags are not read: {self.kind.name} is data"
+            return self.refuse(path, message, value=node.tag)
         except ValueError:
             return self.refuse(path, "the number cannot be read", value=str(node.value))
 

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from itertools import combinations
 from math import prod
 from typing import NamedTuple
 
+from ringnet.documents.document import Document, Mark
+from ringnet.documents.text import clip, decode
+from ringnet.documents.yaml_text import YamlKind, read_yaml
 from ringnet.errors import Fault, InputError
 from ringnet.formats.reading import Reading, Wiring, count
-from ringnet.formats.yaml_lists import Item, read_lists
 from ringnet.networks import Network
 from ringnet.units import format_rate, format_seconds
 
@@ -23,6 +26,8 @@ GIB = 2**30
 KEYS = ("topology", "npus_count", "bandwidth", "latency")
 #: The most links of a network, and the most dimensions.
 MOST_LINKS, MOST_DIMENSIONS = 1 << 20, 16
+
+_KIND = YamlKind("a network", "topology: [ Ring ]", n_bytes=1 << 16, n_values=4096, depth=8)
 
 
 @dataclass(frozen=True)
@@ -112,8 +117,11 @@ def read_astra(content: bytes, file: str) -> Reading:
     >>> [network.names[link] for link in network.route(0, 3)], float(network.bandwidth_Bps[0]) / 2**30
     (['0->3'], 50.0)
     """
-    lists, others = read_lists(content, file, KEYS)
-    dimensions = _Checks(file).dimensions(lists)
+    if len(content) > _KIND.n_bytes:
+        right = f"at most {_KIND.n_bytes:,} bytes"
+        raise InputError(Fault(f"the file is too large for {_KIND.name}", file=file, right=right))
+    document, faults = read_yaml(decode(content, file), file, _KIND)
+    dimensions = _Dimensions(document, file, faults).read()
     network = build(dimensions)
     sizes = " x ".join(str(one.size) for one in dimensions)
     understood = [
@@ -127,7 +135,9 @@ def read_astra(content: bytes, file: str) -> Reading:
         understood=tuple(understood),
         assumed=tuple(_assumptions(dimensions)),
         left_out=tuple(
-            f"line {item.line}: the key {item.text} is not one of {', '.join(KEYS)}" for item in others
+            f"line {document.mark((key,)).line}: the key {clip(key)} is not one of {', '.join(KEYS)}"
+            for key in document.data
+            if key not in KEYS
         ),
     )
 
@@ -154,38 +164,54 @@ def _assumptions(dimensions: Sequence[Dimension]) -> Iterator[str]:
         )
 
 
-class _Checks:
-    """Texts to numbers; every mistake is collected."""
+class _Dimensions:
+    """Reads the lists of a document; every mistake is collected."""
 
-    def __init__(self, file: str) -> None:
-        self.file = file
-        self.faults: list[Fault] = []
+    def __init__(self, document: Document, file: str, faults: list[Fault]) -> None:
+        self.document, self.file, self.faults = document, file, faults
 
-    def dimensions(self, lists: dict[str, list[Item]]) -> list[Dimension]:
+    def read(self) -> list[Dimension]:
+        """Return the dimensions, or raise everything that is wrong."""
+        lists = {key: self._list(key) for key in KEYS}
+        self._raise()
         n = len(lists["topology"])
         for key in KEYS:
             if len(lists[key]) != n:
-                at = lists[key][0] if lists[key] else lists["topology"][0]
                 message = f"{count(len(lists[key]), 'entry', 'entries')} for {count(n, 'dimension')}"
-                self._fault(key, message, Item("", at.line), "one entry for each topology")
+                self._fault(key, message, Mark("", lists[key][0].line), "one entry for each topology")
         if n > MOST_DIMENSIONS:
-            self._fault("topology", "too many dimensions", Item(str(n), lists["topology"][0].line))
+            self._fault("topology", "too many dimensions", Mark("", lists["topology"][0].line, str(n)))
         shapes = [self._shape(item) for item in lists["topology"]]
         sizes = [int(self._number("npus_count", item, 2, whole=True)) for item in lists["npus_count"]]
         rates = [self._number("bandwidth", item, 0, above=True) * GIB for item in lists["bandwidth"]]
-        waits = [self._number("latency", item, 0) / 1e9 for item in lists["latency"]]
+        latencies = [self._number("latency", item, 0) / 1e9 for item in lists["latency"]]
         self._raise()
-        found = [Dimension(*one) for one in zip(shapes, sizes, rates, waits, strict=True)]
-        self._size(found, lists["npus_count"][0])
+        found = [Dimension(*one) for one in zip(shapes, sizes, rates, latencies, strict=True)]
+        self._check_size(found, lists["npus_count"][0])
         return found
 
-    def _shape(self, item: Item) -> str:
+    def _list(self, key: str) -> list[Mark]:
+        """Return how each value of a list was written, and where."""
+        values, marks = self.document.get((key,)), self.document.marks
+        if values is None and (key,) not in self.document.broken:
+            others = [clip(other) for other in self.document.data if other not in KEYS]
+            nearest = "".join(get_close_matches(key, others, n=1))
+            right = f"{key}: [ ... ]"
+            self.faults.append(Fault("the key is missing", key, self.file, value=nearest, right=right))
+        elif values is not None and not _is_plain_list(values):
+            message = "a list with an entry for each dimension is wanted"
+            self._fault(key, message, Mark("", self.document.mark((key,)).line))
+        else:
+            return [marks[key, place] for place in range(len(values or ()))]
+        return []
+
+    def _shape(self, item: Mark) -> str:
         if item.text not in SHAPES:
             self._fault("topology", "there is no such topology", item, ", ".join(SHAPES))
         return item.text
 
     def _number(
-        self, key: str, item: Item, least: float, *, whole: bool = False, above: bool = False
+        self, key: str, item: Mark, least: float, *, whole: bool = False, above: bool = False
     ) -> float:
         right = (
             f"a whole number from {least:g} up"
@@ -202,7 +228,7 @@ class _Checks:
             return least
         return value
 
-    def _size(self, dimensions: Sequence[Dimension], at: Item) -> None:
+    def _check_size(self, dimensions: Sequence[Dimension], at: Mark) -> None:
         n_workers = prod(one.size for one in dimensions)
         n_links = sum(2 * SHAPES[one.shape].n_cables(one.size) * n_workers // one.size for one in dimensions)
         if n_links > MOST_LINKS:
@@ -210,12 +236,18 @@ class _Checks:
             self._fault("npus_count", message, at, f"at most {MOST_LINKS:,} links")
         self._raise()
 
-    def _fault(self, key: str, message: str, item: Item, right: str = "") -> None:
-        self.faults.append(Fault(message, key, self.file, item.line, item.text, right))
+    def _fault(self, key: str, message: str, item: Mark, right: str = "") -> None:
+        self.faults.append(Fault(message, key, self.file, item.line, clip(item.text), right))
 
     def _raise(self) -> None:
         if self.faults:
             raise InputError(*self.faults)
+
+
+def _is_plain_list(values: object) -> bool:
+    return (
+        isinstance(values, list) and bool(values) and not any(isinstance(one, dict | list) for one in values)
+    )
 
 
 def build(dimensions: Sequence[Dimension]) -> Network:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from ringnet.documents.xml_tree import Element, parse_xml, shown
+from ringnet.documents.text import clip
+from ringnet.documents.xml_tree import XmlElement, parse_xml
 from ringnet.errors import Fault, InputError
-from ringnet.formats.reading import Reading, count
+from ringnet.formats.reading import NETWORK_XML, Reading, count
 
 #: Patterns of NCCL's search, by their number in ``graph.h``.
 _PATTERNS = {
@@ -40,10 +41,10 @@ def read_nccl_graph(content: bytes, file: str) -> Reading:
     >>> read_nccl_graph(b'<graphs><graph pattern="4" nchannels="1">' + channel + b"</graph></graphs>", "g.xml").orders
     ((0, 2, 1),)
     """
-    return graph_of(parse_xml(content, file), file)
+    return graph_of(parse_xml(content, file, NETWORK_XML), file)
 
 
-def graph_of(top: Element, file: str) -> Reading:
+def graph_of(top: XmlElement, file: str) -> Reading:
     """Return what a document says; its outermost element is ``graphs``."""
     rings = [graph for graph in top.of("graph") if graph.attributes.get("pattern") == _RING]
     if not rings:
@@ -66,7 +67,7 @@ def graph_of(top: Element, file: str) -> Reading:
     )
 
 
-def _devices(channel: Element, file: str, faults: list[Fault]) -> list[int]:
+def _devices(channel: XmlElement, file: str, faults: list[Fault]) -> list[int]:
     """Return the devices of a channel in order; ports of the network, at its ends, are not among them."""
     found = []
     for gpu in channel.of("gpu"):
@@ -83,7 +84,7 @@ def _devices(channel: Element, file: str, faults: list[Fault]) -> list[int]:
     return found
 
 
-def _wrong(ring: Element, channels: list[list[int]], file: str) -> Iterator[Fault]:
+def _wrong(ring: XmlElement, channels: list[list[int]], file: str) -> Iterator[Fault]:
     if not channels or not channels[0]:
         yield ring.fault(
             file, "the ring has no channel with a GPU", right='<channel><gpu dev="0"/>...</channel>'
@@ -95,14 +96,14 @@ def _wrong(ring: Element, channels: list[list[int]], file: str) -> Iterator[Faul
             yield element.fault(file, "not the same GPUs as on the first channel", f"dev {others}")
 
 
-def _understood(ring: Element, channels: list[list[int]]) -> Iterator[str]:
+def _understood(ring: XmlElement, channels: list[list[int]]) -> Iterator[str]:
     yield f"ring of {count(len(channels[0]), 'GPU')}, {count(len(channels), 'channel')}"
     yield from (
         f"channel {place}: {' -> '.join(map(str, channel))}" for place, channel in enumerate(channels)
     )
     named = {"speedintra": "between GPUs", "speedinter": "between servers"}
     said = [
-        f"{shown(ring.attributes[key])} GB/s {what}" for key, what in named.items() if key in ring.attributes
+        f"{clip(ring.attributes[key])} GB/s {what}" for key, what in named.items() if key in ring.attributes
     ]
     if said:
         yield f"NCCL searched for {' and '.join(said)} a channel"
@@ -115,15 +116,15 @@ def _assumed(devices: list[int]) -> Iterator[str]:
         yield f"workers 0 to {len(devices) - 1} are the devices {', '.join(map(str, devices))}"
 
 
-def _left_out(top: Element, ring: Element) -> Iterator[str]:
+def _left_out(top: XmlElement, ring: XmlElement) -> Iterator[str]:
     for element in top.children:
         pattern = element.attributes.get("pattern", "")
         if element is ring:
             continue
-        what = "a second ring" if pattern == _RING else _PATTERNS.get(pattern, f"pattern {shown(pattern)}")
+        what = "a second ring" if pattern == _RING else _PATTERNS.get(pattern, f"pattern {clip(pattern)}")
         yield f"line {element.line}: <{element.tag}>, {what}"
     if ring.attributes.get("nchannels", str(len([*ring.of("channel")]))) != str(len([*ring.of("channel")])):
-        yield f"nchannels={shown(ring.attributes['nchannels'])}: the channels that are listed count"
+        yield f"nchannels={clip(ring.attributes['nchannels'])}: the channels that are listed count"
     nets = sum(channel.tag == "channel" and any(True for _ in channel.of("net")) for channel in ring.children)
     if nets:
         yield f"network ports of {count(nets, 'channel')}"

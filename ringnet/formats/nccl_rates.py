@@ -6,11 +6,12 @@ import re
 from collections.abc import Callable
 from typing import TypeAlias
 
-from ringnet.documents.xml_tree import Element, shown
+from ringnet.documents.text import clip
+from ringnet.documents.xml_tree import XmlElement
 from ringnet.units import format_rate
 
 #: Takes an element, a message, the value, and what would be right.
-Complain: TypeAlias = Callable[[Element, str, str, str], None]
+Complain: TypeAlias = Callable[[XmlElement, str, str, str], None]
 
 #: Classes of PCI devices (PCI Code and ID Assignment): bridges, displays and accelerators, networks.
 SWITCH, _GPUS, _PORTS = "0x060400", ("0x03", "0x1200"), ("0x02",)
@@ -52,7 +53,7 @@ def is_port(kind: str) -> bool:
     return kind.startswith(_PORTS)
 
 
-def pcie_rate(pci: Element, complain: Complain, assumed: dict[str, None]) -> float:
+def pcie_rate(pci: XmlElement, complain: Complain, assumed: dict[str, None]) -> float:
     """Return what one direction of a device's link carries: lanes x transfers, without the coding.
 
     A virtual machine hides the link: ``link_speed=""`` and ``link_width="0"`` are taken as 8 GT/s and 16 lanes.
@@ -76,11 +77,13 @@ def _rate(text: str) -> float | None:
     return rate if rate in _CODING else None
 
 
-def direct_rate(link: Element, gpu: Element | None, complain: Complain, assumed: dict[str, None]) -> float:
+def direct_rate(
+    link: XmlElement, gpu: XmlElement | None, complain: Complain, assumed: dict[str, None]
+) -> float:
     """Return what one direction of one NVLink or xGMI carries; the file has the number of links only."""
     attributes = gpu.attributes if gpu is not None else {}
     if link.tag == "xgmi":
-        name = shown(attributes.get("gcn", ""))
+        name = clip(attributes.get("gcn", ""))
         rate = _XGMI.get(name, _UNKNOWN_XGMI)
     else:
         text = attributes.get("sm", "")
@@ -93,15 +96,13 @@ def direct_rate(link: Element, gpu: Element | None, complain: Complain, assumed:
     return rate * 1e9
 
 
-def processor_rate(cpu: Element, assumed: dict[str, None]) -> float:
+def processor_rate(cpu: XmlElement, assumed: dict[str, None]) -> float:
     """Return what one direction between two processors carries."""
     vendor, model = cpu.attributes.get("vendor", ""), cpu.attributes.get("modelid", "")
     arch = cpu.attributes.get("arch", "")
     known = _PROCESSORS.get(vendor, ((0, _ARCHITECTURES.get(arch, _UNKNOWN_PROCESSOR)),))
     rate = _from(known, int(model) if model.isdecimal() and len(model) < 6 else 0, _UNKNOWN_PROCESSOR)  # noqa: PLR2004
-    name = " ".join(
-        filter(None, [shown(arch), shown(vendor.strip()), f"model {shown(model)}" if model else ""])
-    )
+    name = " ".join(filter(None, [clip(arch), clip(vendor.strip()), f"model {clip(model)}" if model else ""]))
     assumed[
         f"processors ({name or 'unknown'}) are all joined, {format_rate(rate * 1e9)} each way, as NCCL takes them"
     ] = None

@@ -10,7 +10,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ringnet.documents.xml_tree import Element, shown
+from ringnet.documents.text import clip
+from ringnet.documents.xml_tree import XmlElement
 from ringnet.errors import Fault, InputError
 from ringnet.formats.nccl_rates import (
     LATENCY_S,
@@ -32,8 +33,8 @@ _SWITCHED, _NVSWITCH = "nvswitch", "0x068000"
 class Gpu:
     """A GPU: its PCI device, and the element that says more of it, where there is one."""
 
-    pci: Element
-    detail: Element | None
+    pci: XmlElement
+    detail: XmlElement | None
     above: str
 
     @property
@@ -63,14 +64,14 @@ class Server:
     seen: Counter[str] = field(default_factory=Counter)
     faults: list[Fault] = field(default_factory=list)
 
-    def node(self, kind: str, element: Element, words: str) -> str:
+    def node(self, kind: str, element: XmlElement, words: str) -> str:
         """Return the name of a new node."""
         name = f"{kind}{self.seen[kind]}"
         self.seen[kind] += 1
         self.nodes[name] = f"{words}, line {element.line}"
         return name
 
-    def fault(self, element: Element, message: str, value: str = "", right: str = "") -> None:
+    def fault(self, element: XmlElement, message: str, value: str = "", right: str = "") -> None:
         """Note a mistake."""
         self.faults.append(element.fault(self.file, message, value, right))
 
@@ -80,7 +81,7 @@ class Server:
             raise InputError(*self.faults)
 
 
-def topology_of(top: Element, file: str) -> Reading:
+def topology_of(top: XmlElement, file: str) -> Reading:
     """Return what a document says; its outermost element is ``system``.
 
     Returns
@@ -121,14 +122,14 @@ def topology_of(top: Element, file: str) -> Reading:
 # ------------------------------------------------------------------------------------------- the PCIe trees
 
 
-def _processor(cpu: Element, server: Server) -> None:
+def _processor(cpu: XmlElement, server: Server) -> None:
     numa = cpu.attributes.get("numaid", "?")
-    name = server.node("cpu", cpu, f"processor of NUMA node {shown(numa)}")
+    name = server.node("cpu", cpu, f"processor of NUMA node {clip(numa)}")
     for child in cpu.children:
         _below(child, name, server)
 
 
-def _below(element: Element, above: str, server: Server) -> None:
+def _below(element: XmlElement, above: str, server: Server) -> None:
     if element.tag == "pci":
         _device(element, above, server)
     elif element.tag == "nic":
@@ -137,7 +138,7 @@ def _below(element: Element, above: str, server: Server) -> None:
         server.left_out[f"element <{element.tag}> in <{element.around[-1]}>"] += 1
 
 
-def _device(pci: Element, above: str, server: Server) -> None:
+def _device(pci: XmlElement, above: str, server: Server) -> None:
     gpus = [*pci.of("gpu")]
     kind = pci.attributes.get("class", "").lower()
     if len(gpus) > 1:
@@ -145,37 +146,37 @@ def _device(pci: Element, above: str, server: Server) -> None:
     elif gpus or is_gpu(kind):
         server.gpus.append(Gpu(pci, gpus[0] if gpus else None, above))
     elif not pci.children and kind != SWITCH and not is_port(kind):
-        server.left_out[f"PCI device of class {shown(kind) or 'unknown'}"] += 1
+        server.left_out[f"PCI device of class {clip(kind) or 'unknown'}"] += 1
     else:
         _branch(pci, above, server, "nic" if is_port(kind) else "pci")
 
 
-def _branch(pci: Element, above: str, server: Server, kind: str) -> None:
+def _branch(pci: XmlElement, above: str, server: Server, kind: str) -> None:
     words = {"nic": "network card", "pci": "PCIe switch"}[kind]
-    name = server.node(kind, pci, f"{words} {shown(pci.attributes.get('busid', ''))}")
+    name = server.node(kind, pci, f"{words} {clip(pci.attributes.get('busid', ''))}")
     _hang(name, pci, above, server)
     for child in pci.children:
         _below(child, name, server)
 
 
-def _hang(name: str, pci: Element, above: str, server: Server) -> None:
+def _hang(name: str, pci: XmlElement, above: str, server: Server) -> None:
     server.above[name] = above
     rate = pcie_rate(pci, server.fault, server.assumed)
     server.wiring.join(name, above, rate, LATENCY_S["pcie"])
 
 
-def _ports(nic: Element, above: str, server: Server) -> None:
+def _ports(nic: XmlElement, above: str, server: Server) -> None:
     for child in nic.children:
         if child.tag != "net":
             server.left_out[f"element <{child.tag}> in <nic>"] += 1
             continue
-        words = f"network port {shown(child.attributes.get('name', ''))}"
+        words = f"network port {clip(child.attributes.get('name', ''))}"
         name = server.node("net", child, words)
         server.above[name] = above
         server.wiring.join(name, above, _port_rate(child, server), LATENCY_S["port"])
 
 
-def _port_rate(net: Element, server: Server) -> float:
+def _port_rate(net: XmlElement, server: Server) -> float:
     text = net.attributes.get("speed", "")
     if text.isdecimal() and 0 < int(text[:12]) < 10**9:
         return int(text) * 1e6 / 8
@@ -183,7 +184,7 @@ def _port_rate(net: Element, server: Server) -> float:
     return 1.0
 
 
-def _join_processors(cpus: list[Element], server: Server) -> None:
+def _join_processors(cpus: list[XmlElement], server: Server) -> None:
     for first, one in enumerate(cpus):
         for second in range(first + 1, len(cpus)):
             rate = processor_rate(one, server.assumed)
@@ -193,7 +194,7 @@ def _join_processors(cpus: list[Element], server: Server) -> None:
 # ----------------------------------------------------------------------------------------------- the workers
 
 
-def _numbered(top: Element, server: Server) -> list[Gpu]:
+def _numbered(top: XmlElement, server: Server) -> list[Gpu]:
     """Return the GPUs in the order of the workers, each hung into its tree."""
     gpus, names = server.gpus, Counter(gpu.busid for gpu in server.gpus)
     if not gpus:
@@ -204,7 +205,7 @@ def _numbered(top: Element, server: Server) -> list[Gpu]:
     server.stop()
     workers = _in_order(gpus, server)
     for worker, gpu in enumerate(workers):
-        server.nodes[str(worker)] = f"GPU {shown(gpu.busid)}, line {gpu.pci.line}"
+        server.nodes[str(worker)] = f"GPU {clip(gpu.busid)}, line {gpu.pci.line}"
         _hang(str(worker), gpu.pci, gpu.above, server)
     return workers
 
@@ -254,7 +255,7 @@ def _direct_links(workers: list[Gpu], server: Server) -> Mapping[tuple[int, int]
     return direct
 
 
-def _listed(workers: list[Gpu], server: Server) -> Iterator[tuple[int, Element, int]]:
+def _listed(workers: list[Gpu], server: Server) -> Iterator[tuple[int, XmlElement, int]]:
     for worker, gpu in enumerate(workers):
         for link in gpu.detail.children if gpu.detail is not None else ():
             text = link.attributes.get("count", "")

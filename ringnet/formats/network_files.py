@@ -6,15 +6,16 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from ringnet.documents.xml_tree import MOST_BYTES, Element, parse_xml
+from ringnet.documents.text import read_bounded
+from ringnet.documents.xml_tree import XmlElement, parse_xml
 from ringnet.errors import Fault, InputError
 from ringnet.formats.astra import read_astra
 from ringnet.formats.nccl_graph import graph_of
 from ringnet.formats.nccl_topology import topology_of
-from ringnet.formats.reading import Reading, for_workers, read_bounded
+from ringnet.formats.reading import NETWORK_XML, Reading, for_workers
 
 #: What reads a document, by its outermost element. A new kind of XML is one file, and one line here.
-XML: dict[str, Callable[[Element, str], Reading]] = {"system": topology_of, "graphs": graph_of}
+XML: dict[str, Callable[[XmlElement, str], Reading]] = {"system": topology_of, "graphs": graph_of}
 #: What other documents are, for those who mix them up.
 _OTHERS = {"algo": "an MSCCL schedule", "platform": "a SimGrid platform"}
 _RIGHT = "NCCL's <system> or <graphs>, or ASTRA-sim's YAML"
@@ -28,11 +29,11 @@ def read_network_file(path: str | Path) -> Reading:
     InputError
         It cannot be read or is none of these; with every mistake, its line and element.
     """
-    content, file = read_bounded(Path(path), MOST_BYTES, "a network"), str(path)
+    content, file = read_bounded(path, NETWORK_XML.n_bytes, "a network"), str(path)
     if not re.match(rb"(\xef\xbb\xbf)?\s*<", content):
         _refuse_scenario(content, file)
         return read_astra(content, file)
-    top = parse_xml(content, file)
+    top = parse_xml(content, file, NETWORK_XML)
     if top.tag not in XML:
         message = f"this is {_OTHERS[top.tag]}, not a network" if top.tag in _OTHERS else "this is no network"
         raise InputError(top.fault(file, message, f"<{top.tag}>", _RIGHT))

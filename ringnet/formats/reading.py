@@ -9,9 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from ringnet.errors import Fault, InputError, NetworkError
+from ringnet.documents.xml_tree import XmlKind
+from ringnet.errors import Fault, NetworkError
 from ringnet.networks import Network
 from ringnet.networks.network import Route
+
+#: Far beyond what any server has.
+NETWORK_XML = XmlKind(n_bytes=4 << 20, n_elements=50_000, depth=40)
 
 
 @dataclass(frozen=True)
@@ -78,22 +82,6 @@ class Wiring:
             latency_s=rates[:, 1].copy(),
             find_route=find_route,
         )
-
-
-def read_bounded(path: Path, most_bytes: int, what: str) -> bytes:
-    """Read a file whole; `InputError` if it cannot be read or is larger than any such file."""
-    try:
-        with path.open("rb") as stream:
-            content = stream.read(most_bytes + 1)
-    except OSError as error:
-        raise InputError(
-            Fault(f"the file cannot be read: {error.strerror or error}", file=str(path))
-        ) from error
-    if len(content) > most_bytes:
-        raise InputError(
-            Fault(f"the file is too large for {what}", file=str(path), right=f"at most {most_bytes:,} bytes")
-        )
-    return content
 
 
 def for_workers(reading: Reading, n_workers: int, file: str) -> Reading:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import NoReturn
-from xml.parsers import expat
 
-from ringnet.errors import Fault, ScheduleError
+from ringnet.documents.xml_tree import XmlElement, XmlKind, parse_xml
+from ringnet.errors import Fault, InputError, ScheduleError
 
-#: A file larger than this is not read.
-MAX_BYTES = 64 << 20
 #: Limits of what a file may say, each far beyond any that is known.
 MAX_GPUS, MAX_CHUNKS, MAX_STEPS = 4096, 1 << 16, 1 << 18
 #: Chunks of all gpus together.
@@ -18,8 +16,12 @@ MAX_CELLS = 1 << 22
 #: Mistakes that are told one by one.
 SHOWN = 8
 
-#: What encloses what.
-INSIDE = {"algo": None, "gpu": "algo", "tb": "gpu", "step": "tb"}
+SCHEDULE_XML = XmlKind(
+    n_bytes=64 << 20,
+    n_elements=2 * MAX_STEPS,
+    depth=4,
+    inside={"algo": "", "gpu": "algo", "tb": "gpu", "step": "tb"},
+)
 #: Types of steps that receive, and that send.
 RECEIVES, SENDS = frozenset({"r", "rcs", "rrc", "rrs", "rrcs"}), frozenset({"s", "rcs", "rrs", "rrcs"})
 TYPES = (*sorted(RECEIVES | SENDS), "cpy", "re", "nop")
@@ -27,16 +29,6 @@ BUFFERS = ("i", "o", "s")
 
 #: A cell: one chunk of a buffer, ``("i", 3)``.
 Cell = tuple[str, int]
-
-
-@dataclass
-class Element:
-    """An element of the file: its attributes, where it stands, and what is in it."""
-
-    tag: str
-    line: int
-    attributes: Mapping[str, str]
-    children: list[Element] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -97,50 +89,16 @@ def parse(text: bytes, file: str) -> Document:
         With every mistake: line, element, value and what would be right. Also for a text that is too long,
         that is not XML, or that declares a document type or entities.
     """
-    if len(text) > MAX_BYTES:
-        refuse(file, None, "the file is too large", f"{len(text)} bytes", f"at most {MAX_BYTES}")
-    return _Reader(file).document(_elements(text, file))
+    try:
+        top = parse_xml(text, file, SCHEDULE_XML)
+    except InputError as error:
+        raise ScheduleError(*(replace(fault, path="") for fault in error.faults)) from error
+    return _Reader(file).document(top)
 
 
 def refuse(file: str, line: int | None, message: str, value: str = "", right: str = "") -> NoReturn:
     """Raise one fault."""
     raise ScheduleError(Fault(message, file=file, line=line, value=value, right=right))
-
-
-def _elements(text: bytes, file: str) -> Element:
-    parser = expat.ParserCreate()
-    top = Element("", 0, {})
-    path, n_elements = [top], 0
-
-    def starts(tag: str, attributes: dict[str, str]) -> None:
-        nonlocal n_elements
-        n_elements += 1
-        if INSIDE.get(tag, "nothing") != (path[-1].tag or None):
-            refuse(
-                file,
-                parser.CurrentLineNumber,
-                "an element that has no place here",
-                f"<{tag}>",
-                " > ".join(INSIDE),
-            )
-        if n_elements > 2 * MAX_STEPS:
-            refuse(file, parser.CurrentLineNumber, "too many elements", right=f"at most {2 * MAX_STEPS}")
-        path.append(Element(tag, parser.CurrentLineNumber, attributes))
-        path[-2].children.append(path[-1])
-
-    def declares(*_: object) -> None:
-        message = "a document type or an entity is declared, which a schedule needs not and may not"
-        refuse(file, parser.CurrentLineNumber, message)
-
-    parser.StartElementHandler, parser.EndElementHandler = starts, lambda _: path.pop()
-    parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = declares
-    try:
-        parser.Parse(text, True)
-    except expat.ExpatError as error:
-        refuse(file, error.lineno, f"not XML: {expat.errors.messages[error.code]}")
-    except (LookupError, ValueError) as error:  # an encoding that Python does not have
-        refuse(file, parser.CurrentLineNumber, f"the text cannot be decoded: {error}")
-    return top.children[0]
 
 
 class _Reader:
@@ -150,7 +108,7 @@ class _Reader:
         self.file = file
         self.faults: list[Fault] = []
 
-    def document(self, algo: Element) -> Document:
+    def document(self, algo: XmlElement) -> Document:
         n_gpus = self.number(algo, "ngpus", 1, MAX_GPUS)
         n_chunks = self.number(algo, "nchunksperloop", 1, MAX_CHUNKS)
         if n_gpus * n_chunks > MAX_CELLS:
@@ -173,10 +131,10 @@ class _Reader:
         in_place = algo.attributes.get("inplace", "0") == "1"
         return Document(name, collective, n_gpus, n_chunks, in_place, root, sizes, blocks)
 
-    def buffers(self, gpu: Element) -> Mapping[str, int]:
+    def buffers(self, gpu: XmlElement) -> Mapping[str, int]:
         return {buffer: self.number(gpu, f"{buffer}_chunks", 0, MAX_CHUNKS) for buffer in BUFFERS}
 
-    def blocks(self, gpu: int, element: Element, n_gpus: int, sizes: Mapping[str, int]) -> Iterator[Block]:
+    def blocks(self, gpu: int, element: XmlElement, n_gpus: int, sizes: Mapping[str, int]) -> Iterator[Block]:
         for place, tb in enumerate(element.children):
             if self.number(tb, "id", 0, MAX_STEPS) != place:
                 self.fault(tb, "thread blocks are not numbered from 0 up", tb.attributes["id"], str(place))
@@ -197,7 +155,7 @@ class _Reader:
             yield block
 
     def operation(
-        self, step: Element, number: int, gpu: Element, peers: Mapping[str, int | None]
+        self, step: XmlElement, number: int, gpu: XmlElement, peers: Mapping[str, int | None]
     ) -> Operation:
         if self.number(step, "s", 0, MAX_STEPS) != number:
             self.fault(step, "steps are not numbered from 0 up", step.attributes["s"], str(number))
@@ -211,13 +169,13 @@ class _Reader:
         count = self.number(step, "cnt", 0 if kind == "nop" else 1, MAX_CHUNKS)
         return Operation(kind, cells[0], cells[1], count, self.wait(step, gpu), step.line)
 
-    def cell(self, step: Element, end: str, kind: str) -> Cell:
+    def cell(self, step: XmlElement, end: str, kind: str) -> Cell:
         buffer = step.attributes.get(f"{end}buf", "")
         if buffer not in BUFFERS:
             self.fault(step, f"{end}buf is no buffer", buffer, " | ".join(BUFFERS))
         return buffer, self.number(step, f"{end}off", -1 if kind == "nop" else 0, MAX_CHUNKS)
 
-    def wait(self, step: Element, gpu: Element) -> tuple[int, int] | None:
+    def wait(self, step: XmlElement, gpu: XmlElement) -> tuple[int, int] | None:
         block = self.number(step, "depid", -1, len(gpu.children) - 1, "-1")
         if block < 0:
             return None
@@ -236,7 +194,7 @@ class _Reader:
                     value = f"chunks {offset} to {offset + operation.count - 1}"
                     self.faults.append(Fault(message, "", self.file, operation.line, value, f"below {size}"))
 
-    def number(self, element: Element, name: str, least: int, most: int, default: str = "") -> int:
+    def number(self, element: XmlElement, name: str, least: int, most: int, default: str = "") -> int:
         text = element.attributes.get(name, default)
         value = int(text) if len(text) < 12 and text.removeprefix("-").isdecimal() else None  # noqa: PLR2004
         if value is None or not least <= value <= most:
@@ -246,7 +204,7 @@ class _Reader:
             return least
         return value
 
-    def fault(self, element: Element, message: str, value: str = "", right: str = "") -> None:
+    def fault(self, element: XmlElement, message: str, value: str = "", right: str = "") -> None:
         self.faults.append(Fault(message, f"<{element.tag}>", self.file, element.line, value, right))
 
     def stop(self) -> None:

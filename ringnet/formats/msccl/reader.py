@@ -8,8 +8,8 @@ from pathlib import Path
 
 from ringnet.collectives.making import frozen, make_schedule
 from ringnet.collectives.schedule import Schedule, Step
-from ringnet.errors import Fault, InputError
-from ringnet.formats.msccl.document import MAX_BYTES, parse
+from ringnet.documents.text import read_bounded
+from ringnet.formats.msccl.document import SCHEDULE_XML, parse
 from ringnet.formats.msccl.ends import Ends
 from ringnet.formats.msccl.flow import follow
 from ringnet.formats.msccl.machine import run
@@ -33,11 +33,7 @@ def load_msccl(path: Path) -> Schedule:
     InputError
         The file cannot be read; all else as `loads_msccl`.
     """
-    try:
-        with path.open("rb") as file:
-            text = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise InputError(Fault(f"the schedule cannot be read: {error.strerror}", file=str(path))) from None
+    text = read_bounded(path, SCHEDULE_XML.n_bytes, "a schedule")
     return loads_msccl(text, str(path))
 
 

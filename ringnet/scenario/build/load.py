@@ -11,7 +11,8 @@ from pathlib import Path as FilePath
 
 from pydantic import ValidationError
 
-from ringnet.documents.document import Document, Mark, clip, is_within, key_path, path_text
+from ringnet.documents.document import Document, Mark, is_within, key_path, path_text
+from ringnet.documents.text import clip
 from ringnet.documents.yaml_text import read_text, read_yaml
 from ringnet.errors import Fault, InputError
 from ringnet.scenario.build.overrides import override

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ringnet.documents.document import Document, Mark, Path, are_related, clip, key_path, path_text
+from ringnet.documents.document import Document, Mark, Path, are_related, key_path, path_text
+from ringnet.documents.text import clip
 from ringnet.documents.yaml_text import read_value
 from ringnet.errors import Fault, InputError
 from ringnet.scenario.build.sweep import SECTIONS

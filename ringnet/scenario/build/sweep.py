@@ -12,12 +12,12 @@ from ringnet.documents.document import (
     Mark,
     Path,
     are_related,
-    clip,
     in_flow,
     is_within,
     key_path,
     path_text,
 )
+from ringnet.documents.text import clip
 from ringnet.errors import Fault, InputError
 from ringnet.scenario.build.ranges import spread
 from ringnet.scenario.keys.lookup import leaf_of

@@ -9,7 +9,8 @@ from functools import lru_cache
 from pathlib import Path as FilePath
 from typing import Any
 
-from ringnet.documents.document import Document, Mark, Path, clip
+from ringnet.documents.document import Document, Mark, Path
+from ringnet.documents.text import clip
 from ringnet.errors import Fault, InputError
 from ringnet.payload.dtypes import DTYPES, DType
 from ringnet.payload.files import FileSource

@@ -1,0 +1,71 @@
+"""From a file to text, and from text to one line of a message: bounded both ways."""
+
+from __future__ import annotations
+
+import os
+
+from ringnet.errors import Fault, InputError
+
+#: Longest value that a message shows whole.
+SHOWN = 60
+
+
+def read_bounded(path: str | os.PathLike[str], most_bytes: int, what: str) -> bytes:
+    """Read a file whole.
+
+    Parameters
+    ----------
+    path : path
+    most_bytes : int
+        More than any such file has.
+    what : str
+        What it should be, for the message: ``a profile``.
+
+    Raises
+    ------
+    InputError
+        It cannot be read, or is too large.
+    """
+    file = one_line(os.fspath(path))
+    try:
+        with open(path, "rb") as stream:
+            content = stream.read(most_bytes + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(Fault(f"the file cannot be read: {reason}", file=file)) from error
+    if len(content) > most_bytes:
+        right = f"at most {most_bytes:,} bytes"
+        raise InputError(Fault(f"the file is too large for {what}", file=file, right=right))
+    return content
+
+
+def decode(content: bytes, file: str) -> str:
+    """Return the text of a file in UTF-8; `InputError` with line and byte where it is none."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        message, value = (
+            f"the file is not text in UTF-8 (byte {error.start})",
+            f"0x{content[error.start]:02x}",
+        )
+        raise InputError(Fault(message, file=file, line=line, value=value)) from error
+
+
+def clip(text: str) -> str:
+    r"""Make text fit for one line of a message.
+
+    >>> clip("x" * 70) == "x" * 57 + "..."
+    True
+    >>> clip("a\nb")
+    'a\\nb'
+    """
+    line = one_line(text[: SHOWN + 1])
+    return line if len(line) <= SHOWN else line[: SHOWN - 3] + "..."
+
+
+def one_line(text: str) -> str:
+    """Return text with whatever cannot be printed written as an escape."""
+    if text.isprintable():
+        return text
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)

@@ -10,7 +10,7 @@ import pytest
 from ringnet.analysis.replay import replay_table
 from ringnet.analysis.verification import verify
 from ringnet.collectives import ALGORITHMS, EVERY_WORKER, Schedule
-from ringnet.collectives.check import check
+from ringnet.collectives.proof import check
 from ringnet.engines import ENGINES, Workers
 from ringnet.engines.exactness import why_not_exact
 from ringnet.engines.payloads import stepper

@@ -10,7 +10,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from ringnet.collectives import ALGORITHMS, EVERY_WORKER
-from ringnet.collectives.check import check
+from ringnet.collectives.proof import check
 from ringnet.errors import ScheduleError
 
 RING = ALGORITHMS["ring"].build

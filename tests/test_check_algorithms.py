@@ -10,7 +10,7 @@ import pytest
 
 from ringnet.analysis.verification import verify
 from ringnet.collectives import ALGORITHMS, Schedule, Step
-from ringnet.collectives.check import check
+from ringnet.collectives.proof import check
 from ringnet.engines.payloads import stepper
 from ringnet.errors import ScheduleError
 from ringnet.payload import Payload

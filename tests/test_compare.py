@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from ringnet.analysis.winners import advice, crossovers, ranges, with_ranks
 from ringnet.cli import app
 from ringnet.collectives import ALGORITHMS
-from ringnet.collectives.check import check
+from ringnet.collectives.proof import check
 from ringnet.engines.events import run_events
 from ringnet.engines.many_sizes import run_sizes, why_not_at_once
 from ringnet.engines.plans import Planner

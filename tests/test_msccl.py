@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ringnet.analysis.verification import verify
 from ringnet.collectives import ALGORITHMS, Schedule
-from ringnet.collectives.check import check
+from ringnet.collectives.proof import check
 from ringnet.engines import ENGINES, Workers
 from ringnet.errors import InputError, ScheduleError
 from ringnet.formats.msccl import dumps_msccl, load_msccl, loads_msccl

@@ -12,18 +12,18 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from ringnet.networks.basic import ring
 from typer.testing import CliRunner
 
 from ringnet.analysis.calibration import MODELS, Profile, Regime, Setting, Source, predict, ring_link
 from ringnet.analysis.calibration.boundaries import Boundary
 from ringnet.cli import app
 from ringnet.cli.predicting import sizes_of
-from ringnet.collectives.ring import ring as ring_schedule
+from ringnet.collectives.rings import ring as ring_schedule
 from ringnet.engines import ENGINES, Workers
 from ringnet.errors import InputError
 from ringnet.formats.profiles import profile_text, read_profile
 from ringnet.networks.network import Piece
-from ringnet.networks.ring import ring
 
 DATA = Path(__file__).parent / "data" / "logs"
 SIZES = 4.0 * 2.0 ** np.arange(26)

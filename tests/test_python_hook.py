@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ringnet.collectives import Schedule
-from ringnet.collectives.check import check
+from ringnet.collectives.proof import check
 from ringnet.errors import InputError
 from ringnet.formats.python_hook import load_function
 from ringnet.runs.simulate import simulate

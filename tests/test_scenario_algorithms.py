@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import ringnet
 from ringnet.cli import app
 from ringnet.collectives import ALGORITHMS
-from ringnet.collectives.check import check
+from ringnet.collectives.proof import check
 from ringnet.errors import InputError
 from ringnet.formats.msccl import dumps_msccl, load_msccl
 from ringnet.runs.parts import build, build_schedule

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ringnet.collectives.channel_ring import channel_ring
-from ringnet.collectives.check import check
+from ringnet.collectives.proof import check
+from ringnet.collectives.rings import channel_ring
 from ringnet.errors import InputError
 from ringnet.runs.parts import build
 from ringnet.runs.simulate import simulate

@@ -13,11 +13,9 @@ from numpy.typing import NDArray
 
 from ringnet.analysis.hop import Hop
 from ringnet.collectives import ALGORITHMS, Schedule
-from ringnet.collectives.double_binary_tree import parents
-from ringnet.collectives.halving import Halving
-from ringnet.collectives.halving_doubling import halving_of
+from ringnet.collectives.halving import Halving, halving_of
 from ringnet.collectives.swing import swing_part
-from ringnet.collectives.trees import NOBODY, depths
+from ringnet.collectives.trees import NOBODY, depths, double_tree_parents
 
 IntArray: TypeAlias = NDArray[np.int64]
 
@@ -185,7 +183,7 @@ def double_tree_s(
     """
     if hop.gamma_s_per_byte:
         return None
-    trees = parents(n_workers, node_size)
+    trees = double_tree_parents(n_workers, node_size)
     depth = max(int(depths(tree).max()) for tree in trees)
     busy_s = (n_slices - 1) * slice_bytes * hop.beta_s_per_byte
     last_up_s = busy_s + slice_bytes * hop.beta_s_per_byte

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ringnet.collectives import Schedule
+from ringnet.collectives.proof import split_turns
 from ringnet.collectives.schedule import IntArray, Op, Step
-from ringnet.collectives.turns import split_turns
 from ringnet.payload.dtypes import Array
 
 

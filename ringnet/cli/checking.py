@@ -9,7 +9,7 @@ from joblib import cpu_count
 
 from ringnet.cli.answers import note
 from ringnet.cli.printing import print_json, print_table
-from ringnet.collectives.check import check
+from ringnet.collectives.proof import check
 from ringnet.engines.exactness import why_not_exact
 from ringnet.engines.plans import Planner
 from ringnet.errors import Fault, InputError

@@ -8,7 +8,7 @@ from pathlib import Path
 from ringnet.cli.answers import note
 from ringnet.cli.printing import print_table
 from ringnet.cli.targets import check_files
-from ringnet.collectives.check import check
+from ringnet.collectives.proof import check
 from ringnet.errors import Fault, InputError
 from ringnet.formats.goal import dumps_goal
 from ringnet.formats.msccl import dumps_msccl

@@ -6,22 +6,14 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple
 
-from ringnet.collectives.bidirectional_ring import bidirectional_ring
-from ringnet.collectives.binary_tree import binary_tree
-from ringnet.collectives.binomial_tree import binomial_tree
-from ringnet.collectives.bruck import bruck
-from ringnet.collectives.channel_ring import channel_ring
-from ringnet.collectives.direct import direct
-from ringnet.collectives.double_binary_tree import double_binary_tree
-from ringnet.collectives.halving_doubling import halving_doubling
+from ringnet.collectives.exchange import bruck, direct, pairwise
+from ringnet.collectives.halving import halving_doubling, recursive_doubling
 from ringnet.collectives.hierarchical import hierarchical
-from ringnet.collectives.pairwise import pairwise
-from ringnet.collectives.pipelined_ring import pipelined_ring
-from ringnet.collectives.recursive_doubling import recursive_doubling
-from ringnet.collectives.ring import ring
+from ringnet.collectives.rings import bidirectional_ring, channel_ring, pipelined_ring, ring
 from ringnet.collectives.schedule import EVERY_WORKER, Schedule, Step, split_sizes
 from ringnet.collectives.swing import swing
 from ringnet.collectives.torus_ring import torus_ring
+from ringnet.collectives.trees import binary_tree, binomial_tree, double_binary_tree
 
 
 class Parameter(NamedTuple):

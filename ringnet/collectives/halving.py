@@ -1,22 +1,157 @@
-"""Recursive halving and doubling for any partners: what halving-doubling and Swing have in common."""
+"""Halving and doubling: partners twice as far away in each step, for any number of workers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from ringnet.collectives.folding import Fold
-from ringnet.collectives.making import (
+from ringnet.collectives.schedule import (
     ALL_GATHER,
     ALL_REDUCE,
     REDUCE_SCATTER,
     SCATTER_GATHER,
+    IntArray,
+    Schedule,
+    Step,
     ends,
     make_schedule,
     make_step,
 )
-from ringnet.collectives.schedule import IntArray, Schedule, Step
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Who takes part in an algorithm for powers of two, and who stands in for whom.
+
+    Of the first 2r workers, r = N - 2^floor(log2 N), each even one hands what it has to its right-hand
+    neighbour before the algorithm begins, and gets its result from it at the end.
+
+    Parameters
+    ----------
+    members : ndarray of int64, shape (a power of two,)
+        The workers that take part, in order.
+    folded, stand_in : ndarray of int64, shape (r,)
+        The others, and who stands in for each.
+
+    Notes
+    -----
+    Rabenseifner, *Optimization of collective reduction operations*, ICCS 2004; Thakur, Rabenseifner and
+    Gropp, IJHPCA 19 (2005).
+
+    Examples
+    --------
+    >>> fold = Fold.of(6)
+    >>> fold.members.tolist(), fold.folded.tolist(), fold.stand_in.tolist()
+    ([1, 3, 4, 5], [0, 2], [1, 3])
+    """
+
+    members: IntArray
+    folded: IntArray
+    stand_in: IntArray
+
+    @classmethod
+    def of(cls, n_workers: int) -> Fold:
+        """Fold ``n_workers`` to the next smaller power of two."""
+        rest = n_workers - (1 << (n_workers.bit_length() - 1))
+        folded = 2 * np.arange(rest)
+        return cls(np.concatenate((folded + 1, np.arange(2 * rest, n_workers))), folded, folded + 1)
+
+    @property
+    def n_rounds(self) -> int:
+        """Log2 of the number of members."""
+        return len(self.members).bit_length() - 1
+
+
+def recursive_doubling(n_workers: int, collective: str = ALL_REDUCE) -> Schedule:
+    """All-reduce by recursive doubling: in step s workers i and i xor 2^s exchange all they have.
+
+    Parameters
+    ----------
+    n_workers : int
+        N, at least 1. If it is no power of two, some workers are folded into their neighbours first: see
+        `Fold`.
+    collective : {"all-reduce"}
+
+    Returns
+    -------
+    Schedule
+        One chunk, log2 N steps; floor(log2 N) + 2 where workers are folded.
+
+    Notes
+    -----
+    Each worker sends S log2 N bytes. For a power of two it takes log2 N (alpha + S (beta + gamma)): the
+    fewest steps, the most bytes. Folding makes that (m + 1) S gamma + (m + 1 or 2)(alpha + S beta), m =
+    floor(log2 N), r = N - 2^m: 2 where r > 2^(m-1), else 1, since a worker with a late partner catches up.
+    Thakur, Rabenseifner and Gropp, *Optimization of collective communication operations in MPICH*, IJHPCA 19
+    (2005).
+
+    Examples
+    --------
+    >>> [step.dst.tolist() for step in recursive_doubling(4).steps()]
+    [[1, 0, 3, 2], [2, 3, 0, 1]]
+    """
+    if collective != ALL_REDUCE:
+        raise KeyError(collective)
+    return make_schedule(
+        "recursive-doubling", collective, n_workers, 1, partial(_doubling_steps, Fold.of(n_workers))
+    )
+
+
+def _doubling_steps(fold: Fold) -> Iterator[Step]:
+    place = np.arange(len(fold.members))
+    if len(fold.folded):
+        yield make_step("reduce into neighbours", 0, fold.folded, fold.stand_in, 0)
+    for step in range(fold.n_rounds):
+        yield make_step("reduce by doubling", step, fold.members, fold.members[place ^ (1 << step)], 0)
+    if len(fold.folded):
+        yield make_step("copy to neighbours", 0, fold.stand_in, fold.folded, 0)
+
+
+def halving_doubling(n_workers: int, collective: str = "all-reduce") -> Schedule:
+    """All-reduce, reduce-scatter or all-gather by recursive halving and doubling.
+
+    In step s of the reduce-scatter worker i exchanges S / 2^(s+1) with worker i xor 2^s: most with the
+    nearest. The all-gather goes the same way back.
+
+    Parameters
+    ----------
+    n_workers : int
+        N, at least 1. If it is no power of two, some workers are folded into their neighbours first: see
+        `Fold`.
+    collective : {"all-reduce", "reduce-scatter", "all-gather"}
+
+    Returns
+    -------
+    Schedule
+        2^floor(log2 N) chunks (N for a collective in which each worker has its own), log2 N steps a phase;
+        each transfer carries a range of chunks. Where workers are folded, one step before and one after.
+
+    Notes
+    -----
+    For a power of two each worker sends (N-1)/N x S bytes a phase, and a phase takes log2 N alpha + (N-1)/N S
+    beta, the reduce-scatter (N-1)/N S gamma more: the bytes of the ring in fewer steps. Otherwise with P =
+    2^floor(log2 N) in place of N, and for an all-reduce 2 (alpha + S beta) + S gamma more; where each worker has
+    its own chunk, the time is that of `ringnet.analysis.closed_forms.folded_halving_s`. Rabenseifner,
+    *Optimization of collective reduction operations*, ICCS 2004; Thakur, Rabenseifner and Gropp, IJHPCA 19
+    (2005).
+
+    Examples
+    --------
+    >>> step = next(halving_doubling(4).steps())
+    >>> step.dst.tolist(), step.chunk.tolist(), step.count.tolist()
+    ([1, 0, 3, 2], [2, 0, 2, 0], [2, 2, 2, 2])
+    """
+    fold = Fold.of(n_workers)
+    return halving_schedule("halving-doubling", n_workers, collective, [halving_of(len(fold.members))], fold)
+
+
+def halving_of(n_members: int) -> Halving:
+    """Return who exchanges with whom among ``n_members``, a power of two: i with i xor 2^s in round s."""
+    distance = 1 << np.arange(n_members.bit_length() - 1)[:, None]
+    return Halving(np.arange(n_members) ^ distance)
 
 
 class Halving:

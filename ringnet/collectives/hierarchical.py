@@ -10,17 +10,20 @@ from typing import Protocol
 
 import numpy as np
 
-from ringnet.collectives.making import (
+from ringnet.collectives.schedule import (
     ALL_GATHER,
     ALL_REDUCE,
     BROADCAST,
+    EVERY_WORKER,
     REDUCE,
     REDUCE_SCATTER,
+    IntArray,
+    Schedule,
+    Step,
     ends,
     frozen,
     make_schedule,
 )
-from ringnet.collectives.schedule import EVERY_WORKER, IntArray, Schedule, Step
 from ringnet.errors import Fault, InputError
 
 _ORDERS: Mapping[str, tuple[str, ...]] = {

@@ -7,8 +7,7 @@ from math import prod
 
 import numpy as np
 
-from ringnet.collectives.folding import Fold
-from ringnet.collectives.halving import Halving, halving_schedule
+from ringnet.collectives.halving import Fold, Halving, halving_schedule
 from ringnet.collectives.schedule import IntArray, Schedule
 from ringnet.errors import Fault, InputError
 

@@ -8,8 +8,16 @@ from math import isqrt
 
 import numpy as np
 
-from ringnet.collectives.making import ALL_GATHER, SCATTER_GATHER, ends, make_schedule, make_step
-from ringnet.collectives.schedule import IntArray, Schedule, Step
+from ringnet.collectives.schedule import (
+    ALL_GATHER,
+    SCATTER_GATHER,
+    IntArray,
+    Schedule,
+    Step,
+    ends,
+    make_schedule,
+    make_step,
+)
 from ringnet.errors import Fault, InputError
 
 

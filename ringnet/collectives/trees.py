@@ -1,13 +1,72 @@
-"""Pipelined trees: slices go up to the root and down again, level by level, up and down at the same time."""
+"""Trees: the binomial one with whole buffers; a binary one, and two at once, with slices one behind the other."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
-from ringnet.collectives.making import REDUCE, make_step
-from ringnet.collectives.schedule import IntArray, Step
+from ringnet.collectives.schedule import (
+    ALL_REDUCE,
+    REDUCE,
+    UP_DOWN,
+    IntArray,
+    Schedule,
+    Step,
+    ends,
+    make_schedule,
+    make_step,
+)
+from ringnet.errors import Fault, InputError
+
+
+def binomial_tree(n_workers: int, collective: str = "all-reduce", root: int = 0) -> Schedule:
+    """Reduce along a binomial tree, broadcast along it, or (all-reduce) one after the other.
+
+    Counted from the root, worker v with lowest set bit 2^s sends to worker v - 2^s in step s of the reduce;
+    the broadcast goes the same way back.
+
+    Parameters
+    ----------
+    n_workers : int
+        N, at least 1.
+    collective : {"all-reduce", "broadcast", "reduce"}
+    root : int
+        Where a broadcast starts and a reduce ends.
+
+    Returns
+    -------
+    Schedule
+        One chunk, ceil(log2 N) steps a phase.
+
+    Notes
+    -----
+    Each worker but the root sends S bytes up; inner ones send S to each child on the way down. For a power of
+    two the reduce takes log2 N (alpha + S (beta + gamma)), the broadcast log2 N (alpha + S beta), and no less
+    where every two workers have a link of their own; `ringnet.analysis.closed_forms.binomial_tree_s` has the
+    form for any N. Thakur, Rabenseifner and Gropp, *Optimization of collective communication operations in
+    MPICH*, IJHPCA 19 (2005).
+
+    Examples
+    --------
+    >>> [(step.src.tolist(), step.dst.tolist()) for step in binomial_tree(5, "reduce").steps()]
+    [([1, 3], [0, 2]), ([2], [0]), ([4], [0])]
+    """
+    steps = partial(_binomial_steps, n_workers, UP_DOWN[collective], root)
+    more = ends(collective, root, 1) | {"parameters": {"root": root}}
+    return make_schedule("binomial-tree", collective, n_workers, 1, steps, **more)
+
+
+def _binomial_steps(n_workers: int, phases: Sequence[str], root: int) -> Iterator[Step]:
+    n_rounds = (n_workers - 1).bit_length()
+    for phase in phases:
+        for step in range(n_rounds):
+            hop = 1 << (step if phase == REDUCE else n_rounds - 1 - step)
+            child = np.arange(hop, n_workers, 2 * hop)
+            pair = ((child + root) % n_workers, (child - hop + root) % n_workers)
+            yield make_step(phase, step, *(pair if phase == REDUCE else pair[::-1]), 0)
+
 
 #: The parent of a root.
 NOBODY = -1
@@ -75,3 +134,139 @@ def depths(parent: IntArray) -> IntArray:
         depth += above != NOBODY
         above = np.where(above == NOBODY, NOBODY, parent[above])
     return depth
+
+
+def binary_tree(n_workers: int, collective: str = "all-reduce", n_slices: int = 4, root: int = 0) -> Schedule:
+    """Reduce along a complete binary tree, broadcast along it, or (all-reduce) both, overlapping in time.
+
+    Counted from the root, the children of worker v are 2v + 1 and 2v + 2.
+
+    Parameters
+    ----------
+    n_workers : int
+        N, at least 1.
+    collective : {"all-reduce", "broadcast", "reduce"}
+    n_slices : int
+        k, at least 1: parts that the buffer is cut into.
+    root : int
+        Where a broadcast starts and a reduce ends.
+
+    Returns
+    -------
+    Schedule
+        k chunks, k + D - 1 steps a phase, D = floor(log2 N); in an all-reduce on channel 0 up and on channel
+        1 down.
+
+    Notes
+    -----
+    Each worker but the root sends S bytes up; inner ones send S to each child on the way down. With slices of
+    d = S/k bytes an all-reduce takes 2D (alpha + d beta) + 2D d gamma + (k-1) d max(beta, 2 gamma) for N of
+    at least 3, no power of two (then one d gamma less), where every two workers have a link of their own.
+    Through one port a worker, each slice takes twice the d beta on the way. Chan, Heimlich, Purkayastha and
+    van de Geijn, CCPE 19 (2007); Sanders, Speck and Traeff, Parallel Computing 35 (2009).
+
+    Examples
+    --------
+    >>> [step.src.tolist() for step in binary_tree(4, "reduce", n_slices=2).steps()]
+    [[3], [1, 2, 3], [1, 2]]
+    """
+    trees = Trees([_binary_parents(n_workers, root)], n_slices, UP_DOWN[collective])
+    more = ends(collective, root, n_slices) | {
+        "n_channels": trees.n_channels,
+        "parameters": {"n_slices": n_slices, "root": root},
+    }
+    return make_schedule("binary-tree", collective, n_workers, n_slices, trees.steps, **more)
+
+
+def _binary_parents(n_workers: int, root: int) -> IntArray:
+    place = (np.arange(n_workers) - root) % n_workers
+    return np.where(place == 0, NOBODY, ((place - 1) // 2 + root) % n_workers)
+
+
+def double_binary_tree(
+    n_workers: int, collective: str = ALL_REDUCE, n_slices: int = 4, node_size: int = 1
+) -> Schedule:
+    """All-reduce along two binary trees at the same time, built as NCCL builds them.
+
+    Parameters
+    ----------
+    n_workers : int
+        N, at least 1.
+    collective : {"all-reduce"}
+    n_slices : int
+        k, at least 1: parts that each half of the buffer is cut into.
+    node_size : int
+        g: every g workers are one node, a chain; the trees join the heads of the chains, which are the first
+        workers in the first tree and the last in the second. It must divide N.
+
+    Returns
+    -------
+    Schedule
+        2k chunks, k + D - 1 steps a phase, D the depth of the deeper tree; channels 0 and 1 up and down the first
+        tree, 2 and 3 the second.
+
+    Raises
+    ------
+    InputError
+        Nodes of this size do not come out even.
+
+    Notes
+    -----
+    Each worker sends about 2S bytes in all, and no more than S each way through its links: with all of its
+    ports, twice the bandwidth of one tree. The depth D is about log2 N, so that with slices of d = S/2k bytes
+    it takes 2D (alpha + d beta) + (k-1) d beta as long as no link serves both trees at once;
+    `ringnet.analysis.closed_forms.double_tree_s` says what it is exactly. With nodes and empty slices that is
+    NCCL's tree latency, 2((g-1) intra + log2(nodes) inter). Sanders, Speck and Traeff, *Two-tree algorithms
+    for full bandwidth broadcast, reduction and scan*, Parallel Computing 35 (2009); NCCL,
+    `src/graph/trees.cc`.
+
+    Examples
+    --------
+    >>> [tree.tolist() for tree in double_tree_parents(6)]
+    [[-1, 2, 4, 2, 0, 4], [1, 5, 3, 1, 3, -1]]
+    """
+    if collective != ALL_REDUCE:
+        raise KeyError(collective)
+    if n_workers % node_size:
+        message = f"{n_workers} workers do not fill nodes of this size"
+        raise InputError(Fault(message, value=str(node_size), right="a divisor of the number of workers"))
+    trees = Trees(double_tree_parents(n_workers, node_size), n_slices, UP_DOWN[collective])
+    more = {
+        "n_channels": trees.n_channels,
+        "parameters": {"n_slices": n_slices, "node_size": node_size},
+    }
+    return make_schedule("double-binary-tree", collective, n_workers, 2 * n_slices, trees.steps, **more)
+
+
+def double_tree_parents(n_workers: int, node_size: int = 1) -> list[IntArray]:
+    """Return the parent of each worker in the first tree and in the second, -1 for the roots."""
+    n_nodes = n_workers // node_size
+    first = _nccl_tree(n_nodes)
+    if n_nodes % 2:
+        # Shifted by one node: an odd number of nodes has no mirror image in which leaves become inner nodes.
+        second = np.where(np.roll(first, 1) == NOBODY, NOBODY, (np.roll(first, 1) + 1) % n_nodes)
+    else:
+        second = np.where(first[::-1] == NOBODY, NOBODY, n_nodes - 1 - first[::-1])
+    return [_with_chains(first, node_size, head=0), _with_chains(second, node_size, head=node_size - 1)]
+
+
+def _nccl_tree(n_nodes: int) -> IntArray:
+    """Return the parents in NCCL's tree.
+
+    Node v with lowest set bit b hangs on v without b but with 2b; if there is no such node, on v without b.
+    """
+    node = np.arange(n_nodes)
+    bit = node & -node
+    above = (node ^ bit) | (bit << 1)
+    parent = np.where(above < n_nodes, above, node ^ bit)
+    parent[0] = NOBODY
+    return parent
+
+
+def _with_chains(tree: IntArray, node_size: int, head: int) -> IntArray:
+    """Replace each node by a chain of workers; its head hangs on the head of the parent."""
+    place = np.arange(len(tree) * node_size)
+    parent = place + (-1 if head == 0 else 1)
+    heads = np.arange(len(tree)) * node_size + head
+    parent[heads] = np.where(tree == NOBODY, NOBODY, tree * node_size + head)
+    return parent

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ringnet.collectives.ring import ring
+from ringnet.collectives.rings import ring
 from ringnet.measure.moves import Move, cut, moves_of
 from ringnet.measure.wire import Wire
 from ringnet.payload import REDUCTIONS, RandomSource, dtype_of, message_elements

@@ -24,7 +24,7 @@ def moves_of(schedule: Schedule, worker: int) -> list[Move]:
 
     Examples
     --------
-    >>> from ringnet.collectives.ring import ring
+    >>> from ringnet.collectives.rings import ring
     >>> [tuple(move) for move in moves_of(ring(2), 0)]
     [('reduce', 0, 1), ('copy', 1, 0)]
     """

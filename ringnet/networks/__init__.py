@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from ringnet.networks.basic import fully_connected, ring, switch
 from ringnet.networks.custom import Cable, custom
-from ringnet.networks.dragonfly import dragonfly
-from ringnet.networks.fat_tree import fat_tree
-from ringnet.networks.fully_connected import fully_connected
+from ringnet.networks.datacenter import dragonfly, fat_tree, leaf_spine
 from ringnet.networks.graph import ecmp, listed, walk
-from ringnet.networks.leaf_spine import leaf_spine
-from ringnet.networks.mesh import mesh
+from ringnet.networks.grid import mesh, torus
 from ringnet.networks.network import (
     LinkChange,
     Network,
@@ -26,9 +24,6 @@ from ringnet.networks.network import (
 from ringnet.networks.nodes import Inside, nodes
 from ringnet.networks.placement import best_order, interleaved, placed, ring_load
 from ringnet.networks.presets import PRESETS, Preset
-from ringnet.networks.ring import ring
-from ringnet.networks.switch import switch
-from ringnet.networks.torus import torus
 
 
 class Parameter(NamedTuple):

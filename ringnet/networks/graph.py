@@ -84,7 +84,7 @@ def ecmp(network: Network, seed: int = 0) -> Network:
 
     Examples
     --------
-    >>> from ringnet.networks.leaf_spine import leaf_spine
+    >>> from ringnet.networks.datacenter import leaf_spine
     >>> network = ecmp(leaf_spine(4, 50e9, 5e-7, leaves=2, spines=8), seed=1)
     >>> [network.names[link] for link in network.route(0, 3)]
     ['0->leaf0', 'leaf0->spine2', 'spine2->leaf1', 'leaf1->3']
@@ -140,7 +140,7 @@ def _wrong(
 def walk(network: Network, start: str, names: Sequence[str]) -> tuple[str, Fault | None]:
     """Go over links from a node on; return the node where they end, and why they are no way if they are none.
 
-    >>> from ringnet.networks.switch import switch
+    >>> from ringnet.networks.basic import switch
     >>> walk(switch(2, 50e9, 5e-7), "0", ["0->switch", "1->switch"])[1].message
     'the route is at switch before 1->switch'
     """

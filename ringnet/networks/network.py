@@ -145,7 +145,7 @@ def offers(network: Network, link: int, n_bytes: int) -> tuple[float, float]:
 def settled(network: Network, least_bytes: int, most_bytes: int) -> Network:
     """Return the network as transfers between two sizes see it: without pieces, if they fall into one of each link.
 
-    >>> from ringnet.networks.ring import ring
+    >>> from ringnet.networks.basic import ring
     >>> two = replace(ring(2, 50e9, 5e-7), pieces={0: (Piece(8192, 5e9, 2e-6),), 1: (Piece(8192, 5e9, 2e-6),)})
     >>> settled(two, 1024, 8192).bandwidth_Bps.tolist(), len(settled(two, 1024, 8193).pieces)
     ([5000000000.0, 5000000000.0], 2)
@@ -183,7 +183,7 @@ def change_links(network: Network, changes: dict[str, LinkChange]) -> Network:
 def find_links(network: Network, names: Iterable[str]) -> dict[str, list[int]]:
     """Return the links of each name, names with ``*`` first; `NetworkError` names every one that fits none.
 
-    >>> from ringnet.networks.switch import switch
+    >>> from ringnet.networks.basic import switch
     >>> find_links(switch(2, 50e9, 5e-7), ["0->switch", "switch->*"])
     {'switch->*': [2, 3], '0->switch': [0]}
     """

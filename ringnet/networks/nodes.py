@@ -10,8 +10,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from ringnet.errors import Fault, NetworkError
+from ringnet.networks.basic import switch
 from ringnet.networks.network import ONE_WAY, Network, Route
-from ringnet.networks.switch import switch
 
 Shape: TypeAlias = Literal["switch", "ring", "pcie"]
 #: Links inside one host, and the route between two of its nodes: workers by number, cards as ``nic0``.

@@ -40,7 +40,7 @@ def placed(network: Network, places: Sequence[int]) -> Network:
 
     Examples
     --------
-    >>> from ringnet.networks.switch import switch
+    >>> from ringnet.networks.basic import switch
     >>> network = placed(switch(4, 50e9, 5e-7), [2, 0, 3])
     >>> [network.names[link] for link in network.route(0, 1)]
     ['2->switch', 'switch->0']
@@ -81,7 +81,7 @@ def interleaved(network: Network, n_workers: int) -> list[int]:
 
     Examples
     --------
-    >>> from ringnet.networks.leaf_spine import leaf_spine
+    >>> from ringnet.networks.datacenter import leaf_spine
     >>> interleaved(leaf_spine(8, 50e9, 5e-7, leaves=2), 6)
     [0, 4, 1, 5, 2, 6]
     """
@@ -120,7 +120,7 @@ def best_order(network: Network) -> list[int]:
 
     Examples
     --------
-    >>> from ringnet.networks.leaf_spine import leaf_spine
+    >>> from ringnet.networks.datacenter import leaf_spine
     >>> network = placed(leaf_spine(4, 50e9, 5e-7, leaves=2), [0, 2, 1, 3])
     >>> best_order(network)
     [0, 1, 3, 2]
@@ -140,7 +140,7 @@ def ring_load(network: Network) -> float:
 
     Examples
     --------
-    >>> from ringnet.networks.leaf_spine import leaf_spine
+    >>> from ringnet.networks.datacenter import leaf_spine
     >>> network = placed(leaf_spine(4, 1e9, 5e-7, leaves=2, spines=1, oversubscription=4.0), [0, 2, 1, 3])
     >>> ring_load(network), ring_load(placed(network, best_order(network)))
     (4e-09, 2e-09)

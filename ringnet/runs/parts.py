@@ -172,7 +172,7 @@ def _job(scenario: Scenario, number: int, job: JobKeys, network: Network) -> Run
 def traffic(one: TrafficKeys, number: int, network: Network) -> list[Traffic]:
     """Return bursts as the engine has them; of traffic that is on and off, one row for each burst of a period.
 
-    >>> from ringnet.networks.switch import switch
+    >>> from ringnet.networks.basic import switch
     >>> keys = {"from": 0, "to": 1, "burst": "1 MB", "rate": "1 GB/s", "on": "2 ms", "off": "3 ms"}
     >>> made = traffic(TrafficKeys.model_validate(keys), 1, switch(2, 50e9, 5e-7))
     >>> [(row.start_s, row.every_s) for row in made]

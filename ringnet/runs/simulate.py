@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ringnet.analysis.result import Result, Run, make_result
 from ringnet.analysis.verification import outputs, payload_text, verify
-from ringnet.collectives.check import check
+from ringnet.collectives.proof import check
 from ringnet.engines import ENGINES, MANY_TRANSFERS, Choice, Trace
 from ringnet.engines.events import Job, run_jobs
 from ringnet.engines.trace import Watch

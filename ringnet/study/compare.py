@@ -10,7 +10,7 @@ import pandas as pd
 
 from ringnet.analysis.winners import with_ranks
 from ringnet.collectives import ALGORITHMS
-from ringnet.collectives.check import check
+from ringnet.collectives.proof import check
 from ringnet.documents.document import Mark, Path
 from ringnet.errors import Fault, InputError, StudyError
 from ringnet.reporting.columns import TABLES

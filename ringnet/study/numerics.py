@@ -13,7 +13,7 @@ import pandas as pd
 
 from ringnet.analysis.rounding import error, reference, rounded
 from ringnet.collectives import Schedule
-from ringnet.collectives.check import check
+from ringnet.collectives.proof import check
 from ringnet.errors import Fault, InputError, StudyError
 from ringnet.payload import RandomSource, Reduction, Source, make_reduction
 from ringnet.payload.dtypes import DTYPES, Array, bits_of, is_float

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ringnet.analysis.bounds import collective_bound_s, worker_capacities
 from ringnet.analysis.metrics import ALIKE_TIME, BUS_FACTORS, makespan_s
 from ringnet.collectives import Schedule
-from ringnet.collectives.check import check
+from ringnet.collectives.proof import check
 from ringnet.engines import ENGINES, Trace, Workers
 from ringnet.engines.many_sizes import Times, run_sizes, why_not_at_once
 from ringnet.engines.plans import Planner

@@ -11,14 +11,14 @@ from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
+from ringnet.networks.basic import ring as ring_network
 
-from ringnet.collectives.ring import ring as ring_schedule
+from ringnet.collectives.rings import ring as ring_schedule
 from ringnet.collectives.schedule import split_sizes
 from ringnet.engines import Workers
 from ringnet.engines.events import run_events
 from ringnet.measure.crew import Crew, Place
 from ringnet.networks import LinkChange, Network, change_links
-from ringnet.networks.ring import ring as ring_network
 from tests.testbed.namespaces import Bed, Cable, Shape
 
 #: 200 Mbit/s, and a bucket of three packets: it makes good what a timer is late.

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ringnet.collectives.making import frozen
-from ringnet.collectives.schedule import IntArray, Step
+from ringnet.collectives.schedule import IntArray, Step, frozen
 from ringnet.errors import ScheduleError
 from ringnet.formats.msccl.document import Block, refuse
 from ringnet.formats.msccl.flow import Access, Carried, Flow

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ringnet.collectives.making import frozen, make_schedule
-from ringnet.collectives.schedule import Schedule, Step
+from ringnet.collectives.schedule import Schedule, Step, frozen, make_schedule
 from ringnet.documents.text import read_bounded
 from ringnet.formats.msccl.document import SCHEDULE_XML, parse
 from ringnet.formats.msccl.ends import Ends

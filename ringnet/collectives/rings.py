@@ -1,0 +1,345 @@
+"""Rings: one way, both ways, several beside each other, and with chunks that are sent on in slices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from math import gcd
+from typing import Any
+
+import numpy as np
+
+from ringnet.collectives.schedule import (
+    ALL_GATHER,
+    BROADCAST,
+    EVERY_WORKER,
+    REDUCE,
+    REDUCE_SCATTER,
+    SCATTER_GATHER,
+    IntArray,
+    Op,
+    Schedule,
+    Step,
+    ends,
+    frozen,
+    make_schedule,
+    make_step,
+)
+from ringnet.errors import Fault, InputError
+
+
+def ring(n_workers: int, collective: str = "all-reduce") -> Schedule:
+    """Ring all-reduce, reduce-scatter or all-gather in one direction.
+
+    After reduce-scatter worker i holds the complete chunk (i+1) mod N; an all-gather on its own starts there.
+
+    Parameters
+    ----------
+    n_workers : int
+        N, at least 1. With N=1 there is no step.
+    collective : {"all-reduce", "reduce-scatter", "all-gather"}
+
+    Returns
+    -------
+    Schedule
+        N chunks, N-1 steps a phase, N transfers a step.
+
+    Raises
+    ------
+    KeyError
+        For any other collective.
+
+    Notes
+    -----
+    Each worker sends (N-1)/N x S bytes a phase. On a uniform ring a phase takes (N-1)(alpha + c beta), c
+    the bytes of the largest chunk, the reduce-scatter (N-1) c gamma more. Patarasuk and Yuan, *Bandwidth optimal
+    all-reduce algorithms for clusters of workstations*, JPDC 69 (2009).
+
+    Examples
+    --------
+    >>> step = next(ring(3).steps())
+    >>> step.src.tolist(), step.dst.tolist(), step.chunk.tolist()
+    ([0, 1, 2], [1, 2, 0], [0, 1, 2])
+    """
+    phases = SCATTER_GATHER[collective]
+    everyone = np.full(n_workers, EVERY_WORKER, dtype=np.int64)
+    owner = np.arange(-1, n_workers - 1, dtype=np.int64) % n_workers
+    n_steps = len(phases) * (n_workers - 1)
+    return Schedule(
+        algorithm="ring",
+        collective=collective,
+        n_workers=n_workers,
+        n_chunks=n_workers,
+        n_steps=n_steps,
+        n_transfers=n_steps * n_workers,
+        make_steps=partial(_ring_steps, n_workers, phases),
+        source=owner if phases == (ALL_GATHER,) else everyone,
+        target=owner if phases == (REDUCE_SCATTER,) else everyone,
+    )
+
+
+def _ring_steps(n_workers: int, phases: tuple[str, ...]) -> Iterator[Step]:
+    # Every column of every step is a view of one doubled range, so that a step of 16384 transfers costs no arithmetic.
+    twice = np.arange(2 * n_workers, dtype=np.int64) % n_workers
+    channel = np.zeros(n_workers, dtype=np.int64)
+    twice.flags.writeable = channel.flags.writeable = False
+    src, dst = _window(twice, 0), _window(twice, 1)
+    for phase in phases:
+        op: Op = "reduce" if phase == REDUCE_SCATTER else "copy"
+        first = 0 if phase == REDUCE_SCATTER else 1
+        for step in range(n_workers - 1):
+            yield Step(phase, step, op, src, dst, _window(twice, first - step), channel)
+
+
+def _window(twice: IntArray, start: int) -> IntArray:
+    n_workers = len(twice) // 2
+    return twice[start % n_workers :][:n_workers]
+
+
+class Loops:
+    """Some rings through the same workers.
+
+    Parameters
+    ----------
+    orders : ndarray of int64, shape (n_loops, n_workers)
+        The workers in the order in which each ring passes them; ring q works on chunks q N .. q N + N - 1.
+
+    Notes
+    -----
+    In step s the worker at place p sends chunk p - s (reduce-scatter) or p + 1 - s (all-gather) of its ring,
+    mod N, to the one at place p + 1. After the reduce-scatter the worker at place p has chunk p + 1 complete.
+    """
+
+    def __init__(self, orders: IntArray) -> None:
+        self.n_loops, self.n_workers = orders.shape
+        self._src, self._dst = frozen(orders.ravel()), frozen(np.roll(orders, -1, axis=1).ravel())
+        self._channel = frozen(np.repeat(np.arange(self.n_loops), self.n_workers))
+        self._place = frozen(np.tile(np.arange(self.n_workers), self.n_loops))
+        self._first = frozen(self._channel * self.n_workers)
+        self._owner = frozen(np.roll(orders, 1, axis=1).ravel())
+
+    def steps(self, phases: Sequence[str]) -> Iterator[Step]:
+        """Yield the steps of some phases, all rings at once."""
+        for phase in phases:
+            op: Op = "copy" if phase == ALL_GATHER else "reduce"
+            for step in range(self.n_workers - 1):
+                chunk = self._chunks(int(phase == ALL_GATHER) - step)
+                yield Step(phase, step, op, self._src, self._dst, chunk, self._channel)
+
+    def ends(self, collective: str) -> dict[str, Any]:
+        """Return source and target of the schedule."""
+        return ends(collective, self._owner, len(self._owner))
+
+    def _chunks(self, ahead: int) -> IntArray:
+        chunk: IntArray = (self._place + ahead) % self.n_workers + self._first
+        chunk.flags.writeable = False
+        return chunk
+
+
+def bidirectional_ring(n_workers: int, collective: str = "all-reduce") -> Schedule:
+    """Ring all-reduce, reduce-scatter or all-gather with one half of the buffer in each direction.
+
+    Parameters
+    ----------
+    n_workers : int
+        N, at least 1.
+    collective : {"all-reduce", "reduce-scatter", "all-gather"}
+
+    Returns
+    -------
+    Schedule
+        2N chunks, two channels: 0 to the right with chunks 0 to N-1, 1 to the left with the rest. N-1 steps a
+        phase.
+
+    Notes
+    -----
+    Each worker sends (N-1)/N x S bytes a phase, half of it each way. With both directions of every cable
+    free, a phase takes (N-1)(alpha + c beta), c = S/2N: half the time of a ring for large S, the same for
+    small. The two reductions of a step share the worker's processor. With N=2 both directions are one link,
+    which is shared: see `ringnet.analysis.closed_forms.rings_s`. Jain and Sabharwal, *Optimal
+    bucket algorithms for large MPI collectives on torus interconnects*, ICS 2010, use both directions of each
+    dimension of a torus.
+
+    Examples
+    --------
+    >>> step = next(bidirectional_ring(3).steps())
+    >>> step.src.tolist(), step.dst.tolist(), step.chunk.tolist()
+    ([0, 1, 2, 0, 2, 1], [1, 2, 0, 2, 1, 0], [0, 1, 2, 3, 4, 5])
+    """
+    right = np.arange(n_workers)
+    loops = Loops(np.stack((right, -right % n_workers)))
+    steps = partial(loops.steps, SCATTER_GATHER[collective])
+    more = loops.ends(collective) | {"n_channels": 2}
+    return make_schedule("bidirectional-ring", collective, n_workers, 2 * n_workers, steps, **more)
+
+
+def channel_ring(
+    n_workers: int,
+    collective: str = "all-reduce",
+    n_channels: int = 2,
+    strides: Sequence[int] = (1,),
+    node_size: int = 1,
+    orders: Sequence[Sequence[int]] = (),
+) -> Schedule:
+    """Ring all-reduce, reduce-scatter or all-gather over several channels.
+
+    Parameters
+    ----------
+    n_workers : int
+        N, at least 1.
+    collective : {"all-reduce", "reduce-scatter", "all-gather"}
+    n_channels : int
+        k, at least 1.
+    strides : sequence of int
+        Channel q goes from worker i to worker i + ``strides[q % len(strides)]`` mod N, so that channels can
+        take other links, or other NICs. Each must have no divisor in common with N.
+    node_size : int
+        Workers of a node, a divisor of N: channel q enters each node at its worker q (mod ``node_size``) and leaves
+        it at the one before, so that with as many channels each NIC of a node carries one.
+    orders : sequence of sequence of int
+        The workers as the ring of channel q passes them, ``orders[q % len(orders)]``, in place of strides and nodes.
+
+    Returns
+    -------
+    Schedule
+        k N chunks, of which channel q takes q N to q N + N-1; N-1 steps a phase.
+
+    Raises
+    ------
+    InputError
+        A stride or an order that does not pass every worker once; nodes that the workers do not fill.
+
+    Notes
+    -----
+    Each worker sends (N-1)/N x S bytes a phase. Where the channels share their links, c = S/kN bytes a chunk,
+    both phases of an all-reduce take n max(alpha + c beta, k c beta) + min(alpha, (k-1) c beta) with n =
+    2(N-1) steps and a reduction that is free: k channels hide the latency of k-1 of them. Where each has
+    links of its own, n (alpha + c beta). `ringnet.analysis.closed_forms.rings_s` has the whole form. NCCL's
+    rings; Patarasuk and Yuan, JPDC 69 (2009).
+
+    Examples
+    --------
+    >>> step = next(channel_ring(3, n_channels=2, strides=(1, 2)).steps())
+    >>> step.dst.tolist(), step.channel.tolist()
+    ([1, 2, 0, 2, 1, 0], [0, 0, 0, 1, 1, 1])
+    """
+    if orders:
+        _check_orders(n_workers, orders)
+        loops = Loops(np.array([orders[q % len(orders)] for q in range(n_channels)], dtype=np.int64))
+    else:
+        _check_strides(n_workers, strides)
+        _check_nodes(n_workers, node_size)
+        loops = Loops(_strided(n_workers, n_channels, strides, node_size))
+    steps = partial(loops.steps, SCATTER_GATHER[collective])
+    more = loops.ends(collective) | {
+        "n_channels": n_channels,
+        "parameters": {
+            "n_channels": n_channels,
+            "strides": tuple(strides),
+            "node_size": node_size,
+            "orders": tuple(orders),
+        },
+    }
+    return make_schedule("channel-ring", collective, n_workers, n_channels * n_workers, steps, **more)
+
+
+def _strided(n_workers: int, n_channels: int, strides: Sequence[int], node_size: int) -> IntArray:
+    """Return the workers as each ring passes them, shape (n_channels, n_workers)."""
+    places: IntArray = np.stack(
+        [np.arange(n_workers) * strides[q % len(strides)] % n_workers for q in range(n_channels)]
+    )
+    turned = (places + np.arange(n_channels)[:, None]) % node_size
+    return places // node_size * node_size + turned
+
+
+def _check_orders(n_workers: int, orders: Sequence[Sequence[int]]) -> None:
+    wrong = [order for order in orders if sorted(order) != [*range(n_workers)]]
+    if wrong:
+        message = f"a ring in this order does not pass each of {n_workers} workers once"
+        raise InputError(*(Fault(message, value=str([*order])) for order in wrong))
+
+
+def _check_strides(n_workers: int, strides: Sequence[int]) -> None:
+    wrong = [stride for stride in strides if gcd(stride, n_workers) != 1]
+    if wrong:
+        message = f"a ring of this stride does not pass all {n_workers} workers"
+        raise InputError(*(Fault(message, value=str(stride), right="1") for stride in wrong))
+
+
+def _check_nodes(n_workers: int, node_size: int) -> None:
+    if n_workers % node_size:
+        message = f"{n_workers} workers do not fill nodes of this size"
+        raise InputError(Fault(message, value=str(node_size), right="a divisor of the number of workers"))
+
+
+def pipelined_ring(
+    n_workers: int, collective: str = "all-reduce", n_slices: int = 4, root: int = 0
+) -> Schedule:
+    """Pipelined ring all-reduce, reduce-scatter and all-gather; on the ring as a chain, broadcast, reduce.
+
+    Parameters
+    ----------
+    n_workers : int
+        N, at least 1.
+    collective : {"all-reduce", "reduce-scatter", "all-gather", "broadcast", "reduce"}
+    n_slices : int
+        k, at least 1: slices of each of N chunks; of the whole buffer for broadcast and reduce.
+    root : int
+        Where a broadcast starts and a reduce ends.
+
+    Returns
+    -------
+    Schedule
+        On the ring k N chunks, ring chunk j being chunks j k to j k + k-1, and k(N-1) steps a phase. A worker
+        sends on channel 0 and receives on channel 1: a slice goes on when it is applied, whatever the others
+        do. On the chain k chunks and N+k-2 steps on one channel.
+
+    Notes
+    -----
+    Each worker sends (N-1)/N x S bytes a phase, on the chain S. With d bytes a slice (S/kN; on the chain S/k)
+    and a reduction that is free:
+
+    - all-reduce: n max(alpha + d beta, k d beta) + min(alpha, (k-1) d beta) with n = 2(N-1): slices hide
+      latency where it is long beside the time of a chunk;
+    - broadcast, reduce: (N+k-2) d beta + (N-1) alpha, least for k near sqrt((N-2) S beta / alpha).
+
+    `ringnet.analysis.closed_forms` has them with the reduction. NCCL's ring (its slices within a chunk); the
+    chain is in Chan, Heimlich, Purkayastha and van de Geijn, *Collective communication: theory, practice, and
+    experience*, CCPE 19 (2007).
+
+    Examples
+    --------
+    >>> pipelined_ring(4, n_slices=3).n_steps, pipelined_ring(4, "broadcast", n_slices=3).n_steps
+    (18, 5)
+    """
+    more: dict[str, Any]
+    if collective in SCATTER_GATHER:
+        steps = partial(_sliced_steps, n_workers, n_slices, SCATTER_GATHER[collective])
+        owner = np.repeat(np.arange(-1, n_workers - 1) % n_workers, n_slices)
+        n_chunks, more = n_slices * n_workers, {"n_channels": 2}
+    elif collective in {BROADCAST, REDUCE}:
+        steps = partial(_chain_steps, n_workers, n_slices, collective, root)
+        owner, n_chunks, more = np.full(n_slices, root), n_slices, {"n_channels": 1}
+    else:
+        raise KeyError(collective)
+    more |= ends(collective, owner, n_chunks) | {"parameters": {"n_slices": n_slices, "root": root}}
+    return make_schedule("pipelined-ring", collective, n_workers, n_chunks, steps, **more)
+
+
+def _sliced_steps(n_workers: int, n_slices: int, phases: tuple[str, ...]) -> Iterator[Step]:
+    src = np.arange(n_workers)
+    dst = (src + 1) % n_workers
+    for phase in phases:
+        for step in range(n_workers - 1):
+            first = (src - step + (phase == ALL_GATHER)) % n_workers * n_slices
+            for part in range(n_slices):
+                yield make_step(phase, step * n_slices + part, src, dst, first + part, 0, to_channel=1)
+
+
+def _chain_steps(n_workers: int, n_slices: int, collective: str, root: int) -> Iterator[Step]:
+    """In step t the worker at place p of the chain passes on slice t - p: down from the root, or up to it."""
+    down = collective == BROADCAST
+    chain = (root + (np.arange(n_workers) if down else -np.arange(n_workers - 1, -1, -1))) % n_workers
+    for step in range(n_workers + n_slices - 2 if n_workers > 1 else 0):
+        place = np.arange(max(0, step - n_slices + 1), min(step + 1, n_workers - 1))
+        yield make_step(collective, step, chain[place], chain[place + 1], step - place)

@@ -1,4 +1,4 @@
-"""What meshes and tori have in common: workers in rows, dimension-order routes."""
+"""Grids of workers in two or three dimensions: the torus, whose rows close to rings, and the mesh."""
 
 from __future__ import annotations
 
@@ -10,6 +10,64 @@ import numpy as np
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks.network import Network, Route
 from ringnet.networks.wiring import IntArray, place_names, wired, wires
+
+
+def torus(n_workers: int, bandwidth_Bps: float, latency_s: float, *, sides: Sequence[int]) -> Network:
+    """Two links between neighbours, one each way, along every dimension, and around its ends.
+
+    Routes go dimension by dimension, the first one first, the shorter way around; of two ways alike the one upwards.
+
+    Parameters
+    ----------
+    n_workers : int
+        The product of the sides.
+    bandwidth_Bps, latency_s : float
+        Of every link, in bytes per second and seconds.
+    sides : sequence of int
+        Workers along each dimension; the first varies fastest: worker 1 is next to worker 0 in it. Two workers along
+        a dimension have one cable, not two.
+
+    Raises
+    ------
+    NetworkError
+        If the sides do not multiply to the workers.
+
+    Examples
+    --------
+    >>> network = torus(6, 50e9, 5e-7, sides=[3, 2])
+    >>> [network.names[link] for link in network.route(0, 5)]
+    ['0->2', '2->5']
+    """
+    return grid("torus", n_workers, (bandwidth_Bps, latency_s), sides, closed=True)
+
+
+def mesh(n_workers: int, bandwidth_Bps: float, latency_s: float, *, sides: Sequence[int]) -> Network:
+    """Two links between neighbours, one each way, along every dimension; none around its ends.
+
+    Routes go dimension by dimension, the first one first.
+
+    Parameters
+    ----------
+    n_workers : int
+        The product of the sides.
+    bandwidth_Bps, latency_s : float
+        Of every link, in bytes per second and seconds.
+    sides : sequence of int
+        Workers along each dimension; the first varies fastest: worker 1 is next to worker 0 in it.
+
+    Raises
+    ------
+    NetworkError
+        If the sides do not multiply to the workers.
+
+    Examples
+    --------
+    >>> network = mesh(6, 50e9, 5e-7, sides=[3, 2])
+    >>> [network.names[link] for link in network.route(0, 5)]
+    ['0->1', '1->2', '2->5']
+    """
+    return grid("mesh", n_workers, (bandwidth_Bps, latency_s), sides, closed=False)
+
 
 #: Way along a dimension: up, down.
 WAYS = (1, -1)

@@ -1,0 +1,223 @@
+"""Networks of many switches, as data centres and supercomputers have them: leaf-spine, fat tree, dragonfly."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from ringnet.errors import Fault, NetworkError
+from ringnet.networks.network import Network, Route
+from ringnet.networks.wiring import IntArray, Wires, place_names, wired, wires
+
+
+def leaf_spine(
+    n_workers: int,
+    bandwidth_Bps: float,
+    latency_s: float,
+    *,
+    leaves: int | None = None,
+    hosts_per_leaf: int | None = None,
+    spines: int = 1,
+    oversubscription: float = 1.0,
+) -> Network:
+    """Workers fill the leaves in order: worker i is on leaf ``i // hosts_per_leaf``.
+
+    A route between two leaves takes the spine ``dst % spines``, as static routing by destination does.
+
+    Parameters
+    ----------
+    n_workers : int
+    bandwidth_Bps, latency_s : float
+        Of every link between a worker and its leaf, in bytes per second and seconds; the latency of all links.
+    leaves, hosts_per_leaf : int, optional
+        One of them gives the other.
+    spines : int
+    oversubscription : float
+        What the workers of a leaf can send, over what its links to the spines can carry: these have
+        ``hosts_per_leaf * bandwidth / (spines * oversubscription)`` each.
+
+    Raises
+    ------
+    NetworkError
+        If the leaves have no room for the workers, neither leaves nor hosts per leaf are given, or the ratio is zero.
+
+    Examples
+    --------
+    >>> network = leaf_spine(4, 50e9, 5e-7, leaves=2, spines=2, oversubscription=2)
+    >>> [network.names[link] for link in network.route(0, 3)]
+    ['0->leaf0', 'leaf0->spine1', 'spine1->leaf1', 'leaf1->3']
+    """
+    if oversubscription <= 0:
+        raise NetworkError(Fault("a ratio is more than zero", "oversubscription", right="4"))
+    leaves, per_leaf = _leaves(n_workers, leaves, hosts_per_leaf)
+    n_places = leaves * per_leaf
+    hosts, leaf = np.arange(n_places), np.arange(n_places) // per_leaf + n_places
+    up, spine = (part.ravel() for part in np.divmod(np.arange(leaves * spines), spines))
+    up, spine = up + n_places, spine + n_places + leaves
+    nodes = [*place_names(n_workers, n_places), *(f"leaf{i}" for i in range(leaves))]
+    nodes += [f"spine{i}" for i in range(spines)]
+    own = bandwidth_Bps, latency_s
+    trunk = per_leaf * bandwidth_Bps / (spines * oversubscription), latency_s
+    made = wires(nodes, [(hosts, leaf), (leaf, hosts), (up, spine), (spine, up)], [own, own, trunk, trunk])
+
+    def find_route(src: int, dst: int) -> Route:
+        if src == dst:
+            return ()
+        a, b, over = src // per_leaf, dst // per_leaf, dst % spines
+        between = (a * spines + over, leaves * spines + b * spines + over) if a != b else ()
+        return (src, *(2 * n_places + link for link in between), n_places + dst)
+
+    return wired("leaf-spine", n_workers, made, find_route)
+
+
+def _leaves(n_workers: int, leaves: int | None, hosts_per_leaf: int | None) -> tuple[int, int]:
+    """Return the leaves and the places on each."""
+    if leaves is None and hosts_per_leaf is None:
+        raise NetworkError(Fault("a leaf-spine needs leaves or hosts_per_leaf", "leaves", right="leaves: 2"))
+    if hosts_per_leaf is None:
+        hosts_per_leaf = max(1, -(-n_workers // (leaves or 1)))
+    if leaves is None:
+        leaves = max(1, -(-n_workers // hosts_per_leaf))
+    if leaves * hosts_per_leaf < n_workers:
+        message = f"{leaves} leaves of {hosts_per_leaf} have places for {leaves * hosts_per_leaf} workers"
+        raise NetworkError(Fault(f"{message}, not for {n_workers}", "leaves", right="more leaves"))
+    return leaves, hosts_per_leaf
+
+
+def fat_tree(n_workers: int, bandwidth_Bps: float, latency_s: float, *, k: int) -> Network:
+    """K pods of k/2 edge and k/2 aggregation switches, (k/2)^2 cores, and k^3/4 places for workers, filled in order.
+
+    Up a route goes by its destination d: to aggregation switch ``d % (k/2)`` of the pod, then to core
+    ``d // (k/2) % (k/2)`` of those above it (d-mod-k, as static routing by destination does), so that workers next to
+    each other take ways of their own.
+
+    Parameters
+    ----------
+    n_workers : int
+    bandwidth_Bps, latency_s : float
+        Of every link, in bytes per second and seconds.
+    k : int
+        Ports of a switch; even.
+
+    Raises
+    ------
+    NetworkError
+        If k is odd, or the places are too few for the workers.
+
+    Examples
+    --------
+    >>> network = fat_tree(16, 50e9, 5e-7, k=4)
+    >>> [network.names[link] for link in network.route(0, 5)]
+    ['0->edge0', 'edge0->agg1', 'agg1->core2', 'core2->agg3', 'agg3->edge2', 'edge2->5']
+    """
+    if k % 2 or k < 2:  # noqa: PLR2004
+        raise NetworkError(Fault("a fat tree has switches with an even number of ports", "k", value=str(k)))
+    half, n_places = k // 2, k**3 // 4
+    if n_places < n_workers:
+        message = f"a fat tree of k={k} has places for {n_places} workers, not for {n_workers}"
+        raise NetworkError(Fault(message, "k", right=f"at least {_least_k(n_workers)}"))
+    made = _fat_tree_links(n_workers, k, (bandwidth_Bps, latency_s))
+    # Each of the six groups of links, three up and three down, is as large as there are places.
+    per_pod = half * half
+
+    def find_route(src: int, dst: int) -> Route:
+        if src == dst:
+            return ()
+        agg, core = dst % half, dst // half % half
+        links = [src]
+        if src // half != dst // half:
+            links.append(n_places + src // half * half + agg)
+            if src // per_pod != dst // per_pod:
+                links.append(2 * n_places + (src // per_pod * half + agg) * half + core)
+                links.append(5 * n_places + (dst // per_pod * half + agg) * half + core)
+            links.append(4 * n_places + dst // half * half + agg)
+        return (*links, 3 * n_places + dst)
+
+    return wired("fat-tree", n_workers, made, find_route)
+
+
+def _fat_tree_links(n_workers: int, k: int, rate: tuple[float, float]) -> Wires:
+    half, n_places, n_edges = k // 2, k**3 // 4, k * k // 2
+    every = np.arange(n_places)
+    edge = n_places + every // half
+    low = n_places + every // half, n_places + n_edges + every // half**2 * half + every % half
+    # Aggregation switch a of a pod has the cores a * k/2 to (a + 1) * k/2 - 1.
+    agg = every // half
+    high = n_places + n_edges + agg, n_places + 2 * n_edges + agg % half * half + every % half
+    up: list[tuple[IntArray, IntArray]] = [(every, edge), low, high]
+    nodes = [*place_names(n_workers, n_places)]
+    for level, size in (("edge", n_edges), ("agg", n_edges), ("core", half * half)):
+        nodes += [f"{level}{number}" for number in range(size)]
+    return wires(nodes, [*up, *((end, start) for start, end in up)], [rate] * 6)
+
+
+def _least_k(n_workers: int) -> int:
+    return next(k for k in range(2, 2**12, 2) if k**3 // 4 >= n_workers)
+
+
+def dragonfly(
+    n_workers: int,
+    bandwidth_Bps: float,
+    latency_s: float,
+    *,
+    groups: int,
+    routers_per_group: int,
+    hosts_per_router: int,
+) -> Network:
+    """Workers fill the routers in order; minimal routes: inside the group, over one global link, inside the other.
+
+    Parameters
+    ----------
+    n_workers : int
+    bandwidth_Bps, latency_s : float
+        Of every link, in bytes per second and seconds; global ones may be changed by rule: ``g*->g*``.
+    groups, routers_per_group, hosts_per_router : int
+        Group i has its cable to group j at router ``((j - i - 1) mod groups) // h``, where each router has
+        ``h = ceil((groups - 1) / routers_per_group)`` of them.
+
+    Raises
+    ------
+    NetworkError
+        If the places are too few for the workers.
+
+    Examples
+    --------
+    >>> network = dragonfly(6, 50e9, 5e-7, groups=3, routers_per_group=2, hosts_per_router=1)
+    >>> [network.names[link] for link in network.route(0, 5)]
+    ['0->g0/r0', 'g0/r0->g0/r1', 'g0/r1->g2/r0', 'g2/r0->g2/r1', 'g2/r1->5']
+    """
+    n_routers, n_places = groups * routers_per_group, groups * routers_per_group * hosts_per_router
+    if n_places < n_workers:
+        message = f"{n_routers} routers of {hosts_per_router} have places for {n_places} workers"
+        raise NetworkError(Fault(f"{message}, not for {n_workers}", "groups", right="more groups"))
+    each = max(1, -(-(groups - 1) // routers_per_group))
+
+    def gate(group: int, other: int) -> int:
+        return group * routers_per_group + (other - group - 1) % groups // each
+
+    hosts, own = np.arange(n_places), np.arange(n_places) // hosts_per_router
+    local = [
+        (group * routers_per_group + a, group * routers_per_group + b)
+        for group in range(groups)
+        for a in range(routers_per_group)
+        for b in range(routers_per_group)
+        if a != b
+    ]
+    far = [(gate(a, b), gate(b, a)) for a in range(groups) for b in range(groups) if a != b]
+    between = np.array(local + far, dtype=np.int64).reshape(-1, 2).T
+    number = {pair: 2 * n_places + link for link, pair in enumerate(local + far)}
+    routers = [f"g{group}/r{router}" for group in range(groups) for router in range(routers_per_group)]
+    ends = [(hosts, own + n_places), (own + n_places, hosts), (between[0] + n_places, between[1] + n_places)]
+    made = wires([*place_names(n_workers, n_places), *routers], ends, [(bandwidth_Bps, latency_s)] * 3)
+
+    def find_route(src: int, dst: int) -> Route:
+        if src == dst:
+            return ()
+        a, b = src // hosts_per_router, dst // hosts_per_router
+        one, other = a // routers_per_group, b // routers_per_group
+        stops = [a, b] if one == other else [a, gate(one, other), gate(other, one), b]
+        hops = (pair for pair in pairwise(stops) if pair[0] != pair[1])
+        return (src, *(number[pair] for pair in hops), n_places + dst)
+
+    return wired("dragonfly", n_workers, made, find_route)

@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from ringnet.networks.basic import ring
 from typer.testing import CliRunner
 
 from ringnet.analysis.calibration import MODELS, Profile, Regime, Setting, Source, predict, ring_link
@@ -23,6 +22,7 @@ from ringnet.collectives.rings import ring as ring_schedule
 from ringnet.engines import ENGINES, Workers
 from ringnet.errors import InputError
 from ringnet.formats.profiles import profile_text, read_profile
+from ringnet.networks.basic import ring
 from ringnet.networks.network import Piece
 
 DATA = Path(__file__).parent / "data" / "logs"

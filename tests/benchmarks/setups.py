@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from ringnet.networks.basic import ring
 
 from ringnet.collectives import ALGORITHMS, Schedule, split_sizes
 from ringnet.engines import ENGINES, Trace, Workers
 from ringnet.networks import Network
+from ringnet.networks.basic import ring
 from ringnet.payload import Payload
 from ringnet.payload.dtypes import DTYPES
 from ringnet.payload.reductions import make_reduction

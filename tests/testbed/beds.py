@@ -11,7 +11,6 @@ from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
-from ringnet.networks.basic import ring as ring_network
 
 from ringnet.collectives.rings import ring as ring_schedule
 from ringnet.collectives.schedule import split_sizes
@@ -19,6 +18,7 @@ from ringnet.engines import Workers
 from ringnet.engines.events import run_events
 from ringnet.measure.crew import Crew, Place
 from ringnet.networks import LinkChange, Network, change_links
+from ringnet.networks.basic import ring as ring_network
 from tests.testbed.namespaces import Bed, Cable, Shape
 
 #: 200 Mbit/s, and a bucket of three packets: it makes good what a timer is late.

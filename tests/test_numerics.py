@@ -16,7 +16,7 @@ from ringnet.errors import InputError
 from ringnet.payload import make_reduction
 from ringnet.payload.dtypes import DTYPES, unit_roundoff
 from ringnet.reference import ring_allreduce
-from ringnet.reporting.plots.numerics import error_by_algorithm
+from ringnet.reporting.plots.algorithms import error_by_algorithm
 from ringnet.scenario import load, loads
 from ringnet.study import numerics as studied
 from ringnet.study.numerics import numerics

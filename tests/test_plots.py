@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from ringnet.errors import ResultsError
 from ringnet.networks import LinkChange
-from ringnet.reporting.plots import PLOTS, axes, choose, save_plot
+from ringnet.reporting.plots import PLOTS, axes, choose, save_in_formats
 from ringnet.reporting.plots.axes import unit_for
 from ringnet.reporting.plots.canvas import plain
 from ringnet.reporting.results import collect
@@ -341,17 +341,17 @@ def test_a_figure_is_one_column_wide(draw):
 )
 def test_any_name_makes_a_picture_that_can_be_read(points, tmp_path, name):
     results = points({}, name=name)
-    save_plot(results, "space-time", {"svg": tmp_path / "a.svg", "png": tmp_path / "a.png"})
+    save_in_formats(PLOTS["space-time"].draw(results), {"svg": tmp_path / "a.svg", "png": tmp_path / "a.png"})
     ET.parse(tmp_path / "a.svg")
     assert plain(name)[:40] in title(PLOTS["space-time"].draw(results))
 
 
 def test_what_a_user_set_in_matplotlib_changes_nothing_and_is_not_changed(points, tmp_path):
     results = points({})
-    save_plot(results, "link-traffic", {"svg": tmp_path / "a.svg"})
+    save_in_formats(PLOTS["link-traffic"].draw(results), {"svg": tmp_path / "a.svg"})
     with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "red", "svg.hashsalt": "mine"}):
         before = dict(matplotlib.rcParams)
-        save_plot(results, "link-traffic", {"svg": tmp_path / "b.svg"})
+        save_in_formats(PLOTS["link-traffic"].draw(results), {"svg": tmp_path / "b.svg"})
         assert dict(matplotlib.rcParams) == before
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
 

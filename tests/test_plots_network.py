@@ -18,8 +18,8 @@ from matplotlib.patches import FancyArrowPatch
 from ringnet.networks import TOPOLOGIES
 from ringnet.networks.nodes import Inside, nodes
 from ringnet.reporting.plots import PLOTS, canvas
-from ringnet.reporting.plots.layouts import lay_out
 from ringnet.reporting.plots.network import MOST_PT, _hottest, _widths
+from ringnet.reporting.plots.positions import lay_out
 from ringnet.reporting.results import collect
 
 ALERT = to_rgba(canvas.ALERT)

@@ -15,7 +15,7 @@ from ringnet.engines.arbiter import Use
 from ringnet.engines.delays import Delays, beyond_the_first
 from ringnet.networks import LinkChange
 from ringnet.reporting.plots import PLOTS, choose
-from ringnet.reporting.plots.queues import _by_owner
+from ringnet.reporting.plots.traffic import _by_owner
 from ringnet.reporting.storage import read_results
 
 #: Two workers behind a trunk that carries 100 B/s, and one at its other end.

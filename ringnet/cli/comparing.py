@@ -15,7 +15,7 @@ from ringnet.analysis.winners import WORTH, Crossover, Range, advice, crossovers
 from ringnet.cli.printing import print_json, print_table
 from ringnet.cli.studies import StudyWishes, carried_through, ended, records
 from ringnet.reporting.atomic import check_target, written_file
-from ringnet.reporting.studies import write_study
+from ringnet.reporting.storage import write_study
 from ringnet.reporting.text import written
 from ringnet.scenario import Scenario
 from ringnet.study.compare import Comparison, channels_of, compare_parts, plan_comparison

@@ -13,7 +13,6 @@ from ringnet.cli.answers import note
 from ringnet.cli.printing import print_json, print_table
 from ringnet.reporting.results import Difference, diff_results
 from ringnet.reporting.storage import read_results, redraw
-from ringnet.reporting.studies import is_study, redraw_study
 from ringnet.reporting.text import written
 from ringnet.units import format_bytes, format_rate, format_seconds
 
@@ -33,7 +32,7 @@ _FORMS: dict[str, Callable[[Any], str]] = {
 
 def redraw_plots(folder: Path, names: Sequence[str] | None) -> int:
     """Draw plots of a folder of results again, from its tables."""
-    files = (redraw_study if is_study(folder) else redraw)(folder, names or None)
+    files = redraw(folder, names or None)
     for sentence in files.notes:
         note(sentence)
     typer.echo(

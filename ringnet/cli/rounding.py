@@ -11,7 +11,7 @@ import pandas as pd
 from ringnet.cli.printing import print_json, print_table
 from ringnet.cli.studies import StudyWishes, carried_through, ended, records
 from ringnet.reporting.atomic import check_target
-from ringnet.reporting.studies import write_study
+from ringnet.reporting.storage import write_study
 from ringnet.reporting.text import written
 from ringnet.scenario import Scenario
 from ringnet.study.numerics import DTYPES_SHOWN, Numerics, numerics_parts, plan_numerics

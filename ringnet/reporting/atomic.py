@@ -20,6 +20,7 @@ from ringnet.errors import Fault, ResultsError
 MANIFEST = "run.json"
 #: Only a manifest with this key was written by ringnet.
 VERSION_KEY = "results_version"
+AnyArray: TypeAlias = "NDArray[Any]"
 
 
 def check_target(folder: Path) -> None:
@@ -176,9 +177,6 @@ def _put_in_place(fresh: Path, target: Path) -> None:
             shutil.rmtree(old, ignore_errors=True)
         else:
             old.rename(target)
-
-
-AnyArray: TypeAlias = "NDArray[Any]"
 
 
 def save_outputs(target: str | Path, arrays: Sequence[AnyArray]) -> tuple[Path, ...]:

@@ -1,14 +1,15 @@
-"""A run's tables, plots and `run.json` in one folder: written whole, replaced whole, and read back."""
+"""A folder of results: tables, plots and `run.json` of a run or a study; written whole, read back, drawn again."""
 
 from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -23,14 +24,21 @@ from ringnet.reporting.atomic import (
     written_whole,
 )
 from ringnet.reporting.columns import RUN_TABLES
-from ringnet.reporting.plots import choose, save_plot
+from ringnet.reporting.plots import PLOTS, STUDY_PLOTS, choose, choose_of_study, save_in_formats
 from ringnet.reporting.results import ResultLike, Results, collect
 from ringnet.reporting.tables import read_table, write_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 #: Commands that write a table of their own name, and no summary.
 STUDIES = ("compare", "numerics")
 #: Raised by one whenever an older ringnet could misread the tables.
 RESULTS_VERSION = 1
+FORMATS = ("png", "svg")
+#: What draws each plot, by its name; and why others that were asked for are not drawn.
+Figures: TypeAlias = tuple[dict[str, "Callable[[], Figure]"], list[str]]
 
 
 class Written(NamedTuple):
@@ -48,7 +56,7 @@ def write_results(
     *,
     tables: Sequence[str] | None = None,
     plots: Sequence[str] | None = None,
-    formats: Sequence[str] = ("png", "svg"),
+    formats: Sequence[str] = FORMATS,
     outputs: Sequence[AnyArray] = (),
 ) -> Written:
     """Write tables, plots and ``run.json`` to a folder, whole or not at all.
@@ -81,8 +89,7 @@ def write_results(
         chosen, skipped = choose(found, plots)
         files = [*_write_tables(found, folder, tables), *write_outputs(folder, outputs), MANIFEST]
         for name in chosen:
-            save_plot(found, name, {ending: folder / f"{name}.{ending}" for ending in formats})
-        files += [f"{name}.{ending}" for name in chosen for ending in formats]
+            files += _draw(name, PLOTS[name].draw(found), folder, formats)
         info = manifest(run_info, files, skipped)
         write_json(info, folder / MANIFEST)
     return Written(Path(out_dir), tuple(files), tuple(info["notes"]))
@@ -97,6 +104,45 @@ def _write_tables(found: Results, folder: Path, wanted: Sequence[str] | None) ->
             write_table(frame, folder / f"{name}.csv")
             files.append(f"{name}.csv")
     return files
+
+
+def _draw(name: str, figure: Figure, folder: Path, formats: Sequence[str]) -> list[str]:
+    """Save a figure into a folder that is itself being written whole; return the names of the files."""
+    paths = {ending: folder / f"{name}.{ending}" for ending in formats}
+    save_in_formats(figure, paths)
+    return [path.name for path in paths.values()]
+
+
+def write_study(
+    out_dir: Path, run_info: Mapping[str, Any], tables: Mapping[str, pd.DataFrame], *, plots: bool = True
+) -> Written:
+    """Write the tables of a study, which is no run, what plots suit them and ``run.json``, whole or not at all.
+
+    Parameters
+    ----------
+    out_dir : Path
+        The folder; another run's results in it are replaced whole.
+    run_info : mapping
+        As for `write_results`.
+    tables : mapping of str to DataFrame
+        By the name of the file, without ``.csv``; one of them by a name of `STUDIES`.
+    plots : bool
+
+    Raises
+    ------
+    ResultsError
+        Nothing was written.
+    """
+    title = str(run_info["scenario"].get("name", ""))
+    files = [f"{table}.csv" for table in tables] + [MANIFEST]
+    with written_whole(out_dir) as folder:
+        for table, frame in tables.items():
+            write_table(frame, folder / f"{table}.csv")
+        for name in choose_of_study(tables)[0] if plots else ():
+            plot = STUDY_PLOTS[name]
+            files += _draw(name, plot.draw(title, tables[plot.table]), folder, FORMATS)
+        write_json(manifest(run_info, files, ()), folder / MANIFEST)
+    return Written(out_dir, tuple(files), tuple(run_info.get("notes", ())))
 
 
 def manifest(run_info: Mapping[str, Any], files: Sequence[str], notes: Sequence[str]) -> dict[str, Any]:
@@ -207,15 +253,16 @@ def _too_new(info: dict[str, Any], path: Path) -> Fault:
 
 
 def redraw(
-    folder: str | Path, names: Sequence[str] | None = None, formats: Sequence[str] = ("png", "svg")
+    folder: str | Path, names: Sequence[str] | None = None, formats: Sequence[str] = FORMATS
 ) -> Written:
     """Draw plots again from the tables of a folder, into the same folder, without simulating.
 
     Parameters
     ----------
     folder : path
+        Of a run, a sweep or a study.
     names : sequence of str, optional
-        Names of `plots.PLOTS`; all that apply by default.
+        Names of `plots.PLOTS`, of a study `plots.STUDY_PLOTS`; all that apply by default.
     formats : sequence of str
 
     Raises
@@ -224,21 +271,34 @@ def redraw(
         As `read_results`; and for a name that is no plot, or one that does not apply, with the reason.
     """
     folder = Path(folder)
-    found = read_results(folder)
-    chosen, skipped = choose(found, names)
+    info = read_manifest(folder)
+    studied = [name for name in STUDIES if f"{name}.csv" in info["files"]]
+    figures, skipped = _study_figures(folder, info, studied, names) if studied else _figures(folder, names)
     if skipped and names is not None:
         raise ResultsError(*(Fault(note, file=str(folder)) for note in skipped))
-    paths = [folder / f"{name}.{ending}" for name in chosen for ending in formats]
-    listed = dict.fromkeys([*found.run_info["files"], *(path.name for path in paths)])
+    files = [f"{name}.{ending}" for name in figures for ending in formats]
     # The manifest first: a file that it lists may be missing; one that it does not list is foreign.
     with written_file(folder / MANIFEST) as path:
-        write_json(found.run_info | {"files": list(listed)}, path)
-    for name in chosen:
+        write_json(info | {"files": list(dict.fromkeys([*info["files"], *files]))}, path)
+    for name, draw in figures.items():
         with ExitStack() as stack:
             targets = {ending: folder / f"{name}.{ending}" for ending in formats}
-            save_plot(
-                found,
-                name,
-                {ending: stack.enter_context(written_file(path)) for ending, path in targets.items()},
+            save_in_formats(
+                draw(), {ending: stack.enter_context(written_file(path)) for ending, path in targets.items()}
             )
-    return Written(folder, tuple(path.name for path in paths), ())
+    return Written(folder, tuple(files), ())
+
+
+def _figures(folder: Path, names: Sequence[str] | None) -> Figures:
+    found = read_results(folder)
+    chosen, skipped = choose(found, names)
+    return {name: partial(PLOTS[name].draw, found) for name in chosen}, skipped
+
+
+def _study_figures(
+    folder: Path, info: Mapping[str, Any], studied: Sequence[str], names: Sequence[str] | None
+) -> Figures:
+    tables = {table: read_table(folder / f"{table}.csv", table) for table in studied}
+    chosen, skipped = choose_of_study(tables, names)
+    title, plots = str(info["scenario"].get("name", "")), {name: STUDY_PLOTS[name] for name in chosen}
+    return {name: partial(plot.draw, title, tables[plot.table]) for name, plot in plots.items()}, skipped

@@ -16,6 +16,7 @@ from ringnet.units import format_bytes
 AnyRow: TypeAlias = Mapping[Any, Any]
 #: Files that are named one by one.
 _NAMED_FILES = 4
+_HEADS = {"n_workers": "N", "message_bytes": "message"}
 
 
 class Table(NamedTuple):
@@ -86,9 +87,6 @@ def job_lines(jobs: pd.DataFrame) -> list[tuple[str, str]]:
         said = [time, busbw, f"{share} of the bound" if share else "", mostly, f"sum {verdict}"]
         lines.append((f"job {row['job']}", ", ".join(filter(None, said))))
     return lines
-
-
-_HEADS = {"n_workers": "N", "message_bytes": "message"}
 
 
 def _setting(key: str, value: Any) -> str:

@@ -1,20 +1,21 @@
-"""Every plot by name, drawn from the tables on disk alone. A new plot is one function, and one line here.
+"""Every plot by name, drawn from the tables on disk alone. A new plot is one function, and one entry here.
 
 Matplotlib is imported when something is drawn, not before: a list of the plots costs nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ringnet.errors import Fault, ResultsError
 from ringnet.reporting.sweeps import other_keys
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
     from ringnet.reporting.results import Results
@@ -25,7 +26,7 @@ MOST_LINKS = 20_000
 
 
 class Plot(NamedTuple):
-    """A line of the registry.
+    """An entry of the registry for runs and sweeps: drawn from all their tables.
 
     Parameters
     ----------
@@ -49,9 +50,38 @@ class Plot(NamedTuple):
 
     def draw(self, results: Results) -> Figure:
         """Draw it; the plot applies to the results."""
-        module, _, function = self.place.partition(".")
-        figure: Figure = getattr(import_module(f"{__name__}.{module}"), function)(results)
-        return figure
+        return _drawn(self.place, results)
+
+
+class StudyPlot(NamedTuple):
+    """An entry of the registry for studies: drawn from one table, below the name of the study.
+
+    Parameters
+    ----------
+    place : str
+        ``module.function`` in this package: takes a name and a table, returns a figure.
+    table : str
+        Which table it is drawn from.
+    applies : callable
+        Whether there is something to draw in the table.
+    needs : str
+        The same in words.
+    """
+
+    place: str
+    table: str
+    applies: Callable[[pd.DataFrame], bool]
+    needs: str
+
+    def draw(self, name: str, frame: pd.DataFrame) -> Figure:
+        """Draw it; the plot applies to the table."""
+        return _drawn(self.place, name, frame)
+
+
+def _drawn(place: str, *of: Any) -> Figure:
+    module, _, function = place.partition(".")
+    figure: Figure = getattr(import_module(f"{__name__}.{module}"), function)(*of)
+    return figure
 
 
 def _over(column: str) -> Callable[[Results], bool]:
@@ -59,7 +89,7 @@ def _over(column: str) -> Callable[[Results], bool]:
 
     def applies(results: Results) -> bool:
         rows = results.finished
-        return bool(rows.loc[(rows["makespan_s"] > 0) & (rows[column] > 0), column].nunique() > 1)
+        return len(rows.loc[(rows["makespan_s"] > 0) & (rows[column] > 0), column].unique()) > 1
 
     return applies
 
@@ -124,7 +154,7 @@ PLOTS: dict[str, Plot] = {
         _SWEEP_S,
     ),
     "time-vs-key": Plot(
-        "keys.time_vs_key",
+        "curves.time_vs_key",
         "time over any other swept key",
         _has_other_keys,
         "a sweep over a key other than N and message size",
@@ -142,22 +172,25 @@ PLOTS: dict[str, Plot] = {
         _SINGLE.format("transfers"),
     ),
     "link-traffic": Plot(
-        "links.link_traffic", "bytes that crossed each link", _has("links", "bytes"), _SINGLE.format("links")
+        "traffic.link_traffic",
+        "bytes that crossed each link",
+        _has("links", "bytes"),
+        _SINGLE.format("links"),
     ),
     "link-utilisation": Plot(
-        "links.link_utilisation",
+        "traffic.link_utilisation",
         "share of the time that each link was busy",
         _has("links", "utilisation"),
         _SINGLE.format("links"),
     ),
     "queues": Plot(
-        "queues.queues",
+        "traffic.queues",
         "transfers that wait for the links with most queueing, over time, and whose they are",
         _has("queues", "waiting"),
         _SINGLE.format("queues"),
     ),
     "worker-waiting": Plot(
-        "workers.worker_waiting",
+        "breakdown.worker_waiting",
         "waiting, overheads and reducing of each worker",
         _has("workers", "waiting_s"),
         _SINGLE.format("workers"),
@@ -170,7 +203,7 @@ PLOTS: dict[str, Plot] = {
         unasked=False,
     ),
     "traffic-matrix": Plot(
-        "matrix.traffic_matrix",
+        "traffic.traffic_matrix",
         "bytes that each worker sent to each other one",
         _has("transfers", "bytes"),
         _SINGLE.format("transfers"),
@@ -179,8 +212,28 @@ PLOTS: dict[str, Plot] = {
 }
 
 
+def _has_curves(frame: pd.DataFrame) -> bool:
+    return bool((frame["makespan_s"] > 0).any()) and len(frame["message_bytes"].unique()) > 1
+
+
+def _has_errors(frame: pd.DataFrame) -> bool:
+    return bool((frame["relative_rms_error"] > 0).any())
+
+
+_CURVES = "several message sizes, and times above zero"
+
+STUDY_PLOTS: dict[str, StudyPlot] = {
+    "time-by-algorithm": StudyPlot("algorithms.time_by_algorithm", "compare", _has_curves, _CURVES),
+    "bound-share-by-algorithm": StudyPlot("algorithms.share_by_algorithm", "compare", _has_curves, _CURVES),
+    "winner-map": StudyPlot("algorithms.winner_map", "compare", _has_curves, _CURVES),
+    "error-by-algorithm": StudyPlot(
+        "algorithms.error_by_algorithm", "numerics", _has_errors, "errors above zero"
+    ),
+}
+
+
 def choose(results: Results, names: Sequence[str] | None = None) -> tuple[list[str], list[str]]:
-    """Choose the plots to draw.
+    """Choose the plots of a run or a sweep to draw.
 
     Parameters
     ----------
@@ -200,36 +253,50 @@ def choose(results: Results, names: Sequence[str] | None = None) -> tuple[list[s
     ResultsError
         For names that are no plots.
     """
-    unknown = [name for name in names or () if name not in PLOTS]
-    if unknown:
-        raise ResultsError(*map(_no_such_plot, unknown))
-    wanted = [name for name, plot in PLOTS.items() if (plot.unasked if names is None else name in names)]
-    chosen = [name for name in wanted if PLOTS[name].applies(results)]
-    left_out = [name for name in dict.fromkeys(names or ()) if name not in chosen]
-    return chosen, [f"plot {name} is not drawn: it needs {PLOTS[name].needs}" for name in left_out]
+    unasked = [name for name, plot in PLOTS.items() if plot.unasked]
+    return _chosen(PLOTS, unasked, names, lambda plot: plot.applies(results), "there is no such plot")
 
 
-def _no_such_plot(name: str) -> Fault:
-    nearest = get_close_matches(name, PLOTS, n=1)
-    return Fault(
-        "there is no such plot", value=name, right=", ".join(PLOTS), nearest=nearest[0] if nearest else ""
+def choose_of_study(
+    tables: Mapping[str, pd.DataFrame], names: Sequence[str] | None = None
+) -> tuple[list[str], list[str]]:
+    """Choose the plots of a study to draw, as `choose` does; ``tables`` are its tables by name."""
+    return _chosen(
+        STUDY_PLOTS,
+        [*STUDY_PLOTS],
+        names,
+        lambda plot: plot.table in tables and plot.applies(tables[plot.table]),
+        "there is no such plot of a study",
     )
 
 
-def save_plot(results: Results, name: str, targets: Mapping[str, Path]) -> None:
-    """Draw one plot and save it.
+AnyPlot = TypeVar("AnyPlot", Plot, StudyPlot)
 
-    Parameters
-    ----------
-    results : Results
-        The plot applies to them.
-    name : str
-        One of `PLOTS`.
-    targets : dict of str to Path
-        File by format: ``png``, ``svg``, ``pdf``.
-    """
+
+def _chosen(
+    plots: Mapping[str, AnyPlot],
+    unasked: Sequence[str],
+    names: Sequence[str] | None,
+    applies: Callable[[AnyPlot], bool],
+    unknown: str,
+) -> tuple[list[str], list[str]]:
+    faults = [_no_such_plot(name, plots, unknown) for name in names or () if name not in plots]
+    if faults:
+        raise ResultsError(*faults)
+    wanted = unasked if names is None else names
+    chosen = [name for name, plot in plots.items() if name in wanted and applies(plot)]
+    left_out = [name for name in dict.fromkeys(names or ()) if name not in chosen]
+    return chosen, [f"plot {name} is not drawn: it needs {plots[name].needs}" for name in left_out]
+
+
+def _no_such_plot(name: str, plots: Iterable[str], message: str) -> Fault:
+    nearest = get_close_matches(name, plots, n=1)
+    return Fault(message, value=name, right=", ".join(plots), nearest=nearest[0] if nearest else "")
+
+
+def save_in_formats(figure: Figure, targets: Mapping[str, Path]) -> None:
+    """Save a figure to a file for each format: ``png``, ``svg``, ``pdf``."""
     from ringnet.reporting.plots.canvas import save  # noqa: PLC0415 -- brings matplotlib, half a second
 
-    figure = PLOTS[name].draw(results)
     for ending, path in targets.items():
         save(figure, path, ending)

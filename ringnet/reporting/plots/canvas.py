@@ -1,4 +1,4 @@
-"""Figures as a paper wants them: one column wide, small type, a palette for every eye, no state of pyplot."""
+"""Figures as a paper wants them: one column wide, a palette for every eye, settings in words, no state of pyplot."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import matplotlib
+import numpy as np
 from matplotlib import colormaps
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -20,7 +21,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from ringnet.reporting.sweeps import describe, is_varied, telling
+
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ringnet.reporting.results import Results
 
 P = ParamSpec("P")
@@ -225,3 +230,43 @@ def save(figure: Figure, path: Path, ending: str) -> None:
     """Write a figure as ``png``, ``svg`` or ``pdf``: the same bytes whenever it is drawn again."""
     dated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
     figure.savefig(path, format=ending, metadata=dated.get(ending))
+
+
+def settings(rows: pd.DataFrame, *more: str) -> str:
+    """Say what all points have in common: ``ring all-reduce, N = 8, 64 MiB, ring network, fifo, eager``."""
+    fixed = {name: rows[name].iloc[0] for name in rows.columns if not is_varied(rows[name])}
+    said = [" ".join(str(fixed[name]) for name in ("algorithm", "collective") if name in fixed)]
+    said += [describe(name, fixed[name]) for name in ("n_workers", "message_bytes") if name in fixed]
+    said += [f"{fixed['topology']} network"] if fixed.get("topology") else []
+    said += [str(fixed[name]) for name in ("switching", "sharing", "sends") if fixed.get(name)]
+    return ", ".join(filter(None, [*said, *more]))
+
+
+def point_labels(rows: pd.DataFrame) -> list[str]:
+    """Say of each point what tells it from the others."""
+    keys = telling(rows)
+    return [", ".join(describe(key, row[key]) for key in keys) for row in rows.to_dict("records")]
+
+
+def evenly_chosen(items: Sequence[T], most: int, what: str) -> tuple[list[T], str]:
+    """Return at most so many items, evenly chosen from first to last, and a word if some are left out.
+
+    >>> evenly_chosen(range(10), 4, "lines")
+    ([0, 3, 6, 9], '4 of 10 lines shown')
+    """
+    if len(items) <= most:
+        return list(items), ""
+    chosen = np.linspace(0, len(items) - 1, most).round().astype(int)
+    return [items[index] for index in chosen], f"{most} of {len(items)} {what} shown"
+
+
+def clipped(text: str, width: int) -> str:
+    """Shorten a text in its middle, where names differ least.
+
+    >>> clipped("nodes.leaf12->spine3", 12)
+    'nodes.…pine3'
+    """
+    if len(text) <= width:
+        return text
+    head = width // 2
+    return f"{text[:head]}…{text[len(text) - (width - head - 1) :]}"

@@ -1,4 +1,4 @@
-"""Time, algbw and busbw over workers or message size: a line per setting, closed form and bound beside it."""
+"""Time, algbw and busbw over workers, message size or another key, a line per setting, closed form and bound beside."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.reporting.plots import axes, canvas
-from ringnet.reporting.plots.words import settings, some
-from ringnet.reporting.sweeps import lines
+from ringnet.reporting.plots.canvas import clipped, evenly_chosen, point_labels, settings
+from ringnet.reporting.sweeps import Line, lines, numbers, other_keys
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 FloatArray: TypeAlias = NDArray[np.float64]
 MOST_LINES = 12
 DASHED = (0, (4, 3))
+MOST_PANELS, MOST_KEY_LINES, MOST_POINTS = 4, 8, 40
+#: Colour and marker of each line, by its label.
+LineStyles: TypeAlias = dict[str, tuple[str, str]]
 
 
 class Measure(NamedTuple):
@@ -82,7 +85,7 @@ def busbw_vs_message_size(results: Results) -> Figure:
 def _curves(results: Results, x: str, measure: Measure) -> Figure:
     figure, (ax,) = canvas.new_figure(2.3)
     shown, left_out = _drawable(results.finished, x)
-    found, words = some(lines(shown, x), MOST_LINES, "lines")
+    found, words = evenly_chosen(lines(shown, x), MOST_LINES, "lines")
     handles: list[Artist] = []
     for line, color, marker in zip(found, canvas.colors(len(found)), canvas.markers(len(found)), strict=True):
         draw_line(ax, _column(line.rows, x), line.rows, measure, color=color, marker=marker)
@@ -144,3 +147,56 @@ def strokes(rows: pd.DataFrame) -> list[Artist]:
     if rows["collective_bound_s"].notna().any():
         handles.append(canvas.stroke(canvas.GREY, "bound", linestyle=":", linewidth=1.0))
     return handles
+
+
+@canvas.in_style
+def time_vs_key(results: Results) -> Figure:
+    """Draw makespan over the swept keys that are neither N nor the message size."""
+    rows = results.finished
+    keys = [key for key in other_keys(rows) if numbers(rows[key])]
+    return _key_panels(results, rows, keys) if keys else _point_rows(results, rows)
+
+
+def _key_panels(results: Results, rows: pd.DataFrame, keys: list[str]) -> Figure:
+    keys, words = evenly_chosen(keys, MOST_PANELS, "keys")
+    chosen = {key: evenly_chosen(lines(rows, key), MOST_KEY_LINES, "lines") for key in keys}
+    styles = _line_styles([line for found, _ in chosen.values() for line in found])
+    figure, panels = canvas.new_figure(2.1 * len(keys), len(keys), sharex=False)
+    for ax, (key, (found, left_out)) in zip(panels, chosen.items(), strict=True):
+        _key_panel(ax, rows, key, found, styles)
+        words = words or left_out
+    named = [canvas.stroke(color, label, marker=marker) for label, (color, marker) in styles.items() if label]
+    return canvas.finish(figure, results, settings(rows, words), strokes(rows), named)
+
+
+def _line_styles(found: list[Line]) -> LineStyles:
+    """Give each label its own look in all panels alike."""
+    labels = list(dict.fromkeys(line.label for line in found))
+    looks = zip(canvas.colors(len(labels)), canvas.markers(len(labels)), strict=True)
+    return dict(zip(labels, looks, strict=True))
+
+
+def _key_panel(ax: Axes, rows: pd.DataFrame, key: str, found: list[Line], styles: LineStyles) -> None:
+    for line in found:
+        color, marker = styles[line.label]
+        draw_line(ax, axes.place(line.rows[key]), line.rows, TIME, color=color, marker=marker)
+    axes.key_scale(ax, rows[key])
+    axes.key(ax.xaxis, key, rows[key])
+    axes.times(ax.yaxis, rows["makespan_s"])
+
+
+def _point_rows(results: Results, rows: pd.DataFrame) -> Figure:
+    """Draw a row for each point, where the keys are words, with the bound as a bar beside it."""
+    shown, words = evenly_chosen(range(len(rows)), MOST_POINTS, "points")
+    rows = rows.iloc[shown]
+    figure, (ax,) = canvas.new_figure(0.5 + 0.17 * len(rows))
+    at = np.arange(len(rows))
+    ax.plot(rows["collective_bound_s"], at, "|", color=canvas.GREY, markersize=6)
+    ax.plot(rows["makespan_s"], at, "o", color=canvas.PALETTE[0])
+    ax.set_yticks(at, [clipped(label, 32) for label in point_labels(rows)])
+    ax.set_ylim(len(rows) - 0.5, -0.5)
+    axes.times(ax.xaxis, rows["makespan_s"])
+    legend = [canvas.stroke(canvas.PALETTE[0], "simulated", marker="o", linestyle="none")]
+    if rows["collective_bound_s"].notna().any():
+        legend.append(canvas.stroke(canvas.GREY, "bound", marker="|", linestyle="none", markersize=6))
+    return canvas.finish(figure, results, settings(rows, words), legend)

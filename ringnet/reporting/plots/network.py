@@ -16,8 +16,8 @@ from matplotlib.path import Path
 from numpy.typing import NDArray
 
 from ringnet.reporting.plots import canvas
-from ringnet.reporting.plots.layouts import WIDTH, Layout, Point, is_place, lay_out
-from ringnet.reporting.plots.words import clipped, settings
+from ringnet.reporting.plots.canvas import clipped, settings
+from ringnet.reporting.plots.positions import WIDTH, NodePositions, Point, is_place, lay_out
 from ringnet.units import format_bytes
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _facts(results: Results) -> tuple[pd.DataFrame, list[str]]:
 # ----------------------------------------------------------------------------------------------------- links
 
 
-def _draw_links(ax: Axes, layout: Layout, links: pd.DataFrame) -> list[Artist]:
+def _draw_links(ax: Axes, layout: NodePositions, links: pd.DataFrame) -> list[Artist]:
     """Draw each direction on its own side of the cable, the most used on top."""
     used = links["bytes"].to_numpy(dtype=np.float64)
     share = used / (used.max() or 1.0)
@@ -98,7 +98,7 @@ def _draw_links(ax: Axes, layout: Layout, links: pd.DataFrame) -> list[Artist]:
     return _link_legend(links, used, hot)
 
 
-def _widths(layout: Layout, used: pd.DataFrame) -> tuple[float, float]:
+def _widths(layout: NodePositions, used: pd.DataFrame) -> tuple[float, float]:
     """Return the least and the largest width in points of links that are used: narrow where many come to one node."""
     at_one_node = pd.concat([used["from"], used["to"]]).value_counts().max() if len(used) else 1
     most = max(LEAST_PT, min(MOST_PT, 0.22 * layout.room * _POINTS))
@@ -145,7 +145,7 @@ def _link_legend(
     return legend
 
 
-def _way(layout: Layout, link: tuple[str, str, str]) -> FloatArray:
+def _way(layout: NodePositions, link: tuple[str, str, str]) -> FloatArray:
     """Return the line of one direction, beside that of the other."""
     start, end = layout.points[link[0]], layout.points[link[1]]
     aside = 0.0 if "<->" in link[2] else APART
@@ -169,7 +169,7 @@ def _curve(start: Point, control: Point, end: Point, n_points: int = 17) -> Floa
 
 
 def _draw_sends(
-    ax: Axes, layout: Layout, places: Sequence[str], transfers: pd.DataFrame | None
+    ax: Axes, layout: NodePositions, places: Sequence[str], transfers: pd.DataFrame | None
 ) -> list[Artist]:
     """Lay over the links who sends to whom: the edges of the ring."""
     if transfers is None:
@@ -202,7 +202,7 @@ def _draw_arrows(ax: Axes, bends: Sequence[tuple[Point, Point, Point]], radius: 
         ax.add_patch(arrow)
 
 
-def _bend(layout: Layout, src: str, dst: str) -> tuple[Point, Point, Point]:
+def _bend(layout: NodePositions, src: str, dst: str) -> tuple[Point, Point, Point]:
     """Return the curve of a pair: away from the centre of a circle, below a row of workers, else to the left."""
     start, end = layout.points[src], layout.points[dst]
     middle, length = (0.5 * (start[0] + end[0]), 0.5 * (start[1] + end[1])), math.dist(start, end)
@@ -231,11 +231,11 @@ def _shortened(bend: tuple[Point, Point, Point], radius: float) -> Path:
 # ----------------------------------------------------------------------------------------------------- nodes
 
 
-def _radius(layout: Layout) -> float:
+def _radius(layout: NodePositions) -> float:
     return min(LARGEST, 0.68 * layout.room) / 2
 
 
-def _draw_nodes(ax: Axes, layout: Layout, places: Sequence[str]) -> list[Artist]:
+def _draw_nodes(ax: Axes, layout: NodePositions, places: Sequence[str]) -> list[Artist]:
     workers = {place: worker for worker, place in enumerate(places)}
     radius = _radius(layout)
     empty = [node for node in layout.points if node not in workers and is_place(node)]
@@ -252,13 +252,13 @@ def _draw_nodes(ax: Axes, layout: Layout, places: Sequence[str]) -> list[Artist]
     return legend
 
 
-def _dots(ax: Axes, layout: Layout, nodes: Sequence[str], color: str, radius: float) -> None:
+def _dots(ax: Axes, layout: NodePositions, nodes: Sequence[str], color: str, radius: float) -> None:
     if nodes:
         xy = np.array([layout.points[node] for node in nodes])
         ax.scatter(xy[:, 0], xy[:, 1], s=(2 * radius * _POINTS) ** 2, color=color, linewidths=0, zorder=4)
 
 
-def _number(ax: Axes, layout: Layout, workers: dict[str, int], radius: float) -> None:
+def _number(ax: Axes, layout: NodePositions, workers: dict[str, int], radius: float) -> None:
     """Write numbers into the workers; where they are too small, beside some of them: of a grid, on its rim."""
     inside = 2 * radius >= NUMBERED
     digits = len(str(len(workers) - 1))
@@ -271,7 +271,7 @@ def _number(ax: Axes, layout: Layout, workers: dict[str, int], radius: float) ->
             ax.text(x, y, str(worker), size=size, color=color, ha="center", va="center_baseline", zorder=5)
 
 
-def _is_outside(layout: Layout, node: str) -> bool:
+def _is_outside(layout: NodePositions, node: str) -> bool:
     """Whether there is room beside a node: in a grid only to the left of it and below."""
     if layout.rows or layout.centre is not None:
         return True
@@ -280,7 +280,7 @@ def _is_outside(layout: Layout, node: str) -> bool:
     )
 
 
-def _beside(layout: Layout, node: str, far: float) -> Point:
+def _beside(layout: NodePositions, node: str, far: float) -> Point:
     """Return a place for a number: outside the circle, to the left of a grid, or below."""
     x, y = layout.points[node]
     if layout.centre is None:
@@ -291,7 +291,7 @@ def _beside(layout: Layout, node: str, far: float) -> Point:
     return x + far * away[0] / reach, y + far * away[1] / reach
 
 
-def _squares(ax: Axes, layout: Layout, switches: Sequence[str]) -> None:
+def _squares(ax: Axes, layout: NodePositions, switches: Sequence[str]) -> None:
     for group in _groups(layout, switches):
         xy = np.array([layout.points[node] for node in group])
         room = (WIDTH - 0.2) / len(group)
@@ -307,7 +307,7 @@ def _squares(ax: Axes, layout: Layout, switches: Sequence[str]) -> None:
         _name(ax, layout, group, room)
 
 
-def _groups(layout: Layout, switches: Sequence[str]) -> Iterator[list[str]]:
+def _groups(layout: NodePositions, switches: Sequence[str]) -> Iterator[list[str]]:
     """Yield the switches of each row; all of them in other layouts."""
     for row in layout.rows or (tuple(layout.points),):
         group = [node for node in row if node in {*switches}]
@@ -315,7 +315,7 @@ def _groups(layout: Layout, switches: Sequence[str]) -> Iterator[list[str]]:
             yield group
 
 
-def _name(ax: Axes, layout: Layout, group: Sequence[str], room: float) -> None:
+def _name(ax: Axes, layout: NodePositions, group: Sequence[str], room: float) -> None:
     """Write the names above the switches, upright where they would touch; if these do too, the first and the last."""
     widest = 0.05 * (max(map(len, group)) + 0.6)
     fits, upright = widest < room, widest >= room >= UPRIGHT

@@ -9,7 +9,7 @@ from matplotlib.collections import PolyCollection
 from numpy.typing import NDArray
 
 from ringnet.reporting.plots import axes, canvas
-from ringnet.reporting.plots.words import settings
+from ringnet.reporting.plots.canvas import settings
 
 if TYPE_CHECKING:
     import pandas as pd

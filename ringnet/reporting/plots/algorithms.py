@@ -1,4 +1,4 @@
-"""Algorithms against each other: time and share of the bound over size, and a map of who wins where."""
+"""Algorithms against each other: time and share of the bound over size, a map of winners, errors of rounding."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import numpy as np
 from matplotlib.colors import ListedColormap
 from numpy.typing import NDArray
 
+from ringnet.analysis.winners import ranges
+from ringnet.payload.dtypes import DTYPES, unit_roundoff
 from ringnet.reporting.plots import axes, canvas
 
 if TYPE_CHECKING:
@@ -23,6 +25,8 @@ MOST_LINES = 14
 MOST_PANELS = 3
 #: Styles of lines by turns, so that fourteen are told apart by seven colours.
 _STROKES = ("-", (0, (4, 1.5)))
+#: Inches that each element type has in the row of an algorithm, and that rows are apart; the share of a row for types.
+MARKER_IN, APART_IN, FILLED = 0.05, 0.06, 0.72
 
 
 class _Style(NamedTuple):
@@ -116,8 +120,6 @@ def _few(workers: list[int]) -> list[int]:
 @canvas.in_style
 def winner_map(name: str, table: pd.DataFrame) -> Figure:
     """Draw who is fastest at each N and message size, as a map; of several alike the one that is so longest."""
-    from ringnet.analysis.winners import ranges  # noqa: PLC0415 -- pandas, only where it is drawn
-
     table = _drawn(table)
     found = ranges(table)
     workers, sizes = (sorted(table[key].unique().tolist()) for key in ("n_workers", "message_bytes"))
@@ -174,3 +176,69 @@ def _about(table: pd.DataFrame, workers: Sequence[int]) -> str:
     left_out = table["algorithm"].nunique() - min(MOST_LINES, table["algorithm"].nunique())
     more = f"; {left_out} slower algorithms are not drawn" if left_out else ""
     return f"N = {workers[0]}{more}" if len(workers) == 1 else f"a panel for each number of workers{more}"
+
+
+@canvas.in_style
+def error_by_algorithm(name: str, table: pd.DataFrame) -> Figure:
+    """Draw the error of each algorithm as a dot, a colour and a height in the row per element type, a panel per N.
+
+    Parameters
+    ----------
+    name : str
+        What stands above it.
+    table : DataFrame
+        ``n_workers, dtype, accumulation, algorithm, relative_rms_error``.
+    """
+    workers = _few(sorted(table["n_workers"].unique().tolist()))
+    algorithms = sorted(table["algorithm"].unique().tolist())
+    kinds = list(dict.fromkeys(zip(table["dtype"], table["accumulation"], strict=True)))
+    colors = dict(zip(kinds, canvas.colors(len(kinds)), strict=True))
+    row_in = max(0.12, APART_IN + MARKER_IN * len(kinds))
+    figure, panels = canvas.new_figure((0.35 + row_in * len(algorithms)) * len(workers), len(workers))
+    for ax, n_workers in zip(panels, workers, strict=True):
+        _error_panel(ax, table[table["n_workers"] == n_workers], algorithms, colors)
+        if len(workers) > 1:
+            ax.set_title(f"N = {n_workers}", fontsize=7, loc="left", pad=2)
+    # The panels share their axis: its end is that of the largest error of all.
+    panels[-1].set_xlim(0, 1.06 * panels[-1].get_xlim()[1])
+    axes.linear(panels[-1].xaxis, "number", "error in units of one rounding, u")
+    markers = canvas.markers(len(kinds))
+    legend = [
+        canvas.stroke(color, _dtype_label(*kind), marker=marker, linestyle="none")
+        for (kind, color), marker in zip(colors.items(), markers, strict=True)
+    ]
+    what = "root mean square error against float64 / size of the result"
+    return canvas.titled(figure, name, what, legend)
+
+
+def _error_panel(
+    ax: Axes, rows: pd.DataFrame, algorithms: list[str], colors: dict[tuple[str, str], str]
+) -> None:
+    heights = _row_heights(len(colors))
+    for (kind, color), marker, height in zip(
+        colors.items(), canvas.markers(len(colors)), heights, strict=True
+    ):
+        mine = rows[(rows["dtype"] == kind[0]) & (rows["accumulation"] == kind[1])]
+        errors = mine["relative_rms_error"].to_numpy(dtype=np.float64, na_value=np.nan)
+        places = [algorithms.index(one) + height for one in mine["algorithm"]]
+        # In units of what one rounding does, types can be compared, and algorithms told apart.
+        shares = errors / unit_roundoff(DTYPES[kind[0]])
+        ax.plot(shares, places, linestyle="none", color=color, marker=marker, alpha=0.85, markersize=3.2)
+    ax.set_yticks(range(len(algorithms)), algorithms)
+    ax.set_ylim(len(algorithms) - 0.5, -0.5)
+    ax.grid(visible=False, axis="y")
+    for row in range(1, len(algorithms), 2):
+        ax.axhspan(row - 0.5, row + 0.5, color=canvas.PALE, alpha=0.3, linewidth=0, zorder=0)
+
+
+def _row_heights(n_kinds: int) -> list[float]:
+    """Return where in a row each type stands, so that errors alike do not cover each other.
+
+    >>> [round(height, 2) for height in _row_heights(3)]
+    [-0.24, 0.0, 0.24]
+    """
+    return [FILLED * ((place + 0.5) / n_kinds - 0.5) for place in range(n_kinds)]
+
+
+def _dtype_label(dtype: str, accumulation: str) -> str:
+    return dtype if dtype == accumulation else f"{dtype} summed in {accumulation}"

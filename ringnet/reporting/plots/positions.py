@@ -17,7 +17,7 @@ MARGIN, STOREY, PLANE_GAP = 0.2, 0.62, 0.25
 
 
 @dataclass(frozen=True)
-class Layout:
+class NodePositions:
     """Positions of nodes.
 
     Parameters
@@ -51,7 +51,7 @@ class Layout:
         return min([*gaps, self.least])
 
 
-def lay_out(links: Iterable[tuple[str, str]], workers: Sequence[str]) -> Layout:
+def lay_out(links: Iterable[tuple[str, str]], workers: Sequence[str]) -> NodePositions:
     """Choose a layout by what is joined to what.
 
     Parameters
@@ -111,7 +111,7 @@ def _natural(name: str) -> tuple[str, int, str]:
     return name.removesuffix(digits), int(digits or 0), name
 
 
-def _circle(nodes: Sequence[str], hub: str = "") -> Layout:
+def _circle(nodes: Sequence[str], hub: str = "") -> NodePositions:
     """Put nodes on a circle, clockwise from the top."""
     radius, middle = WIDTH / 2 - MARGIN - 0.12, WIDTH / 2
     at = {}
@@ -120,7 +120,7 @@ def _circle(nodes: Sequence[str], hub: str = "") -> Layout:
         at[node] = (middle + radius * math.cos(angle), middle + radius * math.sin(angle))
     if hub:
         at[hub] = (middle, middle)
-    return Layout(at, WIDTH, centre=(middle, middle))
+    return NodePositions(at, WIDTH, centre=(middle, middle))
 
 
 # ----------------------------------------------------------------------------------------------------- grids
@@ -144,7 +144,7 @@ def grid_sides(beside: Mapping[str, set[str]], n_nodes: int) -> tuple[int, ...]:
     return tuple(sides)
 
 
-def _grid(sides: tuple[int, ...]) -> Layout:
+def _grid(sides: tuple[int, ...]) -> NodePositions:
     """Put nodes in rows; a third side makes planes, each up and to the right of the one before, all within a cell."""
     across, down = sides[0], sides[1]
     deep = math.prod(sides[2:])
@@ -159,13 +159,13 @@ def _grid(sides: tuple[int, ...]) -> Layout:
     middle = (WIDTH - 2 * MARGIN - (across - 1) * gap - planes) / 2
     at = {node: (x + middle, y) for node, (x, y) in at.items()}
     least = math.sqrt(2) * min(shift, gap - planes) if deep > 1 else gap
-    return Layout(at, (down - 1) * gap + planes + 2 * MARGIN, least=least)
+    return NodePositions(at, (down - 1) * gap + planes + 2 * MARGIN, least=least)
 
 
 # ---------------------------------------------------------------------------------------------------- layers
 
 
-def _layers(beside: Mapping[str, set[str]], places: Sequence[str], ports: set[str]) -> Layout:
+def _layers(beside: Mapping[str, set[str]], places: Sequence[str], ports: set[str]) -> NodePositions:
     """Put workers below and every switch as high as it is hops away from them.
 
     Where an idle port is a card could be: it is not drawn, but it is as high, so that a switch without any card
@@ -179,7 +179,7 @@ def _layers(beside: Mapping[str, set[str]], places: Sequence[str], ports: set[st
             nodes.sort(key=lambda node: _middle([at[near][0] for near in beside[node] if near in at]))
         y = MARGIN + 0.5 + STOREY * level
         at |= {node: (x, y) for node, x in zip(nodes, _spread(len(nodes)), strict=True)}
-    return Layout(at, height, rows=tuple(tuple(row) for row in rows))
+    return NodePositions(at, height, rows=tuple(tuple(row) for row in rows))
 
 
 def _rows(beside: Mapping[str, set[str]], places: Sequence[str], ports: set[str]) -> list[list[str]]:

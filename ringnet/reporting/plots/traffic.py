@@ -1,0 +1,256 @@
+"""What crossed the network: bytes and utilisation of every link, who waited for it, who sent how much to whom."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.colors import LinearSegmentedColormap
+from numpy.typing import NDArray
+
+from ringnet.reporting.plots import axes, canvas
+from ringnet.reporting.plots.canvas import clipped, settings
+from ringnet.units import format_bytes
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+    from ringnet.reporting.results import Results
+
+MOST_BARS, MOST_LABELLED, MOST_STAIRS = 40, 16, 512
+#: Links that are drawn, one above the other; jobs and traffic that have a colour of their own.
+MOST_QUEUES, MOST_OWNERS = 6, 6
+WAITING_OF = "waiting of "
+#: Workers up to which every cell says its bytes, and up to which each has a cell of its own.
+MOST_SAID, MOST_CELLS = 9, 512
+
+
+@canvas.in_style
+def link_traffic(results: Results) -> Figure:
+    """Draw the bytes that crossed each link."""
+    return _per_link(results, "bytes", "bytes", "traffic")
+
+
+@canvas.in_style
+def link_utilisation(results: Results) -> Figure:
+    """Draw the share of the makespan for which each link was busy, and held by a slower one upstream."""
+    return _per_link(results, "utilisation", "share", "utilisation")
+
+
+def _per_link(results: Results, column: str, quantity: axes.Quantity, label: str) -> Figure:
+    links, n_idle = _worth_drawing(_with_held(results))
+    slowest = links["link"] == results.summary["slowest_link"].iloc[0]
+    if len(links) <= MOST_BARS:
+        figure, (ax,) = canvas.new_figure(0.55 + 0.13 * len(links))
+        legend = _bars(ax, links, column, slowest)
+        axis: Axis = ax.xaxis
+    else:
+        figure, (ax,) = canvas.new_figure(2.1)
+        legend = _profile(ax, links, column, slowest)
+        axes.linear(ax.xaxis, "number", _of_links(len(links), n_idle), len(links))
+        axis = ax.yaxis
+    axes.linear(axis, quantity, label, 1.0 if quantity == "share" else float(links[column].max()))
+    words = f"{n_idle} idle links left out" if n_idle else ""
+    return canvas.finish(figure, results, settings(results.summary, words), legend if len(legend) > 1 else ())
+
+
+def _with_held(results: Results) -> pd.DataFrame:
+    assert results.links is not None  # `PLOTS` says when a plot applies
+    links = results.links
+    return links.assign(held=(links["occupied_s"] - links["busy_s"]) / results.summary["makespan_s"].iloc[0])
+
+
+def _worth_drawing(links: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+    """Leave out idle links where all are too many to be named; return the others, and how many were left out."""
+    used = links["bytes"] > 0
+    if len(links) <= MOST_BARS or not used.any():
+        return links, 0
+    return links[used].reset_index(drop=True), int((~used).sum())
+
+
+def _of_links(n_links: int, n_idle: int) -> str:
+    return f"{'the' if n_idle else 'all'} {n_links} links{' in use' if n_idle else ''}, from the most to the least"
+
+
+def _bars(ax: Axes, links: pd.DataFrame, column: str, slowest: pd.Series[bool]) -> list[Artist]:
+    rows = np.arange(len(links))
+    colors = np.where(slowest, canvas.ALERT, canvas.PALETTE[0])
+    ax.barh(rows, links[column], color=colors, height=0.72)
+    held = column == "utilisation" and bool((links["held"] > 1e-9).any())  # noqa: PLR2004 -- more than rounding
+    if held:
+        ax.barh(rows, links["held"], left=links[column], color=canvas.PALE, height=0.72)
+    if column == "utilisation" and len(links) <= MOST_LABELLED:
+        _say_shares(ax, links[column])
+    ax.set_yticks(rows, [clipped(name, 22) for name in links["link"]])
+    ax.set_ylim(len(links) - 0.4, -0.6)
+    ax.set_ylabel("link")
+    ax.grid(visible=False, axis="y")
+    ax.set_xlim(0, 1 if column == "utilisation" else None)
+    return _legend(links, column, slowest, held)
+
+
+def _say_shares(ax: Axes, shares: pd.Series[float]) -> None:
+    """Write each share at the end of its bar: inside where there is no room outside."""
+    for row, share in enumerate(shares):
+        inside = share > 0.85  # noqa: PLR2004 -- room for "100 %"
+        text = f"{100 * share:.3g} %"
+        ax.annotate(
+            f"{text} " if inside else f" {text}",
+            (share, row),
+            ha="right" if inside else "left",
+            va="center_baseline",
+            color="white" if inside else canvas.INK,
+            size=6,
+        )
+
+
+def _legend(links: pd.DataFrame, column: str, slowest: pd.Series[bool], held: bool) -> list[Artist]:
+    legend = [canvas.patch(canvas.PALETTE[0], "busy" if column == "utilisation" else "bytes")]
+    if slowest.any():
+        legend.append(canvas.patch(canvas.ALERT, "slowest link"))
+    if held:
+        legend.append(canvas.patch(canvas.PALE, "held by a slower link"))
+    return legend
+
+
+def _profile(ax: Axes, links: pd.DataFrame, column: str, slowest: pd.Series[bool]) -> list[Artist]:
+    """Draw all links from the most to the least, and say where the slowest is."""
+    order = np.argsort(-links[column].to_numpy(), kind="stable")
+    values = links[column].to_numpy()[order]
+    first = np.flatnonzero(np.diff(values, prepend=np.nan))  # links alike make one stair
+    first = first[:: 1 + len(first) // MOST_STAIRS]
+    ax.stairs(values[first], [*first, len(values)], fill=True, color=canvas.PALETTE[0])
+    ax.set_xlim(0, len(links))
+    ax.set_ylim(0, 1 if column == "utilisation" else None)
+    legend = [canvas.patch(canvas.PALETTE[0], "links")]
+    for rank in np.flatnonzero(slowest.to_numpy()[order]):
+        ax.plot(rank + 0.5, values[rank], "v", color=canvas.ALERT, clip_on=False)
+        name = clipped(links["link"].iloc[order[rank]], 30)
+        legend.append(canvas.stroke(canvas.ALERT, f"slowest link, {name}", marker="v", linestyle="none"))
+    return legend
+
+
+@canvas.in_style
+def queues(results: Results) -> Figure:
+    """Draw, for each of the links with most queueing, who waits for it over time."""
+    assert results.queues is not None  # `PLOTS` says when a plot applies
+    frame, owners = _by_owner(results.queues)
+    queueing = _queueing(results)
+    links = queueing[:MOST_QUEUES]
+    frame = frame[frame["link"].isin(links)]
+    figure, panels = canvas.new_figure(0.35 + max(1.1, 0.62 * len(links)), len(links))
+    end_s = max(float(frame["time_s"].max()), float(results.summary["makespan_s"].iloc[0]))
+    colors = canvas.colors(len(owners))
+    for ax, link in zip(panels, links, strict=True):
+        _queue_panel(ax, frame[frame["link"] == link], owners, colors)
+        ax.set_title(clipped(link, 40), size=7, loc="left", pad=2.5)
+    panels[-1].set_xlim(0, end_s)
+    axes.linear(panels[-1].xaxis, "seconds", "time", end_s)
+    fair = results.summary["sharing"].iloc[0] == "fair"
+    figure.supylabel("flows beyond the first" if fair else "transfers that wait", size=7.5)
+    words = f"the {len(links)} links with most queueing" if len(queueing) > len(links) else ""
+    legend = [canvas.patch(color, _owner_label(owner)) for owner, color in zip(owners, colors, strict=True)]
+    return canvas.finish(figure, results, settings(results.summary, words), legend if len(owners) > 1 else ())
+
+
+def _queueing(results: Results) -> list[str]:
+    """Return the links of the table that cost someone time; all of them where none did.
+
+    Under fair sharing flows that another link keeps narrow can share one that holds nobody back.
+    """
+    assert results.queues is not None
+    every = [str(link) for link in dict.fromkeys(results.queues["link"])]
+    if results.links is None or "queued_s" not in results.links:
+        return every
+    costly = {*results.links.loc[results.links["queued_s"] > 0, "link"]}
+    return [link for link in every if link in costly] or every
+
+
+def _by_owner(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Return the table and its columns to be stacked: one for each who waits, the last ones together."""
+    owners = [name for name in frame.columns if name.startswith(WAITING_OF) and frame[name].any()]
+    if len(owners) <= 1:
+        return frame, owners or ["waiting"]
+    if len(owners) <= MOST_OWNERS:
+        return frame, owners
+    last = f"{WAITING_OF}{len(owners) - MOST_OWNERS + 1} others"
+    shown = owners[: MOST_OWNERS - 1]
+    return frame.assign(**{last: frame[owners[MOST_OWNERS - 1 :]].sum(axis=1)}), [*shown, last]
+
+
+def _queue_panel(ax: Axes, rows: pd.DataFrame, owners: list[str], colors: list[str]) -> None:
+    times_s = rows["time_s"].to_numpy()
+    low = np.zeros(max(len(rows) - 1, 0))
+    for owner, color in zip(owners, colors, strict=True):
+        high = low + rows[owner].to_numpy()[:-1]
+        ax.stairs(high, times_s, baseline=low, fill=True, color=color, linewidth=0)
+        low = high
+    most = float(rows["waiting"].max())
+    ax.set_ylim(0, most * 1.05)
+    axes.at_values(ax.yaxis, [0.0, round(most) or most], "")
+
+
+def _owner_label(owner: str) -> str:
+    return clipped(owner.removeprefix(WAITING_OF), 30)
+
+
+@canvas.in_style
+def traffic_matrix(results: Results) -> Figure:
+    """Draw the bytes that each worker sent to each other one; beyond many workers, to each group of neighbours."""
+    assert results.transfers is not None  # `PLOTS` says when a plot applies
+    n_workers = int(results.summary["n_workers"].iloc[0])
+    group = -(-n_workers // MOST_CELLS)
+    sent = _sent_bytes(results, n_workers, group)
+    figure, (ax,) = canvas.new_figure(3.0)
+    shades = LinearSegmentedColormap.from_list(
+        "traffic", [canvas.paler(canvas.PALETTE[0]), canvas.PALETTE[0]]
+    )
+    low, high = -0.5, n_workers - 0.5
+    image = ax.imshow(
+        np.where(sent > 0, sent, np.nan),
+        cmap=shades,
+        vmin=0,
+        vmax=sent.max(),
+        extent=(low, high, high, low),
+        interpolation="none",
+    )
+    _scale_matrix(ax, n_workers)
+    if n_workers <= MOST_SAID:
+        _say_bytes(ax, sent)
+    bar = figure.colorbar(image, ax=ax, shrink=0.8)
+    axes.linear(bar.ax.yaxis, "bytes", "bytes sent", float(sent.max()))
+    bar.outline.set_visible(False)
+    words = f"of every {group} workers the sum" if group > 1 else ""
+    return canvas.finish(figure, results, settings(results.summary, words))
+
+
+def _sent_bytes(results: Results, n_workers: int, group: int) -> NDArray[np.float64]:
+    assert results.transfers is not None
+    rows = results.transfers
+    size = -(-n_workers // group)
+    cells = rows["src"].to_numpy() // group * size + rows["dst"].to_numpy() // group
+    weights = rows["bytes"].to_numpy(dtype=np.float64)
+    return np.bincount(cells, weights, size * size).astype(np.float64).reshape(size, size)
+
+
+def _scale_matrix(ax: Axes, n_workers: int) -> None:
+    step = -(-n_workers // 16)
+    ticks = range(0, n_workers, step)
+    ax.set_xticks(ticks, map(str, ticks))
+    ax.set_yticks(ticks, map(str, ticks))
+    ax.set(xlabel="receiver", ylabel="sender")
+    ax.grid(visible=False)
+    ax.tick_params(axis="x", labelrotation=90 if n_workers > 99 else 0)  # noqa: PLR2004 -- three digits touch
+
+
+def _say_bytes(ax: Axes, sent: NDArray[np.float64]) -> None:
+    for (src, dst), n_bytes in np.ndenumerate(sent):
+        if n_bytes:
+            number, _, unit = format_bytes(int(n_bytes)).partition(" ")
+            dark = n_bytes > 0.6 * sent.max()
+            color = "white" if dark else canvas.INK
+            ax.text(dst, src, f"{number}\n{unit}", size=5, color=color, ha="center", va="center")

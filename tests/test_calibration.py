@@ -8,12 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ringnet.analysis.calibration import Samples, Setting, calibrate, predict
-from ringnet.analysis.calibration.boundaries import Boundary, boundary_law
-from ringnet.analysis.calibration.fit import fit, polish
-from ringnet.analysis.calibration.models import MODELS, design
+from ringnet.analysis.calibration.fit import fit, hold_out_workers, polish
+from ringnet.analysis.calibration.models import MODELS, at, design
+from ringnet.analysis.calibration.profile import Boundary, boundary_law
 from ringnet.analysis.calibration.regimes import independent, rising
-from ringnet.analysis.calibration.samples import at
-from ringnet.analysis.calibration.validation import hold_out_workers
 
 SIZES = 4.0 * 2.0 ** np.arange(24)
 #: Launch, latency of a hop, extra between nodes, seconds per byte inside and between nodes.

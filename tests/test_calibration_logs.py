@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from ringnet.analysis.calibration import Setting, calibrate, predict
-from ringnet.analysis.calibration.fit import fit
-from ringnet.analysis.calibration.validation import hold_out_sizes
+from ringnet.analysis.calibration.fit import fit, hold_out_sizes
 from ringnet.errors import InputError
 from ringnet.formats.logs import read_log
 from ringnet.formats.logs.chosen import complete, samples_of

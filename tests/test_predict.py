@@ -14,8 +14,8 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from ringnet.analysis.calibration import MODELS, Profile, Regime, Setting, Source, predict, ring_link
-from ringnet.analysis.calibration.boundaries import Boundary
+from ringnet.analysis.calibration import MODELS, Profile, Regime, Setting, SourceFile, predict, ring_link
+from ringnet.analysis.calibration.profile import Boundary
 from ringnet.cli import app
 from ringnet.cli.predicting import sizes_of
 from ringnet.collectives.rings import ring as ring_schedule
@@ -44,7 +44,7 @@ PROFILE = Profile(
     drift=0.1,
     has_drift=True,
     verdicts=("well determined: to 2 %",),
-    sources=(Source("a.txt", "ab" * 32, 24),),
+    sources=(SourceFile("a.txt", "ab" * 32, 24),),
 )  # fmt: skip
 
 

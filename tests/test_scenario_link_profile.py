@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import ringnet
-from ringnet.analysis.calibration import Profile, Regime, Setting, Source, predict
-from ringnet.analysis.calibration.boundaries import Boundary
+from ringnet.analysis.calibration import Profile, Regime, Setting, SourceFile, predict
+from ringnet.analysis.calibration.profile import Boundary
 from ringnet.errors import InputError
 from ringnet.formats.profiles import profile_text, read_profile
 from ringnet.runs.engine import engine_for
@@ -38,7 +38,7 @@ PROFILE = Profile(
     is_split=True,
     drift=0.1,
     has_drift=True,
-    sources=(Source("a.txt", "ab" * 32, 24),),
+    sources=(SourceFile("a.txt", "ab" * 32, 24),),
 )  # fmt: skip
 TEXT = "{scenario_version: 1, workers: 8, message: 1 MiB, payload: none, network: {link: {file: p.yaml}}}"
 INSIDE = "{topology: nodes, workers_per_host: 4, link: {file: real.yaml}, inside: {link: {file: real.yaml}}}"

@@ -13,7 +13,7 @@ import pandas as pd
 from ringnet.analysis.calibration import Calibration, Regime
 from ringnet.analysis.calibration import calibrate as fit_profile
 from ringnet.analysis.calibration.calibration import Errors
-from ringnet.analysis.calibration.samples import Setting
+from ringnet.analysis.calibration.models import Setting
 from ringnet.cli.answers import note
 from ringnet.cli.logs import count, echo, read_logs, say_remarks
 from ringnet.cli.printing import print_json, print_table

@@ -8,8 +8,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from ringnet.analysis.calibration import MODELS, PASSES, Profile, Regime, Setting, Source
-from ringnet.analysis.calibration.boundaries import Boundary
+from ringnet.analysis.calibration import MODELS, PASSES, Profile, Regime, Setting, SourceFile
+from ringnet.analysis.calibration.profile import Boundary
 from ringnet.documents.values import ValueReader
 from ringnet.documents.yaml_text import YamlKind, read_text, read_yaml, write_yaml
 from ringnet.errors import Fault, InputError
@@ -98,9 +98,9 @@ def _setting(read: ValueReader, *more: str) -> Setting:
     return setting
 
 
-def _source(read: ValueReader) -> Source:
+def _source(read: ValueReader) -> SourceFile:
     read.known("file", "sha256", "points")
-    return Source(read.text("file"), read.text("sha256"), read.whole("points", 0))
+    return SourceFile(read.text("file"), read.text("sha256"), read.whole("points", 0))
 
 
 def _regime(read: ValueReader) -> Regime:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from ringnet.analysis.calibration.calibration import Calibration, calibrate
+from ringnet.analysis.calibration.calibration import Calibration, CalibrationVerdict, calibrate
 from ringnet.analysis.calibration.links import HostPiece, LinkPiece, host_links, n_hops, ring_link
-from ringnet.analysis.calibration.models import MODELS, PASSES
+from ringnet.analysis.calibration.models import MODELS, PASSES, Samples, Setting
 from ringnet.analysis.calibration.prediction import Prediction, predict
-from ringnet.analysis.calibration.profile import Profile, Regime, Source
-from ringnet.analysis.calibration.samples import Samples, Setting
-from ringnet.analysis.calibration.verdict import Verdict
+from ringnet.analysis.calibration.profile import Profile, Regime, SourceFile
 
 __all__ = [
     "MODELS",
     "PASSES",
     "Calibration",
+    "CalibrationVerdict",
     "HostPiece",
     "LinkPiece",
     "Prediction",
@@ -21,8 +20,7 @@ __all__ = [
     "Regime",
     "Samples",
     "Setting",
-    "Source",
-    "Verdict",
+    "SourceFile",
     "calibrate",
     "host_links",
     "n_hops",

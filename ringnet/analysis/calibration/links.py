@@ -16,6 +16,8 @@ from ringnet.analysis.calibration.models import (
     INSIDE_BYTES,
     LAUNCH,
     PASSES,
+    Setting,
+    at,
     design,
 )
 from ringnet.analysis.calibration.prediction import (
@@ -24,7 +26,6 @@ from ringnet.analysis.calibration.prediction import (
     regime_weights,
 )
 from ringnet.analysis.calibration.profile import Profile
-from ringnet.analysis.calibration.samples import Setting, at
 
 #: Where one regime takes over from another, the curve of a prediction is followed by so many lines for each
 #: doubling of the size; they touch it at every power of two, and leave it by a few parts in a thousand between.

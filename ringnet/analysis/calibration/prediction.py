@@ -6,10 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ringnet.analysis.calibration.boundaries import Boundary, BoundaryLaw
-from ringnet.analysis.calibration.models import HOP, PASSES, design
-from ringnet.analysis.calibration.profile import Profile
-from ringnet.analysis.calibration.samples import BoolArray, FloatArray, Setting, at
+from ringnet.analysis.calibration.models import HOP, PASSES, BoolArray, FloatArray, Setting, at, design
+from ringnet.analysis.calibration.profile import Boundary, BoundaryLaw, Profile
 
 #: A range holds nine in ten, were errors normal.
 _Z = 1.645

@@ -14,7 +14,6 @@ from itertools import combinations
 
 import numpy as np
 
-from ringnet.analysis.calibration.boundaries import boundary_laws
 from ringnet.analysis.calibration.models import (
     BETWEEN,
     BETWEEN_BYTES,
@@ -22,9 +21,13 @@ from ringnet.analysis.calibration.models import (
     INSIDE_BYTES,
     LAUNCH,
     N_PARAMETERS,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Samples,
     design,
 )
-from ringnet.analysis.calibration.samples import BoolArray, FloatArray, IntArray, Samples
+from ringnet.analysis.calibration.profile import boundary_laws
 
 #: Relative error from which the loss grows linearly: an outlier pulls, but not by its square.
 SOFT = 0.03

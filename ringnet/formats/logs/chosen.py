@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ringnet.analysis.calibration import PASSES, Samples, Source, Verdict
-from ringnet.analysis.calibration.verdict import TWO_MACHINES
+from ringnet.analysis.calibration import PASSES, CalibrationVerdict, Samples, SourceFile
+from ringnet.analysis.calibration.calibration import TWO_MACHINES
 from ringnet.errors import Fault, InputError
 from ringnet.formats.logs.log import ASKED, Log, Measurement, Notes
 from ringnet.formats.logs.osu import PER_RANK
@@ -147,13 +147,15 @@ def models_of(logs: Sequence[Log], collective: str) -> tuple[str, ...]:
     return _FORCED.get(only, ("ring", "tree", "doubling"))
 
 
-def sources_of(logs: Sequence[Log], samples: Samples) -> list[Source]:
+def sources_of(logs: Sequence[Log], samples: Samples) -> list[SourceFile]:
     """Return the files, with how many rows of each are used."""
     counts = np.bincount(samples.log, minlength=len(logs))
-    return [Source(log.path.name, log.sha256, int(count)) for log, count in zip(logs, counts, strict=True)]
+    return [
+        SourceFile(log.path.name, log.sha256, int(count)) for log, count in zip(logs, counts, strict=True)
+    ]
 
 
-def machines_of(logs: Sequence[Log]) -> list[Verdict]:
+def machines_of(logs: Sequence[Log]) -> list[CalibrationVerdict]:
     """Say it where logs are of different devices, or of different tools that time different things."""
     devices = {log.devices: log.path.name for log in logs if log.devices}
     tools = {log.tool.removesuffix(" JSON"): log.path.name for log in logs}
@@ -161,9 +163,13 @@ def machines_of(logs: Sequence[Log]) -> list[Verdict]:
     if len(devices) > 1:
         named = "; ".join(f"{name}: {', '.join(each)}" for each, name in devices.items())
         found.append(
-            Verdict(TWO_MACHINES, f"the logs are of different devices ({named}): their fit is of neither")
+            CalibrationVerdict(
+                TWO_MACHINES, f"the logs are of different devices ({named}): their fit is of neither"
+            )
         )
     if len(tools) > 1 and "CSV" not in tools and "JSON" not in tools:
         named = "; ".join(f"{name}: {tool}" for tool, name in tools.items())
-        found.append(Verdict(TWO_MACHINES, f"the logs are of tools that time different things ({named})"))
+        found.append(
+            CalibrationVerdict(TWO_MACHINES, f"the logs are of tools that time different things ({named})")
+        )
     return found

@@ -22,8 +22,8 @@ from ringnet.collectives.rings import ring as ring_schedule
 from ringnet.engines import ENGINES, Workers
 from ringnet.errors import InputError
 from ringnet.formats.profiles import profile_text, read_profile
+from ringnet.networks import BySize, Piece
 from ringnet.networks.basic import ring
-from ringnet.networks.network import Piece
 
 DATA = Path(__file__).parent / "data" / "logs"
 SIZES = 4.0 * 2.0 ** np.arange(26)
@@ -252,8 +252,8 @@ def test_a_simulated_ring_on_the_links_of_a_profile_takes_its_times(setting, mes
     last = pieces[-1]
     network = replace(
         ring(n, last.bandwidth_Bps, last.latency_s),
-        pieces=dict.fromkeys(
-            range(n), tuple(Piece(p.up_to_bytes, p.bandwidth_Bps, p.latency_s) for p in pieces[:-1])
+        behaviours=dict.fromkeys(
+            range(n), BySize(tuple(Piece(p.up_to_bytes, p.bandwidth_Bps, p.latency_s) for p in pieces))
         ),
     )
     chunks = np.full(n, message_bytes // n)

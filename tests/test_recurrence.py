@@ -14,7 +14,8 @@ from ringnet.engines import ENGINES, Trace, Workers, choose_engine
 from ringnet.engines.exactness import why_not_exact
 from ringnet.engines.plans import Planner
 from ringnet.errors import InputError
-from ringnet.networks import TOPOLOGIES, Network, Packets, Piece, Window
+from ringnet.networks import TOPOLOGIES, BySize, Network, OverTime, Packets, Piece, Window
+from ringnet.networks.behaviour import ANY_SIZE
 
 events, recurrence = ENGINES["events"].run, ENGINES["recurrence"].run
 
@@ -185,8 +186,11 @@ def test_senders_of_different_steps_count_too() -> None:
     ("change", "reason"),
     [
         ({"sharing": "fair"}, "shared fairly"),
-        ({"pieces": {0: (Piece(100, 1e9, 0.0),)}}, "sizes differently"),
-        ({"profiles": {0: ((1.0, 1e9),)}}, "changes over time"),
+        (
+            {"behaviours": {0: BySize((Piece(100, 1e9, 0.0), Piece(ANY_SIZE, 1e9, 1e-6)))}},
+            "sizes differently",
+        ),
+        ({"behaviours": {0: OverTime(1e9, 1e-6, ((1.0, 1e9),))}}, "changes over time"),
         ({"window": Window(bytes=100)}, "window"),
         ({"packets": Packets(100)}, "packets"),
     ],

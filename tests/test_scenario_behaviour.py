@@ -53,7 +53,7 @@ def test_what_is_for_no_link_is_a_mistake(key, behaviour):
 
 def test_what_an_override_leaves_for_no_link_is_left_out_with_a_note():
     one = scenario(REGIMES, "network.links.*->*.bandwidth=5 GB/s")
-    assert not build(one).network.pieces
+    assert not build(one).network.behaviours
     assert one.notes == (
         "network.regimes: left out, the key is never read: no link has the network's bandwidth and latency",
     )

@@ -165,10 +165,10 @@ def test_slow_links_inside_hosts_are_said():
 def test_an_exception_holds_for_every_size_and_keeps_the_rest():
     for size, own in (("1 KiB", 0), ("1 MiB", 1)):
         network = build(scenario(f"message={size}", "network.links.3->4.latency=1 ms")).network
-        assert {one.latency_s for one in network.pieces[3]} == {1e-3}
+        assert {one.latency_s for one in network.behaviours[3].pieces} == {1e-3}
         assert network.latency_s[3] == 1e-3
-        assert {one.bandwidth_Bps for one in network.pieces[3]} == {
-            one.bandwidth_Bps for one in network.pieces[4]
+        assert {one.bandwidth_Bps for one in network.behaviours[3].pieces} == {
+            one.bandwidth_Bps for one in network.behaviours[4].pieces
         }
         slow = makespan_s(f"message={size}", "network.links.3->4.latency=1 ms")
         assert slow > makespan_s(f"message={size}") + 1e-3, own

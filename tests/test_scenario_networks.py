@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from ringnet.errors import InputError
-from ringnet.networks import PRESETS, TOPOLOGIES
-from ringnet.networks.network import Packets, Piece, Window
+from ringnet.networks import PRESETS, TOPOLOGIES, BySize, OverTime, Packets, Piece, Window
+from ringnet.networks.behaviour import ANY_SIZE
 from ringnet.payload import Payload
 from ringnet.runs.engine import engine_for
 from ringnet.runs.parts import build
@@ -165,10 +165,10 @@ def test_a_preset_that_gives_nothing():
 def test_what_links_do_by_size_and_by_time():
     regimes = "regimes: [{up_to: 8 KiB, bandwidth: 5 GB/s, latency: 2 us}]"
     network = build(scenario(f"{regimes}, links: {{2->3: {{bandwidth: 7 GB/s}}}}")).network
-    assert set(network.pieces) == {0, 1, 3, 4, 5, 6, 7}  # 2->3 is no link of the rule
-    assert network.pieces[0] == (Piece(8192, 5e9, 2e-6),)
+    assert set(network.behaviours) == {0, 1, 3, 4, 5, 6, 7}  # 2->3 is no link of the rule
+    assert network.behaviours[0] == BySize((Piece(8192, 5e9, 2e-6), Piece(ANY_SIZE, 50e9, 1e-6)))
     network = build(scenario("links_of: {3: {profile: [{at: 20 us, bandwidth: 10 GB/s}]}}")).network
-    assert network.profiles == {2: ((20e-6, 10e9),), 3: ((20e-6, 10e9),)}
+    assert network.behaviours == dict.fromkeys((2, 3), OverTime(50e9, 1e-6, ((20e-6, 10e9),)))
 
 
 def test_windows_and_packets():

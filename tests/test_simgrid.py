@@ -18,7 +18,7 @@ from ringnet.collectives import ALGORITHMS, split_sizes
 from ringnet.engines import Trace, Workers
 from ringnet.engines.background import Traffic
 from ringnet.engines.events import Job, run_jobs
-from ringnet.networks import TOPOLOGIES, LinkChange, Network, change_links
+from ringnet.networks import TOPOLOGIES, LinkChange, Network, OverTime, change_links
 
 CASES = pd.read_csv(
     Path(__file__).parent / "data/simgrid_cases.csv", comment="#", keep_default_na=False
@@ -50,6 +50,11 @@ def wired(
 def private_ring(changes: dict[str, LinkChange] | None = None, n_workers: int = 8) -> Network:
     network = TOPOLOGIES["ring"].build(n_workers, bandwidth_Bps=50e9, latency_s=500e-9)
     return replace(change_links(network, changes or {}), sharing="fair")
+
+
+def changing_ring(*changes: tuple[float, float]) -> Network:
+    network = private_ring()
+    return replace(network, behaviours={3: OverTime(50e9, 500e-9, changes)})
 
 
 def star(
@@ -144,8 +149,8 @@ NETWORKS: dict[str, Callable[[], Network]] = {
     "K0": private_ring,
     "K1": private_ring,
     "X4": private_ring,
-    "V1": lambda: replace(private_ring(), profiles={3: ((20e-6, 10e9), (60e-6, 50e9))}),
-    "V2": lambda: replace(private_ring(), profiles={3: ((1e-3, 10e9), (3e-3, 50e9))}),
+    "V1": lambda: changing_ring((20e-6, 10e9), (60e-6, 50e9)),
+    "V2": lambda: changing_ring((1e-3, 10e9), (3e-3, 50e9)),
     **{
         f"U{case}": lambda n=n: private_ring(n_workers=n)
         for case, n in ((1, 7), (2, 6), (3, 7), (4, 8), (5, 16))

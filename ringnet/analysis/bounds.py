@@ -26,21 +26,9 @@ def schedule_bound_s(link_bytes: IntArray, network: Network, start_s: float = 0.
         When the first worker starts.
     """
     alone_s = link_bytes / peak_bandwidths(network)
-    for link in network.profiles:
-        alone_s[link] = _drained_s(network, link, float(link_bytes[link]), start_s)
+    for link, behaviour in network.behaviours.items():
+        alone_s[link] = behaviour.least_s(float(link_bytes[link]), start_s)
     return float(alone_s.max(initial=0.0))
-
-
-def _drained_s(network: Network, link: int, n_bytes: float, start_s: float) -> float:
-    """Return the seconds from ``start_s`` until a link with a profile can have moved some bytes."""
-    now_s, bandwidth_Bps = start_s, float(network.bandwidth_Bps[link])
-    for change_s, following_Bps in network.profiles[link]:
-        if change_s > now_s:
-            if n_bytes <= bandwidth_Bps * (change_s - now_s):
-                break
-            n_bytes, now_s = n_bytes - bandwidth_Bps * (change_s - now_s), change_s
-        bandwidth_Bps = following_Bps
-    return now_s - start_s + n_bytes / bandwidth_Bps
 
 
 def collective_bound_s(
@@ -109,10 +97,8 @@ def worker_capacities(network: Network) -> tuple[FloatArray, FloatArray]:
 def peak_bandwidths(network: Network) -> FloatArray:
     """Return the most that each link ever gives to any transfer, shape (n_links,), bytes/s."""
     most = network.bandwidth_Bps.copy()
-    for link, pieces in network.pieces.items():
-        most[link] = max(most[link], *(piece.bandwidth_Bps for piece in pieces))
-    for link, profile in network.profiles.items():
-        most[link] = max(most[link], *(bandwidth_Bps for _, bandwidth_Bps in profile))
+    for link, behaviour in network.behaviours.items():
+        most[link] = behaviour.peak()
     return most
 
 

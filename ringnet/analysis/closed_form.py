@@ -12,7 +12,7 @@ from ringnet.analysis.closed_forms import FORMS
 from ringnet.analysis.hop import Hop
 from ringnet.collectives import Schedule
 from ringnet.engines.trace import Workers
-from ringnet.networks import Network
+from ringnet.networks import Network, beyond
 from ringnet.networks.network import Route
 
 
@@ -102,7 +102,7 @@ def uniform_hop(network: Network, workers: Workers) -> Hop | None:
 
 def _hop(network: Network, workers: Workers, found: Sequence[Route]) -> Hop | None:
     """Return what a transfer costs over some routes: equally long, of links alike, no two sharing one."""
-    if network.pieces or network.profiles or network.window is not None or network.packets is not None:
+    if beyond(network, fair=True):
         return None
     routes = np.array(found, dtype=object)
     if routes.ndim != 2 or len(np.unique(routes)) < routes.size:  # noqa: PLR2004 -- ragged: not equally long

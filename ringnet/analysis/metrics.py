@@ -13,7 +13,6 @@ from ringnet.collectives import Schedule
 from ringnet.engines.trace import PATH_PARTS, Trace
 from ringnet.engines.window import slot_bytes
 from ringnet.networks import Network
-from ringnet.networks.network import offers
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -124,12 +123,13 @@ def mean_latency_s(schedule: Schedule, network: Network, chunk_bytes: IntArray) 
     """
     latency_s = network.latency_s.copy()
     sums: dict[int, list[float]] = {}
-    for step in schedule.steps() if network.pieces else ():
+    for step in schedule.steps() if network.behaviours else ():
         columns = (step.src, step.dst, step.sizes(chunk_bytes))
         for src, dst, n_bytes in zip(*(column.tolist() for column in columns), strict=True):
             for link in network.route(src, dst):
-                if link in network.pieces:
-                    sums.setdefault(link, []).append(offers(network, link, n_bytes)[1])
+                if link in network.behaviours:
+                    offer = network.behaviours[link].offer(n_bytes, 0.0)
+                    sums.setdefault(link, []).append(offer.latency_s)
     for link, each_s in sums.items():
         latency_s[link] = sum(each_s) / len(each_s)
     return latency_s

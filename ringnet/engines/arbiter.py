@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING
@@ -15,12 +16,12 @@ from ringnet.engines.delays import ROUNDING, Delays, beyond_the_first
 from ringnet.engines.parts import Part
 from ringnet.engines.shares import Flow, Shares
 from ringnet.engines.trace import Columns
+from ringnet.networks.behaviour import ANY_SIZE, NEVER
 
 if TYPE_CHECKING:
     from ringnet.engines.transfer import Moving
     from ringnet.networks import Network
 
-NEVER = float("inf")
 ENDED = -1.0
 #: Ends that differ by less than this share of the time are one: what symmetry makes equal, rounding tears apart.
 SAME_TIME = 1e-14
@@ -79,15 +80,16 @@ class Arbiter:
         self.flows = Delays()
         #: Parts of a transfer that have come, in order: they move one after another.
         self.lines: dict[Moving, deque[Stream]] = {}
-        #: Seconds that links whose bandwidth changes were busy, and up to when that is known.
-        self.busy_s = dict.fromkeys(network.profiles, 0.0)
-        self.settled_s = 0.0
+        #: When each link that changes will next do so.
         self.changes = [
-            (time_s, link, bandwidth_Bps)
-            for link, steps in network.profiles.items()
-            for time_s, bandwidth_Bps in steps
+            (change_s, link)
+            for link, behaviour in network.behaviours.items()
+            if (change_s := behaviour.next_change_s(-NEVER)) != NEVER
         ]
         heapify(self.changes)
+        #: Seconds that these links were busy, and up to when that is known.
+        self.busy_s = {link: 0.0 for _, link in self.changes}
+        self.settled_s = 0.0
         self.coming: list[Stream] = []
         self.ends: list[tuple[float, int, Stream]] = []
         self.numbers = count()
@@ -96,7 +98,10 @@ class Arbiter:
         clock.process(self.run())
 
     def enter(self, stream: Stream) -> None:
-        """Let a stream start now, or (a part) once the part before it has ended; one without bytes is there at once."""
+        """Let a stream start now, or (a part) once the part before it has ended.
+
+        One without bytes is there at once, unless nothing moves on one of its links.
+        """
         moving = stream.moving
         if isinstance(moving, Part):
             line = self.lines.setdefault(moving.whole_of, deque())
@@ -104,11 +109,19 @@ class Arbiter:
             if len(line) > 1:
                 return
         self._start(stream)
-        if stream.n_bytes:
+        if stream.n_bytes or self._rests(stream.links):
             self.coming.append(stream)
             self._wake_at(self.clock.now)
         else:
             self._arrive(stream)
+
+    def _rests(self, links: Sequence[int]) -> bool:
+        """Whether nothing moves now on one of some links."""
+        return any(
+            not self.network.behaviours[link].offer(ANY_SIZE, self.clock.now).bandwidth_Bps
+            for link in links
+            if link in self.busy_s
+        )
 
     def _start(self, stream: Stream) -> None:
         stream.moving.started_s = stream.since_s = self.clock.now
@@ -176,6 +189,8 @@ class Arbiter:
         alone_Bps = stream.cap_Bps
         if self.busy_s:
             alone_Bps = min(alone_Bps, *(self.shares.capacity_Bps[link] for link in stream.links))
+        if not alone_Bps:
+            return
         lost_s = (now_s - stream.since_s) * (1.0 - rate_Bps / alone_Bps)
         if lost_s > ROUNDING * now_s:
             self.uses[stream.held_by].queued_s += lost_s
@@ -185,7 +200,8 @@ class Arbiter:
         passed_s, self.settled_s = now_s - self.settled_s, now_s
         for link in self.busy_s:
             rate_Bps = sum(flow.rate_Bps for flow in self.shares.on[link])
-            self.busy_s[link] += passed_s * rate_Bps / self.shares.capacity_Bps[link]
+            if rate_Bps:
+                self.busy_s[link] += passed_s * rate_Bps / self.shares.capacity_Bps[link]
 
     def _ended(self, now_s: float) -> list[Stream]:
         """Take out the streams that end now."""
@@ -205,9 +221,12 @@ class Arbiter:
     def _changed(self, now_s: float) -> list[int]:
         links = []
         while self.changes and self.changes[0][0] <= now_s:
-            _, link, bandwidth_Bps = heappop(self.changes)
-            self.shares.capacity_Bps[link] = bandwidth_Bps
+            _, link = heappop(self.changes)
+            behaviour = self.network.behaviours[link]
+            self.shares.capacity_Bps[link] = behaviour.offer(ANY_SIZE, now_s).bandwidth_Bps
             links.append(link)
+            if (change_s := behaviour.next_change_s(now_s)) != NEVER:
+                heappush(self.changes, (change_s, link))
         return links
 
     def _predict(self, stream: Stream, now_s: float) -> None:
@@ -216,7 +235,7 @@ class Arbiter:
         stream.held_by = stream.stop
         stream.left -= stream.before_Bps * (now_s - stream.since_s)
         stream.since_s = now_s
-        stream.end_s = now_s + max(stream.left, 0.0) / stream.rate_Bps
+        stream.end_s = now_s + max(stream.left, 0.0) / stream.rate_Bps if stream.rate_Bps else NEVER
         heappush(self.ends, (stream.end_s, next(self.numbers), stream))
 
     def _arrive(self, stream: Stream) -> None:

@@ -87,7 +87,7 @@ class Place(NamedTuple):
 
 def send(clock: Clock, wires: Wires, traffic: Traffic, place: Place, is_over: Callable[[], bool]) -> Process:
     """Send bursts (a SimPy process) until ``is_over``."""
-    route = wires.along(traffic.links, traffic.burst_bytes)
+    route = wires.along(traffic.links)
     route.job = place.owner
     start_s, number = traffic.start_s, 0
     while start_s < traffic.stop_s:

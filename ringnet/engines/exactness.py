@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ringnet.collectives import Schedule
 from ringnet.engines.plans import IntArray, Plan, Planner, Sends
 from ringnet.engines.trace import Workers
-from ringnet.networks import Network
+from ringnet.networks import Network, beyond
 
 NOBODY = -1
 
@@ -28,7 +28,7 @@ def why_not_exact(
     them. In a rendezvous it may carry one of each step only, since its transfers start when their receivers come.
     ``channels_may_meet`` asks less, for who looks at the order of service afterwards: one worker for each link.
     """
-    if reason := _more_than_links(network):
+    if reason := beyond(network):
         return reason
     if not np.isfinite(workers.start_s).all():
         return f"worker {int(np.argmax(~np.isfinite(workers.start_s)))} never starts"
@@ -49,18 +49,6 @@ def why_not_exact(
             return reason
         last = plan
     return None
-
-
-def _more_than_links(network: Network) -> str | None:
-    """Say what of a network goes beyond links that serve one transfer after another at one bandwidth."""
-    beyond = {
-        "links are shared fairly": network.sharing == "fair",
-        "links treat sizes differently": bool(network.pieces),
-        "a bandwidth changes over time": bool(network.profiles),
-        "a window holds transfers back": network.window is not None,
-        "transfers are cut into packets": network.packets is not None,
-    }
-    return next((reason for reason, holds in beyond.items() if holds), None)
 
 
 def _charges(workers: Workers) -> bool:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -14,7 +13,8 @@ from ringnet.engines.clock import LAST, Clock, Process
 from ringnet.engines.delays import ROUNDING, Delays
 from ringnet.engines.parts import Wholes
 from ringnet.engines.trace import Columns
-from ringnet.networks import Network, Piece
+from ringnet.networks import Behaviour, Constant, Network
+from ringnet.networks.behaviour import ANY_SIZE, NEVER
 
 if TYPE_CHECKING:
     from ringnet.engines.transfer import Moving
@@ -29,14 +29,16 @@ class Link:
     Parameters
     ----------
     clock : Clock
-    bandwidth_Bps, latency_s : float
+    behaviour : Behaviour
     cut_through : bool
         Whether the head goes on before the tail has come.
     """
 
-    def __init__(self, clock: Clock, bandwidth_Bps: float, latency_s: float, *, cut_through: bool) -> None:
-        self.clock = clock
-        self.bandwidth_Bps, self.latency_s, self.cut_through = bandwidth_Bps, latency_s, cut_through
+    def __init__(self, clock: Clock, behaviour: Behaviour, *, cut_through: bool) -> None:
+        self.clock, self.cut_through = clock, cut_through
+        # Most links are constant: their two numbers are at hand, and the others are asked.
+        self.bandwidth_Bps, self.latency_s = behaviour.offer(ANY_SIZE, clock.now)
+        self.behaviour = None if type(behaviour) is Constant else behaviour
         self.queue: list[Queued] = []
         self.asleep: simpy.Event | None = None
         self.free_s = clock.now
@@ -62,9 +64,9 @@ class Link:
             self.asleep = None
 
     def serve(self) -> Process:
-        """Serve for ever: sleep until there is something to do and the link is free, then serve the first."""
+        """Sleep until there is something to do and the link is free, then serve the first; until one never ends."""
         clock, queue = self.clock, self.queue
-        while True:
+        while self.free_s != NEVER:
             if queue:
                 yield clock.wake_at(self.free_s, LAST + queue[0][-1].hop)
             else:
@@ -72,16 +74,20 @@ class Link:
                 yield self.asleep
             self.pass_on(heappop(queue)[-1])
 
-    def service_s(self, start_s: float, n_bytes: int) -> float:
-        """Return the seconds that ``n_bytes`` take from ``start_s`` on."""
-        return n_bytes / self.bandwidth_Bps
-
     def pass_on(self, moving: Moving) -> None:
         """Serve something from now on; then its head reaches the next link, or its tail the receiver."""
         start_s = self.clock.now
         if self.wholes is not None:
             self.wholes.goes(moving)
-        busy_s = self.service_s(start_s, moving.bytes)
+        if self.behaviour is None:
+            busy_s, latency_s = moving.bytes / self.bandwidth_Bps, self.latency_s
+        else:
+            busy_s = self.behaviour.service_s(start_s, moving.bytes, moving.size_bytes)
+            if busy_s == NEVER:
+                # It stays here, and so does all that comes after it; later links do not wait for it.
+                self.free_s = NEVER
+                return
+            latency_s = self.behaviour.offer(moving.size_bytes, start_s).latency_s
         end_s = start_s + busy_s
         if moving.hop == 0:
             moving.started_s, moving.sent_s = start_s, end_s
@@ -98,12 +104,12 @@ class Link:
             self._note_queue(start_s, end_s)
         if self.wholes is not None:
             self.wholes.is_served(moving, end_s)
-        moving.tail_s = end_s + self.latency_s
+        moving.tail_s = end_s + latency_s
         moving.hop += 1
         if moving.hop == len(moving.route.links):
             moving.arrives(self.clock, moving.tail_s)
         else:
-            self.hand_on(moving, start_s + self.latency_s if self.cut_through else moving.tail_s)
+            self.hand_on(moving, start_s + latency_s if self.cut_through else moving.tail_s)
 
     def _note_queue(self, from_s: float, to_s: float) -> None:
         """Note how many wait for a while, if they are more than ever."""
@@ -127,61 +133,13 @@ class Link:
         head.callbacks.append(lambda _: following.enter(moving))
 
 
-class PiecewiseLink(Link):
-    """A link whose bandwidth and latency depend on the size of what it serves."""
-
-    pieces: tuple[Piece, ...]
-
-    def pass_on(self, moving: Moving) -> None:
-        """Serve with what the link has for this size."""
-        whole = self.bandwidth_Bps, self.latency_s
-        for piece in self.pieces:
-            if moving.size_bytes <= piece.up_to_bytes:
-                self.bandwidth_Bps, self.latency_s = piece.bandwidth_Bps, piece.latency_s
-                break
-        super().pass_on(moving)
-        self.bandwidth_Bps, self.latency_s = whole
-
-
-class ChangingLink(Link):
-    """A link whose bandwidth changes over time, also while it serves."""
-
-    profile: Sequence[tuple[float, float]]
-
-    def service_s(self, start_s: float, n_bytes: int) -> float:
-        """Return the seconds until the bandwidth, summed over time, has moved ``n_bytes``."""
-        place = bisect_right(self.profile, (start_s, float("inf")))
-        bandwidth_Bps = self.profile[place - 1][1] if place else self.bandwidth_Bps
-        left, now_s = float(n_bytes), start_s
-        for change_s, following_Bps in self.profile[place:]:
-            if left <= bandwidth_Bps * (change_s - now_s):
-                break
-            left -= bandwidth_Bps * (change_s - now_s)
-            now_s, bandwidth_Bps = change_s, following_Bps
-        return now_s - start_s + left / bandwidth_Bps
-
-
 def make_link(clock: Clock, network: Network, number: int, delays: Delays) -> Link:
-    """Return a link of a network, of the kind that it needs; who waits for it is kept in ``delays``."""
-    link = _of_kind(clock, network, number)
+    """Return a link of a network; who waits for it is kept in ``delays``."""
+    link = Link(clock, network.behaviour(number), cut_through=network.switching == "cut-through")
     link.number, link.delays = number, delays
     if network.packets is not None or (network.window is not None and network.window.bytes is not None):
         link.wholes = Wholes()
     return link
-
-
-def _of_kind(clock: Clock, network: Network, number: int) -> Link:
-    cut_through = network.switching == "cut-through"
-    numbers = float(network.bandwidth_Bps[number]), float(network.latency_s[number])
-    if number in network.pieces:
-        piecewise = PiecewiseLink(clock, *numbers, cut_through=cut_through)
-        piecewise.pieces = network.pieces[number]
-        return piecewise
-    if number in network.profiles:
-        changing = ChangingLink(clock, *numbers, cut_through=cut_through)
-        changing.profile = network.profiles[number]
-        return changing
-    return Link(clock, *numbers, cut_through=cut_through)
 
 
 def link_columns(links: Mapping[int, Link], n_links: int) -> Columns:

@@ -71,7 +71,7 @@ class Program:
         rows = zip(*(column.tolist() for column in (*columns, step.sizes(self.chunk_bytes))), strict=True)
         counts = repeat(1) if step.count is None else step.count.tolist()
         for (src, dst, chunk, channel, to, n_bytes), n_chunks in zip(rows, counts, strict=False):
-            row, way = (src, dst, chunk, channel), route(src, dst, n_bytes)
+            row, way = (src, dst, chunk, channel), route(src, dst)
             transfer = Transfer(next(self._index), step, row, n_bytes, way, n_chunks)
             made.sends[src * n_channels + channel].append(transfer)
             made.owed[dst * n_channels + to].append(transfer)

@@ -177,9 +177,11 @@ class Transfer:
         """Return what the path that ends with this arrival is made of."""
         latency, bandwidth, others = self.path
         route_s = self.route.latency_s
+        if route_s is None:
+            route_s = self.route.alone(self.bytes, self.released_s)[0]
         moving_s = self.arrived_s - self.released_s - route_s
         if not self.queued:
             # Alone on its way, all that is not latency is bandwidth: exact; a difference would leave rounding dust.
             return latency + route_s, bandwidth + moving_s, others
-        idle_s = min(moving_s, self.route.idle_s(self.bytes))
+        idle_s = min(moving_s, self.route.alone(self.bytes, self.released_s)[1])
         return latency + route_s, bandwidth + idle_s, others.plus(queueing=moving_s - idle_s)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from ringnet.networks.basic import fully_connected, ring, switch
+from ringnet.networks.behaviour import Behaviour, BySize, Constant, OverTime, Piece
 from ringnet.networks.custom import Cable, custom
 from ringnet.networks.datacenter import dragonfly, fat_tree, leaf_spine
 from ringnet.networks.graph import ecmp, listed, walk
@@ -14,8 +15,8 @@ from ringnet.networks.network import (
     LinkChange,
     Network,
     Packets,
-    Piece,
     Window,
+    beyond,
     change_links,
     change_workers,
     find_links,
@@ -102,10 +103,14 @@ TOPOLOGIES: dict[str, Topology] = {
 __all__ = [
     "PRESETS",
     "TOPOLOGIES",
+    "Behaviour",
+    "BySize",
     "Cable",
+    "Constant",
     "Inside",
     "LinkChange",
     "Network",
+    "OverTime",
     "Packets",
     "Parameter",
     "Piece",
@@ -113,6 +118,7 @@ __all__ = [
     "Topology",
     "Window",
     "best_order",
+    "beyond",
     "change_links",
     "change_workers",
     "ecmp",

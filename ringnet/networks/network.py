@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.errors import Fault, NetworkError
+from ringnet.networks.behaviour import Behaviour, BySize, Constant
 
 FloatArray: TypeAlias = NDArray[np.float64]
 Route: TypeAlias = tuple[int, ...]
@@ -31,15 +32,6 @@ class LinkChange:
 
     bandwidth_Bps: float | None = None
     latency_s: float | None = None
-
-
-@dataclass(frozen=True)
-class Piece:
-    """What a link does with transfers of up to ``up_to_bytes``, as protocols that switch with the size do."""
-
-    up_to_bytes: float
-    bandwidth_Bps: float
-    latency_s: float
 
 
 @dataclass(frozen=True)
@@ -78,10 +70,9 @@ class Network:
         When a transfer may go on to the next link: as soon as its head is there, or once it is there whole.
     sharing : {"fifo", "fair", "auto"}
         How transfers share a link.
-    pieces : mapping of int to tuple of Piece
-        By link, ascending: what it does with transfers up to some size; with larger ones, what the columns say.
-    profiles : mapping of int to tuple of (time_s, bandwidth_Bps)
-        By link, ascending: the bandwidth from some time on; before, what the column says.
+    behaviours : mapping of int to Behaviour
+        What the few links do that have more than one bandwidth and latency; for them the columns say what they offer
+        the largest transfers at the start, for tables and plots.
     window : Window or None
     packets : Packets or None
     places : tuple of str or None
@@ -96,8 +87,7 @@ class Network:
     find_route: Callable[[int, int], Route]
     switching: Switching = "cut-through"
     sharing: Sharing = "auto"
-    pieces: Mapping[int, tuple[Piece, ...]] = field(default_factory=dict)
-    profiles: Mapping[int, tuple[tuple[float, float], ...]] = field(default_factory=dict)
+    behaviours: Mapping[int, Behaviour] = field(default_factory=dict)
     window: Window | None = None
     packets: Packets | None = None
     places: tuple[str, ...] | None = None
@@ -113,6 +103,11 @@ class Network:
             if not 0 <= worker < self.n_workers:
                 raise NetworkError(f"the {self.topology} of {self.n_workers} workers has no worker {worker}")
         return self.find_route(src, dst)
+
+    def behaviour(self, link: int) -> Behaviour:
+        """Return what a link does."""
+        given = self.behaviours.get(link)
+        return given or Constant(float(self.bandwidth_Bps[link]), float(self.latency_s[link]))
 
     def ends(self, link: int) -> tuple[str, str]:
         """Where a link starts and where it ends."""
@@ -134,32 +129,66 @@ class Network:
         return tuple(dict.fromkeys(end for link in range(self.n_links) for end in self.ends(link)))
 
 
-def offers(network: Network, link: int, n_bytes: int) -> tuple[float, float]:
-    """Return the bandwidth and the latency that a link has for a transfer of ``n_bytes``, in bytes/s and seconds."""
-    for piece in network.pieces.get(link, ()):
-        if n_bytes <= piece.up_to_bytes:
-            return piece.bandwidth_Bps, piece.latency_s
-    return float(network.bandwidth_Bps[link]), float(network.latency_s[link])
+def beyond(
+    network: Network,
+    behaviours: Collection[type[Behaviour]] = (),
+    *,
+    fair: bool = False,
+    store_and_forward: bool = True,
+    window: bool = False,
+    packets: bool = False,
+) -> str | None:
+    """Return what a network does beyond what a caller allows, in words; None where that is nothing.
+
+    Parameters
+    ----------
+    network : Network
+    behaviours : collection of Behaviour classes
+        What links may do beside having one bandwidth and one latency: these very classes, not what derives from them.
+    fair, store_and_forward, window, packets : bool
+        Whether links may be shared fairly, may hand on whole transfers only, may have a window, packets.
+
+    Examples
+    --------
+    >>> from ringnet.networks.basic import ring
+    >>> from ringnet.networks.behaviour import OverTime
+    >>> slows = replace(ring(2, 50e9, 5e-7), behaviours={1: OverTime(50e9, 5e-7, ((1.0, 10e9),))})
+    >>> beyond(slows), beyond(slows, [OverTime])
+    ('a bandwidth changes over time', None)
+    """
+    allowed = (Constant, *behaviours)
+    unknown = next((one for one in network.behaviours.values() if type(one) not in allowed), None)
+    found = {
+        "links are shared fairly": network.sharing == "fair" and not fair,
+        "" if unknown is None else unknown.meaning: unknown is not None,
+        "links hand on whole transfers": network.switching == "store-and-forward" and not store_and_forward,
+        "a window holds transfers back": network.window is not None and not window,
+        "transfers are cut into packets": network.packets is not None and not packets,
+    }
+    return next((reason for reason, holds in found.items() if holds), None)
 
 
 def settled(network: Network, least_bytes: int, most_bytes: int) -> Network:
-    """Return the network as transfers between two sizes see it: without pieces, if they fall into one of each link.
+    """Return the network as transfers between two sizes see it: links that treat all of these alike are constant.
+
+    The network itself, if some link does not. What links do beside is left to them.
 
     >>> from ringnet.networks.basic import ring
-    >>> two = replace(ring(2, 50e9, 5e-7), pieces={0: (Piece(8192, 5e9, 2e-6),), 1: (Piece(8192, 5e9, 2e-6),)})
-    >>> settled(two, 1024, 8192).bandwidth_Bps.tolist(), len(settled(two, 1024, 8193).pieces)
+    >>> from ringnet.networks.behaviour import Piece
+    >>> small = BySize((Piece(8192, 5e9, 2e-6), Piece(float("inf"), 50e9, 5e-7)))
+    >>> two = replace(ring(2, 50e9, 5e-7), behaviours={0: small, 1: small})
+    >>> settled(two, 1024, 8192).bandwidth_Bps.tolist(), len(settled(two, 1024, 8193).behaviours)
     ([5000000000.0, 5000000000.0], 2)
     """
     bandwidth_Bps, latency_s = network.bandwidth_Bps.copy(), network.latency_s.copy()
-    for link, pieces in network.pieces.items():
-        least, most = (
-            sum(size > piece.up_to_bytes for piece in pieces) for size in (least_bytes, most_bytes)
-        )
-        if least != most:
-            return network
-        if least < len(pieces):
-            bandwidth_Bps[link], latency_s[link] = pieces[least].bandwidth_Bps, pieces[least].latency_s
-    return replace(network, bandwidth_Bps=bandwidth_Bps, latency_s=latency_s, pieces={})
+    behaviours = dict(network.behaviours)
+    for link, behaviour in network.behaviours.items():
+        if type(behaviour) is BySize:
+            if behaviour.place(least_bytes) != behaviour.place(most_bytes):
+                return network
+            bandwidth_Bps[link], latency_s[link] = behaviour.offer(most_bytes, 0.0)
+            del behaviours[link]
+    return replace(network, bandwidth_Bps=bandwidth_Bps, latency_s=latency_s, behaviours=behaviours)
 
 
 def link_array(value: float, n_links: int) -> FloatArray:
@@ -221,6 +250,8 @@ def change_workers(network: Network, changes: dict[int, LinkChange]) -> Network:
 def _changed(network: Network, changes: Iterable[tuple[int, LinkChange]]) -> Network:
     bandwidth, latency = network.bandwidth_Bps.copy(), network.latency_s.copy()
     for link, change in changes:
+        if link in network.behaviours:
+            raise NetworkError(f"link {network.names[link]} is to be changed before it gets a behaviour")
         if change.bandwidth_Bps is not None:
             bandwidth[link] = change.bandwidth_Bps
         if change.latency_s is not None:

@@ -33,7 +33,7 @@ def network_of_run(scenario: Scenario, parts: RunParts) -> Network:
 
     Those of a ring differ by an element, so that links which treat sizes differently mostly treat all of them alike.
     """
-    if scenario.algorithm_name != "ring" or not parts.alone or not parts.network.pieces:
+    if scenario.algorithm_name != "ring" or not parts.alone or not parts.network.behaviours:
         return parts.network
     return settled(parts.network, int(parts.chunk_bytes.min()), int(parts.chunk_bytes.max()))
 

@@ -14,10 +14,13 @@ from numpy.typing import NDArray
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks import (
     TOPOLOGIES,
+    Behaviour,
+    BySize,
     Cable,
     Inside,
     LinkChange,
     Network,
+    OverTime,
     Packets,
     Piece,
     Window,
@@ -30,6 +33,7 @@ from ringnet.networks import (
     listed,
     placed,
 )
+from ringnet.networks.behaviour import ANY_SIZE
 from ringnet.scenario.checks.finding import some
 from ringnet.scenario.files.link_profile import Measured, measured
 from ringnet.scenario.files.network_file import network_of
@@ -140,18 +144,29 @@ def _change(exception: LinkExceptionKeys) -> LinkChange:
 
 def _with_behaviour(network: Network, given: NetworkKeys, found: Measured) -> Network:
     """Add what links do by size and by time: by rule, by place, by name, each stronger than the one before."""
-    pieces, profiles = found.behaviour(network), {}
+
+    def whole(link: int) -> tuple[float, float]:
+        return float(network.bandwidth_Bps[link]), float(network.latency_s[link])
+
+    by_size = {link: _by_size(pieces, *whole(link)) for link, pieces in found.behaviour(network).items()}
+    over_time: dict[int, Behaviour] = {}
     for links, settings in _behaving(network, given):
         for link in links:
             if settings.regimes is not None:
-                pieces[link] = _pieces(settings.regimes)
+                by_size[link] = _by_size(_pieces(settings.regimes), *whole(link))
             if settings.profile is not None:
-                profiles[link] = _steps(settings.profile)
-    if both := pieces.keys() & profiles.keys():
+                over_time[link] = OverTime(*whole(link), _steps(settings.profile))
+    if both := by_size.keys() & over_time.keys():
         name = network.names[min(both)]
         message = "a link that treats sizes differently has no profile beside"
         raise NetworkError(Fault(message, value=name, right="regimes or profile"))
-    return replace(network, pieces=pieces, profiles=profiles)
+    return replace(network, behaviours=by_size | over_time)
+
+
+@lru_cache(maxsize=64)
+def _by_size(pieces: tuple[Piece, ...], bandwidth_Bps: float, latency_s: float) -> Behaviour:
+    """Return what a link does that has other numbers for smaller transfers."""
+    return BySize((*pieces, Piece(ANY_SIZE, bandwidth_Bps, latency_s)))
 
 
 def _behaving(
@@ -175,10 +190,11 @@ def as_the_rule(network: Network, given: NetworkKeys) -> NDArray[np.bool_]:
 def about_behaviour(network: Network, given: NetworkKeys) -> list[str]:
     """Return a sentence each on regimes and a profile that are for some links only, since the others differ."""
     notes = []
-    for key, having in (("regimes", network.pieces), ("profile", network.profiles)):
+    for key, kind in (("regimes", BySize), ("profile", OverTime)):
         if getattr(given, key) is None:
             continue
-        others = [link for link in (~as_the_rule(network, given)).nonzero()[0].tolist() if link not in having]
+        differing = (~as_the_rule(network, given)).nonzero()[0].tolist()
+        others = [link for link in differing if not isinstance(network.behaviours.get(link), kind)]
         if others:
             names = some(network.names[link] for link in others)
             which = f"{len(others)} of {network.n_links} links differ in bandwidth or latency and have none"

@@ -18,6 +18,7 @@ from ringnet.reporting.atomic import check_target, written_file
 from ringnet.reporting.storage import write_study
 from ringnet.reporting.text import written
 from ringnet.scenario import Scenario
+from ringnet.scenario.keys.topology import workers_per_host
 from ringnet.study.compare import Comparison, channels_of, compare_parts, plan_comparison
 from ringnet.study.record import run_info
 from ringnet.study.tuner import tuner_text
@@ -58,7 +59,7 @@ def _tuner(scenario: Scenario, found: Comparison, wishes: CompareWishes) -> tupl
     if wishes.tuner is None:
         return None, []
     channels = channels_of(scenario, wishes.wanted())
-    return tuner_text(found.table, scenario.collective, channels, scenario.network.workers_per_host)
+    return tuner_text(found.table, scenario.collective, channels, workers_per_host(scenario.network))
 
 
 def document(found: Comparison) -> dict[str, Any]:

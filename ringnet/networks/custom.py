@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks.graph import Graph, shortest
 from ringnet.networks.network import BOTH_WAYS, ONE_WAY, Network, Route
+from ringnet.networks.topology import TopologyParameter
 
 Duplex: TypeAlias = Literal["full", "half", "one-way"]
 
@@ -50,8 +51,10 @@ def custom(
     bandwidth_Bps: float,
     latency_s: float,
     *,
-    cables: Sequence[Cable],
-    switches: Sequence[str] = (),
+    cables: Annotated[Sequence[Cable], TopologyParameter("what joins them", [{"from": 0, "to": 1}])],
+    switches: Annotated[
+        Sequence[str], TopologyParameter("names of the nodes that are no workers", ["leaf0", "leaf1"])
+    ] = (),
 ) -> Network:
     """Cables between workers and switches; routes are shortest by hops, of several that over the cables listed first.
 

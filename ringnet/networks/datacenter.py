@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Annotated
 
 import numpy as np
 
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks.network import Network, Route
+from ringnet.networks.topology import TopologyParameter
 from ringnet.networks.wiring import IntArray, Wires, place_names, wired, wires
 
 
@@ -16,10 +18,17 @@ def leaf_spine(
     bandwidth_Bps: float,
     latency_s: float,
     *,
-    leaves: int | None = None,
-    hosts_per_leaf: int | None = None,
-    spines: int = 1,
-    oversubscription: float = 1.0,
+    leaves: Annotated[int | None, TopologyParameter("leaves; hosts_per_leaf gives it too", 2)] = None,
+    hosts_per_leaf: Annotated[
+        int | None, TopologyParameter("places for workers on a leaf; leaves gives it too", 4)
+    ] = None,
+    spines: Annotated[int, TopologyParameter("spines; 1 if left out", 2)] = 1,
+    oversubscription: Annotated[
+        float,
+        TopologyParameter(
+            "what the workers of a leaf can send over what its links to the spines carry; 1 if left out", 4
+        ),
+    ] = 1.0,
 ) -> Network:
     """Workers fill the leaves in order: worker i is on leaf ``i // hosts_per_leaf``.
 
@@ -85,7 +94,13 @@ def _leaves(n_workers: int, leaves: int | None, hosts_per_leaf: int | None) -> t
     return leaves, hosts_per_leaf
 
 
-def fat_tree(n_workers: int, bandwidth_Bps: float, latency_s: float, *, k: int) -> Network:
+def fat_tree(
+    n_workers: int,
+    bandwidth_Bps: float,
+    latency_s: float,
+    *,
+    k: Annotated[int, TopologyParameter("ports of a switch, even", 4, least=2, most=128)],
+) -> Network:
     """K pods of k/2 edge and k/2 aggregation switches, (k/2)^2 cores, and k^3/4 places for workers, filled in order.
 
     Up a route goes by its destination d: to aggregation switch ``d % (k/2)`` of the pod, then to core
@@ -161,9 +176,9 @@ def dragonfly(
     bandwidth_Bps: float,
     latency_s: float,
     *,
-    groups: int,
-    routers_per_group: int,
-    hosts_per_router: int,
+    groups: Annotated[int, TopologyParameter("groups of routers", 3)],
+    routers_per_group: Annotated[int, TopologyParameter("routers of a group", 2)],
+    hosts_per_router: Annotated[int, TopologyParameter("places for workers at a router", 2)],
 ) -> Network:
     """Workers fill the routers in order; minimal routes: inside the group, over one global link, inside the other.
 

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
+from typing import Annotated, TypeAlias
 
 import numpy as np
 
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks.network import Network, Route
+from ringnet.networks.topology import TopologyParameter
 from ringnet.networks.wiring import IntArray, place_names, wired, wires
 
+#: The parameter of both.
+Sides: TypeAlias = Annotated[
+    Sequence[int], TopologyParameter("workers along each dimension, the first varies fastest", [4, 2])
+]
+#: Way along a dimension: up, down.
+WAYS = (1, -1)
 
-def torus(n_workers: int, bandwidth_Bps: float, latency_s: float, *, sides: Sequence[int]) -> Network:
+
+def torus(n_workers: int, bandwidth_Bps: float, latency_s: float, *, sides: Sides) -> Network:
     """Two links between neighbours, one each way, along every dimension, and around its ends.
 
     Routes go dimension by dimension, the first one first, the shorter way around; of two ways alike the one upwards.
@@ -41,7 +50,7 @@ def torus(n_workers: int, bandwidth_Bps: float, latency_s: float, *, sides: Sequ
     return grid("torus", n_workers, (bandwidth_Bps, latency_s), sides, closed=True)
 
 
-def mesh(n_workers: int, bandwidth_Bps: float, latency_s: float, *, sides: Sequence[int]) -> Network:
+def mesh(n_workers: int, bandwidth_Bps: float, latency_s: float, *, sides: Sides) -> Network:
     """Two links between neighbours, one each way, along every dimension; none around its ends.
 
     Routes go dimension by dimension, the first one first.
@@ -67,10 +76,6 @@ def mesh(n_workers: int, bandwidth_Bps: float, latency_s: float, *, sides: Seque
     ['0->1', '1->2', '2->5']
     """
     return grid("mesh", n_workers, (bandwidth_Bps, latency_s), sides, closed=False)
-
-
-#: Way along a dimension: up, down.
-WAYS = (1, -1)
 
 
 def grid(

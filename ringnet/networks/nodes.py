@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks.basic import switch
 from ringnet.networks.network import ONE_WAY, Network, Route
+from ringnet.networks.topology import NetworkBuilder, TopologyParameter
 
 Shape: TypeAlias = Literal["switch", "ring", "pcie"]
 #: Links inside one host, and the route between two of its nodes: workers by number, cards as ``nic0``.
@@ -32,10 +33,21 @@ def nodes(
     bandwidth_Bps: float,
     latency_s: float,
     *,
-    workers_per_host: int,
-    inside: Inside,
-    nics: int = 1,
-    between: Callable[[int, float, float], Network] = switch,
+    workers_per_host: Annotated[int, TopologyParameter("workers of a host", 4)],
+    inside: Annotated[
+        Inside,
+        TopologyParameter(
+            "what joins them: a switch, a ring, or a PCIe tree with a shared root",
+            {"shape": "switch", "link": "nvlink4"},
+        ),
+    ],
+    nics: Annotated[int, TopologyParameter("network cards of a host; 1 if left out", 4)] = 1,
+    between: Annotated[
+        NetworkBuilder,
+        TopologyParameter(
+            "topology that joins the cards; a switch if left out", {"topology": "leaf-spine", "leaves": 2}
+        ),
+    ] = switch,
 ) -> Network:
     """Workers fill the hosts in order; worker j of a host uses its card ``j * nics // workers_per_host``.
 

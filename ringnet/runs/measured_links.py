@@ -10,6 +10,7 @@ from ringnet.analysis.calibration import Prediction, Profile, n_hops, predict
 from ringnet.documents.document import path_text
 from ringnet.scenario.build.scenario import Scenario
 from ringnet.scenario.files.link_profile import INSIDE, NETWORK, link_files, measured, profile_of, setting_of
+from ringnet.scenario.keys.topology import workers_per_host
 from ringnet.scenario.network import NetworkShape, n_places, shape
 from ringnet.units import format_bytes, format_seconds
 
@@ -98,9 +99,8 @@ def _measured_otherwise(profile: Profile, found: Prediction, scenario: Scenario)
     measured_as, asked = profile.collective.replace("_", "-"), scenario.collective
     if scenario.algorithm_name != "ring":
         yield f"the links are such that a ring takes what was measured: {scenario.algorithm_name} on them is a guess"
-    hosts_differ = scenario.network.topology == "nodes" and scenario.workers > (
-        scenario.network.workers_per_host or 0
-    )
+    per_host = workers_per_host(scenario.network)
+    hosts_differ = per_host is not None and scenario.workers > per_host
     if is_ring and hosts_differ:
         yield (
             "a simulated ring over hosts overlaps its hops inside with those between, where the fit adds them up, and "

@@ -38,18 +38,10 @@ from ringnet.scenario.checks.finding import some
 from ringnet.scenario.files.link_profile import Measured, measured
 from ringnet.scenario.files.network_file import network_of
 from ringnet.scenario.files.order_file import ring_order
+from ringnet.scenario.keys.links import ChangeList, LinkExceptionKeys, RegimeList
 from ringnet.scenario.keys.model import Keys
-from ringnet.scenario.keys.network import (
-    BetweenKeys,
-    CableKeys,
-    ChangeList,
-    InsideKeys,
-    LinkExceptionKeys,
-    NetworkKeys,
-    OrderFile,
-    RegimeList,
-    parameters_of,
-)
+from ringnet.scenario.keys.network import NetworkKeys, OrderFile
+from ringnet.scenario.keys.topology import BetweenKeys, CableKeys, InsideKeys, parameters_of
 
 
 def n_places(keys: Keys) -> int:
@@ -87,23 +79,23 @@ class NetworkShape:
 def _build(
     topology: str, keys: NetworkKeys | BetweenKeys, places: int, bandwidth_Bps: float, latency_s: float
 ) -> Network:
-    given = {name: _plain(value) for name, value in parameters_of(keys).items()}
+    given = {name: _plain(name, value) for name, value in parameters_of(keys).items()}
     return TOPOLOGIES[topology].build(places, bandwidth_Bps, latency_s, **given)
 
 
-def _plain(value: Any) -> Any:
+def _plain(name: str, value: Any) -> Any:
     """Return a parameter as the networks know it."""
     if isinstance(value, InsideKeys):
         return Inside(value.shape, value.bandwidth_Bps, value.latency_s)
     if isinstance(value, BetweenKeys):
-        return partial(_between, value)
+        return partial(_between, value, name)
     if isinstance(value, tuple) and value and isinstance(value[0], CableKeys):
         return [Cable(one.start, one.end, one.bandwidth_Bps, one.latency_s, one.duplex) for one in value]
     return value
 
 
-def _between(keys: BetweenKeys, places: int, bandwidth_Bps: float, latency_s: float) -> Network:
-    with _told_at("between"):
+def _between(keys: BetweenKeys, name: str, places: int, bandwidth_Bps: float, latency_s: float) -> Network:
+    with _told_at(name):
         return _build(keys.topology, keys, places, bandwidth_Bps, latency_s)
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from typing import Any
 
-from ringnet.documents.document import Path
+from ringnet.documents.document import Path, in_flow
 from ringnet.engines.window import SLOTS
 from ringnet.errors import NetworkError
 from ringnet.networks import TOPOLOGIES, Network
@@ -15,8 +14,10 @@ from ringnet.scenario.checks.finding import Finding, some, unread
 from ringnet.scenario.files.link_profile import check_link_profiles, link_files
 from ringnet.scenario.files.network_file import check_network_file
 from ringnet.scenario.files.order_file import check_order_file
+from ringnet.scenario.keys.links import LinkExceptionKeys
 from ringnet.scenario.keys.model import Keys
-from ringnet.scenario.keys.network import LinkExceptionKeys, NetworkKeys, parameters_of
+from ringnet.scenario.keys.network import NetworkKeys
+from ringnet.scenario.keys.topology import BetweenKeys, parameters_of
 from ringnet.scenario.network import (
     NetworkShape,
     as_the_rule,
@@ -29,21 +30,8 @@ from ringnet.scenario.network import (
 )
 from ringnet.units import format_bytes
 
-#: Topologies all of whose routes are a single link, unless routes say otherwise.
-SINGLE = ("ring", "fully-connected")
 #: Packets or slots of windows that a run may have: minutes.
 MOST_PARTS = 10_000_000
-#: Examples of parameters that must be given.
-EXAMPLES = {
-    "sides": "sides: [4, 2]",
-    "k": "k: 4",
-    "groups": "groups: 3",
-    "routers_per_group": "routers_per_group: 2",
-    "hosts_per_router": "hosts_per_router: 2",
-    "workers_per_host": "workers_per_host: 4",
-    "inside": "inside: {shape: switch, link: nvlink4}",
-    "cables": "cables: [{from: 0, to: 1}]",
-}
 
 
 def counted(n_workers: int) -> str:
@@ -59,15 +47,14 @@ def _parameters(keys: Keys) -> Iterator[Finding]:
     if keys.network.file is not None:
         return
     yield from _parameters_of(keys.network.topology, keys.network, ("network",))
-    between = keys.network.between
-    if between is not None:
-        yield from _parameters_of(between.topology, between, ("network", "between"))
 
 
-def _parameters_of(topology: str, given: Any, at: Path) -> Iterator[Finding]:
-    known = TOPOLOGIES[topology].parameters
+def _parameters_of(topology: str, given: NetworkKeys | BetweenKeys, at: Path) -> Iterator[Finding]:
+    known, there = TOPOLOGIES[topology].parameters, parameters_of(given)
     cause = (*at, "topology")
-    for name in parameters_of(given):
+    for name, value in there.items():
+        if isinstance(value, BetweenKeys):
+            yield from _parameters_of(value.topology, value, (*at, name))
         if name not in known:
             having = [one for one, line in TOPOLOGIES.items() if name in line.parameters]
             message = (
@@ -75,9 +62,9 @@ def _parameters_of(topology: str, given: Any, at: Path) -> Iterator[Finding]:
             )
             yield Finding((*at, name), message, f"topology: {having[0]}", causes=(cause,), unread=True)
     for name, parameter in known.items():
-        if parameter.required and getattr(given, name) is None:
+        if parameter.required and name not in there:
             message = f"the key is missing: a {topology} needs it"
-            yield Finding((*at, name), message, EXAMPLES[name], causes=(cause,))
+            yield Finding((*at, name), message, f"{name}: {in_flow(parameter.example)}", causes=(cause,))
 
 
 def shape_of(keys: Keys) -> tuple[Network | None, list[Finding]]:
@@ -315,7 +302,11 @@ def _parts_are_not_too_many(keys: Keys) -> Iterator[Finding]:
 def _unread_in_network(keys: Keys) -> Iterator[Finding]:
     network, fair = keys.network, keys.network.sharing == "fair"
     sharing = ("network", "sharing")
-    if network.file is None and network.topology in SINGLE and network.routes == "shortest":
+    if (
+        network.file is None
+        and TOPOLOGIES[network.topology].has_single_links
+        and network.routes == "shortest"
+    ):
         message = f"every route of a {network.topology} is a single link"
         yield unread(("network", "switching"), message, ("network", "topology"), right="topology: switch")
     elif fair:

@@ -18,7 +18,9 @@ from ringnet.networks import Network, Piece
 from ringnet.scenario.checks.finding import Finding, unread
 from ringnet.scenario.files.network_file import FoundFile
 from ringnet.scenario.keys.kinds import quantity_text
-from ringnet.scenario.keys.network import LinkFile, NetworkKeys
+from ringnet.scenario.keys.links import LinkFile
+from ringnet.scenario.keys.network import NetworkKeys
+from ringnet.scenario.keys.topology import inside_of, workers_per_host
 
 if TYPE_CHECKING:
     from ringnet.scenario.files.folder import ScenarioFolder
@@ -84,7 +86,7 @@ def _told(fault: Fault, name: str, key: Path, document: Document) -> Fault:
 
 def profile_of(keys: NetworkKeys, path: Path) -> Profile | None:
     """Return the profile that stands at ``path``; None where there is none."""
-    around = keys if path == NETWORK else keys.inside
+    around = keys if path == NETWORK else inside_of(keys)
     link = around.link if around else None
     if around is None or not isinstance(link, LinkFile) or not isinstance(link.file, FoundFile):
         return None
@@ -95,14 +97,16 @@ def profile_of(keys: NetworkKeys, path: Path) -> Profile | None:
 
 def link_files(keys: NetworkKeys) -> list[str]:
     """Return the names of the profiles, as the scenario has them."""
-    links = (keys.link, keys.inside.link if keys.inside else None)
+    inside = inside_of(keys)
+    links = (keys.link, inside.link if inside else None)
     return [link.file for link in links if isinstance(link, LinkFile)]
 
 
 def check_link_profiles(keys: Keys) -> Iterator[Finding]:
     """Find keys that a profile leaves nothing to say for."""
     network = keys.network
-    for path, link in ((NETWORK, network.link), (INSIDE, network.inside.link if network.inside else None)):
+    inside = inside_of(network)
+    for path, link in ((NETWORK, network.link), (INSIDE, inside.link if inside else None)):
         names = (
             ["bandwidth", "latency", "regimes", "profile"] if path == NETWORK else ["bandwidth", "latency"]
         )
@@ -159,8 +163,8 @@ def _changed(piece: Piece, bandwidth_Bps: float | None, latency_s: float | None)
 
 def setting_of(keys: Keys, profile: Profile) -> Setting:
     """Return as what a profile sees the workers: on the hosts of the network, or on nodes as full as in its logs."""
-    n_workers, per_host = max(keys.workers, 2), keys.network.workers_per_host
-    if keys.network.topology != "nodes" or not per_host:
+    n_workers, per_host = max(keys.workers, 2), workers_per_host(keys.network)
+    if per_host is None:
         return profile.setting_for(n_workers)
     return Setting(n_workers, -(-n_workers // per_host) if profile.knows_nodes else 0)
 
@@ -184,7 +188,8 @@ def measured(network: Network, keys: Keys) -> Measured:
         inner = tuple(_spread(piece.inside, 0.0, host) for piece in pieces)
         found = _placed(found, _LABELS_S[INSIDE], inner, "inside.link")
     if outside is not None:
-        own_s = keys.network.inside.latency_s if keys.network.inside and not inner else 0.0
+        within = inside_of(keys.network)
+        own_s = within.latency_s if within and not inner else 0.0
         hops = [piece.between for piece in _pieces_of(outside, keys)]
         taken_s = [way.inside * (_at(inner, hop.up_to_bytes).latency_s if inner else own_s) for hop in hops]
         outer = tuple(_spread(hop, taken, way.outside) for hop, taken in zip(hops, taken_s, strict=True))
@@ -195,7 +200,7 @@ def measured(network: Network, keys: Keys) -> Measured:
 
 def _ways(network: Network, keys: Keys) -> tuple[int, _Way]:
     """Return the links of a hop inside a host, and those of a hop between hosts; without hosts, from place 0 to 1."""
-    per_host = keys.network.workers_per_host or 1 if keys.network.topology == "nodes" else 1
+    per_host = workers_per_host(keys.network) or 1
     host = len(network.route(0, 1)) if 1 < per_host <= network.n_workers else 0
     if per_host >= network.n_workers:  # nobody to go to
         return host, _Way(0, 1)
@@ -206,7 +211,7 @@ def _ways(network: Network, keys: Keys) -> tuple[int, _Way]:
 
 def _pieces_of(profile: Profile, keys: Keys) -> tuple[HostPiece, ...]:
     setting = setting_of(keys, profile)
-    if keys.network.topology == "nodes":
+    if workers_per_host(keys.network) is not None:
         return host_links(profile, setting)
     return tuple(HostPiece(piece, piece) for piece in ring_link(profile, setting))
 

@@ -14,7 +14,8 @@ from ringnet.formats.network_files import network_from_file, read_network_file
 from ringnet.formats.reading import Reading
 from ringnet.networks import Network
 from ringnet.scenario.checks.finding import Finding, unread
-from ringnet.scenario.keys.network import NetworkKeys, ShapeKeys
+from ringnet.scenario.keys.network import NetworkKeys
+from ringnet.scenario.keys.topology import parameter_names
 
 if TYPE_CHECKING:
     from ringnet.scenario.files.folder import ScenarioFolder
@@ -114,8 +115,7 @@ def check_network_file(keys: Keys) -> Iterator[Finding]:
     if keys.network.file is None:
         return
     names = ["topology", "link", "bandwidth", "latency", "regimes", "profile"]
-    own = [*ShapeKeys.model_fields, "workers_per_host", "inside", "nics", "between", "switches", "cables"]
-    for name in [*names, *own]:
+    for name in [*names, *parameter_names()]:
         yield unread(("network", name), "the file says what the network is", KEY, right="links: exceptions")
     if keys.network.routes == "ecmp":
         message = "the network of a file has its own routes"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Tag
 
-from ringnet.scenario.keys.kinds import Name, Quantity, wrong
+from ringnet.scenario.keys.kinds import Name, Quantity, Whole, wrong
 
 #: The most workers of a scenario.
 MOST_WORKERS = 2**20
@@ -21,6 +21,12 @@ WorkerNumber: TypeAlias = Annotated[str, Name(r"0|[1-9][0-9]*", "the number of a
 LinkPattern: TypeAlias = Annotated[
     str, Name(r"[^\s.]+->[^\s.]+", "the name of a link, * standing for anything", "3->4")
 ]
+
+Count: TypeAlias = Annotated[int, Whole(1, MOST_WORKERS)]
+PlaceNumber: TypeAlias = Annotated[int, Whole(0, MOST_WORKERS)]
+Size: TypeAlias = Annotated[int, Quantity("bytes")]
+SomeSize: TypeAlias = Annotated[int, Quantity("bytes", above_zero=True)]
+LinkName: TypeAlias = Annotated[str, Name(r"[^\s.*]+->[^\s.*]+", "the name of a link", "3->4")]
 
 LIST, MAPPING, ONE = "<list>", "<mapping>", "<one>"
 #: What pydantic adds to the path of a value; no part of the path as written.
@@ -55,6 +61,8 @@ def not_empty(given: Any) -> Any:
 
 
 NotEmpty = BeforeValidator(not_empty)
+#: A list of places.
+Seats: TypeAlias = Annotated[tuple[PlaceNumber, ...], NotEmpty, Tag(LIST)]
 
 
 class Settings(BaseModel):

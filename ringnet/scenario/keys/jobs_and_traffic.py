@@ -10,15 +10,18 @@ from ringnet.collectives import ALGORITHMS, COLLECTIVES
 from ringnet.scenario.keys.base import (
     MOST_WORKERS,
     ONE,
+    LinkName,
     NotEmpty,
+    PlaceNumber,
     Rate,
+    Seats,
     Seconds,
     Settings,
     SomeSeconds,
+    SomeSize,
     list_or_one,
 )
 from ringnet.scenario.keys.kinds import Line, OneOf, Quantity, Whole
-from ringnet.scenario.keys.network import LinkName, PlaceNumber, Seats, SomeSize
 
 JobWorkers: TypeAlias = Annotated[
     Annotated[int, Whole(1, MOST_WORKERS), Tag(ONE)] | Seats, Discriminator(list_or_one)

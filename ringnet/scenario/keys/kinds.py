@@ -178,21 +178,27 @@ class Whole(Leaf):
 
 @dataclass(frozen=True)
 class Number(Leaf):
-    """A finite number from zero up, without a unit."""
+    """A finite number between bounds, without a unit: from zero up, unless they say otherwise."""
 
     example: float = 3
+    least: float = 0
+    most: float | None = None
 
     def read(self, given: Any) -> float:
         """See `Leaf.read`."""
         if isinstance(given, bool) or not isinstance(given, int | float):
             raise wrong("a number is wanted", str(self.example))
-        if not 0 <= given < 2**1000:  # a whole number may be too large for a float
-            raise wrong("a finite number from zero up is wanted", str(self.example))
+        most = 2**1000 if self.most is None else self.most  # a whole number may be too large for a float
+        if not self.least <= given <= most:
+            least = "zero" if self.least == 0 else f"{self.least:g}"
+            upto = "up" if self.most is None else f"to {self.most:g}"
+            raise wrong(f"a finite number from {least} {upto} is wanted", str(self.example))
         return float(given)
 
     def describe(self) -> dict[str, Any]:
         """See `Leaf.describe`."""
-        return {"type": "number", "minimum": 0}
+        number = {"type": "number", "minimum": self.least}
+        return number if self.most is None else number | {"maximum": self.most}
 
 
 @dataclass(frozen=True)

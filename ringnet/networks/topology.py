@@ -1,0 +1,93 @@
+"""What a topology is: the function that builds it, a line about it, and the parameters that its signature has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from inspect import Parameter, signature
+from types import MappingProxyType, NoneType, UnionType
+from typing import Annotated, Any, NamedTuple, TypeAlias, Union, get_args, get_origin, get_type_hints
+
+from ringnet.networks.network import Network
+
+#: ``build(n, bandwidth_Bps, latency_s)``: a network whose parameters are settled.
+NetworkBuilder: TypeAlias = Callable[[int, float, float], Network]
+
+
+@dataclass(frozen=True)
+class TopologyParameter:
+    """What a topology takes beside workers, bandwidth and latency.
+
+    It stands in the signature of the function that builds the topology, beside the type of a keyword, and all else
+    follows from there: the key of a scenario, its checks, its place in the schema.
+
+    Parameters
+    ----------
+    meaning : str
+        In a few words.
+    example : object
+        What a scenario may say, as plain data.
+    least, most : float, optional
+        Bounds of a number, or of each in a list: from 1 (a whole number) or 0 up if left out.
+    kind : type
+        What the signature has: ``int``, ``float``, ``Sequence[int]`` and so on, without ``None``.
+    required : bool
+        Whether the signature has no default.
+
+    Examples
+    --------
+    >>> def chain(n_workers, bandwidth_Bps, latency_s, *, k: Annotated[int, TopologyParameter("ports", 4)]):
+    ...     pass
+    >>> Topology(chain, "a chain").parameters["k"].required
+    True
+    """
+
+    meaning: str
+    example: Any
+    least: float | None = None
+    most: float | None = None
+    kind: Any = None
+    required: bool = False
+
+
+class Topology(NamedTuple):
+    """A line of the registry.
+
+    Parameters
+    ----------
+    build : callable
+        ``build(n_workers, bandwidth_Bps, latency_s, **parameters)`` gives the `Network`; each parameter is a keyword
+        of its signature, ``k: Annotated[int, TopologyParameter(...)]``.
+    summary : str
+        One line about it.
+    has_single_links : bool
+        Whether every route is a single link.
+    """
+
+    build: Callable[..., Network]
+    summary: str
+    has_single_links: bool = False
+
+    @property
+    def parameters(self) -> Mapping[str, TopologyParameter]:
+        """What it takes beside workers, bandwidth and latency, by keyword; `TypeError` for one without a meaning."""
+        return _parameters(self.build)
+
+
+@cache
+def _parameters(build: Callable[..., Network]) -> Mapping[str, TopologyParameter]:
+    keywords = [one for one in signature(build).parameters.values() if one.kind is Parameter.KEYWORD_ONLY]
+    hints = get_type_hints(build, include_extras=True) if keywords else {}
+    return MappingProxyType({one.name: _parameter(build, one, hints.get(one.name)) for one in keywords})
+
+
+def _parameter(build: Callable[..., Network], keyword: Parameter, hint: Any) -> TopologyParameter:
+    kind, *said = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    told = next((one for one in said if isinstance(one, TopologyParameter)), None)
+    if told is None:
+        form = f"{keyword.name}: Annotated[int, TopologyParameter('what it means', example=4)]"
+        raise TypeError(f"the signature of {build.__name__} says of each keyword what it is: {form}")
+    if get_origin(kind) in (Union, UnionType):
+        kind = next(one for one in get_args(kind) if one is not NoneType)
+    return replace(told, kind=kind, required=keyword.default is Parameter.empty)

@@ -1,0 +1,73 @@
+"""The keys of links: known ones by name, measured ones from a file, what they do by size and by time, exceptions."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+from pydantic import Discriminator, Field, Tag
+
+from ringnet.networks import PRESETS
+from ringnet.scenario.keys.base import MAPPING, ONE, NotEmpty, Rate, Seconds, Settings, Size, mapping_or_one
+from ringnet.scenario.keys.kinds import Line, OneOf
+
+PresetName: TypeAlias = Annotated[str, OneOf(PRESETS, "preset of a link")]
+
+
+class LinkFile(Settings):
+    """A link as it was measured."""
+
+    file: Annotated[str, Line("profile.yaml", 1000)] = Field(
+        description="What `ringnet calibrate --out` wrote: `profile.yaml`.", examples=["profile.yaml"]
+    )
+
+
+#: A name, or a file.
+LinkOrFile: TypeAlias = Annotated[
+    Annotated[str, OneOf(PRESETS, "preset of a link"), Tag(ONE)] | Annotated[LinkFile, Tag(MAPPING)],
+    Discriminator(mapping_or_one),
+]
+
+
+class RegimeKeys(Settings):
+    """What a link does with small transfers."""
+
+    up_to_bytes: Size = Field(alias="up_to", description="The largest transfer that this is for: `8 KiB`.")
+    bandwidth_Bps: Rate = Field(alias="bandwidth", description="Bytes per second: `5 GB/s`.")
+    latency_s: Seconds = Field(alias="latency", description="Time from one end to the other: `2 us`.")
+
+
+class ChangeKeys(Settings):
+    """A bandwidth from some time on."""
+
+    at_s: Seconds = Field(alias="at", description="From when on: `20 us`.")
+    bandwidth_Bps: Rate = Field(alias="bandwidth", description="Bytes per second: `5 GB/s`.")
+
+
+RegimeList: TypeAlias = Annotated[tuple[RegimeKeys, ...], NotEmpty]
+ChangeList: TypeAlias = Annotated[tuple[ChangeKeys, ...], NotEmpty]
+A_LINK = "A known link, for what bandwidth and latency do not say: `nvlink4`."
+A_LINK_OR_FILE = (
+    "A known link, for what bandwidth and latency do not say: `nvlink4`; or in their place one that was measured, "
+    "from what `ringnet calibrate` wrote: `{file: profile.yaml}`."
+)
+SOME_REGIMES = (
+    "What transfers of up to some size get, ascending; larger ones get bandwidth and latency: "
+    "`[{up_to: 8 KiB, bandwidth: 5 GB/s, latency: 2 us}]`."
+)
+SOME_CHANGES = (
+    "Bandwidth from some time on, ascending; before, bandwidth: `[{at: 20 us, bandwidth: 10 GB/s}]`."
+)
+
+
+class LinkExceptionKeys(Settings):
+    """What is different about some links; what is not named here stays as the rule for all links has it."""
+
+    link: PresetName | None = Field(default=None, description=A_LINK)
+    bandwidth_Bps: Rate | None = Field(
+        default=None, alias="bandwidth", description="Bytes per second: `5 GB/s`, `40 Gbit/s`."
+    )
+    latency_s: Seconds | None = Field(
+        default=None, alias="latency", description="Time from one end to the other: `20 us`."
+    )
+    regimes: RegimeList | None = Field(default=None, description=SOME_REGIMES)
+    profile: ChangeList | None = Field(default=None, description=SOME_CHANGES)

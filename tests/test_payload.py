@@ -24,7 +24,7 @@ from ringnet.payload import (
     payload_bytes,
 )
 from ringnet.payload.blocks import LARGE
-from ringnet.payload.buffers import turns
+from ringnet.payload.buffers import conflict_free_batches
 from ringnet.reference import all_gather, reduce_scatter, ring_allreduce
 
 Drive = Callable[[Schedule, Any], None]
@@ -236,7 +236,11 @@ def test_what_one_worker_receives_is_applied_by_sender(drive: Drive, custom: Cal
         payload = build(source, schedule, packed=packed)
         drive(schedule, payload)
         assert payload.held(0, 0).tolist() == [2050]
-    assert [turn.tolist() for turn in turns(np.array([3, 2, 1]), np.array([0, 0, 0]))] == [[2], [1], [0]]
+    assert [batch.tolist() for batch in conflict_free_batches(np.array([3, 2, 1]), np.array([0, 0, 0]))] == [
+        [2],
+        [1],
+        [0],
+    ]
 
 
 def test_an_exchange_sends_what_was_there_before(drive: Drive, custom: Callable[..., Schedule]) -> None:

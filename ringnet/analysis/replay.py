@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ringnet.collectives import Schedule
-from ringnet.collectives.proof import split_turns
 from ringnet.collectives.schedule import IntArray, Op, Step
+from ringnet.payload.buffers import conflict_free_batches
 from ringnet.payload.dtypes import Array
 
 
@@ -113,4 +113,4 @@ def _turns(step: Step, sent: IntArray, taken: IntArray) -> list[Any]:
     """Split transfers so that no row is reached twice in one turn; by sender, as workers apply them."""
     if np.bincount(step.dst).max(initial=0) <= 1:
         return [slice(None)]
-    return split_turns(sent, taken)
+    return conflict_free_batches(sent, taken)

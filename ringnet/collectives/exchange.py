@@ -13,10 +13,9 @@ from ringnet.collectives.schedule import (
     SCATTER_GATHER,
     Schedule,
     Step,
-    ends,
-    frozen,
     make_schedule,
     make_step,
+    source_and_target,
 )
 
 
@@ -49,34 +48,43 @@ def direct(n_workers: int, collective: str = "all-reduce") -> Schedule:
     [('reduce-scatter', 12), ('all-gather', 12)]
     """
     if collective == ALL_TO_ALL:
-        return exchange("direct", n_workers, partial(_all_to_all, n_workers))
+        return all_to_all("direct", n_workers, partial(_direct_all_to_all, n_workers))
     steps = partial(_direct_steps, n_workers, SCATTER_GATHER[collective])
-    more = ends(collective, np.arange(n_workers), n_workers)
-    return make_schedule("direct", collective, n_workers, n_workers, steps, **more)
+    ends = source_and_target(collective, np.arange(n_workers))
+    return make_schedule("direct", collective, n_workers, n_workers, steps, **ends)
 
 
-def exchange(algorithm: str, n_workers: int, make_steps: partial[Iterator[Step]]) -> Schedule:
+def all_to_all(algorithm: str, n_workers: int, steps: partial[Iterator[Step]]) -> Schedule:
     """Return an all-to-all of some steps: chunk i N + j starts at worker i and must end at worker j."""
-    source, target = np.divmod(np.arange(n_workers * n_workers), n_workers)
-    more = {"source": frozen(source), "target": frozen(target), "n_buffers": n_workers}
-    return make_schedule(algorithm, ALL_TO_ALL, n_workers, n_workers * n_workers, make_steps, **more)
+    n_chunks = n_workers * n_workers
+    source, target = np.divmod(np.arange(n_chunks), n_workers)
+    return make_schedule(
+        algorithm,
+        ALL_TO_ALL,
+        n_workers,
+        n_chunks,
+        steps,
+        source=source,
+        target=target,
+        n_buffers=n_workers,
+    )
 
 
 def _direct_steps(n_workers: int, phases: tuple[str, ...]) -> Iterator[Step]:
     if n_workers > 1:
-        src, dst = _everyone_to_everyone(n_workers)
+        src, dst = _every_pair(n_workers)
         for phase in phases:
             yield make_step(phase, 0, src, dst, src if phase == ALL_GATHER else dst)
 
 
-def _all_to_all(n_workers: int) -> Iterator[Step]:
+def _direct_all_to_all(n_workers: int) -> Iterator[Step]:
     if n_workers > 1:
-        src, dst = _everyone_to_everyone(n_workers)
+        src, dst = _every_pair(n_workers)
         yield make_step(ALL_TO_ALL, 0, src, dst, src * n_workers + dst)
 
 
-def _everyone_to_everyone(n_workers: int) -> tuple[np.ndarray, np.ndarray]:
-    """Each worker's receivers from the right-hand neighbour on, so that not all begin with the same one."""
+def _every_pair(n_workers: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return senders and receivers, each sender's from its right-hand neighbour on: no two begin with the same one."""
     src = np.repeat(np.arange(n_workers), n_workers - 1)
     return src, (src + np.tile(np.arange(1, n_workers), n_workers)) % n_workers
 
@@ -109,7 +117,7 @@ def pairwise(n_workers: int, collective: str = ALL_TO_ALL) -> Schedule:
     """
     if collective != ALL_TO_ALL:
         raise KeyError(collective)
-    return exchange("pairwise", n_workers, partial(_pairwise_steps, n_workers))
+    return all_to_all("pairwise", n_workers, partial(_pairwise_steps, n_workers))
 
 
 def _pairwise_steps(n_workers: int) -> Iterator[Step]:
@@ -149,7 +157,7 @@ def bruck(n_workers: int, collective: str = ALL_TO_ALL) -> Schedule:
     """
     if collective != ALL_TO_ALL:
         raise KeyError(collective)
-    return exchange("bruck", n_workers, partial(_bruck_steps, n_workers))
+    return all_to_all("bruck", n_workers, partial(_bruck_steps, n_workers))
 
 
 def _bruck_steps(n_workers: int) -> Iterator[Step]:

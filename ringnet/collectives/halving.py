@@ -16,9 +16,9 @@ from ringnet.collectives.schedule import (
     IntArray,
     Schedule,
     Step,
-    ends,
     make_schedule,
     make_step,
+    source_and_target,
 )
 
 
@@ -172,7 +172,13 @@ class Halving:
 
     def __init__(self, partners: IntArray) -> None:
         self.partners = partners
-        self.position = _positions(partners)
+        # Of two halves the one with the lowest member takes the lower pieces.
+        self.position = np.zeros(partners.shape[1], dtype=np.int64)
+        leader = np.arange(partners.shape[1])
+        for bit, partner in enumerate(partners[::-1]):
+            both = np.minimum(leader, leader[partner])
+            self.position |= (leader != both).astype(np.int64) << bit
+            leader = both
 
     def scatters(self, step: int) -> tuple[IntArray, IntArray, int]:
         """Return each member's partner, the first of the pieces that it sends, and how many."""
@@ -187,17 +193,6 @@ class Halving:
         return partner, self.position & -width, width
 
 
-def _positions(partners: IntArray) -> IntArray:
-    """Return the piece of each member: whose half has the lowest member takes the lower pieces."""
-    position = np.zeros(partners.shape[1], dtype=np.int64)
-    leader = np.arange(partners.shape[1])
-    for bit, partner in enumerate(partners[::-1]):
-        both = np.minimum(leader, leader[partner])
-        position |= (leader != both).astype(np.int64) << bit
-        leader = both
-    return position
-
-
 def halving_schedule(
     algorithm: str,
     n_workers: int,
@@ -207,16 +202,21 @@ def halving_schedule(
     parameters: Mapping[str, object] | None = None,
 ) -> Schedule:
     """Return the schedule of some parts, each on its own channel with its own range of chunks."""
-    plan = _Plan(parts, fold, SCATTER_GATHER[collective])
-    more = ends(collective, plan.owner(), plan.n_chunks) | {
-        "n_channels": len(parts),
-        "parameters": parameters or {},
-    }
-    return make_schedule(algorithm, collective, n_workers, plan.n_chunks, plan.steps, **more)
+    halvings = _Halvings(parts, fold, SCATTER_GATHER[collective])
+    return make_schedule(
+        algorithm,
+        collective,
+        n_workers,
+        halvings.n_chunks,
+        halvings.steps,
+        n_channels=len(parts),
+        parameters=parameters,
+        **source_and_target(collective, halvings.owner()),
+    )
 
 
-class _Plan:
-    """The steps of all parts. A member that stands in for another has two pieces where pieces have owners."""
+class _Halvings:
+    """Several parts at once. A member that stands in for another has two pieces where pieces have owners."""
 
     def __init__(self, parts: Sequence[Halving], fold: Fold, phases: tuple[str, ...]) -> None:
         self.parts, self.fold, self.phases = parts, fold, phases
@@ -243,13 +243,18 @@ class _Plan:
 
     def steps(self) -> Iterator[Step]:
         """Yield fold, rounds, and what goes back to the folded."""
-        if len(self.fold.folded):
-            yield self._fold_in()
+        folded, stand_in = self.fold.folded, self.fold.stand_in
+        if len(folded) and self.phases[0] == REDUCE_SCATTER:
+            yield self._whole("reduce into neighbours", folded, stand_in)
+        elif len(folded):
+            yield self._pieces("copy to neighbours", folded, stand_in)
         for phase in self.phases:
             for step in range(self.fold.n_rounds):
                 yield self._round(phase, step)
-        if len(self.fold.folded):
-            yield self._fold_out()
+        if len(folded) and self.phases[-1] == ALL_GATHER:
+            yield self._whole("copy from neighbours", stand_in, folded)
+        elif len(folded):
+            yield self._pieces("copy from neighbours", stand_in, folded)
 
     def _round(self, phase: str, step: int) -> Step:
         rounds = [
@@ -262,23 +267,15 @@ class _Plan:
         src = np.tile(members, len(self.parts))
         return make_step(phase, step, src, dst, chunk, self.channel, count=end - chunk)
 
-    def _fold_in(self) -> Step:
-        if self.phases[0] == REDUCE_SCATTER:
-            return self._whole("reduce into neighbours", self.fold.folded, self.fold.stand_in)
-        return self._pieces("copy to neighbours", self.fold.folded, self.fold.stand_in)
-
-    def _fold_out(self) -> Step:
-        if self.phases[-1] == ALL_GATHER:
-            return self._whole("copy from neighbours", self.fold.stand_in, self.fold.folded)
-        return self._pieces("copy from neighbours", self.fold.stand_in, self.fold.folded)
-
     def _whole(self, phase: str, src: IntArray, dst: IntArray) -> Step:
+        """Return a step that carries the whole buffer, part by part."""
         n_parts = len(self.parts)
         channel = np.repeat(np.arange(n_parts), len(src))
         src, dst = np.tile(src, n_parts), np.tile(dst, n_parts)
         return make_step(phase, 0, src, dst, channel * self.n_each, channel, count=self.n_each)
 
     def _pieces(self, phase: str, src: IntArray, dst: IntArray) -> Step:
+        """Return a step that carries the chunk that each folded worker owns, part by part."""
         n_parts = len(self.parts)
         channel = np.repeat(np.arange(n_parts), len(src))
         return make_step(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from math import isqrt
 from typing import Protocol
 
 import numpy as np
@@ -20,9 +19,11 @@ from ringnet.collectives.schedule import (
     IntArray,
     Schedule,
     Step,
-    ends,
+    check_node_size,
+    divisor_near_root,
     frozen,
     make_schedule,
+    source_and_target,
 )
 from ringnet.errors import Fault, InputError
 
@@ -105,24 +106,26 @@ def hierarchical(
     all-gather across nodes [1, 3, 0, 2] [3, 1, 2, 0]
     all-gather inside nodes [0, 1, 2, 3] [1, 0, 3, 2]
     """
-    size = node_size or _below_root(n_workers)
-    if size < 1 or n_workers % size:
-        message = f"{n_workers} workers do not fill nodes of this size"
-        raise InputError(Fault(message, value=str(node_size), right="a divisor of the number of workers"))
+    size = node_size or divisor_near_root(n_workers)
+    check_node_size(n_workers, size)
     across = _known(outer, collective, levels)(n_workers // size, collective)
     up, down = (_known(inner, way, levels)(size, way) for way in _ways(inner, collective, levels))
-    parts: dict[str, _Inside | _Across] = {
-        "up": _Inside(up, across.n_chunks, n_workers // size),
-        "across": _Across(up.target, across, size),
-        "down": _Inside(down, across.n_chunks, n_workers // size),
+    parts: dict[str, _InsideNodes | _AcrossNodes] = {
+        "up": _InsideNodes(up, across.n_chunks, n_workers // size),
+        "across": _AcrossNodes(up.target, across, size),
+        "down": _InsideNodes(down, across.n_chunks, n_workers // size),
     }
     order = [parts[name] for name in _ORDERS[collective]]
-    n_chunks = up.n_chunks * across.n_chunks
-    more = ends(collective, _owner(up.target, across, collective, size), n_chunks) | {
-        "n_channels": max(part.n_channels for part in order),
-        "parameters": {"node_size": size, "inner": inner, "outer": outer},
-    }
-    return make_schedule("hierarchical", collective, n_workers, n_chunks, partial(_steps, order), **more)
+    return make_schedule(
+        "hierarchical",
+        collective,
+        n_workers,
+        up.n_chunks * across.n_chunks,
+        partial(_steps, order),
+        n_channels=max(part.schedule.n_channels for part in order),
+        parameters={"node_size": size, "inner": inner, "outer": outer},
+        **source_and_target(collective, _owner(up.target, across, collective, size)),
+    )
 
 
 def _ways(inner: str, collective: str, levels: Mapping[str, Level]) -> tuple[str, str]:
@@ -140,11 +143,7 @@ def _known(name: str, collective: str, levels: Mapping[str, Level]) -> Build:
     return levels[name].build
 
 
-def _below_root(n_workers: int) -> int:
-    return max(size for size in range(1, isqrt(n_workers) + 1) if n_workers % size == 0)
-
-
-def _steps(levels: list[_Inside | _Across]) -> Iterator[Step]:
+def _steps(levels: list[_InsideNodes | _AcrossNodes]) -> Iterator[Step]:
     for level in levels:
         yield from level.steps()
 
@@ -156,16 +155,12 @@ def _owner(holder: IntArray, across: Schedule, collective: str, node_size: int) 
 
 
 @dataclass(frozen=True)
-class _Inside:
+class _InsideNodes:
     """The same schedule inside each node; each of its chunks is ``finer`` chunks here."""
 
     schedule: Schedule
     finer: int
     n_nodes: int
-
-    @property
-    def n_channels(self) -> int:
-        return self.schedule.n_channels
 
     def steps(self) -> Iterator[Step]:
         """Yield its steps, for all nodes at once."""
@@ -178,16 +173,12 @@ class _Inside:
 
 
 @dataclass(frozen=True)
-class _Across:
+class _AcrossNodes:
     """The same schedule across the nodes for each chunk of the inner one, among the workers that hold it."""
 
     holder: IntArray
     schedule: Schedule
     node_size: int
-
-    @property
-    def n_channels(self) -> int:
-        return self.schedule.n_channels
 
     def steps(self) -> Iterator[Step]:
         """Yield its steps, for all chunks of the inner schedule at once."""

@@ -13,9 +13,42 @@ from numpy.typing import NDArray
 
 from ringnet.collectives.schedule import EVERY_WORKER, IntArray, Op, Schedule, Step
 from ringnet.errors import Fault, ScheduleError
+from ringnet.payload.buffers import conflict_free_batches
 
+BitSets: TypeAlias = NDArray[np.unsignedinteger[Any]]
+Flags: TypeAlias = NDArray[np.bool_]
+
+#: Bytes of the sets that are looked at together: some chunks of all workers.
+BLOCK_BYTES = 32 << 20
+#: Bits of a word of such a set.
+WORD = 64
 #: Faults that are told one by one; the rest is counted.
 SHOWN = 8
+#: By collective: whether every worker contributes to each chunk, and whether every worker must end with it.
+ENDS = {
+    "all-gather": (False, True),
+    "all-reduce": (True, True),
+    "all-to-all": (False, False),
+    "broadcast": (False, True),
+    "reduce": (True, False),
+    "reduce-scatter": (True, False),
+}
+
+
+class BadTransfer(NamedTuple):
+    """A transfer that cannot be: who sends which chunk, and what is wrong with that."""
+
+    worker: int
+    chunk: int
+    what: str
+
+
+class Gap(NamedTuple):
+    """A chunk that a worker must hold at the end, and the workers whose contributions it lacks."""
+
+    worker: int
+    chunk: int
+    missing: list[int]
 
 
 def check(schedule: Schedule) -> None:
@@ -52,8 +85,8 @@ def check(schedule: Schedule) -> None:
         return
     gaps: list[Gap] = []
     n_gaps = 0
-    for chunks in blocks(schedule):
-        sets = Sets(schedule, chunks)
+    for chunks in blocks_of_chunks(schedule):
+        sets = ContributionSets(schedule, chunks)
         for step in schedule.moves():
             if (wrong := sets.apply(step)) is not None:
                 _raise_at(step, wrong)
@@ -62,59 +95,8 @@ def check(schedule: Schedule) -> None:
     _raise_gaps(schedule, sorted(gaps, key=lambda gap: (gap.chunk, gap.worker)), n_gaps)
 
 
-def _raise_at(step: Step, wrong: Wrong) -> NoReturn:
+def _raise_at(step: Step, wrong: BadTransfer) -> NoReturn:
     refuse(f"{at(step)}: worker {wrong.worker} sends chunk {wrong.chunk}, {wrong.what}")
-
-
-class _OneForAll:
-    """Worker 0's cells, by chunk, stand for all; contributors are the bits of an integer, bit d for worker d.
-
-    Worker w has the same in chunk c + k w, k the chunks of a worker, of contributors that are w further.
-    """
-
-    def __init__(self, schedule: Schedule) -> None:
-        self.schedule, self.n = schedule, schedule.n_workers
-        self.each = schedule.n_chunks // schedule.n_workers
-        self.cells = dict.fromkeys(_held_by_first(schedule.source), 1)
-
-    def check(self) -> None:
-        """Check what worker 0 sends in each step, and what it ends with."""
-        for step in self.schedule.steps():
-            self._apply(step)
-        everyone = (1 << self.n) - 1
-        gaps = []
-        for cell in _held_by_first(self.schedule.target):
-            source = int(self.schedule.source[cell])
-            wanted = everyone if source == EVERY_WORKER else 1 << source
-            if missing := wanted & ~self.cells.get(cell, 0):
-                gaps.append(Gap(0, cell, _bits(missing)))
-        _raise_gaps(self.schedule, gaps[:SHOWN], len(gaps))
-
-    def _apply(self, step: Step) -> None:
-        """Let worker 0 send; what its receiver does, worker 0 does too."""
-        distance, chunk = int(step.dst[0]), int(step.chunk[0])
-        sent = self._turned(self.cells.get(chunk, 0), distance)
-        place = (chunk - distance * self.each) % self.schedule.n_chunks
-        own = self.cells.get(place, 0)
-        if not sent:
-            _raise_at(step, Wrong(0, chunk, "which it does not hold yet"))
-        if step.op == "reduce" and not own:
-            _raise_at(step, Wrong(0, chunk, "to be reduced where there is nothing of it yet"))
-        if step.op == "reduce" and own & sent:
-            twice = _bits(own & sent)[0]
-            what = f"whose receiver already has the contribution of worker {twice}"
-            _raise_at(step, Wrong(0, chunk, what))
-        self.cells[place] = own | sent if step.op == "reduce" else sent
-
-    def _turned(self, contributors: int, turn: int) -> int:
-        """Return the set, its members numbered from a worker that is ``turn`` places to the right."""
-        return (contributors >> turn) | ((contributors << (self.n - turn)) & ((1 << self.n) - 1))
-
-
-def _held_by_first(holder: IntArray) -> list[int]:
-    """Return the chunks that worker 0 starts or ends with."""
-    chunks: list[int] = np.flatnonzero((holder == EVERY_WORKER) | (holder == 0)).tolist()
-    return chunks
 
 
 def _raise_gaps(schedule: Schedule, gaps: list[Gap], n_gaps: int) -> None:
@@ -132,52 +114,7 @@ def _incomplete(schedule: Schedule, gap: Gap) -> Fault:
     return Fault(f"{lacks} {shown}; {last}")
 
 
-def _bits(mask: int) -> list[int]:
-    return [place for place in range(mask.bit_length()) if mask >> place & 1]
-
-
-def _same_for_all(schedule: Schedule) -> bool:
-    """Whether every worker does the same, seen from its own place: with as many chunks further as it has itself."""
-    n_workers = schedule.n_workers
-    each, rest = divmod(schedule.n_chunks, n_workers)
-    if (
-        rest
-        or not each
-        or not all(_owned(ends, each, n_workers) for ends in (schedule.source, schedule.target))
-    ):
-        return False
-    worker = np.arange(n_workers)
-    return all(
-        step.count is None
-        and len(step) == n_workers
-        and bool((step.src == worker).all())
-        and _turns(step.dst, 1, n_workers)
-        and _turns(step.chunk, each, schedule.n_chunks)
-        for step in schedule.steps()
-    )
-
-
-def _owned(holder: IntArray, each: int, n_workers: int) -> bool:
-    """Whether all chunks are every worker's, or each worker has those of the one before, so many further on."""
-    everyone = bool((holder == EVERY_WORKER).all())
-    return everyone or bool((np.roll(holder, -each) == (holder + 1) % n_workers).all())
-
-
-def _turns(column: IntArray, by: int, modulus: int) -> bool:
-    """Whether a column counts up by so many around the workers."""
-    around = (int(column[0]) + by * np.arange(len(column))) % modulus
-    return bool((column == around).all())
-
-
-#: By collective: whether every worker contributes to each chunk, and whether every worker must end with it.
-ENDS = {
-    "all-gather": (False, True),
-    "all-reduce": (True, True),
-    "all-to-all": (False, False),
-    "broadcast": (False, True),
-    "reduce": (True, False),
-    "reduce-scatter": (True, False),
-}
+# What the columns say.
 
 
 def check_columns(schedule: Schedule) -> None:
@@ -259,31 +196,10 @@ def _check_range(what: str, numbers: IntArray, first: int, limit: int) -> None:
         refuse(f"{what} that there is not", str(wrong), f"{first} to {limit - 1}")
 
 
-Bits: TypeAlias = NDArray[np.unsignedinteger[Any]]
-Flags: TypeAlias = NDArray[np.bool_]
-
-#: Bytes of the sets that are looked at together: some chunks of all workers.
-BLOCK_BYTES = 32 << 20
-WORD = 64
+# What moves: sets of contributions, for any schedule.
 
 
-class Wrong(NamedTuple):
-    """A transfer that cannot be: who sends which chunk, and what is wrong with that."""
-
-    worker: int
-    chunk: int
-    what: str
-
-
-class Gap(NamedTuple):
-    """A chunk that a worker must hold at the end, and the workers whose contributions it lacks."""
-
-    worker: int
-    chunk: int
-    missing: list[int]
-
-
-def blocks(schedule: Schedule) -> Iterator[IntArray]:
+def blocks_of_chunks(schedule: Schedule) -> Iterator[IntArray]:
     """Cut the chunks into blocks that fit: those of one worker each, and those of all, apart."""
     for chunks in (
         np.flatnonzero(schedule.source == EVERY_WORKER),
@@ -299,8 +215,8 @@ def _n_words(schedule: Schedule, chunks: IntArray) -> int:
     return -(-schedule.n_workers // WORD) if schedule.source[chunks[0]] == EVERY_WORKER else 1
 
 
-class Sets:
-    """The sets of some chunks, as bits; for chunks that start at one worker a single bit: whether it is there.
+class ContributionSets:
+    """The contributions to some chunks at every worker, as bits; to chunks of one worker a single bit: there or not.
 
     Parameters
     ----------
@@ -314,12 +230,12 @@ class Sets:
         self.place = np.full(schedule.n_chunks, -1)
         self.place[chunks] = np.arange(len(chunks))
         shape = (schedule.n_workers, len(chunks), _n_words(schedule, chunks))
-        self.table: Bits = np.zeros(shape, dtype=np.uint64)
+        self.table: BitSets = np.zeros(shape, dtype=np.uint64)
         self.source = schedule.source[chunks]
         self.whole = self._start()
         self.cells = self.table.reshape(-1, shape[2])
 
-    def _start(self) -> Bits:
+    def _start(self) -> BitSets:
         """Give every worker its own contribution, and return the set of all."""
         if self.source[0] != EVERY_WORKER:
             self.table[self.source, np.arange(len(self.chunks))] = 1
@@ -328,10 +244,10 @@ class Sets:
         own = np.zeros((len(worker), self.table.shape[2]), dtype=np.uint64)
         own[worker, worker // WORD] = np.uint64(1) << (worker % WORD).astype(np.uint64)
         self.table[:] = own[:, None]
-        whole: Bits = np.bitwise_or.reduce(own)
+        whole: BitSets = np.bitwise_or.reduce(own)
         return whole
 
-    def apply(self, step: Step) -> Wrong | None:
+    def apply(self, step: Step) -> BadTransfer | None:
         """Move the sets of one step, all as they were before it; return the first transfer that cannot be."""
         column = self.place[step.chunk]
         mine = column >= 0
@@ -339,30 +255,32 @@ class Sets:
         sent = self.cells[src * len(self.chunks) + column]
         into = dst * len(self.chunks) + column
         found = [
-            Wrong(int(src[k]), int(column[k]), "which it does not hold yet")
+            BadTransfer(int(src[k]), int(column[k]), "which it does not hold yet")
             for k in _first(~sent.any(axis=1), src)
         ]
         one_each = len(dst) == 0 or np.bincount(dst).max() <= 1
-        for turn in [np.arange(len(src))] if one_each else split_turns(src, into):
+        for batch in [np.arange(len(src))] if one_each else conflict_free_batches(src, into):
             if step.op == "reduce":
-                found += self._reduce(src[turn], column[turn], into[turn], sent[turn])
+                found += self._reduce(src[batch], column[batch], into[batch], sent[batch])
             else:
-                self.cells[into[turn]] = sent[turn]
+                self.cells[into[batch]] = sent[batch]
         wrong = min(found, key=lambda one: one.worker, default=None)
         return None if wrong is None else wrong._replace(chunk=int(self.chunks[wrong.chunk]))
 
-    def _reduce(self, src: IntArray, column: IntArray, into: IntArray, sent: Bits) -> Iterator[Wrong]:
+    def _reduce(
+        self, src: IntArray, column: IntArray, into: IntArray, sent: BitSets
+    ) -> Iterator[BadTransfer]:
         own = self.cells[into]
         both = own & sent
         self.cells[into] = own | sent
         nothing: Flags = np.logical_not(own.any(axis=1))
         twice: Flags = np.asarray(both.any(axis=1))
         for k in _first(nothing, src):
-            yield Wrong(int(src[k]), int(column[k]), "to be reduced where there is nothing of it yet")
+            yield BadTransfer(int(src[k]), int(column[k]), "to be reduced where there is nothing of it yet")
         for k in _first(twice, src):
             worker = self._members(both[k], int(column[k]))[0]
             what = f"whose receiver already has the contribution of worker {worker}"
-            yield Wrong(int(src[k]), int(column[k]), what)
+            yield BadTransfer(int(src[k]), int(column[k]), what)
 
     def gaps(self, shown: int) -> tuple[int, list[Gap]]:
         """Return how many cells end without all that they must hold, and the first few by chunk."""
@@ -375,7 +293,7 @@ class Sets:
             for place, worker in lacking[:shown]
         ]
 
-    def _members(self, bits: Bits, place: int) -> list[int]:
+    def _members(self, bits: BitSets, place: int) -> list[int]:
         """Return the workers of a set."""
         if self.source[place] != EVERY_WORKER:
             return [int(self.source[place])]
@@ -393,29 +311,92 @@ def _first(wrong: Flags, src: IntArray) -> list[int]:
     return [int(rows[np.argmin(src[rows])])] if len(rows) else []
 
 
-def split_turns(src: IntArray, cell: IntArray) -> list[IntArray]:
-    """Split the rows of a step so that no cell is reached twice in one turn.
+# The same where one worker stands for all.
 
-    Parameters
-    ----------
-    src : ndarray of int64, shape (n,)
-        Who sends each row; of the rows of one cell, the lower sender's comes in an earlier turn.
-    cell : ndarray of int64, shape (n,)
-        What it reaches.
 
-    Returns
-    -------
-    list of ndarray of int64
-        Rows of each turn.
+class _OneForAll:
+    """Worker 0's cells, by chunk, stand for all; contributors are the bits of an integer, bit d for worker d.
 
-    Examples
-    --------
-    >>> [turn.tolist() for turn in split_turns(np.array([3, 0, 1]), np.array([5, 7, 5]))]
-    [[2, 1], [0]]
+    Worker w has the same in chunk c + k w, k the chunks of a worker, of contributors whose numbers are w higher.
     """
-    order = np.lexsort((src, cell))
-    ranked = cell[order]
-    begins = np.flatnonzero(np.diff(ranked, prepend=-1))
-    turn = np.arange(len(order)) - np.repeat(begins, np.diff(begins, append=len(order)))
-    by_turn = order[np.argsort(turn, kind="stable")]
-    return np.split(by_turn, np.cumsum(np.bincount(turn))[:-1])
+
+    def __init__(self, schedule: Schedule) -> None:
+        self.schedule, self.n = schedule, schedule.n_workers
+        self.each = schedule.n_chunks // schedule.n_workers
+        self.cells = dict.fromkeys(_held_by_first(schedule.source), 1)
+
+    def check(self) -> None:
+        """Check what worker 0 sends in each step, and what it ends with."""
+        for step in self.schedule.steps():
+            self._apply(step)
+        everyone = (1 << self.n) - 1
+        gaps = []
+        for cell in _held_by_first(self.schedule.target):
+            source = int(self.schedule.source[cell])
+            wanted = everyone if source == EVERY_WORKER else 1 << source
+            if missing := wanted & ~self.cells.get(cell, 0):
+                gaps.append(Gap(0, cell, _bits(missing)))
+        _raise_gaps(self.schedule, gaps[:SHOWN], len(gaps))
+
+    def _apply(self, step: Step) -> None:
+        """Let worker 0 send; what its receiver does, worker 0 does too."""
+        distance, chunk = int(step.dst[0]), int(step.chunk[0])
+        sent = self._turned(self.cells.get(chunk, 0), distance)
+        place = (chunk - distance * self.each) % self.schedule.n_chunks
+        own = self.cells.get(place, 0)
+        if not sent:
+            _raise_at(step, BadTransfer(0, chunk, "which it does not hold yet"))
+        if step.op == "reduce" and not own:
+            _raise_at(step, BadTransfer(0, chunk, "to be reduced where there is nothing of it yet"))
+        if step.op == "reduce" and own & sent:
+            twice = _bits(own & sent)[0]
+            what = f"whose receiver already has the contribution of worker {twice}"
+            _raise_at(step, BadTransfer(0, chunk, what))
+        self.cells[place] = own | sent if step.op == "reduce" else sent
+
+    def _turned(self, contributors: int, turn: int) -> int:
+        """Return the set, its members numbered from a worker that is ``turn`` places to the right."""
+        return (contributors >> turn) | ((contributors << (self.n - turn)) & ((1 << self.n) - 1))
+
+
+def _held_by_first(holder: IntArray) -> list[int]:
+    """Return the chunks that worker 0 starts or ends with."""
+    chunks: list[int] = np.flatnonzero((holder == EVERY_WORKER) | (holder == 0)).tolist()
+    return chunks
+
+
+def _bits(mask: int) -> list[int]:
+    return [place for place in range(mask.bit_length()) if mask >> place & 1]
+
+
+def _same_for_all(schedule: Schedule) -> bool:
+    """Whether every worker does the same, seen from its own place: its own chunks further on."""
+    n_workers = schedule.n_workers
+    each, rest = divmod(schedule.n_chunks, n_workers)
+    if (
+        rest
+        or not each
+        or not all(_owned(ends, each, n_workers) for ends in (schedule.source, schedule.target))
+    ):
+        return False
+    worker = np.arange(n_workers)
+    return all(
+        step.count is None
+        and len(step) == n_workers
+        and bool((step.src == worker).all())
+        and _counts_up(step.dst, 1, n_workers)
+        and _counts_up(step.chunk, each, schedule.n_chunks)
+        for step in schedule.steps()
+    )
+
+
+def _owned(holder: IntArray, each: int, n_workers: int) -> bool:
+    """Whether all chunks are every worker's, or each worker's are those of the one before it, ``each`` further on."""
+    everyone = bool((holder == EVERY_WORKER).all())
+    return everyone or bool((np.roll(holder, -each) == (holder + 1) % n_workers).all())
+
+
+def _counts_up(column: IntArray, by: int, modulus: int) -> bool:
+    """Whether a column counts up by so many around the workers."""
+    around = (int(column[0]) + by * np.arange(len(column))) % modulus
+    return bool((column == around).all())

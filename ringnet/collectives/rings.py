@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from math import gcd
-from typing import Any
 
 import numpy as np
 
@@ -20,10 +19,11 @@ from ringnet.collectives.schedule import (
     Op,
     Schedule,
     Step,
-    ends,
+    check_node_size,
     frozen,
     make_schedule,
     make_step,
+    source_and_target,
 )
 from ringnet.errors import Fault, InputError
 
@@ -83,25 +83,24 @@ def _ring_steps(n_workers: int, phases: tuple[str, ...]) -> Iterator[Step]:
     twice = np.arange(2 * n_workers, dtype=np.int64) % n_workers
     channel = np.zeros(n_workers, dtype=np.int64)
     twice.flags.writeable = channel.flags.writeable = False
-    src, dst = _window(twice, 0), _window(twice, 1)
+
+    def turned(by: int) -> IntArray:
+        return twice[by % n_workers :][:n_workers]
+
+    src, dst = turned(0), turned(1)
     for phase in phases:
         op: Op = "reduce" if phase == REDUCE_SCATTER else "copy"
         first = 0 if phase == REDUCE_SCATTER else 1
         for step in range(n_workers - 1):
-            yield Step(phase, step, op, src, dst, _window(twice, first - step), channel)
+            yield Step(phase, step, op, src, dst, turned(first - step), channel)
 
 
-def _window(twice: IntArray, start: int) -> IntArray:
-    n_workers = len(twice) // 2
-    return twice[start % n_workers :][:n_workers]
-
-
-class Loops:
-    """Some rings through the same workers.
+class ParallelRings:
+    """Rings beside each other through the same workers, each on a channel of its own.
 
     Parameters
     ----------
-    orders : ndarray of int64, shape (n_loops, n_workers)
+    orders : ndarray of int64, shape (n_rings, n_workers)
         The workers in the order in which each ring passes them; ring q works on chunks q N .. q N + N - 1.
 
     Notes
@@ -111,29 +110,36 @@ class Loops:
     """
 
     def __init__(self, orders: IntArray) -> None:
-        self.n_loops, self.n_workers = orders.shape
+        self.n_rings, self.n_workers = orders.shape
         self._src, self._dst = frozen(orders.ravel()), frozen(np.roll(orders, -1, axis=1).ravel())
-        self._channel = frozen(np.repeat(np.arange(self.n_loops), self.n_workers))
-        self._place = frozen(np.tile(np.arange(self.n_workers), self.n_loops))
+        self._channel = frozen(np.repeat(np.arange(self.n_rings), self.n_workers))
+        self._place = frozen(np.tile(np.arange(self.n_workers), self.n_rings))
         self._first = frozen(self._channel * self.n_workers)
         self._owner = frozen(np.roll(orders, 1, axis=1).ravel())
 
-    def steps(self, phases: Sequence[str]) -> Iterator[Step]:
-        """Yield the steps of some phases, all rings at once."""
+    def schedule(
+        self, algorithm: str, collective: str, parameters: Mapping[str, object] | None = None
+    ) -> Schedule:
+        """Return the schedule of a collective over all rings at once."""
+        return make_schedule(
+            algorithm,
+            collective,
+            self.n_workers,
+            len(self._owner),
+            partial(self._steps, SCATTER_GATHER[collective]),
+            n_channels=self.n_rings,
+            parameters=parameters,
+            **source_and_target(collective, self._owner),
+        )
+
+    def _steps(self, phases: Sequence[str]) -> Iterator[Step]:
         for phase in phases:
             op: Op = "copy" if phase == ALL_GATHER else "reduce"
             for step in range(self.n_workers - 1):
-                chunk = self._chunks(int(phase == ALL_GATHER) - step)
+                ahead = int(phase == ALL_GATHER) - step
+                chunk: IntArray = (self._place + ahead) % self.n_workers + self._first
+                chunk.flags.writeable = False
                 yield Step(phase, step, op, self._src, self._dst, chunk, self._channel)
-
-    def ends(self, collective: str) -> dict[str, Any]:
-        """Return source and target of the schedule."""
-        return ends(collective, self._owner, len(self._owner))
-
-    def _chunks(self, ahead: int) -> IntArray:
-        chunk: IntArray = (self._place + ahead) % self.n_workers + self._first
-        chunk.flags.writeable = False
-        return chunk
 
 
 def bidirectional_ring(n_workers: int, collective: str = "all-reduce") -> Schedule:
@@ -167,10 +173,8 @@ def bidirectional_ring(n_workers: int, collective: str = "all-reduce") -> Schedu
     ([0, 1, 2, 0, 2, 1], [1, 2, 0, 2, 1, 0], [0, 1, 2, 3, 4, 5])
     """
     right = np.arange(n_workers)
-    loops = Loops(np.stack((right, -right % n_workers)))
-    steps = partial(loops.steps, SCATTER_GATHER[collective])
-    more = loops.ends(collective) | {"n_channels": 2}
-    return make_schedule("bidirectional-ring", collective, n_workers, 2 * n_workers, steps, **more)
+    rings = ParallelRings(np.stack((right, -right % n_workers)))
+    return rings.schedule("bidirectional-ring", collective)
 
 
 def channel_ring(
@@ -225,22 +229,18 @@ def channel_ring(
     """
     if orders:
         _check_orders(n_workers, orders)
-        loops = Loops(np.array([orders[q % len(orders)] for q in range(n_channels)], dtype=np.int64))
+        rings = ParallelRings(np.array([orders[q % len(orders)] for q in range(n_channels)], dtype=np.int64))
     else:
         _check_strides(n_workers, strides)
-        _check_nodes(n_workers, node_size)
-        loops = Loops(_strided(n_workers, n_channels, strides, node_size))
-    steps = partial(loops.steps, SCATTER_GATHER[collective])
-    more = loops.ends(collective) | {
+        check_node_size(n_workers, node_size)
+        rings = ParallelRings(_strided(n_workers, n_channels, strides, node_size))
+    parameters = {
         "n_channels": n_channels,
-        "parameters": {
-            "n_channels": n_channels,
-            "strides": tuple(strides),
-            "node_size": node_size,
-            "orders": tuple(orders),
-        },
+        "strides": tuple(strides),
+        "node_size": node_size,
+        "orders": tuple(orders),
     }
-    return make_schedule("channel-ring", collective, n_workers, n_channels * n_workers, steps, **more)
+    return rings.schedule("channel-ring", collective, parameters)
 
 
 def _strided(n_workers: int, n_channels: int, strides: Sequence[int], node_size: int) -> IntArray:
@@ -264,12 +264,6 @@ def _check_strides(n_workers: int, strides: Sequence[int]) -> None:
     if wrong:
         message = f"a ring of this stride does not pass all {n_workers} workers"
         raise InputError(*(Fault(message, value=str(stride), right="1") for stride in wrong))
-
-
-def _check_nodes(n_workers: int, node_size: int) -> None:
-    if n_workers % node_size:
-        message = f"{n_workers} workers do not fill nodes of this size"
-        raise InputError(Fault(message, value=str(node_size), right="a divisor of the number of workers"))
 
 
 def pipelined_ring(
@@ -312,18 +306,24 @@ def pipelined_ring(
     >>> pipelined_ring(4, n_slices=3).n_steps, pipelined_ring(4, "broadcast", n_slices=3).n_steps
     (18, 5)
     """
-    more: dict[str, Any]
     if collective in SCATTER_GATHER:
         steps = partial(_sliced_steps, n_workers, n_slices, SCATTER_GATHER[collective])
-        owner = np.repeat(np.arange(-1, n_workers - 1) % n_workers, n_slices)
-        n_chunks, more = n_slices * n_workers, {"n_channels": 2}
+        owner, n_channels = np.repeat(np.arange(-1, n_workers - 1) % n_workers, n_slices), 2
     elif collective in {BROADCAST, REDUCE}:
         steps = partial(_chain_steps, n_workers, n_slices, collective, root)
-        owner, n_chunks, more = np.full(n_slices, root), n_slices, {"n_channels": 1}
+        owner, n_channels = np.full(n_slices, root), 1
     else:
         raise KeyError(collective)
-    more |= ends(collective, owner, n_chunks) | {"parameters": {"n_slices": n_slices, "root": root}}
-    return make_schedule("pipelined-ring", collective, n_workers, n_chunks, steps, **more)
+    return make_schedule(
+        "pipelined-ring",
+        collective,
+        n_workers,
+        len(owner),
+        steps,
+        n_channels=n_channels,
+        parameters={"n_slices": n_slices, "root": root},
+        **source_and_target(collective, owner),
+    )
 
 
 def _sliced_steps(n_workers: int, n_slices: int, phases: tuple[str, ...]) -> Iterator[Step]:

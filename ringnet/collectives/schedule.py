@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from math import isqrt
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from ringnet.errors import Fault, InputError, ScheduleError
 
 IntArray: TypeAlias = NDArray[np.int64]
 Op: TypeAlias = Literal["reduce", "copy"]
@@ -186,49 +190,128 @@ def frozen(values: ArrayLike) -> IntArray:
     return array
 
 
-def make_step(
+def make_step(  # noqa: PLR0913 -- the columns of a step
     phase: str,
-    number: int,
+    step: int,
     src: ArrayLike,
     dst: ArrayLike,
     chunk: ArrayLike,
     channel: ArrayLike = 0,
-    **more: ArrayLike,
+    *,
+    to_channel: ArrayLike | None = None,
+    count: ArrayLike | None = None,
+    op: Op | None = None,
 ) -> Step:
-    """Return a step; a number stands for a whole column, and the phase says whether receivers reduce.
+    """Make a step of a schedule; a single number stands for a whole column.
 
     Parameters
     ----------
     phase : str
-        A name that starts with ``reduce`` reduces, any other copies.
-    number : int
-    src, dst, chunk, channel : array_like of int
-    more : array_like of int
-        ``to_channel``, ``count``.
+        Name of the phase, as tables and messages show it.
+    step : int
+        Number of the step within its phase, from 0.
+    src, dst, chunk : int or array_like of int, shape (n_transfers,)
+        Row k says that worker ``src[k]`` sends ``chunk[k]`` to worker ``dst[k]``. The length of ``src`` counts.
+    channel : int or array_like of int, shape (n_transfers,)
+        On which channel it is sent.
+    to_channel : int or array_like of int, shape (n_transfers,), optional
+        On which channel the receiver waits for it, where that is another one.
+    count : int or array_like of int, shape (n_transfers,), optional
+        How many chunks a row carries as one transfer: ``chunk[k]`` and those that follow it.
+    op : {"reduce", "copy"}, optional
+        Whether receivers combine what comes with what they hold, or put it in its place. If left out, a phase whose
+        name starts with ``reduce`` reduces and any other copies.
+
+    Returns
+    -------
+    Step
+        Its columns cannot be written.
+
+    Raises
+    ------
+    ScheduleError
+        For a column that is as long as no other.
 
     Examples
     --------
-    >>> make_step("reduce", 0, [1, 2], 0, 5).chunk.tolist()
+    Workers 1 and 2 send chunk 5 to worker 0, which adds both:
+
+    >>> make_step(phase="reduce", step=0, src=[1, 2], dst=0, chunk=5).chunk.tolist()
     [5, 5]
     """
-    src = np.atleast_1d(np.asarray(src, dtype=np.int64))
-    columns = [frozen(np.broadcast_to(column, src.shape)) for column in (src, dst, chunk, channel)]
-    others = {name: frozen(np.broadcast_to(column, src.shape)) for name, column in more.items()}
-    op: Op = "reduce" if phase.startswith("reduce") else "copy"
-    return Step(phase, number, op, *columns, **others)
+    shape = np.atleast_1d(np.asarray(src)).shape
+
+    def column(name: str, values: ArrayLike) -> IntArray:
+        if np.shape(values) not in {(), shape}:
+            what = f"{phase} step {step}: columns of unequal length"
+            raise ScheduleError(Fault(what, value=f"{name} has {np.size(values)}, src {shape[0]}"))
+        return frozen(np.broadcast_to(values, shape))
+
+    return Step(
+        phase,
+        step,
+        op or ("reduce" if phase.startswith("reduce") else "copy"),
+        column("src", src),
+        column("dst", dst),
+        column("chunk", chunk),
+        column("channel", channel),
+        None if to_channel is None else column("to_channel", to_channel),
+        None if count is None else column("count", count),
+    )
 
 
-def make_schedule(
+def make_schedule(  # noqa: PLR0913 -- what a schedule consists of
     algorithm: str,
     collective: str,
     n_workers: int,
     n_chunks: int,
-    make_steps: Callable[[], Iterator[Step]],
-    **more: Any,
+    steps: Sequence[Step] | Callable[[], Iterator[Step]],
+    *,
+    source: ArrayLike = EVERY_WORKER,
+    target: ArrayLike = EVERY_WORKER,
+    n_channels: int = 1,
+    n_buffers: int = 1,
+    parameters: Mapping[str, object] | None = None,
 ) -> Schedule:
-    """Return a schedule, its steps and transfers counted; every worker is source and target by default."""
+    """Make a schedule of steps, which it counts.
+
+    Parameters
+    ----------
+    algorithm, collective : str
+        Names, as in the tables; the collective one of ``ringnet list collectives``.
+    n_workers, n_chunks : int
+        Workers, and the chunks that the buffer is cut into by `numpy.array_split`.
+    steps : sequence of Step, or callable
+        All steps in order; of a schedule that is too large to be held whole, a function that returns a fresh iterator
+        over them.
+    source, target : int or array_like of int, shape (n_chunks,)
+        The worker at which each chunk starts, and the one at which it must end complete; -1, as by default, says that
+        every worker contributes to it, or must hold it at the end.
+    n_channels : int
+        Channels that the steps use, numbered from 0.
+    n_buffers : int
+        How many buffers the chunks are cut from; see `Schedule`.
+    parameters : mapping of str to object, optional
+        What the algorithm was told beyond workers and collective.
+
+    Returns
+    -------
+    Schedule
+        `ringnet.check` says whether it does what its collective is.
+
+    Examples
+    --------
+    Two workers exchange what they have:
+
+    >>> step = make_step(phase="reduce", step=0, src=[0, 1], dst=[1, 0], chunk=0)
+    >>> schedule = make_schedule("exchange", "all-reduce", n_workers=2, n_chunks=1, steps=[step])
+    >>> schedule.n_steps, schedule.n_transfers
+    (1, 2)
+    """
+    listed = None if callable(steps) else tuple(steps)
+    make_steps = steps if callable(steps) else partial(iter, listed)
     lengths = [len(step) for step in make_steps()]
-    everyone = frozen(np.full(n_chunks, EVERY_WORKER))
+    source, target = (frozen(np.broadcast_to(worker, n_chunks)) for worker in (source, target))
     return Schedule(
         algorithm=algorithm,
         collective=collective,
@@ -237,18 +320,45 @@ def make_schedule(
         n_steps=len(lengths),
         n_transfers=sum(lengths),
         make_steps=make_steps,
-        **({"source": everyone, "target": everyone} | more),
+        source=source,
+        target=target,
+        n_channels=n_channels,
+        n_buffers=n_buffers,
+        parameters=parameters or {},
     )
 
 
-def ends(collective: str, owner: ArrayLike, n_chunks: int) -> dict[str, Any]:
-    """Return source and target where one worker holds a chunk alone at one end of the collective: ``owner``.
+def check_node_size(n_workers: int, node_size: int) -> None:
+    """Refuse nodes that the workers do not fill: `InputError`."""
+    if node_size < 1 or n_workers % node_size:
+        message = f"{n_workers} workers do not fill nodes of this size"
+        raise InputError(Fault(message, value=str(node_size), right="a divisor of the number of workers"))
 
-    >>> {name: workers.tolist() for name, workers in ends("reduce-scatter", [1, 0], 2).items()}
-    {'source': [-1, -1], 'target': [1, 0]}
+
+def divisor_near_root(number: int) -> int:
+    """Return the largest divisor that is not above the square root.
+
+    >>> divisor_near_root(12), divisor_near_root(7)
+    (3, 1)
     """
-    alone, everyone = (frozen(np.broadcast_to(who, n_chunks)) for who in (owner, EVERY_WORKER))
+    return max(divisor for divisor in range(1, isqrt(number) + 1) if number % divisor == 0)
+
+
+def source_and_target(collective: str, owner: ArrayLike) -> dict[str, Any]:
+    """Return ``source`` and ``target`` of a schedule in which ``owner`` starts or ends with a chunk alone.
+
+    Parameters
+    ----------
+    collective : str
+        Says whether that is at the start (all-gather, broadcast), at the end (reduce-scatter, reduce) or never.
+    owner : int or array_like of int, shape (n_chunks,)
+
+    Examples
+    --------
+    >>> source_and_target("reduce-scatter", [1, 0])
+    {'source': -1, 'target': [1, 0]}
+    """
     return {
-        "source": alone if collective in {ALL_GATHER, BROADCAST} else everyone,
-        "target": alone if collective in {REDUCE_SCATTER, REDUCE} else everyone,
+        "source": owner if collective in {ALL_GATHER, BROADCAST} else EVERY_WORKER,
+        "target": owner if collective in {REDUCE_SCATTER, REDUCE} else EVERY_WORKER,
     }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from math import isqrt
 
 import numpy as np
 
@@ -14,9 +13,10 @@ from ringnet.collectives.schedule import (
     IntArray,
     Schedule,
     Step,
-    ends,
+    divisor_near_root,
     make_schedule,
     make_step,
+    source_and_target,
 )
 from ringnet.errors import Fault, InputError
 
@@ -59,20 +59,22 @@ def torus_ring(n_workers: int, collective: str = "all-reduce", n_rows: int = 0) 
     >>> [len(step) for step in torus_ring(4, "reduce-scatter").steps()]
     [8, 8]
     """
-    n_rows = n_rows or _squarest(n_workers)
+    n_rows = n_rows or divisor_near_root(n_workers)
     if n_rows < 1 or n_workers % n_rows:
         message = f"{n_workers} workers do not fill this many rows"
         raise InputError(Fault(message, value=str(n_rows), right="a divisor of the number of workers"))
     grid = np.arange(n_workers).reshape(n_rows, -1)
     halves = [_Half(grid, 0), _Half(grid.T, 1)]
-    steps = partial(_steps, halves, SCATTER_GATHER[collective])
-    owner = np.concatenate([half.owner() for half in halves])
-    more = ends(collective, owner, 2 * n_workers) | {"n_channels": 2, "parameters": {"n_rows": n_rows}}
-    return make_schedule("torus-ring", collective, n_workers, 2 * n_workers, steps, **more)
-
-
-def _squarest(n_workers: int) -> int:
-    return max(rows for rows in range(1, isqrt(n_workers) + 1) if n_workers % rows == 0)
+    return make_schedule(
+        "torus-ring",
+        collective,
+        n_workers,
+        2 * n_workers,
+        partial(_steps, halves, SCATTER_GATHER[collective]),
+        n_channels=2,
+        parameters={"n_rows": n_rows},
+        **source_and_target(collective, np.concatenate([half.owner() for half in halves])),
+    )
 
 
 def _steps(halves: Sequence[_Half], phases: tuple[str, ...]) -> Iterator[Step]:

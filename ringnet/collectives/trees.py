@@ -9,16 +9,17 @@ import numpy as np
 
 from ringnet.collectives.schedule import (
     ALL_REDUCE,
+    EVERY_WORKER,
     REDUCE,
     UP_DOWN,
     IntArray,
     Schedule,
     Step,
-    ends,
+    check_node_size,
     make_schedule,
     make_step,
+    source_and_target,
 )
-from ringnet.errors import Fault, InputError
 
 
 def binomial_tree(n_workers: int, collective: str = "all-reduce", root: int = 0) -> Schedule:
@@ -53,9 +54,15 @@ def binomial_tree(n_workers: int, collective: str = "all-reduce", root: int = 0)
     >>> [(step.src.tolist(), step.dst.tolist()) for step in binomial_tree(5, "reduce").steps()]
     [([1, 3], [0, 2]), ([2], [0]), ([4], [0])]
     """
-    steps = partial(_binomial_steps, n_workers, UP_DOWN[collective], root)
-    more = ends(collective, root, 1) | {"parameters": {"root": root}}
-    return make_schedule("binomial-tree", collective, n_workers, 1, steps, **more)
+    return make_schedule(
+        "binomial-tree",
+        collective,
+        n_workers,
+        1,
+        partial(_binomial_steps, n_workers, UP_DOWN[collective], root),
+        parameters={"root": root},
+        **source_and_target(collective, root),
+    )
 
 
 def _binomial_steps(n_workers: int, phases: Sequence[str], root: int) -> Iterator[Step]:
@@ -72,8 +79,8 @@ def _binomial_steps(n_workers: int, phases: Sequence[str], root: int) -> Iterato
 NOBODY = -1
 
 
-class Trees:
-    """Some trees over the same workers, each with slices of its own.
+class PipelinedTrees:
+    """Trees over the same workers, each with slices of its own that follow each other through it.
 
     Parameters
     ----------
@@ -96,12 +103,20 @@ class Trees:
         self.depths = [depths(parent) for parent in parents]
         self.depth = max(int(depth.max()) for depth in self.depths)
 
-    @property
-    def n_channels(self) -> int:
-        """Channels in all."""
-        return len(self.parents) * len(self.phases)
+    def schedule(self, algorithm: str, collective: str, **parameters: int) -> Schedule:
+        """Return the schedule of a collective; ``root`` among the parameters is where it starts or ends."""
+        return make_schedule(
+            algorithm,
+            collective,
+            len(self.parents[0]),
+            len(self.parents) * self.n_slices,
+            self._steps,
+            n_channels=len(self.parents) * len(self.phases),
+            parameters=parameters,
+            **source_and_target(collective, parameters.get("root", EVERY_WORKER)),
+        )
 
-    def steps(self) -> Iterator[Step]:
+    def _steps(self) -> Iterator[Step]:
         """Yield the steps slot by slot, in each the reduce before the broadcast."""
         number = dict.fromkeys(self.phases, 0)
         for slot in range(self.n_slices + 2 * self.depth - 1 if self.depth else 0):
@@ -170,17 +185,10 @@ def binary_tree(n_workers: int, collective: str = "all-reduce", n_slices: int = 
     >>> [step.src.tolist() for step in binary_tree(4, "reduce", n_slices=2).steps()]
     [[3], [1, 2, 3], [1, 2]]
     """
-    trees = Trees([_binary_parents(n_workers, root)], n_slices, UP_DOWN[collective])
-    more = ends(collective, root, n_slices) | {
-        "n_channels": trees.n_channels,
-        "parameters": {"n_slices": n_slices, "root": root},
-    }
-    return make_schedule("binary-tree", collective, n_workers, n_slices, trees.steps, **more)
-
-
-def _binary_parents(n_workers: int, root: int) -> IntArray:
     place = (np.arange(n_workers) - root) % n_workers
-    return np.where(place == 0, NOBODY, ((place - 1) // 2 + root) % n_workers)
+    parent = np.where(place == 0, NOBODY, ((place - 1) // 2 + root) % n_workers)
+    trees = PipelinedTrees([parent], n_slices, UP_DOWN[collective])
+    return trees.schedule("binary-tree", collective, n_slices=n_slices, root=root)
 
 
 def double_binary_tree(
@@ -227,15 +235,9 @@ def double_binary_tree(
     """
     if collective != ALL_REDUCE:
         raise KeyError(collective)
-    if n_workers % node_size:
-        message = f"{n_workers} workers do not fill nodes of this size"
-        raise InputError(Fault(message, value=str(node_size), right="a divisor of the number of workers"))
-    trees = Trees(double_tree_parents(n_workers, node_size), n_slices, UP_DOWN[collective])
-    more = {
-        "n_channels": trees.n_channels,
-        "parameters": {"n_slices": n_slices, "node_size": node_size},
-    }
-    return make_schedule("double-binary-tree", collective, n_workers, 2 * n_slices, trees.steps, **more)
+    check_node_size(n_workers, node_size)
+    trees = PipelinedTrees(double_tree_parents(n_workers, node_size), n_slices, UP_DOWN[collective])
+    return trees.schedule("double-binary-tree", collective, n_slices=n_slices, node_size=node_size)
 
 
 def double_tree_parents(n_workers: int, node_size: int = 1) -> list[IntArray]:

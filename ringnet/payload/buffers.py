@@ -178,8 +178,8 @@ class PackedPayload:
         taken = dst * n_chunks + chunk
         moved = rows.take(src * n_chunks + chunk, axis=0)  # all of it, as it was before the step
         once = np.bincount(dst).max(initial=0) <= 1
-        for turn in (slice(None),) if once else turns(src, taken):
-            into, incoming = taken[turn], moved[turn]
+        for batch in (slice(None),) if once else conflict_free_batches(src, taken):
+            into, incoming = taken[batch], moved[batch]
             rows[into] = incoming if op == "copy" else self._combined(into, incoming)
 
     def _combined(self, into: IntArray, incoming: Array) -> Array:
@@ -210,16 +210,32 @@ class PackedPayload:
             self.buffer[holders, block.chunks, part] = values.reshape(-1, block.width)
 
 
-def turns(src: IntArray, taken: IntArray) -> list[IntArray]:
-    """Split transfers so that no place is reached twice in one turn; by sender, as the workers apply them.
+def conflict_free_batches(src: IntArray, cell: IntArray) -> list[IntArray]:
+    """Split the rows of a step into batches, so that no cell is reached twice within one.
 
-    >>> [turn.tolist() for turn in turns(np.array([3, 0, 1, 2]), np.array([5, 7, 5, 5]))]
-    [[2, 1], [3], [0]]
+    Parameters
+    ----------
+    src : ndarray of int64, shape (n,)
+        Who sends each row; of the rows of one cell, the lower sender's comes in an earlier batch.
+    cell : ndarray of int64, shape (n,)
+        Which cell each row reaches, by number.
+
+    Returns
+    -------
+    list of ndarray of int64
+        Rows of each batch, which are applied one after the other.
+
+    Examples
+    --------
+    >>> [batch.tolist() for batch in conflict_free_batches(np.array([3, 0, 1]), np.array([5, 7, 5]))]
+    [[2, 1], [0]]
     """
-    order = np.lexsort((src, taken))
-    ranked = taken[order]
-    rank = np.arange(len(order)) - np.searchsorted(ranked, ranked)  # position within its run of equal places
-    return [order[rank == turn] for turn in range(int(rank.max(initial=-1)) + 1)]
+    order = np.lexsort((src, cell))
+    ranked = cell[order]
+    begins = np.flatnonzero(np.diff(ranked, prepend=-1))
+    rank = np.arange(len(order)) - np.repeat(begins, np.diff(begins, append=len(order)))
+    by_rank = order[np.argsort(rank, kind="stable")]
+    return np.split(by_rank, np.cumsum(np.bincount(rank))[:-1])
 
 
 def quiet_context() -> contextvars.Context:

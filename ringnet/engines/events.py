@@ -117,7 +117,7 @@ def run_jobs(
     running = [_Running(clock, wires, number, job) for number, job in enumerate(jobs)]
     for order, some in enumerate(traffic):
         place = Place(order, len(jobs) + names.index(some.name))
-        clock.process(send(clock, wires, some, place, lambda: all(job.done for job in running)))
+        clock.process(send(clock, wires, some, place, lambda: not any(job.can_move() for job in running)))
     if watch is not None:
         people = [worker for job in running for worker in job.people]
         watch(
@@ -157,11 +157,14 @@ class _Running:
             for worker in self.people
             for channel in range(schedule.n_channels)
         ]
+        #: The first to ask whether anything moves: most often it was it that moved last.
+        self.moving = self.lanes[0]
 
-    @property
-    def done(self) -> bool:
-        """Whether all its workers have done all their steps."""
-        return all(lane.done for lane in self.lanes)
+    def can_move(self) -> bool:
+        """Whether anything is under way to any of its workers; where there is not, it has ended, or never will."""
+        if not self.moving.can_move():
+            self.moving = next((lane for lane in self.lanes if lane.can_move()), self.moving)
+        return self.moving.can_move()
 
     def trace(self, wires: Wires, clock: Clock) -> Trace:
         """Return what it leaves behind."""

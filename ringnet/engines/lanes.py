@@ -87,6 +87,7 @@ class Lane:
         self.steps = program.lane(worker.number * program.schedule.n_channels + channel)
         self.path = worker.path
         self.stuck_on: Transfer | None = None
+        self.turn: Turn | None = None
         self.since_s = worker.start_s
         self.done = False
         if worker.start_s != UNKNOWN:
@@ -169,9 +170,9 @@ class Lane:
         for turn in turns:
             ready_s = self.clock.now
             if turn.time_s > ready_s:
-                self.stuck_on, self.since_s = turn.transfer, ready_s
+                self.stuck_on, self.since_s, self.turn = turn.transfer, ready_s, turn
                 yield turn.wait(self.clock)
-                self.stuck_on = None
+                self.stuck_on = self.turn = None
                 self.worker.waiting_s += turn.time_s - ready_s
             if turn.time_s > ready_s:
                 self.path = turn.path
@@ -201,6 +202,18 @@ class Lane:
             transfer.route.credit.applied(transfer, self.path)
         if self.rows is not None:
             self.rows.add(transfer, self.clock.now)
+
+    def can_move(self) -> bool:
+        """Whether this lane goes on without any other: its processor works, or what it waits for is on its way."""
+        transfer = self.stuck_on
+        if self.done or transfer is None:
+            return not self.done and self.worker.start_s != UNKNOWN
+        if self.turn is not None:
+            return self.turn.time_s != UNKNOWN
+        credit = transfer.route.credit
+        if transfer.arrived_s != UNKNOWN or credit is None or not credit.holds(transfer):
+            return transfer.posted_s != UNKNOWN and (not self.rendezvous or transfer.entered_s != UNKNOWN)
+        return credit.n_coming > 0
 
     def stuck(self) -> Wait:
         """Say whom this lane waits for, for what and since when; for a lane that is not done at the end of the run."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from ringnet.engines.clock import Clock
-from ringnet.engines.parts import Part, cut
+from ringnet.engines.parts import Part, cut, whole_of
 from ringnet.networks.network import Window
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ class Credit:
         self.clock, self.window, self.back_s = clock, window, back_s
         self.slot_bytes = slot_bytes(window)
         self.bytes_out = self.transfers_out = 0
+        #: Slots whose credit comes back whatever the receiver does.
+        self.n_coming = 0
         self.waiting: deque[tuple[Moving, Enter]] = deque()
 
     def ask(self, moving: Moving, enter: Enter) -> None:
@@ -60,7 +62,12 @@ class Credit:
         """Give back the credit of a transfer, or of the last slot of it, that has been applied now."""
         n_bytes = transfer.bytes
         last = n_bytes if self._is_a_slot(transfer) else (n_bytes - 1) % self.slot_bytes + 1
+        self.n_coming += 1
         self._back(self.clock.now, last, 1, path)
+
+    def holds(self, transfer: Moving) -> bool:
+        """Whether a transfer, or some of it, waits for credit."""
+        return any(whole_of(moving) is transfer for moving, _ in self.waiting)
 
     def _is_a_slot(self, moving: Moving) -> bool:
         return self.window.bytes is None or moving.bytes <= self.slot_bytes
@@ -74,6 +81,7 @@ class Credit:
         def credit(_: object) -> None:
             self.bytes_out -= n_bytes
             self.transfers_out -= n_transfers
+            self.n_coming -= 1
             self._let_go(path)
 
         back.callbacks.append(credit)
@@ -84,6 +92,7 @@ class Credit:
             moving, enter = self.waiting.popleft()
             self.bytes_out += moving.bytes
             self.transfers_out += moving.whole
+            self.n_coming += not moving.whole
             moving.start_over(self.clock.now, self.back_s, path)
             # What waited for the credit of its own earlier slots was not under way all the time.
             moving.queued = moving.queued or (isinstance(moving, Part) and moving.number > 0)

@@ -1,0 +1,78 @@
+"""Runs that would never end: whatever else goes on, they end with who waits for whom, or are refused."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import product
+
+import pytest
+
+from ringnet.engines.background import Traffic
+from ringnet.engines.events import Job, run_jobs
+from ringnet.errors import DeadlockError
+from ringnet.networks import Window
+from ringnet.runs.simulate import simulate
+from ringnet.scenario import loads
+
+BACKGROUND = "background: [{from: 0, to: 1, burst: 64 KiB, rate: 5 GB/s}, {from: 3, to: 1, burst: 64 KiB}]"
+HELD_BACK = ["", "window: 64 KiB", "window: {transfers: 1}", "window: 64 KiB, packet: 4 KiB, header: 64 B"]
+ALGORITHMS = ["ring", "{name: channel-ring, n_channels: 2}", "double-binary-tree", "halving-doubling"]
+
+
+def text(algorithm, sharing, sends, network="", rest=""):
+    return f"""
+    scenario_version: 1
+    workers: 4
+    message: 1 MiB
+    algorithm: {algorithm}
+    network: {{topology: switch, places: 8, bandwidth: 10 GB/s, latency: 1 us, sharing: {sharing}, {network}}}
+    worker: {{sends: {sends}, exceptions: {{2: {{start: never}}}}}}
+    {rest}
+    """
+
+
+def waits(scenario_text):
+    """Who waits for whom, and for what; since when is another matter."""
+    with pytest.raises(DeadlockError) as caught:
+        simulate(loads(scenario_text))
+    return [(wait.worker, wait.waits_for, wait.what) for wait in caught.value.waits]
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "sharing", "sends", "network"),
+    [*product(ALGORITHMS, ["fifo", "fair"], ["eager", "rendezvous"], HELD_BACK)],
+)
+def test_a_dead_worker_ends_the_run_beside_traffic_that_never_ends(algorithm, sharing, sends, network):
+    alone = waits(text(algorithm, sharing, sends, network))
+    assert waits(text(algorithm, sharing, sends, network, BACKGROUND)) == alone
+    assert (2, 2, "its own start, which never comes") in alone
+
+
+@pytest.mark.parametrize("sharing", ["fifo", "fair"])
+def test_a_job_that_goes_on_is_waited_for(sharing):
+    job = "jobs: [{workers: 4, message: 64 MiB}]"
+    alone = waits(text("ring", sharing, "eager"))
+    assert waits(text("ring", sharing, "eager", rest=f"{job}\n    {BACKGROUND}")) == alone
+
+
+def test_traffic_that_begins_when_all_wait_ends_nothing():
+    late = BACKGROUND.replace("rate", "start: 1 s, rate")
+    assert waits(text("ring", "fifo", "eager", rest=late)) == waits(text("ring", "fifo", "eager"))
+
+
+@pytest.mark.parametrize("start_s", [math.inf, 30.0])
+def test_what_waits_for_credit_moves_only_if_credit_comes_back(case, custom, start_s):
+    """Worker 0 may have one transfer under way to worker 1, whose first lane waits for worker 2 before it applies it."""
+    schedule = custom(3, [(2, 1, 0, 0)], [(0, 1, 1, 0)], [(0, 1, 2, 1)])
+    built = case(3, schedule=schedule, topology="switch", start_s=[0.0, 0.0, start_s])
+    network = replace(built.network, window=Window(transfers=1))
+    job = Job(schedule, network, built.workers, built.chunk_bytes)
+    traffic = Traffic("beside", (0,), 10, every_s=1.0)
+    if math.isfinite(start_s):
+        (trace,) = run_jobs([job], network, [traffic])
+        assert trace.workers["end_s"][1] > start_s
+        return
+    with pytest.raises(DeadlockError) as caught:
+        run_jobs([job], network, [traffic])
+    assert [wait.waits_for for wait in caught.value.waits if wait.worker == 1] == [2, 0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from ringnet.collectives import ALGORITHMS, EVERY_WORKER, Schedule, Step
 from ringnet.engines import ENGINES, PATH_PARTS, Trace, Workers
 from ringnet.networks import TOPOLOGIES, LinkChange, Network, change_links
 from ringnet.payload import PackedPayload, Payload
+from ringnet.runs import memory
 
 # A process that ignores a signal hands that on to those that it starts (nohup, `&` in a script); the tests send
 # Ctrl-C to such processes, and would wait for ever.
@@ -368,6 +369,19 @@ def drive() -> Callable[[Schedule, Any], None]:
                 step_on(payload, step)
 
     return run
+
+
+# ----------------------------------------------------------------------------------------------- the machine
+
+
+@pytest.fixture(scope="session", autouse=True)
+def machine_bytes() -> Iterator[Callable[[], int]]:
+    """Let no test depend on the memory of the machine: it has 64 GiB. What it has in truth, this returns."""
+    with pytest.MonkeyPatch.context() as patch:
+        in_truth = memory._machine_bytes
+        patch.setattr(memory, "_machine_bytes", lambda: 64 * 2**30)
+        patch.setattr(memory, "_CGROUPS", ())
+        yield in_truth
 
 
 # ---------------------------------------------------------------------------------------- the command line

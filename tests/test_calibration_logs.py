@@ -14,8 +14,8 @@ from ringnet.analysis.calibration import Setting, calibrate, predict
 from ringnet.analysis.calibration.fit import fit, hold_out_sizes
 from ringnet.errors import InputError
 from ringnet.formats.logs import read_log
-from ringnet.formats.logs.chosen import complete, samples_of
 from ringnet.formats.logs.log import Notes
+from ringnet.formats.logs.samples import complete, samples_of
 
 #: N of the logs that do not say theirs, from their names.
 OSU_WORKERS = {"13": 4, "14": 8, "15": 32, "16": 128}

@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringnet.errors import InputError
-from ringnet.formats.logs import read_log
-from ringnet.formats.logs.log import Measurement, flag_outliers, possible_workers
-from ringnet.formats.logs.text import MOST_BYTES
+from ringnet.formats.logs import Measurement, flag_outliers, read_log
+from ringnet.formats.logs.log import MOST_BYTES, possible_workers
 
 DATA = Path(__file__).parent / "data" / "logs"
 HEADING = """\

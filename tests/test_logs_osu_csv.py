@@ -6,7 +6,7 @@ import pytest
 
 from ringnet.errors import InputError
 from ringnet.formats.logs import read_log
-from ringnet.formats.logs.chosen import complete
+from ringnet.formats.logs.samples import complete
 
 
 @pytest.fixture

@@ -21,8 +21,8 @@ from ringnet.cli.progress import waiting
 from ringnet.cli.targets import check_files
 from ringnet.errors import InputError
 from ringnet.formats.logs import Log
-from ringnet.formats.logs.chosen import machines_of, models_of, samples_of, sources_of
 from ringnet.formats.logs.log import Notes
+from ringnet.formats.logs.samples import machines_of, models_of, samples_of, sources_of
 from ringnet.formats.profiles import profile_text
 from ringnet.reporting.atomic import written_file
 from ringnet.units import format_bytes, format_rate, format_seconds
@@ -75,7 +75,7 @@ def calibrate_logs(
         print_json(_document(found, logs))
         return 0
     say_remarks(logs)
-    for remark in notes.sayings():
+    for remark in notes.remarks():
         note(str(remark))
     _print(found)
     for path in written:

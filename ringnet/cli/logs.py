@@ -12,7 +12,7 @@ from ringnet.cli.answers import note
 from ringnet.cli.printing import print_json, print_table
 from ringnet.errors import Fault, InputError
 from ringnet.formats.logs import Log, Measurement, read_log
-from ringnet.formats.logs.chosen import complete
+from ringnet.formats.logs.samples import complete
 from ringnet.units import format_bytes, format_rate, format_seconds
 
 _HEADS = (

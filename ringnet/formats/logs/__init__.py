@@ -2,37 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
 from ringnet.errors import Fault, InputError
-from ringnet.formats.logs.csvlog import is_csv, read_csv
-from ringnet.formats.logs.json_log import is_json, read_json
-from ringnet.formats.logs.log import Log, Measurement, Remark, flag_outliers
-from ringnet.formats.logs.nccl import is_nccl, read_nccl
+from ringnet.formats.logs.csv_table import is_csv, read_csv
+from ringnet.formats.logs.json_report import is_json, read_json
+from ringnet.formats.logs.log import MOST_BYTES, Log, LogText, Measurement, Remark, open_text
+from ringnet.formats.logs.nccl_tests import is_nccl, read_nccl
 from ringnet.formats.logs.osu import is_osu, read_osu
-from ringnet.formats.logs.text import MOST_BYTES, Text, open_text
 from ringnet.units import format_bytes
 
-__all__ = ["FORMATS", "Log", "Measurement", "Remark", "read_log"]
+__all__ = ["FORMATS", "Log", "Measurement", "Remark", "flag_outliers", "read_log"]
 
 
-class Format(NamedTuple):
+class LogFormat(NamedTuple):
     """A line of the registry: whether a text is of this format, and how it is read."""
 
-    accepts: Callable[[Text], bool]
-    read: Callable[[Text], Log]
+    accepts: Callable[[LogText], bool]
+    read: Callable[[LogText], Log]
 
 
 #: The order matters: a row of nccl-tests is found in any text, a CSV needs only a line of names.
-FORMATS: dict[str, Format] = {
-    "JSON": Format(is_json, read_json),
-    "OSU": Format(lambda text: is_osu(text.lines()), read_osu),
-    "nccl-tests": Format(lambda text: is_nccl(text.lines()), read_nccl),
-    "CSV": Format(is_csv, read_csv),
+FORMATS: dict[str, LogFormat] = {
+    "JSON": LogFormat(is_json, read_json),
+    "OSU": LogFormat(is_osu, read_osu),
+    "nccl-tests": LogFormat(is_nccl, read_nccl),
+    "CSV": LogFormat(is_csv, read_csv),
 }
+#: What other tools' logs are, by a word in them.
 _OTHER_TOOLS = {
     "ib_write_bw": "perftest",
     "ib_send_lat": "perftest",
@@ -64,42 +65,65 @@ def read_log(path: Path | str) -> Log:
         It is none, or nothing in it was measured; says what it is instead, if that is known.
     """
     text = open_text(Path(path))
-    chosen = next((form for form in FORMATS.values() if form.accepts(text)), None)
-    if chosen is None:
+    found = next((known for known in FORMATS.values() if known.accepts(text)), None)
+    if found is None:
         raise InputError(_not_known(text))
-    log = chosen.read(text)
+    log = found.read(text)
     rows = flag_outliers(log.measurements)
-    return replace(
-        log, measurements=tuple(rows), remarks=(*log.remarks, *_about(rows, text)), sha256=text.sha256()
-    )
+    remarks = (*log.remarks, *_remarks_on(rows, text))
+    return replace(log, measurements=tuple(rows), remarks=remarks, sha256=text.sha256())
 
 
-def _not_known(text: Text) -> Fault:
+def _not_known(text: LogText) -> Fault:
     head = text.content()[:65536]
     tool = next((name for word, name in _OTHER_TOOLS.items() if word in head), "")
     what = f"this is a log of {tool}" if tool else "no table of a benchmark that is known is in it"
-    read = (
-        f" (the first {format_bytes(MOST_BYTES)} of {format_bytes(text.n_bytes)} were read)"
-        if text.is_cut
-        else ""
-    )
-    return Fault(what + read, file=str(text.path), right=_KNOWN)
+    if text.is_cut:
+        what += f" (the first {format_bytes(MOST_BYTES)} of {format_bytes(text.n_bytes)} were read)"
+    return Fault(what, file=str(text.path), right=_KNOWN)
 
 
-def _about(rows: list[Measurement], text: Text) -> list[Remark]:
-    """Return what is to be said of a log of any format."""
+def _remarks_on(rows: Sequence[Measurement], text: LogText) -> Iterator[Remark]:
+    """Yield what is to be said of a log of any format."""
     empty = [row for row in rows if not row.message_bytes]
-    said = (
-        [Remark(f"{len(empty)} row(s) of zero bytes: they move nothing, and no fit uses them", empty[0].line)]
-        if empty
-        else []
-    )
+    if empty:
+        yield Remark(
+            f"{len(empty)} row(s) of zero bytes: they move nothing, and no fit uses them", empty[0].line
+        )
     for row in rows:
         if row.is_outlier:
-            said.append(Remark(f"an outlier at {format_bytes(row.message_bytes)}: no fit uses it", row.line))
+            yield Remark(f"an outlier at {format_bytes(row.message_bytes)}: no fit uses it", row.line)
         if row.wrong:
-            said.append(Remark(f"wrong values at {format_bytes(row.message_bytes)}: {row.wrong}", row.line))
+            yield Remark(f"wrong values at {format_bytes(row.message_bytes)}: {row.wrong}", row.line)
     if text.is_cut:
         size = format_bytes(text.n_bytes)
-        said.append(Remark(f"the file has {size}: only the first {format_bytes(MOST_BYTES)} are read"))
-    return said
+        yield Remark(f"the file has {size}: only the first {format_bytes(MOST_BYTES)} are read")
+
+
+#: A time above so many times those of the sizes on either side is an outlier.
+_OUTLIER = 1.5
+
+
+def flag_outliers(rows: Sequence[Measurement]) -> list[Measurement]:
+    """Mark the rows whose time is far above those of the next smaller and the next larger size.
+
+    The largest size has none above it and is never marked; only rows of one series are compared.
+
+    Parameters
+    ----------
+    rows : sequence of Measurement
+        In order of size within each series.
+    """
+    flagged: list[Measurement] = []
+    for _, group in groupby(rows, key=lambda row: (row.collective, row.n_workers, row.n_nodes, row.dtype)):
+        series = list(group)
+        for place, row in enumerate(series):
+            before, after = series[max(place - 1, 0) : place], series[place + 1 : place + 2]
+            sizes = [one.message_bytes for one in (*before, row, *after)]
+            is_outlier = (
+                bool(after)
+                and sizes == sorted(sizes)
+                and row.time_s > _OUTLIER * max(one.time_s for one in (*before, *after))
+            )
+            flagged.append(replace(row, is_outlier=is_outlier))
+    return flagged

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ringnet.errors import Fault, InputError
-from ringnet.formats.logs.log import Log, Measurement, Notes, collective_name
-from ringnet.formats.logs.nccl_rows import without_launcher
-from ringnet.formats.logs.text import Text
+from ringnet.formats.logs.log import ASKED, Log, LogText, Measurement, Notes, collective_name
+from ringnet.formats.logs.nccl_tests import without_launcher
 
 #: Collectives whose size is, in the logs of OSU, that of a part.
 PER_RANK = ("all_gather", "alltoall")
@@ -26,13 +25,13 @@ _COLUMNS = re.compile(r"#?\s*\bSize\s+(?:Avg )?Lat", re.I)
 _ROW = re.compile(r"^\s*(\d+)((?:\s+[\d.]+)+)(?:\s+(pass|fail))?\s*$", re.I)
 
 
-def is_osu(lines: Iterable[tuple[int, str]]) -> bool:
+def is_osu(text: LogText) -> bool:
     """Tell whether there is the title or the heading of an OSU benchmark in it."""
-    return any(_TITLE.search(line) or _COLUMNS.search(line) for _, line in lines)
+    return any(_TITLE.search(line) or _COLUMNS.search(line) for _, line in text.lines())
 
 
-class _Table(NamedTuple):
-    """What stands above rows: the benchmark in OSU's words, our name of it, its line, and N where a command says it."""
+class OsuTable(NamedTuple):
+    """What stands above rows: the benchmark in OSU's words, the collective, its line, and N where a command says it."""
 
     title: str
     collective: str
@@ -40,7 +39,7 @@ class _Table(NamedTuple):
     n_workers: int | None
 
 
-def read_osu(text: Text) -> Log:
+def read_osu(text: LogText) -> Log:
     """Read the rows of every collective in it; N is there only where the command that ran it is.
 
     Raises
@@ -51,10 +50,10 @@ def read_osu(text: Text) -> Log:
     notes = Notes()
     found = list(_rows(text))
     rows = [row for table, row in found if table.collective]
-    others = {table for table, _ in found if not table.collective}
+    others = sorted({table for table, _ in found if not table.collective}, key=lambda table: table.line)
     if not rows:
-        raise InputError(_no_rows(text, sorted(others, key=lambda table: table.line)))
-    for table in sorted(others, key=lambda table: table.line):
+        raise InputError(_no_rows(text, others))
+    for table in others:
         notes.say(f"OSU's {table.title} is no collective: left out", table.line)
     if any(not table.title for table, _ in found):
         notes.say("the benchmark's title is lost: all_reduce is assumed")
@@ -62,37 +61,39 @@ def read_osu(text: Text) -> Log:
         notes.say(
             "OSU counts what a rank gives to each other one: with N the size is taken times N, the whole buffer"
         )
-    told = sorted({row.n_workers for row in rows if row.n_workers})
-    if told:
-        notes.say(f"N={', '.join(map(str, told))}, by the command that stands in the log")
+    stated = sorted({row.n_workers for row in rows if row.n_workers})
+    if stated:
+        notes.say(f"N={', '.join(map(str, stated))}, by the command that stands in the log")
     if any(row.n_workers is None for row in rows):
-        notes.say("N is not in the logs of OSU: say it with --workers")
-    return Log(text.path, "OSU", tuple(rows), notes.sayings())
+        notes.say(f"N is not in the logs of OSU: {ASKED}")
+    return Log(text.path, "OSU", tuple(rows), notes.remarks())
 
 
-def _rows(text: Text) -> Iterator[tuple[_Table, Measurement]]:
-    table, n_workers = _Table("", "all_reduce", 0, None), None
+def _rows(text: LogText) -> Iterator[tuple[OsuTable, Measurement]]:
+    table, n_workers = OsuTable("", "all_reduce", 0, None), None
     for number, raw in text.lines():
         line = without_launcher(raw)
         command, title, row = _COMMAND.search(line), _TITLE.search(line), _ROW.match(line)
         n_workers = int(command[1]) if command else n_workers
         if title:
-            table, n_workers = _Table(title[1], collective_name(title[1]), number, n_workers), None
+            table, n_workers = OsuTable(title[1], collective_name(title[1]), number, n_workers), None
         elif row:
-            wrong = "validation failed" if (row[3] or "").lower() == "fail" else ""
-            yield table, _measurement(int(row[1]), row[2].split(), table, number, wrong)
+            whole = int(row[1]) * ((table.n_workers or 1) if table.collective in PER_RANK else 1)
+            yield (
+                table,
+                Measurement(
+                    message_bytes=whole,
+                    time_s=float(row[2].split()[0]) * 1e-6,
+                    n_workers=table.n_workers,
+                    collective=table.collective,
+                    wrong="validation failed" if (row[3] or "").lower() == "fail" else "",
+                    line=number,
+                ),
+            )
 
 
-def _no_rows(text: Text, others: Sequence[_Table]) -> Fault:
+def _no_rows(text: LogText, others: Sequence[OsuTable]) -> Fault:
     if not others:
         return Fault("a log of the OSU benchmarks without a row", file=str(text.path))
-    first = others[0]
-    right = "osu_allreduce, or another collective"
+    first, right = others[0], "osu_allreduce, or another collective"
     return Fault(f"OSU's {first.title} is no collective", file=str(text.path), line=first.line, right=right)
-
-
-def _measurement(size: int, cells: list[str], table: _Table, number: int, wrong: str) -> Measurement:
-    n = table.n_workers
-    whole = size * (n or 1) if table.collective in PER_RANK else size
-    time_s = float(cells[0]) * 1e-6
-    return Measurement(whole, time_s, n_workers=n, collective=table.collective, wrong=wrong, line=number)

@@ -1,15 +1,95 @@
-"""Tables with named columns, from CSV and JSON: few columns, many spellings, units in names."""
+"""CSV, and tables with named columns in general: few columns, many spellings, units in names and cells."""
 
 from __future__ import annotations
 
+import csv
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from ringnet.errors import Fault, InputError
-from ringnet.formats.logs.log import Measurement, Notes, collective_name
+from ringnet.formats.logs.log import Log, LogText, Measurement, Notes, collective_name
 
-#: Our columns, and how others spell them: lower case, everything but letters and digits taken out.
+_SEPARATORS = ",;\t"
+_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_DECIMAL = re.compile(r"\d+,\d+")
+#: Lines in which the names of the columns are looked for.
+_LOOKED_AT = 50
+
+
+def is_csv(text: LogText) -> bool:
+    """Tell whether there is a line of column names that a log could have."""
+    return _heading(text) is not None
+
+
+def read_csv(text: LogText) -> Log:
+    """Read a table of measurements.
+
+    Raises
+    ------
+    InputError
+        It has no row that is one.
+    """
+    heading = _heading(text)
+    assert heading is not None  # is_csv was asked
+    first, separator, names = heading
+    notes, columns = Notes(), Columns(names)
+    rows = read_rows(_rows(text, first, separator, names, notes), columns, notes, str(text.path))
+    if not rows:
+        why = "; ".join(remark.text for remark in notes.remarks())
+        message = "the table has no row with a size and a time"
+        raise InputError(Fault(message, file=str(text.path), line=first, value=why))
+    if "collective" not in columns.of:
+        notes.say("the collective is not named: all_reduce is assumed")
+    if "bytes" not in columns.of and "elements" in columns.of and not columns.elements_are_floats:
+        notes.say("sizes are in elements: taken times the bytes of the type, 4 where none is named")
+    if len({row.algorithm for row in rows}) > 1:
+        notes.say("rows are of several algorithms: each regime of a fit may have one of its own")
+    return Log(text.path, "CSV", tuple(rows), notes.remarks())
+
+
+def _heading(text: LogText) -> tuple[int, str, list[str]] | None:
+    for number, line in text.lines():
+        if number > _LOOKED_AT:
+            return None
+        for separator in _SEPARATORS:
+            names = _cells(line.lstrip("\ufeff#"), separator)
+            if len(names) > 1 and Columns(names).is_log:
+                return number, separator, names
+    return None
+
+
+def _cells(line: str, separator: str) -> list[str]:
+    return [cell.strip() for cell in next(csv.reader([line], delimiter=separator), [])]
+
+
+def _rows(
+    text: LogText, first: int, separator: str, names: list[str], notes: Notes
+) -> Iterator[tuple[int, dict[str, str]]]:
+    for number, line in text.lines():
+        if number <= first or not line.strip() or line.lstrip().startswith("#"):
+            continue
+        cells = _cells(line, separator)
+        if len(cells) == len(names):
+            yield number, dict(zip(names, _without_commas(cells, separator, notes, number), strict=True))
+        else:
+            notes.say(f"a row of {len(cells)} columns under {len(names)} names: left out", number)
+
+
+def _without_commas(cells: list[str], separator: str, notes: Notes, number: int) -> list[str]:
+    """Return cells with the commas in numbers read: thousands where commas part the columns, else decimal points."""
+    pattern, sign, what = (
+        (_THOUSANDS, "", "part thousands") if separator == "," else (_DECIMAL, ".", "be decimal points")
+    )
+    read = [cell.replace(",", sign) if pattern.fullmatch(cell) else cell for cell in cells]
+    if read != cells:
+        notes.say(f"commas inside numbers are taken to {what}", number)
+    return read
+
+
+# ---------------------------------------------------------------------------------------- tables with named columns
+
+#: Columns by ringnet's names, and how others spell them: lower case, letters and digits alone.
 _SPELLINGS = {
     "bytes": "bytes|size|sizeb|sizebytes|messagebytes|messagesize|messagesizebytes|msgsize|msgbytes|nbytes|b",
     "elements": "count|elements|nelements|sizefloats|floats|numelements|counte|countelements|n",
@@ -59,7 +139,8 @@ _FLOAT32 = 4
 _MOST = 2**53
 _TOLERANCE = 0.2
 
-Row = Mapping[str, Any]
+#: A row: what stands in it, by the name of the column.
+Cells: TypeAlias = Mapping[str, Any]
 
 
 class Columns:
@@ -92,14 +173,14 @@ class Columns:
             self.of["time"] = name
             self.unit = time["unit"] or time["bare"]
 
-    def get(self, row: Row, column: str) -> Any:
+    def get(self, row: Cells, column: str) -> Any:
         """Return a cell, None where there is no such column or nothing in it."""
         cell = row.get(self.of[column]) if column in self.of else None
         return None if cell is None or (isinstance(cell, str) and not cell.strip()) else cell
 
 
 def read_rows(
-    rows: Iterable[tuple[int, Row]], columns: Columns, notes: Notes, file: str
+    rows: Iterable[tuple[int, Cells]], columns: Columns, notes: Notes, file: str
 ) -> list[Measurement]:
     """Turn the rows of a table into measurements; a row that is no measurement is left out with a remark.
 
@@ -117,7 +198,7 @@ def read_rows(
         No column or row says in which unit times are.
     """
     kept = list(rows)
-    scale = _scale(kept, columns, notes, file)
+    unit_s = _time_unit(kept, columns, notes, file)
     if "bytes" not in columns.of and "elements" not in columns.of:
         if unread := [name for name in columns.names if _OF_SIZE.search(name)]:
             right = "size_bytes, size_KiB or size_MiB as the name of the column of message sizes"
@@ -127,11 +208,11 @@ def read_rows(
         notes.say("no column of message sizes: read as pure latency, of a message of next to nothing")
     if columns.scale in (10**3, 10**6, 10**9):
         notes.say(f"sizes are headed {columns.of['bytes']}: taken as {columns.scale:,} bytes each")
-    found = [_try_row(line, row, columns, scale, notes) for line, row in kept]
+    found = (_measurement(line, row, columns, unit_s, notes) for line, row in kept)
     return [row for row in found if row is not None]
 
 
-def _scale(rows: Sequence[tuple[int, Row]], columns: Columns, notes: Notes, file: str) -> float:
+def _time_unit(rows: Sequence[tuple[int, Cells]], columns: Columns, notes: Notes, file: str) -> float:
     if columns.unit or (rows and all(_timed(columns.get(row, "time")) is not None for _, row in rows)):
         return _SECONDS[columns.unit or "s"]
     for _, row in rows:
@@ -146,10 +227,10 @@ def _scale(rows: Sequence[tuple[int, Row]], columns: Columns, notes: Notes, file
     raise InputError(Fault("no unit of time is stated", file=file, value=columns.of["time"], right=right))
 
 
-def _try_row(line: int, row: Row, columns: Columns, scale: float, notes: Notes) -> Measurement | None:
+def _measurement(line: int, row: Cells, columns: Columns, unit_s: float, notes: Notes) -> Measurement | None:
     cell = columns.get(row, "time")
     stated_s, number = _timed(cell), _number(cell)
-    time_s = stated_s if number is None else number * scale
+    time_s = stated_s if number is None else number * unit_s
     if time_s is None or not 0.0 < time_s < float("inf"):
         notes.say(f"a time of {'nothing' if cell is None else cell}: left out", line)
         return None
@@ -157,10 +238,6 @@ def _try_row(line: int, row: Row, columns: Columns, scale: float, notes: Notes) 
     if size is None or size < 0:
         notes.say("a size that is no number of bytes: left out", line)
         return None
-    return _measurement(line, row, columns, size, time_s)
-
-
-def _measurement(line: int, row: Row, columns: Columns, size: int, time_s: float) -> Measurement:
     n_nodes, per_node = (_whole(columns.get(row, name)) for name in ("nodes", "per_node"))
     n_workers = _whole(columns.get(row, "workers"))
     algbw, busbw = (_number(columns.get(row, name)) for name in ("algbw", "busbw"))
@@ -213,7 +290,7 @@ def _sized(cell: Any, notes: Notes) -> float | None:
     return float(match["number"]) * factor
 
 
-def _bytes(row: Row, columns: Columns, notes: Notes) -> int | None:
+def _bytes(row: Cells, columns: Columns, notes: Notes) -> int | None:
     if "bytes" in columns.of:
         cell = columns.get(row, "bytes")
         size = _number(cell)

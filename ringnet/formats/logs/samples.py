@@ -1,4 +1,4 @@
-"""From logs to what a calibration takes: one collective, N and nodes of every row."""
+"""From logs to the samples of a calibration: one collective, N and nodes of every row."""
 
 from __future__ import annotations
 
@@ -16,11 +16,6 @@ from ringnet.formats.logs.osu import PER_RANK
 _FORCED = {"ring": ("ring",), "tree": ("tree", "doubling")}
 
 
-def given_for(log: Log, given: Mapping[str, int]) -> int | None:
-    """Return the number that was given for a log: by the name of its file, or for all (the empty name)."""
-    return given.get(log.path.name, given.get(str(log.path), given.get("")))
-
-
 def complete(log: Log, workers: Mapping[str, int], nodes: Mapping[str, int]) -> Log:
     """Return a log with N and nodes filled in where it says none; what it says itself stands.
 
@@ -30,29 +25,27 @@ def complete(log: Log, workers: Mapping[str, int], nodes: Mapping[str, int]) -> 
     workers, nodes : mapping of str to int
         By name of the file; the empty name is for every file.
     """
-    n, m = given_for(log, workers), given_for(log, nodes)
-    rows = [_filled(row, n, m) for row in log.measurements] if n or m else log.measurements
-    if log.tool == "OSU" and n:
-        counted = zip(log.measurements, rows, strict=True)
-        rows = [
-            _whole(row, n) if row.collective in PER_RANK and not was.n_workers else row
-            for was, row in counted
-        ]
-    asked = f"N={n}, as --workers says" if n else ""
-    remarks = (
-        replace(one, text=one.text.replace(ASKED, asked)) if n and ASKED in one.text else one
-        for one in log.remarks
+    n_workers, n_nodes = (
+        given.get(log.path.name, given.get(str(log.path), given.get(""))) for given in (workers, nodes)
     )
-    return replace(log, measurements=tuple(rows), remarks=tuple(remarks))
-
-
-def _filled(row: Measurement, n: int | None, m: int | None) -> Measurement:
-    return replace(row, n_workers=row.n_workers or n, n_nodes=row.n_nodes or m)
-
-
-def _whole(row: Measurement, n: int) -> Measurement:
-    """Return a row of OSU with the bytes of the whole buffer, of which it counts a part."""
-    return replace(row, message_bytes=row.message_bytes * n)
+    rows = []
+    for row in log.measurements:
+        # OSU counts a part of the buffer: with N it is known how much the whole one is.
+        is_part = log.tool == "OSU" and row.collective in PER_RANK and not row.n_workers
+        n_parts = n_workers if is_part and n_workers else 1
+        rows.append(
+            replace(
+                row,
+                message_bytes=row.message_bytes * n_parts,
+                n_workers=row.n_workers or n_workers,
+                n_nodes=row.n_nodes or n_nodes,
+            )
+        )
+    remarks = log.remarks
+    if n_workers:
+        answer = f"N={n_workers}, as --workers says"
+        remarks = tuple(replace(one, text=one.text.replace(ASKED, answer)) for one in remarks)
+    return replace(log, measurements=tuple(rows), remarks=remarks)
 
 
 def samples_of(logs: Sequence[Log], collective: str, notes: Notes) -> Samples:
@@ -77,7 +70,7 @@ def samples_of(logs: Sequence[Log], collective: str, notes: Notes) -> Samples:
     if faults:
         raise InputError(*faults)
     used = [[row for row in log.of(collective) if not row.is_outlier] for log in logs]
-    _remark(logs, used, collective, notes)
+    _say_what_is_left_out(logs, used, collective, notes)
     rows = [(row, index) for index, found in enumerate(used) for row in found]
     nodes = np.array([row.n_nodes or 0 for row, _ in rows], dtype=np.int64)
     if (nodes == 0).any() and (nodes > 0).any():
@@ -126,7 +119,7 @@ def _faults(log: Log, collective: str) -> list[Fault]:
     return []
 
 
-def _remark(
+def _say_what_is_left_out(
     logs: Sequence[Log], used: Sequence[Sequence[Measurement]], collective: str, notes: Notes
 ) -> None:
     for log, rows in zip(logs, used, strict=True):

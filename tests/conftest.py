@@ -328,10 +328,10 @@ def result() -> Callable[..., Result]:
         }
         built = make_case(*shape, **of_case)
         trace = built.run()
-        facts = Run(built.schedule, built.network, built.workers, built.chunk_bytes, trace)
         labels = {"name": "ring", "message_bytes": int(built.chunk_bytes.sum()), "dtype": "float32"}
         labels |= {"reduce": "sum", "sharing": "fifo", "payload": "none", "seed": 1}
-        made = make_result(facts, labels, Verdict("none"), list)
+        case = (built.schedule, built.network, built.workers, built.chunk_bytes, trace)
+        made = make_result([Run(*case, labels, Verdict("none"))], list)
         columns = {key: value for key, value in changes.items() if key not in of_case}
         return replace(made, summary=made.summary | columns)
 

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ringnet.analysis import metrics
+from ringnet.analysis import frames, metrics
+from ringnet.analysis.answer import made_of_words
 from ringnet.collectives import COLLECTIVES
 from ringnet.engines import PATH_PARTS
 from ringnet.networks import LinkChange, Piece
@@ -26,7 +27,7 @@ def shares(run):
 def slowest(run):
     """Name of the slowest link, where there is one alone."""
     latency_s = metrics.mean_latency_s(run.schedule, run.network, run.chunk_bytes)
-    rows = metrics.slowest_links(metrics.link_frame(run.run(), run.network).assign(latency_s=latency_s))
+    rows = metrics.slowest_links(frames.link_frame(run.run(), run.network).assign(latency_s=latency_s))
     assert len(rows) <= 1
     return run.network.names[rows[0]] if rows else None
 
@@ -97,7 +98,7 @@ WORDS = [
 
 @pytest.mark.parametrize(("parts", "words"), WORDS)
 def test_in_words(parts, words):
-    assert metrics.in_words(parts) == words
+    assert made_of_words({f"{part}_share": share for part, share in parts.items()}) == words
 
 
 @pytest.mark.parametrize(
@@ -114,7 +115,7 @@ def test_bytes_on_the_bus_for_each_byte_of_the_message(collective, factor):
 
 def test_a_row_for_each_link(case, custom):
     run = case(2, 200, schedule=custom(2, [(0, 1, 0)], [(0, 1, 0)]))
-    frame = metrics.link_frame(run.run(), run.network)
+    frame = frames.link_frame(run.run(), run.network)
     assert frame.pop("mean_wait_s").tolist() == [1.0, pytest.approx(np.nan, nan_ok=True)]
     assert frame.to_dict("records") == [
         {
@@ -152,7 +153,7 @@ def test_a_link_that_is_held_is_not_busy(case, custom):
     """The down link passes 200 bytes in 2 s, and is held for 4 s by the slow up link; the run takes 5 s."""
     links = {"0->switch": LinkChange(50.0)}
     run = case(2, 200, schedule=custom(2, [(0, 1, 0)]), topology="switch", links=links)
-    frame = metrics.link_frame(run.run(), run.network).set_index("link")
+    frame = frames.link_frame(run.run(), run.network).set_index("link")
     assert frame["utilisation"].to_dict() == {
         "0->switch": 0.8,
         "1->switch": 0.0,
@@ -164,14 +165,14 @@ def test_a_link_that_is_held_is_not_busy(case, custom):
 
 def test_links_of_one_worker(case):
     ring, switch = case(1), case(1, topology="switch")
-    assert metrics.link_frame(ring.run(), ring.network).empty
-    frame = metrics.link_frame(switch.run(), switch.network)
+    assert frames.link_frame(ring.run(), ring.network).empty
+    frame = frames.link_frame(switch.run(), switch.network)
     assert frame["utilisation"].isna().all()
     assert frame["transfers"].tolist() == [0, 0]
 
 
 def test_a_row_for_each_worker(case):
-    frame = metrics.worker_frame(case(2, start_s=[0.0, 3.0]).run())
+    frame = frames.worker_frame(case(2, start_s=[0.0, 3.0]).run())
     assert list(frame) == [
         "worker",
         "start_s",

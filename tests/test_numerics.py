@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from ringnet.analysis.rounding import error, reference, rounded
+from ringnet.analysis.replay import exact_result, rounded, rounding_error
 from ringnet.cli import app
 from ringnet.collectives import ALGORITHMS
 from ringnet.errors import InputError
@@ -50,13 +50,13 @@ def test_errors_are_within_what_rounding_can_do(algorithm: str, dtype: str):
     assert found.agree
     u = unit_roundoff(DTYPES[dtype])
     bound = 5 * u / (1 - 5 * u) * np.abs(values.astype(np.float64)).sum(axis=0)
-    off = np.abs(found.result.astype(np.float64) - reference(make_reduction("sum", 6), values))
+    off = np.abs(found.result.astype(np.float64) - exact_result(make_reduction("sum", 6), values))
     assert (off <= bound).all()
 
 
 def test_partial_sums_in_float32_are_rounded_once():
     values = (np.random.default_rng(2).random((6, 500)) - 0.5).astype(DTYPES["bfloat16"])
-    total = reference(make_reduction("sum", 6), values)
+    total = exact_result(make_reduction("sum", 6), values)
     found = rounded(
         ALGORITHMS["ring"].build(6, "all-reduce"), make_reduction("sum", 6), values, DTYPES["float32"]
     )
@@ -65,7 +65,7 @@ def test_partial_sums_in_float32_are_rounded_once():
 
 
 def test_an_error_of_nothing_is_nothing():
-    assert error(np.zeros(0), np.zeros(0)) == (0.0, 0.0, None)
+    assert rounding_error(np.zeros(0), np.zeros(0)) == (0.0, 0.0, None)
 
 
 def test_narrower_types_have_larger_errors(table: pd.DataFrame):

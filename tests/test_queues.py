@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import ringnet
-from ringnet.analysis import metrics
-from ringnet.analysis.queues import MOST_CHANGES, MOST_LINKS, N_SPANS, queue_frame
+from ringnet.analysis import frames
+from ringnet.analysis.frames import MOST_CHANGES, MOST_LINKS, N_SPANS, queue_frame
 from ringnet.engines.arbiter import Use
 from ringnet.engines.delays import Delays, beyond_the_first
 from ringnet.networks import LinkChange
@@ -234,7 +234,7 @@ def test_the_mean_wait_is_that_of_a_transfer(crowd):
 
 
 def test_one_transfer_has_a_mean_wait_too(trunk, case):
-    frame = metrics.link_frame(trunk("fifo", [200, 400]), case(3).network)
+    frame = frames.link_frame(trunk("fifo", [200, 400]), case(3).network)
     assert frame["mean_wait_s"].tolist()[:3] == [0.0, 0.0, 1.0]
 
 

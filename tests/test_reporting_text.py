@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ringnet.analysis.html import result_html
-from ringnet.analysis.words import answer
+from ringnet.analysis.answer import answer, result_html
 from ringnet.reporting.results import collect
 from ringnet.reporting.text import sweep_html, sweep_table, written
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ringnet.analysis.frames import state_frame
 from ringnet.analysis.result import Run, make_result
-from ringnet.analysis.states import state_frame
 from ringnet.analysis.verification import Verdict
 from ringnet.collectives import split_sizes
 from ringnet.engines import PATH_PARTS
@@ -135,9 +135,11 @@ def test_of_uneven_chunks_the_most_that_a_worker_sends_is_told(result):
 
 def test_rows_that_were_not_kept_are_spoken_of(case):
     run = case(3)
-    facts = Run(run.schedule, run.network, run.workers, run.chunk_bytes, run.run(keep_transfers=0))
     labels = dict.fromkeys(("name", "message_bytes", "dtype", "reduce", "sharing", "payload", "seed"), 1)
-    made = make_result(facts, labels, Verdict("none", notes=("of the verdict",)), list, notes=("of the run",))
+    verdict = Verdict("none", notes=("of the verdict",))
+    trace = run.run(keep_transfers=0)
+    facts = Run(run.schedule, run.network, run.workers, run.chunk_bytes, trace, labels, verdict)
+    made = make_result([facts], list, notes=("of the run",))
     left_out = "transfer rows are left out: 12 are more than are kept unasked"
     assert made.transfers is None
     assert made.notes == ("of the run", left_out, "of the verdict")

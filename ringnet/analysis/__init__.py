@@ -1,1 +1,14 @@
-"""What a run means: metrics, where the time went, verification, closed forms and bounds."""
+"""What a run means: what is concluded from its trace, and what is told of it.
+
+=============  ==========================================================================================
+metrics        what is concluded from a trace: time and what it is made of, bytes, the slowest link
+bounds         what no run can beat; closed_form, closed_forms, hop: what a formula says
+frames         a trace as tables: links, workers, queues, states
+replay         the schedule without time: what every worker must hold, what rounding does
+verification   whether the sum is right, and how that is known
+result         one run put together: `Result`, with the row of the summary
+answer         what is told of a run, in words
+winners        which algorithm to use, for which sizes
+calibration    from measured times to a machine's latency and bandwidth, and back
+=============  ==========================================================================================
+"""

@@ -1,18 +1,20 @@
-"""What a trace means in numbers: time, bandwidths, bounds, shares, and the link that holds the others back."""
+"""What is concluded from a trace: time, what it is made of, bytes by link, and the link that holds the others back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from ringnet.collectives import Schedule
 from ringnet.engines.trace import PATH_PARTS, Trace
 from ringnet.engines.window import slot_bytes
 from ringnet.networks import Network
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -27,8 +29,6 @@ BUS_FACTORS: dict[str, Callable[[int], float]] = {
     "reduce": lambda n_workers: float(n_workers > 1),
 }
 
-#: Before the name of a job, in the columns that say what it put on each link.
-BYTES_OF = "bytes of "
 #: Equal links, with as many transfers, whose bytes differ by less than this share are alike: chunks may differ by an
 #: element. Of others no difference in time may be above rounding.
 ALIKE_BYTES, ALIKE_TIME = 0.1, 1e-9
@@ -53,50 +53,6 @@ def path_shares(trace: Trace) -> dict[str, float]:
         if total_s
         else {}
     )
-
-
-def in_words(shares: dict[str, float]) -> str:
-    """Say what the time is made of, largest first.
-
-    >>> in_words({"latency": 0.93, "bandwidth": 0.07, "queueing": 0.0})
-    '93 % latency, 7 % bandwidth'
-    """
-    ranked = sorted(shares.items(), key=lambda item: -item[1])
-    return ", ".join(f"{100 * share:.0f} % {part}" for part, share in ranked if share >= 0.005)  # noqa: PLR2004
-
-
-def link_frame(
-    trace: Trace, network: Network, by_job: Mapping[str, NDArray[np.int64]] | None = None
-) -> pd.DataFrame:
-    """Return one row per link, with its name, its ends, what it offers and what it carried, by job if there are some.
-
-    Where others use the links too, they are utilised from the start to when the last link had something to do.
-    """
-    total_s = makespan_s(trace) if trace.until_s is None else trace.until_s
-    ends = [network.ends(link) for link in range(network.n_links)]
-    columns: dict[str, Any] = {
-        "link": list(network.names),
-        "from": [start for start, _ in ends],
-        "to": [end for _, end in ends],
-        "bandwidth_Bps": network.bandwidth_Bps,
-        "latency_s": network.latency_s,
-        **{name: trace.links[name] for name in ("bytes", "transfers", "busy_s", "occupied_s")},
-        "utilisation": trace.links["busy_s"] / total_s if total_s else np.full(network.n_links, np.nan),
-        **{name: trace.links[name] for name in ("longest_queue", "queued_s")},
-        "mean_wait_s": _mean_wait_s(trace),
-    }
-    if by_job:
-        others = trace.links["bytes"] - sum(by_job.values())
-        columns |= {f"{BYTES_OF}{name}": n_bytes for name, n_bytes in by_job.items()}
-        columns |= {f"{BYTES_OF}other traffic": others}
-    return pd.DataFrame(columns)
-
-
-def _mean_wait_s(trace: Trace) -> FloatArray:
-    """Return how long the transfers of each link waited for it in the mean; NaN where there were none."""
-    queued_s, transfers = trace.links["queued_s"], trace.links["transfers"]
-    mean_s: FloatArray = np.full(len(queued_s), np.nan)
-    return np.divide(queued_s, transfers, out=mean_s, where=transfers > 0)
 
 
 def crossing_bytes(schedule: Schedule, network: Network, chunk_bytes: IntArray) -> IntArray:
@@ -156,12 +112,6 @@ def charged_bytes(network: Network, n_bytes: IntArray) -> IntArray:
     n_packets = slots * -(-(slot or 0) // packets.bytes) + np.maximum(-(-last // packets.bytes), least)
     charged: IntArray = n_bytes + packets.header_bytes * n_packets
     return charged
-
-
-def worker_frame(trace: Trace, places: tuple[str, ...] | None = None) -> pd.DataFrame:
-    """Return one row per worker; with its place, where workers do not sit at the places of their numbers."""
-    at = {} if places is None else {"place": list(places)}
-    return pd.DataFrame({"worker": np.arange(len(trace.workers["end_s"])), **trace.workers, **at})
 
 
 def slowest_links(links: pd.DataFrame) -> list[int]:

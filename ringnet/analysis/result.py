@@ -1,37 +1,58 @@
-"""The result of one run: a row of numbers, tables, the verdict on the sum, and what a person should know."""
+"""One run becomes a row of numbers, tables, the verdict on the sum, and what a person should know to read them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ringnet.analysis import metrics
+from ringnet.analysis.answer import made_of_words, result_html
 from ringnet.analysis.bounds import collective_bound_s, schedule_bound_s
 from ringnet.analysis.closed_form import closed_form_s
-from ringnet.analysis.html import result_html
-from ringnet.analysis.queues import queue_frame
-from ringnet.analysis.states import state_frame
+from ringnet.analysis.frames import link_frame, queue_frame, state_frame, worker_frame
+from ringnet.analysis.metrics import (
+    BUS_FACTORS,
+    crossing_bytes,
+    makespan_s,
+    mean_latency_s,
+    path_shares,
+    slowest_links,
+)
+from ringnet.analysis.verification import Verdict
 from ringnet.collectives import Schedule
 from ringnet.engines.trace import PATH_PARTS, Trace, Workers
 from ringnet.networks import Network
 
-if TYPE_CHECKING:
-    from ringnet.analysis.verification import Verdict
-
 Row = dict[str, Any]
+
+#: Columns of the summary that are fields of `Verdict`.
+_OF_THE_VERDICT = ("verified_elements", "max_abs_error", "max_error_share", "workers_agree", "sum_ok")
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run as the engines see it: what moved over what, and what came of it.
+    """One run: what moved over what, what came of it, and whether the sum is right.
 
-    ``offered`` is the network as it is for transfers of any size, where ``network`` is that of this run's sizes;
-    ``traffic`` names what else was on the links, beside other jobs.
+    Parameters
+    ----------
+    schedule : Schedule
+    network : Network
+        As it is for the sizes of this run.
+    workers : Workers
+    chunk_bytes : ndarray of int64, shape (n_chunks,)
+    trace : Trace
+    labels : mapping
+        What the scenario says and the run does not: ``name, message_bytes, dtype, reduce, sharing, payload, seed``;
+        and of measured links ``is_beyond``.
+    verdict : Verdict
+    offered : Network, optional
+        As it is for transfers of any size, where that differs.
+    traffic : tuple of str
+        Names of what else was on the links, beside other jobs.
     """
 
     schedule: Schedule
@@ -39,6 +60,8 @@ class Run:
     workers: Workers
     chunk_bytes: NDArray[np.int64]
     trace: Trace
+    labels: Mapping[str, Any]
+    verdict: Verdict
     offered: Network | None = None
     traffic: tuple[str, ...] = ()
 
@@ -52,7 +75,7 @@ class Run:
         """What this run alone put on each link."""
         if self.alone:
             return np.asarray(self.trace.links["bytes"])
-        return metrics.crossing_bytes(self.schedule, self.network, self.chunk_bytes)
+        return crossing_bytes(self.schedule, self.network, self.chunk_bytes)
 
 
 @dataclass(frozen=True)
@@ -98,8 +121,7 @@ class Result:
     @property
     def sentence(self) -> str:
         """What the time is made of, in words."""
-        shares = {part: self.summary[f"{part}_share"] for part in PATH_PARTS}
-        return metrics.in_words(shares) if shares["latency"] is not None else "nothing moved"
+        return made_of_words(self.summary) if self.summary["latency_share"] is not None else "nothing moved"
 
     def __repr__(self) -> str:
         row = self.summary
@@ -110,21 +132,61 @@ class Result:
         return result_html(self.summary, self.sentence, self.notes)
 
 
-def summarise(run: Run, labels: Mapping[str, Any], verdict: Verdict) -> Row:
-    """Return the row of ``summary.csv``.
+def make_result(
+    runs: Sequence[Run],
+    outputs: Callable[[], list[NDArray[Any]]],
+    first: list[NDArray[Any]] | None = None,
+    notes: tuple[str, ...] = (),
+    about: tuple[str, ...] = (),
+) -> Result:
+    """Put together all that a run means.
 
     Parameters
     ----------
-    run : Run
-    labels : mapping
-        What the scenario says and the run does not: ``name, message_bytes, dtype, reduce, payload, seed``; and of
-        measured links ``is_beyond``.
-    verdict : Verdict
+    runs : sequence of Run
+        The run, and after it the other jobs on the same network.
+    outputs : callable
+        Returns the verified results.
+    first : list of ndarray, optional
+        The buffer of every worker at the start, shape (n_elements,) each, where the states are wanted.
+    notes, about : tuple of str
+        What comes before the verdict's own notes; of these, ``about`` is what the network was taken to be.
     """
-    schedule, network = run.schedule, run.network
-    links = metrics.link_frame(run.trace, network)
-    latency_s = metrics.mean_latency_s(schedule, network, run.chunk_bytes)
-    slowest = metrics.slowest_links(links.assign(latency_s=latency_s))
+    run, trace = runs[0], runs[0].trace
+    by_job = {one.labels["name"]: one.link_bytes for one in runs} if not run.alone else None
+    owners = [*(one.labels["name"] for one in runs), *dict.fromkeys(run.traffic)]
+    verdict = _common_verdict(runs)
+    return Result(
+        summary=summarise(replace(run, verdict=verdict)),
+        links=link_frame(trace, run.network, by_job),
+        workers=worker_frame(trace, run.network.places),
+        transfers=None if trace.transfers is None else pd.DataFrame(trace.transfers),
+        states=None if first is None or trace.values is None else state_frame(run.schedule, trace, first),
+        verdict=verdict,
+        notes=(*about, *notes, *_left_out(trace), *verdict.notes),
+        about=about,
+        outputs=outputs,
+        jobs=_job_frame(runs) if len(runs) > 1 else None,
+        queues=None if trace.waits is None else queue_frame(trace.waits, run.network.names, owners),
+    )
+
+
+def _common_verdict(runs: Sequence[Run]) -> Verdict:
+    """Return the verdict of the first run, unless it is right and that of another is not."""
+    first = runs[0].verdict
+    for other in runs[1:]:
+        if other.verdict.sum_ok is False and first.sum_ok is not False:
+            note = f"the wrong sum is that of {other.labels['name']}"
+            return replace(first, sum_ok=False, mismatch=other.verdict.mismatch, notes=(*first.notes, note))
+    return first
+
+
+def summarise(run: Run) -> Row:
+    """Return the row of ``summary.csv``: every column is put there here, and nowhere else."""
+    schedule, network, labels, verdict = run.schedule, run.network, run.labels, run.verdict
+    links = link_frame(run.trace, network)
+    latency_s = mean_latency_s(schedule, network, run.chunk_bytes)
+    slowest = slowest_links(links.assign(latency_s=latency_s))
     return {
         "name": labels["name"],
         "collective": schedule.collective,
@@ -138,125 +200,57 @@ def summarise(run: Run, labels: Mapping[str, Any], verdict: Verdict) -> Row:
         "engine": run.trace.engine,
         **{key: labels[key] for key in ("payload", "seed")},
         "n_transfers": run.trace.n_transfers,
-        **_times(run, labels["message_bytes"]),
-        **_traffic(run, labels["message_bytes"]),
+        **_times(run),
+        "bytes_sent_per_worker": int(run.trace.workers["sent_bytes"].max()),
+        "expected_bytes_per_worker": labels["message_bytes"]
+        * BUS_FACTORS[schedule.collective](schedule.n_workers),
         "slowest_link": links["link"][slowest[0]] if slowest else None,
         "slowest_link_utilisation": float(links["utilisation"][slowest[0]]) if slowest else None,
         "n_slowest_links": len(slowest) or None,
         "longest_queue": int(links["longest_queue"].max()) if len(links) else 0,
         "waiting_s_max": float(run.trace.workers["waiting_s"].max()),
-        "verified_elements": verdict.verified_elements,
-        "max_abs_error": verdict.max_abs_error,
-        "max_error_share": verdict.max_error_share,
-        "workers_agree": verdict.workers_agree,
-        "sum_ok": verdict.sum_ok,
+        **{key: getattr(verdict, key) for key in _OF_THE_VERDICT},
         "error": None,
         **{key: labels[key] for key in ("is_beyond",) if key in labels},
     }
 
 
-def _times(run: Run, message_bytes: int) -> Row:
-    schedule, makespan_s = run.schedule, metrics.makespan_s(run.trace)
+def _times(run: Run) -> Row:
+    schedule, network, total_s = run.schedule, run.network, makespan_s(run.trace)
     start_s = float(run.trace.workers["start_s"].min())
-    collective_s = collective_bound_s(schedule, run.offered or run.network, run.chunk_bytes)
+    collective_s = collective_bound_s(schedule, run.offered or network, run.chunk_bytes)
     # With one worker, or without latency and bytes, nothing takes time: bandwidths and shares are empty, not 0/0.
-    timed = schedule.n_workers > 1 and makespan_s > 0
-    algbw = message_bytes / makespan_s if timed else None
-    shares = metrics.path_shares(run.trace) if timed else {}
+    timed = schedule.n_workers > 1 and total_s > 0
+    algbw = run.labels["message_bytes"] / total_s if timed else None
+    shares = path_shares(run.trace) if timed else {}
+    formula_s = closed_form_s(schedule, network, run.workers, run.chunk_bytes) if run.alone else None
     return {
-        "makespan_s": makespan_s,
+        "makespan_s": total_s,
         "algbw_Bps": algbw,
-        "busbw_Bps": algbw and algbw * metrics.BUS_FACTORS[schedule.collective](schedule.n_workers),
-        "closed_form_s": closed_form_s(schedule, run.network, run.workers, run.chunk_bytes)
-        if run.alone
-        else None,
-        "schedule_bound_s": schedule_bound_s(run.link_bytes, run.network, start_s) if timed else None,
+        "busbw_Bps": algbw and algbw * BUS_FACTORS[schedule.collective](schedule.n_workers),
+        "closed_form_s": formula_s,
+        "schedule_bound_s": schedule_bound_s(run.link_bytes, network, start_s) if timed else None,
         "collective_bound_s": collective_s if timed else None,
-        "bound_share": collective_s / makespan_s if timed else None,
+        "bound_share": collective_s / total_s if timed else None,
         **{f"{part}_share": shares.get(part) for part in PATH_PARTS},
     }
 
 
-def _traffic(run: Run, message_bytes: int) -> Row:
-    n_workers = run.schedule.n_workers
-    expected = message_bytes * metrics.BUS_FACTORS[run.schedule.collective](n_workers)
-    return {
-        "bytes_sent_per_worker": int(run.trace.workers["sent_bytes"].max()),
-        "expected_bytes_per_worker": expected,
-    }
-
-
-def make_result(
-    run: Run,
-    labels: Mapping[str, Any],
-    verdict: Verdict,
-    outputs: Callable[[], list[NDArray[Any]]],
-    first: list[NDArray[Any]] | None = None,
-    notes: tuple[str, ...] = (),
-    *,
-    others: Sequence[tuple[Run, Mapping[str, Any], Verdict]] = (),
-    about: tuple[str, ...] = (),
-) -> Result:
-    """Put all that one run means together; of other jobs, what they were, what is said of them, and their verdicts.
-
-    ``about`` are notes on what the network was taken to be.
-    ``first`` holds the buffer of every worker at the start, shape (n_elements,) each, where the states are wanted;
-    ``notes`` come before the verdict's own.
-    """
-    trace = run.trace
-    runs = [(run, labels, verdict), *others]
-    by_job = {said["name"]: one.link_bytes for one, said, _ in runs} if not run.alone else None
-    jobs = _job_frame(runs) if others else None
-    owners = [*(said["name"] for _, said, _ in runs), *dict.fromkeys(run.traffic)]
-    verdict = _joined(runs)
-    states = None if first is None or trace.values is None else state_frame(run.schedule, trace, first)
-    return Result(
-        summary=summarise(run, labels, verdict),
-        links=metrics.link_frame(trace, run.network, by_job),
-        workers=metrics.worker_frame(trace, run.network.places),
-        transfers=None if trace.transfers is None else pd.DataFrame(trace.transfers),
-        states=states,
-        verdict=verdict,
-        notes=(*about, *notes, *_notes(run), *verdict.notes),
-        about=about,
-        outputs=outputs,
-        jobs=jobs,
-        queues=None if trace.waits is None else queue_frame(trace.waits, run.network.names, owners),
-    )
-
-
-def _joined(runs: Sequence[tuple[Run, Mapping[str, Any], Verdict]]) -> Verdict:
-    """Return the verdict of the first run, unless it is right and that of another is not."""
-    first = runs[0][2]
-    for _, labels, verdict in runs[1:]:
-        if verdict.sum_ok is False and first.sum_ok is not False:
-            note = f"the wrong sum is that of {labels['name']}"
-            return replace(first, sum_ok=False, mismatch=verdict.mismatch, notes=(*first.notes, note))
-    return first
-
-
-#: Columns of a job that are those of a summary.
-JOB_COLUMNS = (
-    "collective", "algorithm", "n_workers", "message_bytes", "makespan_s", "algbw_Bps", "busbw_Bps",
-    "schedule_bound_s", "collective_bound_s", "bound_share", "latency_share", "bandwidth_share", "queueing_share",
-    "waiting_share", "overhead_share", "reducing_share", "verified_elements", "max_abs_error", "workers_agree",
-    "sum_ok",
-)  # fmt: skip
-
-
-def _job_frame(runs: Sequence[tuple[Run, Mapping[str, Any], Verdict]]) -> pd.DataFrame:
+def _job_frame(runs: Sequence[Run]) -> pd.DataFrame:
+    """Return one row per job: its name, when it was at work, and what a summary says of it."""
     rows = []
-    for run, labels, verdict in runs:
-        row, workers = summarise(run, labels, verdict), run.trace.workers
+    for run in runs:
+        workers = run.trace.workers
         ends = {"start_s": float(workers["start_s"].min()), "end_s": float(workers["end_s"].max())}
-        rows.append({"job": labels["name"], **ends, **{name: row[name] for name in JOB_COLUMNS}})
+        rows.append({"job": run.labels["name"], **ends, **summarise(run)})
     return pd.DataFrame(rows, dtype=object)
 
 
-def _notes(run: Run) -> list[str]:
+def _left_out(trace: Trace) -> list[str]:
+    """Return notes on tables that are too large to be kept."""
     notes = []
-    if run.trace.waits is None:
+    if trace.waits is None:
         notes.append("queues over time are left out: more transfers waited than are kept")
-    if run.trace.transfers is not None:
-        return notes
-    return [*notes, f"transfer rows are left out: {run.trace.n_transfers:,} are more than are kept unasked"]
+    if trace.transfers is None:
+        notes.append(f"transfer rows are left out: {trace.n_transfers:,} are more than are kept unasked")
+    return notes

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import typer
 
+from ringnet.analysis.answer import answer
 from ringnet.analysis.result import Result
-from ringnet.analysis.words import answer
 from ringnet.cli.answers import complain, note
 from ringnet.cli.grids import ask_about_size
 from ringnet.cli.printing import print_json, print_table

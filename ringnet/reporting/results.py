@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, Protocol, cast
 import numpy as np
 import pandas as pd
 
-from ringnet.analysis.html import result_html
+from ringnet.analysis.answer import result_html
 from ringnet.errors import Fault, ResultsError
-from ringnet.reporting.columns import ANSWERS, RUN_TABLES, TABLES
+from ringnet.reporting.columns import ANSWERS, OF_MEASURED_LINKS, RUN_TABLES, TABLES
 from ringnet.reporting.sweeps import telling
 from ringnet.reporting.tables import typed_frame
 from ringnet.reporting.text import sweep_html
@@ -104,7 +104,11 @@ def _jobs(results: Sequence[ResultLike]) -> dict[str, pd.DataFrame]:
     """Return the jobs of all points, where some have several."""
     frames = [(point, getattr(result, "jobs", None)) for point, result in enumerate(results)]
     numbered = [frame.assign(point=point) for point, frame in frames if frame is not None]
-    return {"jobs": typed_frame(pd.concat(numbered, ignore_index=True), "jobs")} if numbered else {}
+    if not numbered:
+        return {}
+    of_runs_only = {*TABLES["summary"], *OF_MEASURED_LINKS} - {*TABLES["jobs"]}
+    joined = pd.concat(numbered, ignore_index=True).drop(columns=[*of_runs_only], errors="ignore")
+    return {"jobs": typed_frame(joined, "jobs")}
 
 
 def _frames(result: ResultLike) -> dict[str, Any]:

@@ -8,8 +8,15 @@ from typing import Any, NamedTuple, TypeAlias
 
 import pandas as pd
 
-from ringnet.analysis.html import caption_html, list_html, row_html
-from ringnet.analysis.words import answer, is_missing, made_of_words, percent
+from ringnet.analysis.answer import (
+    answer,
+    caption_html,
+    is_missing,
+    list_html,
+    made_of_words,
+    percent,
+    row_html,
+)
 from ringnet.reporting.sweeps import short, telling
 from ringnet.units import format_bytes
 

@@ -71,11 +71,17 @@ def simulate(scenario: Scenario, *, tamper: Tamper | None = None, watch: Watch |
         for network in (as_run.network, *(one.network for one in parts.others))
     ]
     traffic = tuple(one.name for one in parts.traffic)
-    judged = [
-        (
-            Run(one.schedule, network, one.workers, one.chunk_bytes, trace, one.network, traffic),
+    runs = [
+        Run(
+            one.schedule,
+            network,
+            one.workers,
+            one.chunk_bytes,
+            trace,
             _labels(scenario, one, sharing),
             verify(one.schedule, payload, one.source, one.reduction, one.chunk_sizes, one.carry),
+            one.network,
+            traffic,
         )
         for one, network, payload, trace in zip(everybody, networks, payloads, traces, strict=True)
     ]
@@ -91,7 +97,7 @@ def simulate(scenario: Scenario, *, tamper: Tamper | None = None, watch: Watch |
         *about_behaviour(parts.network, scenario.network),
         *about_traffic(parts),
     )
-    return make_result(*judged[0], results, first, notes, others=judged[1:], about=about)
+    return make_result(runs, results, first, notes, about)
 
 
 def _payload(parts: RunParts, engine: str, tamper: Tamper | None) -> AnyPayload:

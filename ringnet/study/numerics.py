@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ringnet.analysis.rounding import error, reference, rounded
+from ringnet.analysis.replay import exact_result, rounded, rounding_error
 from ringnet.collectives import Schedule
 from ringnet.collectives.proof import check
 from ringnet.errors import Fault, InputError, StudyError
@@ -259,7 +259,7 @@ def _reduction(scenario: Scenario, n_workers: int) -> tuple[str, int, tuple[floa
 def _row(schedule: Schedule, reduction: Reduction, values: Array, accumulate: str | None) -> dict[str, Any]:
     partial = DTYPES[accumulate] if accumulate else None
     whole = rounded(schedule, reduction, values, partial)
-    off = error(whole.result, reference(reduction, values))
+    off = rounding_error(whole.result, exact_result(reduction, values))
     half = values.shape[1] // 2
     changes = None
     if half:

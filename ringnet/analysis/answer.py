@@ -1,13 +1,13 @@
-"""The answer of one run in words: labels and values, for a terminal, a page or a notebook."""
+"""What is told of one run: labels and values in words, for a terminal, and as HTML for a notebook."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from html import escape
 from typing import Any, TypeAlias
 
 import pandas as pd
 
-from ringnet.analysis.metrics import in_words
 from ringnet.engines.trace import PATH_PARTS
 from ringnet.units import format_bytes, format_count, format_rate, format_seconds
 
@@ -33,8 +33,8 @@ def answer(row: Row, made_of: str = "") -> list[tuple[str, str]]:
     [('time', '2.36 ms'), ('algbw', '28.4 GB/s'), ('sum', 'not verified: no payload was carried')]
     """
     known = {key: value for key, value in row.items() if not is_missing(value)}
-    lines = [(label, say(known)) for label, say in _LINES]
-    lines[_MADE_OF] = ("made of", made_of or made_of_words(known))
+    told = {"made of": made_of} if made_of else {}
+    lines = [(label, told.get(label) or say(known)) for label, say in _LINES]
     return [(label, value) for label, value in lines if value]
 
 
@@ -71,8 +71,14 @@ def percent(share: float) -> str:
 
 
 def made_of_words(row: Row) -> str:
-    """Say what the time is made of, the largest part first."""
-    return in_words({part: row.get(f"{part}_share", 0.0) for part in PATH_PARTS})
+    """Say what the time is made of, the largest part first.
+
+    >>> made_of_words({"latency_share": 0.93, "bandwidth_share": 0.07, "queueing_share": 0.0})
+    '93 % latency, 7 % bandwidth'
+    """
+    ranked = sorted(PATH_PARTS, key=lambda part: -row.get(f"{part}_share", 0.0))
+    shares = {part: row.get(f"{part}_share", 0.0) for part in ranked}
+    return ", ".join(f"{100 * share:.0f} % {part}" for part, share in shares.items() if share >= 0.005)  # noqa: PLR2004
 
 
 def _slowest(row: Row) -> str:
@@ -132,4 +138,48 @@ _LINES: tuple[tuple[str, Callable[[Row], str]], ...] = (
     ("sum", _verified),
     ("error", _formatted("error", str)),
 )
-_MADE_OF = [label for label, _ in _LINES].index("made of")
+
+
+def result_html(row: Mapping[str, Any], made_of: str = "", notes: Iterable[str] = ()) -> str:
+    """Return one run as a table of labels and values, its name above and its notes below.
+
+    Parameters
+    ----------
+    row : mapping
+        A row of the summary.
+    made_of : str, optional
+        What the time is made of, in words.
+    notes : iterable of str
+        What a person should know to read the numbers.
+
+    Examples
+    --------
+    >>> "&lt;b&gt;" in result_html({"name": "<b>", "sum_ok": None})
+    True
+    """
+    cells = "".join(
+        f"<tr>{_cell('th', label)}{_cell('td', value)}</tr>" for label, value in answer(row, made_of)
+    )
+    return (
+        f"<div>{caption_html(row.get('name'))}<table><tbody>{cells}</tbody></table>{list_html(notes)}</div>"
+    )
+
+
+def row_html(tag: str, texts: Sequence[str]) -> str:
+    """Return a row of cells, escaped."""
+    return f"<tr>{''.join(_cell(tag, text) for text in texts)}</tr>"
+
+
+def _cell(tag: str, text: str) -> str:
+    return f'<{tag} style="text-align: left">{escape(text)}</{tag}>'
+
+
+def caption_html(name: object) -> str:
+    """Return a name as a heading, escaped; nothing for none."""
+    return f"<p><b>{escape(str(name))}</b></p>" if name else ""
+
+
+def list_html(notes: Iterable[str]) -> str:
+    """Return notes as a list, escaped; nothing for none."""
+    items = "".join(f"<li>{escape(note)}</li>" for note in notes)
+    return f"<ul>{items}</ul>" if items else ""

@@ -1,22 +1,67 @@
-"""Queues over time: how many transfers wait for a link, and whose they are, from who waited when."""
+"""A trace as tables: a row per link, per worker, per change of a queue, per worker and step of a worked example."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ringnet.engines.trace import Columns
+from ringnet.analysis.metrics import makespan_s
+from ringnet.collectives import Schedule
+from ringnet.engines.trace import Columns, Trace
+from ringnet.networks import Network
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
+#: Before the name of a job, in the columns that say what it put on each link.
+BYTES_OF = "bytes of "
 #: Before the name of a job, or of other traffic, in the columns that say who waits.
 WAITING_OF = "waiting of "
 #: Links that are kept, those with most queueing; changes up to which each is a row; spans of time otherwise.
 MOST_LINKS, MOST_CHANGES, N_SPANS = 12, 2000, 1000
+
+
+def link_frame(
+    trace: Trace, network: Network, by_job: Mapping[str, NDArray[np.int64]] | None = None
+) -> pd.DataFrame:
+    """Return one row per link, with its name, its ends, what it offers and what it carried, by job if there are some.
+
+    Where others use the links too, they are utilised from the start to when the last link had something to do.
+    """
+    total_s = makespan_s(trace) if trace.until_s is None else trace.until_s
+    ends = [network.ends(link) for link in range(network.n_links)]
+    columns: dict[str, Any] = {
+        "link": list(network.names),
+        "from": [start for start, _ in ends],
+        "to": [end for _, end in ends],
+        "bandwidth_Bps": network.bandwidth_Bps,
+        "latency_s": network.latency_s,
+        **{name: trace.links[name] for name in ("bytes", "transfers", "busy_s", "occupied_s")},
+        "utilisation": trace.links["busy_s"] / total_s if total_s else np.full(network.n_links, np.nan),
+        **{name: trace.links[name] for name in ("longest_queue", "queued_s")},
+        "mean_wait_s": _mean_wait_s(trace),
+    }
+    if by_job:
+        others = trace.links["bytes"] - sum(by_job.values())
+        columns |= {f"{BYTES_OF}{name}": n_bytes for name, n_bytes in by_job.items()}
+        columns |= {f"{BYTES_OF}other traffic": others}
+    return pd.DataFrame(columns)
+
+
+def _mean_wait_s(trace: Trace) -> FloatArray:
+    """Return how long the transfers of each link waited for it in the mean; NaN where there were none."""
+    queued_s, transfers = trace.links["queued_s"], trace.links["transfers"]
+    mean_s: FloatArray = np.full(len(queued_s), np.nan)
+    return np.divide(queued_s, transfers, out=mean_s, where=transfers > 0)
+
+
+def worker_frame(trace: Trace, places: tuple[str, ...] | None = None) -> pd.DataFrame:
+    """Return one row per worker; with its place, where workers do not sit at the places of their numbers."""
+    at = {} if places is None else {"place": list(places)}
+    return pd.DataFrame({"worker": np.arange(len(trace.workers["end_s"])), **trace.workers, **at})
 
 
 def queue_frame(waits: Columns, names: Sequence[str], owners: Sequence[str]) -> pd.DataFrame | None:
@@ -86,3 +131,34 @@ def _means(times_s: FloatArray, waiting: FloatArray) -> tuple[FloatArray, FloatA
     at_edges = np.column_stack([np.interp(edges_s, times_s, column) for column in area.T])
     means = np.diff(at_edges, axis=0) / np.diff(edges_s)[:, None]
     return edges_s, np.vstack([np.maximum(means, 0.0), waiting[-1]])
+
+
+def state_frame(schedule: Schedule, trace: Trace, first: list[NDArray[Any]]) -> pd.DataFrame:
+    """Return the whole buffer of every worker at the start and after every step.
+
+    Parameters
+    ----------
+    schedule : Schedule
+    trace : Trace
+        With ``transfers`` and ``values``.
+    first : list of ndarray, shape (n_elements,)
+        Buffer of each worker at the start.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``phase, step, worker, e0, e1, ...``; phase ``start`` for the rows before the first step.
+    """
+    assert trace.values is not None
+    buffers = [buffer.copy() for buffer in first]
+    sizes = schedule.chunk_sizes(len(first[0]))
+    starts = ((np.cumsum(sizes) - sizes) % max(1, len(first[0]))).tolist()
+    rows: list[tuple[Any, ...]] = [("start", None, worker, *buffer) for worker, buffer in enumerate(buffers)]
+    values = iter(trace.values)
+    for step in schedule.steps():
+        for dst, chunk in zip(step.dst.tolist(), step.chunk.tolist(), strict=True):
+            value = next(values)
+            buffers[dst][starts[chunk] : starts[chunk] + len(value)] = value
+        rows += [(step.phase, step.step, worker, *buffer) for worker, buffer in enumerate(buffers)]
+    names = [f"e{element}" for element in range(len(first[0]))]
+    return pd.DataFrame(rows, columns=["phase", "step", "worker", *names]).astype({"step": "Int64"})

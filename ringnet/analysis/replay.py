@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.collectives import EVERY_WORKER, Schedule
-from ringnet.payload.buffers import conflict_free_batches
 from ringnet.collectives.schedule import IntArray, Op, Step
 from ringnet.payload import Reduction
 from ringnet.payload.blocks import prepare
+from ringnet.payload.buffers import conflict_free_batches
 from ringnet.payload.dtypes import Array, DType, bits_of
 
 

@@ -19,8 +19,9 @@ from ringnet._version import __version__
 
 if TYPE_CHECKING:
     from ringnet.analysis.result import Result
-    from ringnet.collectives import Schedule, Step
+    from ringnet.collectives import Schedule, Step, check, make_schedule, make_step
     from ringnet.errors import DeadlockError, InputError, RingnetError, StudyError, VerificationError
+    from ringnet.networks import Network, make_network
     from ringnet.reference import all_gather, reduce_scatter, ring_all_reduce, ring_allreduce
     from ringnet.reporting.results import Results
     from ringnet.reporting.storage import read_results
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "DeadlockError": "ringnet.errors",
     "InputError": "ringnet.errors",
+    "Network": "ringnet.networks",
     "Result": "ringnet.analysis.result",
     "Results": "ringnet.reporting.results",
     "RingnetError": "ringnet.errors",
@@ -40,8 +42,12 @@ _HOMES = {
     "StudyError": "ringnet.errors",
     "VerificationError": "ringnet.errors",
     "all_gather": "ringnet.reference",
+    "check": "ringnet.collectives",
     "load": "ringnet.scenario",
     "loads": "ringnet.scenario",
+    "make_network": "ringnet.networks",
+    "make_schedule": "ringnet.collectives",
+    "make_step": "ringnet.collectives",
     "read_results": "ringnet.reporting.storage",
     "reduce_scatter": "ringnet.reference",
     "ring_all_reduce": "ringnet.reference",
@@ -53,6 +59,7 @@ _HOMES = {
 __all__ = [
     "DeadlockError",
     "InputError",
+    "Network",
     "Result",
     "Results",
     "RingnetError",
@@ -63,8 +70,12 @@ __all__ = [
     "VerificationError",
     "__version__",
     "all_gather",
+    "check",
     "load",
     "loads",
+    "make_network",
+    "make_schedule",
+    "make_step",
     "read_results",
     "reduce_scatter",
     "ring_all_reduce",
@@ -81,4 +92,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return __all__

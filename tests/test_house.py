@@ -46,6 +46,10 @@ def test_a_public_name_is_there_and_can_be_found(name):
     assert not name.startswith("_") or name == "__version__"
 
 
+def test_what_is_shown_is_what_is_public():
+    assert dir(ringnet) == ringnet.__all__
+
+
 def test_a_public_name_brings_its_documentation():
     undocumented = [
         name

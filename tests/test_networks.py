@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringnet.errors import NetworkError
-from ringnet.networks import TOPOLOGIES, LinkChange, change_links, change_workers
+from ringnet.networks import TOPOLOGIES, LinkChange, change_links, change_workers, make_network
 
 #: Topologies that take nothing but workers and what their links have.
 PLAIN = sorted(name for name, topology in TOPOLOGIES.items() if not topology.parameters)
@@ -25,6 +25,27 @@ def faults(change, *arguments):
     with pytest.raises(NetworkError) as caught:
         change(*arguments)
     return [str(fault) for fault in caught.value.faults]
+
+
+# ------------------------------------------------------------------------------------------------- by its name
+
+
+def test_a_network_is_made_by_the_name_of_its_topology():
+    made = make_network("torus", 6, bandwidth_Bps=100.0, latency_s=0.5, sides=[3, 2])
+    assert (made.topology, made.n_workers, made.route(0, 1)) == ("torus", 6, (0,))
+    assert set(made.bandwidth_Bps) == {100.0}
+
+
+def test_what_cannot_be_made_is_told_all_at_once():
+    unknown = faults(make_network, "torrus", 6, 100.0, 0.5)
+    assert len(unknown) == 1
+    assert unknown[0].endswith("did you mean torus?")
+    said = faults(lambda: make_network("dragonfly", 6, 100.0, 0.5, groups=3, rotuers_per_group=2))
+    assert [fault.partition(";")[0].partition(":")[0] for fault in said] == [
+        "a dragonfly has no such parameter",
+        "a dragonfly needs routers_per_group",
+        "a dragonfly needs hosts_per_router",
+    ]
 
 
 # ------------------------------------------------------------------------------------------- links and routes

@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringnet.collectives import ALGORITHMS, COLLECTIVES, EVERY_WORKER, split_sizes
+from ringnet.collectives import (
+    ALGORITHMS,
+    COLLECTIVES,
+    EVERY_WORKER,
+    check,
+    make_schedule,
+    make_step,
+    split_sizes,
+)
+from ringnet.errors import ScheduleError
 from ringnet.reference import all_gather, reduce_scatter
 
 RING = ALGORITHMS["ring"]
@@ -151,6 +160,57 @@ def test_no_element_is_lost_or_made_in_cutting(n_elements, n_chunks):
     sizes = split_sizes(n_elements, n_chunks)
     assert (len(sizes), sum(sizes.tolist())) == (n_chunks, n_elements)
     assert sizes.max() - sizes.min() <= 1
+
+
+def test_a_number_stands_for_a_whole_column():
+    step = make_step(phase="broadcast", step=2, src=0, dst=[1, 2, 3], chunk=5, count=2, to_channel=1)
+    assert (step.phase, step.step, step.op) == ("broadcast", 2, "copy")
+    columns = (step.src, step.dst, step.chunk, step.channel, step.to_channel, step.count)
+    assert [column.tolist() for column in columns] == [
+        [0, 0, 0],
+        [1, 2, 3],
+        [5, 5, 5],
+        [0, 0, 0],
+        [1, 1, 1],
+        [2, 2, 2],
+    ]
+    assert all(column.dtype == np.int64 and not column.flags.writeable for column in columns)
+    assert len(make_step(phase="reduce", step=0, src=0, dst=1, chunk=0)) == 1
+    assert len(make_step(phase="reduce", step=0, src=0, dst=[], chunk=0)) == 0
+
+
+def test_the_phase_says_what_receivers_do_unless_it_is_said():
+    ops = {phase: make_step(phase, 0, 0, 1, 0).op for phase in ("reduce", "reduce-scatter", "all-gather")}
+    assert ops == {"reduce": "reduce", "reduce-scatter": "reduce", "all-gather": "copy"}
+    assert make_step("gather up", 0, 0, 1, 0, op="reduce").op == "reduce"
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        ({"dst": [1, 2, 3]}, "reduce step 4: dst is of the wrong length; got 3; right would be: 2"),
+        ({"chunk": [0.5, 1.0]}, "reduce step 4: chunk holds no whole numbers; got float64"),
+        ({"count": [True, True]}, "reduce step 4: count holds no whole numbers; got bool"),
+        ({"to_channel": [[0, 1]]}, "reduce step 4: to_channel is no single column; got shape"),
+    ],
+)
+def test_a_column_that_cannot_be_one_is_refused_where_it_is_made(column, said):
+    with pytest.raises(ScheduleError) as caught:
+        make_step(**{"phase": "reduce", "step": 4, "src": [0, 1], "dst": 2, "chunk": 0} | column)
+    assert str(caught.value).startswith(said)
+
+
+def test_a_schedule_counts_its_steps_listed_or_made():
+    steps = [make_step("reduce", 0, [1, 2], 0, 0), make_step("broadcast", 0, 0, [1, 2], 0)]
+    listed = make_schedule("star", "all-reduce", n_workers=3, n_chunks=1, steps=steps)
+    made = make_schedule("star", "all-reduce", n_workers=3, n_chunks=1, steps=lambda: iter(steps))
+    for schedule in (listed, made):
+        assert (schedule.n_steps, schedule.n_transfers) == (2, 4)
+        assert [*schedule.steps()] == [*schedule.steps()] == steps
+        assert schedule.source.tolist() == schedule.target.tolist() == [EVERY_WORKER]
+        check(schedule)
+    with pytest.raises(ScheduleError, match="target is of the wrong length; got 2; right would be: 1"):
+        make_schedule("star", "reduce", n_workers=3, n_chunks=1, steps=steps[:1], target=[0, 0])
 
 
 def test_the_registry_says_what_it_has():

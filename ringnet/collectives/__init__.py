@@ -9,8 +9,9 @@ from typing import NamedTuple
 from ringnet.collectives.exchange import bruck, direct, pairwise
 from ringnet.collectives.halving import halving_doubling, recursive_doubling
 from ringnet.collectives.hierarchical import hierarchical
+from ringnet.collectives.proof import check
 from ringnet.collectives.rings import bidirectional_ring, channel_ring, pipelined_ring, ring
-from ringnet.collectives.schedule import EVERY_WORKER, Schedule, Step, split_sizes
+from ringnet.collectives.schedule import EVERY_WORKER, Schedule, Step, make_schedule, make_step, split_sizes
 from ringnet.collectives.swing import swing
 from ringnet.collectives.torus_ring import torus_ring
 from ringnet.collectives.trees import binary_tree, binomial_tree, double_binary_tree
@@ -115,5 +116,8 @@ __all__ = [
     "Parameter",
     "Schedule",
     "Step",
+    "check",
+    "make_schedule",
+    "make_step",
     "split_sizes",
 ]

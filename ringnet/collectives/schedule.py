@@ -211,7 +211,7 @@ def make_step(  # noqa: PLR0913 -- the columns of a step
     step : int
         Number of the step within its phase, from 0.
     src, dst, chunk : int or array_like of int, shape (n_transfers,)
-        Row k says that worker ``src[k]`` sends ``chunk[k]`` to worker ``dst[k]``. The length of ``src`` counts.
+        Row k says that worker ``src[k]`` sends ``chunk[k]`` to worker ``dst[k]``.
     channel : int or array_like of int, shape (n_transfers,)
         On which channel it is sent.
     to_channel : int or array_like of int, shape (n_transfers,), optional
@@ -230,7 +230,7 @@ def make_step(  # noqa: PLR0913 -- the columns of a step
     Raises
     ------
     ScheduleError
-        For a column that is as long as no other.
+        For a column that is not as long as the first one, or that holds other than whole numbers.
 
     Examples
     --------
@@ -239,13 +239,11 @@ def make_step(  # noqa: PLR0913 -- the columns of a step
     >>> make_step(phase="reduce", step=0, src=[1, 2], dst=0, chunk=5).chunk.tolist()
     [5, 5]
     """
-    shape = np.atleast_1d(np.asarray(src)).shape
+    columns = [one for one in (src, dst, chunk, channel, to_channel, count) if one is not None]
+    n_transfers = next((np.size(one) for one in columns if np.ndim(one)), 1)
 
     def column(name: str, values: ArrayLike) -> IntArray:
-        if np.shape(values) not in {(), shape}:
-            what = f"{phase} step {step}: columns of unequal length"
-            raise ScheduleError(Fault(what, value=f"{name} has {np.size(values)}, src {shape[0]}"))
-        return frozen(np.broadcast_to(values, shape))
+        return _column(f"{phase} step {step}: {name}", values, n_transfers)
 
     return Step(
         phase,
@@ -311,7 +309,6 @@ def make_schedule(  # noqa: PLR0913 -- what a schedule consists of
     listed = None if callable(steps) else tuple(steps)
     make_steps = steps if callable(steps) else partial(iter, listed)
     lengths = [len(step) for step in make_steps()]
-    source, target = (frozen(np.broadcast_to(worker, n_chunks)) for worker in (source, target))
     return Schedule(
         algorithm=algorithm,
         collective=collective,
@@ -320,12 +317,24 @@ def make_schedule(  # noqa: PLR0913 -- what a schedule consists of
         n_steps=len(lengths),
         n_transfers=sum(lengths),
         make_steps=make_steps,
-        source=source,
-        target=target,
+        source=_column("source", source, n_chunks),
+        target=_column("target", target, n_chunks),
         n_channels=n_channels,
         n_buffers=n_buffers,
         parameters=parameters or {},
     )
+
+
+def _column(what: str, values: ArrayLike, length: int) -> IntArray:
+    """Return a column that cannot be written, of one number for each row or one for all."""
+    array = np.asarray(values)
+    if array.size and array.dtype.kind not in "iu":
+        raise ScheduleError(Fault(f"{what} holds no whole numbers", value=str(array.dtype), right="integers"))
+    if array.ndim > 1:
+        raise ScheduleError(Fault(f"{what} is no single column", value=f"shape {array.shape}"))
+    if array.ndim and len(array) != length:
+        raise ScheduleError(Fault(f"{what} is of the wrong length", value=str(len(array)), right=str(length)))
+    return frozen(np.broadcast_to(array, length))
 
 
 def check_node_size(n_workers: int, node_size: int) -> None:

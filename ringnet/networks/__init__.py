@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+from typing import Any
+
+from ringnet.errors import Fault, NetworkError
 from ringnet.networks.basic import fully_connected, ring, switch
 from ringnet.networks.behaviour import Behaviour, BySize, Constant, OverTime, Piece
 from ringnet.networks.custom import Cable, custom
@@ -45,6 +49,58 @@ TOPOLOGIES: dict[str, Topology] = {
     "torus": Topology(torus, "a grid of workers in two or three dimensions whose rows close to rings"),
 }
 
+
+def make_network(
+    topology: str, n_workers: int, bandwidth_Bps: float, latency_s: float, **parameters: Any
+) -> Network:
+    """Build a network by the name of its topology.
+
+    Parameters
+    ----------
+    topology : str
+        One of ``ringnet list topologies``.
+    n_workers : int
+        Workers that it joins.
+    bandwidth_Bps, latency_s : float
+        Of every link that the topology does not say other of: bytes per second, seconds.
+    **parameters
+        What the topology takes beside: ``sides`` of a torus, ``leaves`` of a leaf-spine, and so on.
+
+    Returns
+    -------
+    Network
+
+    Raises
+    ------
+    NetworkError
+        For an unknown topology or parameter, for one that is missing, and for what the topology cannot be.
+
+    Examples
+    --------
+    >>> network = make_network("leaf-spine", 4, bandwidth_Bps=50e9, latency_s=5e-7, leaves=2)
+    >>> [network.names[link] for link in network.route(0, 3)]
+    ['0->leaf0', 'leaf0->spine0', 'spine0->leaf1', 'leaf1->3']
+    """
+    if topology not in TOPOLOGIES:
+        nearest = "".join(get_close_matches(topology, TOPOLOGIES, n=1))
+        right = " | ".join(TOPOLOGIES)
+        raise NetworkError(Fault("there is no such topology", value=topology, right=right, nearest=nearest))
+    kind = TOPOLOGIES[topology]
+    faults = [
+        Fault(f"a {topology} has no such parameter", value=name, right=", ".join(kind.parameters) or "none")
+        for name in parameters
+        if name not in kind.parameters
+    ]
+    faults += [
+        Fault(f"a {topology} needs {name}: {parameter.meaning}")
+        for name, parameter in kind.parameters.items()
+        if parameter.required and name not in parameters
+    ]
+    if faults:
+        raise NetworkError(*faults)
+    return kind.build(n_workers, bandwidth_Bps, latency_s, **parameters)
+
+
 __all__ = [
     "PRESETS",
     "TOPOLOGIES",
@@ -71,6 +127,7 @@ __all__ = [
     "find_links",
     "interleaved",
     "listed",
+    "make_network",
     "placed",
     "ring_load",
     "settled",

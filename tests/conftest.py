@@ -15,7 +15,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from ringnet.analysis.bounds import collective_bound_s, schedule_bound_s
+from ringnet.analysis.bounds import collective_bound, schedule_bound_s
 from ringnet.analysis.result import Result, Run, make_result
 from ringnet.analysis.verification import Verdict
 from ringnet.collectives import ALGORITHMS, EVERY_WORKER, Schedule, Step
@@ -223,7 +223,7 @@ def links_serve_one_at_a_time(case: Case, trace: Trace) -> None:
 def no_run_beats_its_bounds(case: Case, trace: Trace) -> None:
     bound_s = schedule_bound_s(trace.links["bytes"], case.network)
     assert at_most(bound_s, makespan(trace))
-    assert at_most(collective_bound_s(case.schedule, case.network, case.chunk_bytes), makespan(trace))
+    assert at_most(collective_bound(case.schedule, case.network, case.chunk_bytes).seconds, makespan(trace))
 
 
 def paths_add_up(case: Case, trace: Trace) -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ringnet.analysis.bounds import collective_bound_s, schedule_bound_s, worker_capacities
+from ringnet.analysis.bounds import Cuts, collective_bound, schedule_bound_s
 from ringnet.collectives import ALGORITHMS
 from ringnet.engines import Workers
 from ringnet.engines.events import run_events
@@ -197,7 +197,11 @@ def test_a_half_duplex_cable_is_one_link_for_both_directions():
     assert names(network, 4, 0) == ["4->b", "a<->b", "a->0"]
     cables = [Cable("0", "1", duplex="half"), Cable("0", "2"), Cable("1", "2", duplex="one-way")]
     small = TOPOLOGIES["custom"].build(3, **RATE, cables=cables)
-    assert [capacity.tolist() for capacity in worker_capacities(small)] == [[200, 200, 100], [200, 100, 200]]
+    workers = Cuts(small).partitions[0]
+    assert [way.rate_Bps[0].tolist() for way in (workers.out, workers.into)] == [
+        [200, 200, 100],
+        [200, 100, 200],
+    ]
     changed = change_workers(small, {1: LinkChange(7.0)})
     assert changed.bandwidth_Bps.tolist() == [7.0, 100.0, 100.0, 7.0]
 
@@ -288,7 +292,7 @@ def test_what_is_sent_is_received_once_and_no_link_is_over_100_percent(shape, sh
     assert trace.links["bytes"].tolist() == crossed.tolist()
     assert (trace.links["busy_s"] <= makespan_s * (1 + 1e-12)).all()
     assert schedule_bound_s(trace.links["bytes"], network) <= makespan_s * (1 + 1e-12)
-    assert collective_bound_s(schedule, network, chunk_bytes) <= makespan_s * (1 + 1e-12)
+    assert collective_bound(schedule, network, chunk_bytes).seconds <= makespan_s * (1 + 1e-12)
 
 
 # -------------------------------------------------------------------------------------- placement and order
@@ -310,8 +314,9 @@ def test_workers_sit_where_they_are_placed():
     network = placed(two_leaves(), [7, 0])
     assert (network.n_workers, network.node(0), network.node(1)) == (2, "7", "0")
     assert names(network, 0, 1)[0] == "7->leaf1"
-    out_Bps, in_Bps = worker_capacities(change_links(network, {"7->leaf1": LinkChange(5.0)}))
-    assert (out_Bps.tolist(), in_Bps.tolist()) == ([5.0, 100.0], [100.0, 100.0])
+    workers = Cuts(change_links(network, {"7->leaf1": LinkChange(5.0)})).partitions[0]
+    assert workers.out.rate_Bps.tolist() == [[5.0, 100.0]]
+    assert workers.into.rate_Bps.tolist() == [[100.0, 100.0]]
 
 
 def test_placing_twice_is_placing_by_both():

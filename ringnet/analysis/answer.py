@@ -51,7 +51,8 @@ def _bound(row: Row) -> str:
     if "bound_share" not in row:
         return ""
     bound = format_seconds(row["collective_bound_s"])
-    return f"{percent(row['bound_share'])} (no algorithm takes less than {bound} here)"
+    cut = f": {row['bound_cut']}" if "bound_cut" in row else ""
+    return f"{percent(row['bound_share'])} (no algorithm takes less than {bound} here{cut})"
 
 
 def _closed_form(row: Row) -> str:

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ringnet.analysis.answer import made_of_words, result_html
-from ringnet.analysis.bounds import collective_bound_s, schedule_bound_s
+from ringnet.analysis.bounds import collective_bound, schedule_bound_s
 from ringnet.analysis.closed_form import closed_form_s
 from ringnet.analysis.frames import link_frame, queue_frame, state_frame, worker_frame
 from ringnet.analysis.metrics import (
@@ -218,7 +218,7 @@ def summarise(run: Run) -> Row:
 def _times(run: Run) -> Row:
     schedule, network, total_s = run.schedule, run.network, makespan_s(run.trace)
     start_s = float(run.trace.workers["start_s"].min())
-    collective_s = collective_bound_s(schedule, run.offered or network, run.chunk_bytes)
+    bound = collective_bound(schedule, run.offered or network, run.chunk_bytes, start_s)
     # With one worker, or without latency and bytes, nothing takes time: bandwidths and shares are empty, not 0/0.
     timed = schedule.n_workers > 1 and total_s > 0
     algbw = run.labels["message_bytes"] / total_s if timed else None
@@ -230,8 +230,9 @@ def _times(run: Run) -> Row:
         "busbw_Bps": algbw and algbw * BUS_FACTORS[schedule.collective](schedule.n_workers),
         "closed_form_s": formula_s,
         "schedule_bound_s": schedule_bound_s(run.link_bytes, network, start_s) if timed else None,
-        "collective_bound_s": collective_s if timed else None,
-        "bound_share": collective_s / total_s if timed else None,
+        "collective_bound_s": bound.seconds if timed else None,
+        "bound_share": bound.seconds / total_s if timed else None,
+        "bound_cut": bound.cut if timed else None,
         **{f"{part}_share": shares.get(part) for part in PATH_PARTS},
     }
 

@@ -39,6 +39,7 @@ def ring(n_workers: int, bandwidth_Bps: float, latency_s: float) -> Network:
         bandwidth_Bps=link_array(bandwidth_Bps, n_links),
         latency_s=link_array(latency_s, n_links),
         find_route=find_route,
+        find_groups=dict,
     )
 
 
@@ -70,6 +71,7 @@ def switch(n_workers: int, bandwidth_Bps: float, latency_s: float) -> Network:
         bandwidth_Bps=link_array(bandwidth_Bps, 2 * n_workers),
         latency_s=link_array(latency_s, 2 * n_workers),
         find_route=find_route,
+        find_groups=dict,
     )
 
 

@@ -49,6 +49,10 @@ class Behaviour(ABC):
     def peak(self) -> float:
         """Return the most that the link ever gives to any transfer, in bytes per second, above zero."""
 
+    def peak_at(self, time_s: float) -> float:
+        """Return the most that the link gives to any transfer from a time on until it next changes."""
+        return self.peak()
+
     def next_change_s(self, after_s: float) -> float:
         """Return when the link next offers something else than at ``after_s``; infinite if it never does."""
         return NEVER
@@ -172,6 +176,10 @@ class OverTime(Behaviour):
     def peak(self) -> float:
         """Return the largest bandwidth of all times."""
         return max([self.bandwidth_Bps, *(bandwidth_Bps for _, bandwidth_Bps in self.changes)])
+
+    def peak_at(self, time_s: float) -> float:
+        """Return the bandwidth at that time."""
+        return self.offer(ANY_SIZE, time_s).bandwidth_Bps
 
     def next_change_s(self, after_s: float) -> float:
         """Return the time of the first change after ``after_s``."""

@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 
 from ringnet.errors import Fault, NetworkError
-from ringnet.networks.network import Network, Route
+from ringnet.networks.network import Groups, Network, Route
 from ringnet.networks.topology import TopologyParameter
 from ringnet.networks.wiring import IntArray, Wires, place_names, wired, wires
 
@@ -77,7 +77,11 @@ def leaf_spine(
         between = (a * spines + over, leaves * spines + b * spines + over) if a != b else ()
         return (src, *(2 * n_places + link for link in between), n_places + dst)
 
-    return wired("leaf-spine", n_workers, made, find_route)
+    def find_groups() -> Groups:
+        of_places = {nodes[place]: f"leaf{place // per_leaf}" for place in range(n_places)}
+        return {"leaves": of_places | {f"leaf{i}": f"leaf{i}" for i in range(leaves)}}
+
+    return wired("leaf-spine", n_workers, made, find_route, find_groups)
 
 
 def _leaves(n_workers: int, leaves: int | None, hosts_per_leaf: int | None) -> tuple[int, int]:
@@ -149,7 +153,15 @@ def fat_tree(
             links.append(4 * n_places + dst // half * half + agg)
         return (*links, 3 * n_places + dst)
 
-    return wired("fat-tree", n_workers, made, find_route)
+    def find_groups() -> Groups:
+        places = made.nodes[:n_places]
+        edges = {place: f"edge{number // half}" for number, place in enumerate(places)}
+        pods = {place: f"pod {number // per_pod}" for number, place in enumerate(places)}
+        # Each pod has k/2 edge and k/2 aggregation switches, numbered pod by pod.
+        inside = {f"{level}{i}": f"pod {i // half}" for level in ("edge", "agg") for i in range(k * half)}
+        return {"edge switches": edges | {edge: edge for edge in edges.values()}, "pods": pods | inside}
+
+    return wired("fat-tree", n_workers, made, find_route, find_groups)
 
 
 def _fat_tree_links(n_workers: int, k: int, rate: tuple[float, float]) -> Wires:
@@ -235,4 +247,12 @@ def dragonfly(
         hops = (pair for pair in pairwise(stops) if pair[0] != pair[1])
         return (src, *(number[pair] for pair in hops), n_places + dst)
 
-    return wired("dragonfly", n_workers, made, find_route)
+    def find_groups() -> Groups:
+        router = dict(zip(made.nodes, [*np.array(routers)[own].tolist(), *routers], strict=True))
+        of_routers = {node: f"router {name}" for node, name in router.items()}
+        return {
+            "routers": of_routers,
+            "groups": {node: f"group {name.partition('/')[0]}" for node, name in router.items()},
+        }
+
+    return wired("dragonfly", n_workers, made, find_route, find_groups)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import Annotated, TypeAlias
 
 import numpy as np
 
 from ringnet.errors import Fault, NetworkError
-from ringnet.networks.network import Network, Route
+from ringnet.networks.network import Groups, Network, Route
 from ringnet.networks.topology import TopologyParameter
 from ringnet.networks.wiring import IntArray, place_names, wired, wires
 
@@ -95,7 +96,22 @@ def grid(
             link[start] = np.arange(count, count + len(start))
             table[axis, way], count = link.tolist(), count + len(start)
     made = wires(place_names(n_workers, n_workers), ends, [rate] * len(ends))
-    return wired(topology, n_workers, made, _dimension_order(sides, table, closed=closed))
+    return wired(
+        topology, n_workers, made, _dimension_order(sides, table, closed=closed), partial(_slices, sides)
+    )
+
+
+def _slices(sides: Sequence[int]) -> Groups:
+    """Return, for each dimension, the slices across it, and the two halves into which it can be parted."""
+    groups = {}
+    for axis, side in enumerate(sides):
+        weight, which = prod(sides[:axis]), f"side {axis + 1}"
+        at = {str(worker): worker // weight % side for worker in range(prod(sides))}
+        groups[f"slices across {which}"] = {node: f"slice {one} across {which}" for node, one in at.items()}
+        groups[f"halves of {which}"] = {
+            node: f"the {'lower' if 2 * one < side else 'upper'} half of {which}" for node, one in at.items()
+        }
+    return groups
 
 
 def _neighbours(sides: Sequence[int], axis: int, way: int, *, closed: bool) -> tuple[IntArray, IntArray]:

@@ -19,6 +19,8 @@ FloatArray: TypeAlias = NDArray[np.float64]
 Route: TypeAlias = tuple[int, ...]
 Switching: TypeAlias = Literal["cut-through", "store-and-forward"]
 Sharing: TypeAlias = Literal["fifo", "fair", "auto"]
+#: By kind of group the group of each node, the widest kind last: ``{"hosts": {"0": "host h0"}}``.
+Groups: TypeAlias = "Mapping[str, Mapping[str, str]]"
 
 #: Between the ends in the name of a link, and in that of one which carries both directions.
 ONE_WAY, BOTH_WAYS = "->", "<->"
@@ -77,6 +79,9 @@ class Network:
     packets : Packets or None
     places : tuple of str or None
         By worker: the node where it sits; None for the node with its own number.
+    find_groups : callable or None
+        ``find_groups()`` gives the groups of nodes that the topology has: hosts, leaves, slices of a torus; none where
+        the links of single workers are all there is. None where nobody knows, as of cables that are listed.
     """
 
     topology: str
@@ -91,6 +96,7 @@ class Network:
     window: Window | None = None
     packets: Packets | None = None
     places: tuple[str, ...] | None = None
+    find_groups: Callable[[], Groups] | None = None
 
     @property
     def n_links(self) -> int:

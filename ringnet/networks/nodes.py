@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Annotated, Literal, TypeAlias
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks.basic import switch
-from ringnet.networks.network import ONE_WAY, Network, Route
+from ringnet.networks.network import ONE_WAY, Groups, Network, Route
 from ringnet.networks.topology import NetworkBuilder, TopologyParameter
 
 Shape: TypeAlias = Literal["switch", "ring", "pcie"]
@@ -108,7 +109,39 @@ def nodes(
         bandwidth_Bps=np.concatenate([np.full(len(inner), inside.bandwidth_Bps), outer.bandwidth_Bps]),
         latency_s=np.concatenate([np.full(len(inner), inside.latency_s), outer.latency_s]),
         find_route=find_route,
+        find_groups=partial(_groups, n_workers, workers_per_host, nics, inner, outer.find_groups),
     )
+
+
+def _groups(
+    n_workers: int,
+    workers_per_host: int,
+    nics: int,
+    inner: Sequence[str],
+    groups_between: Callable[[], Groups] | None,
+) -> Groups:
+    """Return the cards with their workers, the hosts, and what the topology between groups, where hosts lie in one."""
+    n_hosts = n_workers // workers_per_host
+    host = {str(worker): f"h{worker // workers_per_host}" for worker in range(n_workers)}
+    host |= {node: node.partition("/")[0] for name in inner for node in name.split(ONE_WAY) if "/" in node}
+    card = {
+        str(
+            worker
+        ): f"h{worker // workers_per_host}/nic{worker % workers_per_host * nics // workers_per_host}"
+        for worker in range(n_workers)
+    }
+    card |= {name.replace("nic", kind): name for name in {*card.values()} for kind in ("nic", "pcie")}
+    groups = {
+        "cards": {node: f"card {name}" for node, name in card.items()},
+        "hosts": {node: f"host {name}" for node, name in host.items()},
+    }
+    for kind, between in (groups_between() if groups_between else {}).items():
+        of_hosts = [{between[str(number * nics + one)] for one in range(nics)} for number in range(n_hosts)]
+        if all(len(found) == 1 for found in of_hosts):
+            whole = {f"h{number}": found.pop() for number, found in enumerate(of_hosts)}
+            switches = {node: group for node, group in between.items() if not node.isdecimal()}
+            groups[kind] = switches | {node: whole[name] for node, name in host.items()}
+    return groups
 
 
 def _check(n_workers: int, workers_per_host: int, nics: int) -> None:

@@ -9,7 +9,7 @@ from typing import TypeAlias, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ringnet.networks.network import FloatArray, Network, Route
+from ringnet.networks.network import FloatArray, Groups, Network, Route
 
 IntArray: TypeAlias = NDArray[np.int64]
 
@@ -111,9 +111,16 @@ def _joined(parts: Sequence[IntArray]) -> IntArray:
     return np.concatenate([np.zeros(0, dtype=np.int64), *parts]).astype(np.int64)
 
 
-def wired(topology: str, n_workers: int, made: Wires, find_route: Callable[[int, int], Route]) -> Network:
-    """Return the network of some links, whose routes ``find_route`` finds."""
-    return Network(topology, n_workers, made.names, made.bandwidth_Bps, made.latency_s, find_route)
+def wired(
+    topology: str,
+    n_workers: int,
+    made: Wires,
+    find_route: Callable[[int, int], Route],
+    find_groups: Callable[[], Groups] = dict,
+) -> Network:
+    """Return the network of some links, with its routes and the groups of its nodes."""
+    links = made.names, made.bandwidth_Bps, made.latency_s
+    return Network(topology, n_workers, *links, find_route, find_groups=find_groups)
 
 
 def place_names(n_workers: int, n_places: int) -> list[str]:

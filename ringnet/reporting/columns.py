@@ -61,6 +61,7 @@ ANSWERS: dict[str, Column] = {
     "schedule_bound_s": _number("no run of this schedule on this network takes less"),
     "collective_bound_s": _number("no algorithm on this network takes less"),
     "bound_share": _number("collective_bound_s / makespan_s"),
+    "bound_cut": _text("the cut of the network that collective_bound_s is the time of"),
     "latency_share": _number("share of the makespan, on the path that ended last: latency of links"),
     "bandwidth_share": _number("the same: bytes going through links"),
     "queueing_share": _number("the same: waiting for a link that was taken"),

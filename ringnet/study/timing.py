@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ringnet.analysis.bounds import collective_bound_s, worker_capacities
+from ringnet.analysis.bounds import Cuts
 from ringnet.analysis.metrics import ALIKE_TIME, BUS_FACTORS, makespan_s
 from ringnet.collectives import Schedule
 from ringnet.collectives.proof import check
@@ -63,21 +63,21 @@ class _Where:
 
 
 class _Ground(NamedTuple):
-    """What all algorithms of one N run on, and the capacities out of workers and into them."""
+    """What all algorithms of one N run on, and the cuts that bound them."""
 
     network: Network
     workers: Workers
-    capacities: tuple[NDArray[np.float64], NDArray[np.float64]]
+    cuts: Cuts
 
 
 @lru_cache(maxsize=1)
 def _ground(where: _Where) -> _Ground:
     parts = build(where.scenario)
-    return _Ground(parts.network, parts.workers, worker_capacities(parts.network))
+    return _Ground(parts.network, parts.workers, Cuts(parts.network, float(parts.workers.start_s.min())))
 
 
 def _rows(task: Timing, scenario: Scenario) -> list[dict[str, Any]]:
-    schedule, (network, workers, capacities) = (
+    schedule, (network, workers, cuts) = (
         build_schedule(scenario),
         _ground(_Where.of(scenario)),
     )
@@ -86,7 +86,7 @@ def _rows(task: Timing, scenario: Scenario) -> list[dict[str, Any]]:
     elements = [message_elements(size, dtype) for size in task.sizes]
     chunk_bytes = np.array([schedule.chunk_sizes(n) * dtype.itemsize for n in elements])
     engines, times = _times(schedule, network, workers, chunk_bytes)
-    bounds_s = [collective_bound_s(schedule, network, row, capacities) for row in chunk_bytes]
+    bounds_s = [cuts.bound(schedule, row).seconds for row in chunk_bytes]
     columns = zip(engines, task.sizes, *(column.tolist() for column in times[:3]), bounds_s, strict=True)
     return [_row(task, schedule, network, *column) for column in columns]
 

@@ -233,9 +233,9 @@ class _Borders:
         self.n_workers, self.n_links = network.n_workers, network.n_links
         self.nodes = {network.node(worker): worker for worker in range(network.n_workers)}
         start, end = self._ends(network)
-        both = np.array(
-            [link for link in range(network.n_links) if network.is_half_duplex(link)], dtype=np.int64
-        )
+        # Names that are made from two columns have one way each.
+        named = () if isinstance(network.names, LinkNames) else range(network.n_links)
+        both = np.array([link for link in named if network.is_half_duplex(link)], dtype=np.int64)
         self.link = np.concatenate([np.arange(network.n_links), both])
         self.start, self.end = np.concatenate([start, end[both]]), np.concatenate([end, start[both]])
         self.half_duplex = bool(len(both))

@@ -289,7 +289,9 @@ class _Borders:
         )
 
     def _together(self, rows: NDArray[np.bool_]) -> Capacity:
-        links = np.unique(self.link[rows])
+        crossing = np.zeros(self.n_links, dtype=bool)
+        crossing[self.link[rows]] = True
+        links = np.flatnonzero(crossing)
         return self._capacity(links, np.zeros_like(links), 1)
 
     def _capacity(self, links: IntArray, sets: IntArray, n_sets: int) -> Capacity:

@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 import ringnet.cli.run as running
-from ringnet.cli import app, grids
+from ringnet.cli import app
 from ringnet.payload.tamper import Tamper
 from ringnet.study import local
 
@@ -320,7 +320,7 @@ def test_a_grid_of_a_million_points_is_refused_where_nobody_can_answer(ringnet):
 @pytest.fixture
 def large(monkeypatch):
     """Let eight points be many."""
-    monkeypatch.setattr(grids, "MOST_UNASKED", 4)
+    monkeypatch.setattr(running, "MOST_UNASKED", 4)
 
 
 def test_yes_runs_it(ringnet, large):
@@ -330,7 +330,7 @@ def test_yes_runs_it(ringnet, large):
 
 @pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 2), ("", 130)])
 def test_on_a_terminal_it_is_asked_for(ringnet, large, monkeypatch, answer, code):
-    monkeypatch.setattr(grids, "is_terminal", lambda: True)
+    monkeypatch.setattr(running, "is_terminal", lambda: True)
     result = ringnet("sweep.yaml", "--json", input=answer)
     assert result.exit_code == code
     assert "8 points and takes roughly" in result.output

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ringnet.cli.options import sizes_of
 from ringnet.errors import InputError, VerificationError, WorkerError
 from ringnet.measure import crew as crew_module
 from ringnet.measure import sockets
@@ -22,7 +23,6 @@ from ringnet.measure.bench import Plan, Row, Run, Timing, check_sums, measure, r
 from ringnet.measure.crew import Crew, Place
 from ringnet.measure.expected import expected_sum
 from ringnet.measure.log import Rank, footer, header, line
-from ringnet.measure.sizes import read_sizes
 from ringnet.measure.sockets import StoppedError, TcpWire, accept, connect, listen
 from ringnet.measure.wire import PATIENCE_S, Alone, WireError
 from ringnet.payload import DTYPES
@@ -299,7 +299,7 @@ def test_workers_end_with_their_parent(name):
     [("4KiB..16KiB", 2, [4096, 8192, 16384]), ("1kB..5kB", 4, [1000, 4000]), ("0 B, 8B", 2, [0, 8])],
 )
 def test_sizes_are_ranges_and_lists(text, factor, sizes):
-    assert read_sizes(text, "float32", factor) == sizes
+    assert sizes_of([text], factor) == sizes
 
 
 @pytest.mark.parametrize(
@@ -308,13 +308,12 @@ def test_sizes_are_ranges_and_lists(text, factor, sizes):
         ("16KiB..4KiB", 2, "runs upwards; got 16KiB..4KiB"),
         ("0B..4KiB", 2, "starts above zero"),
         ("4KiB", 1, "--factor: must be at least 2; got 1"),
-        ("6B", 2, "no whole number of float32 elements"),
         ("4..16", 2, "needs a unit"),
     ],
 )
 def test_sizes_that_mean_nothing_are_refused(text, factor, complaint):
     with pytest.raises(InputError, match=complaint):
-        read_sizes(text, "float32", factor)
+        sizes_of([text], factor)
 
 
 def test_a_plan_needs_a_run():

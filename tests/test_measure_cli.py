@@ -65,6 +65,7 @@ def test_a_wrong_sum_is_the_fourth_exit_code(monkeypatch):
         (["--seed", -1], "--seed: must not be negative"),
         (["--repeat", 0], "--repeat: must be at least 1"),
         (["--sizes", "1 PiB"], "--sizes: 4 workers take about"),
+        (["--sizes", "6B"], "no whole number of float32 elements"),
         (["--dtype", "floot32"], "did you mean float32?"),
         (["--out", "/no/such/folder/x.log"], "--out: there is no such folder; got /no/such/folder"),
         (["--mpi", "--workers", 2, "--port", 5000], "--workers: is for mpirun to say"),

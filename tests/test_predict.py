@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from ringnet.analysis.calibration import MODELS, Profile, Regime, Setting, SourceFile, predict, ring_link
 from ringnet.analysis.calibration.profile import Boundary
 from ringnet.cli import app
-from ringnet.cli.predicting import sizes_of
+from ringnet.cli.options import sizes_of
 from ringnet.collectives.rings import ring as ring_schedule
 from ringnet.engines import ENGINES, Workers
 from ringnet.errors import InputError
@@ -266,7 +266,7 @@ def test_a_simulated_ring_on_the_links_of_a_profile_takes_its_times(setting, mes
 @pytest.mark.parametrize("text", ["", "1..2", "1KiB..", "1GiB..1KiB", "0 B", "1 KiB,x", "64"])
 def test_sizes_that_are_none(text):
     with pytest.raises(InputError):
-        sizes_of(text)
+        sizes_of([text], least=1)
 
 
 def test_predict_prints_a_table_with_ranges_and_marks_what_is_beyond(ringnet):

@@ -1,48 +1,94 @@
-"""The command line: every command with its options. What a command does is imported when it is called.
+"""The command line: the commands, each in a file of its own that is imported when it is used, and the exit codes.
 
 Exit codes: 0 all is well, 1 a bug in ringnet, 2 a mistake in what was given, 3 a run that cannot finish, 4 a
 sum that is wrong, 5 some points of a sweep failed, 130 stopped by Ctrl-C.
-"""
 
-# ruff: noqa: PLC0415 -- `ringnet --help` answers in a third of a second, pandas alone takes longer
+A new command is a line in `COMMANDS` and a file of its name here, with the function ``command``, whose parameters are
+the options, whose docstring is the help and which returns the exit code, and an ``EXAMPLE``.
+"""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
-from typing import Annotated
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from importlib import import_module
+from typing import Annotated, Any, ParamSpec
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from ringnet._version import __version__
-from ringnet.cli import options
-from ringnet.cli.answers import DEBUG, answers
-from ringnet.cli.calibration import add_calibration
-from ringnet.cli.measure import measure
+from ringnet.errors import InputError, RingnetError
+
+P = ParamSpec("P")
+
+#: Every command, in the order of the help, with the first line of its own help.
+COMMANDS = {
+    "run": "Simulate a scenario: print the answer, write tables and plots.",
+    "check": "Find every mistake in a scenario, and show what would run.",
+    "compare": "Compare algorithms over message sizes: which one to use, from which size on, and by how much.",
+    "numerics": "Show what rounding does to the sum: the error by algorithm and element type, and who holds the "
+    "same bits.",
+    "export": "Write the schedule of a scenario for other tools.",
+    "plot": "Draw the plots of results again, without simulating.",
+    "diff": "Show what was changed, and what that changed in the answer.",
+    "init": "Write a commented scenario to start from.",
+    "draw": "Draw the network, the busiest link standing out, and how much each worker sends to each other one.",
+    "network": "Say what another tool's network file holds, what is assumed, and what is left out.",
+    "list": "List the names that a scenario can choose from, or what the columns of the tables mean.",
+    "schema": "Print the JSON Schema of scenarios, for editors.",
+    "logs": "Show what logs of benchmarks hold, and what is wrong with them.",
+    "calibrate": "Fit latency and bandwidth to logs of one machine, and say how far to trust them.",
+    "predict": "Predict times that were not measured, each with a range.",
+    "measure": "Time a real ring all-reduce, here or under MPI, and check its sums against the simulator's.",
+}
+
+#: Set to anything, this variable makes every error show where it comes from.
+DEBUG = "RINGNET_DEBUG"
+
+BUG = RingnetError.exit_code
+INTERRUPTED = 130
+#: What a shell reports of a program that wrote to a pipe which nobody reads any more.
+PIPE_CLOSED = 141
+
+
+class LazyCommand(TyperCommand):
+    """A command of which only the name and a line of help are known until it is called."""
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """Import the command, and let it read its arguments."""
+        with _errors_told():
+            command = self._load()
+        return command.make_context(info_name, args, parent, **extra)
+
+    def _load(self) -> Any:
+        chapter = import_module(f"{__name__}.{self.name}")
+        alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+        alone.command(self.name, epilog=f"Example: {chapter.EXAMPLE}")(_with_exit_code(chapter.command))
+        return typer.main.get_command(alone)
+
+
+class LazyGroup(TyperGroup):
+    """All commands, none of them imported: pandas alone takes longer than the help may."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        for name, line in COMMANDS.items():
+            self.add_command(LazyCommand(name, help=line))
+
 
 app = typer.Typer(
+    cls=LazyGroup,
     name="ringnet",
     help="How long does an all-reduce take on a network, which link is slowest, and is the sum right?",
     no_args_is_help=True,
     rich_markup_mode=None,  # rich doubles the time of --help, and frames errors in boxes
     pretty_exceptions_enable=False,
 )
-
-ScenarioFile = Annotated[
-    Path, typer.Argument(metavar="SCENARIO", help="A scenario in YAML, or a folder of results to run again.")
-]
-Overrides = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change a key: network.latency='5 us'. Again for more."),
-]
-Outside = Annotated[bool, typer.Option("--allow-outside", help="Let it name data files outside its folder.")]
-Python = Annotated[
-    bool, typer.Option("--allow-python", help="Run the Python function that it names as its algorithm.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else.")]
-ResultsFolder = Annotated[
-    Path, typer.Argument(metavar="RESULTS_DIR", help="A folder that run, compare or numerics wrote.")
-]
 
 
 def main() -> None:
@@ -74,272 +120,60 @@ def _common(
     """Options before the command."""
 
 
-@app.command(epilog="Example: ringnet run scenario.yaml --set message='1 GiB' --set workers=16")
-@answers
-def run(  # noqa: PLR0913, PLR0917 -- every option is a parameter
-    scenario: ScenarioFile,
-    overrides: Overrides = None,
-    out: options.Out = None,
-    as_json: Json = False,
-    quiet: options.Quiet = False,
-    plots: options.Plots = True,
-    save_result: options.SaveResult = None,
-    transfers: options.Transfers = None,
-    jobs: options.Jobs = None,
-    fresh: options.Fresh = False,
-    cache: options.Cache = None,
-    cluster: options.Cluster = None,
-    yes: options.Yes = False,
-    allow_outside: Outside = False,
-    allow_python: Python = False,
-) -> int:
-    """Simulate a scenario: print the answer, write tables and plots."""
-    from ringnet.cli.run import run_scenario
-    from ringnet.cli.sources import read_scenario
-    from ringnet.cli.wishes import Wishes
+def _with_exit_code(command: Callable[P, int]) -> Callable[P, None]:
+    """Turn a command that returns an exit code, or raises, into one that ends with the right code."""
 
-    wishes = Wishes(
-        out=out,
-        json=as_json,
-        quiet=quiet,
-        plots=plots,
-        save_result=save_result,
-        transfers=transfers,
-        jobs=jobs,
-        fresh=fresh,
-        cache=cache,
-        cluster=cluster,
-        yes=yes,
-    )
-    return run_scenario(
-        read_scenario(scenario, wishes.overrides(overrides), allow_outside, allow_python), wishes
-    )
+    @wraps(command)
+    def ending(*args: P.args, **kwargs: P.kwargs) -> None:
+        with _errors_told():
+            exit_code = command(*args, **kwargs)
+        raise typer.Exit(exit_code)
+
+    return ending
 
 
-@app.command(epilog="Example: ringnet check scenario.yaml --set workers=1024")
-@answers
-def check(
-    scenario: ScenarioFile,
-    overrides: Overrides = None,
-    as_json: Json = False,
-    allow_outside: Outside = False,
-    allow_python: Python = False,
-) -> int:
-    """Find every mistake in a scenario, and show what would run."""
-    from ringnet.cli.checking import check_scenario
-    from ringnet.cli.sources import read_scenario
-
-    return check_scenario(read_scenario(scenario, overrides or (), allow_outside, allow_python), as_json)
+@contextmanager
+def _errors_told() -> Iterator[None]:
+    """Turn errors into words on standard error and an exit code, no traceback for a user's mistake."""
+    try:
+        yield
+    except (Exception, KeyboardInterrupt) as error:
+        raise typer.Exit(_tell(error)) from None
 
 
-@app.command(epilog="Example: ringnet compare scenario.yaml --algorithms ring,direct --workers 8,64")
-@answers
-def compare(  # noqa: PLR0913, PLR0917 -- every option is a parameter
-    scenario: ScenarioFile,
-    algorithms: Annotated[
-        str | None, typer.Option(metavar="all|A,B", help="What to compare; the scenario says, or all.")
-    ] = None,
-    workers: Annotated[
-        str | None, typer.Option(metavar="N,N", help="Numbers of workers; the scenario's otherwise.")
-    ] = None,
-    overrides: Overrides = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where it goes; reports/NAME-compare otherwise.")
-    ] = None,
-    tuner: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the choice for NCCL's example tuner plug-in.")
-    ] = None,
-    as_json: Json = False,
-    quiet: options.Quiet = False,
-    plots: options.Plots = True,
-    jobs: options.StudyJobs = None,
-    fresh: options.Fresh = False,
-    cache: options.Cache = None,
-    allow_outside: Outside = False,
-    allow_python: Python = False,
-) -> int:
-    """Compare algorithms over message sizes: which one to use, from which size on, and by how much."""
-    from ringnet.cli.comparing import CompareWishes, compare_algorithms
-    from ringnet.cli.sources import read_scenario
-    from ringnet.cli.targets import check_files
+def _tell(error: Exception | KeyboardInterrupt) -> int:
+    if isinstance(error, BrokenPipeError):
+        return _stop_writing()
+    if os.environ.get(DEBUG):
+        traceback.print_exception(error)
+    from ringnet.cli.printing import complain  # noqa: PLC0415 -- takes longer than the help
 
-    check_files({"--tuner": tuner})
-    wishes = CompareWishes(algorithms, workers, out, as_json, quiet, plots, jobs, fresh, cache, tuner=tuner)
-    return compare_algorithms(read_scenario(scenario, overrides or (), allow_outside, allow_python), wishes)
+    text, exit_code = _in_words(error)
+    complain(text)
+    return exit_code
 
 
-@app.command(
-    epilog="Example: ringnet numerics scenario.yaml --algorithms all --dtypes bfloat16 --accumulate float32"
-)
-@answers
-def numerics(  # noqa: PLR0913, PLR0917 -- every option is a parameter
-    scenario: ScenarioFile,
-    algorithms: Annotated[
-        str | None, typer.Option(metavar="all|A,B", help="What to compare; the scenario says, or all.")
-    ] = None,
-    workers: Annotated[
-        str | None, typer.Option(metavar="N,N", help="Numbers of workers; the scenario's otherwise.")
-    ] = None,
-    dtypes: Annotated[
-        str | None, typer.Option(metavar="T,T", help="Element types; float32,float16,bfloat16 otherwise.")
-    ] = None,
-    accumulate: Annotated[
-        str | None,
-        typer.Option(metavar="T", help="Also with the partial sums of narrower types in this one."),
-    ] = None,
-    overrides: Overrides = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where it goes; reports/NAME-numerics otherwise.")
-    ] = None,
-    as_json: Json = False,
-    quiet: options.Quiet = False,
-    plots: options.Plots = True,
-    jobs: options.StudyJobs = None,
-    fresh: options.Fresh = False,
-    cache: options.Cache = None,
-    allow_outside: Outside = False,
-    allow_python: Python = False,
-) -> int:
-    """Show what rounding does to the sum: the error by algorithm and element type, and who holds the same bits."""
-    from ringnet.cli.rounding import NumericsWishes, study_rounding
-    from ringnet.cli.sources import read_scenario
-
-    wishes = NumericsWishes(
-        algorithms,
-        workers,
-        out,
-        as_json,
-        quiet,
-        plots,
-        jobs,
-        fresh,
-        cache,
-        dtypes=dtypes,
-        accumulate=accumulate,
-    )
-    return study_rounding(read_scenario(scenario, overrides or (), allow_outside, allow_python), wishes)
+def _in_words(error: Exception | KeyboardInterrupt) -> tuple[str, int]:
+    match error:
+        case RingnetError():
+            return str(error), error.exit_code
+        case KeyboardInterrupt() | typer.Abort():
+            return "stopped", INTERRUPTED
+        case MemoryError():
+            return "out of memory; `ringnet check` says how much a run takes", InputError.exit_code
+        case OSError():
+            parts = (error.filename, error.strerror)
+            return ": ".join(str(part) for part in parts if part), InputError.exit_code
+        case _:
+            return _bug(error), BUG
 
 
-@app.command(epilog="Example: ringnet export scenario.yaml --msccl ring.xml --goal ring.goal")
-@answers
-def export(
-    scenario: ScenarioFile,
-    msccl: Annotated[Path | None, typer.Option(metavar="FILE", help="Write MSCCL's XML.")] = None,
-    goal: Annotated[Path | None, typer.Option(metavar="FILE", help="Write LogGOPSim's GOAL text.")] = None,
-    overrides: Overrides = None,
-    allow_outside: Outside = False,
-    allow_python: Python = False,
-) -> int:
-    """Write the schedule of a scenario for other tools."""
-    from ringnet.cli.exporting import export_schedule
-    from ringnet.cli.sources import read_scenario
-
-    found = read_scenario(scenario, overrides or (), allow_outside, allow_python)
-    return export_schedule(found, msccl, goal)
+def _bug(error: BaseException) -> str:
+    what = " ".join(f"this is a bug in ringnet: {type(error).__name__}: {error}".split())
+    return f"{what}\n  Please report it, with the scenario and what the same command says with {DEBUG}=1."
 
 
-@app.command(epilog="Example: ringnet plot reports/quickstart --plot space-time")
-@answers
-def plot(
-    results: ResultsFolder,
-    names: Annotated[
-        list[str] | None,
-        typer.Option("--plot", metavar="NAME", help="Draw this one; all that suit otherwise."),
-    ] = None,
-) -> int:
-    """Draw the plots of results again, without simulating."""
-    from ringnet.cli.results import redraw_plots
-
-    return redraw_plots(results, names)
-
-
-@app.command(epilog="Example: ringnet diff reports/before reports/after")
-@answers
-def diff(
-    first: Annotated[Path, typer.Argument(metavar="RESULTS_A", help="A folder that was written by run.")],
-    second: Annotated[Path, typer.Argument(metavar="RESULTS_B", help="Another.")],
-    as_json: Json = False,
-) -> int:
-    """Show what was changed, and what that changed in the answer."""
-    from ringnet.cli.results import show_difference
-
-    return show_difference(first, second, as_json)
-
-
-@app.command()
-@answers
-def init(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")] = Path("scenario.yaml"),
-    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
-) -> int:
-    """Write a commented scenario to start from."""
-    from ringnet.cli.starting import write_template
-
-    return write_template(file, force)
-
-
-@app.command(epilog="Example: ringnet draw scenario.yaml --set network.placement=interleaved")
-@answers
-def draw(
-    scenario: ScenarioFile,
-    overrides: Overrides = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Where the pictures go; reports/NAME-network otherwise."),
-    ] = None,
-    results: Annotated[
-        Path | None,
-        typer.Option(metavar="RESULTS_DIR", help="Draw the traffic of this run of it; simulated otherwise."),
-    ] = None,
-    allow_outside: Outside = False,
-) -> int:
-    """Draw the network, the busiest link standing out, and how much each worker sends to each other one."""
-    from ringnet.cli.drawing import draw_network
-    from ringnet.cli.sources import read_scenario
-
-    return draw_network(read_scenario(scenario, overrides or (), allow_outside), results, out)
-
-
-@app.command(epilog="Example: ringnet network topology.xml")
-@answers
-def network(
-    file: Annotated[
-        Path,
-        typer.Argument(metavar="FILE", help="ASTRA-sim's network YAML, or NCCL's topology or graph XML."),
-    ],
-    as_json: Json = False,
-) -> int:
-    """Say what another tool's network file holds, what is assumed, and what is left out."""
-    from ringnet.cli.network_files import show_network_file
-
-    return show_network_file(file, as_json)
-
-
-@app.command("list")
-@answers
-def list_names(
-    kind: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[KIND]", help="These only: algorithms, links, plots; columns for those of tables."
-        ),
-    ] = None,
-    as_json: Json = False,
-) -> int:
-    """List the names that a scenario can choose from, or what the columns of the tables mean."""
-    from ringnet.cli.listing import list_choices
-
-    return list_choices(kind, as_json)
-
-
-@app.command()
-@answers
-def schema() -> int:
-    """Print the JSON Schema of scenarios, for editors."""
-    from ringnet.cli.starting import print_schema
-
-    return print_schema()
-
-
-add_calibration(app)
-app.command("measure", epilog="Example: ringnet measure --workers 4 --out measured.txt")(measure)
+def _stop_writing() -> int:
+    # Python flushes standard output once more when it ends, and would complain of the pipe then.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return PIPE_CLOSED

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import typer
-
-from ringnet.cli.answers import note
-from ringnet.cli.printing import print_json, print_table
+from ringnet.cli import options
+from ringnet.cli.printing import note, print_json, print_table
 from ringnet.errors import Fault, InputError
 from ringnet.formats.logs import Log, Measurement, read_log
 from ringnet.formats.logs.samples import complete
 from ringnet.units import format_bytes, format_rate, format_seconds
+
+EXAMPLE = "ringnet logs run-8.txt run-16.txt"
 
 _HEADS = (
     "log",
@@ -31,14 +31,40 @@ _HEADS = (
 )
 
 
+def command(
+    files: options.Logs,
+    workers: options.WorkersOfLogs = None,
+    nodes: options.NodesOfLogs = None,
+    as_json: options.Json = False,
+) -> int:
+    """Show what logs of benchmarks hold, and what is wrong with them."""
+    found, faults = read_logs(files, workers, nodes)
+    if as_json:
+        refused = [{"file": fault.file, "error": str(fault)} for fault in faults]
+        print_json({"logs": [_document(log) for log in found], "refused": refused})
+    elif found:
+        print_table([_HEADS, *(row for log in found for row in _rows(log))])
+        say_remarks(found)
+    options.refuse(faults)  # the files that are no logs
+    return 0
+
+
+def say_remarks(logs: Sequence[Log]) -> None:
+    """Say on standard error what was recovered, assumed or left out."""
+    note(*(f"{log.path.name}: {remark}" for log in logs for remark in log.remarks))
+
+
 def read_logs(
-    files: Sequence[Path], workers: Sequence[str], nodes: Sequence[str]
+    files: Sequence[Path], workers: Sequence[str] | None, nodes: Sequence[str] | None
 ) -> tuple[list[Log], list[Fault]]:
     """Read every log that is one, once; return them, and the faults of those that are none.
 
     A log of the same content as one before it would count twice: it is left out, with a note.
     """
-    given = given_numbers(workers, "--workers", files), given_numbers(nodes, "--nodes", files)
+    given = (
+        given_numbers(workers or (), "--workers", files),
+        given_numbers(nodes or (), "--nodes", files),
+    )
     found: list[Log] = []
     faults: list[Fault] = []
     for path in files:
@@ -59,43 +85,25 @@ def _once(logs: Sequence[Log]) -> list[Log]:
 
 
 def given_numbers(texts: Sequence[str], option: str, files: Sequence[Path]) -> dict[str, int]:
-    """Read ``8`` or ``file=8``, each as often as it is given.
+    """Read ``8`` or ``file=8``, with commas between them or each in an option of its own.
 
-    >>> given_numbers(["8", "a.txt=16"], "--workers", [Path("a.txt")])
+    >>> given_numbers(["8,a.txt=16"], "--workers", [Path("a.txt")])
     {'': 8, 'a.txt': 16}
     """
     known = {path.name for path in files} | {str(path) for path in files}
+    # The name of a file may have a comma in it.
+    texts = [
+        part for text in texts for part in ([text] if text.rpartition("=")[0] in known else text.split(","))
+    ]
     found: dict[str, int] = {}
-    for text in texts:
+    for text in map(str.strip, texts):
         file, _, number = text.rpartition("=")
         if not number.isdecimal() or not 0 < int(number) <= 2**20 or (file and file not in known):
+            message = "a number of workers or nodes is wanted, for all or for one file"
             right = f"{option} 8, or {option} {files[0].name}=8"
-            raise InputError(
-                Fault(
-                    "a number of workers or nodes is wanted, for all or for one file",
-                    option,
-                    value=text,
-                    right=right,
-                )
-            )
+            raise InputError(Fault(message, option, value=text, right=right))
         found[file] = int(number)
     return found
-
-
-def show_logs(files: Sequence[Path], workers: Sequence[str], nodes: Sequence[str], as_json: bool) -> int:
-    """Print what was found; the files that are no logs are the error at the end."""
-    found, faults = read_logs(files, workers, nodes)
-    if as_json:
-        refused = [{"file": fault.file, "error": str(fault)} for fault in faults]
-        print_json({"logs": [_document(log) for log in found], "refused": refused})
-    elif found:
-        print_table([_HEADS, *(row for log in found for row in _rows(log))])
-        for log in found:
-            for remark in log.remarks:
-                note(f"{log.path.name}: {remark}")
-    if faults:
-        raise InputError(*faults)
-    return 0
 
 
 def _series(log: Log) -> dict[tuple[str, int | None, int | None], list[Measurement]]:
@@ -161,24 +169,3 @@ def _row(row: Measurement) -> dict[str, Any]:
         "wrong": row.wrong,
         "line": row.line,
     }
-
-
-def say_remarks(logs: Sequence[Log]) -> None:
-    """Say on standard error what was recovered, assumed or left out."""
-    for log in logs:
-        for remark in log.remarks:
-            note(f"{log.path.name}: {remark}")
-
-
-def count(number: int, noun: str) -> str:
-    """Return a number of things in words.
-
-    >>> count(1, "point"), count(3, "point")
-    ('1 point', '3 points')
-    """
-    return f"{number} {noun}{'s' * (number != 1)}"
-
-
-def echo(text: str) -> None:
-    """Print a line of an answer."""
-    typer.echo(text)

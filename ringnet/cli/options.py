@@ -1,37 +1,232 @@
-"""The options of ``ringnet run``, each with the words that ``--help`` has for it."""
+"""Options that several commands have, each with the words that ``--help`` has for it, and how their values are read."""
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-Out = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Where tables and plots go; reports/NAME otherwise.")
+from ringnet.collectives import ALGORITHMS
+from ringnet.errors import Fault, InputError
+from ringnet.reporting.atomic import MANIFEST
+from ringnet.scenario import Scenario, load, loads
+from ringnet.units import parse_quantity
+
+ScenarioFile = Annotated[
+    Path, typer.Argument(metavar="SCENARIO", help="A scenario in YAML, or a folder of results to run again.")
 ]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a key: network.latency='5 us'. Again for more."),
+]
+AllowOutside = Annotated[
+    bool, typer.Option("--allow-outside", help="Let the scenario name data files outside its folder.")
+]
+AllowPython = Annotated[
+    bool, typer.Option("--allow-python", help="Run the Python function that it names as its algorithm.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
 Plots = Annotated[bool, typer.Option(help="Draw the plots.")]
-SaveResult = Annotated[
-    Path | None, typer.Option(metavar="PATH", help="Save the verified result: a folder, or a name in .npy.")
-]
-Transfers = Annotated[
-    str | None, typer.Option(metavar="all|N", help="Keep a row per transfer, of up to N; 200000 otherwise.")
-]
-Jobs = Annotated[
-    int | None,
-    typer.Option(
-        min=1, metavar="N", help="Points of a sweep at once; all cores otherwise, as memory allows."
-    ),
-]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Compute points again that an earlier run kept.")]
 Cache = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Where finished points are kept; ~/.cache/ringnet/points otherwise."),
 ]
-StudyJobs = Annotated[int | None, typer.Option(min=1, metavar="N", help="Processes; all cores otherwise.")]
-Cluster = Annotated[
-    str | None,
-    typer.Option(metavar="tcp://HOST:PORT", help="Run the points of a sweep on this Dask cluster."),
+
+# Of compare and numerics.
+Algorithms = Annotated[
+    list[str] | None, typer.Option(metavar="all|A,B", help="What to compare; the scenario says, or all.")
 ]
-Yes = Annotated[bool, typer.Option("--yes", help="Run a very large sweep unasked.")]
+WorkerCounts = Annotated[
+    list[str] | None,
+    typer.Option("--workers", metavar="N,N", help="Numbers of workers; the scenario's otherwise."),
+]
+StudyFolder = Annotated[
+    Path | None, typer.Option("--out", metavar="DIR", help="Where it goes; reports/NAME-COMMAND otherwise.")
+]
+Processes = Annotated[
+    int | None, typer.Option("--jobs", min=1, metavar="N", help="Processes; all cores otherwise.")
+]
+
+# Of logs and calibrate.
+Logs = Annotated[
+    list[Path], typer.Argument(metavar="FILE...", help="Logs of nccl-tests, rccl-tests, OSU, or CSV.")
+]
+WorkersOfLogs = Annotated[
+    list[str] | None,
+    typer.Option("--workers", metavar="N|FILE=N", help="How many workers, where a log does not say."),
+]
+NodesOfLogs = Annotated[
+    list[str] | None,
+    typer.Option("--nodes", metavar="M|FILE=M", help="On how many nodes, where a log does not say."),
+]
+
+#: Most workers of a study, as of a scenario.
+MOST_WORKERS = 1_000_000
+SIZES_RIGHT = "1KiB..1GiB, or 4 KiB,1 MiB"
+
+
+def read_scenario(
+    path: Path, overrides: Sequence[str] | None, allow_outside: bool, allow_python: bool = False
+) -> Scenario:
+    """Read a scenario file, or from a folder of results (or its ``run.json``) the scenario to run again.
+
+    Raises
+    ------
+    InputError
+        With every mistake in it.
+    """
+    changes = overrides or ()
+    if not path.is_dir() and path.name != MANIFEST:
+        return load(path, changes, allow_outside=allow_outside, allow_python=allow_python)
+    from ringnet.reporting.storage import read_manifest  # noqa: PLC0415 -- brings pandas, which a check does without
+
+    folder = path if path.is_dir() else path.parent
+    info = read_manifest(folder)
+    return loads(
+        json.dumps(info["scenario"]),
+        changes,
+        file=str(folder / MANIFEST),
+        folder=folder / str(info.get("data_folder", ".")),
+        allow_outside=allow_outside,
+        allow_python=allow_python,
+    )
+
+
+def file_name(name: str) -> str:
+    """Turn the name of a scenario into the name of a folder.
+
+    >>> file_name("time against N, 1 MiB"), file_name("../.."), file_name("slow_link.v2")
+    ('time-against-N-1-MiB', 'run', 'slow_link.v2')
+    """
+    return re.sub(r"[^\w.]+", "-", name).strip("-.") or "run"
+
+
+def check_folders(files: Mapping[str, Path | None]) -> None:
+    """Refuse, before any work is done, files whose folder is not there: a slip of a key makes no folders.
+
+    Parameters
+    ----------
+    files : mapping of str to Path or None
+        Each file by its option; None for one that is not wanted.
+
+    Raises
+    ------
+    InputError
+        With every such option and the folder that is missing.
+    """
+    refuse(
+        Fault("there is no such folder", option, value=str(path.parent))
+        for option, path in files.items()
+        if path is not None and not path.parent.is_dir()
+    )
+
+
+def refuse(faults: Iterable[Fault]) -> None:
+    """Raise `InputError` if there are any faults."""
+    if found := list(faults):
+        raise InputError(*found)
+
+
+def values_of(texts: Sequence[str]) -> list[str]:
+    """Return the values of an option that takes several: with commas between them, or the option again.
+
+    >>> values_of(["ring, direct", "swing"])
+    ['ring', 'direct', 'swing']
+    """
+    return [value.strip() for text in texts for value in text.split(",")]
+
+
+def algorithms_of(texts: Sequence[str] | None) -> str | list[str] | None:
+    """Return the algorithms that are asked for: ``all``, their names, or None where the scenario says.
+
+    Raises
+    ------
+    InputError
+        With every name that is none.
+    """
+    if not texts:
+        return None
+    names = values_of(texts)
+    if names == ["all"]:
+        return "all"
+    right = f"all, or some of {', '.join(ALGORITHMS)}"
+    refuse(
+        Fault("there is no such algorithm", "--algorithms", value=name, right=right)
+        for name in names
+        if name not in ALGORITHMS
+    )
+    return list(dict.fromkeys(names))
+
+
+def worker_counts_of(texts: Sequence[str], least: int = 1) -> list[int]:
+    """Return numbers of workers, each once, ascending; `InputError` for each that is none or below ``least``."""
+    values = values_of(texts)
+    refuse(
+        Fault("this is no number of workers", "--workers", value=value, right="4,8,16")
+        for value in values
+        if not _is_count(value, least)
+    )
+    return sorted(set(map(int, values)))
+
+
+def _is_count(text: str, least: int) -> bool:
+    known = text.isascii() and text.isdigit() and len(text) <= len(str(MOST_WORKERS))
+    return known and least <= int(text) <= MOST_WORKERS
+
+
+def sizes_of(texts: Sequence[str], factor: int = 2, least: int = 0) -> list[int]:
+    """Return message sizes in bytes: single ones and ranges, in the order in which they are written.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        Sizes and ranges with commas between them.
+    factor : int
+        From one size of a range to the next; the upper end belongs to it where it is hit.
+    least : int
+        Bytes of the smallest message that makes sense.
+
+    Raises
+    ------
+    InputError
+        A size cannot be read or is too small, or a range runs downwards or starts at zero.
+
+    Examples
+    --------
+    >>> sizes_of(["1KiB..8KiB, 1MiB"])
+    [1024, 2048, 4096, 8192, 1048576]
+    """
+    if factor < 2:  # noqa: PLR2004 -- below, a range would not grow
+        raise InputError(Fault("must be at least 2", "--factor", value=str(factor), right="2"))
+    sizes = [size for value in values_of(texts) for size in _range(value, factor)]
+    message = f"a message has {least} byte(s) at least"
+    refuse(Fault(message, "--sizes", value=f"{size} B", right=SIZES_RIGHT) for size in sizes if size < least)
+    return sizes
+
+
+def _range(text: str, factor: int) -> Iterator[int]:
+    first, dots, last = text.partition("..")
+    size = _size(first)
+    end = _size(last) if dots else size
+    if end < size or (dots and not size):
+        message = "a range of sizes starts above zero and runs upwards"
+        raise InputError(Fault(message, "--sizes", value=text, right=SIZES_RIGHT))
+    yield size
+    while size and (size := size * factor) <= end:
+        yield size
+
+
+def _size(text: str) -> int:
+    try:
+        return parse_quantity(text.strip(), "bytes")
+    except InputError as error:
+        faults = (
+            Fault(fault.message, "--sizes", value=fault.value, right=SIZES_RIGHT) for fault in error.faults
+        )
+        raise InputError(*faults) from error

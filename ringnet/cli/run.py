@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
 
 import typer
+from joblib import cpu_count
 
 from ringnet.analysis.answer import answer
 from ringnet.analysis.result import Result
-from ringnet.cli.answers import complain, note
-from ringnet.cli.grids import ask_about_size
-from ringnet.cli.printing import print_json, print_table
-from ringnet.cli.progress import waiting, watched
-from ringnet.cli.wishes import Wishes
-from ringnet.errors import StudyError, VerificationError
+from ringnet.cli import options
+from ringnet.cli.printing import complain, note, print_json, print_table, run_progress, sweep_progress
+from ringnet.errors import Fault, InputError, StudyError, VerificationError
 from ringnet.reporting.atomic import check_target, save_outputs
 from ringnet.reporting.results import ResultLike, collect
 from ringnet.reporting.storage import Written, write_results
@@ -23,12 +25,16 @@ from ringnet.runs.advice import about_order
 from ringnet.runs.simulate import simulate
 from ringnet.scenario import Scenario, SweepPoint
 from ringnet.scenario.build.load import CHECKED_POINTS
-from ringnet.study.cost import in_words, most_s
+from ringnet.study.cost import in_words, most_s, sweep_s
 from ringnet.study.kept import default_cache_dir
 from ringnet.study.outcome import Outcome, wrong_sum
 from ringnet.study.points import run_points
 from ringnet.study.record import run_info
 
+EXAMPLE = "ringnet run scenario.yaml --set message='1 GiB' --set workers=16"
+
+#: Points of a sweep that runs unasked.
+MOST_UNASKED = 10_000
 #: Rows and errors of a sweep that a person is shown; the table on disk has all of them.
 SHOWN_ROWS = 40
 SHOWN_ERRORS = 10
@@ -36,31 +42,121 @@ SHOWN_ERRORS = 10
 WORTH_ADVICE = 0.1
 
 
-def run_scenario(scenario: Scenario, wishes: Wishes) -> int:
-    """Run a scenario, write and print what came of it, and return the exit code.
+@dataclass(frozen=True)
+class RunOptions:
+    """What is asked of a run beside its scenario, by the names of the options."""
 
-    Raises
-    ------
-    RingnetError
-        Whatever keeps it from having an answer; nothing is written then.
-    """
-    _say([*wishes.unused(scenario)], wishes)
-    check_target(wishes.folder(scenario))
-    return _run_one(scenario, wishes) if scenario.sweep is None else _run_sweep(scenario, wishes)
+    out: Path | None
+    json: bool
+    quiet: bool
+    plots: bool
+    save_result: Path | None
+    transfers: str | None
+    processes: int | None
+    fresh: bool
+    cache: Path | None
+    cluster: str | None
+    yes: bool
+
+    def folder(self, scenario: Scenario) -> Path:
+        """Return where the results go: ``reports/<name>`` unless the user says otherwise."""
+        return self.out or Path("reports") / options.file_name(scenario.name)
+
+    def unused(self, scenario: Scenario) -> Iterator[str]:
+        """Yield a sentence for each option that this scenario does not read.
+
+        Raises
+        ------
+        InputError
+            One asks for something that would not be written.
+        """
+        if scenario.compare is not None:
+            yield "compare is not used: `ringnet compare` reads it"
+        if scenario.sweep is None:
+            for option in _given({"--jobs": self.processes, "--fresh": self.fresh, "--cache": self.cache}):
+                yield f"{option} is not used: this scenario is a single run"
+            self._refuse({"--cluster": self.cluster}, "a sweep, and this scenario is a single run")
+        else:
+            single = {"--save-result": self.save_result, "--transfers": self.transfers}
+            self._refuse(single, "a single run, and this scenario is a sweep")
+        if self.cluster and self.processes:
+            yield "--jobs is not used: the cluster says how many points run at once"
+        if self.save_result and self.save_result.suffix == ".npy":
+            options.check_folders({"--save-result": self.save_result})
+        if self.save_result and scenario.payload != "full":
+            message = "the result is whole only when all of it is carried"
+            raise InputError(
+                Fault(message, "--save-result", value=f"payload: {scenario.payload}", right="payload: full")
+            )
+
+    @staticmethod
+    def _refuse(given: Mapping[str, object], only_for: str) -> None:
+        options.refuse(Fault(f"this option is for {only_for}", option) for option in _given(given))
 
 
-def _run_one(scenario: Scenario, wishes: Wishes) -> int:
+def _given(values: Mapping[str, object]) -> list[str]:
+    return [option for option, value in values.items() if value]
+
+
+def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
+    scenario: options.ScenarioFile,
+    overrides: options.Overrides = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where tables and plots go; reports/NAME otherwise.")
+    ] = None,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+    plots: options.Plots = True,
+    save_result: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="Save the verified result: a folder, or a name in .npy."),
+    ] = None,
+    transfers: Annotated[
+        str | None,
+        typer.Option(metavar="all|N", help="Keep a row per transfer, of up to N; 200000 otherwise."),
+    ] = None,
+    processes: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs",
+            min=1,
+            metavar="N",
+            help="Points of a sweep at once; all cores otherwise, as memory allows.",
+        ),
+    ] = None,
+    fresh: options.Fresh = False,
+    cache: options.Cache = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="tcp://HOST:PORT", help="Run the points of a sweep on this Dask cluster."),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Run a very large sweep unasked.")] = False,
+    allow_outside: options.AllowOutside = False,
+    allow_python: options.AllowPython = False,
+) -> int:
+    """Simulate a scenario: print the answer, write tables and plots."""
+    asked = RunOptions(
+        out, as_json, quiet, plots, save_result, transfers, processes, fresh, cache, cluster, yes
+    )
+    changes = [*(overrides or ()), *([f"report.transfers={transfers}"] if transfers else ())]
+    found = options.read_scenario(scenario, changes, allow_outside, allow_python)
+    note(*asked.unused(found), quiet=quiet)
+    check_target(asked.folder(found))
+    return _run_one(found, asked) if found.sweep is None else _run_sweep(found, asked)
+
+
+def _run_one(scenario: Scenario, asked: RunOptions) -> int:
     def words() -> str:
         return f"{scenario.name}: takes roughly {in_words(most_s(scenario))}"
 
-    with waiting(words, wishes.quiet) as watch:
+    with run_progress(words, asked.quiet) as watch:
         result = simulate(scenario, watch=watch)
-        files = _write(scenario, wishes, [result], result.notes)
+        files = _write(scenario, asked, [result], result.notes)
     is_right = result.verdict.sum_ok is not False
-    saved = save_outputs(wishes.save_result, result.outputs()) if wishes.save_result and is_right else ()
-    if wishes.json:
+    saved = save_outputs(asked.save_result, result.outputs()) if asked.save_result and is_right else ()
+    if asked.json:
         print_json(result.summary)
-    elif not wishes.quiet:
+    elif not asked.quiet:
         results = [("result", str(path)) for path in saved]
         print_table(
             [
@@ -70,7 +166,7 @@ def _run_one(scenario: Scenario, wishes: Wishes) -> int:
                 *results,
             ]
         )
-    _say([*files.notes, *_advice(scenario, result)], wishes)
+    note(*files.notes, *_advice(scenario, result), quiet=asked.quiet)
     if is_right:
         return 0
     complain(wrong_sum(result))
@@ -84,21 +180,43 @@ def _advice(scenario: Scenario, result: Result) -> list[str]:
     return [] if sentence is None else [sentence]
 
 
-def _run_sweep(scenario: Scenario, wishes: Wishes) -> int:
-    ask_about_size(scenario, wishes.yes, wishes.jobs)
-    outcomes = _outcomes(scenario, wishes)
-    files = _write(scenario, wishes, outcomes, _notes(scenario, outcomes))
-    if wishes.json:
+def _run_sweep(scenario: Scenario, asked: RunOptions) -> int:
+    if scenario.n_points > MOST_UNASKED and not asked.yes:
+        _ask_about_size(scenario, asked.processes)
+    outcomes = _outcomes(scenario, asked)
+    files = _write(scenario, asked, outcomes, _notes(scenario, outcomes))
+    if asked.json:
         print_json({"points": [outcome.summary for outcome in outcomes]})
-    elif not wishes.quiet:
+    elif not asked.quiet:
         _print_sweep(outcomes, files)
-    _say(files.notes, wishes)
+    note(*files.notes, quiet=asked.quiet)
     return _complain_of(outcomes)
 
 
-def _outcomes(scenario: Scenario, wishes: Wishes) -> list[Outcome]:
+def _ask_about_size(scenario: Scenario, processes: int | None) -> None:
+    """Ask whether a very large sweep shall run; refuse it where nobody can answer.
+
+    Raises
+    ------
+    InputError
+        Nobody said yes.
+    """
+    time = in_words(sweep_s(scenario, processes or cpu_count()))
+    size = f"the grid has {scenario.n_points:,} points and takes roughly {time}"
+    if not is_terminal():
+        raise InputError(Fault(size, "sweep", right="fewer values, or --yes"))
+    if not typer.confirm(f"{size}. Run it?", err=True):
+        raise InputError(Fault("the sweep was not run", "sweep"))
+
+
+def is_terminal() -> bool:
+    """Whether somebody sits at standard input."""
+    return sys.stdin.isatty()
+
+
+def _outcomes(scenario: Scenario, asked: RunOptions) -> list[Outcome]:
     n_finished = 0
-    with watched(scenario.n_points, wishes.quiet) as watch:
+    with sweep_progress(scenario.n_points, asked.quiet) as watch:
 
         def heard(outcome: Outcome) -> None:
             nonlocal n_finished
@@ -108,10 +226,10 @@ def _outcomes(scenario: Scenario, wishes: Wishes) -> list[Outcome]:
         try:
             return run_points(
                 _points(scenario),
-                jobs=wishes.jobs,
-                cache_dir=wishes.cache or default_cache_dir(),
-                fresh=wishes.fresh,
-                cluster=wishes.cluster,
+                jobs=asked.processes,
+                cache_dir=asked.cache or default_cache_dir(),
+                fresh=asked.fresh,
+                cluster=asked.cluster,
                 on_result=heard,
                 say=watch.say,
                 simulate=simulate,
@@ -130,11 +248,12 @@ def _points(scenario: Scenario) -> Iterator[SweepPoint]:
 
 
 def _write(
-    scenario: Scenario, wishes: Wishes, results: Sequence[ResultLike], notes: Iterable[str]
+    scenario: Scenario, asked: RunOptions, results: Sequence[ResultLike], notes: Iterable[str]
 ) -> Written:
-    folder = wishes.folder(scenario)
+    folder = asked.folder(scenario)
     info = run_info(scenario, folder, results[0].summary["seed"], notes)
-    return write_results(folder, results, info, tables=scenario.report.tables, plots=wishes.drawn(scenario))
+    plots = scenario.report.plots if asked.plots else ()
+    return write_results(folder, results, info, tables=scenario.report.tables, plots=plots)
 
 
 def _notes(scenario: Scenario, outcomes: Sequence[Outcome]) -> list[str]:
@@ -144,11 +263,6 @@ def _notes(scenario: Scenario, outcomes: Sequence[Outcome]) -> list[str]:
         *scenario.notes,
         *(f"{sentence} ({count} of {len(outcomes)} points)" for sentence, count in counts.items()),
     ]
-
-
-def _say(notes: Iterable[str], wishes: Wishes) -> None:
-    for sentence in () if wishes.quiet else notes:
-        note(sentence)
 
 
 def _print_sweep(outcomes: Sequence[Outcome], files: Written) -> None:

@@ -1,20 +1,21 @@
-"""``ringnet plot`` and ``ringnet diff``: what can be asked of results, without simulating."""
+"""``ringnet diff``: two folders of results, and what differs between them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
 import typer
 
-from ringnet.cli.answers import note
+from ringnet.cli import options
 from ringnet.cli.printing import print_json, print_table
 from ringnet.reporting.results import Difference, diff_results
-from ringnet.reporting.storage import read_results, redraw
-from ringnet.reporting.text import written
+from ringnet.reporting.storage import read_results
 from ringnet.units import format_bytes, format_rate, format_seconds
+
+EXAMPLE = "ringnet diff reports/before reports/after"
 
 #: Rows of a comparison that a person is shown; ``--json`` has all of them.
 SHOWN_ROWS = 60
@@ -30,19 +31,12 @@ _FORMS: dict[str, Callable[[Any], str]] = {
 }
 
 
-def redraw_plots(folder: Path, names: Sequence[str] | None) -> int:
-    """Draw plots of a folder of results again, from its tables."""
-    files = redraw(folder, names or None)
-    for sentence in files.notes:
-        note(sentence)
-    typer.echo(
-        f"written  {written(files.folder, files.files)}" if files.files else "no plot suits these results"
-    )
-    return 0
-
-
-def show_difference(first: Path, second: Path, as_json: bool) -> int:
-    """Print what differs between two folders of results."""
+def command(
+    first: Annotated[Path, typer.Argument(metavar="RESULTS_A", help="A folder that was written by run.")],
+    second: Annotated[Path, typer.Argument(metavar="RESULTS_B", help="Another.")],
+    as_json: options.Json = False,
+) -> int:
+    """Show what was changed, and what that changed in the answer."""
     found = diff_results(read_results(first), read_results(second))
     if as_json:
         print_json({name: frame.to_dict("records") for name, frame in found._asdict().items()})

@@ -6,14 +6,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
 import typer
 
-from ringnet.cli.answers import note
-from ringnet.cli.progress import waiting
-from ringnet.cli.wishes import file_name
+from ringnet.cli import options
+from ringnet.cli.printing import note, run_progress
 from ringnet.errors import Fault, InputError
 from ringnet.reporting.plots import choose
 from ringnet.reporting.results import ResultLike, Results
@@ -23,33 +22,41 @@ from ringnet.runs.simulate import simulate
 from ringnet.scenario import Scenario, loads
 from ringnet.study.record import run_info
 
+EXAMPLE = "ringnet draw scenario.yaml --set network.placement=interleaved"
+
 PICTURES = ("network", "traffic-matrix")
 
 
-def draw_network(scenario: Scenario, results: Path | None, out: Path | None) -> int:
-    """Draw the network of a scenario, with the traffic of a run: of these results, or of one made without a payload.
-
-    Raises
-    ------
-    InputError
-        The results are those of another scenario, of a sweep, or not to be read.
-    """
-    if scenario.sweep is not None:
+def command(
+    scenario: options.ScenarioFile,
+    overrides: options.Overrides = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where the pictures go; reports/NAME-network otherwise."),
+    ] = None,
+    results: Annotated[
+        Path | None,
+        typer.Option(metavar="RESULTS_DIR", help="Draw the traffic of this run of it; simulated otherwise."),
+    ] = None,
+    allow_outside: options.AllowOutside = False,
+) -> int:
+    """Draw the network, the busiest link standing out, and how much each worker sends to each other one."""
+    found = options.read_scenario(scenario, overrides, allow_outside)
+    if found.sweep is not None:
         note("the scenario is a sweep: its first point is drawn")
-    files = _drawn_again(scenario, results) if results and not out else _drawn(scenario, results, out)
-    for sentence in files.notes:
-        note(sentence)
+    files = _drawn_again(found, results) if results and not out else _drawn(found, results, out)
+    note(*files.notes)
     typer.echo(f"written  {written(files.folder, files.files)}")
     return 0
 
 
 def _drawn(scenario: Scenario, results: Path | None, out: Path | None) -> Written:
     """Write a folder of results with the two pictures."""
-    target = out or Path("reports") / f"{file_name(scenario.name)}-network"
+    target = out or Path("reports") / f"{options.file_name(scenario.name)}-network"
     run: ResultLike
     if results is None:
         first = _without_payload(scenario)
-        with waiting(lambda: f"simulating {scenario.name}", quiet=False) as watch:
+        with run_progress(lambda: f"simulating {scenario.name}", quiet=False) as watch:
             run = simulate(first, watch=watch)
     else:
         first, run = scenario, _one_run(_read(scenario, results))

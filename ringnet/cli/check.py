@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 
 from joblib import cpu_count
 
-from ringnet.cli.answers import note
-from ringnet.cli.printing import print_json, print_table
+from ringnet.cli import options
+from ringnet.cli.printing import note, print_json, print_table
 from ringnet.collectives.proof import check
 from ringnet.engines.exactness import why_not_exact
 from ringnet.engines.plans import Planner
@@ -20,12 +20,14 @@ from ringnet.scenario import Scenario
 from ringnet.study.cost import in_words, most_s, sample
 from ringnet.units import format_bytes, format_count
 
+EXAMPLE = "ringnet check scenario.yaml --set workers=1024"
+
 #: Points of a sweep that are all looked at; of a larger one, some.
 MOST_LOOKED_AT = 200
 
 
 @dataclass(frozen=True)
-class Plan:
+class Preview:
     """What a scenario would run; of a very large sweep, judged by some of its points.
 
     Parameters
@@ -58,32 +60,38 @@ class Plan:
     seconds: float
 
 
-def check_scenario(scenario: Scenario, as_json: bool) -> int:
-    """Print what a scenario would run; its mistakes were found when it was read.
+def command(
+    scenario: options.ScenarioFile,
+    overrides: options.Overrides = None,
+    as_json: options.Json = False,
+    allow_outside: options.AllowOutside = False,
+    allow_python: options.AllowPython = False,
+) -> int:
+    """Find every mistake in a scenario, and show what would run."""
+    found = options.read_scenario(scenario, overrides, allow_outside, allow_python)
+    if found.sweep is None:
+        require_memory(found)
+    preview = preview_of(found)
+    if as_json:
+        print_json(asdict(preview))
+        return 0
+    print_table(_lines(preview))
+    note(*found.notes)
+    return 0
+
+
+def preview_of(scenario: Scenario) -> Preview:
+    """Work out what a scenario would run, without running it.
 
     Raises
     ------
     InputError
-        It cannot be run all the same: it is too large for this machine, or its engine is not exact for it.
+        It cannot be run: its engine is not exact for it.
     """
-    if scenario.sweep is None:
-        require_memory(scenario)
-    plan = make_plan(scenario)
-    if as_json:
-        print_json(asdict(plan))
-        return 0
-    print_table(_lines(plan))
-    for sentence in scenario.notes:
-        note(sentence)
-    return 0
-
-
-def make_plan(scenario: Scenario) -> Plan:
-    """Work out what a scenario would run, without running it."""
     points = _points(scenario)
     wanted = [estimate(point) for point in points]
     transfers = [one.n_transfers for one in wanted]
-    return Plan(
+    return Preview(
         name=scenario.name,
         points=scenario.n_points,
         swept=scenario.swept,
@@ -123,15 +131,21 @@ def _engine(scenario: Scenario) -> tuple[str, str]:
     return scenario.engine, "the scenario says so"
 
 
-def _lines(plan: Plan) -> list[tuple[str, str]]:
-    is_sweep = plan.points > 1
+def _lines(preview: Preview) -> list[tuple[str, str]]:
+    is_sweep = preview.points > 1
     return [
-        ("scenario", f"{plan.name}: no mistakes"),
-        ("points", f"{plan.points:,}, over {', '.join(plan.swept)}" if is_sweep else "1, no sweep"),
-        ("transfers", _range(plan.least_transfers, plan.most_transfers) + (" a point" if is_sweep else "")),
-        ("memory", f"about {format_bytes(plan.memory_bytes)}, {format_bytes(plan.available_bytes)} are free"),
-        ("engine", "; ".join(f"{name}, for {reason}" for name, reason in plan.engines.items())),
-        ("takes", f"roughly {in_words(plan.seconds)}"),
+        ("scenario", f"{preview.name}: no mistakes"),
+        ("points", f"{preview.points:,}, over {', '.join(preview.swept)}" if is_sweep else "1, no sweep"),
+        (
+            "transfers",
+            _range(preview.least_transfers, preview.most_transfers) + (" a point" if is_sweep else ""),
+        ),
+        (
+            "memory",
+            f"about {format_bytes(preview.memory_bytes)}, {format_bytes(preview.available_bytes)} are free",
+        ),
+        ("engine", "; ".join(f"{name}, for {reason}" for name, reason in preview.engines.items())),
+        ("takes", f"roughly {in_words(preview.seconds)}"),
     ]
 
 

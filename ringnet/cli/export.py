@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated
 
-from ringnet.cli.answers import note
-from ringnet.cli.printing import print_table
-from ringnet.cli.targets import check_files
+import typer
+
+from ringnet.cli import options
+from ringnet.cli.printing import note, print_table
 from ringnet.collectives.proof import check
 from ringnet.errors import Fault, InputError
 from ringnet.formats.goal import dumps_goal
@@ -17,24 +19,42 @@ from ringnet.runs.parts import build
 from ringnet.scenario import Scenario
 from ringnet.units import format_bytes
 
+EXAMPLE = "ringnet export scenario.yaml --msccl ring.xml --goal ring.goal"
+
 NS = 1e9
 
 
-def export_schedule(scenario: Scenario, msccl: Path | None, goal: Path | None) -> int:
-    """Write the schedule of a scenario, of a sweep that of its first point; nothing where it is wrong.
+def command(
+    scenario: options.ScenarioFile,
+    msccl: Annotated[Path | None, typer.Option(metavar="FILE", help="Write MSCCL's XML.")] = None,
+    goal: Annotated[Path | None, typer.Option(metavar="FILE", help="Write LogGOPSim's GOAL text.")] = None,
+    overrides: options.Overrides = None,
+    allow_outside: options.AllowOutside = False,
+    allow_python: options.AllowPython = False,
+) -> int:
+    """Write the schedule of a scenario for other tools."""
+    found = options.read_scenario(scenario, overrides, allow_outside, allow_python)
+    _check_files(msccl, goal)
+    _export(found, msccl, goal)
+    note(f"left out: {', '.join(_left_out(found))}")
+    if found.sweep is not None:
+        note("this scenario is a sweep: the schedule is that of its first point")
+    return 0
 
-    Raises
-    ------
-    InputError
-        Neither file is named, or the same twice, or its folder is not there.
-    """
+
+def _check_files(msccl: Path | None, goal: Path | None) -> None:
+    """Refuse if neither file is named, or the same twice, or its folder is not there."""
     if msccl is None and goal is None:
         raise InputError(Fault("no file is named", right="--msccl FILE, --goal FILE, or both"))
     if msccl is not None and goal is not None and msccl.resolve() == goal.resolve():
         raise InputError(
             Fault("both texts would go to one file", "--goal", value=str(goal), right="another file")
         )
-    check_files({"--msccl": msccl, "--goal": goal})
+    options.check_folders({"--msccl": msccl, "--goal": goal})
+
+
+def _export(scenario: Scenario, msccl: Path | None, goal: Path | None) -> None:
+    """Write the schedule of a scenario, of a sweep that of its first point; nothing where it is wrong."""
     parts = build(scenario.model_copy(update={"payload": "none"}))
     check(parts.schedule)
     texts: list[tuple[str, Path, str]] = []
@@ -47,10 +67,6 @@ def export_schedule(scenario: Scenario, msccl: Path | None, goal: Path | None) -
         with written_file(file) as path:
             path.write_text(text, encoding="utf-8")
     print_table([(kind, str(file)) for kind, file, _ in texts])
-    note(f"left out: {', '.join(_left_out(scenario))}")
-    if scenario.sweep is not None:
-        note("this scenario is a sweep: the schedule is that of its first point")
-    return 0
 
 
 def _left_out(scenario: Scenario) -> Iterator[str]:

@@ -6,20 +6,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import pandas as pd
+import typer
 
 from ringnet.analysis.calibration import Calibration, Regime
 from ringnet.analysis.calibration import calibrate as fit_profile
 from ringnet.analysis.calibration.calibration import Errors
 from ringnet.analysis.calibration.models import Setting
-from ringnet.cli.answers import note
-from ringnet.cli.logs import count, echo, read_logs, say_remarks
-from ringnet.cli.printing import print_json, print_table
-from ringnet.cli.progress import waiting
-from ringnet.cli.targets import check_files
-from ringnet.errors import InputError
+from ringnet.cli import options
+from ringnet.cli.logs import read_logs, say_remarks
+from ringnet.cli.printing import in_number, note, print_json, print_table, run_progress
 from ringnet.formats.logs import Log
 from ringnet.formats.logs.log import Notes
 from ringnet.formats.logs.samples import machines_of, models_of, samples_of, sources_of
@@ -27,8 +25,10 @@ from ringnet.formats.profiles import profile_text
 from ringnet.reporting.atomic import written_file
 from ringnet.units import format_bytes, format_rate, format_seconds
 
+EXAMPLE = "ringnet calibrate run-*.txt --out machine.yaml"
 
-class Targets(NamedTuple):
+
+class FilesWanted(NamedTuple):
     """Files to write; None for one that is not wanted."""
 
     profile: Path | None
@@ -36,33 +36,36 @@ class Targets(NamedTuple):
     csv: Path | None
 
 
-def calibrate_logs(
-    files: Sequence[Path],
-    collective: str,
-    given: tuple[Sequence[str], Sequence[str]],
-    targets: Targets,
-    as_json: bool,
+def command(  # noqa: PLR0917 -- every option is a parameter
+    files: options.Logs,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PROFILE.yaml",
+            help="Write the profile here, for predict and for scenarios: link: {file: PROFILE.yaml}.",
+        ),
+    ] = None,
+    collective: Annotated[
+        str, typer.Option(metavar="NAME", help="Which collective of the logs.")
+    ] = "all_reduce",
+    workers: options.WorkersOfLogs = None,
+    nodes: options.NodesOfLogs = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.png", help="Draw points, fit and errors.  [beside the profile]"),
+    ] = None,
+    csv: Annotated[
+        Path | None, typer.Option("--csv", metavar="FILE.csv", help="Write measured and fitted times.")
+    ] = None,
+    as_json: options.Json = False,
 ) -> int:
-    """Calibrate, print what came of it, and write what is wanted.
-
-    Parameters
-    ----------
-    files : sequence of Path
-    collective : str
-    given : (sequence of str, sequence of str)
-        N and nodes for logs that do not say.
-    targets : Targets
-    as_json : bool
-    """
-    profile, plot, csv = targets
-    beside = profile is not None and plot == profile.with_suffix(".png")  # nobody may have asked for that
-    check_files({"--out": profile, "--plot": None if beside else plot, "--csv": csv})
-    logs, faults = read_logs(files, *given)
-    if faults:
-        raise InputError(*faults)
-    notes = Notes()
-    samples = samples_of(logs, collective, notes)
-    with waiting(lambda: "fitting", as_json):
+    """Fit latency and bandwidth to logs of one machine, and say how far to trust them."""
+    options.check_folders({"--out": out, "--plot": plot, "--csv": csv})
+    logs, faults = read_logs(files, workers, nodes)
+    options.refuse(faults)
+    remarks = Notes()
+    samples = samples_of(logs, collective, remarks)
+    with run_progress(lambda: "fitting", as_json):
         found = fit_profile(
             samples,
             collective,
@@ -70,16 +73,15 @@ def calibrate_logs(
             sources=sources_of(logs, samples),
             more=machines_of(logs),
         )
-    written = _write(found, targets)
+    written = _write(found, FilesWanted(out, plot or (out and out.with_suffix(".png")), csv))
     if as_json:
         print_json(_document(found, logs))
         return 0
     say_remarks(logs)
-    for remark in notes.remarks():
-        note(str(remark))
+    note(*map(str, remarks.remarks()))
     _print(found)
     for path in written:
-        echo(f"written  {path}")
+        typer.echo(f"written  {path}")
     return 0
 
 
@@ -87,11 +89,11 @@ def _print(found: Calibration) -> None:
     print_table(
         [_HEADS, *(_regime_row(regime, found.profile.settings[-1]) for regime in found.profile.regimes)]
     )
-    echo("")
+    typer.echo()
     print_table([("errors of the fit", "points", "median", "worst"), *_error_rows(found)])
-    echo("")
+    typer.echo()
     for verdict in found.verdicts:
-        echo(f"{verdict.name}: {verdict.text}")
+        typer.echo(f"{verdict.name}: {verdict.text}")
 
 
 _HEADS = (
@@ -166,25 +168,25 @@ def _held_row(name: str, n_points: int, median: float, worst: float) -> tuple[st
     return (name, str(n_points), f"{median:.1%}", f"{worst:.1%}")
 
 
-def _write(found: Calibration, targets: Targets) -> list[Path]:
+def _write(found: Calibration, wanted: FilesWanted) -> list[Path]:
     points = points_table(found)
-    if targets.profile:
-        with written_file(targets.profile) as path:
+    if wanted.profile:
+        with written_file(wanted.profile) as path:
             path.write_text(profile_text(found.profile), encoding="utf-8")
-    if targets.csv:
-        with written_file(targets.csv) as path:
+    if wanted.csv:
+        with written_file(wanted.csv) as path:
             points.to_csv(path, index=False)
-    if targets.plot:
-        _draw(found, points, targets.plot)
-    return [path for path in targets if path]
+    if wanted.plot:
+        _draw(found, points, wanted.plot)
+    return [path for path in wanted if path]
 
 
 def _draw(found: Calibration, points: pd.DataFrame, target: Path) -> None:
     from ringnet.reporting.plots.calibration import calibration_plot, save_figure  # noqa: PLC0415 -- half a second
 
     n_logs, n_regimes = len(found.fit.samples.names), len(found.profile.regimes)
-    about = f"{found.profile.collective}, {count(len(points), 'point')} of {count(n_logs, 'log')}"
-    figure = calibration_plot(points, "calibration", f"{about}, {count(n_regimes, 'regime')}")
+    about = f"{found.profile.collective}, {in_number(len(points), 'point')} of {in_number(n_logs, 'log')}"
+    figure = calibration_plot(points, "calibration", f"{about}, {in_number(n_regimes, 'regime')}")
     with written_file(target) as path:
         save_figure(figure, path, target)
 

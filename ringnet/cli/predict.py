@@ -2,80 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
+import typer
 
 from ringnet.analysis.calibration import Prediction, Profile, Setting, predict
-from ringnet.cli.answers import note
-from ringnet.cli.logs import echo
-from ringnet.cli.printing import print_json, print_table
-from ringnet.cli.targets import check_files
+from ringnet.cli import options
+from ringnet.cli.printing import note, print_json, print_table
 from ringnet.errors import Fault, InputError
 from ringnet.formats.profiles import read_profile
 from ringnet.reporting.atomic import written_file
-from ringnet.units import format_bytes, format_seconds, parse_quantity
+from ringnet.units import format_bytes, format_seconds
 
-_MOST_SIZES = 10_000
-_RIGHT = "1KiB..1GiB, or 4 KiB,1 MiB"
-
-
-def sizes_of(text: str) -> list[int]:
-    """Read message sizes: a range by factors of two, or a list.
-
-    >>> sizes_of("1KiB..8KiB"), sizes_of("100 B, 1 MiB")
-    ([1024, 2048, 4096, 8192], [100, 1048576])
-    """
-    first, dots, last = text.partition("..")
-    if not dots:
-        return [_size(part) for part in text.split(",")]
-    low, high = _size(first), _size(last)
-    if low > high:
-        raise InputError(Fault("the range is empty", "--sizes", value=text, right=_RIGHT))
-    return [low << shift for shift in range(64) if low << shift <= high]
+EXAMPLE = "ringnet predict machine.yaml --workers 256 --sizes 1KiB..1GiB"
 
 
-def _size(text: str) -> int:
-    try:
-        n_bytes = parse_quantity(text.strip(), "bytes")
-    except InputError as error:
-        raise InputError(
-            *(Fault(f.message, "--sizes", value=f.value, right=_RIGHT) for f in error.faults)
-        ) from error
-    if n_bytes < 1:
-        raise InputError(Fault("a message has one byte at least", "--sizes", value=text, right=_RIGHT))
-    return n_bytes
-
-
-def predict_times(
-    path: Path,
-    workers: Sequence[int],
-    nodes: int | None,
-    sizes: str,
-    targets: tuple[Path | None, Path | None],
-    as_json: bool,
+def command(  # noqa: PLR0917 -- every option is a parameter
+    profile: Annotated[Path, typer.Argument(metavar="PROFILE.yaml", help="What calibrate wrote.")],
+    workers: Annotated[list[str], typer.Option("--workers", metavar="N,N", help="Numbers of workers.")],
+    sizes: Annotated[
+        list[str],
+        typer.Option(metavar="FROM..TO|A,B", help="Message sizes, by factors of two or one by one."),
+    ] = ["1KiB..1GiB"],  # noqa: B006 -- never changed
+    nodes: Annotated[
+        int | None, typer.Option(metavar="M", min=1, help="On how many nodes.  [as full as in the logs]")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Draw times and ranges.")] = None,
+    csv: Annotated[Path | None, typer.Option("--csv", metavar="FILE.csv", help="Write the table.")] = None,
+    as_json: options.Json = False,
 ) -> int:
-    """Predict, print the table, and write what is wanted (plot, CSV)."""
-    check_files({"--plot": targets[0], "--csv": targets[1]})
-    profile = read_profile(path)
-    wanted = np.array(sizes_of(sizes)[:_MOST_SIZES], dtype=np.float64)
-    settings = [_setting(profile, n, nodes) for n in workers]
-    predictions = [predict(profile, setting, wanted) for setting in settings]
+    """Predict times that were not measured, each with a range."""
+    options.check_folders({"--plot": plot, "--csv": csv})
+    measured = read_profile(profile)
+    wanted = np.array(options.sizes_of(sizes, least=1), dtype=np.float64)
+    settings = [_setting(measured, n, nodes) for n in options.worker_counts_of(workers, least=2)]
+    predictions = [predict(measured, setting, wanted) for setting in settings]
     table = pd.concat([_table(each) for each in predictions], ignore_index=True)
-    _write(table, targets, path)
+    _write(table, plot, csv, profile)
     if as_json:
-        print_json(
-            {"profile": str(path), "collective": profile.collective, "predictions": table.to_dict("records")}
-        )
+        rows = table.to_dict("records")
+        print_json({"profile": str(profile), "collective": measured.collective, "predictions": rows})
         return 0
-    for sentence in profile.cautions(settings):
-        note(sentence)
+    note(*measured.cautions(settings))
     print_table([_HEADS, *map(_row, table.to_dict("records"))])
-    for target in filter(None, targets):
-        echo(f"written  {target}")
+    for target in filter(None, (plot, csv)):
+        typer.echo(f"written  {target}")
     return 0
 
 
@@ -115,8 +90,7 @@ def _table(found: Prediction) -> pd.DataFrame:
     )
 
 
-def _write(table: pd.DataFrame, targets: tuple[Path | None, Path | None], profile: Path) -> None:
-    plot, csv = targets
+def _write(table: pd.DataFrame, plot: Path | None, csv: Path | None, profile: Path) -> None:
     if csv:
         with written_file(csv) as path:
             table.to_csv(path, index=False)

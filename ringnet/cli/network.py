@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
+
+from ringnet.cli import options
 from ringnet.cli.printing import print_json, print_table
 from ringnet.formats.network_files import read_network_file
 from ringnet.formats.reading import Reading
 
+EXAMPLE = "ringnet network topology.xml"
 
-def show_network_file(file: Path, as_json: bool) -> int:
-    """Print what was understood of a network file, what was assumed, and what was left out."""
+
+def command(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="ASTRA-sim's network YAML, or NCCL's topology or graph XML."),
+    ],
+    as_json: options.Json = False,
+) -> int:
+    """Say what another tool's network file holds, what is assumed, and what is left out."""
     reading = read_network_file(file)
     if as_json:
         print_json(_document(reading))

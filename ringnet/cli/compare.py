@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 import typer
 
 from ringnet.analysis.winners import WORTH, Crossover, Range, advice, crossovers, ranges
+from ringnet.cli import options
 from ringnet.cli.printing import print_json, print_table
-from ringnet.cli.studies import StudyWishes, carried_through, ended, records
+from ringnet.cli.studies import StudyOptions, carried_through, ended, records
 from ringnet.reporting.atomic import check_target, written_file
 from ringnet.reporting.storage import write_study
 from ringnet.reporting.text import written
@@ -24,41 +24,59 @@ from ringnet.study.record import run_info
 from ringnet.study.tuner import tuner_text
 from ringnet.units import format_rate, format_seconds, format_size
 
+EXAMPLE = "ringnet compare scenario.yaml --algorithms ring,direct --workers 8,64"
+
 #: Sizes that a person is shown for each N; the table on disk has all of them.
 SHOWN_SIZES = 8
 
 
-@dataclass(frozen=True)
-class CompareWishes(StudyWishes):
-    """The options of ``ringnet compare``, by the names that they have there."""
+def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
+    scenario: options.ScenarioFile,
+    algorithms: options.Algorithms = None,
+    workers: options.WorkerCounts = None,
+    overrides: options.Overrides = None,
+    out: options.StudyFolder = None,
+    tuner: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the choice for NCCL's example tuner plug-in.")
+    ] = None,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+    plots: options.Plots = True,
+    processes: options.Processes = None,
+    fresh: options.Fresh = False,
+    cache: options.Cache = None,
+    allow_outside: options.AllowOutside = False,
+    allow_python: options.AllowPython = False,
+) -> int:
+    """Compare algorithms over message sizes: which one to use, from which size on, and by how much."""
+    options.check_folders({"--tuner": tuner})
+    found = options.read_scenario(scenario, overrides, allow_outside, allow_python)
+    names, counts = options.algorithms_of(algorithms), workers and options.worker_counts_of(workers)
+    asked = StudyOptions(names, counts or None, out, as_json, quiet, plots, processes, fresh, cache)
+    return _compare(found, asked, tuner)
 
-    tuner: Path | None = None
 
-
-def compare_algorithms(scenario: Scenario, wishes: CompareWishes) -> int:
+def _compare(scenario: Scenario, asked: StudyOptions, tuner: Path | None) -> int:
     """Compare, write and print; nothing is written where something is wrong."""
-    folder = wishes.folder(scenario, "compare")
+    folder = asked.folder(scenario, "compare")
     check_target(folder)
-    plan = plan_comparison(scenario, wishes.wanted(), wishes.n_workers())
-    found, points = carried_through(plan, compare_parts, wishes)
-    tuner, notes = _tuner(scenario, found, wishes)
-    files = _write(scenario, found, wishes, folder)
-    if tuner is not None and wishes.tuner is not None:
-        with written_file(wishes.tuner) as path:
-            path.write_text(tuner, encoding="utf-8")
-    if wishes.json:
+    plan = plan_comparison(scenario, asked.algorithms, asked.workers)
+    found, points = carried_through(plan, compare_parts, asked)
+    text, notes = _tuner_text(scenario, found, asked) if tuner else ("", [])
+    files = _write(scenario, found, asked, folder)
+    if tuner:
+        with written_file(tuner) as path:
+            path.write_text(text, encoding="utf-8")
+    if asked.json:
         print_json(document(found))
-    elif not wishes.quiet:
+    elif not asked.quiet:
         _print(found)
-        tuned = [("tuner", str(wishes.tuner))] if wishes.tuner else []
-        print_table([points, ("written", files), *tuned])
-    return ended(found.failed, (*scenario.notes, *found.notes, *notes), wishes.quiet)
+        print_table([points, ("written", files), *([("tuner", str(tuner))] if tuner else [])])
+    return ended(found.failed, (*scenario.notes, *found.notes, *notes), asked.quiet)
 
 
-def _tuner(scenario: Scenario, found: Comparison, wishes: CompareWishes) -> tuple[str | None, list[str]]:
-    if wishes.tuner is None:
-        return None, []
-    channels = channels_of(scenario, wishes.wanted())
+def _tuner_text(scenario: Scenario, found: Comparison, asked: StudyOptions) -> tuple[str, list[str]]:
+    channels = channels_of(scenario, asked.algorithms)
     return tuner_text(found.table, scenario.collective, channels, workers_per_host(scenario.network))
 
 
@@ -73,13 +91,13 @@ def document(found: Comparison) -> dict[str, Any]:
     }
 
 
-def _write(scenario: Scenario, found: Comparison, wishes: CompareWishes, folder: Path) -> str:
+def _write(scenario: Scenario, found: Comparison, asked: StudyOptions, folder: Path) -> str:
     info = run_info(scenario, folder, None, [*advice(found.table), *found.notes, *found.failed])
-    info["scenario"] |= {"compare": wishes.asked(scenario)}
+    info["scenario"] |= {"compare": asked.asked(scenario)}
     tables = {"compare": found.table}
     if meetings := crossovers(found.table):
         tables["crossovers"] = pd.DataFrame(meetings, columns=Crossover._fields)
-    files = write_study(folder, info, tables, plots=wishes.plots)
+    files = write_study(folder, info, tables, plots=asked.plots)
     return written(files.folder, files.files)
 
 

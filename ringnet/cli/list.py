@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from difflib import get_close_matches
 from textwrap import shorten
+from typing import Annotated
 
 import typer
 
-from ringnet.cli.printing import print_json, print_table
+from ringnet.cli import options
+from ringnet.cli.printing import in_number, print_json, print_table
 from ringnet.collectives import ALGORITHMS, COLLECTIVES
 from ringnet.engines import ENGINES
 from ringnet.errors import Fault, InputError
@@ -18,20 +20,24 @@ from ringnet.payload.reductions import REDUCTIONS
 from ringnet.reporting.columns import TABLES
 from ringnet.reporting.plots import PLOTS
 
+EXAMPLE = "ringnet list algorithms"
+
 #: The kind that no scenario chooses from.
 COLUMNS = "columns"
 #: Characters of a line about a name.
 WIDTH = 96
 
 
-def list_choices(kind: str | None, as_json: bool) -> int:
-    """Print all names by kind, or those of one kind; the columns of tables only where they are asked for.
-
-    Raises
-    ------
-    InputError
-        There is no such kind.
-    """
+def command(
+    kind: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[KIND]", help="These only: algorithms, links, plots; columns for those of tables."
+        ),
+    ] = None,
+    as_json: options.Json = False,
+) -> int:
+    """List the names that a scenario can choose from, or what the columns of the tables mean."""
     known: Mapping[str, Mapping[str, str]] = choices()
     if kind == COLUMNS:
         known = columns()
@@ -78,7 +84,7 @@ def choices() -> dict[str, dict[str, str]]:
         "topologies": {name: topology.summary for name, topology in TOPOLOGIES.items()},
         "links": {name: preset.summary for name, preset in PRESETS.items()},
         "reductions": {name: reduction.summary for name, reduction in REDUCTIONS.items()},
-        "dtypes": {name: f"{_plural(dtype.itemsize, 'byte')} an element" for name, dtype in DTYPES.items()},
+        "dtypes": {name: f"{in_number(dtype.itemsize, 'byte')} an element" for name, dtype in DTYPES.items()},
         "engines": {name: engine.summary for name, engine in ENGINES.items()},
         "plots": {name: plot.summary for name, plot in PLOTS.items()},
     }
@@ -88,7 +94,3 @@ def _known_by(collective: str) -> str:
     """Name the algorithms that know a collective, as many as fit in a line."""
     names = [name for name, algorithm in ALGORITHMS.items() if collective in algorithm.collectives]
     return shorten(f"by {', '.join(names)}", WIDTH, placeholder=" ...")
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -14,8 +14,10 @@ import ringnet
 ROOT = Path(__file__).parents[1]
 TOP_LEVEL = {
     "CHANGELOG.md",
+    "CONTRIBUTING.md",
     "LICENSE",
     "README.md",
+    "docs",
     "pyproject.toml",
     "reports",
     "ringnet",

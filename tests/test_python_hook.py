@@ -178,11 +178,9 @@ def test_steps_that_are_none_are_told(folder: Path, made: object, said: str) -> 
         check(schedule)
 
 
-def test_the_example_of_the_readme_runs(tmp_path: Path) -> None:
-    readme = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
-    (code,) = (
-        block for block in re.findall(r"```python\n(.*?)```", readme, re.DOTALL) if "def star" in block
-    )
+def test_the_example_of_the_docs_runs(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[1] / "docs/how-to/extend.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?def star.*?)```", page, re.DOTALL)
     (tmp_path / "star.py").write_text(code)
     network = "network: {topology: switch, bandwidth: 1 GB/s, latency: 1 us}"
     text = f"{{scenario_version: 1, workers: 5, message: 400 B, algorithm: {{python: 'star.py:star'}}, {network}}}"

@@ -1,7 +1,8 @@
 """The table of trust: what ringnet computes against everything that it is checked with.
 
-``python -m tests.trust`` prints it as Markdown. A row whose data is not here says so; logs of nccl-tests are found
-through ``RINGNET_LOGS``, and the figures of the real network are those of the last ``python -m tests.testbed``.
+``python -m tests.trust`` prints it as Markdown, for docs/trust.md. A row whose data is not here says so; logs of
+nccl-tests are found through ``RINGNET_LOGS``, and the figures of the real network are those of the last
+``python -m tests.testbed``.
 """
 
 from __future__ import annotations

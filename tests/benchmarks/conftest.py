@@ -18,7 +18,12 @@ MACHINE = pytest.StashKey[str]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--markdown", metavar="FILE", type=Path, help="also write the table of the benchmarks")
+    parser.addoption(
+        "--markdown",
+        metavar="FILE",
+        type=Path,
+        help="also write the table of the benchmarks, for docs/benchmarks.md",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

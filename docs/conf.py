@@ -1,0 +1,51 @@
+"""How the site is built: ``sphinx-build -b html docs docs/_build``.
+
+Neither the building nor a built page needs a network.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import generated
+
+import ringnet
+
+project = "ringnet"
+author = "the authors of ringnet"
+version = release = ringnet.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+exclude_patterns = ["_build"]
+source_suffix = {".md": "markdown"}
+
+# Every heading can be linked to as GitHub does it, so that a link works in both places.
+myst_heading_anchors = 3
+
+napoleon_google_docstring = False
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+python_maximum_signature_line_length = 80
+python_use_unqualified_type_names = True
+
+html_theme = "furo"
+html_title = "ringnet"
+html_static_path = ["static"]
+html_css_files = ["wide-tables.css"]
+html_show_sphinx = False
+html_copy_source = False
+
+
+def _fill(_app: Any, _page: str, source: list[str]) -> None:
+    source[0] = generated.fill(source[0])
+
+
+def setup(app: Any) -> None:
+    """Put what is made from the code in its place, whenever a page is read."""
+    app.connect("source-read", _fill)
+    # A page that is made from the code changes when the code does: read them all, always.
+    app.connect("env-get-outdated", lambda _app, env, *_: list(env.found_docs))

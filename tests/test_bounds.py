@@ -209,7 +209,9 @@ CUTS = [
 ]
 
 
-@pytest.mark.parametrize(("network", "expected"), CUTS, ids=str)
+@pytest.mark.parametrize(
+    ("network", "expected"), CUTS, ids=[f"{seconds:g} s {cut}" for _, (seconds, cut) in CUTS]
+)
 def test_the_narrowest_cut_bounds_an_all_reduce_and_is_named(network, expected):
     bound = bound_on(network)
     assert bound.seconds == pytest.approx(expected[0], rel=1e-12)

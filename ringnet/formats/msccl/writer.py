@@ -13,8 +13,8 @@ import numpy as np
 
 from ringnet.collectives.schedule import EVERY_WORKER, IntArray, Schedule, Step
 from ringnet.errors import Fault, ScheduleError
-from ringnet.formats.msccl.document import Cell
-from ringnet.formats.msccl.ends import COLLECTIVES, Ends, make_ends
+from ringnet.formats.msccl.dataflow import COLLECTIVES, BufferLayout, make_layout
+from ringnet.formats.msccl.thread_blocks import Cell
 
 #: Transfers beyond which a file would be too long for anybody to read.
 MAX_TRANSFERS = 200_000
@@ -53,14 +53,14 @@ def dumps_msccl(schedule: Schedule) -> str:
         raise ScheduleError(
             Fault("the schedule is too long for a file", value=str(schedule.n_transfers), right=right)
         )
-    ends, number = _numbered(schedule)
-    gpus = [_Gpu(worker, ends) for worker in range(schedule.n_workers)]
-    _Threads(schedule, gpus, number).write()
-    return "\n".join(_lines(schedule, ends, gpus)) + "\n"
+    layout, number = _numbered(schedule)
+    gpus = [_GpuDraft(worker, layout) for worker in range(schedule.n_workers)]
+    _Drafter(schedule, gpus, number).write()
+    return "\n".join(_lines(schedule, layout, gpus)) + "\n"
 
 
-def _numbered(schedule: Schedule) -> tuple[Ends, IntArray]:
-    """Return the ends of the collective in MSCCL's order, and the number there of each chunk."""
+def _numbered(schedule: Schedule) -> tuple[BufferLayout, IntArray]:
+    """Return the layout of the collective in MSCCL's order, and the number there of each chunk."""
     collective, n_workers = schedule.collective, schedule.n_workers
     owner = schedule.source if collective in {"all-gather", "all-to-all", "broadcast"} else schedule.target
     if collective == "all-to-all":
@@ -71,17 +71,17 @@ def _numbered(schedule: Schedule) -> tuple[Ends, IntArray]:
     each = {"all-to-all": n_workers * n_workers, "all-gather": n_workers, "reduce-scatter": n_workers}
     root = int(owner[0]) if collective in {"broadcast", "reduce"} else 0
     in_place = collective != "all-to-all"
-    ends = make_ends(
-        collective, n_workers, schedule.n_chunks // each.get(collective, 1), root, in_place=in_place
-    )
-    if not all(
-        map(np.array_equal, (ends.source, ends.target), (schedule.source[order], schedule.target[order]))
+    n_each = schedule.n_chunks // each.get(collective, 1)
+    layout = make_layout(collective, n_workers, n_each, root, in_place=in_place)
+    if not (
+        np.array_equal(layout.source, schedule.source[order])
+        and np.array_equal(layout.target, schedule.target[order])
     ):
         raise ScheduleError(Fault(f"workers do not all have as many chunks of this {collective}"))
-    return ends, number
+    return layout, number
 
 
-class _Event(NamedTuple):
+class _TransferEnd(NamedTuple):
     """One transfer as one of its ends sees it."""
 
     receives: bool
@@ -91,7 +91,7 @@ class _Event(NamedTuple):
 
 
 @dataclass(eq=False)
-class _Line:
+class _StepDraft:
     """A step of a thread block, as it will stand in the file."""
 
     kind: str
@@ -103,38 +103,38 @@ class _Line:
 
 
 @dataclass(eq=False)
-class _Block:
+class _BlockDraft:
     """A thread block being written."""
 
     number: int
     channel: int
-    lane: int
+    worker_channel: int
     send: int = -1
     receive: int = -1
-    lines: list[_Line] = field(default_factory=list)
+    steps: list[_StepDraft] = field(default_factory=list)
 
 
-class _Place(NamedTuple):
+class _StepPlace(NamedTuple):
     """A step by block and number."""
 
-    block: _Block
-    line: int
+    block: _BlockDraft
+    step: int
 
 
-class _Gpu:
+class _GpuDraft:
     """A gpu being written: its blocks, and where it has each chunk."""
 
-    def __init__(self, worker: int, ends: Ends) -> None:
-        self.worker, self.ends = worker, ends
-        self.blocks: list[_Block] = []
-        self.homes = {chunk: cell for cell, chunk in ends.first(worker).items()}
-        self.last = ends.last(worker)
+    def __init__(self, worker: int, layout: BufferLayout) -> None:
+        self.worker, self.layout = worker, layout
+        self.blocks: list[_BlockDraft] = []
+        self.homes = {chunk: cell for cell, chunk in layout.chunks_at_start(worker).items()}
+        self.at_end = layout.cells_at_end(worker)
         self.n_scratch = 0
 
     def home(self, chunk: int) -> Cell:
         """Return the cell of a chunk: where it starts or ends, or a cell of scratch on its way."""
         if chunk not in self.homes:
-            self.homes[chunk] = self.last.get(chunk) or ("s", self.n_scratch)
+            self.homes[chunk] = self.at_end.get(chunk) or ("s", self.n_scratch)
             self.n_scratch += self.homes[chunk][0] == "s"
         return self.homes[chunk]
 
@@ -152,25 +152,26 @@ class _Gpu:
 
     def sizes(self) -> dict[str, int]:
         """Return the chunks of each buffer."""
-        ends, n_chunks = self.ends, self.ends.n_chunks
+        n_each, n_chunks = self.layout.each, self.layout.n_chunks
+        n_own = self.layout.n_gpus * n_each
         mine = {
-            "all-gather": {"i": ends.each, "o": n_chunks},
-            "reduce-scatter": {"i": n_chunks, "o": ends.each},
-            "all-to-all": {"i": ends.n_gpus * ends.each, "o": ends.n_gpus * ends.each},
-        }.get(ends.collective, {"i": n_chunks, "o": 0})
+            "all-gather": {"i": n_each, "o": n_chunks},
+            "reduce-scatter": {"i": n_chunks, "o": n_each},
+            "all-to-all": {"i": n_own, "o": n_own},
+        }.get(self.layout.collective, {"i": n_chunks, "o": 0})
         return mine | {"s": self.n_scratch}
 
 
-class _Threads:
+class _Drafter:
     """Writes the steps of all workers, in the order of the schedule."""
 
-    def __init__(self, schedule: Schedule, gpus: list[_Gpu], number: IntArray) -> None:
+    def __init__(self, schedule: Schedule, gpus: list[_GpuDraft], number: IntArray) -> None:
         self.schedule, self.gpus, self.number = schedule, gpus, number
         self.codes: dict[tuple[int, int], int] = {}
-        self.block_of: dict[tuple[int, int, int, bool, int], _Block] = {}
-        self.last_receive: dict[tuple[int, int], _Place] = {}
-        self.applied: dict[tuple[int, int], _Place] = {}
-        self.posted: dict[tuple[int, int], list[_Place]] = defaultdict(list)
+        self.block_of: dict[tuple[int, int, int, bool, int], _BlockDraft] = {}
+        self.last_receive: dict[tuple[int, int], _StepPlace] = {}
+        self.applied: dict[tuple[int, int], _StepPlace] = {}
+        self.posted: dict[tuple[int, int], list[_StepPlace]] = defaultdict(list)
 
     def write(self) -> None:
         """Write blocks, then steps: all that a step of the schedule sends, then all that it receives, by source."""
@@ -178,10 +179,12 @@ class _Threads:
         for step in self.schedule.steps():
             rows = list(self._rows(step))
             for src, dst, chunks, channels in rows:
-                self._add(src, channels, _Event(receives=False, reduces=False, peer=dst, chunks=chunks))
+                self._add(src, channels, _TransferEnd(receives=False, reduces=False, peer=dst, chunks=chunks))
             for src, dst, chunks, channels in sorted(rows, key=lambda row: row[0]):
                 self._add(
-                    dst, channels, _Event(receives=True, reduces=step.op == "reduce", peer=src, chunks=chunks)
+                    dst,
+                    channels,
+                    _TransferEnd(receives=True, reduces=step.op == "reduce", peer=src, chunks=chunks),
                 )
         for gpu in self.gpus:
             _copy_own(gpu)
@@ -204,41 +207,39 @@ class _Threads:
             lambda: ({}, {})
         )
         for step in self.schedule.steps():
-            ends = zip(
-                step.src.tolist(),
-                step.dst.tolist(),
-                step.channel.tolist(),
-                step.receiving_channel.tolist(),
-                strict=True,
-            )
-            for src, dst, channel, to_channel in ends:
+            columns = (step.src, step.dst, step.channel, step.receiving_channel)
+            for src, dst, channel, to_channel in zip(*(column.tolist() for column in columns), strict=True):
                 code = self.codes.setdefault((channel, to_channel), len(self.codes))
                 peers[src, channel, code][0][dst] = None
                 peers[dst, to_channel, code][1][src] = None
-        for (worker, lane, code), (receivers, senders) in sorted(peers.items()):
+        for (worker, worker_channel, code), (receivers, senders) in sorted(peers.items()):
             for send, receive in zip_longest(receivers, senders, fillvalue=-1):
-                block = _Block(len(self.gpus[worker].blocks), code, lane, send, receive)
+                block = _BlockDraft(len(self.gpus[worker].blocks), code, worker_channel, send, receive)
                 self.gpus[worker].blocks.append(block)
                 for peer, receives in ((send, False), (receive, True)):
-                    self.block_of[worker, lane, code, receives, peer] = block
+                    self.block_of[worker, worker_channel, code, receives, peer] = block
 
-    def _add(self, worker: int, channels: tuple[int, int], event: _Event) -> None:
-        gpu, lane = self.gpus[worker], channels[event.receives]
-        block = self.block_of[worker, lane, self.codes[channels], event.receives, event.peer]
-        before = self._before(worker, lane, event)
+    def _add(self, worker: int, channels: tuple[int, int], event: _TransferEnd) -> None:
+        gpu, worker_channel = self.gpus[worker], channels[event.receives]
+        block = self.block_of[worker, worker_channel, self.codes[channels], event.receives, event.peer]
+        before = self._before(worker, worker_channel, event)
         here, there = gpu.home(event.chunks[0]), self.gpus[event.peer].home(event.chunks[0])
-        if event.receives:
-            line = _Line(
-                "rrc" if event.reduces else "r", here if event.reduces else there, here, len(event.chunks)
-            )
+        if not event.receives:
+            step = _StepDraft("s", here, there, len(event.chunks))
+        elif event.reduces:
+            step = _StepDraft("rrc", here, here, len(event.chunks))
         else:
-            line = _Line("s", here, there, len(event.chunks))
-        place = _append(block, line, before)
-        self._note(worker, lane, event, place)
+            step = _StepDraft("r", there, here, len(event.chunks))
+        place = _append(block, step, before)
+        self._note(worker, worker_channel, event, place)
 
-    def _before(self, worker: int, lane: int, event: _Event) -> list[_Place]:
+    def _before(self, worker: int, worker_channel: int, event: _TransferEnd) -> list[_StepPlace]:
         """Return the steps that an event comes after: the last receive on its channel, and others with its chunks."""
-        found = [self.last_receive[worker, lane]] if (worker, lane) in self.last_receive else []
+        found = (
+            [self.last_receive[worker, worker_channel]]
+            if (worker, worker_channel) in self.last_receive
+            else []
+        )
         for chunk in event.chunks:
             if (worker, chunk) in self.applied:
                 found.append(self.applied[worker, chunk])
@@ -246,9 +247,9 @@ class _Threads:
                 found += self.posted[worker, chunk]
         return found
 
-    def _note(self, worker: int, lane: int, event: _Event, place: _Place) -> None:
+    def _note(self, worker: int, worker_channel: int, event: _TransferEnd, place: _StepPlace) -> None:
         if event.receives:
-            self.last_receive[worker, lane] = place
+            self.last_receive[worker, worker_channel] = place
         for chunk in event.chunks:
             if event.receives:
                 self.applied[worker, chunk] = place
@@ -257,44 +258,46 @@ class _Threads:
                 self.posted[worker, chunk].append(place)
 
 
-def _append(block: _Block, line: _Line, before: list[_Place]) -> _Place:
+def _append(block: _BlockDraft, step: _StepDraft, before: list[_StepPlace]) -> _StepPlace:
     """Add a step that waits for some others: the last in each other block, by a ``nop`` for all but one of them."""
-    last: dict[_Block, int] = {}
+    last: dict[_BlockDraft, int] = {}
     for place in before:
         if place.block is not block:
-            last[place.block] = max(place.line, last.get(place.block, -1))
+            last[place.block] = max(place.step, last.get(place.block, -1))
     waits = [(other.number, number) for other, number in last.items()]
     for other, number in last.items():
-        other.lines[number].awaited = True
-    # What comes last in the list of lanes comes first here: the receive on the same channel stays with the step itself.
+        other.steps[number].awaited = True
+    # The wait for the receive on the same channel, the first of the list, stays with the step itself.
     for wait in reversed(waits[1:]):
-        block.lines.append(_Line("nop", ("i", -1), ("o", -1), 0, wait))
-    line.waits_for = waits[0] if waits else (-1, -1)
-    block.lines.append(line)
-    return _Place(block, len(block.lines) - 1)
+        block.steps.append(_StepDraft("nop", ("i", -1), ("o", -1), 0, wait))
+    step.waits_for = waits[0] if waits else (-1, -1)
+    block.steps.append(step)
+    return _StepPlace(block, len(block.steps) - 1)
 
 
-def _copy_own(gpu: _Gpu) -> None:
+def _copy_own(gpu: _GpuDraft) -> None:
     """Add the copy of what stays at a gpu from where it starts to where it must end, where these differ."""
-    first = {chunk: cell for cell, chunk in gpu.ends.first(gpu.worker).items()}
-    moves = [(first[chunk], cell) for chunk, cell in gpu.last.items() if first.get(chunk, cell) != cell]
-    if moves:
-        block = _Block(len(gpu.blocks), 0, 0)
-        block.lines = [_Line("cpy", src, dst, 1) for src, dst in moves]
-        gpu.blocks.append(block)
+    first = {chunk: cell for cell, chunk in gpu.layout.chunks_at_start(gpu.worker).items()}
+    steps = [
+        _StepDraft("cpy", first[chunk], cell, 1)
+        for chunk, cell in gpu.at_end.items()
+        if first.get(chunk, cell) != cell
+    ]
+    if steps:
+        gpu.blocks.append(_BlockDraft(len(gpu.blocks), 0, 0, steps=steps))
 
 
-def _lines(schedule: Schedule, ends: Ends, gpus: list[_Gpu]) -> Iterator[str]:
+def _lines(schedule: Schedule, layout: BufferLayout, gpus: list[_GpuDraft]) -> Iterator[str]:
     n_channels = 1 + max((block.channel for gpu in gpus for block in gpu.blocks), default=0)
     rooted = {"broadcast": schedule.source, "reduce": schedule.target}.get(schedule.collective)
     head = {
         "name": schedule.algorithm,
         "proto": "Simple",
         "nchannels": n_channels,
-        "nchunksperloop": ends.n_chunks // (ends.n_gpus if ends.collective == "all-to-all" else 1),
-        "ngpus": ends.n_gpus,
-        "coll": _MSCCL_NAMES[ends.collective],
-        "inplace": int(ends.in_place),
+        "nchunksperloop": layout.n_chunks // (layout.n_gpus if layout.collective == "all-to-all" else 1),
+        "ngpus": layout.n_gpus,
+        "coll": _MSCCL_NAMES[layout.collective],
+        "inplace": int(layout.in_place),
     } | ({} if rooted is None or rooted[0] == EVERY_WORKER else {"root": int(rooted[0])})
     yield f"<algo {_attributes(head)}>"
     for gpu in gpus:
@@ -306,19 +309,19 @@ def _lines(schedule: Schedule, ends: Ends, gpus: list[_Gpu]) -> Iterator[str]:
     yield "</algo>"
 
 
-def _block_lines(block: _Block) -> Iterator[str]:
+def _block_lines(block: _BlockDraft) -> Iterator[str]:
     head = {
         "id": block.number,
         "send": block.send,
         "recv": block.receive,
         "chan": block.channel,
-        "lane": block.lane,
+        "lane": block.worker_channel,
     }
     yield f"    <tb {_attributes(head)}>"
-    for number, line in enumerate(block.lines):
-        ends = {"srcbuf": line.src[0], "srcoff": line.src[1], "dstbuf": line.dst[0], "dstoff": line.dst[1]}
-        waits = {"depid": line.waits_for[0], "deps": line.waits_for[1], "hasdep": int(line.awaited)}
-        yield f"      <step {_attributes({'s': number, 'type': line.kind} | ends | {'cnt': line.count} | waits)}/>"
+    for number, step in enumerate(block.steps):
+        cells = {"srcbuf": step.src[0], "srcoff": step.src[1], "dstbuf": step.dst[0], "dstoff": step.dst[1]}
+        waits = {"depid": step.waits_for[0], "deps": step.waits_for[1], "hasdep": int(step.awaited)}
+        yield f"      <step {_attributes({'s': number, 'type': step.kind} | cells | {'cnt': step.count} | waits)}/>"
     yield "    </tb>"
 
 

@@ -76,6 +76,12 @@ def test_the_model_is_used_without_the_engine():
     assert loaded_by(code) & {"simpy", "pandas", "matplotlib", "yaml", "pydantic"} == set()
 
 
+def test_a_network_that_knows_its_routes_needs_no_graph():
+    made = "from ringnet.networks import Cable, ecmp, make_network; tree = make_network('fat-tree', 16, 1e9, 0.0, k=4)"
+    assert "networkx" not in loaded_by(f"{made}; tree.route(0, 15)")
+    assert "networkx" in loaded_by(f"{made}; ecmp(tree).route(0, 15)")
+
+
 def test_type_information_ships():
     assert resources.files(ringnet).joinpath("py.typed").is_file()
 

@@ -31,7 +31,7 @@ from ringnet.networks import (
     listed,
     placed,
 )
-from ringnet.networks.graph import graph_of
+from ringnet.networks.graph import Graph
 
 RATE = {"bandwidth_Bps": 100.0, "latency_s": 0.5}
 STAR = {"switches": ["hub"], "cables": [Cable(str(worker), "hub") for worker in range(8)]}
@@ -106,7 +106,7 @@ def test_routes_connect_what_they_say(shape):
 @pytest.mark.parametrize("shape", ROUTED)
 def test_routes_are_shortest_by_hops(shape):
     network = build(shape)
-    graph = graph_of(network)
+    graph = Graph(network)
     for src, dst in permutations(range(8), 2):
         shortest = graph.hops_to(str(dst))[str(src)]
         if shape.startswith("nodes, ring"):  # a card is no way between the workers of a host

@@ -11,7 +11,7 @@ import numpy as np
 
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks.graph import Graph, shortest
-from ringnet.networks.network import BOTH_WAYS, ONE_WAY, Network, Route
+from ringnet.networks.network import BOTH_WAYS, ONE_WAY, Network
 from ringnet.networks.topology import TopologyParameter
 
 Duplex: TypeAlias = Literal["full", "half", "one-way"]
@@ -88,23 +88,18 @@ def custom(
         n_workers=n_workers,
         names=tuple(name for name, _ in each),
         bandwidth_Bps=np.array(
-            [_given(cable.bandwidth_Bps, bandwidth_Bps) for _, cable in each], dtype=float
+            [bandwidth_Bps if cable.bandwidth_Bps is None else cable.bandwidth_Bps for _, cable in each],
+            dtype=np.float64,
         ),
-        latency_s=np.array([_given(cable.latency_s, latency_s) for _, cable in each], dtype=float),
-        find_route=_nowhere,
+        latency_s=np.array(
+            [latency_s if cable.latency_s is None else cable.latency_s for _, cable in each], dtype=np.float64
+        ),
+        find_route=lambda _src, _dst: (),
     )
-    graph = Graph((*network.ends(link), network.is_half_duplex(link)) for link in range(network.n_links))
+    graph = Graph(network)
     if faults := [*_apart(n_workers, graph)]:
         raise NetworkError(*faults)
     return shortest(network, graph)
-
-
-def _given(value: float | None, rule: float) -> float:
-    return rule if value is None else value
-
-
-def _nowhere(src: int, dst: int) -> Route:
-    return ()
 
 
 def _faults(n_workers: int, cables: Sequence[Cable], switches: Sequence[str]) -> list[Fault]:
@@ -150,13 +145,14 @@ def _no_such_node(path: str, node: str, n_workers: int, switches: Sequence[str])
 
 def _apart(n_workers: int, graph: Graph) -> list[Fault]:
     """Name the workers that worker 0 has no way to or from: if there are none, all have a way to all."""
+    have_a_way, are_reached = graph.hops_to("0"), graph.reached_from("0")
     faults = []
-    to_first = graph.hops_to("0")
-    for worker in range(1, n_workers):
-        for one, other, reached in ((worker, 0, to_first), (0, worker, None)):
-            hops = graph.hops_to(str(worker)) if reached is None else reached
-            if str(one) not in hops:
-                message = f"no way leads from worker {one} to worker {other}"
-                faults.append(Fault(message, "cables", right=f"a cable from {one}"))
-                break
-    return faults
+    for worker in map(str, range(1, n_workers)):
+        if worker not in have_a_way:
+            faults.append((worker, "0"))
+        elif worker not in are_reached:
+            faults.append(("0", worker))
+    return [
+        Fault(f"no way leads from worker {one} to worker {other}", "cables", right=f"a cable from {one}")
+        for one, other in faults
+    ]

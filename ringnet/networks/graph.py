@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks.network import Network, Route
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 #: Trees of distances that are kept: one per worker that something is sent to.
 KEPT_TREES = 4096
@@ -27,49 +30,60 @@ class Arc(NamedTuple):
 
 
 class Graph:
-    """Links as arcs between nodes; a half-duplex link is an arc each way.
+    """The links of a network as arcs between nodes; a half-duplex link is an arc each way.
 
     Parameters
     ----------
-    ends : iterable of (start, end, both)
-        By link; ``both`` for a link that carries both directions.
+    network : Network
+        Its links, and the nodes at which its workers are; its routes are not looked at.
+
+    Attributes
+    ----------
+    arcs : mapping of str to list of Arc
+        The ways out of each node, in the order of the links.
+    backwards : networkx.DiGraph
+        The nodes, and an edge against each arc: from its end to its start.
     """
 
-    def __init__(self, ends: Iterable[tuple[str, str, bool]]) -> None:
-        self.out: dict[str, list[Arc]] = defaultdict(list)
-        self.into: dict[str, list[str]] = defaultdict(list)
-        for link, (start, end, both) in enumerate(ends):
-            for one, other in ((start, end), (end, start)) if both else ((start, end),):
-                self.out[one].append(Arc(other, link))
-                self.into[other].append(one)
-        self.hops_to = lru_cache(KEPT_TREES)(self._hops_to)
+    def __init__(self, network: Network) -> None:
+        import networkx as nx  # noqa: PLC0415 -- takes a fifth of a second, and most networks know their routes
 
-    def _hops_to(self, goal: str) -> dict[str, int]:
-        """Return the hops to ``goal`` from every node that has a way there."""
-        hops, edge = {goal: 0}, [goal]
-        while edge:
-            found = dict.fromkeys(before for node in edge for before in self.into[node] if before not in hops)
-            hops |= dict.fromkeys(found, hops[edge[0]] + 1)
-            edge = [*found]
-        return hops
+        self.arcs: dict[str, list[Arc]] = defaultdict(list)
+        self.backwards: nx.DiGraph[str] = nx.DiGraph()
+        self.backwards.add_nodes_from(map(network.node, range(network.n_workers)))
+        for link in range(network.n_links):
+            start, end = network.ends(link)
+            for one, other in [(start, end), (end, start)][: 1 + network.is_half_duplex(link)]:
+                self.arcs[one].append(Arc(other, link))
+                self.backwards.add_edge(other, one)
+        # Hops to a goal from every node that has a way there.
+        self.hops_to = lru_cache(KEPT_TREES)(partial(nx.single_source_shortest_path_length, self.backwards))
+
+    def reached_from(self, start: str) -> set[str]:
+        """Return the nodes to which a way leads from ``start``, without itself."""
+        import networkx as nx  # noqa: PLC0415 -- as above
+
+        return nx.ancestors(self.backwards, start)
 
     def route(self, src: str, dst: str, choose: Callable[[int, int], int]) -> Route | None:
-        """Return a shortest route; ``choose(hop, n)`` picks among n next links alike, in the order of their numbers."""
+        """Return a shortest route; None where there is none.
+
+        Parameters
+        ----------
+        src, dst : str
+            Nodes.
+        choose : callable
+            ``choose(hop, n)`` picks among n next links that are alike, in the order of their numbers.
+        """
         hops, here = self.hops_to(dst), src
         links: list[int] = []
         if src not in hops:
             return None
         while here != dst:
-            nearer = [arc for arc in self.out[here] if hops.get(arc.to, hops[here]) < hops[here]]
+            nearer = [arc for arc in self.arcs[here] if hops.get(arc.to, hops[here]) < hops[here]]
             here, link = nearer[choose(len(links), len(nearer))]
             links.append(link)
         return tuple(links)
-
-
-def graph_of(network: Network) -> Graph:
-    """Return the links of a network as a graph."""
-    links = range(network.n_links)
-    return Graph((*network.ends(link), network.is_half_duplex(link)) for link in links)
 
 
 def shortest(network: Network, graph: Graph) -> Network:
@@ -93,7 +107,7 @@ def ecmp(network: Network, seed: int = 0) -> Network:
     def choose(src: str, dst: str) -> Callable[[int, int], int]:
         return lambda hop, n: _hash(f"{seed} {src} {dst} {hop}") % n
 
-    return replace(network, find_route=_finder(network, graph_of(network), choose))
+    return replace(network, find_route=_finder(network, Graph(network), choose))
 
 
 def listed(network: Network, routes: dict[tuple[int, int], tuple[str, ...]]) -> Network:

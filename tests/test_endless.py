@@ -11,7 +11,7 @@ import pytest
 from ringnet.engines.background import Traffic
 from ringnet.engines.events import Job, run_jobs
 from ringnet.errors import DeadlockError
-from ringnet.networks import Window
+from ringnet.networks import OverTime, Window
 from ringnet.runs.simulate import simulate
 from ringnet.scenario import loads
 
@@ -78,3 +78,25 @@ def test_what_waits_for_credit_moves_only_if_credit_comes_back(case, custom, sta
     with pytest.raises(DeadlockError) as caught:
         run_jobs([job], network, [traffic])
     assert [wait.waits_for for wait in caught.value.waits if wait.worker == 1] == [2, 0]
+
+
+@pytest.mark.parametrize("sharing", ["fifo", "fair"])
+@pytest.mark.parametrize("window", [None, Window(bytes=80)])
+def test_a_link_that_stops_for_ever_ends_the_run_and_one_that_rests_does_not(case, sharing, window):
+    """From 1 s on nothing crosses 0->switch, for ever or for a minute; bursts go from worker 1 to worker 2."""
+    built = case(3, topology="switch")
+    (up,) = (link for link, name in enumerate(built.network.names) if name == "0->switch")
+    traffic = Traffic("beside", built.network.route(1, 2), 10, every_s=1.0)
+    for changes in (((1.0, 0.0),), ((1.0, 0.0), (61.0, 100.0))):
+        behaviours = {up: OverTime(100.0, 0.5, changes)}
+        network = replace(built.network, sharing=sharing, window=window, behaviours=behaviours)
+        job = Job(built.schedule, network, built.workers, built.chunk_bytes)
+        if len(changes) > 1:
+            (trace,) = run_jobs([job], network, [traffic])
+            end_s = float(trace.workers["end_s"].max())
+            assert end_s > 61.0
+            assert trace.links["bytes"][traffic.links[0]] >= 4 * 100 + 10 * int(end_s)
+            continue
+        with pytest.raises(DeadlockError) as caught:
+            run_jobs([job], network, [traffic])
+        assert (1, 0) in {(wait.worker, wait.waits_for) for wait in caught.value.waits}

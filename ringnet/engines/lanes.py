@@ -210,10 +210,13 @@ class Lane:
             return not self.done and self.worker.start_s != UNKNOWN
         if self.turn is not None:
             return self.turn.time_s != UNKNOWN
+        if transfer.arrived_s != UNKNOWN:
+            return True
         credit = transfer.route.credit
-        if transfer.arrived_s != UNKNOWN or credit is None or not credit.holds(transfer):
-            return transfer.posted_s != UNKNOWN and (not self.rendezvous or transfer.entered_s != UNKNOWN)
-        return credit.n_coming > 0
+        begun = transfer.posted_s != UNKNOWN and (not self.rendezvous or transfer.entered_s != UNKNOWN)
+        if credit is not None and credit.holds(transfer):
+            begun = credit.n_coming > 0
+        return begun and transfer.route.serves(self.clock.now, transfer.hop)
 
     def stuck(self) -> Wait:
         """Say whom this lane waits for, for what and since when; for a lane that is not done at the end of the run."""

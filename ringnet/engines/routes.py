@@ -35,7 +35,7 @@ class Route:
         Lets a transfer start.
     """
 
-    __slots__ = ("alone", "credit", "enter", "job", "latency_s", "links")
+    __slots__ = ("alone", "behaviours", "credit", "enter", "job", "latency_s", "links")
 
     def __init__(
         self,
@@ -48,6 +48,12 @@ class Route:
         #: The window of the connection, if it has one; and which of several jobs, or of other traffic, uses the route.
         self.credit: Credit | None = None
         self.job = 0
+        #: What its links do, where that may change.
+        self.behaviours: Sequence[Behaviour] = ()
+
+    def serves(self, now_s: float, hop: int) -> bool:
+        """Whether its links, from one of them on, still serve at some time."""
+        return all(behaviour.service_s(now_s, 1, 1) != NEVER for behaviour in self.behaviours[hop:])
 
 
 class Wires:
@@ -100,6 +106,8 @@ class Ways:
         if (src, dst) not in self._routes:
             route = self._routes[src, dst] = self.wires.along(self.network.route(src, dst))
             route.job = self.job
+            if self.network.behaviours:
+                route.behaviours = [self.network.behaviour(link) for link in self.network.route(src, dst)]
             if self.network.window is not None:
                 if reason := beyond(self.network, (BySize, OverTime), fair=True, window=True, packets=True):
                     raise InputError(Fault(f"a window's credit cannot come back here: {reason}"))

@@ -149,6 +149,13 @@ def test_an_example_of_a_list_is_as_it_stands_in_a_file():
         ("rate: 12 GB/s", ()),
         ("rate: 20 GB/s, on: 1 ms, off: 1 ms", ()),
         ("stop: 1 s, rate: 12.5 GB/s", ()),
+        (
+            "rate: 9 GB/s}, {from: 2, to: 5, burst: 1 MiB, rate: 9 GB/s, stop: 1 ms",
+            (
+                "traffic 1 and traffic 2: 18 GB/s are more than switch->5 carries, 12.5 GB/s: "
+                "its queue only grows until 1 ms",
+            ),
+        ),
     ],
 )
 def test_traffic_beyond_what_its_links_carry_is_said(more, notes):
@@ -156,10 +163,72 @@ def test_traffic_beyond_what_its_links_carry_is_said(more, notes):
     assert simulate(loads(TEXT.format(rest, ""))).notes == notes
 
 
-@pytest.mark.parametrize("more", ["rate: 20 GB/s", "rate: 40 GB/s, on: 1 ms, off: 1 ms"])
-def test_traffic_whose_queue_grows_for_ever_is_refused(more):
-    scenario = loads(TEXT.format(traffic(f"from: 0, to: 5, {more}"), ""))
-    with pytest.raises(
-        InputError, match=r"background\[0\].rate: .* GB/s are more than 0->switch carries, 12.5 GB/s"
-    ):
-        simulate(scenario)
+def test_a_bandwidth_that_falls_below_the_traffic_for_a_while_is_said():
+    rest = traffic("from: 0, to: 5, rate: 9 GB/s") + "payload: none,"
+    changes = "[{at: 20 us, bandwidth: 8 GB/s}, {at: 1 ms, bandwidth: 20 GB/s}]"
+    (note,) = simulate(loads(TEXT.format(rest, f", profile: {changes}"))).notes
+    assert note == (
+        "traffic 1: 9 GB/s are more than 0->switch carries from 20 us on, 8 GB/s: its queue only grows until 1 ms"
+    )
+
+
+GROWS = "its queue only grows"
+
+
+@pytest.mark.parametrize(
+    ("rest", "network", "said"),
+    [
+        (
+            traffic("from: 0, to: 5, rate: 20 GB/s"),
+            "",
+            "[0].rate: 20 GB/s are more than 0->switch carries, 12.5 GB/s",
+        ),
+        (
+            traffic("from: 0, to: 5, rate: 40 GB/s, on: 1 ms, off: 1 ms"),
+            "",
+            "[0].rate: 19.92 GB/s are more than 0->switch carries, 12.5 GB/s",  # 38 bursts in 2 ms
+        ),
+        (
+            "background: [{from: 0, to: 5, burst: 1 MiB, rate: 9 GB/s}, {from: 2, to: 5, burst: 1 MiB, rate: 9 GB/s}],",
+            "",
+            "[1].rate: with background[0], 18 GB/s are more than switch->5 carries, 12.5 GB/s",
+        ),
+        (
+            traffic("from: 0, to: 5, rate: 9 GB/s"),
+            ", profile: [{at: 20 us, bandwidth: 20 GB/s}, {at: 1 ms, bandwidth: 8 GB/s}]",
+            "[0].rate: 9 GB/s are more than 0->switch carries from 1 ms on, 8 GB/s",
+        ),
+        (
+            traffic("from: 0, to: 5, rate: 9 GB/s"),
+            ", sharing: fifo, regimes: [{up_to: 1 MiB, bandwidth: 8 GB/s, latency: 1 us}]",
+            "[0].rate: 9 GB/s are more than 0->switch carries, 8 GB/s",
+        ),
+        (
+            traffic("from: 0, to: 5, rate: 12 GB/s"),
+            ", packet: 1 KiB, header: 128 B",
+            "[0].rate: 13.5 GB/s are more than 0->switch carries, 12.5 GB/s",
+        ),
+    ],
+)
+def test_traffic_whose_queue_grows_for_ever_is_refused(rest, network, said):
+    start = f"<text>:1: background{said}: {GROWS}; got "
+    assert fault(rest, network).startswith(start)
+    assert fault(rest, network).endswith("right would be: a lower rate, or a stop")
+
+
+def test_both_directions_of_a_half_duplex_cable_count():
+    cables = "[{from: 0, to: hub, duplex: half}, {from: 1, to: hub}]"
+    network = f"{{topology: custom, link: 100gbe, switches: [hub], cables: {cables}}}"
+    flows = "[{from: 0, to: 1, burst: 1 KiB, rate: 7 GB/s}, {from: 1, to: 0, burst: 1 KiB, rate: 7 GB/s}]"
+    text = "{{scenario_version: 1, workers: 2, message: 1 KiB, background: {}, network: {}}}"
+    with pytest.raises(InputError, match=r"with background\[0\], 14 GB/s are more than 0<->hub carries"):
+        loads(text.format(flows, network))
+    assert loads(text.format(flows, network.replace("half", "full")))
+
+
+def test_all_flows_that_are_too_much_are_told_at_once():
+    one, other = (f"{{from: {place}, to: 5, burst: 1 MiB, rate: 20 GB/s}}" for place in (0, 1))
+    assert [said.split(":")[2] for said in faults(f"background: [{one}, {other}],")] == [
+        " background[0].rate",
+        " background[1].rate",
+    ]

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ringnet.analysis.overload import overloads
 from ringnet.collectives import Schedule
 from ringnet.engines.background import Traffic
 from ringnet.engines.trace import Workers
-from ringnet.errors import Fault, InputError
 from ringnet.networks import Network
 from ringnet.payload.dtypes import DTYPES, DType
 from ringnet.payload.reductions import Reduction, make_reduction
@@ -20,10 +20,10 @@ from ringnet.payload.sources import RampSource, RandomSource, Source, message_el
 from ringnet.scenario.build.scenario import Scenario
 from ringnet.scenario.checks.collective import COPYING, reduction_of
 from ringnet.scenario.files.folder import open_files
-from ringnet.scenario.keys.jobs_and_traffic import JobKeys, TrafficKeys
-from ringnet.scenario.network import hardware, ordered, seated, seats
+from ringnet.scenario.keys.jobs_and_traffic import JobKeys
+from ringnet.scenario.network import bursts, hardware, ordered, seated, seats
 from ringnet.scenario.schedule import schedule_beside, schedule_of
-from ringnet.units import format_rate
+from ringnet.units import format_seconds
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -61,8 +61,8 @@ class RunParts:
         The whole buffer of one worker.
     others : tuple of RunParts
         The other jobs on the same network.
-    traffic : tuple of Traffic
-        What else is on its links.
+    flows : tuple of tuples of Traffic
+        What else is on its links: for each key of background its bursts.
     """
 
     schedule: Schedule
@@ -80,12 +80,17 @@ class RunParts:
     name: str = ""
     message_bytes: int = 0
     others: tuple[RunParts, ...] = ()
-    traffic: tuple[Traffic, ...] = ()
+    flows: tuple[tuple[Traffic, ...], ...] = ()
+
+    @property
+    def traffic(self) -> tuple[Traffic, ...]:
+        """All bursts of all flows."""
+        return tuple(chain.from_iterable(self.flows))
 
     @property
     def alone(self) -> bool:
         """Whether nothing else is on the network."""
-        return not self.others and not self.traffic
+        return not self.others and not self.flows
 
 
 def build(scenario: Scenario) -> RunParts:
@@ -94,8 +99,7 @@ def build(scenario: Scenario) -> RunParts:
     Raises
     ------
     InputError
-        A file of data that was there when the scenario was loaded is not there any more; other traffic that never
-        ends asks for more than its links carry.
+        A file of data that was there when the scenario was loaded is not there any more.
     """
     whole = hardware(scenario)
     own, *others = seats(scenario, whole)
@@ -123,7 +127,9 @@ def build(scenario: Scenario) -> RunParts:
             _job(scenario, number, job, seated(whole, places, "jobs"))
             for number, (job, places) in enumerate(zip(scenario.jobs, others, strict=True), start=1)
         ),
-        traffic=_background(scenario, whole),
+        flows=tuple(
+            tuple(bursts(one, number, whole)) for number, one in enumerate(scenario.background, start=1)
+        ),
     )
 
 
@@ -169,75 +175,16 @@ def _job(scenario: Scenario, number: int, job: JobKeys, network: Network) -> Run
     )
 
 
-def traffic(one: TrafficKeys, number: int, network: Network) -> list[Traffic]:
-    """Return bursts as the engine has them; of traffic that is on and off, one row for each burst of a period.
-
-    >>> from ringnet.networks.basic import switch
-    >>> keys = {"from": 0, "to": 1, "burst": "1 MB", "rate": "1 GB/s", "on": "2 ms", "off": "3 ms"}
-    >>> made = traffic(TrafficKeys.model_validate(keys), 1, switch(2, 50e9, 5e-7))
-    >>> [(row.start_s, row.every_s) for row in made]
-    [(0.0, 0.005), (0.001, 0.005)]
-    """
-    links = _links(one, network)
-    name, stop_s = one.name or f"traffic {number}", np.inf if one.stop_s is None else one.stop_s
-    if one.rate_Bps is None:
-        return [Traffic(name, links, one.burst_bytes, one.begin_s)]
-    gap_s = one.burst_bytes / one.rate_Bps
-    if one.on_s is None or one.off_s is None:
-        return [Traffic(name, links, one.burst_bytes, one.begin_s, gap_s, stop_s)]
-    period_s, n_bursts = one.on_s + one.off_s, round(one.on_s / gap_s)
-    return [
-        Traffic(name, links, one.burst_bytes, one.begin_s + burst * gap_s, period_s, stop_s)
-        for burst in range(n_bursts)
-    ]
-
-
 def about_traffic(parts: RunParts) -> list[str]:
-    """Return a sentence on each traffic that asks, in the mean, for more than its links carry: its queue only grows."""
-    return [
-        f"{name}: {sentence} until it stops" for name, sentence in _overloads(parts.traffic, parts.network)
-    ]
-
-
-def _background(scenario: Scenario, network: Network) -> tuple[Traffic, ...]:
-    """Return the other traffic; refuse what grows a queue for ever: all that shares its links would never end."""
-    bursts = {
-        f"background[{place}].rate": traffic(one, place + 1, network)
-        for place, one in enumerate(scenario.background)
-    }
-    faults = [
-        Fault(sentence, path, right="a lower rate, or a stop")
-        for path, made in bursts.items()
-        for _, sentence in _overloads([one for one in made if np.isinf(one.stop_s)], network)
-    ]
-    if faults:
-        raise InputError(*faults)
-    return tuple(chain.from_iterable(bursts.values()))
-
-
-def _overloads(traffic: Sequence[Traffic], network: Network) -> Iterator[tuple[str, str]]:
-    """Yield traffic that asks, in the mean, for more than a link carries, with a sentence on it."""
-    asked_Bps: dict[tuple[str, tuple[int, ...]], float] = {}
-    for one in traffic:
-        if one.every_s is not None:
-            key = one.name, one.links
-            asked_Bps[key] = asked_Bps.get(key, 0.0) + one.burst_bytes / one.every_s
-    for (name, links), rate_Bps in asked_Bps.items():
-        narrowest = min(links, key=network.bandwidth_Bps.__getitem__)
-        most_Bps = float(network.bandwidth_Bps[narrowest])
-        if rate_Bps > most_Bps * (1 + 1e-9):
-            link, carried = network.names[narrowest], format_rate(most_Bps)
-            yield (
-                name,
-                f"{format_rate(rate_Bps)} are more than {link} carries, {carried}: its queue only grows",
-            )
-
-
-def _links(one: TrafficKeys, network: Network) -> tuple[int, ...]:
-    if one.links is None:
-        return network.route(int(one.start or 0), int(one.end or 0))
-    numbers = {name: link for link, name in enumerate(network.names)}
-    return tuple(numbers[name] for name in one.links)
+    """Return a sentence on traffic that asks, in the mean, for more than a link carries, until one of both changes."""
+    notes = []
+    for one in overloads(parts.flows, parts.network):
+        flows = [parts.flows[number][0] for number in one.flows]
+        until = (
+            "it stops" if {flow.stop_s for flow in flows} == {one.until_s} else format_seconds(one.until_s)
+        )
+        notes.append(f"{' and '.join(flow.name for flow in flows)}: {one} until {until}")
+    return notes
 
 
 def build_schedule(scenario: Scenario) -> Schedule:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ringnet.engines.background import Traffic
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks import (
     TOPOLOGIES,
@@ -33,11 +34,12 @@ from ringnet.networks import (
     listed,
     placed,
 )
-from ringnet.networks.behaviour import ANY_SIZE
+from ringnet.networks.behaviour import ANY_SIZE, NEVER
 from ringnet.scenario.checks.finding import some
 from ringnet.scenario.files.link_profile import Measured, measured
 from ringnet.scenario.files.network_file import network_of
 from ringnet.scenario.files.order_file import ring_order
+from ringnet.scenario.keys.jobs_and_traffic import TrafficKeys
 from ringnet.scenario.keys.links import ChangeList, LinkExceptionKeys, RegimeList
 from ringnet.scenario.keys.model import Keys
 from ringnet.scenario.keys.network import NetworkKeys, OrderFile
@@ -210,6 +212,33 @@ def _with_routes(network: Network, given: NetworkKeys) -> Network:
     pairs = {_pair(key): links for key, links in given.routes.items()}
     with _told_at("routes"):
         return listed(network, pairs)
+
+
+def bursts(one: TrafficKeys, number: int, network: Network) -> list[Traffic]:
+    """Return bursts as the engine has them; of traffic that is on and off, one row for each burst of a period.
+
+    >>> from ringnet.networks.basic import switch
+    >>> keys = {"from": 0, "to": 1, "burst": "1 MB", "rate": "1 GB/s", "on": "2 ms", "off": "3 ms"}
+    >>> made = bursts(TrafficKeys.model_validate(keys), 1, switch(2, 50e9, 5e-7))
+    >>> [(row.start_s, row.every_s) for row in made]
+    [(0.0, 0.005), (0.001, 0.005)]
+    """
+    if one.links is None:
+        links = network.route(int(one.start or 0), int(one.end or 0))
+    else:
+        numbers = {name: link for link, name in enumerate(network.names)}
+        links = tuple(numbers[name] for name in one.links)
+    name, stop_s = one.name or f"traffic {number}", NEVER if one.stop_s is None else one.stop_s
+    if one.rate_Bps is None:
+        return [Traffic(name, links, one.burst_bytes, one.begin_s)]
+    gap_s = one.burst_bytes / one.rate_Bps
+    if one.on_s is None or one.off_s is None:
+        return [Traffic(name, links, one.burst_bytes, one.begin_s, gap_s, stop_s)]
+    period_s, n_bursts = one.on_s + one.off_s, round(one.on_s / gap_s)
+    return [
+        Traffic(name, links, one.burst_bytes, one.begin_s + burst * gap_s, period_s, stop_s)
+        for burst in range(n_bursts)
+    ]
 
 
 def _pair(key: str) -> tuple[int, int]:

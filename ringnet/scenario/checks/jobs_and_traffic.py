@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from ringnet.analysis.overload import overloads
 from ringnet.collectives import ALGORITHMS
 from ringnet.documents.document import Path
 from ringnet.errors import InputError, NetworkError
 from ringnet.networks import Network, walk
+from ringnet.networks.behaviour import NEVER
 from ringnet.payload.dtypes import DTYPES
 from ringnet.scenario.checks.finding import Finding, some, unread
 from ringnet.scenario.checks.network import counted, nearest_link, shape_of
 from ringnet.scenario.keys.jobs_and_traffic import TrafficKeys
 from ringnet.scenario.keys.model import Keys
-from ringnet.scenario.network import n_places
+from ringnet.scenario.network import bursts, hardware, n_places
 from ringnet.scenario.schedule import schedule_beside
 from ringnet.units import format_bytes
 
@@ -138,6 +140,26 @@ def _not_too_many(keys: Keys, one: TrafficKeys, path: Path) -> Iterator[Finding]
         yield Finding((*path, "burst"), message, f"at least {least}", causes=(("message",),))
 
 
+def _is_carried(keys: Keys) -> Iterator[Finding]:
+    """Find traffic that never ends and asks, now or later, for more than links carry: what shares them never ends."""
+    if not any(one.rate_Bps for one in keys.background) or shape_of(keys)[0] is None or [*_traffic(keys)]:
+        return
+    try:
+        network = hardware(keys)
+        flows = [bursts(one, number, network) for number, one in enumerate(keys.background, start=1)]
+    except NetworkError:  # which is told of the network
+        return
+    for one in overloads(flows, network):
+        if one.until_s != NEVER:
+            continue
+        *others, last = one.flows
+        beside = " and ".join(f"background[{number}]" for number in others)
+        message = f"{f'with {beside}, ' if others else ''}{one}"
+        right = "a lower rate, or a stop"
+        causes = ("network",), *(("background", number) for number in others)
+        yield Finding(("background", last, "rate"), message, right, causes=causes)
+
+
 def _traffic_itself(one: TrafficKeys, path: Path) -> Iterator[Finding]:
     if (one.links is None) == (one.start is None and one.end is None):
         yield Finding(path, "traffic needs from and to, or links instead", "{from: 0, to: 4, burst: 1 MiB}")
@@ -167,4 +189,5 @@ CROWD_CHECKS: tuple[Callable[[Keys], Iterator[Finding]], ...] = (
     _jobs,
     _recurrence_is_alone,
     _traffic,
+    _is_carried,
 )

@@ -17,7 +17,8 @@ from ringnet.analysis import frames, metrics
 from ringnet.analysis.answer import made_of_words
 from ringnet.collectives import COLLECTIVES
 from ringnet.engines import PATH_PARTS
-from ringnet.networks import LinkChange, Piece
+from ringnet.networks import BySize, LinkChange, OverTime, Piece
+from ringnet.networks.behaviour import ANY_SIZE
 
 
 def shares(run):
@@ -228,7 +229,7 @@ def test_the_only_links_that_carry_anything_are_not_slower_than_others(case, cus
 def test_a_link_that_becomes_slow_is_slowest(case):
     """From 1 s on link 1->2 has 10 B/s instead of 100."""
     run = case(4, 1000)
-    changing = replace(run.network, profiles={1: ((1.0, 10.0),)})
+    changing = replace(run.network, behaviours={1: OverTime(100.0, 0.5, ((1.0, 10.0),))})
     assert slowest(run.but(network=changing)) == "1->2"
 
 
@@ -236,7 +237,8 @@ def test_a_link_that_is_slow_for_these_sizes_is_slowest(case):
     """Link 1->2 has 10 B/s, or 2->3 two seconds of latency, for small transfers only; for others all are alike."""
     run = case(4, 100)
     for link, piece in ((1, Piece(500, 10.0, 0.5)), (2, Piece(500, 100.0, 2.0))):
-        slow = run.but(network=replace(run.network, pieces={link: (piece,)}))
+        by_size = BySize((piece, Piece(ANY_SIZE, 100.0, 0.5)))
+        slow = run.but(network=replace(run.network, behaviours={link: by_size}))
         assert slowest(slow) == run.network.names[link]
         assert slowest(slow.but(chunk_bytes=slow.chunk_bytes * 10)) is None
 

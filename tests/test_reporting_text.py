@@ -28,7 +28,10 @@ def test_the_answer_comes_first_and_in_units(result):
     ]
     assert lines(run)["time"] == "2.356 ms"
     assert lines(run)["busbw"] == "49.85 GB/s"
-    assert lines(run)["of the bound"] == "99.7 % (no algorithm takes less than 2.349 ms here)"
+    assert (
+        lines(run)["of the bound"]
+        == "99.7 % (no algorithm takes less than 2.349 ms here, for what must go between the workers)"
+    )
     assert lines(run)["made of"] == "100 % bandwidth"
     assert lines(run)["sent per worker"] == "112 MiB, as expected"
 
@@ -66,6 +69,18 @@ def test_traffic_of_uneven_chunks_is_said_beside_the_even_one(result):
         "sent per worker"
     ]
     assert said == "6,860 B at most; 6,857.14 B if all chunks were alike"
+
+
+def test_traffic_that_is_not_uneven_but_more_is_said_beside_what_busbw_counts():
+    """The root of a tree sends the buffer, in one chunk, to two others; in slices that differ by an element too."""
+    tree = {"n_workers": 4, "dtype": "float32", "n_transfers": 6, "expected_bytes_per_worker": 1.5 * 2**20}
+    assert dict(answer(tree | {"bytes_sent_per_worker": 2**21}))["sent per worker"] == (
+        "2 MiB at most; busbw counts 1.5 MiB"
+    )
+    uneven = tree | {"n_transfers": 24, "bytes_sent_per_worker": 1572884}
+    assert (
+        dict(answer(uneven))["sent per worker"] == "1,572,884 B at most; 1,572,864 B if all chunks were alike"
+    )
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
+from math import inf
 from typing import Any, TypeAlias
 
 import pandas as pd
 
 from ringnet.engines.trace import PATH_PARTS
+from ringnet.payload.dtypes import DTYPES
 from ringnet.units import format_bytes, format_count, format_rate, format_seconds
 
 Row: TypeAlias = Mapping[str, Any]
@@ -51,12 +53,12 @@ def _bound(row: Row) -> str:
     if "bound_share" not in row:
         return ""
     bound = format_seconds(row["collective_bound_s"])
-    cut = f": {row['bound_cut']}" if "bound_cut" in row else ""
+    cut = f", for what must go {row['bound_cut']}" if "bound_cut" in row else ""
     return f"{percent(row['bound_share'])} (no algorithm takes less than {bound} here{cut})"
 
 
 def _closed_form(row: Row) -> str:
-    return f"{format_seconds(row['closed_form_s'])}" if row.get("closed_form_s") else ""
+    return format_seconds(row["closed_form_s"]) if row.get("closed_form_s") else ""
 
 
 def percent(share: float) -> str:
@@ -94,12 +96,21 @@ def _slowest(row: Row) -> str:
 
 
 def _traffic(row: Row) -> str:
-    sent, expected = row.get("bytes_sent_per_worker"), row.get("expected_bytes_per_worker")
-    if sent is None or expected is None:
+    sent, counted = row.get("bytes_sent_per_worker"), row.get("expected_bytes_per_worker")
+    if sent is None or counted is None:
         return "" if sent is None else format_bytes(sent)
-    if abs(sent - expected) <= _ROUNDING * expected:
+    if abs(sent - counted) <= _ROUNDING * counted:
         return f"{format_bytes(sent)}, as expected"
-    return f"{format_count(sent)} B at most; {expected:,.2f} B if all chunks were alike"
+    if sent > counted + _unevenness(row):  # a tree's root, or an algorithm that sends whole buffers
+        return f"{format_bytes(sent)} at most; busbw counts {format_bytes(round(counted))}"
+    return f"{format_count(sent)} B at most; {counted:,.2f} B if all chunks were alike".replace(".00 B", " B")
+
+
+def _unevenness(row: Row) -> float:
+    """Return the most bytes by which a worker's traffic grows because chunks differ: an element for each transfer."""
+    if not {"n_transfers", "n_workers", "dtype"} <= row.keys():
+        return inf
+    return float(row["n_transfers"] / row["n_workers"] * DTYPES[row["dtype"]].itemsize)
 
 
 def _verified(row: Row) -> str:

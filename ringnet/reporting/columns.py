@@ -70,7 +70,7 @@ ANSWERS: dict[str, Column] = {
     "reducing_share": _number("the same: combining chunks"),
     "bytes_sent_per_worker": _integer("the most that any worker sent"),
     "expected_bytes_per_worker": _number(
-        "what the algorithm says that a worker sends, if all chunks were alike"
+        "what busbw counts for each worker: what a ring sends, if all chunks were alike"
     ),
     "slowest_link": _text(
         "the link that alone would take longest, latency and bytes; empty if all are alike"

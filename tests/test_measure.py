@@ -1,4 +1,4 @@
-"""The real ring: what goes over the wire, its sums, its log, and what becomes of it when something breaks."""
+"""The real ring: what goes between neighbours, its sums, its log, and what becomes of it when something breaks."""
 
 from __future__ import annotations
 
@@ -16,15 +16,30 @@ import pytest
 
 from ringnet.cli.options import sizes_of
 from ringnet.errors import InputError, VerificationError, WorkerError
-from ringnet.measure import crew as crew_module
-from ringnet.measure import sockets
-from ringnet.measure.allreduce import Job, Work, Wrong
-from ringnet.measure.bench import Plan, Row, Run, Timing, check_sums, measure, run_once
-from ringnet.measure.crew import Crew, Place
-from ringnet.measure.expected import expected_sum
-from ringnet.measure.log import Rank, footer, header, line
-from ringnet.measure.sockets import StoppedError, TcpWire, accept, connect, listen
-from ringnet.measure.wire import PATIENCE_S, Alone, WireError
+from ringnet.measure import neighbours, processes
+from ringnet.measure.allreduce import AllReduce, WorkerTask, WrongElements, expected_sum
+from ringnet.measure.neighbours import (
+    PATIENCE_S,
+    NeighbourError,
+    NoNeighbours,
+    StoppedError,
+    TcpNeighbours,
+    accept,
+    connect,
+    listen,
+)
+from ringnet.measure.processes import Endpoint, WorkerProcesses, measure, run_once
+from ringnet.measure.results import (
+    MeasuredRow,
+    Rank,
+    Repetitions,
+    RunTimes,
+    TimedRun,
+    check_sums,
+    footer,
+    header,
+    line,
+)
 from ringnet.payload import DTYPES
 from ringnet.reference import ring_allreduce
 from ringnet.runs.simulate import simulate
@@ -50,14 +65,14 @@ def connected():
 
 @pytest.fixture
 def ring_of(control):
-    """Make n wires in a ring, in this process."""
+    """Make n rings in a ring, in this process."""
     opened = []
 
     def make(n_workers, patience_s=PATIENCE_S):
         pairs = [connected() for _ in range(n_workers)]
         opened.extend(end for pair in pairs for end in pair)
         return [
-            TcpWire(
+            TcpNeighbours(
                 ((worker - 1) % n_workers, pairs[worker - 1][1]),
                 ((worker + 1) % n_workers, pairs[worker][0]),
                 control[0],
@@ -71,12 +86,12 @@ def ring_of(control):
         end.close()
 
 
-def run_ring(wires, job, in_place=False):
-    works = [Work(job, worker, in_place=in_place) for worker in range(job.n_workers)]
+def run_ring(rings, job, in_place=False):
+    works = [WorkerTask(job, worker, in_place=in_place) for worker in range(job.n_workers)]
     for work in works:
         work.prepare()
     with ThreadPoolExecutor(len(works)) as threads:
-        list(threads.map(Work.run, works, wires))
+        list(threads.map(WorkerTask.run, works, rings))
     return works
 
 
@@ -98,36 +113,36 @@ def ended(pid):
 @pytest.mark.parametrize("in_place", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_the_sum_is_that_of_the_reference_bit_for_bit(ring_of, dtype, in_place):
-    job = Job(3, 1000 * DTYPES[dtype].itemsize, dtype, seed=5)
-    expected = ring_allreduce([work.data for work in (Work(job, w, in_place=False) for w in range(3))])
+    job = AllReduce(3, 1000 * DTYPES[dtype].itemsize, dtype, seed=5)
+    expected = ring_allreduce([work.data for work in (WorkerTask(job, w, in_place=False) for w in range(3))])
     works = run_ring(ring_of(3), job, in_place)
     assert [work.result.tobytes() for work in works] == [result.tobytes() for result in expected]
-    assert all(work.wrong(expected_sum(job.source())) == Wrong(0) for work in works)
+    assert all(work.wrong(expected_sum(job.source())) == WrongElements(0) for work in works)
 
 
 @pytest.mark.parametrize("n_elements", [0, 1, 3, 4, 5, 4097])
 def test_chunks_may_be_empty_or_uneven(ring_of, n_elements):
-    job = Job(4, 4 * n_elements, "float32")
+    job = AllReduce(4, 4 * n_elements, "float32")
     expected = expected_sum(job.source())
-    assert all(work.wrong(expected) == Wrong(0) for work in run_ring(ring_of(4), job))
+    assert all(work.wrong(expected) == WrongElements(0) for work in run_ring(ring_of(4), job))
 
 
 def test_a_message_larger_than_all_buffers_goes_through(ring_of):
-    job = Job(2, 2**24, "int32")
+    job = AllReduce(2, 2**24, "int32")
     expected = expected_sum(job.source())
-    assert all(work.wrong(expected) == Wrong(0) for work in run_ring(ring_of(2), job))
+    assert all(work.wrong(expected) == WrongElements(0) for work in run_ring(ring_of(2), job))
 
 
 def test_a_worker_that_is_alone_keeps_its_data():
-    work = Work(Job(1, 64, "float64"), 0, in_place=False)
-    work.run(Alone())
+    work = WorkerTask(AllReduce(1, 64, "float64"), 0, in_place=False)
+    work.run(NoNeighbours())
     assert (work.result == work.data).all()
 
 
 def test_the_expected_sum_is_the_same_in_small_blocks(monkeypatch):
-    source = Job(3, 4 * 1001, "float32", seed=9).source()
+    source = AllReduce(3, 4 * 1001, "float32", seed=9).source()
     whole = expected_sum(source)
-    monkeypatch.setattr("ringnet.measure.expected._BLOCK_ELEMENTS", 63)
+    monkeypatch.setattr("ringnet.measure.allreduce._BLOCK_ELEMENTS", 63)
     assert expected_sum(source).tobytes() == whole.tobytes()
 
 
@@ -135,58 +150,58 @@ def test_the_expected_sum_is_what_the_simulator_ends_with():
     network = "network: {bandwidth: 1 GB/s, latency: 5 us}"
     text = f"{{scenario_version: 1, workers: 5, message: 4000 B, dtype: float32, seed: 11, {network}}}"
     simulated = simulate(loads(text)).outputs()
-    expected = expected_sum(Job(5, 4000, "float32", seed=11).source())
+    expected = expected_sum(AllReduce(5, 4000, "float32", seed=11).source())
     assert {result.tobytes() for result in simulated} == {expected.tobytes()}
 
 
 def test_a_wrong_element_is_counted_and_shown():
-    work = Work(Job(1, 16, "int32"), 0, in_place=True)
+    work = WorkerTask(AllReduce(1, 16, "int32"), 0, in_place=True)
     work.prepare()
     expected = work.data.copy()
     expected[2] += 1
-    assert work.wrong(expected) == Wrong(1, 2, str(work.data[2]), str(expected[2]))
+    assert work.wrong(expected) == WrongElements(1, 2, str(work.data[2]), str(expected[2]))
 
 
-# The wire.
+# Neighbours.
 
 
 def test_a_neighbour_that_closes_is_gone(ring_of):
     first, second = ring_of(2)
     second.close()
-    with pytest.raises(WireError, match="worker 1 is gone"):
+    with pytest.raises(NeighbourError, match="worker 1 is gone"):
         first.take(0, np.empty(1))
     first.post(0, np.empty(1))  # the first is still taken, and answered by a reset
-    with pytest.raises(WireError, match="worker 1 is gone"):
+    with pytest.raises(NeighbourError, match="worker 1 is gone"):
         first.post(1, np.empty(1))
 
 
 def test_a_neighbour_that_says_nothing_is_given_up(ring_of):
-    wire, _ = ring_of(2, patience_s=0.01)
-    with pytest.raises(WireError, match=r"worker 1 sends nothing for 0\.01 s"):
-        wire.take(0, np.empty(1))
+    neighbours, _ = ring_of(2, patience_s=0.01)
+    with pytest.raises(NeighbourError, match=r"worker 1 sends nothing for 0\.01 s"):
+        neighbours.take(0, np.empty(1))
 
 
 def test_a_neighbour_that_takes_nothing_is_given_up(ring_of):
-    wire, _ = ring_of(2, patience_s=0.01)
-    wire.post(0, np.zeros(2**25, np.uint8))
-    with pytest.raises(WireError, match=r"worker 1 takes nothing for 0\.01 s"):
-        wire.flush()
+    neighbours, _ = ring_of(2, patience_s=0.01)
+    neighbours.post(0, np.zeros(2**25, np.uint8))
+    with pytest.raises(NeighbourError, match=r"worker 1 takes nothing for 0\.01 s"):
+        neighbours.flush()
 
 
 def test_a_neighbour_that_is_in_another_step_is_an_error(ring_of):
     first, second = ring_of(2)
     first.post(3, np.zeros(8, np.uint8))
     with pytest.raises(
-        WireError, match="worker 0 sent transfer 3 of 8 bytes where transfer 2 of 4 bytes was due"
+        NeighbourError, match="worker 0 sent transfer 3 of 8 bytes where transfer 2 of 4 bytes was due"
     ):
         second.take(2, np.empty(4, np.uint8))
 
 
 def test_a_worker_whose_parent_is_gone_stops(ring_of, control):
-    wire, _ = ring_of(2)
+    neighbours, _ = ring_of(2)
     control[1].close()
     with pytest.raises(StoppedError):
-        wire.take(0, np.empty(1))
+        neighbours.take(0, np.empty(1))
 
 
 def test_only_the_neighbour_is_let_in():
@@ -203,23 +218,25 @@ def test_only_the_neighbour_is_let_in():
 
 
 def test_a_neighbour_that_never_calls_or_answers_is_named(monkeypatch):
-    monkeypatch.setattr(sockets, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(neighbours, "PATIENCE_S", 0.05)
     listener = listen("127.0.0.1", 0)
     address = listener.getsockname()
-    with pytest.raises(WireError, match=r"worker 4 did not call within 0\.05 s"):
+    with pytest.raises(NeighbourError, match=r"worker 4 did not call within 0\.05 s"):
         accept(listener, 4, WORD, time.monotonic)
     listener.close()
-    with pytest.raises(WireError, match=r"worker 4 does not answer at 127\.0\.0\.1:"):
+    with pytest.raises(NeighbourError, match=r"worker 4 does not answer at 127\.0\.0\.1:"):
         connect(address, 4, 0, WORD)
 
 
-# The crew.
+# The workers.
 
 
-def test_a_crew_measures_and_leaves_nothing_behind():
-    with Crew([Place()] * 3) as crew:
-        row, small = measure(crew, [Job(3, 4096, "float32"), Job(3, 0, "int8")], Plan(repeat=2, warmup=1))
-        pids = crew.pids
+def test_workers_measure_and_leave_nothing_behind():
+    with WorkerProcesses([Endpoint()] * 3) as workers:
+        row, small = measure(
+            workers, [AllReduce(3, 4096, "float32"), AllReduce(3, 0, "int8")], Repetitions(repeat=2, warmup=1)
+        )
+        pids = workers.pids
     assert [len(timing.runs) for timing in row.timings] == [2, 2]
     assert row.out_of_place.n_wrong == small.in_place.n_wrong == 0
     assert row.in_place.median_s > 0
@@ -227,44 +244,44 @@ def test_a_crew_measures_and_leaves_nothing_behind():
 
 
 def test_a_sum_that_is_wrong_is_told_by_every_worker():
-    job = Job(2, 64, "float32")
-    with Crew([Place()] * 2) as crew:
-        crew.expect(expected_sum(job.source()) + 1)
-        crew.ask("prepare", job=job.document(), in_place=False)
-        run = run_once(crew)
+    job = AllReduce(2, 64, "float32")
+    with WorkerProcesses([Endpoint()] * 2) as workers:
+        workers.expect(expected_sum(job.source()) + 1)
+        workers.ask("prepare", job=job.document(), in_place=False)
+        run = run_once(workers)
     assert [wrong.n_elements for wrong in run.wrong] == [16, 16]
 
 
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM"])
 def test_a_worker_that_is_killed_in_the_middle_is_named_and_all_end(name):
-    job = Job(3, 2**22, "float32")
-    with Crew([Place()] * 3) as crew:
-        crew.ask("prepare", job=job.document(), in_place=False)
-        os.kill(crew.pids[1], getattr(signal, name))
+    job = AllReduce(3, 2**22, "float32")
+    with WorkerProcesses([Endpoint()] * 3) as workers:
+        workers.ask("prepare", job=job.document(), in_place=False)
+        os.kill(workers.pids[1], getattr(signal, name))
         with pytest.raises(
-            WorkerError, match=rf"^worker 1 \(process {crew.pids[1]}\) was killed \({name}\)$"
+            WorkerError, match=rf"^worker 1 \(process {workers.pids[1]}\) was killed \({name}\)$"
         ):
-            crew.ask("run", at_ns=0)
-    assert all(map(ended, crew.pids))
+            workers.ask("run", at_ns=0)
+    assert all(map(ended, workers.pids))
 
 
 def test_a_worker_that_answers_nothing_is_named(monkeypatch):
-    with Crew([Place()] * 2) as crew:
-        monkeypatch.setattr(crew_module, "_STOPPED_S", 0.3)
-        os.kill(crew.pids[0], signal.SIGSTOP)
+    with WorkerProcesses([Endpoint()] * 2) as workers:
+        monkeypatch.setattr(processes, "_STOPPED_S", 0.3)
+        os.kill(workers.pids[0], signal.SIGSTOP)
         with pytest.raises(WorkerError, match=r"worker 0 .* is stopped \(SIGSTOP\)"):
-            crew.ask("prepare", job=Job(2, 64, "int8").document(), in_place=False)
+            workers.ask("prepare", job=AllReduce(2, 64, "int8").document(), in_place=False)
 
 
 def test_neighbours_are_given_up_within_ten_seconds():
-    assert PATIENCE_S + crew_module._GRACE_S < 10
+    assert PATIENCE_S + processes._GRACE_S < 10
 
 
 def test_a_port_in_use_is_refused_with_its_number():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(InputError, match=rf"in use; got 127\.0\.0\.1:{port}; right would be"):
-            Crew([Place(), Place(port=port)]).__enter__()
+            WorkerProcesses([Endpoint(), Endpoint(port=port)]).__enter__()
 
 
 def test_an_address_of_another_machine_is_refused():
@@ -275,12 +292,12 @@ def test_an_address_of_another_machine_is_refused():
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGKILL"])
 def test_workers_end_with_their_parent(name):
     code = (
-        "from ringnet.measure.crew import Crew, Place\n"
-        "with Crew([Place()] * 2) as crew:\n"
+        "from ringnet.measure.processes import WorkerProcesses, Endpoint\n"
+        "with WorkerProcesses([Endpoint()] * 2) as workers:\n"
         "    job = dict(n_workers=2, message_bytes=1 << 20, dtype='int8')\n"
-        "    crew.ask('prepare', job=job, in_place=False)\n"
-        "    print(*crew.pids, flush=True)\n"
-        "    while True: crew.ask('run', at_ns=0)\n"
+        "    workers.ask('prepare', job=job, in_place=False)\n"
+        "    print(*workers.pids, flush=True)\n"
+        "    while True: workers.ask('run', at_ns=0)\n"
     )
     command = [sys.executable, "-c", code]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
@@ -318,20 +335,20 @@ def test_sizes_that_mean_nothing_are_refused(text, factor, complaint):
 
 def test_a_plan_needs_a_run():
     with pytest.raises(InputError, match="--repeat: must be at least 1; got 0") as error:
-        Plan(repeat=0, warmup=-1)
+        Repetitions(repeat=0, warmup=-1)
     assert len(error.value.faults) == 2
 
 
 def timing(*makespans_s, wrong=None):
-    wrong = wrong or Wrong(0)
-    return Timing(tuple(Run(makespan_s, 0.0, (Wrong(0), wrong)) for makespan_s in makespans_s))
+    wrong = wrong or WrongElements(0)
+    return RunTimes(tuple(TimedRun(makespan_s, 0.0, (WrongElements(0), wrong)) for makespan_s in makespans_s))
 
 
 def test_a_log_looks_as_nccl_tests_writes_it():
-    job = Job(2, 2**20, "float32")
-    row = Row(job, timing(0.001, 0.009, 0.002), timing(0.004))
+    job = AllReduce(2, 2**20, "float32")
+    row = MeasuredRow(job, timing(0.001, 0.009, 0.002), timing(0.004))
     lines = [
-        *header([Rank(7, "here"), Rank(8, "there")], [job], Plan(3, 1), "TCP"),
+        *header([Rank(7, "here"), Rank(8, "there")], [job], Repetitions(3, 1), "TCP"),
         line(row),
         *footer([row]),
     ]
@@ -347,7 +364,9 @@ def test_a_log_looks_as_nccl_tests_writes_it():
 
 
 def test_wrong_sums_end_in_a_verdict():
-    row = Row(Job(2, 64, "int32"), timing(0.1), timing(0.1, wrong=Wrong(3, 5, "1", "2")))
+    row = MeasuredRow(
+        AllReduce(2, 64, "int32"), timing(0.1), timing(0.1, wrong=WrongElements(3, 5, "1", "2"))
+    )
     assert next(footer([row])) == "# Out of bounds values : 3 FAILED"
     with pytest.raises(
         VerificationError, match=r"64 B of int32: 3 .* worker 1, element 5, got 1, expected 2"

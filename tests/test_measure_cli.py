@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from ringnet.cli import app
 from ringnet.errors import InputError
-from ringnet.measure.expected import expected_sum
+from ringnet.measure.allreduce import expected_sum
 from ringnet.measure.mpi import _check_launcher
 
 QUICK = ["--sizes", "64B..1KiB", "--factor", "4", "--repeat", "2", "--warmup", "0"]
@@ -50,7 +50,7 @@ def test_json_has_every_run():
 
 
 def test_a_wrong_sum_is_the_fourth_exit_code(monkeypatch):
-    monkeypatch.setattr("ringnet.measure.bench.expected_sum", lambda source: expected_sum(source) + 1)
+    monkeypatch.setattr("ringnet.measure.processes.expected_sum", lambda source: expected_sum(source) + 1)
     result = ringnet("--workers", 2, "--sizes", "64B", "--repeat", 1)
     assert result.exit_code == 4
     assert rows(result.stdout)[0][8] == "32"

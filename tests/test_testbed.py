@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from ringnet.errors import WorkerError
-from ringnet.measure.allreduce import Job
-from ringnet.measure.bench import run_once
-from ringnet.measure.expected import expected_sum
+from ringnet.measure.allreduce import AllReduce, expected_sum
+from ringnet.measure.processes import run_once
 from tests.testbed import report, study
 from tests.testbed.beds import CASES, SHAPE, Link, ring_case, uplink_case
 from tests.testbed.namespaces import PREFIX, Bed, Cable, why_not
@@ -46,21 +45,21 @@ def test_two_workers_predict_every_other_network():
 
 @real
 def test_the_sums_over_two_racks_are_those_of_the_reference():
-    job = Job(4, 40_004, "float16", seed=3)
-    with uplink_case().crew() as crew:
-        crew.expect(expected_sum(job.source()))
-        crew.ask("prepare", job=job.document(), in_place=True)
-        assert [wrong.n_elements for wrong in run_once(crew).wrong] == [0, 0, 0, 0]
+    job = AllReduce(4, 40_004, "float16", seed=3)
+    with uplink_case().workers() as workers:
+        workers.expect(expected_sum(job.source()))
+        workers.ask("prepare", job=job.document(), in_place=True)
+        assert [wrong.n_elements for wrong in run_once(workers).wrong] == [0, 0, 0, 0]
         assert len(namespaces()) == 6
     assert not namespaces()
 
 
 @real
 def test_a_worker_that_is_killed_on_the_bed_is_named():
-    with ring_case(3).crew() as crew:
-        os.kill(crew.pids[1], signal.SIGKILL)
+    with ring_case(3).workers() as workers:
+        os.kill(workers.pids[1], signal.SIGKILL)
         with pytest.raises(WorkerError, match=r"worker 1 .* was killed \(SIGKILL\)"):
-            crew.ask("ping_pong", n_bytes=8, n_times=1)
+            workers.ask("ping_pong", n_bytes=8, n_times=1)
     assert not namespaces()
 
 

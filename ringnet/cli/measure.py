@@ -14,11 +14,20 @@ import typer
 from ringnet.cli import options
 from ringnet.cli.printing import print_json
 from ringnet.errors import Fault, InputError, RingnetError
-from ringnet.measure.allreduce import Job
-from ringnet.measure.bench import Plan, Row, Timing, check_sums, measure
-from ringnet.measure.crew import Crew, Place
-from ringnet.measure.log import Rank, bandwidths, footer, header, line
+from ringnet.measure.allreduce import AllReduce
 from ringnet.measure.mpi import measure_under_mpi, ranks, world
+from ringnet.measure.processes import Endpoint, WorkerProcesses, measure
+from ringnet.measure.results import (
+    MeasuredRow,
+    Rank,
+    Repetitions,
+    RunTimes,
+    bandwidths,
+    check_sums,
+    footer,
+    header,
+    line,
+)
 from ringnet.payload import dtype_of, message_elements
 from ringnet.runs.memory import available_bytes
 from ringnet.units import format_bytes
@@ -50,11 +59,11 @@ class MeasureOptions:
     json: bool
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> Repetitions:
         """How often each size is run."""
-        return Plan(self.repeat, self.warmup)
+        return Repetitions(self.repeat, self.warmup)
 
-    def jobs(self, n_workers: int) -> list[Job]:
+    def jobs(self, n_workers: int) -> list[AllReduce]:
         """Return the all-reduces to run, in the order of the sizes.
 
         Raises
@@ -68,9 +77,9 @@ class MeasureOptions:
         for size in sizes:
             message_elements(size, dtype_of(self.dtype))  # refuses what is no whole number of them
         _require_memory(n_workers, max(sizes))
-        return [Job(n_workers, size, self.dtype, self.seed) for size in sizes]
+        return [AllReduce(n_workers, size, self.dtype, self.seed) for size in sizes]
 
-    def places(self) -> list[Place]:
+    def endpoints(self) -> list[Endpoint]:
         """Return where the workers of this machine listen."""
         n_workers = DEFAULT_WORKERS if self.workers is None else self.workers
         if not 1 <= n_workers <= MOST_WORKERS:
@@ -82,7 +91,7 @@ class MeasureOptions:
             right = f"1 to {highest}, for {n_workers} workers"
             raise InputError(Fault("out of range", "--port", value=str(self.port), right=right))
         ports = [self.port + worker if self.port else 0 for worker in range(n_workers)]
-        return [Place(self.host or "127.0.0.1", port) for port in ports]
+        return [Endpoint(self.host or "127.0.0.1", port) for port in ports]
 
     def refuse_local(self) -> None:
         """Refuse under MPI the options that only the processes of one machine read."""
@@ -132,17 +141,17 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     return _under_mpi(asked, plan) if mpi else _here(asked, plan)
 
 
-def _here(asked: MeasureOptions, plan: Plan) -> int:
-    places = asked.places()
-    jobs = asked.jobs(len(places))
-    with Crew(places) as crew:
-        here = [Rank(pid, platform.node()) for pid in crew.pids]
+def _here(asked: MeasureOptions, plan: Repetitions) -> int:
+    endpoints = asked.endpoints()
+    jobs = asked.jobs(len(endpoints))
+    with WorkerProcesses(endpoints) as workers:
+        here = [Rank(pid, platform.node()) for pid in workers.pids]
         report = _Report(asked, header(here, jobs, plan, "TCP"))
-        report.take(measure(crew, jobs, plan))
+        report.take(measure(workers, jobs, plan))
     return 0
 
 
-def _under_mpi(asked: MeasureOptions, plan: Plan) -> int:
+def _under_mpi(asked: MeasureOptions, plan: Repetitions) -> int:
     asked.refuse_local()
     comm = world()
     try:
@@ -167,9 +176,9 @@ class _Report:
 
     def __init__(self, asked: MeasureOptions, head: Iterable[str]) -> None:
         self._asked, self._head = asked, list(head)
-        self._rows: list[Row] = []
+        self._rows: list[MeasuredRow] = []
 
-    def take(self, rows: Iterable[Row]) -> None:
+    def take(self, rows: Iterable[MeasuredRow]) -> None:
         """Print each row when it is there; write the log also if interrupted; then judge the sums."""
         self._print(self._head)
         try:
@@ -197,7 +206,7 @@ class _Report:
                 typer.echo(text)
 
 
-def _document(row: Row) -> dict[str, Any]:
+def _document(row: MeasuredRow) -> dict[str, Any]:
     job = row.job
     return job.document() | {
         "out_of_place": _figures(job, row.out_of_place),
@@ -205,7 +214,7 @@ def _document(row: Row) -> dict[str, Any]:
     }
 
 
-def _figures(job: Job, timing: Timing) -> dict[str, Any]:
+def _figures(job: AllReduce, timing: RunTimes) -> dict[str, Any]:
     algbw_Bps, busbw_Bps = bandwidths(job, timing.median_s)
     return {
         "median_s": timing.median_s,

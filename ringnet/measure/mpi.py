@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ringnet.errors import InputError
-from ringnet.measure.allreduce import Job, Work, Wrong
-from ringnet.measure.bench import Plan, Row, Run, Timing
-from ringnet.measure.expected import expected_sum
-from ringnet.measure.log import Rank
-from ringnet.measure.wire import bytes_of
+from ringnet.measure.allreduce import AllReduce, WorkerTask, WrongElements, expected_sum
+from ringnet.measure.neighbours import bytes_of
+from ringnet.measure.results import MeasuredRow, Rank, Repetitions, RunTimes, TimedRun
 from ringnet.payload import dtype_of
 from ringnet.payload.dtypes import Array
 
@@ -53,7 +51,7 @@ def _check_launcher(size: int) -> None:
         )
 
 
-class MpiWire:
+class MpiNeighbours:
     """Neighbours in a ring of MPI processes."""
 
     def __init__(self, comm: MPI.Intracomm) -> None:
@@ -62,11 +60,11 @@ class MpiWire:
         self._sends: list[MPI.Request] = []
 
     def post(self, tag: int, outgoing: Array) -> None:
-        """Send an array to the right: see `Wire.post`."""
+        """Send an array to the right: see `Neighbours.post`."""
         self._sends.append(self._comm.Isend(bytes_of(outgoing), self._right, tag))
 
     def take(self, tag: int, incoming: Array) -> None:
-        """Receive an array from the left: see `Wire.take`."""
+        """Receive an array from the left: see `Neighbours.take`."""
         self._comm.Recv(bytes_of(incoming), self._left, tag)
 
     def flush(self) -> None:
@@ -81,19 +79,23 @@ def ranks(comm: MPI.Intracomm) -> list[Rank]:
     return comm.allgather(Rank(os.getpid(), socket.gethostname()))
 
 
-def measure_under_mpi(comm: MPI.Intracomm, jobs: Iterable[Job], plan: Plan) -> Iterator[Row]:
+def measure_under_mpi(
+    comm: MPI.Intracomm, jobs: Iterable[AllReduce], plan: Repetitions
+) -> Iterator[MeasuredRow]:
     """Run each job; every process yields the same rows.
 
     A makespan is the longest time of any process from a common barrier to its whole sum, since hosts share no
     clock.
     """
-    wire = MpiWire(comm)
+    neighbours = MpiNeighbours(comm)
     for job in jobs:
         expected = _shared_expectation(comm, job)
-        yield Row(job, *(_timing(comm, wire, job, plan, expected, in_place) for in_place in (False, True)))
+        yield MeasuredRow(
+            job, *(_timing(comm, neighbours, job, plan, expected, in_place) for in_place in (False, True))
+        )
 
 
-def _shared_expectation(comm: MPI.Intracomm, job: Job) -> Array:
+def _shared_expectation(comm: MPI.Intracomm, job: AllReduce) -> Array:
     dtype, count = dtype_of(job.dtype), job.source().n_elements
     expected = expected_sum(job.source()) if comm.rank == 0 else np.empty(count, dtype)
     comm.Bcast(bytes_of(expected))
@@ -101,16 +103,21 @@ def _shared_expectation(comm: MPI.Intracomm, job: Job) -> Array:
 
 
 def _timing(
-    comm: MPI.Intracomm, wire: MpiWire, job: Job, plan: Plan, expected: Array, in_place: bool
-) -> Timing:
-    work = Work(job, comm.rank, in_place=in_place, clock=perf_counter_ns)
-    runs = [_run_once(comm, wire, work, expected) for _ in range(plan.warmup + plan.repeat)]
-    return Timing(tuple(runs[plan.warmup :]))
+    comm: MPI.Intracomm,
+    neighbours: MpiNeighbours,
+    job: AllReduce,
+    plan: Repetitions,
+    expected: Array,
+    in_place: bool,
+) -> RunTimes:
+    work = WorkerTask(job, comm.rank, in_place=in_place, clock=perf_counter_ns)
+    runs = [_run_once(comm, neighbours, work, expected) for _ in range(plan.warmup + plan.repeat)]
+    return RunTimes(tuple(runs[plan.warmup :]))
 
 
-def _run_once(comm: MPI.Intracomm, wire: MpiWire, work: Work, expected: Array) -> Run:
+def _run_once(comm: MPI.Intracomm, neighbours: MpiNeighbours, work: WorkerTask, expected: Array) -> TimedRun:
     work.prepare()
     comm.Barrier()
-    start_ns, end_ns = work.run(wire)
-    seen: list[tuple[int, Wrong]] = comm.allgather((end_ns - start_ns, work.wrong(expected)))
-    return Run(max(span for span, _ in seen) * 1e-9, 0.0, tuple(wrong for _, wrong in seen))
+    start_ns, end_ns = work.run(neighbours)
+    seen: list[tuple[int, WrongElements]] = comm.allgather((end_ns - start_ns, work.wrong(expected)))
+    return TimedRun(max(span for span, _ in seen) * 1e-9, 0.0, tuple(wrong for _, wrong in seen))

@@ -31,16 +31,24 @@ from typing import Any
 import numpy as np
 
 from ringnet.errors import RingnetError
-from ringnet.measure.allreduce import Job, Work
-from ringnet.measure.sockets import StoppedError, TcpWire, accept, connect, listen
-from ringnet.measure.wire import Alone, Wire, WireError
+from ringnet.measure.allreduce import AllReduce, WorkerTask
+from ringnet.measure.neighbours import (
+    NeighbourError,
+    Neighbours,
+    NoNeighbours,
+    StoppedError,
+    TcpNeighbours,
+    accept,
+    connect,
+    listen,
+)
 
 Message = dict[str, Any]
 
 _CONTROL = 0  # standard input
 
 
-class Worker:
+class RingMember:
     """A worker and all that it holds.
 
     Parameters
@@ -51,16 +59,16 @@ class Worker:
     """
 
     #: What the two connections become.
-    make_wire: Callable[..., Wire] = TcpWire
+    make_neighbours: Callable[..., Neighbours] = TcpNeighbours
 
     def __init__(self, rank: int, n_workers: int, expected: int) -> None:
         self.rank, self.n_workers, self._expected = rank, n_workers, expected
-        self.wire: Wire = Alone()
-        self._work: Work | None = None
+        self.neighbours: Neighbours = NoNeighbours()
+        self._work: WorkerTask | None = None
         self._listener: socket.socket | None = None
 
     @property
-    def work(self) -> Work:
+    def work(self) -> WorkerTask:
         """The job in hand."""
         if self._work is None:
             raise RuntimeError("no job was prepared")
@@ -85,19 +93,19 @@ class Worker:
         to_right = connect((address[0], address[1]), right, self.rank, secret)
         from_left = accept(self._listener, left, secret, time.monotonic)
         self._listener.close()
-        self.wire = self.make_wire((left, from_left), (right, to_right), _CONTROL)
+        self.neighbours = self.make_neighbours((left, from_left), (right, to_right), _CONTROL)
         return {}
 
     def do_prepare(self, job: Message, in_place: bool) -> Message:
         """Make the data of a job."""
-        self._work = Work(Job(**job), self.rank, in_place=in_place)
+        self._work = WorkerTask(AllReduce(**job), self.rank, in_place=in_place)
         self._work.prepare()
         return {}
 
     def do_run(self, at_ns: int) -> Message:
         """Run the job once, from ``at_ns`` on."""
         sleep_until(at_ns)
-        start_ns, end_ns = self.work.run(self.wire)
+        start_ns, end_ns = self.work.run(self.neighbours)
         return {"start_ns": start_ns, "end_ns": end_ns}
 
     def do_check(self) -> Message:
@@ -115,7 +123,7 @@ def sleep_until(at_ns: int) -> None:
         time.sleep(rest_ns * 1e-9)
 
 
-def serve(worker: Worker) -> None:
+def serve(worker: RingMember) -> None:
     """Answer one request after another until the parent is gone."""
     signal.signal(
         signal.SIGINT, signal.SIG_IGN
@@ -142,14 +150,14 @@ def _say(answer: Message) -> None:
     sys.stdout.flush()
 
 
-def _answer(worker: Worker, request: Message) -> Message:
+def _answer(worker: RingMember, request: Message) -> Message:
     try:
         return worker.answer(request)
-    except WireError as error:
+    except NeighbourError as error:
         return {"fault": error.what, "neighbour": error.neighbour}
     except (RingnetError, OSError, MemoryError) as error:
         return {"fault": str(error) or type(error).__name__, "input": True}
 
 
 if __name__ == "__main__":
-    serve(Worker(*map(int, sys.argv[1:])))
+    serve(RingMember(*map(int, sys.argv[1:])))

@@ -16,7 +16,7 @@ from ringnet.collectives.rings import ring as ring_schedule
 from ringnet.collectives.schedule import split_sizes
 from ringnet.engines import Workers
 from ringnet.engines.events import run_events
-from ringnet.measure.crew import Crew, Place
+from ringnet.measure.processes import Endpoint, WorkerProcesses
 from ringnet.networks import LinkChange, Network, change_links
 from ringnet.networks.basic import ring as ring_network
 from tests.testbed.namespaces import Bed, Cable, Shape
@@ -60,15 +60,15 @@ class Case:
     network: Callable[[float, float], Network]
 
     @contextmanager
-    def crew(self):
+    def workers(self):
         """The workers on their hosts, connected."""
         with Bed(self.cables) as bed:
-            places = [
-                Place(address, prefix=bed.enter(f"w{worker}"))
+            endpoints = [
+                Endpoint(address, prefix=bed.enter(f"w{worker}"))
                 for worker, address in enumerate(self.addresses)
             ]
-            with Crew(places, WORKER) as crew:
-                yield crew
+            with WorkerProcesses(endpoints, WORKER) as workers:
+                yield workers
 
     def predicted_s(self, message_bytes: int, link: Link) -> float:
         """The makespan of an all-reduce of float32, from nothing but a link that two workers measured."""

@@ -8,10 +8,9 @@ from statistics import median, quantiles
 
 import numpy as np
 
-from ringnet.measure.allreduce import Job
-from ringnet.measure.bench import Run, Timing, run_once
-from ringnet.measure.crew import Crew
-from ringnet.measure.expected import expected_sum
+from ringnet.measure.allreduce import AllReduce, expected_sum
+from ringnet.measure.processes import WorkerProcesses, run_once
+from ringnet.measure.results import RunTimes, TimedRun
 from tests.testbed.beds import Case, Link, ring_case
 
 KIB = 1024
@@ -57,26 +56,26 @@ class Point:
 
 def calibrate(repeat: int) -> Link:
     """Measure one link between two workers: ping-pong, short and long."""
-    with ring_case(2).crew() as crew:
-        short_s = median(_one_way_s(crew, n_bytes, repeat) for n_bytes in SHORT_BYTES)
-        times_s = np.array([_one_way_s(crew, n_bytes, repeat) for n_bytes in LONG_BYTES])
+    with ring_case(2).workers() as workers:
+        short_s = median(_one_way_s(workers, n_bytes, repeat) for n_bytes in SHORT_BYTES)
+        times_s = np.array([_one_way_s(workers, n_bytes, repeat) for n_bytes in LONG_BYTES])
     # Least squares of relative errors, so that every size counts the same.
     columns = np.column_stack([np.ones(len(LONG_BYTES)), LONG_BYTES]) / times_s[:, None]
     latency_s, s_per_byte = np.linalg.lstsq(columns, np.ones(len(LONG_BYTES)))[0]
     return Link(short_s, float(latency_s), float(1 / s_per_byte))
 
 
-def _one_way_s(crew: Crew, n_bytes: int, repeat: int) -> float:
-    crew.ask("ping_pong", n_bytes=n_bytes, n_times=2)
-    return median(crew.ask("ping_pong", n_bytes=n_bytes, n_times=repeat)[0]["halves_ns"]) * 1e-9
+def _one_way_s(workers: WorkerProcesses, n_bytes: int, repeat: int) -> float:
+    workers.ask("ping_pong", n_bytes=n_bytes, n_times=2)
+    return median(workers.ask("ping_pong", n_bytes=n_bytes, n_times=repeat)[0]["halves_ns"]) * 1e-9
 
 
 def compare(cases: Sequence[Case], effort: Effort, link: Link) -> Iterator[Point]:
     """Predict and measure every size of every case."""
     for case in cases:
-        with case.crew() as crew:
+        with case.workers() as workers:
             for message_bytes in effort.sizes:
-                timing = _quiet_timing(crew, Job(case.n_workers, message_bytes, "float32"), effort)
+                timing = _quiet_timing(workers, AllReduce(case.n_workers, message_bytes, "float32"), effort)
                 predicted_s = case.predicted_s(message_bytes, link)
                 yield Point(
                     case.name, case.n_workers, message_bytes, predicted_s,
@@ -84,25 +83,25 @@ def compare(cases: Sequence[Case], effort: Effort, link: Link) -> Iterator[Point
                 )  # fmt: skip
 
 
-def _quiet_timing(crew: Crew, job: Job, effort: Effort) -> Timing:
+def _quiet_timing(workers: WorkerProcesses, job: AllReduce, effort: Effort) -> RunTimes:
     """Measure until the runs lie close together, a few times at most; keep the closest."""
-    crew.expect(expected_sum(job.source()))
-    crew.ask("prepare", job=job.document(), in_place=False)
-    _ = run_once(crew)  # opens the congestion windows
-    series: list[list[Run]] = []
+    workers.expect(expected_sum(job.source()))
+    workers.ask("prepare", job=job.document(), in_place=False)
+    _ = run_once(workers)  # opens the congestion windows
+    series: list[list[TimedRun]] = []
     while len(series) < effort.tries and (not series or spread(series[-1]) > WIDE):
-        series.append(_runs(crew, effort.repeat))
-    return Timing(tuple(min(series, key=spread)))
+        series.append(_runs(workers, effort.repeat))
+    return RunTimes(tuple(min(series, key=spread)))
 
 
-def _runs(crew: Crew, repeat: int) -> list[Run]:
-    runs = [run_once(crew) for _ in range(repeat)]
+def _runs(workers: WorkerProcesses, repeat: int) -> list[TimedRun]:
+    runs = [run_once(workers) for _ in range(repeat)]
     assert not any(wrong.n_elements for run in runs for wrong in run.wrong)
     in_time = [run for run in runs if run.skew_s < LATE_S]
     return in_time if len(in_time) > repeat // 2 else runs
 
 
-def spread(runs: Sequence[Run]) -> float:
+def spread(runs: Sequence[TimedRun]) -> float:
     """The middle half of the makespans as a share of their median."""
     low, middle, high = quantiles([run.makespan_s for run in runs], n=4)
     return (high - low) / middle

@@ -17,12 +17,12 @@ from threading import Thread
 
 import numpy as np
 
-from ringnet.measure.sockets import TcpWire, framed
-from ringnet.measure.worker import Worker, serve, sleep_until
+from ringnet.measure.neighbours import TcpNeighbours, framed
+from ringnet.measure.worker import RingMember, serve, sleep_until
 
 
-class LongWire(TcpWire):
-    """A wire whose transfers leave ``delay_ns`` after they were posted."""
+class DistantNeighbours(TcpNeighbours):
+    """Neighbours whose transfers leave ``delay_ns`` after they were posted."""
 
     def __init__(self, delay_ns, *args):
         super().__init__(*args)
@@ -52,12 +52,12 @@ class LongWire(TcpWire):
             self.left_line.put(tag)
 
 
-class TestbedWorker(Worker):
+class TestbedWorker(RingMember):
     """Takes the length of its cable first: nanoseconds."""
 
     def __init__(self, delay_ns, *numbers):
         super().__init__(*numbers)
-        self.make_wire = partial(LongWire, delay_ns)
+        self.make_neighbours = partial(DistantNeighbours, delay_ns)
         with suppress(OSError):  # what else runs on the machine shall not be measured
             os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
 
@@ -68,12 +68,12 @@ class TestbedWorker(Worker):
         for tag in range(n_times):
             start_ns = time.monotonic_ns()
             if self.rank == 0:
-                self.wire.post(tag, there)
-                self.wire.take(tag, back)
+                self.neighbours.post(tag, there)
+                self.neighbours.take(tag, back)
             else:
-                self.wire.take(tag, back)
-                self.wire.post(tag, there)
-            self.wire.flush()
+                self.neighbours.take(tag, back)
+                self.neighbours.post(tag, there)
+            self.neighbours.flush()
             halves_ns.append((time.monotonic_ns() - start_ns) // 2)
         return {"halves_ns": halves_ns}
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,8 @@ from types import TracebackType
 from typing import IO, Any, Self, cast
 
 from ringnet.errors import InputError, WorkerError
+from ringnet.measure.allreduce import AllReduce, WrongElements, expected_sum
+from ringnet.measure.results import MeasuredRow, Repetitions, RunTimes, TimedRun
 from ringnet.payload.dtypes import Array
 
 Message = dict[str, Any]
@@ -30,10 +32,13 @@ _GRACE_S = 1.0
 _SILENCE_S = 60.0
 #: One that somebody has stopped (SIGSTOP, or Ctrl-Z) is given up sooner: it makes nothing.
 _STOPPED_S, _LOOK_S = 5.0, 1.0
+#: From the request to run to the common start: time for the request to reach every worker.
+_LEAD_NS = 2_000_000
+_LEAD_NS_PER_WORKER = 200_000
 
 
 @dataclass(frozen=True)
-class Place:
+class Endpoint:
     """Where a worker runs.
 
     Parameters
@@ -52,7 +57,7 @@ class Place:
 
 
 @dataclass
-class _Member:
+class _Process:
     """One process and what it has said."""
 
     rank: int
@@ -76,7 +81,7 @@ class _Member:
         with suppress(BrokenPipeError):  # its end is noticed where its answer is awaited
             self.inbox.write(json.dumps(request).encode() + b"\n")
 
-    def bury(self) -> None:
+    def wait(self) -> None:
         self.process.wait()
         self.inbox.close()
         self.outbox.close()
@@ -108,12 +113,12 @@ class _Member:
         return f"was killed ({signal.Signals(-code).name})" if code < 0 else f"ended with exit code {code}"
 
 
-class Crew:
+class WorkerProcesses:
     """Worker processes that form a ring, for as long as the ``with`` block lasts.
 
     Parameters
     ----------
-    places : sequence of Place
+    endpoints : sequence of Endpoint
         One for each worker.
     command : tuple of str
         What each process runs, given its number, the number of workers and a file descriptor; see
@@ -127,15 +132,15 @@ class Crew:
         If a worker ended or fell silent; it names the worker. The others are ended.
     """
 
-    def __init__(self, places: Sequence[Place], command: tuple[str, ...] = WORKER) -> None:
-        self.places, self.command = places, command
-        self._members: list[_Member] = []
+    def __init__(self, endpoints: Sequence[Endpoint], command: tuple[str, ...] = WORKER) -> None:
+        self.endpoints, self.command = endpoints, command
+        self._members: list[_Process] = []
         self._expected = tempfile.TemporaryFile()  # noqa: SIM115 -- has no name, so that nothing can be left behind
 
     def __enter__(self) -> Self:
         try:
-            for rank, place in enumerate(self.places):
-                self._members.append(_Member(rank, self._start(rank, place)))
+            for rank, endpoint in enumerate(self.endpoints):
+                self._members.append(_Process(rank, self._start(rank, endpoint)))
             self._join()
         except BaseException:
             self.close()
@@ -160,7 +165,7 @@ class Crew:
         for member in self._members:
             member.process.kill()
         for member in self._members:
-            member.bury()
+            member.wait()
         self._expected.close()
 
     def expect(self, result: Array) -> None:
@@ -189,19 +194,21 @@ class Crew:
             raise self._blame()
         return [member.answers[0] for member in self._members]
 
-    def _start(self, rank: int, place: Place) -> subprocess.Popen[bytes]:
+    def _start(self, rank: int, endpoint: Endpoint) -> subprocess.Popen[bytes]:
         expected = self._expected.fileno()
-        numbers = map(str, (rank, len(self.places), expected))
-        command = [*place.prefix, *self.command, *numbers]
+        numbers = map(str, (rank, len(self.endpoints), expected))
+        command = [*endpoint.prefix, *self.command, *numbers]
         return subprocess.Popen(
             command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=(expected,)
         )
 
     def _join(self) -> None:
-        places = [{"do": "listen", "host": place.host, "port": place.port} for place in self.places]
-        addresses = [answer["address"] for answer in self.ask_each(places)]
+        endpoints = [
+            {"do": "listen", "host": endpoint.host, "port": endpoint.port} for endpoint in self.endpoints
+        ]
+        addresses = [answer["address"] for answer in self.ask_each(endpoints)]
         word = secrets.token_hex(16)
-        if len(places) > 1:
+        if len(endpoints) > 1:
             rights = [*addresses[1:], addresses[0]]
             self.ask_each({"do": "join", "address": address, "word": word} for address in rights)
 
@@ -234,5 +241,30 @@ class Crew:
         return WorkerError(*(dead or silent or said))
 
 
-def _failed(member: _Member) -> bool:
+def _failed(member: _Process) -> bool:
     return not member.answers or "fault" in member.answers[0]
+
+
+# Timed runs.
+
+
+def measure(workers: WorkerProcesses, jobs: Iterable[AllReduce], plan: Repetitions) -> Iterator[MeasuredRow]:
+    """Run each job on the workers as the plan says; yield its row when it is finished."""
+    for job in jobs:
+        workers.expect(expected_sum(job.source()))
+        yield MeasuredRow(job, *(_timing(workers, job, plan, in_place) for in_place in (False, True)))
+
+
+def _timing(workers: WorkerProcesses, job: AllReduce, plan: Repetitions, in_place: bool) -> RunTimes:
+    workers.ask("prepare", job=job.document(), in_place=in_place)
+    runs = [run_once(workers) for _ in range(plan.warmup + plan.repeat)]
+    return RunTimes(tuple(runs[plan.warmup :]))
+
+
+def run_once(workers: WorkerProcesses) -> TimedRun:
+    """Run the prepared job once: all workers start at one instant of the clock that they share."""
+    at_ns = time.monotonic_ns() + _LEAD_NS + len(workers.endpoints) * _LEAD_NS_PER_WORKER
+    times = workers.ask("run", at_ns=at_ns)
+    starts, ends = ([int(worker[key]) for worker in times] for key in ("start_ns", "end_ns"))
+    wrong = tuple(WrongElements(**answer["wrong"]) for answer in workers.ask("check"))
+    return TimedRun((max(ends) - min(starts)) * 1e-9, (max(starts) - at_ns) * 1e-9, wrong)

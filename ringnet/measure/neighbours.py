@@ -1,4 +1,7 @@
-"""A wire of two TCP connections. What the system does not take at once is sent while receiving."""
+"""The two neighbours of a worker in a ring: what it may ask of them, and neighbours over TCP.
+
+Over TCP, what the system does not take at once is sent while receiving.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,15 @@ import socket
 import struct
 from collections import deque
 from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
 
 from ringnet.errors import Fault, InputError
-from ringnet.measure.wire import PATIENCE_S, WireError, bytes_of
 from ringnet.payload.dtypes import Array
 
+#: Without a byte from a neighbour for so long, a worker gives it up.
+PATIENCE_S = 8.0
 Address = tuple[str, int]
 
 #: Before each transfer: its tag and its bytes. It makes an empty transfer a real one, and a slip visible.
@@ -24,11 +31,60 @@ _HELLO = struct.Struct("<16sq")
 _WAKE_BYTES = 128 * 1024
 
 
+class NeighbourError(Exception):
+    """A neighbour that is gone, silent, or says what it should not: its number, and what it did."""
+
+    def __init__(self, neighbour: int, what: str) -> None:
+        super().__init__(neighbour, what)
+        self.neighbour, self.what = neighbour, what
+
+    def __str__(self) -> str:
+        return f"worker {self.neighbour} {self.what}"
+
+
+class Neighbours(Protocol):
+    """A connection to the right-hand neighbour to send, and one from the left-hand neighbour to receive."""
+
+    def post(self, tag: int, outgoing: Array) -> None:
+        """Send an array to the right and go on at once; it must not change before it has arrived."""
+
+    def take(self, tag: int, incoming: Array) -> None:
+        """Wait for what the left-hand neighbour posted as ``tag``, and put it into ``incoming``."""
+
+    def flush(self) -> None:
+        """Wait until all that was posted has left this process."""
+
+
+def bytes_of(array: Array) -> memoryview:
+    """Return the memory of a contiguous array, byte by byte; also where its dtype is unknown to buffers.
+
+    >>> bytes_of(np.array([1, 2], np.int16)).nbytes
+    4
+    """
+    return array.view(np.uint8).data
+
+
+class NoNeighbours:
+    """What a worker without neighbours has: nothing is ever sent."""
+
+    def post(self, tag: int, outgoing: Array) -> None:
+        """Never called: a ring of one has no steps."""
+
+    def take(self, tag: int, incoming: Array) -> None:
+        """Never called: a ring of one has no steps."""
+
+    def flush(self) -> None:
+        """Nothing was posted."""
+
+
+# Neighbours over TCP.
+
+
 class StoppedError(Exception):
     """The process that started this worker wants it to end, or has ended itself."""
 
 
-class TcpWire:
+class TcpNeighbours:
     """Neighbours in a ring over TCP.
 
     Parameters
@@ -39,7 +95,7 @@ class TcpWire:
         File descriptor on which the parent process speaks: anything on it during a transfer, its end above
         all, stops the worker (`StoppedError`).
     patience_s : float
-        A neighbour that moves no byte for so long is given up (`WireError`).
+        A neighbour that moves no byte for so long is given up (`NeighbourError`).
     """
 
     def __init__(
@@ -61,18 +117,18 @@ class TcpWire:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def post(self, tag: int, outgoing: Array) -> None:
-        """Send an array to the right: see `Wire.post`."""
+        """Send an array to the right: see `Neighbours.post`."""
         self._pending.extend(framed(tag, outgoing))
         self._push()
 
     def take(self, tag: int, incoming: Array) -> None:
-        """Receive an array from the left: see `Wire.take`."""
+        """Receive an array from the left: see `Neighbours.take`."""
         data = bytes_of(incoming)
         self._fill(self._header, len(data))
         found = _HEADER.unpack(self._header)
         if found != (tag, len(data)):
             expected = f"transfer {tag} of {len(data)} bytes was due"
-            raise WireError(self.left, f"sent transfer {found[0]} of {found[1]} bytes where {expected}")
+            raise NeighbourError(self.left, f"sent transfer {found[0]} of {found[1]} bytes where {expected}")
         self._fill(data, 0)
 
     def flush(self) -> None:
@@ -100,9 +156,9 @@ class TcpWire:
             self._wait(self._from_left, select.POLLIN, self.left, "sends nothing")
             return 0
         except OSError as error:
-            raise WireError(self.left, f"is gone ({error.strerror})") from error
+            raise NeighbourError(self.left, f"is gone ({error.strerror})") from error
         if not n_bytes:
-            raise WireError(self.left, "is gone (it closed its connection)")
+            raise NeighbourError(self.left, "is gone (it closed its connection)")
         return n_bytes
 
     def _wake_at(self, n_bytes: int) -> None:
@@ -117,7 +173,7 @@ class TcpWire:
         except BlockingIOError:
             return
         except OSError as error:
-            raise WireError(self.right, f"is gone ({error.strerror})") from error
+            raise NeighbourError(self.right, f"is gone ({error.strerror})") from error
 
     def _sent(self, n_bytes: int) -> None:
         pending = self._pending
@@ -131,7 +187,7 @@ class TcpWire:
         while True:
             ready = self._ready(connection, event)
             if not ready:
-                raise WireError(neighbour, f"{fault} for {self._patience_ms / 1000:g} s")
+                raise NeighbourError(neighbour, f"{fault} for {self._patience_ms / 1000:g} s")
             if self._control in ready:
                 raise StoppedError
             if self._pending and self._to_right.fileno() in ready:
@@ -186,17 +242,17 @@ def _no_port(host: str, port: int, error: OSError) -> Fault:
 
 
 def connect(address: Address, neighbour: int, me: int, word: bytes) -> socket.socket:
-    """Connect to the right-hand neighbour and say who calls; `WireError` if nobody answers."""
+    """Connect to the right-hand neighbour and say who calls; `NeighbourError` if nobody answers."""
     try:
         connection = socket.create_connection(address, timeout=PATIENCE_S)
         connection.sendall(_HELLO.pack(word, me))
     except OSError as error:
-        raise WireError(neighbour, f"does not answer at {address[0]}:{address[1]} ({error})") from error
+        raise NeighbourError(neighbour, f"does not answer at {address[0]}:{address[1]} ({error})") from error
     return connection
 
 
 def accept(listener: socket.socket, neighbour: int, word: bytes, clock: Callable[[], float]) -> socket.socket:
-    """Accept the left-hand neighbour, and nobody else; `WireError` if it does not call in time."""
+    """Accept the left-hand neighbour, and nobody else; `NeighbourError` if it does not call in time."""
     deadline_s = clock() + PATIENCE_S
     while (left_s := deadline_s - clock()) > 0:
         listener.settimeout(left_s)
@@ -207,7 +263,7 @@ def accept(listener: socket.socket, neighbour: int, word: bytes, clock: Callable
         if _says(connection, (word, neighbour)):
             return connection
         connection.close()
-    raise WireError(neighbour, f"did not call within {PATIENCE_S:g} s")
+    raise NeighbourError(neighbour, f"did not call within {PATIENCE_S:g} s")
 
 
 def _says(connection: socket.socket, hello: tuple[bytes, int]) -> bool:

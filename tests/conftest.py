@@ -414,7 +414,7 @@ def ringnet() -> Callable[..., Any]:
 def simulated(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Let every run come out another way: ``simulated(lambda scenario: ...)``."""
     return lambda act: monkeypatch.setattr(
-        "ringnet.cli.run.simulate", lambda scenario, watch=None: act(scenario)
+        "ringnet.cli.run.simulate", lambda scenario, watch=None, parts=None: act(scenario)
     )
 
 

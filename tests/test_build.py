@@ -137,69 +137,71 @@ class TestMemory:
     )
 
     def test_a_payload_counts_for_every_worker(self):
-        found = estimate(loads(self.LARGE))
+        found = estimate(build(loads(self.LARGE)))
         assert found.payload_bytes == pytest.approx(8 * 2**28, rel=1e-4)
         assert 8 * 2**28 < found.memory_bytes < 1.4 * 8 * 2**28 + 300 * 2**20
         assert (found.n_transfers, found.n_rows) == (112, 112)
 
     def test_only_what_is_carried_counts(self):
-        found = estimate(loads(self.LARGE, ["payload.elements=16"]))
+        found = estimate(build(loads(self.LARGE, ["payload.elements=16"])))
         assert found.payload_bytes < 100_000
-        assert estimate(loads(self.LARGE, ["payload=none"])).payload_bytes == 0
+        assert estimate(build(loads(self.LARGE, ["payload=none"]))).payload_bytes == 0
 
     def test_little_of_many_chunks_counts_as_the_engine_carries_it(self):
         """The recurrence packs it into one array; with SimPy's engine every chunk is an array of its own."""
         little = ["workers=2000", "payload.elements=2"]
-        packed = estimate(loads(self.LARGE, little)).payload_bytes
+        packed = estimate(build(loads(self.LARGE, little))).payload_bytes
         assert packed == 2000 * 2000 * 2 * 4
-        assert estimate(loads(self.LARGE, [*little, "engine=events"])).payload_bytes > 10 * packed
+        assert estimate(build(loads(self.LARGE, [*little, "engine=events"]))).payload_bytes > 10 * packed
 
     def test_rows_that_are_not_kept_do_not_count(self):
         many = ["workers=1000", "payload=none"]
         found, all_rows = (
-            estimate(loads(self.LARGE, [*many, f"report.transfers={n}"])) for n in ("200000", "all")
+            estimate(build(loads(self.LARGE, [*many, f"report.transfers={n}"]))) for n in ("200000", "all")
         )
         assert (found.n_rows, all_rows.n_rows) == (0, 2 * 999 * 1000)
         assert all_rows.memory_bytes > found.memory_bytes + 100 * 2**20
 
     def test_what_fits_is_let_through(self):
-        require_memory(loads(GOOD))
-        require_memory(loads(self.LARGE), available=2**32)
+        require_memory(build(loads(GOOD)))
+        require_memory(build(loads(self.LARGE)), available=2**32)
 
     def test_what_does_not_fit_is_refused_with_the_setting_that_would(self):
         with pytest.raises(InputError) as caught:
-            require_memory(loads(self.LARGE), available=2**30)
+            require_memory(build(loads(self.LARGE)), available=2**30)
         (fault,) = caught.value.faults
         assert str(fault) == (
             "payload: the run takes about 2.196 GiB of memory; got 1 GiB free; "
             "right would be: payload: {elements: 2097152}"
         )
-        require_memory(loads(self.LARGE, ["payload.elements=2097152"]), available=2**30)
+        require_memory(build(loads(self.LARGE, ["payload.elements=2097152"])), available=2**30)
 
     def test_nothing_but_counts_may_fit(self):
         many = loads(self.LARGE, ["workers=4096"])
-        bare = estimate(loads(self.LARGE, ["workers=4096", "payload=none"]))
+        bare = estimate(build(loads(self.LARGE, ["workers=4096", "payload=none"])))
         with pytest.raises(InputError, match=r"payload: .* right would be: payload: none"):
-            require_memory(many, available=bare.memory_bytes)
-        require_memory(loads(self.LARGE, ["workers=4096", "payload=none"]), available=bare.memory_bytes)
+            require_memory(build(many), available=bare.memory_bytes)
+        require_memory(
+            build(loads(self.LARGE, ["workers=4096", "payload=none"])), available=bare.memory_bytes
+        )
 
     def test_too_many_workers(self):
         huge = loads(self.LARGE, ["workers=1000000", "payload=none"])
         with pytest.raises(
             InputError, match=r"workers: .* got 1 GiB free; right would be: at most 43,\d\d\d workers"
         ):
-            require_memory(huge, available=2**30)
+            require_memory(build(huge), available=2**30)
 
     def test_no_room_for_anything(self):
         with pytest.raises(InputError, match="right would be: a machine with more memory"):
-            require_memory(loads(GOOD), available=2**20)
+            require_memory(build(loads(GOOD)), available=2**20)
 
     def test_rows_beyond_memory(self):
         huge = loads(self.LARGE, ["workers=16384", "payload=none", "report.transfers=all"])
         with pytest.raises(
             InputError, match=r"report.transfers: .* right would be: report: {transfers: 200000}"
         ):
-            require_memory(huge, available=2**33)
+            require_memory(build(huge), available=2**33)
 
     def test_the_machine_has_some_memory(self, machine_bytes):
         assert 2**20 < machine_bytes() < 2**50
@@ -217,7 +219,7 @@ def test_a_link_for_every_pair_of_workers_is_counted_and_refused_with_what_would
     scenario = loads(
         GOOD, ["workers=16384", "payload=none", "network.topology=fully-connected", "message=64 KiB"]
     )
-    assert estimate(scenario).memory_bytes > 100e9
+    assert estimate(build(scenario)).memory_bytes > 100e9
     with pytest.raises(InputError, match="at most 3,") as caught:
-        require_memory(scenario, available=4 * 2**30)
+        require_memory(build(scenario), available=4 * 2**30)
     assert caught.value.faults[0].path == "workers"

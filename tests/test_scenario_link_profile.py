@@ -100,7 +100,7 @@ def test_the_other_passes_take_a_half():
 
 def test_a_large_run_has_the_faster_engine_and_the_same_times():
     large = scenario("workers=256", "message=4 MiB")
-    assert engine_for(large, build(large)).name == "recurrence"
+    assert engine_for(build(large)).name == "recurrence"
     times = {
         makespan_s("workers=256", "message=4 MiB", f"engine={name}") for name in ("events", "recurrence")
     }

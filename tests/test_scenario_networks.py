@@ -291,7 +291,7 @@ def test_the_recurrence_refuses_what_it_cannot_do_exactly(network, rest, reason)
     with pytest.raises(InputError, match=reason):
         simulate(scenario(network, "engine=recurrence", rest=rest))
     many = scenario(network, "workers=128", "message=8 KiB", rest=rest)
-    chosen = engine_for(many, build(many))
+    chosen = engine_for(build(many))
     assert chosen.name == "events"
     assert reason in chosen.reason
 
@@ -317,7 +317,7 @@ def test_the_recurrence_is_alone(key):
     said = fault("topology: switch", "engine=recurrence", rest=key)
     assert said.startswith("engine: the recurrence is not exact where ")
     found = scenario("topology: switch", rest=key)
-    assert engine_for(found, build(found)) == ("events", "others share the links")
+    assert engine_for(build(found)) == ("events", "others share the links")
 
 
 @pytest.mark.parametrize("topology", ["fully-connected", "torus"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ringnet.runs.parts import build
 from ringnet.scenario import loads
 from ringnet.study import local
 from ringnet.study.cost import in_words, most_s, sample, sweep_s
@@ -47,7 +48,7 @@ def test_a_large_grid_is_judged_by_some_of_its_points():
     assert len(some) == 20
     assert (some[0].workers, some[0].message_bytes) == (2, 2**10)
     assert (some[-1].workers, some[-1].message_bytes) == (5, 2**30)
-    exact_s = sum(most_s(point.scenario) for point in scenario.points())
+    exact_s = sum(most_s(build(point.scenario)) for point in scenario.points())
     assert sweep_s(scenario, 2) == pytest.approx(exact_s / 2, rel=0.5)
 
 

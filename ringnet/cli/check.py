@@ -13,9 +13,9 @@ from ringnet.collectives.proof import check
 from ringnet.engines.exactness import why_not_exact
 from ringnet.engines.plans import Planner
 from ringnet.errors import Fault, InputError
-from ringnet.runs.engine import engine_for, network_of_run
-from ringnet.runs.memory import available_bytes, estimate, require_memory
-from ringnet.runs.parts import build
+from ringnet.runs.engine import engine_for
+from ringnet.runs.memory import Estimate, available_bytes, estimate, require_memory
+from ringnet.runs.parts import RunParts, build
 from ringnet.scenario import Scenario
 from ringnet.study.cost import in_words, most_s, sample
 from ringnet.units import format_bytes, format_count
@@ -69,8 +69,6 @@ def command(
 ) -> int:
     """Find every mistake in a scenario, and show what would run."""
     found = options.read_scenario(scenario, overrides, allow_outside, allow_python)
-    if found.sweep is None:
-        require_memory(found)
     preview = preview_of(found)
     if as_json:
         print_json(asdict(preview))
@@ -86,10 +84,10 @@ def preview_of(scenario: Scenario) -> Preview:
     Raises
     ------
     InputError
-        It cannot be run: its engine is not exact for it.
+        It cannot be run: it is too large for this machine, or its engine is not exact for it.
     """
-    points = _points(scenario)
-    wanted = [estimate(point) for point in points]
+    looked_at = [_look(point, scenario.sweep is None) for point in _points(scenario)]
+    wanted, engines, seconds = zip(*looked_at, strict=True)
     transfers = [one.n_transfers for one in wanted]
     return Preview(
         name=scenario.name,
@@ -99,11 +97,8 @@ def preview_of(scenario: Scenario) -> Preview:
         most_transfers=max(transfers),
         memory_bytes=max(one.memory_bytes for one in wanted),
         available_bytes=available_bytes(),
-        engines=dict(map(_engine, points)),
-        seconds=sum(map(most_s, points))
-        / len(points)
-        * scenario.n_points
-        / min(scenario.n_points, cpu_count()),
+        engines=dict(engines),
+        seconds=sum(seconds) / len(seconds) * scenario.n_points / min(scenario.n_points, cpu_count()),
     )
 
 
@@ -113,22 +108,29 @@ def _points(scenario: Scenario) -> Sequence[Scenario]:
     return sample(scenario)
 
 
-def _engine(scenario: Scenario) -> tuple[str, str]:
-    """Return the engine that would run, and why; a schedule that is wrong is refused on the way."""
+def _look(scenario: Scenario, must_fit: bool) -> tuple[Estimate, tuple[str, str], float]:
+    """Return what one run takes, the engine that would run and why, and roughly the seconds."""
     parts = build(scenario)
+    if must_fit:
+        require_memory(parts)
+    return estimate(parts), _engine(parts), most_s(parts)
+
+
+def _engine(parts: RunParts) -> tuple[str, str]:
+    """Return the engine that would run, and why; a schedule or traffic that is wrong is refused on the way."""
     check(parts.schedule)
     for one in parts.others:
         check(one.schedule)
-    if scenario.engine == "auto" or not parts.alone:
-        return engine_for(scenario, parts)
-    if scenario.engine == "recurrence":
-        network = network_of_run(scenario, parts)
+    network = parts.network_of_run
+    if parts.engine == "auto" or not parts.is_alone:
+        return engine_for(parts)
+    if parts.engine == "recurrence":
         reason = why_not_exact(parts.schedule, network, parts.workers, Planner(parts.schedule, network))
         if reason:
             raise InputError(
                 Fault(f"the recurrence is not exact here: {reason}", "engine", right="events, or auto")
             )
-    return scenario.engine, "the scenario says so"
+    return parts.engine, "the scenario says so"
 
 
 def _lines(preview: Preview) -> list[tuple[str, str]]:

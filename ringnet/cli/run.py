@@ -21,7 +21,8 @@ from ringnet.reporting.atomic import check_target, save_outputs
 from ringnet.reporting.results import ResultLike, collect
 from ringnet.reporting.storage import Written, write_results
 from ringnet.reporting.text import job_lines, sweep_table, written
-from ringnet.runs.advice import about_order
+from ringnet.runs.notes import about_order
+from ringnet.runs.parts import RunParts, build
 from ringnet.runs.simulate import simulate
 from ringnet.scenario import Scenario, SweepPoint
 from ringnet.scenario.build.load import CHECKED_POINTS
@@ -147,10 +148,11 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
 
 def _run_one(scenario: Scenario, asked: RunOptions) -> int:
     def words() -> str:
-        return f"{scenario.name}: takes roughly {in_words(most_s(scenario))}"
+        return f"{scenario.name}: takes roughly {in_words(most_s(parts))}"
 
+    parts = build(scenario)
     with run_progress(words, asked.quiet) as watch:
-        result = simulate(scenario, watch=watch)
+        result = simulate(scenario, watch=watch, parts=parts)
         files = _write(scenario, asked, [result], result.notes)
     is_right = result.verdict.sum_ok is not False
     saved = save_outputs(asked.save_result, result.outputs()) if asked.save_result and is_right else ()
@@ -166,17 +168,17 @@ def _run_one(scenario: Scenario, asked: RunOptions) -> int:
                 *results,
             ]
         )
-    note(*files.notes, *_advice(scenario, result), quiet=asked.quiet)
+    note(*files.notes, *_advice(scenario, result, parts), quiet=asked.quiet)
     if is_right:
         return 0
     complain(wrong_sum(result))
     return VerificationError.exit_code
 
 
-def _advice(scenario: Scenario, result: Result) -> list[str]:
+def _advice(scenario: Scenario, result: Result, parts: RunParts) -> list[str]:
     """Return what would be worth trying where a run spends its time in queues."""
     queueing = result.summary["queueing_share"] or 0.0
-    sentence = about_order(scenario) if queueing > WORTH_ADVICE else None
+    sentence = about_order(scenario, parts.network) if queueing > WORTH_ADVICE else None
     return [] if sentence is None else [sentence]
 
 

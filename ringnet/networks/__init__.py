@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from ringnet.errors import Fault, NetworkError
-from ringnet.networks.basic import fully_connected, ring, switch
+from ringnet.networks.basic import fully_connected, pairs, ring, switch
 from ringnet.networks.behaviour import Behaviour, BySize, Constant, OverTime, Piece
 from ringnet.networks.custom import Cable, custom
 from ringnet.networks.datacenter import dragonfly, fat_tree, leaf_spine
@@ -35,7 +35,10 @@ TOPOLOGIES: dict[str, Topology] = {
     ),
     "fat-tree": Topology(fat_tree, "three levels of switches with k ports, and k^3/4 places for workers"),
     "fully-connected": Topology(
-        fully_connected, "a private link from every worker to every other", has_single_links=True
+        fully_connected,
+        "a private link from every worker to every other",
+        has_single_links=True,
+        n_links=pairs,
     ),
     "leaf-spine": Topology(leaf_spine, "workers on leaves, and every leaf with a cable to every spine"),
     "mesh": Topology(mesh, "a grid of workers in two or three dimensions"),

@@ -79,6 +79,11 @@ def switch(n_workers: int, bandwidth_Bps: float, latency_s: float) -> Network:
 MOST_LINKS = 100_000_000
 
 
+def pairs(n_workers: int) -> int:
+    """Return how many links lead from every worker to every other."""
+    return n_workers * max(n_workers - 1, 0)
+
+
 def fully_connected(n_workers: int, bandwidth_Bps: float, latency_s: float) -> Network:
     """N(N-1) links ``i->j``, by sender and then by receiver.
 
@@ -99,8 +104,8 @@ def fully_connected(n_workers: int, bandwidth_Bps: float, latency_s: float) -> N
     ['0->1', '0->2', '1->0', '1->2', '2->0', '2->1']
     """
     others = max(n_workers - 1, 0)
-    if n_workers * others > MOST_LINKS:
-        message = f"{n_workers:,} workers, each linked to every other, take {n_workers * others:.2g} links"
+    if pairs(n_workers) > MOST_LINKS:
+        message = f"{n_workers:,} workers, each linked to every other, take {pairs(n_workers):.2g} links"
         raise NetworkError(
             Fault(message, "topology", right=f"at most {MOST_LINKS:,} links, or topology: switch")
         )

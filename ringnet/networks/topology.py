@@ -63,11 +63,14 @@ class Topology(NamedTuple):
         One line about it.
     has_single_links : bool
         Whether every route is a single link.
+    n_links : callable, optional
+        Links for so many workers, where those are far more than workers: memory is asked for before they are made.
     """
 
     build: Callable[..., Network]
     summary: str
     has_single_links: bool = False
+    n_links: Callable[[int], int] | None = None
 
     @property
     def parameters(self) -> Mapping[str, TopologyParameter]:

@@ -10,37 +10,25 @@ from numpy.typing import NDArray
 from ringnet.engines import ENGINES, Choice, choose_engine
 from ringnet.engines.sharing import resolve_sharing, used_routes
 from ringnet.errors import Fault, InputError
-from ringnet.networks import Network, settled
 from ringnet.networks.network import Sharing
-from ringnet.runs.parts import RunParts, build
-from ringnet.scenario.build.scenario import Scenario
+from ringnet.runs.parts import RunParts
 
 #: Carried elements of a chunk up to which one array for all chunks is faster than an array for each.
 PACKED_ELEMENTS = 4096
 
 
-def engine_for(scenario: Scenario, parts: RunParts) -> Choice:
-    """Return the engine that runs a scenario, and why; `InputError` for one that cannot."""
-    if not parts.alone:
-        return _beside_others(scenario)
-    if scenario.engine in ENGINES:
-        return Choice(scenario.engine, "the scenario says so")
-    return choose_engine(parts.schedule, network_of_run(scenario, parts), parts.workers)
+def engine_for(parts: RunParts) -> Choice:
+    """Return the engine that runs, and why; `InputError` for one that cannot."""
+    if not parts.is_alone:
+        return _beside_others(parts)
+    if parts.engine in ENGINES:
+        return Choice(parts.engine, "the scenario says so")
+    return choose_engine(parts.schedule, parts.network_of_run, parts.workers)
 
 
-def network_of_run(scenario: Scenario, parts: RunParts) -> Network:
-    """Return the network as the transfers of a run see it, without what its links do with other sizes.
-
-    Those of a ring differ by an element, so that links which treat sizes differently mostly treat all of them alike.
-    """
-    if scenario.algorithm_name != "ring" or not parts.alone or not parts.network.behaviours:
-        return parts.network
-    return settled(parts.network, int(parts.chunk_bytes.min()), int(parts.chunk_bytes.max()))
-
-
-def engine_of(scenario: Scenario) -> str:
+def engine_of(parts: RunParts) -> str:
     """Return the name of the engine that would run."""
-    return scenario.engine if scenario.engine != "auto" else engine_for(scenario, build(scenario)).name
+    return parts.engine if parts.engine != "auto" else engine_for(parts).name
 
 
 def is_packed(engine: str, chunk_sizes: NDArray[np.int64], carry: int | None) -> bool:
@@ -49,9 +37,9 @@ def is_packed(engine: str, chunk_sizes: NDArray[np.int64], carry: int | None) ->
     return engine == "recurrence" and min(largest, largest if carry is None else carry) <= PACKED_ELEMENTS
 
 
-def _beside_others(scenario: Scenario) -> Choice:
+def _beside_others(parts: RunParts) -> Choice:
     reason = "others share the links"
-    if scenario.engine == "recurrence":
+    if parts.engine == "recurrence":
         raise InputError(
             Fault(f"the recurrence is not exact here: {reason}", "engine", right="events, or auto")
         )

@@ -9,13 +9,8 @@ from pathlib import Path
 
 from ringnet.errors import Fault, InputError
 from ringnet.payload import payload_bytes
-from ringnet.payload.dtypes import DTYPES
-from ringnet.payload.sources import message_elements
 from ringnet.runs.engine import engine_of, is_packed
-from ringnet.runs.parts import build_schedule, chunk_sizes
-from ringnet.scenario.build.scenario import Scenario
-from ringnet.scenario.keys.jobs_and_traffic import JobKeys
-from ringnet.scenario.schedule import schedule_beside
+from ringnet.runs.parts import RunParts
 from ringnet.units import format_bytes
 
 #: Python, its libraries, the blocks of verification, plots.
@@ -57,52 +52,43 @@ class Estimate:
     memory_bytes: int
 
 
-def estimate(scenario: Scenario) -> Estimate:
-    """Estimate one run; of a sweep, its first point.
+def estimate(parts: RunParts) -> Estimate:
+    """Estimate one run, before its network is made.
 
     Examples
     --------
+    >>> from ringnet.runs.parts import build
     >>> from ringnet.scenario import loads
     >>> network = "network: {bandwidth: 50 GB/s, latency: 5 us}"
     >>> text = f"{{scenario_version: 1, workers: 8, message: 64 MiB, {network}}}"
-    >>> estimate(loads(text)).n_transfers, estimate(loads(text, ["payload=none"])).payload_bytes
+    >>> estimate(build(loads(text))).n_transfers, estimate(build(loads(text, ["payload=none"]))).payload_bytes
     (112, 0)
     """
-    return _with_carry(scenario, scenario.carry)
+    return _with_carry(parts, parts.carry)
 
 
-def _with_carry(scenario: Scenario, carry: int | None) -> Estimate:
-    schedule = build_schedule(scenario)
-    sizes = chunk_sizes(scenario, schedule)
-    carried = (scenario.workers, sizes, schedule.source, DTYPES[scenario.dtype], carry)
-    payload = 0 if carry == 0 else payload_bytes(*carried)
-    if payload > MATTERS_BYTES and is_packed("recurrence", sizes, carry):
-        packed = payload_bytes(*carried, packed=True)
-        if packed < available_bytes() and engine_of(scenario) == "recurrence":
-            payload = packed
-    payload += 0 if carry == 0 else sum(_job_bytes(scenario, job, carry) for job in scenario.jobs)
-    n_rows = schedule.n_transfers if schedule.n_transfers <= scenario.report.transfers else 0
-    memory = FIXED_BYTES + payload + n_rows * ROW_BYTES + scenario.workers * WORKER_BYTES
-    memory += _pairs(scenario) * LINK_BYTES
+def _with_carry(parts: RunParts, carry: int | None) -> Estimate:
+    schedule = parts.schedule
+    payload = 0 if carry == 0 else sum(_carried_bytes(one, carry) for one in (parts, *parts.others))
+    n_rows = schedule.n_transfers if schedule.n_transfers <= parts.keep_transfers else 0
+    memory = FIXED_BYTES + payload + n_rows * ROW_BYTES + schedule.n_workers * WORKER_BYTES
+    memory += parts.n_pair_links * LINK_BYTES
     return Estimate(schedule.n_transfers, n_rows, payload, memory)
 
 
-def _job_bytes(scenario: Scenario, job: JobKeys, carry: int | None) -> int:
-    """Return the bytes of the carried elements of another job."""
-    n_workers = job.workers if isinstance(job.workers, int) else len(job.workers)
-    collective, dtype = job.collective or scenario.collective, DTYPES[scenario.dtype]
-    schedule = schedule_beside(scenario, job.algorithm, n_workers, collective)
-    sizes = schedule.chunk_sizes(message_elements(job.message_bytes, dtype))
-    return payload_bytes(n_workers, sizes, schedule.source, dtype, carry)
+def _carried_bytes(parts: RunParts, carry: int | None) -> int:
+    """Return the memory of the carried elements of one job, as its engine would carry them."""
+    n_workers, held = parts.schedule.n_workers, parts.schedule.source
+    carried = (n_workers, parts.chunk_sizes, held, parts.dtype, carry)
+    payload = payload_bytes(*carried)
+    if parts.is_alone and payload > MATTERS_BYTES and is_packed("recurrence", parts.chunk_sizes, carry):
+        packed = payload_bytes(*carried, packed=True)
+        if packed < available_bytes() and engine_of(parts) == "recurrence":
+            return packed
+    return payload
 
 
-def _pairs(scenario: Scenario) -> int:
-    """Return the links of a network that has one for every pair of workers."""
-    n_workers = scenario.network.places or scenario.workers
-    return n_workers * (n_workers - 1) if scenario.network.topology == "fully-connected" else 0
-
-
-def require_memory(scenario: Scenario, available: int | None = None) -> None:
+def require_memory(parts: RunParts, available: int | None = None) -> None:
     """Refuse a run that does not fit into ``available`` bytes, by default what this machine has left.
 
     Raises
@@ -111,29 +97,29 @@ def require_memory(scenario: Scenario, available: int | None = None) -> None:
         With both figures, and a setting that would fit.
     """
     available = available_bytes() if available is None else available
-    wanted = estimate(scenario)
+    wanted = estimate(parts)
     if wanted.memory_bytes > available:
         message = f"the run takes about {format_bytes(wanted.memory_bytes)} of memory"
-        path, right = _remedy(scenario, wanted, available)
+        path, right = _remedy(parts, wanted, available)
         raise InputError(Fault(message, path, value=f"{format_bytes(available)} free", right=right))
 
 
-def _remedy(scenario: Scenario, wanted: Estimate, available: int) -> tuple[str, str]:
+def _remedy(parts: RunParts, wanted: Estimate, available: int) -> tuple[str, str]:
     """Return the key that is to blame, and the setting that would fit."""
     rows_bytes = wanted.n_rows * ROW_BYTES
     if wanted.memory_bytes - wanted.payload_bytes - rows_bytes > available:
         left = available - FIXED_BYTES
-        most = isqrt(max(left, 0) // LINK_BYTES) if _pairs(scenario) else left // WORKER_BYTES
+        most = isqrt(max(left, 0) // LINK_BYTES) if parts.n_pair_links else left // WORKER_BYTES
         return "workers", f"at most {most:,} workers" if most > 0 else "a machine with more memory"
     if rows_bytes > wanted.payload_bytes:
         return "report.transfers", "report: {transfers: 200000}"
-    return "payload", _fitting_payload(scenario, available)
+    return "payload", _fitting_payload(parts, available)
 
 
-def _fitting_payload(scenario: Scenario, available: int) -> str:
-    largest = int(chunk_sizes(scenario, build_schedule(scenario)).max(initial=1))
+def _fitting_payload(parts: RunParts, available: int) -> str:
+    largest = int(parts.chunk_sizes.max(initial=1))
     round_numbers = (2**power for power in range(largest.bit_length(), -1, -1))
-    found = next((k for k in round_numbers if _with_carry(scenario, k).memory_bytes <= available), None)
+    found = next((k for k in round_numbers if _with_carry(parts, k).memory_bytes <= available), None)
     return "payload: none" if found is None else f"payload: {{elements: {found}}}"
 
 

@@ -4,39 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache, cached_property, partial
 from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ringnet.analysis.overload import overloads
 from ringnet.collectives import Schedule
 from ringnet.engines.background import Traffic
 from ringnet.engines.trace import Workers
-from ringnet.networks import Network
+from ringnet.networks import TOPOLOGIES, Network, settled
 from ringnet.payload.dtypes import DTYPES, DType
 from ringnet.payload.reductions import Reduction, make_reduction
 from ringnet.payload.sources import RampSource, RandomSource, Source, message_elements
 from ringnet.scenario.build.scenario import Scenario
 from ringnet.scenario.checks.collective import COPYING, reduction_of
 from ringnet.scenario.files.folder import open_files
-from ringnet.scenario.keys.jobs_and_traffic import JobKeys
-from ringnet.scenario.network import bursts, hardware, ordered, seated, seats
+from ringnet.scenario.network import bursts, hardware, n_places, ordered, seated, seats
 from ringnet.scenario.schedule import schedule_beside, schedule_of
-from ringnet.units import format_seconds
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
+class Site:
+    """The network of a run as each of its jobs sees it, the scenario's own first, and what else is on its links.
+
+    ``flows`` are that: for each key of background its bursts.
+    """
+
+    networks: tuple[Network, ...]
+    flows: tuple[tuple[Traffic, ...], ...]
+
+
+@dataclass(frozen=True)
 class RunParts:
-    """Everything that one run is made of.
+    """Everything that one run is made of, each part made once.
 
     Parameters
     ----------
     schedule : Schedule
-    network : Network
     workers : Workers
     source : Source or None
         The data of every worker; None where no payload is carried.
@@ -59,14 +67,23 @@ class RunParts:
         Of the scenario, or of the job.
     message_bytes : int
         The whole buffer of one worker.
+    make_site : callable
+        Returns the `Site`, made once for all jobs: only after the memory for its links was asked for.
+    number : int
+        Which of the networks of the site is for this job.
     others : tuple of RunParts
         The other jobs on the same network.
-    flows : tuple of tuples of Traffic
-        What else is on its links: for each key of background its bursts.
+    is_alone : bool
+        Whether nothing else is on the network.
+    engine : str
+        The one that the scenario names, or ``"auto"``.
+    is_ring : bool
+        Whether each transfer is one chunk of a ring.
+    n_pair_links : int
+        Links of a network that has one for every pair of workers; 0 for others, whose workers have few each.
     """
 
     schedule: Schedule
-    network: Network
     workers: Workers
     source: Source | None
     reduction: Reduction
@@ -77,20 +94,35 @@ class RunParts:
     carry: int | None
     keep_transfers: int
     keep_values: bool
-    name: str = ""
-    message_bytes: int = 0
+    name: str
+    message_bytes: int
+    make_site: Callable[[], Site]
+    number: int = 0
     others: tuple[RunParts, ...] = ()
-    flows: tuple[tuple[Traffic, ...], ...] = ()
+    is_alone: bool = True
+    engine: str = "auto"
+    is_ring: bool = False
+    n_pair_links: int = 0
+
+    @property
+    def network(self) -> Network:
+        """Over what it moves; made when it is first asked for."""
+        return self.make_site().networks[self.number]
 
     @property
     def traffic(self) -> tuple[Traffic, ...]:
-        """All bursts of all flows."""
-        return tuple(chain.from_iterable(self.flows))
+        """What else is on the links of the network: all bursts of all flows."""
+        return tuple(chain.from_iterable(self.make_site().flows))
 
-    @property
-    def alone(self) -> bool:
-        """Whether nothing else is on the network."""
-        return not self.others and not self.flows
+    @cached_property
+    def network_of_run(self) -> Network:
+        """The network as the transfers of this run see it, without what its links do with other sizes.
+
+        Those of a ring differ by an element, so that links which treat sizes differently mostly treat all alike.
+        """
+        if not self.is_ring or not self.is_alone or not self.network.behaviours:
+            return self.network
+        return settled(self.network, int(self.chunk_bytes.min()), int(self.chunk_bytes.max()))
 
 
 def build(scenario: Scenario) -> RunParts:
@@ -101,19 +133,16 @@ def build(scenario: Scenario) -> RunParts:
     InputError
         A file of data that was there when the scenario was loaded is not there any more.
     """
-    whole = hardware(scenario)
-    own, *others = seats(scenario, whole)
-    schedule, dtype = build_schedule(scenario), DTYPES[scenario.dtype]
-    sizes = chunk_sizes(scenario, schedule)
-    reduces = scenario.collective not in COPYING
+    dtype, make_site = DTYPES[scenario.dtype], cache(partial(build_site, scenario))
+    schedule = build_schedule(scenario)
+    sizes, reduces = chunk_sizes(scenario, schedule), scenario.collective not in COPYING
+    reduction = reduction_of(scenario) if reduces else ("sum", scenario.workers)
+    n_links = TOPOLOGIES[scenario.network.topology].n_links if scenario.network.file is None else None
     return RunParts(
         schedule=schedule,
-        network=ordered(scenario, seated(whole, own, "placement")),
         workers=build_workers(scenario),
         source=None if scenario.carry == 0 else build_source(scenario),
-        reduction=make_reduction(*reduction_of(scenario))
-        if reduces
-        else make_reduction("sum", scenario.workers),
+        reduction=make_reduction(*reduction),
         reduces=reduces,
         dtype=dtype,
         chunk_sizes=sizes,
@@ -123,32 +152,27 @@ def build(scenario: Scenario) -> RunParts:
         keep_values="states" in scenario.report.tables,
         name=scenario.name,
         message_bytes=scenario.message_bytes,
-        others=tuple(
-            _job(scenario, number, job, seated(whole, places, "jobs"))
-            for number, (job, places) in enumerate(zip(scenario.jobs, others, strict=True), start=1)
-        ),
-        flows=tuple(
-            tuple(bursts(one, number, whole)) for number, one in enumerate(scenario.background, start=1)
-        ),
+        make_site=make_site,
+        others=tuple(_job(scenario, number, make_site) for number in range(1, len(scenario.jobs) + 1)),
+        is_alone=not scenario.jobs and not scenario.background,
+        engine=scenario.engine,
+        is_ring=scenario.algorithm_name == "ring",
+        n_pair_links=0 if n_links is None else n_links(n_places(scenario)),
     )
 
 
-def _job(scenario: Scenario, number: int, job: JobKeys, network: Network) -> RunParts:
+def _job(scenario: Scenario, number: int, make_site: Callable[[], Site]) -> RunParts:
     """Return another job: as the scenario says where it says nothing itself, without weights and exceptions."""
-    n_workers, dtype = network.n_workers, DTYPES[scenario.dtype]
+    job, dtype = scenario.jobs[number - 1], DTYPES[scenario.dtype]
+    n_workers = job.workers if isinstance(job.workers, int) else len(job.workers)
     collective = job.collective or scenario.collective
     schedule = schedule_beside(scenario, job.algorithm, n_workers, collective)
     sizes = schedule.chunk_sizes(message_elements(job.message_bytes, dtype))
     reduces = collective not in COPYING
     reduce = "mean" if scenario.reduce == "weighted-mean" else scenario.reduce
-    source = RandomSource(
-        n_workers,
-        int(sizes.sum()),
-        dtype,
-        seed=scenario.seed + number,
-        for_product=reduces and reduce == "prod",
-    )
-    keys = scenario.worker
+    product, keys = reduces and reduce == "prod", scenario.worker
+    seed, n_elements = scenario.seed + number, int(sizes.sum())
+    source = RandomSource(n_workers, n_elements, dtype, seed=seed, for_product=product)
     workers = Workers.alike(
         n_workers,
         start_s=job.start_s,
@@ -159,7 +183,6 @@ def _job(scenario: Scenario, number: int, job: JobKeys, network: Network) -> Run
     )
     return RunParts(
         schedule=schedule,
-        network=network,
         workers=workers,
         source=None if scenario.carry == 0 else source,
         reduction=make_reduction(reduce if reduces else "sum", n_workers),
@@ -172,19 +195,21 @@ def _job(scenario: Scenario, number: int, job: JobKeys, network: Network) -> Run
         keep_values=False,
         name=job.name or f"job {number}",
         message_bytes=job.message_bytes,
+        make_site=make_site,
+        number=number,
+        is_alone=False,
     )
 
 
-def about_traffic(parts: RunParts) -> list[str]:
-    """Return a sentence on traffic that asks, in the mean, for more than a link carries, until one of both changes."""
-    notes = []
-    for one in overloads(parts.flows, parts.network):
-        flows = [parts.flows[number][0] for number in one.flows]
-        until = (
-            "it stops" if {flow.stop_s for flow in flows} == {one.until_s} else format_seconds(one.until_s)
-        )
-        notes.append(f"{' and '.join(flow.name for flow in flows)}: {one} until {until}")
-    return notes
+def build_site(scenario: Scenario) -> Site:
+    """Build the network, seat all jobs on it, and lay the other traffic on its links."""
+    whole = hardware(scenario)
+    own, *others = seats(scenario, whole)
+    first = ordered(scenario, seated(whole, own, "placement"))
+    return Site(
+        (first, *(seated(whole, places, "jobs") for places in others)),
+        tuple(tuple(bursts(one, number, whole)) for number, one in enumerate(scenario.background, start=1)),
+    )
 
 
 def build_schedule(scenario: Scenario) -> Schedule:

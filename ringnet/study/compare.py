@@ -14,7 +14,7 @@ from ringnet.collectives.proof import check
 from ringnet.documents.document import Mark, Path
 from ringnet.errors import Fault, InputError, StudyError
 from ringnet.reporting.columns import TABLES
-from ringnet.runs.measured_links import about_others
+from ringnet.runs.notes import about_others
 from ringnet.runs.parts import build_schedule
 from ringnet.scenario import Scenario
 from ringnet.scenario.build.scenario import single

@@ -12,6 +12,7 @@ import numpy as np
 from ringnet.errors import InputError
 from ringnet.runs.engine import engine_of
 from ringnet.runs.memory import estimate
+from ringnet.runs.parts import RunParts, build
 from ringnet.scenario import Scenario, loads
 
 #: Points of a large grid that are looked at.
@@ -26,19 +27,17 @@ _UNITS = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}
 _FROM = 1.2
 
 
-def most_s(scenario: Scenario) -> float:
+def most_s(parts: RunParts) -> float:
     """Return roughly how long one run takes, in seconds."""
-    wanted = estimate(scenario)
+    wanted = estimate(parts)
     return (
-        LEAST_S
-        + wanted.n_transfers / TRANSFERS_PER_S[engine_of(scenario)]
-        + wanted.payload_bytes / PAYLOAD_BPS
+        LEAST_S + wanted.n_transfers / TRANSFERS_PER_S[engine_of(parts)] + wanted.payload_bytes / PAYLOAD_BPS
     )
 
 
 def sweep_s(scenario: Scenario, n_jobs: int) -> float:
     """Return roughly how long a sweep takes, in seconds, ``n_jobs`` points at a time."""
-    costs = [most_s(point) for point in sample(scenario)]
+    costs = [most_s(build(point)) for point in sample(scenario)]
     return scenario.n_points * float(np.mean(costs)) / n_jobs
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ringnet.errors import InputError
 from ringnet.runs.memory import estimate
+from ringnet.runs.parts import build
 from ringnet.study.cost import LEAST_S, most_s
 from ringnet.study.task import Task
 
@@ -27,7 +28,8 @@ def sized(tasks: Iterable[Task]) -> list[Sized]:
 
 def _sized(task: Task) -> Sized:
     try:
-        return Sized(task, estimate(task.scenario).memory_bytes, most_s(task.scenario))
+        parts = build(task.scenario)
+        return Sized(task, estimate(parts).memory_bytes, most_s(parts))
     except InputError:  # a file that has gone: the point will say so itself
         return Sized(task, 0, LEAST_S)
 

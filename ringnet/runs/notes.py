@@ -1,4 +1,4 @@
-"""What a report says of measured links: how far they may be trusted in this run."""
+"""What a report says beside its numbers: of the network, of measured links, of what another setting is worth."""
 
 from __future__ import annotations
 
@@ -7,18 +7,82 @@ from collections.abc import Iterator
 import numpy as np
 
 from ringnet.analysis.calibration import Prediction, Profile, n_hops, predict
+from ringnet.analysis.overload import overloads
 from ringnet.documents.document import path_text
+from ringnet.engines import ENGINES, MANY_TRANSFERS, Choice
+from ringnet.networks import Network, best_order, placed, ring_load
+from ringnet.runs.parts import RunParts
 from ringnet.scenario.build.scenario import Scenario
+from ringnet.scenario.checks.collective import READABLE_ELEMENTS
 from ringnet.scenario.files.link_profile import INSIDE, NETWORK, link_files, measured, profile_of, setting_of
+from ringnet.scenario.files.network_file import about_file
+from ringnet.scenario.files.order_file import about_order_file
+from ringnet.scenario.keys.algorithm import name_of
 from ringnet.scenario.keys.topology import workers_per_host
-from ringnet.scenario.network import NetworkShape, n_places, shape
+from ringnet.scenario.network import NetworkShape, about_behaviour, n_places, shape
 from ringnet.units import format_bytes, format_seconds
 
+#: Algorithms in which each worker sends to the next one only.
+RINGS = ("ring", "pipelined-ring")
+#: From how many times the load on another order is worth a word.
+WORTH = 1.1
 #: What a model that is no ring is in words.
 _SHAPES = {
     "tree": "measured as a tree",
     "doubling": "measured as exchanges of the whole message, log2 N of them,",
 }
+
+
+def about_network(scenario: Scenario, parts: RunParts) -> tuple[str, ...]:
+    """Return a sentence on each thing that the network was taken to be; in a sweep they are said once."""
+    return (
+        *about_file(scenario.network),
+        *about_order_file(scenario),
+        *about_behaviour(parts.network, scenario.network),
+        *about_traffic(parts),
+    )
+
+
+def notes_of(
+    scenario: Scenario, parts: RunParts, chosen: Choice, sharing: str, *, has_states: bool
+) -> tuple[str, ...]:
+    """Return what a person should know of one run, beside what its network was taken to be."""
+    notes = [*scenario.notes, *about_links(scenario)]
+    network = scenario.network
+    if sharing == "fair" and network.sharing == "auto":
+        if network.switching != "cut-through":
+            notes.append(f"switching: {network.switching} is not read, for links are shared fairly")
+        if network.packet is not None and not network.header:
+            notes.append("packet is not read: links are shared fairly, and headers are left out")
+    if (
+        sharing == "fair"
+        and parts.workers.sends == "eager"
+        and parts.schedule.parameters.get("n_slices", 1) != 1
+    ):
+        notes.append(
+            "eager sends hand over all slices of a chunk at once, and under fair sharing they arrive together: "
+            "worker.sends: rendezvous sends one after another"
+        )
+    if scenario.engine not in ENGINES and parts.schedule.n_transfers >= MANY_TRANSFERS:
+        notes.append(f"engine: auto chose {chosen.name}, for {chosen.reason}")
+    if parts.keep_values and not has_states and parts.source is not None:
+        notes.append(
+            f"states are left out: more than {READABLE_ELEMENTS} elements in all are not for reading"
+        )
+    return tuple(notes)
+
+
+def about_traffic(parts: RunParts) -> list[str]:
+    """Return a sentence on traffic that asks, in the mean, for more than a link carries, until one of both changes."""
+    notes = []
+    all_flows = parts.make_site().flows
+    for one in overloads(all_flows, parts.network):
+        flows = [all_flows[number][0] for number in one.flows]
+        until = (
+            "it stops" if {flow.stop_s for flow in flows} == {one.until_s} else format_seconds(one.until_s)
+        )
+        notes.append(f"{' and '.join(flow.name for flow in flows)}: {one} until {until}")
+    return notes
 
 
 def about_links(scenario: Scenario) -> list[str]:
@@ -108,3 +172,20 @@ def _measured_otherwise(profile: Profile, found: Prediction, scenario: Scenario)
         )
     if measured_as != asked:
         yield f"measured on {measured_as}: for {asked} its hops are taken to be the same"
+
+
+def about_order(scenario: Scenario, network: Network) -> str | None:
+    """Say by how much another order of the ring would unload the busiest link; None where it would not, or by little.
+
+    Of one run on ``network``: it looks for the best order, which takes half a second for hundreds of workers.
+    """
+    if name_of(scenario.algorithm) not in RINGS or scenario.network.order != "numbered":
+        return None
+    load = ring_load(network)
+    times = load / ring_load(placed(network, best_order(network))) if load else 1.0
+    if times < WORTH:
+        return None
+    return (
+        f"this order of the ring puts {times:.3g} times as much on the busiest link as the best one would: "
+        "network.order: best"
+    )

@@ -150,6 +150,8 @@ def test_there_is_none_for_one_worker_or_another_algorithm(case):
     assert closed_form(case(1)) is None
     other = case(4)
     assert closed_form(other.but(schedule=replace(other.schedule, algorithm="tree"))) is None
+    assert closed_form(other.but(schedule=replace(other.schedule, make_steps=lambda: iter(())))) is None
+    assert closed_form(other) is not None
 
 
 def wired(routes, n_links):

@@ -126,6 +126,33 @@ class TestFiles:
         assert "outside" in faults(text.replace("ring.xml", "../ring.xml"), folder=folder)[0]
 
 
+#: Every algorithm of ringnet with each of its collectives, on a network on which it has a closed form.
+OWN = [(name, one) for name, algorithm in ALGORITHMS.items() for one in algorithm.collectives]
+
+
+class TestExportedSchedules:
+    @pytest.mark.parametrize(("name", "collective"), OWN)
+    def test_run_again_they_have_the_same_sums_and_no_closed_form(self, tmp_path: Path, name, collective):
+        text = with_algorithm(name).replace("switch", "fully-connected") + f"collective: {collective}\n"
+        own = ringnet.run(loads(text)).summary
+        exported = dumps_msccl(build_schedule(loads(text)))
+        # A file that bears the algorithm's name, outside and inside, is still no algorithm of ringnet.
+        (tmp_path / name).write_text(exported)
+        again = loads(text.replace(f"algorithm: {name}", f"algorithm: {{file: {name}}}"), folder=tmp_path)
+        assert build_schedule(again).algorithm == name
+        rows = ringnet.run(again).summary
+        assert own["closed_form_s"].notna().all()
+        assert rows["closed_form_s"].isna().all()
+        assert rows["sum_ok"].all()
+        assert rows["verified_elements"].tolist() == own["verified_elements"].tolist()
+
+    def test_nor_has_what_a_function_of_the_user_returns(self, tmp_path: Path):
+        (tmp_path / "hook.py").write_text(HOOK)
+        text = with_algorithm("{python: 'hook.py:mine'}").replace("switch", "ring")
+        rows = ringnet.run(loads(text, folder=tmp_path, allow_python=True)).summary
+        assert rows["closed_form_s"].isna().all()
+
+
 class TestPython:
     @pytest.fixture
     def file(self, tmp_path: Path) -> Path:

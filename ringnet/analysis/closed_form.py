@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ringnet.analysis.closed_forms import FORMS
 from ringnet.analysis.hop import Hop
 from ringnet.collectives import Schedule
+from ringnet.collectives.rings import ring
 from ringnet.engines.trace import Workers
 from ringnet.networks import Network, beyond
 from ringnet.networks.network import Route
@@ -58,13 +59,13 @@ def closed_form_s(
     """Return the closed form of this run in seconds, or None: links, workers or chunks differ."""
     if schedule.n_workers == 1:
         return None
-    if schedule.algorithm == "ring":
+    if schedule.made_by is ring:
         hop = uniform_hop(network, workers)
         largest = int(chunk_bytes.max())
         return (
             None if hop is None else RING_CLOSED_FORMS[schedule.collective](schedule.n_workers, largest, hop)
         )
-    form = FORMS.get(schedule.algorithm)
+    form = FORMS.get(schedule.made_by) if schedule.made_by is not None else None
     if form is None or not _alike(chunk_bytes):
         return None
     hop = full_hop(schedule, network, workers)

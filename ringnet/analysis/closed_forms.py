@@ -13,9 +13,20 @@ from numpy.typing import NDArray
 
 from ringnet.analysis.hop import Hop
 from ringnet.collectives import ALGORITHMS, Schedule
-from ringnet.collectives.halving import Halving, halving_of
-from ringnet.collectives.swing import swing_part
-from ringnet.collectives.trees import NOBODY, depths, double_tree_parents
+from ringnet.collectives.exchange import bruck, direct, pairwise
+from ringnet.collectives.halving import Halving, halving_doubling, halving_of, recursive_doubling
+from ringnet.collectives.hierarchical import hierarchical
+from ringnet.collectives.rings import bidirectional_ring, channel_ring, pipelined_ring, ring
+from ringnet.collectives.swing import swing, swing_part
+from ringnet.collectives.torus_ring import torus_ring
+from ringnet.collectives.trees import (
+    NOBODY,
+    binary_tree,
+    binomial_tree,
+    depths,
+    double_binary_tree,
+    double_tree_parents,
+)
 
 IntArray: TypeAlias = NDArray[np.int64]
 
@@ -303,22 +314,22 @@ def _double_tree(schedule: Schedule, chunk_bytes: float, hop: Hop) -> float | No
     return double_tree_s(schedule.n_workers, schedule.n_chunks // 2, chunk_bytes, hop, node_size)
 
 
-#: By algorithm: called with a schedule, the bytes of each of its chunks, and the cost of a transfer.
-FORMS: dict[str, Callable[[Schedule, float, Hop], float | None]] = {
-    "bidirectional-ring": _bidirectional,
-    "binary-tree": lambda s, c, hop: binary_tree_s(s.collective, s.n_workers, s.n_chunks, c, hop),
-    "binomial-tree": lambda s, c, hop: binomial_tree_s(s.collective, s.n_workers, c, hop),
-    "bruck": lambda s, c, hop: bruck_s(s.n_workers, c, hop),
-    "channel-ring": _channel_ring,
-    "direct": lambda s, c, hop: direct_s(s.collective, s.n_workers, c, hop),
-    "double-binary-tree": _double_tree,
-    "halving-doubling": lambda s, c, hop: halving_doubling_s(s.collective, s.n_workers, c * s.n_chunks, hop),
-    "pairwise": lambda s, c, hop: pairwise_s(s.n_workers, c, hop),
-    "pipelined-ring": _pipelined_ring,
-    "recursive-doubling": lambda s, c, hop: recursive_doubling_s(s.n_workers, c, hop),
-    "ring": lambda s, c, hop: rings_s(s.collective, s.n_workers, 1, c, hop),
-    "swing": _swing,
-    "torus-ring": _torus_ring,
+#: By what made a schedule: called with the schedule, the bytes of each of its chunks, and the cost of a transfer.
+FORMS: dict[Callable[..., Schedule], Callable[[Schedule, float, Hop], float | None]] = {
+    bidirectional_ring: _bidirectional,
+    binary_tree: lambda s, c, hop: binary_tree_s(s.collective, s.n_workers, s.n_chunks, c, hop),
+    binomial_tree: lambda s, c, hop: binomial_tree_s(s.collective, s.n_workers, c, hop),
+    bruck: lambda s, c, hop: bruck_s(s.n_workers, c, hop),
+    channel_ring: _channel_ring,
+    direct: lambda s, c, hop: direct_s(s.collective, s.n_workers, c, hop),
+    double_binary_tree: _double_tree,
+    halving_doubling: lambda s, c, hop: halving_doubling_s(s.collective, s.n_workers, c * s.n_chunks, hop),
+    pairwise: lambda s, c, hop: pairwise_s(s.n_workers, c, hop),
+    pipelined_ring: _pipelined_ring,
+    recursive_doubling: lambda s, c, hop: recursive_doubling_s(s.n_workers, c, hop),
+    ring: lambda s, c, hop: rings_s(s.collective, s.n_workers, 1, c, hop),
+    swing: _swing,
+    torus_ring: _torus_ring,
 }
 
 #: Algorithms in which the workers of a group go in step, so that the times of levels add up.
@@ -353,7 +364,7 @@ def _part_s(
         return 0.0
     schedule = ALGORITHMS[name].build(n_workers, collective)
     chunk_bytes = message_bytes * share / schedule.n_chunks
-    return FORMS[name](schedule, chunk_bytes, hop)
+    return FORMS[ALGORITHMS[name].function](schedule, chunk_bytes, hop)
 
 
-FORMS["hierarchical"] = lambda s, c, hop: hierarchical_s(s, c * s.n_chunks, hop)
+FORMS[hierarchical] = lambda s, c, hop: hierarchical_s(s, c * s.n_chunks, hop)

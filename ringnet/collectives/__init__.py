@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ringnet.collectives.exchange import bruck, direct, pairwise
 from ringnet.collectives.halving import halving_doubling, recursive_doubling
@@ -26,12 +26,24 @@ class Parameter(NamedTuple):
 
 
 class Algorithm(NamedTuple):
-    """A line of the registry: what builds the schedule, its collectives, a line about it, its parameters."""
+    """A line of the registry: what makes the schedule, its collectives, a line about it, its parameters."""
 
-    build: Callable[..., Schedule]
+    make: Callable[..., Schedule]
     collectives: tuple[str, ...]
     summary: str
     parameters: Mapping[str, Parameter] = {}
+
+    def build(self, *given: Any, **told: Any) -> Schedule:
+        """Return the schedule for so many workers, a collective and parameters, and note on it what made it."""
+        schedule = self.make(*given, **told)
+        # No argument of the class: `replace`, which changes a schedule, leaves it out of the copy.
+        object.__setattr__(schedule, "made_by", self.function)
+        return schedule
+
+    @property
+    def function(self) -> Callable[..., Schedule]:
+        """The function itself, without what the registry has bound to it: what `Schedule.made_by` is."""
+        return self.make.func if isinstance(self.make, partial) else self.make
 
 
 _SCATTERING = ("all-reduce", "reduce-scatter", "all-gather")

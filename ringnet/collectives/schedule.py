@@ -112,6 +112,10 @@ class Schedule:
         1's, and so on.
     parameters : mapping of str to object
         What the algorithm was told beyond workers and collective.
+    made_by : callable or None
+        The function of ringnet's registry that made it, set there; None for any other schedule, and for a changed
+        copy. What is known of an algorithm (its closed form) is known of the schedules that it made, never of others
+        that bear its name.
     """
 
     algorithm: str
@@ -126,6 +130,7 @@ class Schedule:
     n_channels: int = 1
     n_buffers: int = 1
     parameters: Mapping[str, object] = field(default_factory=dict)
+    made_by: Callable[..., Schedule] | None = field(default=None, init=False, compare=False)
 
     def steps(self) -> Iterator[Step]:
         """Return a fresh iterator over the steps, in order."""

@@ -113,8 +113,15 @@ AlgorithmNameOrKeys: TypeAlias = Annotated[
 
 
 def name_of(keys: str | AlgorithmKeys) -> str:
-    """Return the name of the algorithm: of its file or function where ringnet has no other."""
-    return keys if isinstance(keys, str) else str(keys.name or keys.file or keys.python)
+    """Return the name of the algorithm: of its file or function where ringnet has no other.
+
+    >>> name_of(AlgorithmKeys(file="tree.xml")), name_of(AlgorithmKeys(file="ring"))  # a file, not the algorithm
+    ('tree.xml', './ring')
+    """
+    if isinstance(keys, str) or keys.name:
+        return keys if isinstance(keys, str) else str(keys.name)
+    name = str(keys.file or keys.python)
+    return f"./{name}" if name in ALGORITHMS else name
 
 
 def parameters_of(keys: str | AlgorithmKeys) -> dict[str, Any]:

@@ -22,6 +22,7 @@ version = release = ringnet.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build"]
 source_suffix = {".md": "markdown"}
+smartquotes = False  # they would make one dash of the two before an option
 
 # Every heading can be linked to as GitHub does it, so that a link works in both places.
 myst_heading_anchors = 3

@@ -22,6 +22,8 @@ MOST_VALUES = 12
 #: What the headings of the tables say for each part of ``ringnet list``.
 KINDS = ("collectives", "algorithms", "topologies", "links", "reductions", "dtypes", "engines", "plots")
 
+HEADINGS = ("key", "what it is", "default", "values")
+
 Schema = dict[str, Any]
 
 
@@ -46,17 +48,17 @@ def scenario_format() -> str:
 def format_tables(schema: Schema) -> Iterator[str]:
     """Yield a heading and a table of keys for each mapping of a JSON Schema, in the order in which they are met."""
     yield heading("A scenario", schema)
-    yield table(("key", "what it is", "default", "values"), key_rows(schema))
+    yield table(HEADINGS, key_rows(schema, schema["$defs"]))
     for name in in_order(schema):
         mapping = schema["$defs"][name]
         yield heading(spoken(name), mapping)
         yield "Stands under " + ", ".join(f"`{path}`" for path in sorted(paths_to(schema, name))) + "."
-        yield table(("key", "what it is", "default", "values"), key_rows(mapping))
+        yield table(HEADINGS, key_rows(mapping, schema["$defs"]))
 
 
 def heading(title: str, mapping: Schema) -> str:
     """Return a heading, and under it what the schema says of the mapping."""
-    return f"## {title}\n\n{mapping.get('description', '')}"
+    return f"## {title}\n\n{mapping['description']}"
 
 
 def spoken(name: str) -> str:
@@ -68,12 +70,13 @@ def spoken(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).capitalize()
 
 
-def key_rows(mapping: Schema) -> Iterator[tuple[str, str, str, str]]:
+def key_rows(mapping: Schema, definitions: Schema) -> Iterator[tuple[str, str, str, str]]:
     """Yield key, description, default and allowed values of each key."""
     required = mapping.get("required", ())
     for key, value in mapping["properties"].items():
+        described = value if "description" in value else definitions[definition(value)]
         default = "*required*" if key in required else shown_default(value)
-        yield f"`{key}`", value.get("description", ""), default, ", ".join(unique(values_of(value)))
+        yield f"`{key}`", described["description"], default, ", ".join(unique(values_of(value)))
 
 
 def shown_default(value: Schema) -> str:

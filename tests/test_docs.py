@@ -227,7 +227,7 @@ def test_the_scenario_reference_has_every_key_of_the_schema(
     text = generated.scenario_format()
     for mapping in (schema, *schema["$defs"].values()):
         for key, value in mapping["properties"].items():
-            assert f"| `{key}` | {value.get('description', '')} |" in text
+            assert f"| `{key}` | {value.get('description', '')}" in text
     assert text.count("\n## ") == len(schema["$defs"])
 
 

@@ -38,6 +38,7 @@ html_title = "ringnet"
 html_static_path = ["static"]
 html_css_files = ["wide-tables.css"]
 html_show_sphinx = False
+html_show_copyright = False
 html_copy_source = False
 
 

@@ -13,10 +13,9 @@ from ringnet.analysis.bounds import collective_bound, schedule_bound_s
 from ringnet.analysis.closed_form import closed_form_s
 from ringnet.collectives import ALGORITHMS
 from ringnet.engines import ENGINES, Workers, choose_engine
-from ringnet.engines.background import Traffic
-from ringnet.engines.events import Job, run_jobs
-from ringnet.engines.many_sizes import why_not_at_once
-from ringnet.engines.plans import Planner
+from ringnet.engines.arrays.rounds import Planner
+from ringnet.engines.arrays.sizes import why_not_at_once
+from ringnet.engines.events import Job, Traffic, run_jobs
 from ringnet.errors import DeadlockError, InputError, NetworkError
 from ringnet.networks import (
     TOPOLOGIES,
@@ -25,6 +24,7 @@ from ringnet.networks import (
     Constant,
     LinkChange,
     OverTime,
+    Packets,
     Piece,
     Window,
     beyond,
@@ -230,3 +230,20 @@ def test_other_traffic_may_be_stuck_on_a_dead_link():
     assert trace.workers["end_s"].max() == pytest.approx(8e-6)
     assert trace.until_s == pytest.approx(7e-6, rel=0.2)
     assert np.isfinite([*trace.links["busy_s"], *trace.links["occupied_s"]]).all()
+
+
+@pytest.mark.parametrize("sharing", ["fifo", "fair"])
+@pytest.mark.parametrize("packets", [None, Packets(100)])
+@pytest.mark.parametrize("window", [None, Window(bytes=800)])
+def test_other_traffic_goes_on_no_longer_than_somebody_can_move(sharing, packets, window):
+    network = replace(
+        TOPOLOGIES["switch"].build(3, B, L),
+        behaviours={1: DIES},
+        sharing=sharing,
+        packets=packets,
+        window=window,
+    )
+    schedule = ALGORITHMS["ring"].build(3, "all-reduce")
+    job = Job(schedule, network, Workers.alike(3), np.full(3, 1000))
+    with pytest.raises(DeadlockError, match="worker 2 waits for worker 1"):
+        run_jobs([job], network, [Traffic("others", (0, 5), 10, every_s=1e-6)])

@@ -14,9 +14,9 @@ from ringnet.analysis.winners import advice, crossovers, ranges, with_ranks
 from ringnet.cli import app
 from ringnet.collectives import ALGORITHMS
 from ringnet.collectives.proof import check
+from ringnet.engines.arrays.rounds import Planner
+from ringnet.engines.arrays.sizes import run_sizes, why_not_at_once
 from ringnet.engines.events import run_events
-from ringnet.engines.many_sizes import run_sizes, why_not_at_once
-from ringnet.engines.plans import Planner
 from ringnet.engines.trace import Workers
 from ringnet.errors import InputError
 from ringnet.networks import TOPOLOGIES

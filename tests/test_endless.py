@@ -8,8 +8,7 @@ from itertools import product
 
 import pytest
 
-from ringnet.engines.background import Traffic
-from ringnet.engines.events import Job, run_jobs
+from ringnet.engines.events import Job, Traffic, run_jobs
 from ringnet.errors import DeadlockError
 from ringnet.networks import OverTime, Window
 from ringnet.runs.simulate import simulate

@@ -11,8 +11,8 @@ import pytest
 import ringnet
 from ringnet.analysis import frames
 from ringnet.analysis.frames import MOST_CHANGES, MOST_LINKS, N_SPANS, queue_frame
-from ringnet.engines.arbiter import Use
-from ringnet.engines.delays import Delays, beyond_the_first
+from ringnet.engines.events.fair import LinkUse
+from ringnet.engines.trace import LinkWaits, beyond_the_first
 from ringnet.networks import LinkChange
 from ringnet.reporting.plots import PLOTS, choose
 from ringnet.reporting.plots.traffic import _by_owner
@@ -81,11 +81,11 @@ def test_both_engines_say_who_waited(case):
 
 
 def test_too_many_waits_are_none():
-    delays = Delays(most=2)
+    delays = LinkWaits(most=2)
     for number in range(3):
         delays.add(0, 0, number, number + 1.0)
     assert delays.columns() is None
-    delays = Delays(most=2)
+    delays = LinkWaits(most=2)
     delays.add_rows(np.zeros(3, dtype=np.int64), np.zeros(3), np.ones(3))
     assert delays.columns() is None
 
@@ -132,7 +132,7 @@ def test_flows_that_overlap_by_rounding_are_no_queue():
     waits = {"link": np.zeros(2, dtype=np.int64), "owner": np.zeros(2, dtype=np.int64)}
     waits |= {"from_s": np.array([0.0, 1.0]), "to_s": np.array([1.0 + 4e-16, 2.0])}
     assert len(beyond_the_first(waits)["link"]) == 0
-    use = Use()
+    use = LinkUse()
     for n_flows, now_s in ((1, 0.0), (2, 1.0), (1, 1.0 + 4e-16), (0, 2.0)):
         use.now_has(n_flows, now_s)
     assert (use.longest, use.occupied_s) == (0, 2.0)

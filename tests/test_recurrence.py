@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from ringnet.collectives import ALGORITHMS, EVERY_WORKER, Schedule, Step, split_sizes
 from ringnet.engines import ENGINES, Trace, Workers, choose_engine
-from ringnet.engines.exactness import why_not_exact
-from ringnet.engines.plans import Planner
+from ringnet.engines.arrays.exactness import why_not_exact
+from ringnet.engines.arrays.rounds import Planner
 from ringnet.errors import InputError
 from ringnet.networks import TOPOLOGIES, BySize, Network, OverTime, Packets, Piece, Window
 from ringnet.networks.behaviour import ANY_SIZE

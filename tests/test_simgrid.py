@@ -16,8 +16,7 @@ import pytest
 
 from ringnet.collectives import ALGORITHMS, split_sizes
 from ringnet.engines import Trace, Workers
-from ringnet.engines.background import Traffic
-from ringnet.engines.events import Job, run_jobs
+from ringnet.engines.events import Job, Traffic, run_jobs
 from ringnet.networks import TOPOLOGIES, LinkChange, Network, OverTime, change_links
 
 CASES = pd.read_csv(

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from ringnet.collectives import Schedule
 from ringnet.engines.trace import PATH_PARTS, Trace
-from ringnet.engines.window import slot_bytes
 from ringnet.networks import Network
 
 if TYPE_CHECKING:
@@ -106,7 +105,7 @@ def charged_bytes(network: Network, n_bytes: IntArray) -> IntArray:
     if packets is None or not packets.header_bytes:
         return n_bytes
     least = 0 if network.sharing == "fair" else 1
-    slot = slot_bytes(window) if window is not None and window.bytes is not None else None
+    slot = window.slot_bytes if window is not None and window.bytes is not None else None
     slots = np.zeros_like(n_bytes) if slot is None else np.maximum(n_bytes - 1, 0) // slot
     last = n_bytes - slots * (slot or 0)
     n_packets = slots * -(-(slot or 0) // packets.bytes) + np.maximum(-(-last // packets.bytes), least)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ringnet.analysis.metrics import charged_bytes
-from ringnet.engines.background import Traffic
+from ringnet.engines.events import Traffic
 from ringnet.networks import Behaviour, Network
 from ringnet.networks.behaviour import ANY_SIZE, NEVER
 from ringnet.units import format_rate, format_seconds

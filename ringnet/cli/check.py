@@ -10,8 +10,8 @@ from joblib import cpu_count
 from ringnet.cli import options
 from ringnet.cli.printing import note, print_json, print_table
 from ringnet.collectives.proof import check
-from ringnet.engines.exactness import why_not_exact
-from ringnet.engines.plans import Planner
+from ringnet.engines.arrays.exactness import why_not_exact
+from ringnet.engines.arrays.rounds import Planner
 from ringnet.errors import Fault, InputError
 from ringnet.runs.engine import engine_for
 from ringnet.runs.memory import Estimate, available_bytes, estimate, require_memory

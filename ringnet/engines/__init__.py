@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ringnet.collectives import Schedule
+from ringnet.engines.arrays.exactness import why_not_exact
+from ringnet.engines.arrays.rounds import Planner
+from ringnet.engines.arrays.run import run_recurrence
 from ringnet.engines.events import run_events
-from ringnet.engines.exactness import why_not_exact
-from ringnet.engines.plans import Planner
-from ringnet.engines.recurrence import run_recurrence
 from ringnet.engines.trace import KEEP_TRANSFERS, PATH_PARTS, Trace, Workers
 from ringnet.networks import Network
 

@@ -1,14 +1,20 @@
-"""What a run leaves behind: flat columns, written while it ran, no metric computed."""
+"""What a run leaves behind: flat columns, written while it ran, no metric computed; and what both engines take."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from array import array
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ringnet.collectives import Schedule, Step
+from ringnet.payload import PackedPayload, Payload
+
+FloatArray: TypeAlias = NDArray[np.float64]
 #: Rows by column name; every array has one entry per row.
 Columns: TypeAlias = dict[str, NDArray[Any]]
 Sends: TypeAlias = Literal["eager", "rendezvous"]
@@ -106,3 +112,152 @@ class Trace:
     values: list[NDArray[Any]] | None = None
     until_s: float | None = None
     waits: Columns | None = None
+
+
+TIMES = ("posted_s", "started_s", "sent_s", "arrived_s", "applied_s")
+
+
+def schedule_columns(schedule: Schedule, chunk_bytes: NDArray[np.int64]) -> Columns:
+    """Return what is known of every transfer before the run, one row each in the order of the schedule."""
+    steps = list(schedule.steps())
+    lengths = [len(step) for step in steps]
+    columns: Columns = {
+        "phase": np.repeat(np.array([step.phase for step in steps], dtype=object), lengths),
+        "step": np.repeat(np.array([step.step for step in steps], dtype=np.int64), lengths),
+        "channel": _joined(steps, "channel"),
+        "op": np.repeat(np.array([step.op for step in steps], dtype=object), lengths),
+        **{name: _joined(steps, name) for name in ("src", "dst", "chunk")},
+    }
+    sizes = [step.sizes(chunk_bytes) for step in steps]
+    return columns | {"bytes": np.concatenate(sizes) if sizes else np.zeros(0, dtype=np.int64)}
+
+
+def _joined(steps: list[Step], name: str) -> NDArray[np.int64]:
+    return np.concatenate([np.zeros(0, dtype=np.int64), *(getattr(step, name) for step in steps)])
+
+
+class TransferRows:
+    """Times of the transfers, in the order of the schedule; if asked for, what the receiver held after each.
+
+    Parameters
+    ----------
+    n_transfers : int
+    payload : Payload, PackedPayload or None
+        Where to look what the receiver holds; None to keep no values.
+    """
+
+    def __init__(self, n_transfers: int, payload: Payload | PackedPayload | None) -> None:
+        self.times = np.full((n_transfers, len(TIMES)), np.nan)
+        self.payload = payload
+        self._values: dict[int, NDArray[Any]] = {}
+
+    def add(self, index: int, times_s: tuple[float, ...], dst: int, chunks: range) -> None:
+        """Write down a transfer that has just been applied: its `TIMES`, and where to look for what is held now."""
+        self.times[index] = times_s
+        if self.payload is not None:
+            self._keep(index, dst, chunks)
+
+    def keep_values(self, step: Step) -> None:
+        """Keep what the receivers of a whole step hold, if values are asked for; steps come in order."""
+        if self.payload is not None:
+            counts = np.ones_like(step.chunk) if step.count is None else step.count
+            columns = (step.dst.tolist(), step.chunk.tolist(), counts.tolist())
+            for dst, chunk, count in zip(*columns, strict=True):
+                self._keep(len(self._values), dst, range(chunk, chunk + count))
+
+    def _keep(self, index: int, worker: int, chunks: range) -> None:
+        held = [] if self.payload is None else [self.payload.held(worker, chunk) for chunk in chunks]
+        if held:
+            self._values[index] = np.concatenate([part for part in held if part is not None])
+
+    def columns(self) -> Columns:
+        """Return the times by column."""
+        return {name: self.times[:, place].copy() for place, name in enumerate(TIMES)}
+
+    def values(self) -> list[NDArray[Any]] | None:
+        """Return what the receiver held after each transfer."""
+        return None if self.payload is None else [self._values[index] for index in range(len(self.times))]
+
+
+#: Rows that are kept; where more come nothing is said of who waited when.
+MOST_ROWS = 1_000_000
+#: Waits shorter than this share of the time are none. A head that comes as its link becomes free has its time from
+#: other sums than the link, which differ by some 1e-16 of it for each step; nothing that waits is over so soon.
+ROUNDING = 1e-12
+
+
+class LinkWaits:
+    """Waits for links, one row each.
+
+    Parameters
+    ----------
+    most : int
+        Rows that are kept; none of them if more come.
+    """
+
+    def __init__(self, most: int = MOST_ROWS) -> None:
+        self.most = most
+        self.links, self.owners = array("q"), array("q")
+        self.from_s, self.to_s = array("d"), array("d")
+
+    def add(self, link: int, owner: int, from_s: float, to_s: float) -> None:
+        """Add a wait; ``owner`` is the number of a job, or of other traffic after all jobs."""
+        if to_s > from_s and len(self.links) <= self.most:
+            self.links.append(link)
+            self.owners.append(owner)
+            self.from_s.append(from_s)
+            self.to_s.append(to_s)
+
+    def add_all(self, links: Iterable[int], owner: int, from_s: float, to_s: float) -> None:
+        """Add the same wait for several links."""
+        for link in links:
+            self.add(link, owner, from_s, to_s)
+
+    def add_rows(self, links: NDArray[np.int64], from_s: FloatArray, to_s: FloatArray) -> None:
+        """Add waits of the first job, one per entry: all arrays have shape (n_waits,)."""
+        if len(self.links) <= self.most:
+            self.links.frombytes(links.astype(np.int64).tobytes())
+            self.owners.frombytes(np.zeros(len(links), dtype=np.int64).tobytes())
+            self.from_s.frombytes(from_s.tobytes())
+            self.to_s.frombytes(to_s.tobytes())
+
+    def columns(self) -> Columns | None:
+        """Return ``link, owner, from_s, to_s``; None if there were too many rows."""
+        if len(self.links) > self.most:
+            return None
+        return {
+            "link": np.array(self.links, dtype=np.int64),
+            "owner": np.array(self.owners, dtype=np.int64),
+            "from_s": np.array(self.from_s, dtype=np.float64),
+            "to_s": np.array(self.to_s, dtype=np.float64),
+        }
+
+
+def beyond_the_first(flows: Columns) -> Columns:
+    """Return, of flows that share links, the time in which each is not the first one on its link.
+
+    Parameters
+    ----------
+    flows : dict of str to ndarray
+        As `LinkWaits.columns` has them: from when to when each flow was on each link, by end.
+
+    Examples
+    --------
+    Of three flows the second waits until the first has ended, and the third until both have:
+
+    >>> flows = {"link": [4, 4, 4], "owner": [0, 0, 0], "from_s": [0.0, 1.0, 1.5], "to_s": [2.0, 5.0, 4.0]}
+    >>> waits = beyond_the_first({name: np.array(column) for name, column in flows.items()})
+    >>> waits["from_s"].tolist(), waits["to_s"].tolist()
+    ([1.0, 1.5], [2.0, 4.0])
+    """
+    order = np.lexsort((flows["from_s"], flows["link"]))
+    columns = {name: column[order] for name, column in flows.items()}
+    firsts = np.flatnonzero(np.diff(columns["link"], prepend=-1))
+    to_s = columns["to_s"].copy()
+    for first, end in pairwise([*firsts.tolist(), len(to_s)]):
+        # When all that came before it have ended.
+        free_s = np.maximum.accumulate(columns["to_s"][first:end])
+        to_s[first] = columns["from_s"][first]
+        to_s[first + 1 : end] = np.minimum(to_s[first + 1 : end], free_s[:-1])
+    waits = to_s - columns["from_s"] > ROUNDING * to_s
+    return {name: column[waits] for name, column in (columns | {"to_s": to_s}).items()}

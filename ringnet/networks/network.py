@@ -24,6 +24,8 @@ Groups: TypeAlias = "Mapping[str, Mapping[str, str]]"
 
 #: Between the ends in the name of a link, and in that of one which carries both directions.
 ONE_WAY, BOTH_WAYS = "->", "<->"
+#: Slots of a window, as NCCL has in its buffers (``NCCL_STEPS`` in its ``device.h``).
+WINDOW_SLOTS = 8
 #: Unknown links for which the nearest name is looked up.
 SEARCHED = 8
 
@@ -42,6 +44,11 @@ class Window:
 
     bytes: int | None = None
     transfers: int | None = None
+
+    @property
+    def slot_bytes(self) -> int:
+        """Bytes that it lets through at a time; see `WINDOW_SLOTS`."""
+        return max((self.bytes or 0) // WINDOW_SLOTS, 1)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.collectives import Schedule
-from ringnet.engines.background import Traffic
+from ringnet.engines.events import Traffic
 from ringnet.engines.trace import Workers
 from ringnet.networks import TOPOLOGIES, Network, settled
 from ringnet.payload.dtypes import DTYPES, DType

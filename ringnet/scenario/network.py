@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ringnet.engines.background import Traffic
+from ringnet.engines.events import Traffic
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks import (
     TOPOLOGIES,

@@ -19,8 +19,8 @@ from ringnet.analysis.metrics import ALIKE_TIME, BUS_FACTORS, makespan_s
 from ringnet.collectives import Schedule
 from ringnet.collectives.proof import check
 from ringnet.engines import ENGINES, Trace, Workers
-from ringnet.engines.many_sizes import Times, run_sizes, why_not_at_once
-from ringnet.engines.plans import Planner
+from ringnet.engines.arrays.rounds import Planner
+from ringnet.engines.arrays.sizes import Times, run_sizes, why_not_at_once
 from ringnet.errors import InputError, NetworkError
 from ringnet.networks import Network
 from ringnet.payload.dtypes import DTYPES

@@ -7,9 +7,9 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
 from ringnet.documents.document import Path, in_flow
-from ringnet.engines.window import SLOTS
 from ringnet.errors import NetworkError
 from ringnet.networks import TOPOLOGIES, Network
+from ringnet.networks.network import WINDOW_SLOTS
 from ringnet.scenario.checks.finding import Finding, some, unread
 from ringnet.scenario.files.link_profile import check_link_profiles, link_files
 from ringnet.scenario.files.network_file import check_network_file
@@ -288,7 +288,7 @@ def _parts_are_not_too_many(keys: Keys) -> Iterator[Finding]:
     for key, part in (("packet", network.packet), ("window", window)):
         if not part or part >= chunk_bytes:
             continue
-        slots = 1 if key == "packet" else SLOTS
+        slots = 1 if key == "packet" else WINDOW_SLOTS
         # A ring's bytes, roughly those of any algorithm.
         n_parts = 2 * (keys.workers - 1) * keys.message_bytes / max(part // slots, 1)
         if n_parts > MOST_PARTS:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.collectives import Schedule
-from ringnet.engines.plans import IntArray, Plan, Planner, Sends
+from ringnet.engines.arrays.rounds import IntArray, Plan, Planner, Sends
 from ringnet.engines.trace import Workers
 from ringnet.networks import Network, beyond
 

@@ -6,21 +6,16 @@ from collections import deque
 from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from itertools import count
-from typing import TYPE_CHECKING
 
 import numpy as np
 import simpy
 
-from ringnet.engines.clock import LAST, Clock, Process
-from ringnet.engines.delays import ROUNDING, Delays, beyond_the_first
-from ringnet.engines.parts import Part
-from ringnet.engines.shares import Flow, Shares
-from ringnet.engines.trace import Columns
+from ringnet.engines.events.carried import Carried, Part
+from ringnet.engines.events.clock import LAST, Clock, Process
+from ringnet.engines.events.max_min import Flow, Shares
+from ringnet.engines.trace import ROUNDING, Columns, LinkWaits, beyond_the_first
+from ringnet.networks import Network
 from ringnet.networks.behaviour import ANY_SIZE, NEVER
-
-if TYPE_CHECKING:
-    from ringnet.engines.transfer import Moving
-    from ringnet.networks import Network
 
 ENDED = -1.0
 #: Ends that differ by less than this share of the time are one: what symmetry makes equal, rounding tears apart.
@@ -30,18 +25,18 @@ SAME_TIME = 1e-14
 class Stream(Flow):
     """A flow that ends: what it moves, how many bytes are left of it since when, and when it will so end."""
 
-    __slots__ = ("end_s", "held_by", "left", "moving", "n_bytes", "since_s")
+    __slots__ = ("carried", "end_s", "held_by", "left", "n_bytes", "since_s")
 
-    def __init__(self, moving: Moving, links: tuple[int, ...], n_bytes: int, cap_Bps: float) -> None:
+    def __init__(self, carried: Carried, links: tuple[int, ...], n_bytes: int, cap_Bps: float) -> None:
         super().__init__(links, cap_Bps)
-        self.moving, self.n_bytes = moving, n_bytes
+        self.carried, self.n_bytes = carried, n_bytes
         self.left = float(n_bytes)
         self.since_s, self.end_s = 0.0, NEVER
         #: The link that has kept it from having more since then.
         self.held_by: int | None = None
 
 
-class Use:
+class LinkUse:
     """What one link has done: counters that are brought up to date when the flows on it change.
 
     ``queued_s`` is what flows took longer, because this link kept them from having more, than alone on their routes.
@@ -75,11 +70,11 @@ class Arbiter:
     def __init__(self, clock: Clock, network: Network) -> None:
         self.clock, self.network = clock, network
         self.shares = Shares(network.bandwidth_Bps.tolist())
-        self.uses = [Use() for _ in range(network.n_links)]
+        self.uses = [LinkUse() for _ in range(network.n_links)]
         #: From when to when each flow was on each link.
-        self.flows = Delays()
+        self.flows = LinkWaits()
         #: Parts of a transfer that have come, in order: they move one after another.
-        self.lines: dict[Moving, deque[Stream]] = {}
+        self.lines: dict[Carried, deque[Stream]] = {}
         #: When each link that changes will next do so.
         self.changes = [
             (change_s, link)
@@ -102,9 +97,9 @@ class Arbiter:
 
         One without bytes is there at once, unless nothing moves on one of its links.
         """
-        moving = stream.moving
-        if isinstance(moving, Part):
-            line = self.lines.setdefault(moving.whole_of, deque())
+        carried = stream.carried
+        if isinstance(carried, Part):
+            line = self.lines.setdefault(carried.cut_from, deque())
             line.append(stream)
             if len(line) > 1:
                 return
@@ -124,10 +119,10 @@ class Arbiter:
         )
 
     def _start(self, stream: Stream) -> None:
-        stream.moving.started_s = stream.since_s = self.clock.now
+        stream.carried.started_s = stream.since_s = self.clock.now
         for link in stream.links:
             self.uses[link].bytes += stream.n_bytes
-            self.uses[link].transfers += stream.moving.whole
+            self.uses[link].transfers += stream.carried.counts
 
     def run(self) -> Process:
         """Settle whenever something starts, ends or changes."""
@@ -166,21 +161,21 @@ class Arbiter:
         """Start, of transfers in parts, those that come after the parts that end."""
         followers = []
         for stream in going:
-            if isinstance(stream.moving, Part):
-                line = self.lines[stream.moving.whole_of]
+            if isinstance(stream.carried, Part):
+                line = self.lines[stream.carried.cut_from]
                 line.popleft()
                 if line:
                     self._start(line[0])
                     followers.append(line[0])
                 else:
-                    del self.lines[stream.moving.whole_of]
+                    del self.lines[stream.carried.cut_from]
         return followers
 
     def _leave(self, stream: Stream, now_s: float) -> None:
         """Write down what has ended: what it lost last, and when it was on its links."""
         self._lose(stream, stream.rate_Bps, now_s)
-        owner = stream.moving.route.job
-        self.flows.add_all(stream.links, owner, stream.moving.started_s, now_s)
+        owner = stream.carried.route.owner
+        self.flows.add_all(stream.links, owner, stream.carried.started_s, now_s)
 
     def _lose(self, stream: Stream, rate_Bps: float, now_s: float) -> None:
         """Put down what a stream has lost since its rate last changed to the link that kept it from having more."""
@@ -239,8 +234,8 @@ class Arbiter:
         heappush(self.ends, (stream.end_s, next(self.numbers), stream))
 
     def _arrive(self, stream: Stream) -> None:
-        stream.moving.sent_s = self.clock.now
-        stream.moving.arrives(self.clock, self.clock.now)
+        stream.carried.sent_s = self.clock.now
+        stream.carried.arrives(self.clock, self.clock.now)
 
     def waits(self) -> Columns | None:
         """Return from when to when each flow was not the first on a link; None if there were too many."""

@@ -6,16 +6,16 @@ from typing import NamedTuple
 
 import simpy
 
-from ringnet.engines.clock import Clock, Process
-from ringnet.engines.program import Program
-from ringnet.engines.rows import Rows
-from ringnet.engines.transfer import UNKNOWN, Others, Path, Transfer
-from ringnet.engines.turns import Turn
+from ringnet.engines.events.carried import OtherSeconds, PathSeconds
+from ringnet.engines.events.clock import Clock, Process
+from ringnet.engines.events.transfers import ChunkUse, Program, Transfer
+from ringnet.engines.trace import TransferRows
 from ringnet.errors import Wait
+from ringnet.networks.behaviour import NEVER
 from ringnet.payload import Payload
 
 
-class Costs(NamedTuple):
+class WorkerCosts(NamedTuple):
     """What one worker's processor charges: seconds per transfer sent and received, and bytes reduced per second."""
 
     send_s: float
@@ -23,8 +23,8 @@ class Costs(NamedTuple):
     reduce_Bps: float
 
 
-class Options(NamedTuple):
-    """What all lanes have in common.
+class RunOptions(NamedTuple):
+    """What all actors have in common.
 
     ``rendezvous``: transfers start when both sides are in the step, and end the step for both. ``rows``: where each
     transfer is written down once it is applied.
@@ -32,22 +32,22 @@ class Options(NamedTuple):
 
     payload: Payload | None
     rendezvous: bool
-    rows: Rows | None
+    rows: TransferRows | None
 
 
 class Worker:
-    """One worker: its processor (``shared`` if it has several lanes), and what its lanes have in common.
+    """One worker: its processor (``shared`` if it has several actors), and what its actors have in common.
 
-    ``sent_bytes``, ``waiting_s`` and the like add up over its lanes; ``path`` is that of the lane that ended last.
+    ``sent_bytes``, ``waiting_s`` and the like add up over its actors; ``path`` is that of the actor that ended last.
     """
 
     def __init__(
-        self, number: int, start_s: float, costs: Costs, first_start_s: float, *, shared: bool
+        self, number: int, start_s: float, costs: WorkerCosts, first_start_s: float, *, shared: bool
     ) -> None:
         self.number, self.start_s, self.costs, self.shared = number, start_s, costs, shared
         self.busy_until_s = 0.0
         self.last = (start_s, 0)
-        self.path: Path = (0.0, 0.0, Others(waiting=start_s - first_start_s))
+        self.path: PathSeconds = (0.0, 0.0, OtherSeconds(waiting=start_s - first_start_s))
         self.sent_bytes = self.received_bytes = self.n_applied = 0
         self.waiting_s = self.overhead_s = self.reducing_s = 0.0
 
@@ -56,18 +56,18 @@ class Worker:
         self.busy_until_s = max(now_s, self.busy_until_s) + duration_s
         return self.busy_until_s
 
-    def ends(self, now_s: float, path: Path, channel: int) -> None:
-        """Note that a lane has done all its steps; of those that end at the same time the last channel counts."""
+    def ends(self, now_s: float, path: PathSeconds, channel: int) -> None:
+        """Note that an actor has done all its steps; of those that end at the same time the last channel counts."""
         if (now_s, channel) >= self.last:
             self.last, self.path = (now_s, channel), path
 
     @property
     def end_s(self) -> float:
-        """When its last lane has done all its steps."""
+        """When its last actor has done all its steps."""
         return self.last[0]
 
 
-class Lane:
+class Actor:
     """One worker on one channel: step by step it posts, waits, applies and goes on.
 
     Parameters
@@ -76,21 +76,21 @@ class Lane:
     worker : Worker
     program : Program
     channel : int
-    options : Options
+    options : RunOptions
     """
 
     def __init__(
-        self, clock: Clock, worker: Worker, program: Program, channel: int, options: Options
+        self, clock: Clock, worker: Worker, program: Program, channel: int, options: RunOptions
     ) -> None:
         self.clock, self.worker, self.channel = clock, worker, channel
         self.payload, self.rendezvous, self.rows = options
-        self.steps = program.lane(worker.number * program.schedule.n_channels + channel)
+        self.steps = program.of(worker.number * program.schedule.n_channels + channel)
         self.path = worker.path
         self.stuck_on: Transfer | None = None
-        self.turn: Turn | None = None
+        self.use: ChunkUse | None = None
         self.since_s = worker.start_s
         self.done = False
-        if worker.start_s != UNKNOWN:
+        if worker.start_s != NEVER:
             clock.process(self.run())
 
     def run(self) -> Process:
@@ -114,7 +114,7 @@ class Lane:
                     self.path = transfer.arrived_path()
                 if shared and transfer.apply_after:
                     yield from self.give_way(transfer.apply_after)
-                if costs.recv_s or (transfer.reduce and costs.reduce_Bps != UNKNOWN):
+                if costs.recv_s or (transfer.reduce and costs.reduce_Bps != NEVER):
                     yield self.spend(
                         costs.recv_s, transfer.bytes / costs.reduce_Bps if transfer.reduce else 0.0
                     )
@@ -129,7 +129,7 @@ class Lane:
         now = self.clock.now
         for transfer in owed:
             transfer.entered_s = now
-            if transfer.posted_s != UNKNOWN:
+            if transfer.posted_s != NEVER:
                 transfer.released_s = now
                 if now > transfer.posted_s:
                     transfer.path = self.path
@@ -143,12 +143,12 @@ class Lane:
         if self.payload is not None:
             transfer.data = [self.payload.send(transfer.src, chunk) for chunk in transfer.chunks]
         if self.worker.shared:
-            transfer.posting.take(self.clock, self.path)
-        if not self.rendezvous or transfer.entered_s != UNKNOWN:
+            transfer.posting.done(self.clock, self.path)
+        if not self.rendezvous or transfer.entered_s != NEVER:
             transfer.route.enter(transfer)
 
     def wait(self, transfer: Transfer) -> simpy.Event:
-        """Return the event of an arrival that has not come, and remember what this lane is stuck on."""
+        """Return the event of an arrival that has not come, and remember what this actor is stuck on."""
         self.stuck_on, self.since_s = transfer, self.clock.now
         return transfer.wait(self.clock)
 
@@ -165,17 +165,17 @@ class Lane:
                 yield self.wait(transfer)
                 self.waited(transfer)
 
-    def give_way(self, turns: tuple[Turn, ...]) -> Process:
+    def give_way(self, uses: tuple[ChunkUse, ...]) -> Process:
         """Let other channels of this worker do first what comes first in the schedule."""
-        for turn in turns:
+        for use in uses:
             ready_s = self.clock.now
-            if turn.time_s > ready_s:
-                self.stuck_on, self.since_s, self.turn = turn.transfer, ready_s, turn
-                yield turn.wait(self.clock)
-                self.stuck_on = self.turn = None
-                self.worker.waiting_s += turn.time_s - ready_s
-            if turn.time_s > ready_s:
-                self.path = turn.path
+            if use.time_s > ready_s:
+                self.stuck_on, self.since_s, self.use = use.transfer, ready_s, use
+                yield use.wait(self.clock)
+                self.stuck_on = self.use = None
+                self.worker.waiting_s += use.time_s - ready_s
+            if use.time_s > ready_s:
+                self.path = use.path
 
     def spend(self, overhead_s: float, reducing_s: float) -> simpy.Event:
         """Take the worker's processor for an overhead and a reduction; return the event of their end."""
@@ -197,29 +197,36 @@ class Lane:
             for chunk, data in zip(transfer.chunks, transfer.data, strict=True):
                 operation(transfer.dst, chunk, data)
         if self.worker.shared:
-            transfer.applying.take(self.clock, self.path)
+            transfer.applying.done(self.clock, self.path)
         if transfer.route.credit is not None:
             transfer.route.credit.applied(transfer, self.path)
         if self.rows is not None:
-            self.rows.add(transfer, self.clock.now)
+            times_s = (
+                transfer.posted_s,
+                transfer.started_s,
+                transfer.sent_s,
+                transfer.arrived_s,
+                self.clock.now,
+            )
+            self.rows.add(transfer.index, times_s, transfer.dst, transfer.chunks)
 
     def can_move(self) -> bool:
-        """Whether this lane goes on without any other: its processor works, or what it waits for is on its way."""
+        """Whether this actor goes on without any other: its processor works, or what it waits for is on its way."""
         transfer = self.stuck_on
         if self.done or transfer is None:
-            return not self.done and self.worker.start_s != UNKNOWN
-        if self.turn is not None:
-            return self.turn.time_s != UNKNOWN
-        if transfer.arrived_s != UNKNOWN:
+            return not self.done and self.worker.start_s != NEVER
+        if self.use is not None:
+            return self.use.time_s != NEVER
+        if transfer.arrived_s != NEVER:
             return True
         credit = transfer.route.credit
-        begun = transfer.posted_s != UNKNOWN and (not self.rendezvous or transfer.entered_s != UNKNOWN)
+        begun = transfer.posted_s != NEVER and (not self.rendezvous or transfer.entered_s != NEVER)
         if credit is not None and credit.holds(transfer):
             begun = credit.n_coming > 0
         return begun and transfer.route.serves(self.clock.now, transfer.hop)
 
     def stuck(self) -> Wait:
-        """Say whom this lane waits for, for what and since when; for a lane that is not done at the end of the run."""
+        """Say whom this actor waits for, for what and since when; if it is not done at the end of the run."""
         number, transfer = self.worker.number, self.stuck_on
         if transfer is None:
             return Wait(number, number, "its own start, which never comes", 0.0)

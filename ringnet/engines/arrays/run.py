@@ -7,20 +7,37 @@ sums and maxima are those of the `events` engine in the same order, so that the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.collectives import Schedule, Step
-from ringnet.engines.exactness import chunks_are_shared, why_not_exact
-from ringnet.engines.paths import Parts, Paths
-from ringnet.engines.payloads import stepper
-from ringnet.engines.plans import Bytes, FloatArray, Index, IntArray, Plan, Planner, Receives, Sends, put
-from ringnet.engines.rows import Rows, schedule_columns
-from ringnet.engines.services import Services
-from ringnet.engines.shared_chunks import SharedChunks
-from ringnet.engines.trace import KEEP_TRANSFERS, Columns, Trace, Watch, Workers
+from ringnet.engines.arrays.chunks import SharedChunks
+from ringnet.engines.arrays.exactness import chunks_are_shared, why_not_exact
+from ringnet.engines.arrays.links import Services
+from ringnet.engines.arrays.paths import Parts, Paths
+from ringnet.engines.arrays.rounds import (
+    Bytes,
+    FloatArray,
+    Index,
+    IntArray,
+    Plan,
+    Planner,
+    Receives,
+    Sends,
+    put,
+)
+from ringnet.engines.trace import (
+    KEEP_TRANSFERS,
+    Columns,
+    Trace,
+    TransferRows,
+    Watch,
+    Workers,
+    schedule_columns,
+)
 from ringnet.errors import InputError
 from ringnet.networks import Network
 from ringnet.payload import PackedPayload, Payload
@@ -54,7 +71,7 @@ def run_recurrence(
         raise InputError(f"the recurrence engine is not exact here: {reason}; engine: events is")
     rows = None
     if schedule.n_transfers <= keep_transfers:
-        rows = Rows(schedule.n_transfers, payload if keep_values else None)
+        rows = TransferRows(schedule.n_transfers, payload if keep_values else None)
     run = _Recurrence(schedule, network, workers, chunk_bytes, rows)
     move_payload = stepper(payload, rows)
     if watch is not None:
@@ -87,7 +104,12 @@ class _Recurrence:
     """When each lane is ready for its next step, and what came of the steps so far."""
 
     def __init__(
-        self, schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray, rows: Rows | None
+        self,
+        schedule: Schedule,
+        network: Network,
+        workers: Workers,
+        chunk_bytes: IntArray,
+        rows: TransferRows | None,
     ) -> None:
         self.chunk_bytes, self.rows, self.first_row = chunk_bytes, rows, 0
         self.same_bytes = int(chunk_bytes[0]) if (chunk_bytes == chunk_bytes[0]).all() else None
@@ -290,3 +312,33 @@ class _Recurrence:
 
 def _of_rows(n_bytes: Bytes, rows: Index) -> Bytes:
     return n_bytes if isinstance(n_bytes, int) else n_bytes[rows]
+
+
+def stepper(payload: Payload | PackedPayload | None, rows: TransferRows | None) -> Callable[[Step], None]:
+    """Return what moves the payload of one step, and keeps what the receivers then hold where ``rows`` asks for it."""
+    if payload is None:
+        return lambda _: None
+    move = _move_packed if isinstance(payload, PackedPayload) else _move_chunks
+
+    def step_on(step: Step) -> None:
+        whole, step = step, step.by_chunk()
+        # The receiver applies by source, whatever the order of the rows.
+        order = np.argsort(step.src, kind="stable")
+        move(payload, step, order)  # type: ignore[arg-type]  # chosen by the type of this very payload
+        if rows is not None:
+            rows.keep_values(whole)
+
+    return step_on
+
+
+def _move_packed(payload: PackedPayload, step: Step, order: np.ndarray) -> None:
+    payload.step(step.op, step.src[order], step.dst[order], step.chunk[order])
+
+
+def _move_chunks(payload: Payload, step: Step, order: np.ndarray) -> None:
+    rows = list(zip(*(column[order].tolist() for column in (step.src, step.dst, step.chunk)), strict=True))
+    # All are sent before any is applied: a step is simultaneous.
+    sent = [payload.send(src, chunk) for src, _, chunk in rows]
+    apply = payload.reduce if step.op == "reduce" else payload.copy
+    for (_, dst, chunk), incoming in zip(rows, sent, strict=True):
+        apply(dst, chunk, incoming)

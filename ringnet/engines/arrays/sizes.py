@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.collectives import Schedule, Step
-from ringnet.engines.exactness import chunks_are_shared, why_not_exact
-from ringnet.engines.plans import Hop, Index, Plan, Planner, Receives, Sends, as_index, put
+from ringnet.engines.arrays.exactness import chunks_are_shared, why_not_exact
+from ringnet.engines.arrays.rounds import Hop, Index, Plan, Planner, Receives, Sends, as_index, put
+from ringnet.engines.arrays.waits import StepWaits, Waits
 from ringnet.engines.trace import Workers
-from ringnet.engines.waits import StepWaits, Waits
 from ringnet.networks import Network
 
 IntArray: TypeAlias = NDArray[np.int64]
@@ -54,7 +54,7 @@ class Times(NamedTuple):
 
 @dataclass(frozen=True)
 class _Hop:
-    """A link of each route: see `ringnet.engines.plans.Hop`; links are numbered among those that are used."""
+    """A link of each route: see `ringnet.engines.arrays.rounds.Hop`; links are numbered among those that are used."""
 
     within: IntArray | None
     links: Index

@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ringnet.engines.plans import FloatArray, Index, IntArray
+from ringnet.engines.arrays.rounds import FloatArray, Index, IntArray
 from ringnet.engines.trace import PATH_PARTS
 
 #: Seconds by part, one entry per lane or per row of a step.

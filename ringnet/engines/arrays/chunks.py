@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ringnet.engines.paths import Parts, Paths
-from ringnet.engines.plans import FloatArray, Index, IntArray
+from ringnet.engines.arrays.paths import Parts, Paths
+from ringnet.engines.arrays.rounds import FloatArray, Index, IntArray
 
 
 class Done:

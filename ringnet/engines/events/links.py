@@ -4,23 +4,54 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import simpy
 
-from ringnet.engines.clock import LAST, Clock, Process
-from ringnet.engines.delays import ROUNDING, Delays
-from ringnet.engines.parts import Wholes
-from ringnet.engines.trace import Columns
+from ringnet.engines.events.carried import Carried
+from ringnet.engines.events.clock import LAST, Clock, Process
+from ringnet.engines.trace import ROUNDING, Columns, LinkWaits
 from ringnet.networks import Behaviour, Constant, Network
 from ringnet.networks.behaviour import ANY_SIZE, NEVER
 
-if TYPE_CHECKING:
-    from ringnet.engines.transfer import Moving
-
 #: A queue is ordered by when the head came, then by sender, channel and place in the schedule.
-Queued: TypeAlias = "tuple[float, int, int, int, Moving]"
+Queued: TypeAlias = tuple[float, int, int, int, Carried]
+
+
+class PartsByTransfer:
+    """Of which transfers the parts are that come to a link: parts of one do not wait for each other, they follow."""
+
+    def __init__(self) -> None:
+        self.n_queued: dict[Carried, int] = {}
+        self.left_s: dict[Carried, float] = {}
+        self.served: Carried | None = None
+
+    def comes(self, carried: Carried) -> None:
+        """Note that something has come."""
+        self.n_queued[carried.whole] = self.n_queued.get(carried.whole, 0) + 1
+
+    def goes(self, carried: Carried) -> None:
+        """Note that the link serves something now."""
+        whole = self.served = carried.whole
+        self.n_queued[whole] -= 1
+        if not self.n_queued[whole]:
+            del self.n_queued[whole]
+
+    def is_served(self, carried: Carried, end_s: float) -> None:
+        """Note until when it serves that."""
+        if carried.counts:
+            self.left_s.pop(carried.whole, None)
+        else:
+            self.left_s[carried.whole] = end_s
+
+    def n_waiting(self) -> int:
+        """Return the transfers that wait, none of whose parts is being served."""
+        return len(self.n_queued) - (self.served in self.n_queued)
+
+    def waits_since(self, carried: Carried) -> float:
+        """Return since when something waits for others: since it came, or since the part before it has gone."""
+        return max(carried.head_s, self.left_s.get(carried.whole, 0.0))
 
 
 class Link:
@@ -45,22 +76,22 @@ class Link:
         self.bytes = self.transfers = self.longest_queue = 0
         self.busy_s = self.occupied_s = self.queued_s = 0.0
         #: Where transfers come in parts: of which they are.
-        self.wholes: Wholes | None = None
+        self.parts: PartsByTransfer | None = None
         #: Where it is to be kept who waited: there, under the link's number.
-        self.number, self.delays = 0, Delays(most=0)
+        self.number, self.waits = 0, LinkWaits(most=0)
         clock.process(self.serve())
 
-    def enter(self, moving: Moving) -> None:
+    def enter(self, carried: Carried) -> None:
         """Queue what has its head here now, and wake the link for it."""
-        now = moving.head_s = self.clock.now
-        heappush(self.queue, (now, moving.src, moving.channel, moving.index, moving))
-        if self.wholes is not None:
-            self.wholes.comes(moving)
+        now = carried.head_s = self.clock.now
+        heappush(self.queue, (now, carried.src, carried.channel, carried.index, carried))
+        if self.parts is not None:
+            self.parts.comes(carried)
         if self.free_s > now and len(self.queue) > self.longest_queue:
             self._note_queue(now, self.free_s)
         if self.asleep is not None:
             # Later links of a route choose later: without latency a head comes on at the time of its service.
-            self.clock.at(now if now > self.free_s else self.free_s, self.asleep, LAST + moving.hop)
+            self.clock.at(now if now > self.free_s else self.free_s, self.asleep, LAST + carried.hop)
             self.asleep = None
 
     def serve(self) -> Process:
@@ -74,71 +105,71 @@ class Link:
                 yield self.asleep
             self.pass_on(heappop(queue)[-1])
 
-    def pass_on(self, moving: Moving) -> None:
+    def pass_on(self, carried: Carried) -> None:
         """Serve something from now on; then its head reaches the next link, or its tail the receiver."""
         start_s = self.clock.now
-        if self.wholes is not None:
-            self.wholes.goes(moving)
+        if self.parts is not None:
+            self.parts.goes(carried)
         if self.behaviour is None:
-            busy_s, latency_s = moving.bytes / self.bandwidth_Bps, self.latency_s
+            busy_s, latency_s = carried.bytes / self.bandwidth_Bps, self.latency_s
         else:
-            busy_s = self.behaviour.service_s(start_s, moving.bytes, moving.size_bytes)
+            busy_s = self.behaviour.service_s(start_s, carried.bytes, carried.whole.bytes)
             if busy_s == NEVER:
                 # It stays here, and so does all that comes after it; later links do not wait for it.
                 self.free_s = NEVER
                 return
-            latency_s = self.behaviour.offer(moving.size_bytes, start_s).latency_s
+            latency_s = self.behaviour.offer(carried.whole.bytes, start_s).latency_s
         end_s = start_s + busy_s
-        if moving.hop == 0:
-            moving.started_s, moving.sent_s = start_s, end_s
-        elif self.cut_through and moving.tail_s > end_s:
-            end_s = moving.tail_s
+        if carried.hop == 0:
+            carried.started_s, carried.sent_s = start_s, end_s
+        elif self.cut_through and carried.tail_s > end_s:
+            end_s = carried.tail_s
         self.free_s = end_s
         self.busy_s += busy_s
         self.occupied_s += end_s - start_s
-        self.transfers += moving.whole
-        self.bytes += moving.bytes
-        if start_s > moving.head_s:
-            self._note_wait(moving, start_s)
+        self.transfers += carried.counts
+        self.bytes += carried.bytes
+        if start_s > carried.head_s:
+            self._note_wait(carried, start_s)
         if self.queue and end_s > start_s and len(self.queue) > self.longest_queue:
             self._note_queue(start_s, end_s)
-        if self.wholes is not None:
-            self.wholes.is_served(moving, end_s)
-        moving.tail_s = end_s + latency_s
-        moving.hop += 1
-        if moving.hop == len(moving.route.links):
-            moving.arrives(self.clock, moving.tail_s)
+        if self.parts is not None:
+            self.parts.is_served(carried, end_s)
+        carried.tail_s = end_s + latency_s
+        carried.hop += 1
+        if carried.hop == len(carried.route.links):
+            carried.arrives(self.clock, carried.tail_s)
         else:
-            self.hand_on(moving, start_s + latency_s if self.cut_through else moving.tail_s)
+            self.hand_on(carried, start_s + latency_s if self.cut_through else carried.tail_s)
 
     def _note_queue(self, from_s: float, to_s: float) -> None:
         """Note how many wait for a while, if they are more than ever."""
         if to_s - from_s <= ROUNDING * to_s:
             return
-        n_waiting = len(self.queue) if self.wholes is None else self.wholes.n_waiting()
+        n_waiting = len(self.queue) if self.parts is None else self.parts.n_waiting()
         self.longest_queue = max(self.longest_queue, n_waiting)
 
-    def _note_wait(self, moving: Moving, start_s: float) -> None:
+    def _note_wait(self, carried: Carried, start_s: float) -> None:
         """Note that something had to wait until now, and for how long."""
-        moving.queued = True
-        since_s = moving.head_s if self.wholes is None else self.wholes.waits_since(moving)
+        carried.queued = True
+        since_s = carried.head_s if self.parts is None else self.parts.waits_since(carried)
         if start_s - since_s > ROUNDING * start_s:
             self.queued_s += start_s - since_s
-            self.delays.add(self.number, moving.route.job, since_s, start_s)
+            self.waits.add(self.number, carried.route.owner, since_s, start_s)
 
-    def hand_on(self, moving: Moving, head_s: float) -> None:
+    def hand_on(self, carried: Carried, head_s: float) -> None:
         """Let the head reach the next link at ``head_s``."""
-        following = moving.route.links[moving.hop]
+        following = carried.route.links[carried.hop]
         head = self.clock.wake_at(head_s)
-        head.callbacks.append(lambda _: following.enter(moving))
+        head.callbacks.append(lambda _: following.enter(carried))
 
 
-def make_link(clock: Clock, network: Network, number: int, delays: Delays) -> Link:
-    """Return a link of a network; who waits for it is kept in ``delays``."""
+def make_link(clock: Clock, network: Network, number: int, waits: LinkWaits) -> Link:
+    """Return a link of a network; who waits for it is kept in ``waits``."""
     link = Link(clock, network.behaviour(number), cut_through=network.switching == "cut-through")
-    link.number, link.delays = number, delays
+    link.number, link.waits = number, waits
     if network.packets is not None or (network.window is not None and network.window.bytes is not None):
-        link.wholes = Wholes()
+        link.parts = PartsByTransfer()
     return link
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -11,17 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.collectives import Schedule
-from ringnet.engines.background import Place, Traffic, send
-from ringnet.engines.clock import Clock
-from ringnet.engines.lanes import Costs, Lane, Options, Worker
-from ringnet.engines.program import Program
-from ringnet.engines.routes import Ways, Wires, make_wires
-from ringnet.engines.rows import Rows, schedule_columns
+from ringnet.engines.events.carried import PathSeconds
+from ringnet.engines.events.clock import Clock, Process
+from ringnet.engines.events.routes import JobRoutes, Links, Route, make_links
+from ringnet.engines.events.transfers import Program
+from ringnet.engines.events.workers import Actor, RunOptions, Worker, WorkerCosts
 from ringnet.engines.sharing import resolve_sharing, used_routes
-from ringnet.engines.trace import KEEP_TRANSFERS, PATH_PARTS, Columns, Trace, Watch, Workers
+from ringnet.engines.trace import (
+    KEEP_TRANSFERS,
+    PATH_PARTS,
+    Columns,
+    Trace,
+    TransferRows,
+    Watch,
+    Workers,
+    schedule_columns,
+)
 from ringnet.errors import DeadlockError
 from ringnet.networks import Network
-from ringnet.networks.network import Sharing
+from ringnet.networks.behaviour import NEVER
 from ringnet.payload import Payload
 
 
@@ -112,12 +120,16 @@ def run_jobs(
         If a schedule sends where its network has no route.
     """
     clock = Clock()
-    wires = make_wires(clock, replace(network, sharing=_sharing(jobs, network, traffic)))
+    routes = [used_routes(number, job.schedule, job.network) for number, job in enumerate(jobs)]
+    others = [((some.name, 0), some.links) for some in traffic]
+    sharing = resolve_sharing(network, chain(others, *routes))
+    links = make_links(clock, replace(network, sharing=sharing))
     names = [*dict.fromkeys(some.name for some in traffic)]
-    running = [_Running(clock, wires, number, job) for number, job in enumerate(jobs)]
+    running = [RunningJob(clock, links, number, job) for number, job in enumerate(jobs)]
     for order, some in enumerate(traffic):
-        place = Place(order, len(jobs) + names.index(some.name))
-        clock.process(send(clock, wires, some, place, lambda: not any(job.can_move() for job in running)))
+        route = links.along(some.links)
+        route.owner = len(jobs) + names.index(some.name)
+        clock.process(send(clock, some, order, route, lambda: not any(job.can_move() for job in running)))
     if watch is not None:
         people = [worker for job in running for worker in job.people]
         watch(
@@ -125,56 +137,50 @@ def run_jobs(
         )
     clock.drain()
     # Nothing is scheduled any more, also when some processes still wait.
-    if stuck := [lane.stuck() for job in running for lane in job.lanes if not lane.done]:
+    if stuck := [actor.stuck() for job in running for actor in job.actors if not actor.done]:
         raise DeadlockError(*stuck)
-    traces = [job.trace(wires, clock) for job in running]
+    traces = [job.trace(links, clock) for job in running]
     if len(jobs) == 1 and not traffic:
         return traces
-    until_s = max(wires.last_s(), *(float(trace.workers["end_s"].max()) for trace in traces))
+    until_s = max(links.last_s(), *(float(trace.workers["end_s"].max()) for trace in traces))
     return [replace(trace, until_s=until_s) for trace in traces]
 
 
-def _sharing(jobs: Sequence[Job], network: Network, traffic: Sequence[Traffic]) -> Sharing:
-    routes = [used_routes(number, job.schedule, job.network) for number, job in enumerate(jobs)]
-    others = [((some.name, 0), some.links) for some in traffic]
-    return resolve_sharing(network, chain(others, *routes))
-
-
-class _Running:
+class RunningJob:
     """One job while it runs."""
 
-    def __init__(self, clock: Clock, wires: Wires, number: int, job: Job) -> None:
+    def __init__(self, clock: Clock, links: Links, number: int, job: Job) -> None:
         schedule = job.schedule
         keep = schedule.n_transfers <= job.keep_transfers
         keep_values = job.keep_values and job.payload is not None
         self.job = job
-        self.rows = Rows(schedule.n_transfers, job.payload if keep_values else None) if keep else None
-        program = Program(schedule, job.chunk_bytes, Ways(wires, job.network, number))
-        options = Options(job.payload, job.workers.sends == "rendezvous", self.rows)
+        self.rows = TransferRows(schedule.n_transfers, job.payload if keep_values else None) if keep else None
+        program = Program(schedule, job.chunk_bytes, JobRoutes(links, job.network, number))
+        options = RunOptions(job.payload, job.workers.sends == "rendezvous", self.rows)
         self.people = _workers(job.workers, shared=schedule.n_channels > 1)
-        self.lanes = [
-            Lane(clock, worker, program, channel, options)
+        self.actors = [
+            Actor(clock, worker, program, channel, options)
             for worker in self.people
             for channel in range(schedule.n_channels)
         ]
         #: The first to ask whether anything moves: most often it was it that moved last.
-        self.moving = self.lanes[0]
+        self.moving = self.actors[0]
 
     def can_move(self) -> bool:
         """Whether anything is under way to any of its workers; where there is not, it has ended, or never will."""
         if not self.moving.can_move():
-            self.moving = next((lane for lane in self.lanes if lane.can_move()), self.moving)
+            self.moving = next((actor for actor in self.actors if actor.can_move()), self.moving)
         return self.moving.can_move()
 
-    def trace(self, wires: Wires, clock: Clock) -> Trace:
+    def trace(self, links: Links, clock: Clock) -> Trace:
         """Return what it leaves behind."""
         schedule, rows = self.job.schedule, self.rows
         static = {} if rows is None else schedule_columns(schedule, self.job.chunk_bytes)
         return Trace(
             engine="events",
             transfers=None if rows is None else static | rows.columns(),
-            links=wires.columns(),
-            waits=wires.waits(),
+            links=links.columns(),
+            waits=links.waits(),
             workers=_worker_columns(self.people),
             n_transfers=schedule.n_transfers,
             counts={"events": clock.scheduled()},
@@ -186,7 +192,7 @@ def _workers(workers: Workers, *, shared: bool) -> list[Worker]:
     first_s = float(workers.start_s.min())
     costs = np.column_stack((workers.send_overhead_s, workers.recv_overhead_s, workers.reduce_Bps)).tolist()
     return [
-        Worker(number, start_s, Costs(*cost), first_s, shared=shared)
+        Worker(number, start_s, WorkerCosts(*cost), first_s, shared=shared)
         for number, (start_s, cost) in enumerate(zip(workers.start_s.tolist(), costs, strict=True))
     ]
 
@@ -203,3 +209,86 @@ def _worker_columns(workers: list[Worker]) -> Columns:
     )
     columns = {name: _column(workers, name, kind) for name, kind in kinds.items()}
     return columns | {f"path_{part}_s": paths[:, place] for place, part in enumerate(PATH_PARTS)}
+
+
+#: Numbers of bursts start here in the order of equal times: after the transfers of all workers.
+AFTER_WORKERS = 1 << 62
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Bursts of bytes over some links, again and again until the workers are done, or a given number of times.
+
+    Parameters
+    ----------
+    name : str
+    links : tuple of int
+        Numbers of the links that it crosses, in order.
+    burst_bytes : int
+        Bytes of each burst.
+    start_s : float
+        When the first one starts.
+    every_s : float or None
+        From one start to the next; None for one burst only. A constant stream of R bytes/s is bursts of b bytes every
+        b / R seconds.
+    stop_s : float
+        No burst starts from then on.
+    """
+
+    name: str
+    links: tuple[int, ...]
+    burst_bytes: int
+    start_s: float = 0.0
+    every_s: float | None = None
+    stop_s: float = float("inf")
+
+
+class Burst:
+    """One burst on its way: moves as a transfer does, and nobody waits for it."""
+
+    __slots__ = (
+        "bytes",
+        "channel",
+        "head_s",
+        "hop",
+        "index",
+        "queued",
+        "route",
+        "sent_s",
+        "src",
+        "started_s",
+        "tail_s",
+    )
+    counts = 1
+
+    def __init__(self, traffic: Traffic, order: int, number: int, route: Route) -> None:
+        self.src, self.channel, self.index = AFTER_WORKERS + order, 0, number
+        self.bytes, self.route = traffic.burst_bytes, route
+        self.hop, self.queued = 0, False
+        self.started_s = self.sent_s = self.head_s = self.tail_s = NEVER
+
+    @property
+    def whole(self) -> Burst:
+        """Itself: it is no part of another."""
+        return self
+
+    def arrives(self, clock: Clock, arrived_s: float) -> None:
+        """Nobody waits for it."""
+
+    def start_over(self, now_s: float, back_s: float, path: PathSeconds | None) -> None:
+        """No window holds it."""
+
+
+def send(clock: Clock, traffic: Traffic, order: int, route: Route, is_over: Callable[[], bool]) -> Process:
+    """Send bursts (a SimPy process) until ``is_over``; ``order`` is where the traffic stands among all traffic."""
+    start_s, number = traffic.start_s, 0
+    while start_s < traffic.stop_s:
+        yield clock.wake_at(start_s)
+        if is_over():
+            return
+        route.enter(Burst(traffic, order, number, route))
+        if traffic.every_s is None:
+            return
+        number += 1
+        # Each start from the first one, so that no rounding adds up.
+        start_s = traffic.start_s + number * traffic.every_s

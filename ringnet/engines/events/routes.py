@@ -1,0 +1,322 @@
+"""Routes: how what is sent takes the links to its receiver, under fifo and under fair sharing, and through a window."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeAlias
+
+from ringnet.engines.events.carried import Carried, Part, PathSeconds, cut
+from ringnet.engines.events.clock import Clock
+from ringnet.engines.events.fair import Arbiter, Stream
+from ringnet.engines.events.links import Link, link_columns, make_link
+from ringnet.engines.trace import Columns, LinkWaits
+from ringnet.errors import Fault, InputError
+from ringnet.networks import Behaviour, BySize, Constant, Network, OverTime, Window, beyond
+from ringnet.networks.behaviour import ANY_SIZE, NEVER
+from ringnet.networks.network import Route as LinkNumbers
+
+Enter: TypeAlias = Callable[[Carried], None]
+
+
+class Route:
+    """The way from one worker to another, and what it takes when nothing else is on it.
+
+    Parameters
+    ----------
+    links : tuple of Link
+        Under fair sharing none: the arbiter has them.
+    latency_s : float or None
+        Of all links; None where it is not the same for all transfers.
+    alone : callable
+        Of some bytes that start at some time and meet no others: the latency, and the seconds beside it.
+    enter : callable
+        Lets a transfer start.
+    behaviours : sequence of Behaviour
+        What its links do, where that is more than being constant.
+    """
+
+    __slots__ = ("alone", "behaviours", "credit", "enter", "latency_s", "links", "owner")
+
+    def __init__(
+        self,
+        links: tuple[Link, ...],
+        latency_s: float | None,
+        alone: Callable[[int, float], tuple[float, float]],
+        enter: Enter,
+        behaviours: Sequence[Behaviour],
+    ) -> None:
+        self.links, self.latency_s, self.alone, self.enter = links, latency_s, alone, enter
+        self.behaviours = () if latency_s is not None else behaviours
+        #: The window of the connection, if it has one; and which of several jobs, or of other traffic, uses the route.
+        self.credit: Credit | None = None
+        self.owner = 0
+
+    def serves(self, now_s: float, hop: int) -> bool:
+        """Whether its links, from one of them on, still serve at some time."""
+        return all(behaviour.service_s(now_s, 1, 1) != NEVER for behaviour in self.behaviours[hop:])
+
+
+class Links(Protocol):
+    """All links of a network, whoever uses them."""
+
+    clock: Clock
+
+    def along(self, links: LinkNumbers) -> Route:
+        """Return the route over some links, by their numbers."""
+
+    def columns(self) -> Columns:
+        """Return one row per link, as `Trace.links` has them."""
+
+    def waits(self) -> Columns | None:
+        """Return who waited when, as `Trace.waits` has it."""
+
+    def last_s(self) -> float:
+        """Return when the last link had something to do."""
+
+
+class FifoLinks:
+    """Links that serve one thing after another."""
+
+    def __init__(self, clock: Clock, network: Network) -> None:
+        self.clock, self.network = clock, network
+        #: Made when a route first takes them: of a million links a ring uses a thousand.
+        self.links: dict[int, Link] = {}
+        self.who_waited = LinkWaits()
+
+    def along(self, links: LinkNumbers) -> Route:
+        """Return the route over some links, by their numbers."""
+        behaviours = [self.network.behaviour(link) for link in links]
+        hands_on_whole = self.network.switching != "cut-through"
+
+        def alone(n_bytes: int, start_s: float) -> tuple[float, float]:
+            latency_s = services_s = longest_s = 0.0
+            for behaviour in behaviours:
+                head_s = start_s + latency_s + (services_s if hands_on_whole else 0.0)
+                service_s = behaviour.service_s(head_s, n_bytes, n_bytes)
+                services_s, longest_s = services_s + service_s, max(longest_s, service_s)
+                latency_s += behaviour.offer(n_bytes, head_s).latency_s
+            return latency_s, services_s if hands_on_whole else longest_s
+
+        on_way = tuple(map(self._link, links))
+        enter = on_way[0].enter if self.network.packets is None else self._enter_in_packets
+        return Route(on_way, _same_latency_s(behaviours), alone, enter, behaviours)
+
+    def _link(self, number: int) -> Link:
+        if number not in self.links:
+            self.links[number] = make_link(self.clock, self.network, number, self.who_waited)
+        return self.links[number]
+
+    def _enter_in_packets(self, carried: Carried) -> None:
+        packets = self.network.packets
+        assert packets is not None
+        for part in cut(carried, packets.bytes, packets.header_bytes):
+            part.route.links[0].enter(part)
+
+    def columns(self) -> Columns:
+        """Return one row per link, as `Trace.links` has them."""
+        return link_columns(self.links, self.network.n_links)
+
+    def waits(self) -> Columns | None:
+        """Return who waited when, as `Trace.waits` has it."""
+        return self.who_waited.columns()
+
+    def last_s(self) -> float:
+        """Return when the last link had something to do."""
+        return max((link.free_s for link in self.links.values() if link.free_s != NEVER), default=0.0)
+
+
+class FairLinks:
+    """Links that share themselves fairly among all that is on them.
+
+    Raises
+    ------
+    InputError
+        If a link does something of which it is not known what is fair.
+    """
+
+    def __init__(self, clock: Clock, network: Network) -> None:
+        if reason := beyond(network, (BySize, OverTime), fair=True, window=True, packets=True):
+            raise InputError(Fault(f"links cannot be shared fairly here: {reason}", right="sharing: fifo"))
+        self.clock, self.network = clock, network
+        self.arbiter = Arbiter(clock, network)
+        self.columns, self.waits, self.last_s = (
+            self.arbiter.columns,
+            self.arbiter.waits,
+            self.arbiter.last_s,
+        )
+
+    def along(self, links: LinkNumbers) -> Route:
+        """Return the route over some links, by their numbers."""
+        behaviours = [self.network.behaviour(link) for link in links]
+        same_latency_s = _same_latency_s(behaviours)
+        peak_Bps = min(behaviour.peak() for behaviour in behaviours)
+
+        def latency(n_bytes: int, start_s: float) -> float:
+            return sum(behaviour.offer(n_bytes, start_s).latency_s for behaviour in behaviours)
+
+        def alone(n_bytes: int, start_s: float) -> tuple[float, float]:
+            latency_s = latency(n_bytes, start_s)
+            return latency_s, _narrowest_s(behaviours, start_s + latency_s, n_bytes)
+
+        def enter(carried: Carried) -> None:
+            # The whole latency first, then the bytes at a fair rate.
+            carried.queued = True
+            latency_s, most_Bps = same_latency_s, peak_Bps
+            if latency_s is None:
+                n_bytes = carried.whole.bytes
+                latency_s = latency(n_bytes, self.clock.now)
+                most_Bps = min(_most_Bps(behaviour, n_bytes) for behaviour in behaviours)
+            stream = Stream(carried, links, self._charged(carried.bytes), most_Bps)
+            head = self.clock.wake_at(self.clock.now + latency_s)
+            head.callbacks.append(lambda _: self.arbiter.enter(stream))
+
+        return Route((), same_latency_s, alone, enter, behaviours)
+
+    def _charged(self, n_bytes: int) -> int:
+        packets = self.network.packets
+        return n_bytes if packets is None else n_bytes + packets.header_bytes * -(-n_bytes // packets.bytes)
+
+
+def make_links(clock: Clock, network: Network) -> Links:
+    """Return the links of a network whose sharing is known: fifo or fair."""
+    return FairLinks(clock, network) if network.sharing == "fair" else FifoLinks(clock, network)
+
+
+def _same_latency_s(behaviours: Sequence[Behaviour]) -> float | None:
+    """Return the latency of some links together; None where it is not the same for all transfers."""
+    if all(type(behaviour) is Constant for behaviour in behaviours):
+        return sum(behaviour.offer(ANY_SIZE, 0.0).latency_s for behaviour in behaviours)
+    return None
+
+
+def _most_Bps(behaviour: Behaviour, n_bytes: int) -> float:  # noqa: N802 -- the unit
+    """Return what a link gives to no transfer of a size more of, whenever that is."""
+    return behaviour.offer(n_bytes, 0.0).bandwidth_Bps if type(behaviour) is BySize else behaviour.peak()
+
+
+def _narrowest_s(behaviours: Sequence[Behaviour], start_s: float, n_bytes: int) -> float:
+    """Return the seconds that bytes take from ``start_s`` on over all links at once, at the narrowest's rate."""
+    left, now_s = float(n_bytes), start_s
+    while True:
+        rate_Bps = min(behaviour.offer(n_bytes, now_s).bandwidth_Bps for behaviour in behaviours)
+        change_s = min(behaviour.next_change_s(now_s) for behaviour in behaviours)
+        if rate_Bps and left <= rate_Bps * (change_s - now_s):
+            return now_s - start_s + left / rate_Bps
+        if change_s == NEVER:
+            return NEVER
+        left, now_s = left - rate_Bps * (change_s - now_s), change_s
+
+
+class JobRoutes:
+    """The routes of one job, each made once.
+
+    Parameters
+    ----------
+    links : Links
+    network : Network
+        Its routes are between the workers of this job.
+    job : int
+        Which of several jobs on the same links it is; equal times are served by it last.
+    """
+
+    def __init__(self, links: Links, network: Network, job: int) -> None:
+        self.links, self.network, self.job = links, network, job
+        self._routes: dict[tuple[int, int], Route] = {}
+        if network.window is not None and (
+            reason := beyond(network, (BySize, OverTime), fair=True, window=True, packets=True)
+        ):
+            raise InputError(Fault(f"a window's credit cannot come back here: {reason}", "window"))
+
+    def route(self, src: int, dst: int) -> Route:
+        """Return the route from worker ``src`` to worker ``dst``."""
+        if (src, dst) not in self._routes:
+            route = self._routes[src, dst] = self.links.along(self.network.route(src, dst))
+            route.owner = self.job
+            if self.network.window is not None:
+                back = [self.network.behaviour(link) for link in self.network.route(dst, src)]
+                back_s = sum(behaviour.offer(0, 0.0).latency_s for behaviour in back)
+                route.credit = Credit(self.links.clock, self.network.window, back_s, route.enter)
+                route.enter = route.credit.ask
+        return self._routes[src, dst]
+
+
+class Credit:
+    """The window of one connection: first come first served.
+
+    A transfer goes in slots of an eighth of the window, one after another; a slot is applied when it has arrived, the
+    last one with its transfer, and its credit is back after the latency of the way back. So what is under way without
+    credit slides on slot by slot, within a transfer and from one to the next: over a route of bandwidth B a window of
+    W bytes gives min(B, W / (W/8B + R)), R the latency there and back: W/R where R is long.
+
+    Parameters
+    ----------
+    clock : Clock
+    window : Window
+    back_s : float
+        Latency of the route from the receiver to the sender.
+    enter : callable
+        Lets on to the route what there is credit for.
+    """
+
+    def __init__(self, clock: Clock, window: Window, back_s: float, enter: Enter) -> None:
+        self.clock, self.window, self.back_s, self.enter = clock, window, back_s, enter
+        self.bytes_out = self.transfers_out = 0
+        #: Slots whose credit comes back whatever the receiver does.
+        self.n_coming = 0
+        self.waiting: deque[Carried] = deque()
+
+    def ask(self, carried: Carried) -> None:
+        """Let a transfer start, as far as there is credit for it now and whatever is before it."""
+        parts = [carried] if self._is_a_slot(carried) else cut(carried, self.window.slot_bytes)
+        for part in parts:
+            if isinstance(part, Part) and not part.last:
+                part.on_arrival = self._gives_back(part.bytes)
+            self.waiting.append(part)
+        self._let_go(None)
+
+    def applied(self, transfer: Carried, path: PathSeconds) -> None:
+        """Give back the credit of a transfer, or of the last slot of it, that has been applied now."""
+        n_bytes = transfer.bytes
+        last = n_bytes if self._is_a_slot(transfer) else (n_bytes - 1) % self.window.slot_bytes + 1
+        self.n_coming += 1
+        self._back(self.clock.now, last, 1, path)
+
+    def holds(self, transfer: Carried) -> bool:
+        """Whether a transfer, or some of it, waits for credit."""
+        return any(carried.whole is transfer for carried in self.waiting)
+
+    def _is_a_slot(self, carried: Carried) -> bool:
+        return self.window.bytes is None or carried.bytes <= self.window.slot_bytes
+
+    def _gives_back(self, n_bytes: int) -> Callable[[float], None]:
+        return lambda arrived_s: self._back(arrived_s, n_bytes, 0, None)
+
+    def _back(self, from_s: float, n_bytes: int, n_transfers: int, path: PathSeconds | None) -> None:
+        back = self.clock.wake_at(from_s + self.back_s)
+
+        def credit(_: object) -> None:
+            self.bytes_out -= n_bytes
+            self.transfers_out -= n_transfers
+            self.n_coming -= 1
+            self._let_go(path)
+
+        back.callbacks.append(credit)
+
+    def _let_go(self, path: PathSeconds | None) -> None:
+        """Start what there is credit for; where credit had to come back first, the path goes back to who gave it."""
+        while self.waiting and self._room(self.waiting[0]):
+            carried = self.waiting.popleft()
+            self.bytes_out += carried.bytes
+            self.transfers_out += carried.counts
+            self.n_coming += not carried.counts
+            carried.start_over(self.clock.now, self.back_s, path)
+            # What waited for the credit of its own earlier slots was not under way all the time.
+            carried.queued = carried.queued or (isinstance(carried, Part) and carried.number > 0)
+            self.enter(carried)
+
+    def _room(self, carried: Carried) -> bool:
+        window = self.window
+        if window.transfers is not None and self.transfers_out + carried.counts > window.transfers:
+            return False
+        return window.bytes is None or not self.bytes_out or self.bytes_out + carried.bytes <= window.bytes

@@ -6,7 +6,6 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from ringnet.engines.payloads import stepper
 
 from ringnet.analysis.replay import replay_table
 from ringnet.analysis.verification import verify
@@ -15,6 +14,7 @@ from ringnet.collectives.proof import check
 from ringnet.engines import ENGINES, Workers
 from ringnet.engines.arrays.exactness import why_not_exact
 from ringnet.engines.arrays.rounds import Planner
+from ringnet.engines.arrays.run import stepper
 from ringnet.errors import InputError
 from ringnet.networks import Network
 from ringnet.payload import PackedPayload, Payload

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from ringnet.analysis import metrics
+from ringnet.analysis import frames, metrics
 from ringnet.analysis.bounds import collective_bound, schedule_bound_s
 from ringnet.analysis.closed_form import closed_form_s
 from ringnet.collectives import ALGORITHMS
@@ -135,7 +135,7 @@ def test_bounds_hold_for_it_by_its_peak():
 
 def test_the_slowest_link_is_seen_from_what_it_took():
     case = setup(3, {1: Tired(0.5)})
-    frame = metrics.link_frame(ENGINES["events"].run(*case), case[1])
+    frame = frames.link_frame(ENGINES["events"].run(*case), case[1])
     assert metrics.slowest_links(frame) == [1]
 
 
@@ -201,7 +201,7 @@ def test_a_link_may_rest_for_a_while(sharing):
     trace = ENGINES["events"].run(*case)
     assert sorted(trace.workers["end_s"].tolist()) == pytest.approx([3e-6, 8e-6])
     assert schedule_bound_s(trace.links["bytes"], network) == pytest.approx(8e-6)
-    frame = metrics.link_frame(trace, network)
+    frame = frames.link_frame(trace, network)
     if sharing == "fifo":
         assert metrics.slowest_links(frame) == [0]
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from ringnet.engines.payloads import stepper
 
 from ringnet.analysis.verification import verify
 from ringnet.collectives import ALGORITHMS, Schedule, Step
 from ringnet.collectives.proof import check
+from ringnet.engines.arrays.run import stepper
 from ringnet.errors import ScheduleError
 from ringnet.payload import Payload
 from ringnet.payload.reductions import make_reduction

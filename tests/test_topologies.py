@@ -28,8 +28,8 @@ from ringnet.networks import (
     change_workers,
     ecmp,
     interleaved,
-    listed,
     placed,
+    with_routes,
 )
 from ringnet.networks.graph import Graph
 
@@ -239,7 +239,7 @@ def test_ecmp_is_as_short(shape):
 
 def test_routes_may_be_listed():
     network = build("torus 4x2")
-    other = listed(network, {(0, 1): ("0->4", "4->5", "5->1")})
+    other = with_routes(network, {(0, 1): ("0->4", "4->5", "5->1")})
     assert names(other, 0, 1) == ["0->4", "4->5", "5->1"]
     assert names(other, 1, 0) == names(network, 1, 0)
 
@@ -261,7 +261,7 @@ def test_routes_may_be_listed():
 )
 def test_a_listed_route_that_leads_elsewhere(route, said):
     with pytest.raises(NetworkError) as caught:
-        listed(build("torus 4x2"), {(0, 1): route})
+        with_routes(build("torus 4x2"), {(0, 1): route})
     assert str(caught.value) == said
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ringnet.collectives import EVERY_WORKER, Schedule
 from ringnet.networks import Network
 from ringnet.networks.behaviour import NEVER
-from ringnet.networks.wiring import LinkNames
+from ringnet.networks.link_columns import LinkNames
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]

@@ -10,7 +10,7 @@ from ringnet.networks.basic import fully_connected, pairs, ring, switch
 from ringnet.networks.behaviour import Behaviour, BySize, Constant, OverTime, Piece
 from ringnet.networks.custom import Cable, custom
 from ringnet.networks.datacenter import dragonfly, fat_tree, leaf_spine
-from ringnet.networks.graph import ecmp, listed, walk
+from ringnet.networks.graph import ecmp, walk, with_routes
 from ringnet.networks.grid import mesh, torus
 from ringnet.networks.network import (
     LinkChange,
@@ -129,10 +129,10 @@ __all__ = [
     "ecmp",
     "find_links",
     "interleaved",
-    "listed",
     "make_network",
     "placed",
     "ring_load",
     "settled",
     "walk",
+    "with_routes",
 ]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ringnet.errors import Fault, NetworkError
+from ringnet.networks.link_columns import LinkColumns, place_names
 from ringnet.networks.network import Network, Route, link_array
-from ringnet.networks.wiring import place_names, wired, wires
 
 
 def ring(n_workers: int, bandwidth_Bps: float, latency_s: float) -> Network:
@@ -116,5 +116,5 @@ def fully_connected(n_workers: int, bandwidth_Bps: float, latency_s: float) -> N
     def find_route(src: int, dst: int) -> Route:
         return () if src == dst else (src * others + dst - (dst > src),)
 
-    made = wires(place_names(n_workers, n_workers), [(start, end)], [(bandwidth_Bps, latency_s)])
-    return wired("fully-connected", n_workers, made, find_route)
+    links = LinkColumns.of(place_names(n_workers, n_workers), [(start, end)], [(bandwidth_Bps, latency_s)])
+    return links.network("fully-connected", n_workers, find_route)

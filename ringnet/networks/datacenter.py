@@ -8,9 +8,9 @@ from typing import Annotated
 import numpy as np
 
 from ringnet.errors import Fault, NetworkError
+from ringnet.networks.link_columns import IntArray, LinkColumns, place_names
 from ringnet.networks.network import Groups, Network, Route
 from ringnet.networks.topology import TopologyParameter
-from ringnet.networks.wiring import IntArray, Wires, place_names, wired, wires
 
 
 def leaf_spine(
@@ -68,7 +68,9 @@ def leaf_spine(
     nodes += [f"spine{i}" for i in range(spines)]
     own = bandwidth_Bps, latency_s
     trunk = per_leaf * bandwidth_Bps / (spines * oversubscription), latency_s
-    made = wires(nodes, [(hosts, leaf), (leaf, hosts), (up, spine), (spine, up)], [own, own, trunk, trunk])
+    links = LinkColumns.of(
+        nodes, [(hosts, leaf), (leaf, hosts), (up, spine), (spine, up)], [own, own, trunk, trunk]
+    )
 
     def find_route(src: int, dst: int) -> Route:
         if src == dst:
@@ -81,7 +83,7 @@ def leaf_spine(
         of_places = {nodes[place]: f"leaf{place // per_leaf}" for place in range(n_places)}
         return {"leaves": of_places | {f"leaf{i}": f"leaf{i}" for i in range(leaves)}}
 
-    return wired("leaf-spine", n_workers, made, find_route, find_groups)
+    return links.network("leaf-spine", n_workers, find_route, find_groups)
 
 
 def _leaves(n_workers: int, leaves: int | None, hosts_per_leaf: int | None) -> tuple[int, int]:
@@ -136,7 +138,7 @@ def fat_tree(
     if n_places < n_workers:
         message = f"a fat tree of k={k} has places for {n_places} workers, not for {n_workers}"
         raise NetworkError(Fault(message, "k", right=f"at least {_least_k(n_workers)}"))
-    made = _fat_tree_links(n_workers, k, (bandwidth_Bps, latency_s))
+    links = _fat_tree_links(n_workers, k, (bandwidth_Bps, latency_s))
     # Each of the six groups of links, three up and three down, is as large as there are places.
     per_pod = half * half
 
@@ -154,17 +156,17 @@ def fat_tree(
         return (*links, 3 * n_places + dst)
 
     def find_groups() -> Groups:
-        places = made.nodes[:n_places]
+        places = links.nodes[:n_places]
         edges = {place: f"edge{number // half}" for number, place in enumerate(places)}
         pods = {place: f"pod {number // per_pod}" for number, place in enumerate(places)}
         # Each pod has k/2 edge and k/2 aggregation switches, numbered pod by pod.
         inside = {f"{level}{i}": f"pod {i // half}" for level in ("edge", "agg") for i in range(k * half)}
         return {"edge switches": edges | {edge: edge for edge in edges.values()}, "pods": pods | inside}
 
-    return wired("fat-tree", n_workers, made, find_route, find_groups)
+    return links.network("fat-tree", n_workers, find_route, find_groups)
 
 
-def _fat_tree_links(n_workers: int, k: int, rate: tuple[float, float]) -> Wires:
+def _fat_tree_links(n_workers: int, k: int, rate: tuple[float, float]) -> LinkColumns:
     half, n_places, n_edges = k // 2, k**3 // 4, k * k // 2
     every = np.arange(n_places)
     edge = n_places + every // half
@@ -176,7 +178,7 @@ def _fat_tree_links(n_workers: int, k: int, rate: tuple[float, float]) -> Wires:
     nodes = [*place_names(n_workers, n_places)]
     for level, size in (("edge", n_edges), ("agg", n_edges), ("core", half * half)):
         nodes += [f"{level}{number}" for number in range(size)]
-    return wires(nodes, [*up, *((end, start) for start, end in up)], [rate] * 6)
+    return LinkColumns.of(nodes, [*up, *((end, start) for start, end in up)], [rate] * 6)
 
 
 def _least_k(n_workers: int) -> int:
@@ -236,7 +238,9 @@ def dragonfly(
     number = {pair: 2 * n_places + link for link, pair in enumerate(local + far)}
     routers = [f"g{group}/r{router}" for group in range(groups) for router in range(routers_per_group)]
     ends = [(hosts, own + n_places), (own + n_places, hosts), (between[0] + n_places, between[1] + n_places)]
-    made = wires([*place_names(n_workers, n_places), *routers], ends, [(bandwidth_Bps, latency_s)] * 3)
+    links = LinkColumns.of(
+        [*place_names(n_workers, n_places), *routers], ends, [(bandwidth_Bps, latency_s)] * 3
+    )
 
     def find_route(src: int, dst: int) -> Route:
         if src == dst:
@@ -248,11 +252,11 @@ def dragonfly(
         return (src, *(number[pair] for pair in hops), n_places + dst)
 
     def find_groups() -> Groups:
-        router = dict(zip(made.nodes, [*np.array(routers)[own].tolist(), *routers], strict=True))
+        router = dict(zip(links.nodes, [*np.array(routers)[own].tolist(), *routers], strict=True))
         of_routers = {node: f"router {name}" for node, name in router.items()}
         return {
             "routers": of_routers,
             "groups": {node: f"group {name.partition('/')[0]}" for node, name in router.items()},
         }
 
-    return wired("dragonfly", n_workers, made, find_route, find_groups)
+    return links.network("dragonfly", n_workers, find_route, find_groups)

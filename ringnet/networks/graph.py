@@ -110,7 +110,7 @@ def ecmp(network: Network, seed: int = 0) -> Network:
     return replace(network, find_route=_finder(network, Graph(network), choose))
 
 
-def listed(network: Network, routes: dict[tuple[int, int], tuple[str, ...]]) -> Network:
+def with_routes(network: Network, routes: dict[tuple[int, int], tuple[str, ...]]) -> Network:
     """Return the network with some routes given as names of links; `NetworkError` for each that does not lead there."""
     numbers = {name: link for link, name in enumerate(network.names)}
     faults = [fault for pair, names in routes.items() if (fault := _wrong(network, numbers, pair, names))]

@@ -10,9 +10,9 @@ from typing import Annotated, TypeAlias
 import numpy as np
 
 from ringnet.errors import Fault, NetworkError
+from ringnet.networks.link_columns import IntArray, LinkColumns, place_names
 from ringnet.networks.network import Groups, Network, Route
 from ringnet.networks.topology import TopologyParameter
-from ringnet.networks.wiring import IntArray, place_names, wired, wires
 
 #: The parameter of both.
 Sides: TypeAlias = Annotated[
@@ -95,10 +95,9 @@ def grid(
             link = np.full(n_workers, -1)
             link[start] = np.arange(count, count + len(start))
             table[axis, way], count = link.tolist(), count + len(start)
-    made = wires(place_names(n_workers, n_workers), ends, [rate] * len(ends))
-    return wired(
-        topology, n_workers, made, _dimension_order(sides, table, closed=closed), partial(_slices, sides)
-    )
+    links = LinkColumns.of(place_names(n_workers, n_workers), ends, [rate] * len(ends))
+    find_route = _dimension_order(sides, table, closed=closed)
+    return links.network(topology, n_workers, find_route, partial(_slices, sides))
 
 
 def _slices(sides: Sequence[int]) -> Groups:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -15,16 +15,21 @@ from ringnet.networks.basic import switch
 from ringnet.networks.network import ONE_WAY, Groups, Network, Route
 from ringnet.networks.topology import NetworkBuilder, TopologyParameter
 
-Shape: TypeAlias = Literal["switch", "ring", "pcie"]
-#: Links inside one host, and the route between two of its nodes: workers by number, cards as ``nic0``.
-Box: TypeAlias = "tuple[list[str], Callable[[str, str], list[str]]]"
+InsideShape: TypeAlias = Literal["switch", "ring", "pcie"]
+
+
+class HostLinks(NamedTuple):
+    """Links inside a host by name, and the route between two of its nodes: workers by number, cards as ``nic0``."""
+
+    names: list[str]
+    route: Callable[[str, str], list[str]]
 
 
 @dataclass(frozen=True)
 class Inside:
     """The inside of a host: what shape it has, and bandwidth (bytes/s) and latency (s) of every link in it."""
 
-    shape: Shape
+    shape: InsideShape
     bandwidth_Bps: float
     latency_s: float
 
@@ -86,8 +91,8 @@ def nodes(
     _check(n_workers, workers_per_host, nics)
     n_hosts = n_workers // workers_per_host
     outer = between(n_hosts * nics, bandwidth_Bps, latency_s)
-    boxes = [BOXES[inside.shape](host, workers_per_host, nics) for host in range(n_hosts)]
-    inner = [name for names, _ in boxes for name in names]
+    hosts = [INSIDES[inside.shape](host, workers_per_host, nics) for host in range(n_hosts)]
+    inner = [name for host in hosts for name in host.names]
     card = {str(place): f"h{place // nics}/nic{place % nics}" for place in range(n_hosts * nics)}
     named = [ONE_WAY.join(card.get(end, end) for end in outer.ends(link)) for link in range(outer.n_links)]
     number = {name: link for link, name in enumerate(inner)}
@@ -95,10 +100,10 @@ def nodes(
     def find_route(src: int, dst: int) -> Route:
         here, there = src // workers_per_host, dst // workers_per_host
         if here == there:
-            return tuple(number[name] for name in boxes[here][1](str(src), str(dst)))
+            return tuple(number[name] for name in hosts[here].route(str(src), str(dst)))
         ends = [worker % workers_per_host * nics // workers_per_host for worker in (src, dst)]
-        up = boxes[here][1](str(src), f"h{here}/nic{ends[0]}")
-        down = boxes[there][1](f"h{there}/nic{ends[1]}", str(dst))
+        up = hosts[here].route(str(src), f"h{here}/nic{ends[0]}")
+        down = hosts[there].route(f"h{there}/nic{ends[1]}", str(dst))
         over = outer.route(here * nics + ends[0], there * nics + ends[1])
         return (*map(number.get, up), *(len(inner) + link for link in over), *map(number.get, down))  # type: ignore[arg-type]
 
@@ -173,21 +178,19 @@ def _cards(host: int, size: int, nics: int) -> list[tuple[str, str]]:
     return [(name, f"h{host}/nic{place * nics // size}") for place, name in enumerate(_workers(host, size))]
 
 
-def _switch(host: int, size: int, nics: int) -> Box:
+def _switch(host: int, size: int, nics: int) -> HostLinks:
     centre, workers = f"h{host}/switch", _workers(host, size)
     links = _both_ways([(name, centre) for name in workers]) if size > 1 else []
 
     def route(src: str, dst: str) -> list[str]:
-        return (
-            _hops(src, centre, dst) if src in workers and dst in workers and src != dst else _hops(src, dst)
-        )
+        if src == dst:
+            return []
+        return _hops(src, centre, dst) if src in workers and dst in workers else _hops(src, dst)
 
-    return links + _both_ways(
-        _cards(host, size, nics)
-    ), lambda src, dst: [] if src == dst else route(src, dst)
+    return HostLinks(links + _both_ways(_cards(host, size, nics)), route)
 
 
-def _ring(host: int, size: int, nics: int) -> Box:
+def _ring(host: int, size: int, nics: int) -> HostLinks:
     workers = _workers(host, size)
     pairs = [(name, workers[(place + 1) % size]) for place, name in enumerate(workers)]
     links = _both_ways(pairs if size > 2 else pairs[: size - 1])  # noqa: PLR2004 -- two have one cable
@@ -199,10 +202,10 @@ def _ring(host: int, size: int, nics: int) -> Box:
         way, hops = (1, distance) if 2 * distance <= size else (-1, size - distance)
         return _hops(*(workers[(first + way * hop) % size] for hop in range(hops + 1)))
 
-    return links + _both_ways(_cards(host, size, nics)), route
+    return HostLinks(links + _both_ways(_cards(host, size, nics)), route)
 
 
-def _pcie(host: int, size: int, nics: int) -> Box:
+def _pcie(host: int, size: int, nics: int) -> HostLinks:
     parents = {name: f"h{host}/pcie{card.rpartition('nic')[2]}" for name, card in _cards(host, size, nics)}
     parents |= {f"h{host}/nic{card}": f"h{host}/pcie{card}" for card in range(nics)}
     root = f"h{host}/root"
@@ -215,7 +218,7 @@ def _pcie(host: int, size: int, nics: int) -> Box:
         one, other = parents[src], parents[dst]
         return _hops(src, *([one] if one == other else [one, root, other]), dst)
 
-    return links, route
+    return HostLinks(links, route)
 
 
-BOXES: dict[str, Callable[[int, int, int], Box]] = {"switch": _switch, "ring": _ring, "pcie": _pcie}
+INSIDES: dict[str, Callable[[int, int, int], HostLinks]] = {"switch": _switch, "ring": _ring, "pcie": _pcie}

@@ -31,8 +31,8 @@ from ringnet.networks import (
     ecmp,
     find_links,
     interleaved,
-    listed,
     placed,
+    with_routes,
 )
 from ringnet.networks.behaviour import ANY_SIZE, NEVER
 from ringnet.scenario.checks.finding import some
@@ -211,7 +211,7 @@ def _with_routes(network: Network, given: NetworkKeys) -> Network:
         return network
     pairs = {_pair(key): links for key, links in given.routes.items()}
     with _told_at("routes"):
-        return listed(network, pairs)
+        return with_routes(network, pairs)
 
 
 def bursts(one: TrafficKeys, number: int, network: Network) -> list[Traffic]:

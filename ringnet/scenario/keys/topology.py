@@ -9,7 +9,7 @@ from pydantic import Field, create_model
 
 from ringnet.networks import TOPOLOGIES, Cable, Inside, NetworkBuilder, TopologyParameter
 from ringnet.networks.custom import Duplex
-from ringnet.networks.nodes import Shape
+from ringnet.networks.nodes import InsideShape
 from ringnet.scenario.keys.base import MOST_WORKERS, NotEmpty, Rate, Seconds, Settings
 from ringnet.scenario.keys.kinds import Leaf, Node, Number, OneOf, Truth, Whole
 from ringnet.scenario.keys.links import A_LINK, A_LINK_OR_FILE, LinkOrFile, PresetName
@@ -20,7 +20,7 @@ NodeName: TypeAlias = Annotated[str, Node()]
 class InsideKeys(Settings):
     """The inside of a host."""
 
-    shape: Annotated[Shape, OneOf(get_args(Shape), "inside of a host")] = Field(
+    shape: Annotated[InsideShape, OneOf(get_args(InsideShape), "inside of a host")] = Field(
         default="switch", description="switch, ring, or pcie: a tree with a root that is shared."
     )
     link: LinkOrFile | None = Field(default=None, description=A_LINK_OR_FILE)

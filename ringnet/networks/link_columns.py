@@ -62,13 +62,14 @@ class LinkNames(Sequence[str]):
 
 
 @dataclass(frozen=True)
-class Wires:
-    """Links while a topology is put together: nodes by number, workers' places first.
+class LinkColumns:
+    """Links while a topology is put together: nodes by number, the workers' places first.
 
     Parameters
     ----------
     nodes : tuple of str
     start, end : ndarray of int64, shape (n_links,)
+        Where in ``nodes`` each link starts and ends.
     bandwidth_Bps, latency_s : ndarray of float64, shape (n_links,)
     """
 
@@ -78,49 +79,50 @@ class Wires:
     bandwidth_Bps: FloatArray
     latency_s: FloatArray
 
-    @property
-    def names(self) -> LinkNames:
-        """The names of the links."""
-        return LinkNames(self.nodes, self.start, self.end)
+    @classmethod
+    def of(
+        cls,
+        nodes: Sequence[str],
+        ends: Sequence[tuple[IntArray, IntArray]],
+        rates: Sequence[tuple[float, float]],
+    ) -> LinkColumns:
+        """Put groups of links together.
 
+        Parameters
+        ----------
+        nodes : sequence of str
+        ends : sequence of (start, end)
+            One group of links each; arrays of node numbers.
+        rates : sequence of (bandwidth_Bps, latency_s)
+            Of every link of each group.
+        """
+        nothing, sizes = np.zeros(0, dtype=np.int64), [len(start) for start, _ in ends]
+        return cls(
+            tuple(nodes),
+            np.concatenate([nothing, *(start for start, _ in ends)]).astype(np.int64),
+            np.concatenate([nothing, *(end for _, end in ends)]).astype(np.int64),
+            np.repeat([bandwidth for bandwidth, _ in rates], sizes).astype(np.float64),
+            np.repeat([latency for _, latency in rates], sizes).astype(np.float64),
+        )
 
-def wires(
-    nodes: Sequence[str], ends: Sequence[tuple[IntArray, IntArray]], rates: Sequence[tuple[float, float]]
-) -> Wires:
-    """Put groups of links together.
-
-    Parameters
-    ----------
-    nodes : sequence of str
-    ends : sequence of (start, end)
-        One group of links each; arrays of node numbers.
-    rates : sequence of (bandwidth_Bps, latency_s)
-        Of every link of each group.
-    """
-    sizes = [len(start) for start, _ in ends]
-    return Wires(
-        tuple(nodes),
-        _joined([start for start, _ in ends]),
-        _joined([end for _, end in ends]),
-        np.repeat([bandwidth for bandwidth, _ in rates], sizes).astype(np.float64),
-        np.repeat([latency for _, latency in rates], sizes).astype(np.float64),
-    )
-
-
-def _joined(parts: Sequence[IntArray]) -> IntArray:
-    return np.concatenate([np.zeros(0, dtype=np.int64), *parts]).astype(np.int64)
-
-
-def wired(
-    topology: str,
-    n_workers: int,
-    made: Wires,
-    find_route: Callable[[int, int], Route],
-    find_groups: Callable[[], Groups] = dict,
-) -> Network:
-    """Return the network of some links, with its routes and the groups of its nodes."""
-    links = made.names, made.bandwidth_Bps, made.latency_s
-    return Network(topology, n_workers, *links, find_route, find_groups=find_groups)
+    def network(
+        self,
+        topology: str,
+        n_workers: int,
+        find_route: Callable[[int, int], Route],
+        find_groups: Callable[[], Groups] = dict,
+    ) -> Network:
+        """Return the network of the links, with its routes and the groups of its nodes."""
+        names = LinkNames(self.nodes, self.start, self.end)
+        return Network(
+            topology,
+            n_workers,
+            names,
+            self.bandwidth_Bps,
+            self.latency_s,
+            find_route,
+            find_groups=find_groups,
+        )
 
 
 def place_names(n_workers: int, n_places: int) -> list[str]:

@@ -12,9 +12,9 @@ from ringnet.collectives import ALGORITHMS
 from ringnet.documents.xml_tree import parse_xml
 from ringnet.engines import ENGINES, Workers
 from ringnet.errors import InputError, NetworkError
-from ringnet.formats.astra import read_astra
-from ringnet.formats.network_files import network_from_file, read_network_file
-from ringnet.formats.reading import NETWORK_XML
+from ringnet.formats.networks import network_from_file, read_network_file
+from ringnet.formats.networks.astra import read_astra
+from ringnet.formats.networks.reading import NETWORK_XML
 from ringnet.networks import TOPOLOGIES
 
 FILES = Path(__file__).parent / "data" / "networks"

@@ -7,7 +7,7 @@ import pytest
 
 from ringnet.analysis.winners import with_ranks
 from ringnet.errors import InputError
-from ringnet.formats.tuner import ENDLESS_BYTES, HEADER, Use, dumps_tuner, loads_tuner
+from ringnet.formats.tuner import ENDLESS_BYTES, HEADER, TunerLine, dumps_tuner, loads_tuner
 from ringnet.study.tuner import tuner_text
 
 
@@ -67,7 +67,7 @@ def test_nodes_are_written_where_the_network_has_some():
 
 def test_the_plug_in_reads_every_line():
     """Its buffer has 256 bytes, and a head that is no comment would be a setting."""
-    text = dumps_tuner("all-gather", [Use(8, "ring", 0, 10)], ["a very long comment " * 40])
+    text = dumps_tuner("all-gather", [TunerLine(8, "ring", 0, 10)], ["a very long comment " * 40])
     lines = text.splitlines()
     assert max(map(len, lines)) < 256
     assert lines[-1] == "allgather,0,10,ring,simple,-1,-1,8,-1,-1"

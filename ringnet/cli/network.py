@@ -9,8 +9,8 @@ import typer
 
 from ringnet.cli import options
 from ringnet.cli.printing import print_json, print_table
-from ringnet.formats.network_files import read_network_file
-from ringnet.formats.reading import Reading
+from ringnet.formats.networks import read_network_file
+from ringnet.formats.networks.reading import Reading
 
 EXAMPLE = "ringnet network topology.xml"
 

@@ -76,7 +76,7 @@ def _run_file(path: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        raise InputError(_told(error, path.name)) from error
+        raise InputError(_fault_of(error, path.name)) from error
     return module
 
 
@@ -88,11 +88,11 @@ def _checked(function: Callable[..., Any], name: str) -> Callable[..., Schedule]
         except InputError:
             raise
         except (Exception, SystemExit) as error:
-            raise InputError(_told(error, name)) from error
+            raise InputError(_fault_of(error, name)) from error
         if not isinstance(schedule, Schedule):
             right = "a ringnet.Schedule"
             raise InputError(Fault(f"{name} returns no schedule", value=_kind_of(schedule), right=right))
-        _check_ends(schedule, name)
+        _check_sizes(schedule, name)
         if (schedule.n_workers, schedule.collective) != (n_workers, collective):
             value = f"{schedule.collective} of {schedule.n_workers} workers"
             right = f"{collective} of {n_workers} workers"
@@ -121,7 +121,7 @@ def _check_call(
         raise InputError(Fault(f"{name} cannot be called so: {reason}", value=value, right=right)) from None
 
 
-def _check_ends(schedule: Schedule, name: str) -> None:
+def _check_sizes(schedule: Schedule, name: str) -> None:
     """Check that all that is no step is of its type: sizes whole numbers, source and target arrays of them."""
     sizes = {key: getattr(schedule, key) for key in _SIZES}
     faults = [
@@ -132,11 +132,11 @@ def _check_ends(schedule: Schedule, name: str) -> None:
     faults += [
         Fault(
             f"{name} returns a schedule whose {key} is no array of workers",
-            value=_kind_of(ends),
+            value=_kind_of(owners),
             right=_ARRAY,
         )
-        for key, ends in (("source", schedule.source), ("target", schedule.target))
-        if not _is_array(ends)
+        for key, owners in (("source", schedule.source), ("target", schedule.target))
+        if not _is_array(owners)
     ]
     make_steps: object = schedule.make_steps
     if not callable(make_steps):
@@ -149,7 +149,7 @@ def _check_ends(schedule: Schedule, name: str) -> None:
 
 @dataclass(frozen=True)
 class _Guarded:
-    """The steps of a user's schedule: what goes wrong while they are made is the user's, and told as such."""
+    """The steps of a user's schedule: what goes wrong while they are made is the user's mistake, and said to be."""
 
     make_steps: Callable[[], Iterable[Step]]
     name: str
@@ -158,7 +158,7 @@ class _Guarded:
         try:
             steps = iter(self.make_steps())
         except (Exception, SystemExit) as error:
-            raise InputError(_told(error, self.name)) from error
+            raise InputError(_fault_of(error, self.name)) from error
         number = 0
         while (step := self._next(steps)) is not None:
             self._check(step, number)
@@ -171,10 +171,10 @@ class _Guarded:
         except StopIteration:
             return None
         except (Exception, SystemExit) as error:
-            raise InputError(_told(error, self.name)) from error
+            raise InputError(_fault_of(error, self.name)) from error
 
     def _check(self, step: object, number: int) -> None:
-        """Check the types of a step; what its numbers are is for `check` to tell."""
+        """Check the types of a step; what its numbers are is for `check` to say."""
         what = f"step {number} of {self.name}"
         if not isinstance(step, Step):
             raise InputError(Fault(f"{what} is no step", value=_kind_of(step), right="a ringnet.Step"))
@@ -196,7 +196,7 @@ def _kind_of(value: object) -> str:
     return type(value).__name__
 
 
-def _told(error: BaseException, name: str) -> Fault:
+def _fault_of(error: BaseException, name: str) -> Fault:
     """Say what a user's code raised, and in which line of it."""
     file, traceback, line = name.partition(":")[0], error.__traceback__, None
     what = str(error)

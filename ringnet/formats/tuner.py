@@ -15,7 +15,7 @@ COLLECTIVES = {
     "reduce-scatter": "reducescatter",
 }
 #: Algorithms that NCCL has, as it names them. Its tree is the double binary tree, of all-reduces only; its ring is
-#: sent on in slices, which ours is not, and has as many channels as it is told.
+#: sent on in slices, which that of ringnet is not, and has as many channels as it is given.
 ALGORITHMS = {
     "channel-ring": "ring",
     "double-binary-tree": "tree",
@@ -30,7 +30,7 @@ ANY = -1
 HEADER = "collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff"
 
 
-class Use(NamedTuple):
+class TunerLine(NamedTuple):
     """One line: an algorithm of ringnet, by its name, for messages from the first to the last size; -1 is any."""
 
     n_workers: int
@@ -50,14 +50,14 @@ def known_to_nccl(algorithm: str) -> bool:
     return algorithm in ALGORITHMS
 
 
-def dumps_tuner(collective: str, uses: Iterable[Use], comments: Iterable[str] = ()) -> str:
+def dumps_tuner(collective: str, uses: Iterable[TunerLine], comments: Iterable[str] = ()) -> str:
     """Return the text of a tuner file.
 
     Parameters
     ----------
     collective : str
         One of `COLLECTIVES`.
-    uses : iterable of Use
+    uses : iterable of TunerLine
         In the order of N and of sizes; for each N they follow each other without gaps.
     comments : iterable of str
         Sentences for the head of the file.
@@ -72,11 +72,11 @@ def dumps_tuner(collective: str, uses: Iterable[Use], comments: Iterable[str] = 
 
     Examples
     --------
-    >>> print(dumps_tuner("all-reduce", [Use(8, "ring", 0, 4294967295)]), end="")
+    >>> print(dumps_tuner("all-reduce", [TunerLine(8, "ring", 0, 4294967295)]), end="")
     # collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff
     allreduce,0,4294967295,ring,simple,-1,-1,8,-1,-1
     """
-    lines = [f"# {part}" for comment in comments for part in _wrapped(comment)]
+    lines = [f"# {part}" for comment in comments for part in textwrap.wrap(comment, 110)]
     lines.append(f"# {HEADER}")
     for use in uses:
         fields = (
@@ -95,10 +95,6 @@ def dumps_tuner(collective: str, uses: Iterable[Use], comments: Iterable[str] = 
     return "\n".join(lines) + "\n"
 
 
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(text, 110)
-
-
 def loads_tuner(text: str) -> list[dict[str, Any]]:
     r"""Read a tuner file as the plug-in does: a dict by field for each line that is no comment.
 
@@ -107,8 +103,8 @@ def loads_tuner(text: str) -> list[dict[str, Any]]:
     """
     rows = [line.split(",") for line in text.splitlines() if line and not line.startswith("#")]
     names = HEADER.split(",")
-    return [dict(zip(names, map(_value, [*row, "-1", "-1"]), strict=False)) for row in rows]
+    return [dict(zip(names, map(_cell, [*row, "-1", "-1"]), strict=False)) for row in rows]
 
 
-def _value(text: str) -> int | str:
+def _cell(text: str) -> int | str:
     return int(text) if text.strip().lstrip("-").isdigit() else text.strip()

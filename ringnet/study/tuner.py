@@ -8,7 +8,14 @@ import pandas as pd
 
 from ringnet.analysis.winners import Range, crossovers, ranges, with_ranks
 from ringnet.errors import Fault, InputError
-from ringnet.formats.tuner import ALGORITHMS, COLLECTIVES, ENDLESS_BYTES, Use, dumps_tuner, known_to_nccl
+from ringnet.formats.tuner import (
+    ALGORITHMS,
+    COLLECTIVES,
+    ENDLESS_BYTES,
+    TunerLine,
+    dumps_tuner,
+    known_to_nccl,
+)
 from ringnet.units import format_size
 
 
@@ -59,15 +66,15 @@ def _base(label: str) -> str:
     return label.partition(" (")[0]
 
 
-def _uses(known: pd.DataFrame, channels: dict[str, int]) -> list[Use]:
+def _uses(known: pd.DataFrame, channels: dict[str, int]) -> list[TunerLine]:
     """Return a line for each range of sizes; it ends where the next algorithm overtakes."""
     where = {(one.n_workers, one.between_low_bytes): one.at_bytes for one in crossovers(known)}
-    uses: list[Use] = []
+    uses: list[TunerLine] = []
     for n_workers, parts in groupby(ranges(known), key=lambda part: part.n_workers):
         first = 0
         for part in parts:
             last = where.get((n_workers, part.last_bytes), max(ENDLESS_BYTES, part.last_bytes))
-            use = Use(n_workers, _base(part.algorithm), first, last, channels.get(part.algorithm, -1))
+            use = TunerLine(n_workers, _base(part.algorithm), first, last, channels.get(part.algorithm, -1))
             before = uses[-1] if uses else use
             if first and _nccl(before) == _nccl(use):  # to NCCL both are one
                 first = uses.pop().first_bytes
@@ -76,7 +83,7 @@ def _uses(known: pd.DataFrame, channels: dict[str, int]) -> list[Use]:
     return uses
 
 
-def _nccl(use: Use) -> tuple[str, int]:
+def _nccl(use: TunerLine) -> tuple[str, int]:
     return ALGORITHMS[use.algorithm], use.channels
 
 

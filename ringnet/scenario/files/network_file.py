@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from ringnet.documents.document import Document, Mark, Path
 from ringnet.errors import Fault, InputError, NetworkError
-from ringnet.formats.network_files import network_from_file, read_network_file
-from ringnet.formats.reading import Reading
+from ringnet.formats.networks import network_from_file, read_network_file
+from ringnet.formats.networks.reading import Reading
 from ringnet.networks import Network
 from ringnet.scenario.checks.finding import Finding, unread
 from ringnet.scenario.keys.network import NetworkKeys

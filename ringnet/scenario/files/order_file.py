@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ringnet.documents.document import Document, Path
 from ringnet.errors import Fault, InputError
-from ringnet.formats.reading import Reading, count
+from ringnet.formats.networks.reading import Reading, count
 from ringnet.scenario.checks.finding import Finding, unread
 from ringnet.scenario.files.network_file import FoundFile, read_found, told_at
 from ringnet.scenario.keys.network import OrderFile

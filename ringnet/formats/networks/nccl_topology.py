@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from ringnet.documents.text import clip
 from ringnet.documents.xml_tree import XmlElement
 from ringnet.errors import Fault, InputError
-from ringnet.formats.nccl_rates import (
+from ringnet.formats.networks.nccl_rates import (
     LATENCY_S,
     SWITCH,
     direct_rate,
@@ -22,7 +22,7 @@ from ringnet.formats.nccl_rates import (
     pcie_rate,
     processor_rate,
 )
-from ringnet.formats.reading import Reading, Wiring, count
+from ringnet.formats.networks.reading import Reading, Wiring, count
 from ringnet.units import format_rate, format_seconds
 
 #: The node that all NVSwitches make, and the PCI class of one.
@@ -106,13 +106,13 @@ def topology_of(top: XmlElement, file: str) -> Reading:
     direct = _direct_links(workers, server)
     server.stop()
     switched = frozenset(start for start, end in server.wiring.links if end == _SWITCHED)
-    ways = Ways(server.above, frozenset(direct), switched)
-    network = server.wiring.network("nccl-topology", len(workers), ways)
-    _tell_of_latencies(server)
+    routes = ServerRoutes(server.above, frozenset(direct), switched)
+    network = server.wiring.network("nccl-topology", len(workers), routes)
+    _note_latencies(server)
     return Reading(
         kind="NCCL topology",
         network=network,
-        understood=(*_understood(server, workers), *server.understood, *_told_of_pairs(server, ways)),
+        understood=(*_understood(server, workers), *server.understood, *_pairs_in_words(server, routes)),
         assumed=tuple(server.assumed),
         left_out=tuple(_left_out(server)),
         nodes=server.nodes,
@@ -154,12 +154,12 @@ def _device(pci: XmlElement, above: str, server: Server) -> None:
 def _branch(pci: XmlElement, above: str, server: Server, kind: str) -> None:
     words = {"nic": "network card", "pci": "PCIe switch"}[kind]
     name = server.node(kind, pci, f"{words} {clip(pci.attributes.get('busid', ''))}")
-    _hang(name, pci, above, server)
+    _join_above(name, pci, above, server)
     for child in pci.children:
         _below(child, name, server)
 
 
-def _hang(name: str, pci: XmlElement, above: str, server: Server) -> None:
+def _join_above(name: str, pci: XmlElement, above: str, server: Server) -> None:
     server.above[name] = above
     rate = pcie_rate(pci, server.fault, server.assumed)
     server.wiring.join(name, above, rate, LATENCY_S["pcie"])
@@ -206,7 +206,7 @@ def _numbered(top: XmlElement, server: Server) -> list[Gpu]:
     workers = _in_order(gpus, server)
     for worker, gpu in enumerate(workers):
         server.nodes[str(worker)] = f"GPU {clip(gpu.busid)}, line {gpu.pci.line}"
-        _hang(str(worker), gpu.pci, gpu.above, server)
+        _join_above(str(worker), gpu.pci, gpu.above, server)
     return workers
 
 
@@ -282,8 +282,8 @@ def _add_direct(direct: dict[tuple[int, int], float], server: Server) -> None:
 
 
 @dataclass(frozen=True)
-class Ways:
-    """Finds the nodes on the way from worker to worker."""
+class ServerRoutes:
+    """The nodes on the way from worker to worker."""
 
     above: Mapping[str, str]
     direct: frozenset[tuple[int, int]]
@@ -324,15 +324,15 @@ def _understood(server: Server, workers: list[Gpu]) -> Iterator[str]:
     yield f"the PCIe link of a GPU: {_rates(pcie)} each way"
 
 
-def _told_of_pairs(server: Server, ways: Ways) -> Iterator[str]:
+def _pairs_in_words(server: Server, routes: ServerRoutes) -> Iterator[str]:
     """Say over what the pairs of GPUs reach each other."""
     links = server.wiring.links
     n_gpus = len(server.gpus)
-    n_pairs, n_switched = n_gpus * (n_gpus - 1) // 2, len(ways.switched) * (len(ways.switched) - 1) // 2
-    linked = {pair for pair in ways.direct if pair[0] < pair[1]}
-    n_switched -= sum(str(one) in ways.switched and str(other) in ways.switched for one, other in linked)
+    n_pairs, n_switched = n_gpus * (n_gpus - 1) // 2, len(routes.switched) * (len(routes.switched) - 1) // 2
+    linked = {pair for pair in routes.direct if pair[0] < pair[1]}
+    n_switched -= sum(str(one) in routes.switched and str(other) in routes.switched for one, other in linked)
     if linked:
-        rates = _rates({links[str(src), str(dst)][0] for src, dst in ways.direct})
+        rates = _rates({links[str(src), str(dst)][0] for src, dst in routes.direct})
         yield f"{len(linked)} of {count(n_pairs, 'pair')} of GPUs are linked directly: {rates} each way"
     if n_switched:
         rates = _rates({rate for (_, end), (rate, _) in links.items() if end == _SWITCHED})
@@ -345,7 +345,7 @@ def _rates(rates: set[float]) -> str:
     return " or ".join(map(format_rate, sorted(rates)))
 
 
-def _tell_of_latencies(server: Server) -> None:
+def _note_latencies(server: Server) -> None:
     said = {"a PCIe link": "pcie", "a link between GPUs": "nvlink", "between processors": "processors"}
     waits = ", ".join(f"{name} {format_seconds(LATENCY_S[kind])}" for name, kind in said.items())
     server.assumed[f"the file has no latencies: {waits}"] = None

@@ -1,4 +1,4 @@
-"""Any of the files that say what a network is, told apart by what is in them."""
+"""Other tools' files that say what a network is, or the order of rings in it; told apart by what is in them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 from ringnet.documents.text import read_bounded
 from ringnet.documents.xml_tree import XmlElement, parse_xml
 from ringnet.errors import Fault, InputError
-from ringnet.formats.astra import read_astra
-from ringnet.formats.nccl_graph import graph_of
-from ringnet.formats.nccl_topology import topology_of
-from ringnet.formats.reading import NETWORK_XML, Reading, for_workers
+from ringnet.formats.networks.astra import read_astra
+from ringnet.formats.networks.nccl_graph import graph_of
+from ringnet.formats.networks.nccl_topology import topology_of
+from ringnet.formats.networks.reading import NETWORK_XML, Reading, for_workers
 
 #: What reads a document, by its outermost element. A new kind of XML is one file, and one line here.
 XML: dict[str, Callable[[XmlElement, str], Reading]] = {"system": topology_of, "graphs": graph_of}

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ringnet.documents.text import clip
 from ringnet.documents.xml_tree import XmlElement, parse_xml
 from ringnet.errors import Fault, InputError
-from ringnet.formats.reading import NETWORK_XML, Reading, count
+from ringnet.formats.networks.reading import NETWORK_XML, Reading, count
 
 #: Patterns of NCCL's search, by their number in ``graph.h``.
 _PATTERNS = {

@@ -18,7 +18,7 @@ from ringnet.documents.document import Document, Mark
 from ringnet.documents.text import clip, decode
 from ringnet.documents.yaml_text import YamlKind, read_yaml
 from ringnet.errors import Fault, InputError
-from ringnet.formats.reading import Reading, Wiring, count
+from ringnet.formats.networks.reading import Reading, Wiring, count
 from ringnet.networks import Network
 from ringnet.units import format_rate, format_seconds
 

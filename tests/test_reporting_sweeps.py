@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ringnet.reporting.results import collect
-from ringnet.reporting.sweeps import lines, numbers, other_keys, telling, varying
+from ringnet.reporting.sweeps import distinguishing, lines, numbers, other_keys, varying
 
 
 @pytest.fixture
@@ -19,12 +19,12 @@ def summary(result):
 
 
 def test_a_single_run_varies_nothing(summary):
-    assert varying(summary({})) == telling(summary({})) == []
+    assert varying(summary({})) == distinguishing(summary({})) == []
 
 
 def test_a_grid_is_told_by_both_of_its_keys(summary):
     grid = summary(*({"n_workers": n, "message_bytes": s} for n in (2, 4) for s in (10, 20)))
-    assert telling(grid) == ["n_workers", "message_bytes"]
+    assert distinguishing(grid) == ["n_workers", "message_bytes"]
     assert [line.label for line in lines(grid, "n_workers")] == ["10 B", "20 B"]
     assert [line.label for line in lines(grid, "message_bytes")] == ["N = 2", "N = 4"]
 
@@ -34,7 +34,7 @@ def test_what_only_follows_from_another_key_makes_no_lines(summary):
         *({"n_workers": n, "message_bytes": 10 * n, "engine": e} for n, e in ((2, "a"), (4, "a"), (8, "b")))
     )
     assert varying(zipped) == ["n_workers", "message_bytes", "engine"]
-    assert telling(zipped) == ["n_workers"]
+    assert distinguishing(zipped) == ["n_workers"]
     assert [line.label for line in lines(zipped, "n_workers")] == [""]
 
 

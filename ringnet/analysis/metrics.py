@@ -114,7 +114,7 @@ def charged_bytes(network: Network, n_bytes: IntArray) -> IntArray:
 
 
 def slowest_links(links: pd.DataFrame) -> list[int]:
-    """Return the rows of the links that alone would take longest for their transfers; none if all that carry any do.
+    """Return the rows of the links that alone would take longest for their transfers; none if all take as long.
 
     ``latency_s`` is that of the transfers that a link carried: see `mean_latency_s`.
 

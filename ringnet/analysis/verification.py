@@ -182,7 +182,7 @@ def _joined(payload: Payload | PackedPayload, worker: int, chunks: Sequence[int]
 
 
 @dataclass
-class _Finding:
+class _Tally:
     """What one block, or all of them together, came to."""
 
     verified: int = 0
@@ -221,7 +221,7 @@ class _Check:
         yield from self.layout.large_blocks(self.source.dtype.itemsize)
         yield from self.layout.small_blocks(self.source.dtype.itemsize)
 
-    def block(self, block: Block) -> _Finding:
+    def block(self, block: Block) -> _Tally:
         with np.errstate(all="ignore"):
             values = contributions(self.source, self.layout, block)
             oracle: Oracle = self.oracle if block.everyone else self._copied
@@ -230,7 +230,7 @@ class _Check:
                 prepare(self.reduction, values)
             return self._compared(block, expected, self._replayed(block, values))
 
-    def _replayed(self, block: Block, values: Array) -> Want:
+    def _replayed(self, block: Block, values: Array) -> ExpectedRows:
         n_workers, moves = self.layout.n_workers, self._moves.get(int(block.chunks[0]))
         if moves is not None:
             rows = list(values) if block.everyone else [np.zeros_like(values[0])] * n_workers
@@ -245,11 +245,11 @@ class _Check:
         replay_table(self.schedule, block.chunks, table, self.reduction.ufunc)
         return lambda position, workers: _rows(table[:, position], workers)
 
-    def _compared(self, block: Block, expected: Expected, want: Want) -> _Finding:
-        finding = _Finding(wrapped=expected.wrapped, n_nonfinite=expected.n_nonfinite)
+    def _compared(self, block: Block, expected: Expected, want: ExpectedRows) -> _Tally:
+        tally = _Tally(wrapped=expected.wrapped, n_nonfinite=expected.n_nonfinite)
         for position, chunk in enumerate(block.chunks.tolist()):
             part = expected.part(slice(position * block.width, (position + 1) * block.width))
-            one = _Chunk(finding, chunk, int(self.layout.offsets[chunk]) + block.start, part)
+            one = _Chunk(tally, chunk, int(self.layout.offsets[chunk]) + block.start, part)
             first = None
             for workers, held in self.payload.distinct(chunk, self.schedule.holders(chunk)):
                 if held is None:
@@ -258,40 +258,40 @@ class _Check:
                 got = np.atleast_2d(held[..., block.start : block.start + block.width])
                 first = got[0] if first is None else first
                 one.compare(workers, got, want(position, workers), first)
-        return finding
+        return tally
 
 
 #: Called with a chunk's position in a block, and workers: what these should hold, a row each or one for all.
-Want: TypeAlias = Callable[[int, list[int]], Array]
+ExpectedRows: TypeAlias = Callable[[int, list[int]], Array]
 
 
 @dataclass(frozen=True)
 class _Chunk:
-    """One chunk of a block: compares what is held of it, and reports into ``finding``."""
+    """One chunk of a block: compares what is held of it, and reports into ``tally``."""
 
-    finding: _Finding
+    tally: _Tally
     chunk: int
     element: int
     expected: Expected
 
     def missing(self, workers: list[int]) -> None:
         value = str(self.expected.value[0])
-        self.finding.mismatches.append(
+        self.tally.mismatches.append(
             Mismatch(workers[0], self.chunk, self.element, "missing", "nothing", value)
         )
 
     def compare(self, workers: list[int], got: Array, want: Array, first: Array) -> None:
         """Compare what ``workers`` hold, one row each or one for all, with the replay; judge it."""
-        self.finding.verified += len(workers) * got.shape[1]
+        self.tally.verified += len(workers) * got.shape[1]
         self._report(unlike(got, want), "replay", workers, got, want)
         alike = len(got) == 1 or not unlike(got, got[0]).any()
-        self.finding.agree &= alike and not unlike(got[0], first).any()
+        self.tally.agree &= alike and not unlike(got[0], first).any()
         for row, worker in zip(got[:1] if alike else got, workers, strict=False):
             self._judge(worker, row)
 
     def _judge(self, worker: int, row: Array) -> None:
         judgement = judge(row, self.expected)
-        self.finding.add(judgement)
+        self.tally.add(judgement)
         self._report(judgement.wrong, "bound", [worker], row, self.expected.value)
         self._report(judgement.overflowed, "overflow", [worker], row, self.expected.value)
 
@@ -300,7 +300,7 @@ class _Chunk:
             return
         row, column = np.argwhere(np.atleast_2d(mask))[0].tolist()
         values = (str(np.broadcast_to(x, np.atleast_2d(mask).shape)[row, column]) for x in (got, expected))
-        self.finding.mismatches.append(
+        self.tally.mismatches.append(
             Mismatch(workers[row], self.chunk, self.element + column, check, *values)
         )
 
@@ -322,19 +322,19 @@ def _stacked(rows: Sequence[Array]) -> Array:
     return rows[0][None] if same else np.stack(rows)
 
 
-def _merged(findings: Sequence[_Finding]) -> _Finding:
-    return _Finding(
-        verified=sum(finding.verified for finding in findings),
-        max_abs_error=max((finding.max_abs_error for finding in findings), default=0.0),
-        max_share=max((finding.max_share for finding in findings), default=0.0),
-        agree=all(finding.agree for finding in findings),
-        wrapped=any(finding.wrapped for finding in findings),
-        n_nonfinite=sum(finding.n_nonfinite for finding in findings),
-        mismatches=[mismatch for finding in findings for mismatch in finding.mismatches],
+def _merged(tallies: Sequence[_Tally]) -> _Tally:
+    return _Tally(
+        verified=sum(tally.verified for tally in tallies),
+        max_abs_error=max((tally.max_abs_error for tally in tallies), default=0.0),
+        max_share=max((tally.max_share for tally in tallies), default=0.0),
+        agree=all(tally.agree for tally in tallies),
+        wrapped=any(tally.wrapped for tally in tallies),
+        n_nonfinite=sum(tally.n_nonfinite for tally in tallies),
+        mismatches=[mismatch for tally in tallies for mismatch in tally.mismatches],
     )
 
 
-def _verdict(found: _Finding, factor: float, payload: str) -> Verdict:
+def _verdict(found: _Tally, factor: float, payload: str) -> Verdict:
     failed = {mismatch.check for mismatch in found.mismatches}
     return Verdict(
         payload=payload,

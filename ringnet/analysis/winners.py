@@ -18,7 +18,7 @@ ALIKE = 1e-9
 WORTH = 1e-3
 
 
-class Range(NamedTuple):
+class WinningRange(NamedTuple):
     """Sizes from the first to the last, of those compared, for which one algorithm is the one to use.
 
     ``runner_up`` is the fastest other at ``ahead_at_bytes``, the size of the range where the lead is largest, and
@@ -69,13 +69,13 @@ def with_ranks(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(rank=ranks)
 
 
-def ranges(frame: pd.DataFrame) -> list[Range]:
+def ranges(frame: pd.DataFrame) -> list[WinningRange]:
     """Return which algorithm to use for which sizes, by N and then by size.
 
     Of algorithms that differ by less than a thousandth the one of the size before is kept, so that ranges are as
     long as they can be.
     """
-    found: list[Range] = []
+    found: list[WinningRange] = []
     for n_workers, times in _tables(frame):
         winners = _winners(times)
         ends = [place for place, (a, b) in enumerate(pairwise(winners)) if a != b] + [len(winners) - 1]
@@ -103,7 +103,7 @@ def crossovers(frame: pd.DataFrame) -> list[Crossover]:
 
 def advice(frame: pd.DataFrame) -> list[str]:
     """Return a sentence for each N: which algorithm to use up to which size, and by how much it is ahead."""
-    by_n: dict[int, list[Range]] = {}
+    by_n: dict[int, list[WinningRange]] = {}
     for one in ranges(frame):
         by_n.setdefault(one.n_workers, []).append(one)
     where = {(one.n_workers, one.between_low_bytes): one.at_bytes for one in crossovers(frame)}
@@ -139,7 +139,7 @@ def _lasting(best: Sequence[str], after: pd.DataFrame) -> str:
     return max(best, key=stays)
 
 
-def _range(n_workers: int, times: pd.DataFrame, winner: str) -> Range:
+def _range(n_workers: int, times: pd.DataFrame, winner: str) -> WinningRange:
     own = times[winner]
     alike = tuple(
         str(name) for name in times if name != winner and bool((abs(times[name] - own) <= ALIKE * own).all())
@@ -149,12 +149,12 @@ def _range(n_workers: int, times: pd.DataFrame, winner: str) -> Range:
     leads = (others.min(axis=1) / own).to_numpy() if len(others.columns) else np.ones(1)
     place = int(leads.argmax())
     if leads[place] <= 1 + ALIKE:
-        return Range(n_workers, winner, first, last, None, None, None, alike)
+        return WinningRange(n_workers, winner, first, last, None, None, None, alike)
     runner_up, at_bytes = str(others.iloc[place].idxmin()), int(times.index[place])
-    return Range(n_workers, winner, first, last, runner_up, float(leads[place]), at_bytes, alike)
+    return WinningRange(n_workers, winner, first, last, runner_up, float(leads[place]), at_bytes, alike)
 
 
-def _sentence(n_workers: int, parts: Sequence[Range], where: dict[tuple[int, int], int]) -> str:
+def _sentence(n_workers: int, parts: Sequence[WinningRange], where: dict[tuple[int, int], int]) -> str:
     told = [f"{part.algorithm} up to {_about(where[n_workers, part.last_bytes])}" for part in parts[:-1]]
     last = parts[-1]
     told.append(f"{last.algorithm} above" if len(parts) > 1 else f"{last.algorithm} for every size")
@@ -162,7 +162,7 @@ def _sentence(n_workers: int, parts: Sequence[Range], where: dict[tuple[int, int
     return "; ".join([use, *_leads(parts)])
 
 
-def _leads(parts: Sequence[Range]) -> Iterator[str]:
+def _leads(parts: Sequence[WinningRange]) -> Iterator[str]:
     for part in parts:
         if part.runner_up is not None and part.ahead is not None and part.ahead_at_bytes is not None:
             size = format_size(part.ahead_at_bytes)

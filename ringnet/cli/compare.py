@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import typer
 
-from ringnet.analysis.winners import WORTH, Crossover, Range, advice, crossovers, ranges
+from ringnet.analysis.winners import WORTH, Crossover, WinningRange, advice, crossovers, ranges
 from ringnet.cli import options
 from ringnet.cli.printing import print_json, print_table
 from ringnet.cli.studies import StudyOptions, carried_through, ended, records
@@ -121,7 +121,7 @@ def _print(found: Comparison) -> None:
         typer.echo(sentence)
 
 
-def _line(rows: pd.DataFrame, parts: Sequence[Range]) -> Sequence[str]:
+def _line(rows: pd.DataFrame, parts: Sequence[WinningRange]) -> Sequence[str]:
     """Return a line of the table: the algorithm to use, and the next that is slower by more than nobody minds."""
     size, last = int(rows["message_bytes"].iloc[0]), rows.iloc[-1]
     names = [part.algorithm for part in parts if part.first_bytes <= size <= part.last_bytes]

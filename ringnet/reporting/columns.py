@@ -126,7 +126,7 @@ TABLES: dict[str, dict[str, Column]] = {
         "end_s": _number("when it left its last step"),
         "sent_bytes": _integer("bytes it sent"),
         "received_bytes": _integer("bytes it received"),
-        "waiting_s": _number("time it waited for others"),
+        "waiting_s": _number("time in which nothing of its own moved: for a late partner or a busy link"),
         "overhead_s": _number("time of its send and receive overheads"),
         "reducing_s": _number("time it combined chunks"),
         "path_latency_s": _number("of the path that ended last at this worker: latency of links"),
@@ -174,7 +174,7 @@ TABLES: dict[str, dict[str, Column]] = {
         "algbw_Bps": ANSWERS["algbw_Bps"],
         "busbw_Bps": ANSWERS["busbw_Bps"],
         "bound_share": _number(
-            "what no algorithm on this network can be faster than, as a share of the makespan"
+            "collective_bound_s / makespan_s: 1 where no algorithm on this network is faster"
         ),
         "busiest_link": _text("the link that takes longest for the bytes that cross it"),
         "busiest_link_bytes": _integer("bytes that cross that link"),

@@ -13,7 +13,7 @@ import pandas as pd
 from ringnet.analysis.answer import result_html
 from ringnet.errors import Fault, ResultsError
 from ringnet.reporting.columns import ANSWERS, OF_MEASURED_LINKS, RUN_TABLES, TABLES
-from ringnet.reporting.sweeps import telling
+from ringnet.reporting.sweeps import distinguishing
 from ringnet.reporting.tables import typed_frame
 from ringnet.reporting.text import sweep_html
 
@@ -158,7 +158,7 @@ def diff_results(a: Results, b: Results) -> Difference:
 
 def _matching_keys(a: Results, b: Results) -> list[str]:
     """Keys that vary within a or within b; a key that only one of them has cannot match anything."""
-    keys = dict.fromkeys([*telling(a.summary), *telling(b.summary)])
+    keys = dict.fromkeys([*distinguishing(a.summary), *distinguishing(b.summary)])
     return [key for key in keys if key in a.summary.columns and key in b.summary.columns]
 
 

@@ -35,7 +35,7 @@ _ELSEWHERE = ("n_workers", "message_bytes", "engine", "seed")
 _KINDS: tuple[Kind, ...] = ("number", "bytes", "seconds", "bytes_per_second")
 
 
-class Line(NamedTuple):
+class SweepLine(NamedTuple):
     """Points that differ in one key only, sorted by it."""
 
     label: str
@@ -66,7 +66,7 @@ def is_varied(column: pd.Series[Any]) -> bool:
     return len(column.unique()) > 1
 
 
-def telling(summary: pd.DataFrame) -> list[str]:
+def distinguishing(summary: pd.DataFrame) -> list[str]:
     """Return the fewest inputs, in order of preference, that tell the points apart.
 
     A key that only follows from others (the message of a zipped sweep, the engine of ``auto``) is not needed.
@@ -78,7 +78,7 @@ def telling(summary: pd.DataFrame) -> list[str]:
     return chosen
 
 
-def _telling_lines(summary: pd.DataFrame, x: str) -> list[str]:
+def _line_keys(summary: pd.DataFrame, x: str) -> list[str]:
     """Return the inputs of which each combination is a line over ``x``.
 
     A key that follows from ``x`` makes lines only if they have more than one point: not in a zipped sweep.
@@ -110,16 +110,16 @@ def other_keys(summary: pd.DataFrame) -> list[str]:
     return keys
 
 
-def lines(summary: pd.DataFrame, x: str) -> list[Line]:
+def lines(summary: pd.DataFrame, x: str) -> list[SweepLine]:
     """Return the rows as lines over the key ``x``, one for each combination of the other keys that matter."""
-    keys = _telling_lines(summary, x)
+    keys = _line_keys(summary, x)
     if not keys:
-        return [Line("", _sorted(summary, x))]
+        return [SweepLine("", _sorted(summary, x))]
     counted = [key for key in keys if key in _FIRST]  # the others stay in the order of the sweep
     groups = (summary.sort_values(counted, kind="stable") if counted else summary).groupby(
         keys, dropna=False, sort=False
     )
-    return [Line(_label(keys, key), _sorted(rows, x)) for key, rows in groups]
+    return [SweepLine(_label(keys, key), _sorted(rows, x)) for key, rows in groups]
 
 
 def _sorted(rows: pd.DataFrame, x: str) -> pd.DataFrame:

@@ -17,7 +17,7 @@ from ringnet.analysis.answer import (
     percent,
     row_html,
 )
-from ringnet.reporting.sweeps import short, telling
+from ringnet.reporting.sweeps import distinguishing, short
 from ringnet.units import format_bytes
 
 AnyRow: TypeAlias = Mapping[Any, Any]
@@ -27,7 +27,7 @@ _HEADS = {"n_workers": "N", "message_bytes": "message"}
 
 
 class Table(NamedTuple):
-    """Heads and rows of text, to be laid out by whoever shows them."""
+    """Heads and rows of text, for a terminal or a page to lay out."""
 
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -52,7 +52,7 @@ def sweep_table(summary: pd.DataFrame, jobs: pd.DataFrame | None = None) -> Tabl
     summary, jobs : DataFrame
         As in `Results`; with jobs, a point has a row for each.
     """
-    keys = telling(summary)
+    keys = distinguishing(summary)
     heads = (
         *(_HEADS.get(key, short(key)) for key in keys),
         "time",

@@ -6,7 +6,7 @@ from itertools import groupby
 
 import pandas as pd
 
-from ringnet.analysis.winners import Range, crossovers, ranges, with_ranks
+from ringnet.analysis.winners import WinningRange, crossovers, ranges, with_ranks
 from ringnet.errors import Fault, InputError
 from ringnet.formats.tuner import (
     ALGORITHMS,
@@ -97,7 +97,7 @@ def _left_out(table: pd.DataFrame, known: pd.DataFrame) -> list[str]:
     return notes
 
 
-def _costs(part: Range, known: pd.DataFrame, best: pd.Series[float]) -> str:
+def _costs(part: WinningRange, known: pd.DataFrame, best: pd.Series[float]) -> str:
     rows = known[(known["n_workers"] == part.n_workers) & known["message_bytes"].between(*part[2:4])]
     lost = rows.groupby("message_bytes")["makespan_s"].min() / best[part.n_workers]
     sizes = f"{format_size(part.first_bytes)} to {format_size(part.last_bytes)}"

@@ -107,7 +107,7 @@ def _scale(ax: Axes, rows: pd.DataFrame, column: str, n_workers: int | None) -> 
         axes.times(ax.yaxis, rows["makespan_s"])
     else:
         ax.set_ylim(0, 1.04)
-        axes.linear(ax.yaxis, "share", "of the bound")
+        axes.linear(ax.yaxis, "share", "share of the bound")
     if n_workers is not None:
         ax.text(0.02, 0.97, f"N = {n_workers}", transform=ax.transAxes, va="top", weight="bold")
 
@@ -119,7 +119,7 @@ def _few(workers: list[int]) -> list[int]:
 
 @canvas.in_style
 def winner_map(name: str, table: pd.DataFrame) -> Figure:
-    """Draw who is fastest at each N and message size, as a map; of several alike the one that is so longest."""
+    """Draw as a map who is fastest at each N and message size; of equals, the one that stays so for the most sizes."""
     table = _drawn(table)
     found = ranges(table)
     workers, sizes = (sorted(table[key].unique().tolist()) for key in ("n_workers", "message_bytes"))

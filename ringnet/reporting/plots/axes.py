@@ -84,7 +84,7 @@ def logarithmic(axis: Axis, quantity: Quantity, label: str) -> None:
 
 
 def at_values(axis: Axis, values: Iterable[float], label: str) -> None:
-    """Put ticks where the data is, at every so manieth value where that is too many; none that would touch."""
+    """Put ticks where the data is: at every second, third, ... value where there are many; none that would touch."""
     ticks = sorted(set(values))
     ticks = ticks[:: -(-len(ticks) // (_MOST_TICKS + 2))]
     _label(axis, {tick: f"{tick:.6g}" for tick in ticks})

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ringnet.engines import PATH_PARTS
 from ringnet.reporting.plots import axes, canvas
 from ringnet.reporting.plots.canvas import clipped, evenly_chosen, point_labels, settings
-from ringnet.reporting.sweeps import Line, lines, numbers, varying
+from ringnet.reporting.sweeps import SweepLine, lines, numbers, varying
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from ringnet.reporting.results import Results
 
 MOST_PANELS, MOST_BARS = 4, 30
-#: Shares from which a part is named at all, and from which its share fits into its bar.
-NAMED, READABLE = 5e-4, 0.08
+#: Shares from which a part is named at all, from which an area can be seen, and from which its share fits into its bar.
+NAMED, SEEN, READABLE = 5e-4, 5e-3, 0.08
 COLORS = dict(
     zip(PATH_PARTS, ("#0072B2", "#009E73", "#E69F00", "#56B4E9", "#CC79A7", "#6B6B6B"), strict=True)
 )
@@ -31,7 +31,7 @@ HATCHES = dict(zip(PATH_PARTS, ("", "", "....", "////", "xxxx", "\\\\\\\\"), str
 MOST_WORKER_BARS, MOST_AREAS = 40, 512
 #: Column, what it is called, and how it looks.
 ACTIVITIES = (
-    ("waiting_s", "waiting for others", canvas.PALETTE[4], ""),
+    ("waiting_s", "waiting for a partner or a link", canvas.PALETTE[4], ""),
     ("overhead_s", "overheads", canvas.PALETTE[5], "////"),
     ("reducing_s", "reducing", canvas.PALETTE[2], ""),
 )
@@ -61,13 +61,13 @@ def _over_key(results: Results, rows: pd.DataFrame, x: str) -> Figure:
         _areas(ax, line, x)
     panels[0].set_xlim(axes.place(rows[x]).min(), axes.place(rows[x]).max())
     axes.key(panels[-1].xaxis, x, rows[x])
-    return canvas.finish(figure, results, settings(rows, words), _legend(rows))
+    return canvas.finish(figure, results, settings(rows, words), _legend(rows, SEEN))
 
 
-def _areas(ax: Axes, line: Line, x: str) -> None:
+def _areas(ax: Axes, line: SweepLine, x: str) -> None:
     at = axes.place(line.rows[x])
     low = np.zeros(len(at))
-    for part in _parts(line.rows):
+    for part in PATH_PARTS:
         high = low + _share(line.rows, part)
         ax.fill_between(
             at, low, high, facecolor=COLORS[part], hatch=HATCHES[part], edgecolor="white", linewidth=0
@@ -116,18 +116,18 @@ def _bar(ax: Axes, low: NDArray[np.float64], share: NDArray[np.float64], part: s
         text.set_bbox({"facecolor": color, "edgecolor": "none", "pad": 0.6})  # no hatching behind it
 
 
-def _parts(rows: pd.DataFrame) -> list[str]:
-    """Return the parts that take time worth naming."""
-    return [part for part in PATH_PARTS if (_share(rows, part) > NAMED).any()]
+def _parts(rows: pd.DataFrame, least: float = NAMED) -> list[str]:
+    """Return the parts whose share of the time is worth naming somewhere."""
+    return [part for part in PATH_PARTS if (_share(rows, part) > least).any()]
 
 
 def _share(rows: pd.DataFrame, part: str) -> NDArray[np.float64]:
     return rows[f"{part}_share"].fillna(0.0).to_numpy(dtype=np.float64)
 
 
-def _legend(rows: pd.DataFrame) -> list[Artist]:
+def _legend(rows: pd.DataFrame, least: float = NAMED) -> list[Artist]:
     """Name the parts; of a single point, with their shares."""
-    names = {part: part for part in _parts(rows)}
+    names = {part: part for part in _parts(rows, least)}
     if len(rows) == 1:
         names = {part: f"{part} {100 * _share(rows, part)[0]:.3g} %" for part in names}
     return [

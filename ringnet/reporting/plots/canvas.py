@@ -1,4 +1,4 @@
-"""Figures as a paper wants them: one column wide, a palette for every eye, settings in words, no state of pyplot."""
+"""Figures as a paper wants them: one column wide, colours for every eye, settings in words, no state of pyplot."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from ringnet.reporting.sweeps import describe, is_varied, telling
+from ringnet.reporting.sweeps import describe, distinguishing, is_varied
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -244,7 +244,7 @@ def settings(rows: pd.DataFrame, *more: str) -> str:
 
 def point_labels(rows: pd.DataFrame) -> list[str]:
     """Say of each point what tells it from the others."""
-    keys = telling(rows)
+    keys = distinguishing(rows)
     return [", ".join(describe(key, row[key]) for key in keys) for row in rows.to_dict("records")]
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ringnet.reporting.plots import axes, canvas
 from ringnet.reporting.plots.canvas import clipped, evenly_chosen, point_labels, settings
-from ringnet.reporting.sweeps import Line, lines, numbers, other_keys
+from ringnet.reporting.sweeps import SweepLine, lines, numbers, other_keys
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -169,14 +169,14 @@ def _key_panels(results: Results, rows: pd.DataFrame, keys: list[str]) -> Figure
     return canvas.finish(figure, results, settings(rows, words), strokes(rows), named)
 
 
-def _line_styles(found: list[Line]) -> LineStyles:
+def _line_styles(found: list[SweepLine]) -> LineStyles:
     """Give each label its own look in all panels alike."""
     labels = list(dict.fromkeys(line.label for line in found))
     looks = zip(canvas.colors(len(labels)), canvas.markers(len(labels)), strict=True)
     return dict(zip(labels, looks, strict=True))
 
 
-def _key_panel(ax: Axes, rows: pd.DataFrame, key: str, found: list[Line], styles: LineStyles) -> None:
+def _key_panel(ax: Axes, rows: pd.DataFrame, key: str, found: list[SweepLine], styles: LineStyles) -> None:
     for line in found:
         color, marker = styles[line.label]
         draw_line(ax, axes.place(line.rows[key]), line.rows, TIME, color=color, marker=marker)

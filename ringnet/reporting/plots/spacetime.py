@@ -28,7 +28,8 @@ MOST_NUMBERED, NUMBER_WIDTH = 16, 0.03
 STROKE = 0.006
 #: Half of the height of a worker's own bar, in rows.
 HALF = 0.11
-HATCH = "//////"
+#: How the second phase differs: areas, strokes.
+HATCH, DASHES = "//////", (0, (2.5, 1))
 
 
 class View(NamedTuple):
@@ -122,7 +123,7 @@ def _bands(ax: Axes, rows: pd.DataFrame, colors: Any, view: View, *, second: boo
             face if stroke or not few else canvas.INK for face, stroke in zip(faces, strokes, strict=True)
         ],
         linewidths=np.where(strokes, 1.4 if few else 0.5, 0.3 if few else 0.0),
-        linestyles=[(0, (2.5, 1)) if stroke and second and few else "-" for stroke in strokes],
+        linestyles=[DASHES if stroke and second and few else "-" for stroke in strokes],
     )
     if second and few:
         bands.set_hatch(HATCH)
@@ -203,11 +204,14 @@ def _scale(ax: Axes, view: View) -> None:
 def _phases(view: View) -> list[Artist]:
     first, *others = dict.fromkeys(view.transfers["phase"])
     legend = [canvas.patch(canvas.SOLID, first, edgecolor=canvas.GREY, linewidth=0.3)]
-    if view.hatched:
+    if view.hatched and (_widths(view.transfers) < STROKE * view.end_s).all():
+        legend = [canvas.stroke(canvas.SOLID, first)]
+        legend += [canvas.stroke(canvas.SOLID, other, linestyle=DASHES) for other in others]
+    elif view.hatched:
         look = {"color": canvas.SOLID, "hatch": HATCH, "edgecolor": "white"}
+        legend += [canvas.patch(label=other, **look) for other in others]
     else:
-        look = {"color": canvas.paler(canvas.SOLID)}
-    legend += [canvas.patch(label=other, **look) for other in others]
+        legend += [canvas.patch(canvas.paler(canvas.SOLID), other) for other in others]
     if view.transfers["reducing_s"].any():
         legend.append(canvas.patch(canvas.INK, "reducing"))
     return legend

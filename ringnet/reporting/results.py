@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol, cast
 import numpy as np
 import pandas as pd
 
-from ringnet.analysis.answer import result_html
+from ringnet.analysis.answer import is_missing, result_html
 from ringnet.errors import Fault, ResultsError
 from ringnet.reporting.columns import ANSWERS, OF_MEASURED_LINKS, RUN_TABLES, TABLES
 from ringnet.reporting.sweeps import distinguishing
@@ -181,7 +181,7 @@ def _changes(row_a: Mapping[str, Any], row_b: Mapping[str, Any]) -> Iterator[tup
 
 def _plain(value: Any) -> Any:
     """Return a cell as Python has it, every way of being missing as None."""
-    if value is None or value is pd.NA or value != value:  # noqa: PLR0124 -- not a NaN
+    if is_missing(value):
         return None
     return value.item() if isinstance(value, np.generic) else value
 

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
+from ringnet.analysis.answer import is_missing
 from ringnet.errors import Fault, ResultsError
 from ringnet.reporting.columns import TABLES, Kind, kind_of
 
@@ -130,7 +131,7 @@ def format_cell(value: Any) -> str:
     >>> [format_cell(value) for value in (None, float("nan"), True, 0.1, 3, "a", "a,b")]
     ['', '', 'true', '0.1', '3', 'a', '"a,b"']
     """
-    if value is None or value is pd.NA or value != value:  # noqa: PLR0124 -- not a NaN
+    if is_missing(value):
         return ""
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"

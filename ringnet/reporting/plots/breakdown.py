@@ -61,7 +61,7 @@ def _over_key(results: Results, rows: pd.DataFrame, x: str) -> Figure:
         _areas(ax, line, x)
     panels[0].set_xlim(axes.place(rows[x]).min(), axes.place(rows[x]).max())
     axes.key(panels[-1].xaxis, x, rows[x])
-    return canvas.finish(figure, results, settings(rows, words), _legend(rows, SEEN))
+    return canvas.titled(figure, results.name, settings(rows, words), _legend(rows, SEEN))
 
 
 def _areas(ax: Axes, line: SweepLine, x: str) -> None:
@@ -94,7 +94,7 @@ def _by_point(results: Results, rows: pd.DataFrame) -> Figure:
     ax.set_ylim(len(rows) - 0.4, -0.6)
     ax.set_xlim(0, 1)
     axes.linear(ax.xaxis, "share", "share of the time", 1.0)
-    return canvas.finish(figure, results, settings(rows, words), _legend(rows))
+    return canvas.titled(figure, results.name, settings(rows, words), _legend(rows))
 
 
 def _bar(ax: Axes, low: NDArray[np.float64], share: NDArray[np.float64], part: str) -> None:
@@ -154,7 +154,7 @@ def worker_waiting(results: Results) -> Figure:
             ax.stairs(high, at, baseline=low, fill=True, **look)
     (_scale_worker_bars if few else _scale_worker_areas)(ax, len(results.workers), float(edges.max()))
     legend = [canvas.patch(color, name, hatch=hatch, edgecolor="white") for _, name, color, hatch in shown]
-    return canvas.finish(figure, results, settings(results.summary, words), legend)
+    return canvas.titled(figure, results.name, settings(results.summary, words), legend)
 
 
 def _sampled_workers(workers: pd.DataFrame) -> tuple[pd.DataFrame, str]:

@@ -26,8 +26,6 @@ from ringnet.reporting.sweeps import describe, distinguishing, is_varied
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ringnet.reporting.results import Results
-
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -98,11 +96,6 @@ def new_figure(height_in: float, n_rows: int = 1, *, sharex: bool = True) -> tup
     """Return a figure of one column's width and its axes, one above the other."""
     figure = Figure(figsize=(COLUMN_IN, height_in), layout="constrained")
     return figure, list(figure.subplots(n_rows, 1, sharex=sharex, squeeze=False)[:, 0])
-
-
-def finish(figure: Figure, results: Results, about: str, *legend: Sequence[Artist]) -> Figure:
-    """Add the scenario's name, and what `titled` adds."""
-    return titled(figure, results.name, about, *legend)
 
 
 def titled(figure: Figure, name: str, about: str, *legend: Sequence[Artist]) -> Figure:

@@ -92,7 +92,7 @@ def _curves(results: Results, x: str, measure: Measure) -> Figure:
         handles.append(canvas.stroke(color, line.label, marker=marker))
     _scale(ax, shown, x, measure)
     legend = handles if len(found) > 1 else []
-    return canvas.finish(figure, results, settings(shown, words, left_out), strokes(shown), legend)
+    return canvas.titled(figure, results.name, settings(shown, words, left_out), strokes(shown), legend)
 
 
 def _drawable(rows: pd.DataFrame, x: str) -> tuple[pd.DataFrame, str]:
@@ -166,7 +166,7 @@ def _key_panels(results: Results, rows: pd.DataFrame, keys: list[str]) -> Figure
         _key_panel(ax, rows, key, found, styles)
         words = words or left_out
     named = [canvas.stroke(color, label, marker=marker) for label, (color, marker) in styles.items() if label]
-    return canvas.finish(figure, results, settings(rows, words), strokes(rows), named)
+    return canvas.titled(figure, results.name, settings(rows, words), strokes(rows), named)
 
 
 def _line_styles(found: list[SweepLine]) -> LineStyles:
@@ -199,4 +199,4 @@ def _point_rows(results: Results, rows: pd.DataFrame) -> Figure:
     legend = [canvas.stroke(canvas.PALETTE[0], "simulated", marker="o", linestyle="none")]
     if rows["collective_bound_s"].notna().any():
         legend.append(canvas.stroke(canvas.GREY, "bound", marker="|", linestyle="none", markersize=6))
-    return canvas.finish(figure, results, settings(rows, words), legend)
+    return canvas.titled(figure, results.name, settings(rows, words), legend)

@@ -59,8 +59,8 @@ def network(results: Results) -> Figure:
     ax.axis("off")
     nodes = _draw_nodes(ax, layout, places) + _draw_sends(ax, layout, places, results.transfers)
     words = "links: wider is more bytes, deeper is busier"
-    return canvas.finish(
-        figure, results, settings(results.summary, words), nodes, _draw_links(ax, layout, links)
+    return canvas.titled(
+        figure, results.name, settings(results.summary, words), nodes, _draw_links(ax, layout, links)
     )
 
 

@@ -73,7 +73,7 @@ def space_time(results: Results) -> Figure:
     if n_chunks <= MOST_NUMBERED:
         _numbers(ax, view, colors)
     phases, chunks = _phases(view), _chunks(colors)
-    return canvas.finish(figure, results, settings(results.summary, view.words), phases, chunks)
+    return canvas.titled(figure, results.name, settings(results.summary, view.words), phases, chunks)
 
 
 def _height(n_rows: int) -> float:

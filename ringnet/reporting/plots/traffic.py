@@ -55,7 +55,9 @@ def _per_link(results: Results, column: str, quantity: axes.Quantity, label: str
         axis = ax.yaxis
     axes.linear(axis, quantity, label, 1.0 if quantity == "share" else float(links[column].max()))
     words = f"{n_idle} idle links left out" if n_idle else ""
-    return canvas.finish(figure, results, settings(results.summary, words), legend if len(legend) > 1 else ())
+    return canvas.titled(
+        figure, results.name, settings(results.summary, words), legend if len(legend) > 1 else ()
+    )
 
 
 def _with_held(results: Results) -> pd.DataFrame:
@@ -154,7 +156,9 @@ def queues(results: Results) -> Figure:
     figure.supylabel("flows beyond the first" if fair else "transfers that wait", size=7.5)
     words = f"the {len(links)} links with most queueing" if len(queueing) > len(links) else ""
     legend = [canvas.patch(color, _owner_label(owner)) for owner, color in zip(owners, colors, strict=True)]
-    return canvas.finish(figure, results, settings(results.summary, words), legend if len(owners) > 1 else ())
+    return canvas.titled(
+        figure, results.name, settings(results.summary, words), legend if len(owners) > 1 else ()
+    )
 
 
 def _queueing(results: Results) -> list[str]:
@@ -225,7 +229,7 @@ def traffic_matrix(results: Results) -> Figure:
     axes.linear(bar.ax.yaxis, "bytes", "bytes sent", float(sent.max()))
     bar.outline.set_visible(False)
     words = f"of every {group} workers the sum" if group > 1 else ""
-    return canvas.finish(figure, results, settings(results.summary, words))
+    return canvas.titled(figure, results.name, settings(results.summary, words))
 
 
 def _sent_bytes(results: Results, n_workers: int, group: int) -> NDArray[np.float64]:

@@ -197,7 +197,7 @@ def test_where_all_links_can_be_named_idle_ones_are_too(points):
 def test_a_worker_shows_its_waiting_its_overheads_and_its_reducing(points):
     results = points({}, n_workers=3, recv_overhead_s=0.25, reduce_Bps=100.0)
     figure = PLOTS["worker-waiting"].draw(results)
-    assert {"waiting for a partner or a link", "overheads", "reducing"} <= set(texts(figure))
+    assert {"waiting for transfers", "overheads", "reducing"} <= set(texts(figure))
     ends = max(bar.get_x() + bar.get_width() for bar in figure.axes[0].patches)
     assert ends == pytest.approx(results.workers["end_s"].max(), rel=1e-12)
 

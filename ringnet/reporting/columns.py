@@ -126,7 +126,7 @@ TABLES: dict[str, dict[str, Column]] = {
         "end_s": _number("when it left its last step"),
         "sent_bytes": _integer("bytes it sent"),
         "received_bytes": _integer("bytes it received"),
-        "waiting_s": _number("time in which nothing of its own moved: for a late partner or a busy link"),
+        "waiting_s": _number("time it waited for transfers, while they were on their way, too"),
         "overhead_s": _number("time of its send and receive overheads"),
         "reducing_s": _number("time it combined chunks"),
         "path_latency_s": _number("of the path that ended last at this worker: latency of links"),

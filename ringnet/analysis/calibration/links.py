@@ -127,7 +127,8 @@ def _lines(profile: Profile, setting: Setting) -> Iterator[_Line]:
     """
     edges = sorted({edge for both in changeovers(profile, setting) for edge in both})
     fastest = min(
-        filter(None, (_line_of(profile, setting, k).per_byte_s for k in _all(profile))), default=0.0
+        filter(None, (_line_of(profile, setting, k).per_byte_s for k in range(len(profile.regimes)))),
+        default=0.0,
     )
     for low, high in pairwise([-math.inf, *edges, math.inf]):
         middle = np.array([math.exp(_middle(low, high))])
@@ -138,10 +139,6 @@ def _lines(profile: Profile, setting: Setting) -> Iterator[_Line]:
         else:
             curve = _Curve(profile, setting, max(low, 0.0), high, fastest)
             yield from curve.tangents(_LINES_PER_DOUBLING if weights.max() < 1.0 else 1)
-
-
-def _all(profile: Profile) -> range:
-    return range(len(profile.regimes))
 
 
 def _middle(low: float, high: float) -> float:

@@ -31,7 +31,7 @@ HATCHES = dict(zip(PATH_PARTS, ("", "", "....", "////", "xxxx", "\\\\\\\\"), str
 MOST_WORKER_BARS, MOST_AREAS = 40, 512
 #: Column, what it is called, and how it looks.
 ACTIVITIES = (
-    ("waiting_s", "waiting for a partner or a link", canvas.PALETTE[4], ""),
+    ("waiting_s", "waiting for transfers", canvas.PALETTE[4], ""),
     ("overhead_s", "overheads", canvas.PALETTE[5], "////"),
     ("reducing_s", "reducing", canvas.PALETTE[2], ""),
 )

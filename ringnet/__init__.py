@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ringnet.reporting.storage import read_results
     from ringnet.runs.simulate import simulate
     from ringnet.scenario import Scenario, load, loads
-    from ringnet.study.running import run
+    from ringnet.study.points import run
 
 _HOMES = {
     "DeadlockError": "ringnet.errors",
@@ -52,7 +52,7 @@ _HOMES = {
     "reduce_scatter": "ringnet.reference",
     "ring_all_reduce": "ringnet.reference",
     "ring_allreduce": "ringnet.reference",
-    "run": "ringnet.study.running",
+    "run": "ringnet.study.points",
     "simulate": "ringnet.runs.simulate",
 }
 

@@ -18,8 +18,8 @@ from ringnet.cli import app
 from ringnet.reporting.columns import TABLES
 from ringnet.reporting.tables import read_table
 from ringnet.study import local
+from ringnet.study.compare import AlgorithmTiming
 from ringnet.study.outcome import Outcome
-from ringnet.study.timing import Timing
 from tests.test_cli_sweeps import entries, members, press_ctrl_c, wait_for
 
 SCENARIO = """
@@ -38,16 +38,16 @@ import sys, time
 import ringnet.study.compare as compare
 from ringnet.cli import main
 from ringnet.study import local
-from ringnet.study.timing import Timing
+from ringnet.study.compare import AlgorithmTiming
 
 local.SMALL_S = 0.0
 
-class Slow(Timing):
+class Slow(AlgorithmTiming):
     def __call__(self, scenario):
         time.sleep(0.3)
-        return Timing.__call__(self, scenario)
+        return AlgorithmTiming.__call__(self, scenario)
 
-compare.Timing = Slow
+compare.AlgorithmTiming = Slow
 main()
 """
 
@@ -141,7 +141,7 @@ def killing_itself(scenario):
     os._exit(9)
 
 
-class Broken(Timing):
+class Broken(AlgorithmTiming):
     """Direct kills its process, halving-doubling runs into a bug."""
 
     def __call__(self, scenario) -> Outcome:
@@ -149,11 +149,11 @@ class Broken(Timing):
             killing_itself(scenario)
         if scenario.algorithm == "halving-doubling" and scenario.workers == 8:
             raise ArithmeticError("two and two")
-        return Timing.__call__(self, scenario)
+        return AlgorithmTiming.__call__(self, scenario)
 
 
 def test_a_killed_process_is_told_as_such_and_takes_no_other_with_it(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(comparing, "Timing", Broken)
+    monkeypatch.setattr(comparing, "AlgorithmTiming", Broken)
     monkeypatch.setattr(local, "SMALL_S", 0.0)
     done = run("compare", "some.yaml", "--no-plots", "--jobs", "2", "--json")
     assert done.exit_code == 5, done.stderr
@@ -167,7 +167,7 @@ def test_a_killed_process_is_told_as_such_and_takes_no_other_with_it(monkeypatch
 
 
 def test_where_nothing_came_of_any_nothing_is_written(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(comparing, "Timing", Broken)
+    monkeypatch.setattr(comparing, "AlgorithmTiming", Broken)
     done = run("compare", "some.yaml", "--jobs", "1", "--workers", "8", "--algorithms", "halving-doubling")
     assert (done.exit_code, done.stdout) == (5, "")
     assert "two and two" in done.stderr

@@ -132,7 +132,7 @@ def rows(outcomes):
 
 
 def test_a_cluster_gives_what_this_machine_gives(cluster, points):
-    assert run_points(points, cluster=cluster.address) == run_points(points, jobs=1)
+    assert run_points(points, cluster=cluster.address) == run_points(points, processes=1)
 
 
 @pytest.mark.parametrize("n_cores", [1, 2])
@@ -170,7 +170,7 @@ def test_losing_a_worker_loses_no_point(tmp_path, points):
     lose_one = once(made.workers[0].kill)
     outcomes = run_points(points, cluster=made.address, simulate=slowly(), on_result=lose_one)
     made.close()
-    assert rows(outcomes) == rows(run_points(points, jobs=1))
+    assert rows(outcomes) == rows(run_points(points, processes=1))
 
 
 def test_a_point_that_kills_its_worker_is_given_up_and_no_other(victim, points, tmp_path):

@@ -30,7 +30,7 @@ def golden_of(scenario: Path) -> Path:
 def test_a_shipped_scenario_gives_its_golden_table(scenario: Path, tmp_path: Path) -> None:
     loaded = ringnet.load(scenario)
     points = [point for point in loaded.points() if point.scenario.workers <= MOST_WORKERS]
-    outcomes = run_points(points, jobs=1)
+    outcomes = run_points(points, processes=1)
     table = tmp_path / "summary.csv"
     write_table(collect(outcomes, {}).summary, table)
     if os.environ.get("RINGNET_GOLDEN") == "write":

@@ -54,7 +54,7 @@ def test_a_person_sees_a_line_for_every_job(scenario):
 
 
 def test_kept_points_know_their_jobs(scenario, tmp_path):
-    runs = [run_points(scenario(SWEEP).points(), jobs=1, cache_dir=tmp_path / "cache") for _ in range(2)]
+    runs = [run_points(scenario(SWEEP).points(), processes=1, cache_dir=tmp_path / "cache") for _ in range(2)]
     assert [one.computed for one in runs[1]] == [False] * 4
     assert [one.jobs.to_dict("records") for one in runs[0]] == [
         one.jobs.to_dict("records") for one in runs[1]

@@ -65,7 +65,7 @@ def test_a_sweep_says_it_too():
     )
     sweep = "sweep: {over: {message: [1 KiB, 1 MiB]}}"
     text = f"{{scenario_version: 1, workers: 4, message: 1 KiB, payload: none, network: {{{keys}}}, {sweep}}}"
-    outcomes = run_points(loads(text).points(), jobs=1)
+    outcomes = run_points(loads(text).points(), processes=1)
     assert [one.notes for one in outcomes] == [
         ("network.regimes: 2 of 8 links differ in bandwidth or latency and have none: 2->switch, switch->2",)
     ] * 2

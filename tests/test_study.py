@@ -19,8 +19,8 @@ from ringnet.errors import DeadlockError, InputError, Wait
 from ringnet.payload.tamper import Tamper
 from ringnet.runs.simulate import simulate
 from ringnet.scenario import loads
-from ringnet.study import kept, local
-from ringnet.study.kept import default_cache_dir
+from ringnet.study import local
+from ringnet.study.outcome import default_cache_dir
 from ringnet.study.points import run_points
 
 SWEEP = """
@@ -46,7 +46,7 @@ def tell(scenario):
     raise InputError(str(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])))
 
 local.SMALL_S = 0.0
-print({outcome.error for outcome in run_points(loads(sys.argv[1]).points(), jobs=2, simulate=tell)})
+print({outcome.error for outcome in run_points(loads(sys.argv[1]).points(), processes=2, simulate=tell)})
 """
 SWEEP_OF_FILE = """
 scenario_version: 1
@@ -106,22 +106,22 @@ def rows(outcomes):
 
 
 def test_outcomes_come_in_grid_order(points):
-    outcomes = run_points(points, jobs=1)
+    outcomes = run_points(points, processes=1)
     grid = [(2, 1024), (2, 4096), (3, 1024), (3, 4096), (5, 1024), (5, 4096)]
     assert [(row["n_workers"], row["message_bytes"]) for row in rows(outcomes)] == grid
     assert all(outcome.ok and outcome.summary["sum_ok"] for outcome in outcomes)
 
 
 def test_two_processes_give_what_one_gives(points, processes):
-    here = run_points(points, jobs=1)
-    assert run_points(points, jobs=2) == here
+    here = run_points(points, processes=1)
+    assert run_points(points, processes=2) == here
 
 
 def test_points_do_run_in_other_processes(points, processes):
     def tell(scenario):
         raise InputError(f"process {os.getpid()}")
 
-    outcomes = run_points(points, jobs=2, simulate=tell)
+    outcomes = run_points(points, processes=2, simulate=tell)
     assert f"process {os.getpid()}" not in {outcome.error for outcome in outcomes}
 
 
@@ -133,38 +133,38 @@ def test_processes_are_born_deaf_to_ctrl_c():
 
 
 def test_one_job_runs_in_this_process(points, counting):
-    run_points(points, jobs=1, simulate=counting)
+    run_points(points, processes=1, simulate=counting)
     assert len(counting.computed) == N_POINTS
 
 
 def test_a_small_sweep_is_not_worth_a_process(points, counting):
-    run_points(points, jobs=2, simulate=counting)
+    run_points(points, processes=2, simulate=counting)
     assert len(counting.computed) == N_POINTS
 
 
 def test_every_outcome_is_heard_of_once(points):
     heard = []
-    outcomes = run_points(points, jobs=1, on_result=heard.append)
+    outcomes = run_points(points, processes=1, on_result=heard.append)
     assert heard == outcomes
 
 
 @pytest.mark.parametrize("jobs", [0, -1])
 def test_no_jobs_is_a_mistake(points, jobs):
     with pytest.raises(InputError, match=rf"--jobs: .*; got {jobs}; right would be: 1 or more"):
-        run_points(points, jobs=jobs)
+        run_points(points, processes=jobs)
 
 
 def test_a_grid_larger_than_a_block_is_run_block_by_block(points, monkeypatch):
-    whole = run_points(points, jobs=1)
+    whole = run_points(points, processes=1)
     monkeypatch.setattr("ringnet.study.points.BLOCK", 4)
-    assert run_points(iter(points), jobs=1) == whole
+    assert run_points(iter(points), processes=1) == whole
 
 
 def test_the_same_scenario_written_twice_is_computed_once(counting):
     twice = loads(
         SWEEP.replace("[1 KiB, 4 KiB]", "[1 KiB, 1024 B]").replace("workers:", "seed: [3, 4]\n    workers:")
     )
-    outcomes = run_points(twice.points(), jobs=1, simulate=counting)
+    outcomes = run_points(twice.points(), processes=1, simulate=counting)
     assert len(counting.computed) == len(outcomes) / 2
     assert rows(outcomes)[0::2] == rows(outcomes)[1::2]
 
@@ -175,7 +175,7 @@ def test_a_swept_key_without_a_column_gets_one():
             "seed: 3", "workers: 2"
         )
     )
-    assert [row["network.latency"] for row in rows(run_points(swept.points(), jobs=1))][::2] == [
+    assert [row["network.latency"] for row in rows(run_points(swept.points(), processes=1))][::2] == [
         "0 s",
         "1000 ns",
     ]
@@ -185,8 +185,8 @@ def test_a_swept_key_without_a_column_gets_one():
 
 
 def test_what_is_finished_is_computed_once(points, cache, counting):
-    first = run_points(points, jobs=1, cache_dir=cache, simulate=counting)
-    again = run_points(points, jobs=1, cache_dir=cache, simulate=counting)
+    first = run_points(points, processes=1, cache_dir=cache, simulate=counting)
+    again = run_points(points, processes=1, cache_dir=cache, simulate=counting)
     assert len(counting.computed) == len(entries(cache)) == N_POINTS
     assert rows(again) == rows(first)
     assert [outcome.computed for outcome in again] == [False] * N_POINTS
@@ -210,8 +210,8 @@ def test_a_sweep_goes_on_where_it_was_stopped(points, cache, counting):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_points(points, jobs=1, cache_dir=cache, simulate=counting, on_result=stop)
-    run_points(points, jobs=1, cache_dir=cache, simulate=counting)
+        run_points(points, processes=1, cache_dir=cache, simulate=counting, on_result=stop)
+    run_points(points, processes=1, cache_dir=cache, simulate=counting)
     assert len(counting.computed) == len(set(counting.computed)) == N_POINTS
 
 
@@ -220,36 +220,36 @@ def test_processes_are_stopped_and_what_they_finished_is_kept(points, cache, pro
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_points(points, jobs=2, cache_dir=cache, on_result=stop)
+        run_points(points, processes=2, cache_dir=cache, on_result=stop)
     n_kept = len(entries(cache))
-    again = run_points(points, jobs=2, cache_dir=cache)
+    again = run_points(points, processes=2, cache_dir=cache)
     assert n_kept >= 1
     assert [outcome.computed for outcome in again].count(False) == n_kept
 
 
 def test_fresh_computes_everything_again(points, cache, counting):
-    run_points(points, jobs=1, cache_dir=cache, simulate=counting)
-    run_points(points, jobs=1, cache_dir=cache, simulate=counting, fresh=True)
+    run_points(points, processes=1, cache_dir=cache, simulate=counting)
+    run_points(points, processes=1, cache_dir=cache, simulate=counting, fresh=True)
     assert len(counting.computed) == 2 * N_POINTS
 
 
 def test_another_version_computes_everything_again(points, cache, counting, monkeypatch):
-    run_points(points, jobs=1, cache_dir=cache, simulate=counting)
-    monkeypatch.setattr(kept, "__version__", "99.0")
-    run_points(points, jobs=1, cache_dir=cache, simulate=counting)
+    run_points(points, processes=1, cache_dir=cache, simulate=counting)
+    monkeypatch.setattr("ringnet.study.outcome.__version__", "99.0")
+    run_points(points, processes=1, cache_dir=cache, simulate=counting)
     assert len(counting.computed) == 2 * N_POINTS
 
 
 def test_another_seed_is_another_point(points, cache, counting):
-    run_points(points, jobs=1, cache_dir=cache, simulate=counting)
-    run_points(loads(SWEEP, ["seed=4"]).points(), jobs=1, cache_dir=cache, simulate=counting)
+    run_points(points, processes=1, cache_dir=cache, simulate=counting)
+    run_points(loads(SWEEP, ["seed=4"]).points(), processes=1, cache_dir=cache, simulate=counting)
     assert len(counting.computed) == 2 * N_POINTS
 
 
 def test_other_numbers_in_the_same_file_are_another_point(tmp_path, cache):
     for value in (1.0, 2.0):
         np.save(tmp_path / "x.npy", np.full((2, 8), value, dtype=np.float32))
-        outcomes = run_points(loads(SWEEP_OF_FILE, folder=tmp_path).points(), jobs=1, cache_dir=cache)
+        outcomes = run_points(loads(SWEEP_OF_FILE, folder=tmp_path).points(), processes=1, cache_dir=cache)
         assert outcomes[0].computed
     assert len(entries(cache)) == 2
 
@@ -273,30 +273,30 @@ def _nothing(text):
 
 @pytest.mark.parametrize("damage", [_cut, _change_a_digit, _other_json, _nothing])
 def test_a_damaged_entry_is_said_and_computed_again(points, cache, damage):
-    first = run_points(points, jobs=1, cache_dir=cache)
+    first = run_points(points, processes=1, cache_dir=cache)
     damaged = next(path for path in entries(cache) if "1024" in path.read_text())
     damaged.write_text(damage(damaged.read_text()))
     said = []
-    again = run_points(points, jobs=1, cache_dir=cache, say=said.append)
+    again = run_points(points, processes=1, cache_dir=cache, say=said.append)
     assert rows(again) == rows(first)
     assert [outcome.computed for outcome in again].count(True) == 1
     assert [str(damaged) in sentence and "damaged" in sentence for sentence in said] == [True]
-    assert run_points(points, jobs=1, cache_dir=cache, say=said.append)
+    assert run_points(points, processes=1, cache_dir=cache, say=said.append)
     assert len(said) == 1
 
 
 def test_an_entry_that_is_no_text_is_damaged(points, cache):
-    run_points(points, jobs=1, cache_dir=cache)
+    run_points(points, processes=1, cache_dir=cache)
     entries(cache)[0].write_bytes(b"\xff\xfe\x00")
     said = []
-    run_points(points, jobs=1, cache_dir=cache, say=said.append)
+    run_points(points, processes=1, cache_dir=cache, say=said.append)
     assert len(said) == 1
 
 
 def test_a_folder_that_cannot_be_written_is_said_once_and_the_sweep_goes_on(points, tmp_path):
     (tmp_path / "file").touch()
     said = []
-    outcomes = run_points(points, jobs=1, cache_dir=tmp_path / "file" / "points", say=said.append)
+    outcomes = run_points(points, processes=1, cache_dir=tmp_path / "file" / "points", say=said.append)
     assert all(outcome.ok for outcome in outcomes)
     assert said == [f"points cannot be kept in {tmp_path}/file/points: Not a directory"]
 
@@ -307,7 +307,7 @@ def test_a_full_disk_is_said_and_leaves_no_half_entry(points, cache, monkeypatch
 
     monkeypatch.setattr(Path, "replace", full)
     said = []
-    outcomes = run_points(points, jobs=1, cache_dir=cache, say=said.append)
+    outcomes = run_points(points, processes=1, cache_dir=cache, say=said.append)
     assert all(outcome.ok for outcome in outcomes)
     assert "No space left on device" in said[0]
     assert [path for path in cache.rglob("*") if path.is_file()] == []
@@ -320,8 +320,8 @@ def test_a_row_is_the_same_whether_it_was_kept_or_not(cache, points):
         result = simulate(scenario)
         return replace(result, summary=result.summary | odd | {"longest_queue": np.int64(3)})
 
-    first = run_points(points, jobs=1, cache_dir=cache, simulate=run)
-    again = run_points(points, jobs=1, cache_dir=cache, simulate=run)
+    first = run_points(points, processes=1, cache_dir=cache, simulate=run)
+    again = run_points(points, processes=1, cache_dir=cache, simulate=run)
     assert repr(rows(first)) == repr(rows(again))
 
 
@@ -341,7 +341,7 @@ def deadlock():
 
 
 def test_one_failing_point_is_a_row_with_its_error(points):
-    outcomes = run_points(points, jobs=1, simulate=failing_at(3, deadlock))
+    outcomes = run_points(points, processes=1, simulate=failing_at(3, deadlock))
     assert [outcome.exit_code for outcome in outcomes] == [0, 0, 3, 3, 0, 0]
     row = outcomes[2].summary
     assert list(row) == list(outcomes[0].summary)
@@ -357,9 +357,9 @@ def test_one_failing_point_is_a_row_with_its_error(points):
 
 
 def test_a_failing_point_is_not_kept(points, cache, counting):
-    run_points(points, jobs=1, cache_dir=cache, simulate=failing_at(3, deadlock))
+    run_points(points, processes=1, cache_dir=cache, simulate=failing_at(3, deadlock))
     assert len(entries(cache)) == N_POINTS - 2
-    run_points(points, jobs=1, cache_dir=cache, simulate=counting)
+    run_points(points, processes=1, cache_dir=cache, simulate=counting)
     assert counting.computed == [(3, 1024), (3, 4096)]
 
 
@@ -375,7 +375,7 @@ def test_whatever_goes_wrong_in_a_point_stays_there(points, error, said):
     def fail():
         raise error
 
-    outcomes = run_points(points, jobs=1, simulate=failing_at(3, fail))
+    outcomes = run_points(points, processes=1, simulate=failing_at(3, fail))
     assert [outcome.error for outcome in outcomes] == ["", "", said, said, "", ""]
 
 
@@ -383,7 +383,7 @@ def test_a_wrong_sum_says_where_and_is_not_kept(points, cache):
     def run(scenario):
         return simulate(scenario, tamper=Tamper("flip", 1, 0, 3) if scenario.workers == 3 else None)
 
-    outcomes = run_points(points, jobs=1, cache_dir=cache, simulate=run)
+    outcomes = run_points(points, processes=1, cache_dir=cache, simulate=run)
     assert [outcome.exit_code for outcome in outcomes] == [0, 0, 4, 4, 0, 0]
     assert outcomes[2].summary["sum_ok"] is False
     assert outcomes[2].summary["makespan_s"] > 0
@@ -394,7 +394,7 @@ def test_a_wrong_sum_says_where_and_is_not_kept(points, cache):
 
 def test_a_point_that_kills_its_process_takes_no_other_with_it(points, processes):
     said = []
-    outcomes = run_points(points, jobs=2, simulate=failing_at(3, lambda: os._exit(1)), say=said.append)
+    outcomes = run_points(points, processes=2, simulate=failing_at(3, lambda: os._exit(1)), say=said.append)
     assert [outcome.ok for outcome in outcomes] == [True, True, False, False, True, True]
     assert "killed" in outcomes[2].error
     assert "one by one" in said[0]

@@ -8,7 +8,7 @@ from ringnet.runs.parts import build
 from ringnet.scenario import loads
 from ringnet.study import local
 from ringnet.study.cost import in_words, most_s, sample, sweep_s
-from ringnet.study.fitting import Sized, at_once
+from ringnet.study.local import Sized, at_once
 from ringnet.study.points import run_points
 
 SWEEP = """
@@ -38,7 +38,7 @@ def test_the_largest_point_starts_first(monkeypatch):
     started = []
     monkeypatch.setattr(local, "in_processes", lambda tasks, n_jobs, say: iter(started.extend(tasks) or ()))
     with pytest.raises(KeyError):
-        run_points(loads(SWEEP).points(), jobs=2)
+        run_points(loads(SWEEP).points(), processes=2)
     assert started[0].scenario.workers == 5
 
 

@@ -20,7 +20,7 @@ from ringnet.reporting.text import written
 from ringnet.scenario import Scenario
 from ringnet.scenario.keys.topology import workers_per_host
 from ringnet.study.compare import Comparison, channels_of, compare_parts, plan_comparison
-from ringnet.study.record import run_info
+from ringnet.study.points import run_info
 from ringnet.study.tuner import tuner_text
 from ringnet.units import format_rate, format_seconds, format_size
 

@@ -20,7 +20,7 @@ from ringnet.reporting.storage import Written, read_results, redraw, write_resul
 from ringnet.reporting.text import written
 from ringnet.runs.simulate import simulate
 from ringnet.scenario import Scenario, loads
-from ringnet.study.record import run_info
+from ringnet.study.points import run_info
 
 EXAMPLE = "ringnet draw scenario.yaml --set network.placement=interleaved"
 

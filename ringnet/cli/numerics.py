@@ -17,7 +17,7 @@ from ringnet.reporting.storage import write_study
 from ringnet.reporting.text import written
 from ringnet.scenario import Scenario
 from ringnet.study.numerics import DTYPES_SHOWN, Numerics, numerics_parts, plan_numerics
-from ringnet.study.record import run_info
+from ringnet.study.points import run_info
 
 EXAMPLE = "ringnet numerics scenario.yaml --algorithms all --dtypes bfloat16 --accumulate float32"
 

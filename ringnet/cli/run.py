@@ -27,10 +27,8 @@ from ringnet.runs.simulate import simulate
 from ringnet.scenario import Scenario, SweepPoint
 from ringnet.scenario.build.load import CHECKED_POINTS
 from ringnet.study.cost import in_words, most_s, sweep_s
-from ringnet.study.kept import default_cache_dir
-from ringnet.study.outcome import Outcome, wrong_sum
-from ringnet.study.points import run_points
-from ringnet.study.record import run_info
+from ringnet.study.outcome import Outcome, default_cache_dir, wrong_sum
+from ringnet.study.points import run_info, run_points
 
 EXAMPLE = "ringnet run scenario.yaml --set message='1 GiB' --set workers=16"
 
@@ -228,7 +226,7 @@ def _outcomes(scenario: Scenario, asked: RunOptions) -> list[Outcome]:
         try:
             return run_points(
                 _points(scenario),
-                jobs=asked.processes,
+                processes=asked.processes,
                 cache_dir=asked.cache or default_cache_dir(),
                 fresh=asked.fresh,
                 cluster=asked.cluster,

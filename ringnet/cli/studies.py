@@ -13,10 +13,8 @@ from ringnet.cli import options
 from ringnet.cli.printing import complain, note, sweep_progress
 from ringnet.errors import StudyError
 from ringnet.scenario import Scenario
-from ringnet.study.compare import Plan
-from ringnet.study.kept import default_cache_dir
-from ringnet.study.outcome import Outcome
-from ringnet.study.parts import Means
+from ringnet.study.outcome import Outcome, default_cache_dir
+from ringnet.study.parts import Execution, StudyPlan
 
 T = TypeVar("T")
 
@@ -49,7 +47,7 @@ class StudyOptions:
 
 
 def carried_through(
-    plan: Plan, run: Callable[[Plan, Means], T], asked: StudyOptions
+    plan: StudyPlan, run: Callable[[StudyPlan, Execution], T], asked: StudyOptions
 ) -> tuple[T, tuple[str, str]]:
     """Run what is planned, with progress on a terminal; what is finished is kept, whatever becomes of the rest.
 
@@ -69,9 +67,11 @@ def carried_through(
             n_kept += not outcome.computed
             watch.on_result(outcome)
 
-        means = Means(asked.processes, asked.cache or default_cache_dir(), asked.fresh, heard, watch.say)
+        execution = Execution(
+            asked.processes, asked.cache or default_cache_dir(), asked.fresh, heard, watch.say
+        )
         try:
-            found = run(plan, means)
+            found = run(plan, execution)
         except KeyboardInterrupt:
             watch.say(
                 f"{n_finished} of {len(plan.parts)} points are finished and kept: run it again to go on"

@@ -1,12 +1,14 @@
 """Many scenarios: on all cores of this machine, or on a cluster by a switch; a killed sweep goes on.
 
-=============  ==========================================================================================
-points         `run_points`: every point of a sweep, those that are kept already left out
-running        `run`: a scenario from Python, as data frames and on disk
-kept           `default_cache_dir`: where finished points are kept
-cost, fitting  roughly how long points take, and how many fit into memory at once
-compare        algorithms over sizes and numbers of workers; numerics: what rounding does to sums
-=============  ==========================================================================================
+==============  =========================================================================================
+points          `run`: a scenario from Python, as data frames and on disk; `run_points`: those of a sweep
+outcome         what one point comes to, and how it is kept on disk
+local, cluster  where points are computed; on this machine as many at once as fit into memory
+cost            roughly how long points take
+parts           studies of algorithms, in parts that are kept as points are:
+compare         algorithms over sizes and numbers of workers; tuner: the best of them for NCCL
+numerics        what rounding does to sums
+==============  =========================================================================================
 
 Nothing is imported here: pandas and joblib take half a second, and `ringnet check` does not need them.
 """

@@ -17,7 +17,7 @@ from joblib._dask import DaskDistributedBackend
 
 from ringnet._version import __version__
 from ringnet.errors import Fault, InputError, StudyError
-from ringnet.study.task import Done, Task, carry_out, keep, quietly
+from ringnet.study.outcome import Done, Task, carry_out, keep, quietly
 
 #: How long an address may take to answer.
 ANSWER_S = 5.0
@@ -33,7 +33,7 @@ class LostError(Exception):
     """The cluster has had no worker for too long; never leaves this package."""
 
 
-def there(tasks: list[Task], address: str) -> Generator[Done]:
+def on_cluster(tasks: list[Task], address: str) -> Generator[Done]:
     """Yield every task's outcome as it is finished on the cluster at ``address``.
 
     A worker that is lost loses no point: the cluster gives its points to the others. Points whose workers are

@@ -1,29 +1,52 @@
-"""Many algorithms on one network, over sizes and numbers of workers: which is fastest where."""
+"""Many algorithms on one network, over sizes and numbers of workers: which is fastest where.
+
+Each part times one algorithm at one N at many sizes, in a process of its own. No payload is carried: the schedule is
+proven by `check`, once, and then timed at every size. What a size shares with the others is worked out once: routes,
+plans, the order of service.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from ringnet.analysis.bounds import Cuts
+from ringnet.analysis.metrics import ALIKE_TIME, BUS_FACTORS, makespan_s
 from ringnet.analysis.winners import with_ranks
-from ringnet.collectives import ALGORITHMS
+from ringnet.collectives import Schedule
 from ringnet.collectives.proof import check
-from ringnet.documents.document import Mark, Path
-from ringnet.errors import Fault, InputError, StudyError
+from ringnet.engines import ENGINES, Trace, Workers
+from ringnet.engines.arrays.rounds import Planner
+from ringnet.engines.arrays.sizes import Times, run_sizes, why_not_at_once
+from ringnet.errors import Fault, InputError, NetworkError, StudyError
+from ringnet.networks import Network
+from ringnet.payload.dtypes import DTYPES
+from ringnet.payload.sources import message_elements
 from ringnet.reporting.columns import TABLES
 from ringnet.runs.notes import about_others
-from ringnet.runs.parts import build_schedule
+from ringnet.runs.parts import build, build_schedule
 from ringnet.scenario import Scenario
-from ringnet.scenario.build.scenario import single
-from ringnet.scenario.checks.collective import check_algorithm
 from ringnet.scenario.keys.algorithm import AlgorithmKeys, label_of, parameters_of
-from ringnet.scenario.schedule import check_schedule, file_names
 from ringnet.study.cost import TRANSFERS_PER_S
-from ringnet.study.parts import Means, Part, key_of, run_parts
-from ringnet.study.timing import Timing
+from ringnet.study.outcome import Outcome
+from ringnet.study.parts import (
+    Execution,
+    StudyPart,
+    StudyPlan,
+    algorithm_points,
+    algorithms_of,
+    key_of,
+    left_out,
+    run_parts,
+    workers_of,
+)
 
 #: Sizes where the scenario has no sweep over message: so many, from the first to the last, by equal factors.
 N_SIZES, FIRST_BYTES, LAST_BYTES = 40, 1 << 10, 1 << 30
@@ -31,6 +54,8 @@ N_SIZES, FIRST_BYTES, LAST_BYTES = 40, 1 << 10, 1 << 30
 ALIGNED_BYTES = 8
 #: Swept keys that a comparison reads.
 READ = ("message", "workers")
+
+IntArray: TypeAlias = NDArray[np.int64]
 
 COLUMNS = tuple(TABLES["compare"])
 
@@ -53,23 +78,12 @@ class Comparison(NamedTuple):
     failed: tuple[str, ...] = ()
 
 
-class Plan(NamedTuple):
-    """What a study of algorithms is made of: a part for each algorithm at each N, and what was left out of it.
-
-    ``remarks`` are what else is to be said where something comes of it.
-    """
-
-    parts: list[Part]
-    notes: list[str]
-    remarks: tuple[str, ...] = ()
-
-
 def compare(
     scenario: Scenario,
     algorithms: str | Sequence[str | AlgorithmKeys] | None = None,
     workers: Sequence[int] | None = None,
     *,
-    jobs: int | None = None,
+    processes: int | None = None,
 ) -> Comparison:
     """Time algorithms over the sizes and the numbers of workers of a scenario.
 
@@ -82,7 +96,7 @@ def compare(
         As ``compare: {algorithms: ...}`` has them, which counts if this is left out.
     workers : sequence of int, optional
         Stronger than the scenario's.
-    jobs : int, optional
+    processes : int, optional
         Processes; as many as there are cores if left out.
 
     Raises
@@ -90,10 +104,10 @@ def compare(
     InputError
         A sweep over other keys; an algorithm that does not know the collective; none that can run.
     """
-    return compare_parts(plan_comparison(scenario, algorithms, workers), Means(jobs))
+    return compare_parts(plan_comparison(scenario, algorithms, workers), Execution(processes))
 
 
-def compare_parts(plan: Plan, means: Means) -> Comparison:
+def compare_parts(plan: StudyPlan, execution: Execution) -> Comparison:
     """Time what is planned.
 
     Raises
@@ -101,7 +115,7 @@ def compare_parts(plan: Plan, means: Means) -> Comparison:
     InputError, StudyError
         None of the algorithms can run; of none something came.
     """
-    outcomes = run_parts(plan.parts, means)
+    outcomes = run_parts(plan.parts, execution)
     notes, rows, failed = [*plan.notes], [], []
     for part, outcome in zip(plan.parts, outcomes, strict=True):
         where = f"{part.label} with {part.scenario.workers} workers"
@@ -118,7 +132,7 @@ def compare_parts(plan: Plan, means: Means) -> Comparison:
     return Comparison(table, (*notes, *plan.remarks, *_about_sends(plan, table)), tuple(failed))
 
 
-def _about_sends(plan: Plan, table: pd.DataFrame) -> list[str]:
+def _about_sends(plan: StudyPlan, table: pd.DataFrame) -> list[str]:
     """Say it where the fastest has all its sends at once, and they are free, as they are to no real worker."""
     wins = (table["rank"] == 1) & (table["algorithm"] == "direct") & (table["n_workers"] > 2)  # noqa: PLR2004 -- one send
     if plan.parts[0].scenario.worker.send_overhead_s or not wins.any():
@@ -129,16 +143,11 @@ def _about_sends(plan: Plan, table: pd.DataFrame) -> list[str]:
     ]
 
 
-def left_out(label: str, n_workers: int, reason: str) -> str:
-    """Say that an algorithm is not part of a study."""
-    return f"{label} is left out with {n_workers} workers: {reason}"
-
-
 def plan_comparison(
     scenario: Scenario,
     algorithms: str | Sequence[str | AlgorithmKeys] | None = None,
     workers: Sequence[int] | None = None,
-) -> Plan:
+) -> StudyPlan:
     """Return what a comparison is made of, for each N each algorithm.
 
     Raises
@@ -148,7 +157,7 @@ def plan_comparison(
     """
     _refuse_other_keys(scenario)
     sizes = tuple(sizes_of(scenario))
-    plan = Plan([], [], tuple(about_others(scenario)))
+    plan = StudyPlan([], [], tuple(about_others(scenario)))
     for n_workers in workers or workers_of(scenario):
         points, missing = algorithm_points(scenario, algorithms, n_workers)
         plan.parts.extend(_part(point, sizes) for point in points)
@@ -156,18 +165,20 @@ def plan_comparison(
     return plan
 
 
-def _part(point: Scenario, sizes: tuple[int, ...]) -> Part:
+def _part(point: Scenario, sizes: tuple[int, ...]) -> StudyPart:
     label, schedule = label_of(point.algorithm), build_schedule(point)
     most_s = len(sizes) * schedule.n_transfers / TRANSFERS_PER_S["events"]
-    return Part(label, key_of(point, "compare", label, sizes), point, Timing(label, sizes), most_s)
+    return StudyPart(
+        label, key_of(point, "compare", label, sizes), point, AlgorithmTiming(label, sizes), most_s
+    )
 
 
 def _refuse_other_keys(scenario: Scenario) -> None:
     others = [path for path in scenario.swept if path not in READ]
-    crowd = [key for key in ("jobs", "background") if getattr(scenario, key)]
-    if crowd:
+    others_beside = [key for key in ("jobs", "background") if getattr(scenario, key)]
+    if others_beside:
         message = "a comparison has the network to itself"
-        raise InputError(*(Fault(message, key, right="leave the key out") for key in crowd))
+        raise InputError(*(Fault(message, key, right="leave the key out") for key in others_beside))
     if others:
         message = "a comparison is over message and workers"
         raise InputError(*(Fault(message, f"sweep: {path}", right="one value") for path in others))
@@ -181,69 +192,127 @@ def sizes_of(scenario: Scenario) -> list[int]:
     return sorted({int(size) * ALIGNED_BYTES for size in np.rint(spread)})
 
 
-def workers_of(scenario: Scenario) -> list[int]:
-    """Return the numbers of workers of a comparison, ascending."""
-    if scenario.compare is not None and scenario.compare.workers is not None:
-        return sorted(set(scenario.compare.workers))
-    return sorted({point.scenario.workers for point in scenario.iter_points()})
-
-
-def algorithms_of(
-    scenario: Scenario, wanted: str | Sequence[str | AlgorithmKeys] | None
-) -> list[str | AlgorithmKeys]:
-    """Return what is compared; ``all`` stands for every algorithm that knows the collective."""
-    if wanted is None:
-        wanted = scenario.compare.algorithms if scenario.compare is not None else "all"
-    if isinstance(wanted, str):
-        return [name for name, one in ALGORITHMS.items() if scenario.collective in one.collectives]
-    return list(wanted)
-
-
-def algorithm_points(
-    scenario: Scenario, wanted: str | Sequence[str | AlgorithmKeys] | None, n_workers: int
-) -> tuple[list[Scenario], list[str]]:
-    """Return the scenarios of the algorithms at one N, and for those that cannot be there a sentence each."""
-    points: list[Scenario] = []
-    notes: list[str] = []
-    for keys in {label_of(keys): keys for keys in algorithms_of(scenario, wanted)}.values():
-        try:
-            points.append(_with_algorithm(points[0], keys) if points else _point(scenario, n_workers, keys))
-        except InputError as error:
-            reason = "; ".join(fault.message for fault in error.faults)
-            notes.append(left_out(label_of(keys), n_workers, reason))
-    for point in points:
-        if file_names(point.algorithm):  # what somebody else wrote is refused before anything is done
-            check(build_schedule(point))
-    return points, notes
-
-
-def _point(scenario: Scenario, n_workers: int, keys: str | AlgorithmKeys) -> Scenario:
-    """Return the scenario of one algorithm at one N; what that orphans is left out of it."""
-    mark: dict[Path, Mark] = {(): Mark("--set", origin="set")}
-    given = keys if isinstance(keys, str) else keys.model_dump(mode="json", exclude_none=True)
-    document = scenario.base.drop([("data",), ("seed",), ("compare",)])
-    changes = {
-        "workers": n_workers,
-        "algorithm": given,
-        "payload": "none",
-        "message": "0 B",
-        "dtype": scenario.dtype,
-    }
-    for key, value in changes.items():
-        document = document.put((key,), value, mark)
-    return single(document, scenario.place)
-
-
-def _with_algorithm(point: Scenario, keys: str | AlgorithmKeys) -> Scenario:
-    """Return the same point with another algorithm: checking a network of a million links anew takes seconds."""
-    other = point.model_copy(update={"algorithm": keys})
-    findings = [*check_algorithm(other), *check_schedule(other, point.place)]
-    if findings:
-        raise InputError(*(Fault(one.message, "algorithm", right=one.right) for one in findings))
-    return other
-
-
 def channels_of(scenario: Scenario, wanted: str | Sequence[str | AlgorithmKeys] | None) -> dict[str, int]:
     """Return the channels that algorithms of a comparison were told to have, by their labels."""
     told = {label_of(keys): parameters_of(keys) for keys in algorithms_of(scenario, wanted)}
     return {label: one["n_channels"] for label, one in told.items() if "n_channels" in one}
+
+
+# One algorithm at one N.
+
+
+@dataclass(frozen=True)
+class AlgorithmTiming:
+    """Times the algorithm of a scenario at some sizes, ascending, in bytes; ``label`` names it in the table."""
+
+    label: str
+    sizes: tuple[int, ...]
+
+    def __call__(self, scenario: Scenario) -> Outcome:
+        """Return ``rows`` of the table, or none and why the algorithm is ``left_out``."""
+        try:
+            return Outcome({"rows": _rows(self, scenario), "left_out": None})
+        except (NetworkError, InputError) as error:
+            reason = "; ".join(fault.message for fault in error.faults) or str(error)
+            return Outcome({"rows": [], "left_out": reason})
+
+
+@dataclass(frozen=True)
+class _NetworkOf:
+    """Network and workers of a point, known by what the scenario says of them."""
+
+    key: str
+    scenario: Scenario = field(compare=False)
+
+    @classmethod
+    def of(cls, scenario: Scenario) -> _NetworkOf:
+        keys = scenario.model_dump(mode="json", include={"network", "worker", "workers"})
+        files = str(scenario.place.folder), scenario.inputs()
+        return cls(json.dumps([keys, files], sort_keys=True), scenario)
+
+
+class _NetworkParts(NamedTuple):
+    """What all algorithms of one N run on, and the cuts that bound them."""
+
+    network: Network
+    workers: Workers
+    cuts: Cuts
+
+
+@lru_cache(maxsize=1)
+def _network_parts(where: _NetworkOf) -> _NetworkParts:
+    parts = build(where.scenario)
+    return _NetworkParts(
+        parts.network, parts.workers, Cuts(parts.network, float(parts.workers.start_s.min()))
+    )
+
+
+def _rows(task: AlgorithmTiming, scenario: Scenario) -> list[dict[str, Any]]:
+    schedule, (network, workers, cuts) = (
+        build_schedule(scenario),
+        _network_parts(_NetworkOf.of(scenario)),
+    )
+    check(schedule)
+    dtype = DTYPES[scenario.dtype]
+    elements = [message_elements(size, dtype) for size in task.sizes]
+    chunk_bytes = np.array([schedule.chunk_sizes(n) * dtype.itemsize for n in elements])
+    engines, times = _times(schedule, network, workers, chunk_bytes)
+    bounds_s = [cuts.bound(schedule, row).seconds for row in chunk_bytes]
+    columns = zip(engines, task.sizes, *(column.tolist() for column in times[:3]), bounds_s, strict=True)
+    return [_row(task, schedule, network, *column) for column in columns]
+
+
+def _row(  # noqa: PLR0913, PLR0917 -- what a row is made of
+    task: AlgorithmTiming,
+    schedule: Schedule,
+    network: Network,
+    engine: str,
+    n_bytes: int,
+    time_s: float,
+    link: int,
+    link_bytes: int,
+    bound_s: float,
+) -> dict[str, Any]:
+    timed = schedule.n_workers > 1 and time_s > 0
+    algbw = n_bytes / time_s if timed else None
+    bus = BUS_FACTORS[schedule.collective](schedule.n_workers)
+    return {
+        "n_workers": schedule.n_workers,
+        "message_bytes": n_bytes,
+        "algorithm": task.label,
+        "makespan_s": time_s,
+        "algbw_Bps": algbw,
+        "busbw_Bps": algbw and algbw * bus,
+        "bound_share": bound_s / time_s if timed else None,
+        "busiest_link": network.names[link] if link_bytes else None,
+        "busiest_link_bytes": link_bytes,
+        "engine": engine,
+    }
+
+
+def _times(
+    schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray
+) -> tuple[list[str], Times]:
+    """Return the engine of each size and what it says: all at once where that is exact, SimPy's events elsewhere."""
+    planner = Planner(schedule, network)
+    if why_not_at_once(schedule, network, workers, planner) is not None:
+        return ["events"] * len(chunk_bytes), _one_by_one(schedule, network, workers, chunk_bytes)
+    times = run_sizes(schedule, network, workers, chunk_bytes, planner)
+    others = np.flatnonzero(~times.exact)
+    if len(others):
+        rest = _one_by_one(schedule, network, workers, chunk_bytes[others])
+        for column, values in zip(times, rest, strict=True):
+            column[others] = values
+    exact = set(range(len(chunk_bytes))) - set(others.tolist())
+    return ["recurrence" if place in exact else "events" for place in range(len(chunk_bytes))], times
+
+
+def _one_by_one(schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray) -> Times:
+    found = []
+    for row in chunk_bytes:
+        trace: Trace = ENGINES["events"].run(schedule, network, workers, row, keep_transfers=0)
+        n_bytes, busy_s = trace.links["bytes"], trace.links["busy_s"]
+        # The first of those that are alike but for rounding.
+        busiest = int((busy_s >= busy_s.max() * (1 - ALIKE_TIME)).argmax()) if len(n_bytes) else 0
+        found.append((makespan_s(trace), busiest, int(n_bytes[busiest]) if len(n_bytes) else 0, True))
+    return Times(*map(np.array, zip(*found, strict=True)))

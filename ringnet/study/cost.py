@@ -35,10 +35,10 @@ def most_s(parts: RunParts) -> float:
     )
 
 
-def sweep_s(scenario: Scenario, n_jobs: int) -> float:
-    """Return roughly how long a sweep takes, in seconds, ``n_jobs`` points at a time."""
+def sweep_s(scenario: Scenario, n_processes: int) -> float:
+    """Return roughly how long a sweep takes, in seconds, ``n_processes`` points at a time."""
     costs = [most_s(build(point)) for point in sample(scenario)]
-    return scenario.n_points * float(np.mean(costs)) / n_jobs
+    return scenario.n_points * float(np.mean(costs)) / n_processes
 
 
 def sample(scenario: Scenario) -> list[Scenario]:

@@ -1,4 +1,4 @@
-"""Points on the cores of this machine, through joblib's processes."""
+"""Points on the cores of this machine, through joblib's processes: as many at once as memory allows."""
 
 from __future__ import annotations
 
@@ -6,17 +6,21 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, closing, contextmanager
+from itertools import groupby
 from multiprocessing import resource_tracker
+from typing import NamedTuple
 
 from joblib import Parallel, delayed
 from joblib.externals.loky.backend import resource_tracker as loky_tracker
 
-from ringnet.runs.memory import available_bytes
-from ringnet.study.fitting import at_once, sized
-from ringnet.study.task import Done, Task, carry_out, quietly
+from ringnet.errors import InputError
+from ringnet.runs.memory import available_bytes, estimate
+from ringnet.runs.parts import build
+from ringnet.study.cost import LEAST_S, most_s
+from ringnet.study.outcome import Done, Task, carry_out, quietly
 
 #: A sweep that takes less is not worth other processes: they take half as long to start.
 SMALL_S = 2.0
@@ -26,23 +30,53 @@ WATCH_S = 0.1
 KILLED = "the process that computed it was killed: out of memory?"
 
 
-def here(tasks: list[Task], n_jobs: int, say: Callable[[str], None]) -> Generator[Done]:
-    """Yield every task's outcome as it is finished, up to ``n_jobs`` at a time, as many as memory allows."""
-    if n_jobs == 1:
+class Sized(NamedTuple):
+    """A task, the memory that it takes, and the time that it takes at most."""
+
+    task: Task
+    memory_bytes: int
+    most_s: float
+
+
+def sized(tasks: Iterable[Task]) -> list[Sized]:
+    """Return the tasks with their size, the largest first: it would keep the others waiting at the end."""
+    return sorted(map(_sized, tasks), key=lambda one: (one.memory_bytes, one.most_s), reverse=True)
+
+
+def _sized(task: Task) -> Sized:
+    try:
+        parts = build(task.scenario)
+        return Sized(task, estimate(parts).memory_bytes, most_s(parts))
+    except InputError:  # a file that has gone: the point will say so itself
+        return Sized(task, 0, LEAST_S)
+
+
+def at_once(tasks: list[Sized], n_processes: int, memory_bytes: int) -> list[tuple[int, list[Task]]]:
+    """Group tasks by how many of their size fit into memory at once, at least 1 and at most ``n_processes``."""
+
+    def fitting(one: Sized) -> int:
+        return max(1, min(n_processes, memory_bytes // max(1, one.memory_bytes)))
+
+    return [(width, [one.task for one in group]) for width, group in groupby(tasks, key=fitting)]
+
+
+def on_this_machine(tasks: list[Task], n_processes: int, say: Callable[[str], None]) -> Generator[Done]:
+    """Yield every task's outcome as it is finished, up to ``n_processes`` at a time, as many as memory allows."""
+    if n_processes == 1:
         yield from map(carry_out, tasks)
         return
     largest_first = sized(tasks)
     if sum(one.most_s for one in largest_first) < SMALL_S:
-        n_jobs = 1
-    for width, group in at_once(largest_first, n_jobs, available_bytes()):
+        n_processes = 1
+    for width, group in at_once(largest_first, n_processes, available_bytes()):
         if width == 1:
             yield from map(carry_out, group)
         else:
             yield from in_processes(group, width, say)
 
 
-def in_processes(tasks: list[Task], n_jobs: int, say: Callable[[str], None]) -> Iterator[Done]:
-    """Yield every task's outcome as it is finished, ``n_jobs`` at a time, each in a process of its own.
+def in_processes(tasks: list[Task], n_processes: int, say: Callable[[str], None]) -> Iterator[Done]:
+    """Yield every task's outcome as it is finished, ``n_processes`` at a time, each in a process of its own.
 
     A process that is killed takes only its own point with it: what is left is tried one by one until the
     point that kills its process shows itself as an error, and then side by side again.
@@ -50,7 +84,7 @@ def in_processes(tasks: list[Task], n_jobs: int, say: Callable[[str], None]) -> 
     left = {task.key: task for task in tasks}
     while left:
         try:
-            yield from _striking_off(left, _side_by_side(list(left.values()), n_jobs))
+            yield from _striking_off(left, _side_by_side(list(left.values()), n_processes))
         except BrokenProcessPool:
             say("a process that computed points was killed; trying the points that are left one by one")
             yield from _striking_off(left, _until_one_is_killed(list(left.values())))
@@ -72,9 +106,9 @@ def _until_one_is_killed(tasks: list[Task]) -> Generator[Done]:
             return
 
 
-def _side_by_side(tasks: list[Task], n_jobs: int) -> Generator[Done]:
+def _side_by_side(tasks: list[Task], n_processes: int) -> Generator[Done]:
     begin = {"initializer": _begin, "initargs": (os.getpid(),)}
-    parallel = Parallel(n_jobs, "loky", return_as="generator_unordered", max_nbytes=None, **begin)
+    parallel = Parallel(n_processes, "loky", return_as="generator_unordered", max_nbytes=None, **begin)
     with quietly(), ExitStack() as stack:
         with _ctrl_c_held():
             done = stack.enter_context(closing(parallel(delayed(carry_out)(task) for task in tasks)))

@@ -23,9 +23,16 @@ from ringnet.runs.parts import build_schedule, build_source
 from ringnet.scenario import Scenario
 from ringnet.scenario.checks.collective import COPYING, reduction_of
 from ringnet.scenario.keys.algorithm import AlgorithmKeys, label_of
-from ringnet.study.compare import Plan, algorithm_points, workers_of
 from ringnet.study.outcome import Outcome
-from ringnet.study.parts import Means, Part, key_of, run_parts
+from ringnet.study.parts import (
+    Execution,
+    StudyPart,
+    StudyPlan,
+    algorithm_points,
+    key_of,
+    run_parts,
+    workers_of,
+)
 
 #: Element types that are looked at where nobody says otherwise.
 DTYPES_SHOWN = ("float32", "float16", "bfloat16")
@@ -59,7 +66,7 @@ def numerics(
     dtypes: Sequence[str] = DTYPES_SHOWN,
     accumulate: str | None = None,
     *,
-    jobs: int | None = None,
+    processes: int | None = None,
 ) -> Numerics:
     """Replay algorithms without time on the same data, and compare what comes out.
 
@@ -68,7 +75,7 @@ def numerics(
     scenario : Scenario
         Its data and reduction count: the same numbers, rounded to each element type. Of random data the numbers are
         drawn once, in float64.
-    algorithms, workers, jobs : optional
+    algorithms, workers, processes : optional
         As for `ringnet.study.compare.compare`.
     dtypes : sequence of str
     accumulate : str, optional
@@ -87,7 +94,9 @@ def numerics(
         A collective that reduces nothing, element types that are not floating point, other numbers of workers than the
         user's own data has.
     """
-    return numerics_parts(plan_numerics(scenario, algorithms, workers, dtypes, accumulate), Means(jobs))
+    return numerics_parts(
+        plan_numerics(scenario, algorithms, workers, dtypes, accumulate), Execution(processes)
+    )
 
 
 def plan_numerics(
@@ -96,7 +105,7 @@ def plan_numerics(
     workers: Sequence[int] | None,
     dtypes: Sequence[str],
     accumulate: str | None,
-) -> Plan:
+) -> StudyPlan:
     """Return what there is to do, for each N each algorithm, and what is to be said of it beforehand.
 
     Raises
@@ -106,7 +115,7 @@ def plan_numerics(
     """
     _refuse(scenario, workers, dtypes, accumulate)
     kinds = _kinds(dtypes, accumulate)
-    plan = Plan([], [])
+    plan = StudyPlan([], [])
     if accumulate and all(partial is None for _, partial in kinds):
         plan.notes.append(f"no element type is narrower than {accumulate}: nothing is accumulated in it")
     for n_workers in workers or workers_of(scenario):
@@ -116,16 +125,16 @@ def plan_numerics(
     return plan
 
 
-def _part(scenario: Scenario, point: Scenario, kinds: Kinds) -> Part:
+def _part(scenario: Scenario, point: Scenario, kinds: Kinds) -> StudyPart:
     label, n_workers = label_of(point.algorithm), point.workers
     schedule, whole = build_schedule(point), key_of(scenario, n_workers)
     added = 3 * n_workers * min(_n_elements(scenario), MOST_ELEMENTS // n_workers)
     most_s = len(kinds) * (added / ELEMENTS_PER_S + TRANSFER_S * schedule.n_transfers)
     key = key_of(point, "numerics", label, kinds, whole)
-    return Part(label, key, point, Rounding(label, kinds, _Data(whole, scenario, n_workers)), most_s)
+    return StudyPart(label, key, point, Rounding(label, kinds, _Data(whole, scenario, n_workers)), most_s)
 
 
-def numerics_parts(plan: Plan, means: Means) -> Numerics:
+def numerics_parts(plan: StudyPlan, execution: Execution) -> Numerics:
     """Work out what is planned.
 
     Raises
@@ -135,7 +144,7 @@ def numerics_parts(plan: Plan, means: Means) -> Numerics:
     """
     if not plan.parts:
         raise InputError(*map(Fault, plan.notes))
-    outcomes = run_parts(plan.parts, means)
+    outcomes = run_parts(plan.parts, execution)
     rows = [row for outcome in outcomes for row in outcome.summary.get("rows", [])]
     failed = [
         f"{part.label} with {part.scenario.workers} workers: {outcome.error}"

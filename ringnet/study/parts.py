@@ -1,4 +1,4 @@
-"""Studies that are no sweep, in parts: each is computed, kept and found again as a point of a sweep is."""
+"""Studies of algorithms, in parts: each is computed, kept and found again as a point of a sweep is."""
 
 from __future__ import annotations
 
@@ -11,29 +11,37 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
+from ringnet.collectives import ALGORITHMS
+from ringnet.collectives.proof import check
+from ringnet.documents.document import Mark
+from ringnet.documents.document import Path as KeyPath
+from ringnet.errors import Fault, InputError
+from ringnet.runs.parts import build_schedule
 from ringnet.scenario import Scenario
+from ringnet.scenario.build.scenario import single
+from ringnet.scenario.checks.collective import check_algorithm
+from ringnet.scenario.keys.algorithm import AlgorithmKeys, label_of
+from ringnet.scenario.schedule import check_schedule, file_names
 from ringnet.study import local
-from ringnet.study.kept import Store
-from ringnet.study.outcome import Outcome, Simulate
-from ringnet.study.points import OnResult, Say, checked_jobs, finished, once
-from ringnet.study.task import Done, Task, carry_out
+from ringnet.study.outcome import Done, Outcome, Simulate, Store, Task, carry_out
+from ringnet.study.points import OnResult, Say, checked_processes, finished, once
 
 #: Keys that change nothing of what comes out of a part.
 _UNREAD = {"name", "report", "sweep", "compare", "payload", "engine"}
 
 
 @dataclass(frozen=True)
-class Means:
+class Execution:
     """How the parts of a study are computed, kept and told of: see `ringnet.study.run_points`."""
 
-    jobs: int | None = None
+    processes: int | None = None
     cache_dir: Path | None = None
     fresh: bool = False
     on_result: OnResult = lambda outcome: None
     say: Say = lambda sentence: None
 
 
-class Part(NamedTuple):
+class StudyPart(NamedTuple):
     """One part of a study.
 
     Parameters
@@ -63,34 +71,115 @@ def key_of(scenario: Scenario, *more: object) -> str:
     return sha256(whole.encode()).hexdigest()
 
 
-def run_parts(parts: Sequence[Part], means: Means) -> list[Outcome]:
+def run_parts(parts: Sequence[StudyPart], execution: Execution) -> list[Outcome]:
     """Return the outcome of every part, in their order; parts of one key are computed once.
 
     Raises
     ------
     InputError
-        A number of jobs below 1.
+        A number of processes below 1.
     """
-    say = once(means.say)
-    store = Store(means.cache_dir and means.cache_dir.absolute(), means.fresh, say)
+    say = once(execution.say)
+    store = Store(execution.cache_dir and execution.cache_dir.absolute(), execution.fresh, say)
     tasks = {part.key: Task(part.key, part.scenario, part.do, store.path(part.key)) for part in parts}
     compute = partial(
         _computed,
         costs={part.key: part.most_s for part in parts},
-        n_jobs=checked_jobs(means.jobs),
+        n_processes=checked_processes(execution.processes),
         say=say,
     )
     found: dict[str, Outcome] = {}
     with closing(finished([*tasks.values()], store, compute)) as done:
         for key, outcome in done:
             found[key] = outcome
-            means.on_result(outcome)
+            execution.on_result(outcome)
     return [found[part.key] for part in parts]
 
 
-def _computed(tasks: list[Task], costs: Mapping[str, float], n_jobs: int, say: Say) -> Generator[Done]:
+def _computed(tasks: list[Task], costs: Mapping[str, float], n_processes: int, say: Say) -> Generator[Done]:
     """Yield every outcome; the longest come first, so that no process is left alone with one at the end."""
-    if n_jobs == 1 or len(tasks) == 1 or sum(costs[task.key] for task in tasks) < local.SMALL_S:
+    if n_processes == 1 or len(tasks) == 1 or sum(costs[task.key] for task in tasks) < local.SMALL_S:
         yield from map(carry_out, tasks)
     else:
-        yield from local.in_processes(sorted(tasks, key=lambda task: -costs[task.key]), n_jobs, say)
+        yield from local.in_processes(sorted(tasks, key=lambda task: -costs[task.key]), n_processes, say)
+
+
+# What a study is made of.
+
+
+class StudyPlan(NamedTuple):
+    """What a study of algorithms is made of: a part for each algorithm at each N, and what was left out of it.
+
+    ``remarks`` are what else is to be said where something comes of it.
+    """
+
+    parts: list[StudyPart]
+    notes: list[str]
+    remarks: tuple[str, ...] = ()
+
+
+def left_out(label: str, n_workers: int, reason: str) -> str:
+    """Say that an algorithm is not part of a study."""
+    return f"{label} is left out with {n_workers} workers: {reason}"
+
+
+def workers_of(scenario: Scenario) -> list[int]:
+    """Return the numbers of workers of a comparison, ascending."""
+    if scenario.compare is not None and scenario.compare.workers is not None:
+        return sorted(set(scenario.compare.workers))
+    return sorted({point.scenario.workers for point in scenario.iter_points()})
+
+
+def algorithms_of(
+    scenario: Scenario, wanted: str | Sequence[str | AlgorithmKeys] | None
+) -> list[str | AlgorithmKeys]:
+    """Return what is compared; ``all`` stands for every algorithm that knows the collective."""
+    if wanted is None:
+        wanted = scenario.compare.algorithms if scenario.compare is not None else "all"
+    if isinstance(wanted, str):
+        return [name for name, one in ALGORITHMS.items() if scenario.collective in one.collectives]
+    return list(wanted)
+
+
+def algorithm_points(
+    scenario: Scenario, wanted: str | Sequence[str | AlgorithmKeys] | None, n_workers: int
+) -> tuple[list[Scenario], list[str]]:
+    """Return the scenarios of the algorithms at one N, and for those that cannot be there a sentence each."""
+    points: list[Scenario] = []
+    notes: list[str] = []
+    for keys in {label_of(keys): keys for keys in algorithms_of(scenario, wanted)}.values():
+        try:
+            points.append(_with_algorithm(points[0], keys) if points else _point(scenario, n_workers, keys))
+        except InputError as error:
+            reason = "; ".join(fault.message for fault in error.faults)
+            notes.append(left_out(label_of(keys), n_workers, reason))
+    for point in points:
+        if file_names(point.algorithm):  # what somebody else wrote is refused before anything is done
+            check(build_schedule(point))
+    return points, notes
+
+
+def _point(scenario: Scenario, n_workers: int, keys: str | AlgorithmKeys) -> Scenario:
+    """Return the scenario of one algorithm at one N; what that orphans is left out of it."""
+    mark: dict[KeyPath, Mark] = {(): Mark("--set", origin="set")}
+    given = keys if isinstance(keys, str) else keys.model_dump(mode="json", exclude_none=True)
+    document = scenario.base.drop([("data",), ("seed",), ("compare",)])
+    changes = {
+        "workers": n_workers,
+        "algorithm": given,
+        "payload": "none",
+        "message": "0 B",
+        "dtype": scenario.dtype,
+    }
+    for key, value in changes.items():
+        document = document.put((key,), value, mark)
+    return single(document, scenario.place)
+
+
+def _with_algorithm(point: Scenario, keys: str | AlgorithmKeys) -> Scenario:
+    """Return the same point with another algorithm: checking a network of a million links anew takes seconds."""
+    other = point.model_copy(update={"algorithm": keys})
+    findings = [*check_algorithm(other), *check_schedule(other, point.place)]
+    if findings:
+        raise InputError(*(Fault(one.message, "algorithm", right=one.right) for one in findings))
+    return other

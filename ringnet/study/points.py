@@ -1,28 +1,28 @@
-"""The points of a sweep: what is kept is read, the rest computed, and all returned in order."""
+"""A scenario with all its points: what is kept is read, the rest computed, and all returned in order."""
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Any, TypeAlias
 
 from joblib import cpu_count
 
+from ringnet.analysis.verification import payload_text
 from ringnet.errors import Fault, InputError
+from ringnet.reporting.columns import TABLES
+from ringnet.reporting.results import ResultLike, Results, collect
+from ringnet.reporting.storage import write_results
 from ringnet.runs.simulate import simulate as run_one
-from ringnet.study.kept import Store
-from ringnet.study.local import here
-from ringnet.study.outcome import Outcome, Simulate
-from ringnet.study.rows import in_full
-from ringnet.study.task import Done, Task
-
-if TYPE_CHECKING:
-    from ringnet.scenario import SweepPoint
+from ringnet.scenario import Scenario, SweepPoint, load
+from ringnet.study.local import on_this_machine
+from ringnet.study.outcome import Done, Outcome, Simulate, Store, Task
 
 #: What hears of each outcome, and what hears each sentence for a person.
 OnResult: TypeAlias = Callable[[Outcome], None]
@@ -34,10 +34,80 @@ Compute: TypeAlias = Callable[[list[Task]], Generator[Done]]
 BLOCK = 10_000
 
 
+def run(
+    scenario: Scenario | str | Path,
+    out: str | Path | None = None,
+    *,
+    overrides: Sequence[str] = (),
+    jobs: int | None = None,
+    cache: str | Path | None = None,
+    fresh: bool = False,
+) -> Results:
+    """Simulate every point of a scenario.
+
+    Parameters
+    ----------
+    scenario : Scenario or path
+    out : path, optional
+        Folder to write tables, plots and ``run.json`` to; nothing is written without it.
+    overrides : sequence of str
+        Changes to the scenario of a file: ``["workers=16", "network.latency=5 us"]``.
+    jobs : int, optional
+        Points of a sweep that run at once; as many as there are cores if left out.
+    cache : path, optional
+        Folder that keeps each finished point of a sweep, so that the next call goes on where a killed one stopped.
+    fresh : bool
+        Whether to compute also what is kept already.
+
+    Returns
+    -------
+    Results
+        ``summary`` with a row per point, as a data frame; of a single run also ``links``, ``workers``, ``transfers``,
+        ``states``.
+
+    Raises
+    ------
+    RingnetError
+        What is wrong with the scenario or keeps a single run from having an answer. A point of a sweep that fails is a
+        row with its error.
+    """
+    if not isinstance(scenario, Scenario):
+        scenario = load(scenario, overrides)
+    notes: list[str] = [*scenario.notes]
+    results: Sequence[ResultLike]
+    if scenario.sweep is None:
+        result = run_one(scenario)
+        results, notes = [result], [*result.notes]
+    else:
+        kept = None if cache is None else Path(cache)
+        results = run_points(
+            scenario.iter_points(), processes=jobs, cache_dir=kept, fresh=fresh, say=notes.append
+        )
+    where = Path.cwd() if out is None else Path(out)
+    info = run_info(scenario, where, results[0].summary["seed"], notes)
+    if out is not None:
+        report = scenario.report
+        write_results(out, results, info, tables=report.tables, plots=report.plots)
+    return collect(results, info)
+
+
+def run_info(scenario: Scenario, out: Path, seed: int | None, notes: Iterable[str]) -> dict[str, Any]:
+    """Return what ``run.json`` in the folder ``out`` shall hold.
+
+    ``seed`` is None where nothing was drawn at random.
+    """
+    inputs = scenario.inputs()
+    # Relative, so that the folder tells nothing of this machine and can move together with its data.
+    where = (
+        {"data_folder": os.path.relpath(scenario.place.folder, out), "data_sha256": inputs} if inputs else {}
+    )
+    return {"scenario": scenario.document(), "seed": seed, **where, "notes": list(notes)}
+
+
 def run_points(
     points: Iterable[SweepPoint],
     *,
-    jobs: int | None = None,
+    processes: int | None = None,
     cache_dir: Path | None = None,
     fresh: bool = False,
     cluster: str | None = None,
@@ -51,9 +121,9 @@ def run_points(
     ----------
     points : iterable of SweepPoint
         As `Scenario.points` or `Scenario.iter_points` return them.
-    jobs : int, optional
+    processes : int, optional
         Points at once, at least 1: as many as there are cores if left out, fewer where memory is short. One
-        job runs in this process.
+        runs in this process.
     cache_dir : Path, optional
         Folder in which finished points are kept, `default_cache_dir` for one; None keeps nothing.
     fresh : bool
@@ -66,19 +136,19 @@ def run_points(
     Returns
     -------
     list of Outcome
-        In the order of the points, and the same whatever ``jobs``, ``cluster`` and what was kept.
+        In the order of the points, and the same whatever ``processes``, ``cluster`` and what was kept.
 
     Raises
     ------
     InputError
-        ``jobs`` is below 1, or no cluster answers.
+        ``processes`` is below 1, or no cluster answers.
     StudyError
         The cluster was lost; what is finished is kept.
     """
-    n_jobs, left, say = checked_jobs(jobs), iter(points), once(say)
-    compute: Compute = (
-        partial(here, n_jobs=n_jobs, say=say) if cluster is None else partial(_there, address=cluster)
-    )
+    n_processes, left, say = checked_processes(processes), iter(points), once(say)
+    compute: Compute = partial(on_this_machine, n_processes=n_processes, say=say)
+    if cluster is not None:
+        compute = partial(_on_cluster, address=cluster)
     study = _Study(Store(cache_dir and cache_dir.absolute(), fresh, say), compute, simulate, on_result)
     outcomes: list[Outcome] = []
     while block := list(islice(left, BLOCK)):
@@ -86,29 +156,29 @@ def run_points(
     return outcomes
 
 
-def checked_jobs(jobs: int | None) -> int:
+def checked_processes(processes: int | None) -> int:
     """Return how many points run at once: as many as there are cores where nobody says."""
-    if jobs is not None and jobs < 1:
-        raise InputError(Fault("no point can be run", "--jobs", value=str(jobs), right="1 or more"))
-    return jobs or int(cpu_count())
+    if processes is not None and processes < 1:
+        raise InputError(Fault("no point can be run", "--jobs", value=str(processes), right="1 or more"))
+    return processes or int(cpu_count())
 
 
 def once(say: Say) -> Say:
     """Return what says each sentence only the first time."""
-    told: set[str] = set()
+    said: set[str] = set()
 
     def say_once(sentence: str) -> None:
-        if sentence not in told:
-            told.add(sentence)
+        if sentence not in said:
+            said.add(sentence)
             say(sentence)
 
     return say_once
 
 
-def _there(tasks: list[Task], address: str) -> Generator[Done]:
-    from ringnet.study.cluster import there  # noqa: PLC0415 -- an extra, and a second of imports
+def _on_cluster(tasks: list[Task], address: str) -> Generator[Done]:
+    from ringnet.study.cluster import on_cluster  # noqa: PLC0415 -- an extra, and a second of imports
 
-    return there(tasks, address)
+    return on_cluster(tasks, address)
 
 
 @dataclass(frozen=True)
@@ -153,3 +223,44 @@ def finished(tasks: list[Task], store: Store, compute: Compute) -> Generator[Don
                 if outcome.not_kept:
                     store.say(f"points cannot be kept in {store.folder}: {outcome.not_kept}")
                 yield key, outcome
+
+
+# Rows, completed by what the sweep knows of a point and the run does not.
+
+#: Swept keys that the summary has a column for under another name.
+COLUMN_OF = {
+    "workers": "n_workers",
+    "message": "message_bytes",
+    "network.topology": "topology",
+    "network.switching": "switching",
+    "network.sharing": "sharing",
+    "worker.sends": "sends",
+}
+
+
+def in_full(outcome: Outcome, point: SweepPoint) -> Outcome:
+    """Add each swept key without a column; to the row of a point without a result, what its scenario says."""
+    row = outcome.summary
+    if "name" not in row:
+        row = dict.fromkeys(TABLES["summary"]) | _inputs(point.scenario) | row
+    swept = {path: text for path, text in point.swept.items() if COLUMN_OF.get(path, path) not in row}
+    return replace(outcome, summary={**row, **swept}, swept=point.swept)
+
+
+def _inputs(scenario: Scenario) -> dict[str, Any]:
+    return {
+        "name": scenario.name,
+        "collective": scenario.collective,
+        "algorithm": scenario.algorithm_name,
+        "n_workers": scenario.workers,
+        "message_bytes": scenario.message_bytes,
+        "dtype": scenario.dtype,
+        "reduce": scenario.reduce,
+        "topology": scenario.network.topology,
+        "switching": scenario.network.switching,
+        "sharing": scenario.network.sharing,
+        "sends": scenario.worker.sends,
+        "engine": scenario.engine,
+        "payload": payload_text(scenario.carry, carried=scenario.carry != 0),
+        "seed": scenario.seed,
+    }

@@ -79,7 +79,7 @@ def test_two_cores(benchmark, table):
     rows = {}
 
     def run(jobs: int) -> None:
-        rows[jobs] = [outcome.summary for outcome in run_points(points, jobs=jobs)]
+        rows[jobs] = [outcome.summary for outcome in run_points(points, processes=jobs)]
 
     pairs: Pairs = in_turn(benchmark, lambda: run(2), lambda: wall_s(lambda: run(1)), rounds=1)
     assert rows[1] == rows[2]

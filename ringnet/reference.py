@@ -211,7 +211,7 @@ def _at(worker: int, chunk: int) -> str:
 
 
 def _buffers(arrays: list[Array] | Array, kind: str) -> list[Array]:
-    """Check one array per worker, all alike and of one kind of number."""
+    """Check one array per worker: all of one shape, dtype, library and device, and of one kind of number."""
     buffers = [_array(array, f"worker {i}") for i, array in enumerate(_workers(arrays))]
     for i, buffer in enumerate(buffers):
         _check_same(_KINDS | _SHAPE, buffer, buffers[0], f"worker {i}", "worker 0")

@@ -278,7 +278,7 @@ def _respelt(rule: _Rule, text: str) -> tuple[str, str]:
 
 
 def _nearest(unit: str, units: tuple[str, ...]) -> list[str]:
-    """Known units: the same with or without /s, or in another case, or one that is spelt much alike."""
+    """Known units: the same with or without /s, or in another case, or one with a similar spelling."""
     others = {unit} if unit in units else {f"{unit}/s", unit.removesuffix("/s")}
     lowered = {other.lower() for other in (unit, *others)}
     return (

@@ -92,7 +92,7 @@ def test_sizes_are_what_the_steps_add_up_to(build, n, collective):
     lengths = [len(step) for step in schedule.steps()]
     assert (schedule.n_steps, schedule.n_transfers) == (len(lengths), sum(lengths))
     assert (schedule.n_workers, schedule.collective) == (n, collective)
-    assert ALGORITHMS[schedule.algorithm].build is build
+    assert ALGORITHMS[schedule.algorithm].build == build
     assert schedule.source.shape == schedule.target.shape == (schedule.n_chunks,)
 
 

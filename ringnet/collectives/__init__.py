@@ -18,7 +18,7 @@ from ringnet.collectives.trees import binary_tree, binomial_tree, double_binary_
 
 
 class Parameter(NamedTuple):
-    """What an algorithm can be told: a default of the right kind, a line about it, the least value."""
+    """What an algorithm takes beside workers and collective: a default of the right kind, a summary, a least value."""
 
     default: int | bool | str | tuple[int, ...]
     summary: str
@@ -33,9 +33,9 @@ class Algorithm(NamedTuple):
     summary: str
     parameters: Mapping[str, Parameter] = {}
 
-    def build(self, *given: Any, **told: Any) -> Schedule:
-        """Return the schedule for so many workers, a collective and parameters, and note on it what made it."""
-        schedule = self.make(*given, **told)
+    def build(self, *args: Any, **parameters: Any) -> Schedule:
+        """Return the schedule for some workers, a collective and parameters, with a note of what made it."""
+        schedule = self.make(*args, **parameters)
         # No argument of the class: `replace`, which changes a schedule, leaves it out of the copy.
         object.__setattr__(schedule, "made_by", self.function)
         return schedule

@@ -233,7 +233,7 @@ class _Halvings:
         self.channel = np.repeat(np.arange(len(parts)), len(fold.members))
 
     def owner(self) -> IntArray:
-        """Return who ends a reduce-scatter with each chunk; of two the first is the folded neighbour's."""
+        """Return the worker that a reduce-scatter leaves each chunk with; the first of two is the folded one's."""
         owner = np.zeros(self.n_chunks, dtype=np.int64)
         for part, begins in zip(self.parts, self.begins, strict=True):
             owner[begins[part.position + 1] - 1] = self.fold.members
@@ -242,7 +242,7 @@ class _Halvings:
         return owner
 
     def steps(self) -> Iterator[Step]:
-        """Yield fold, rounds, and what goes back to the folded."""
+        """Yield the fold, the rounds, and what goes back to the folded workers."""
         folded, stand_in = self.fold.folded, self.fold.stand_in
         if len(folded) and self.phases[0] == REDUCE_SCATTER:
             yield self._whole("reduce into neighbours", folded, stand_in)

@@ -22,7 +22,7 @@ Flags: TypeAlias = NDArray[np.bool_]
 BLOCK_BYTES = 32 << 20
 #: Bits of a word of such a set.
 WORD = 64
-#: Faults that are told one by one; the rest is counted.
+#: Faults that are listed; the rest is counted.
 SHOWN = 8
 #: By collective: whether every worker contributes to each chunk, and whether every worker must end with it.
 ENDS = {
@@ -100,7 +100,7 @@ def _raise_at(step: Step, wrong: BadTransfer) -> NoReturn:
 
 
 def _raise_gaps(schedule: Schedule, gaps: list[Gap], n_gaps: int) -> None:
-    """Raise what is not whole, if anything is: the first few, and how many more."""
+    """Raise a fault for each of the first few gaps, and say how many more there are; nothing if there are none."""
     if n_gaps:
         more = [Fault(f"and {n_gaps - SHOWN} more")] if n_gaps > SHOWN else []
         raise ScheduleError(*(_incomplete(schedule, gap) for gap in gaps[:SHOWN]), *more)
@@ -397,6 +397,6 @@ def _owned(holder: IntArray, each: int, n_workers: int) -> bool:
 
 
 def _counts_up(column: IntArray, by: int, modulus: int) -> bool:
-    """Whether a column counts up by so many around the workers."""
+    """Whether a column counts up in steps of ``by``, modulo ``modulus``."""
     around = (int(column[0]) + by * np.arange(len(column))) % modulus
     return bool((column == around).all())

@@ -27,7 +27,7 @@ class Step:
     Parameters
     ----------
     phase : str
-        ``"reduce-scatter"`` or ``"all-gather"``.
+        Its name, such as ``"reduce-scatter"`` or ``"all-gather"``.
     step : int
         Number of the step within its phase, from 0.
     op : {"reduce", "copy"}
@@ -58,7 +58,7 @@ class Step:
     count: IntArray | None = None
 
     def by_chunk(self) -> Step:
-        """Return the same step with a row for each chunk: for whoever asks what moves, not when."""
+        """Return the same step with a row for each chunk: it says what moves, not when."""
         if self.count is None:
             return self
         rows = np.repeat(np.arange(len(self)), self.count)
@@ -111,7 +111,7 @@ class Schedule:
         or gathered; N for an all-to-all, in which the first N chunks are worker 0's buffer, the next N worker
         1's, and so on.
     parameters : mapping of str to object
-        What the algorithm was told beyond workers and collective.
+        Parameters of the algorithm, beside workers and collective.
     made_by : callable or None
         The function of ringnet's registry that made it, set there; None for any other schedule, and for a changed
         copy. What is known of an algorithm (its closed form) is known of the schedules that it made, never of others
@@ -295,7 +295,7 @@ def make_schedule(  # noqa: PLR0913 -- what a schedule consists of
     n_buffers : int
         How many buffers the chunks are cut from; see `Schedule`.
     parameters : mapping of str to object, optional
-        What the algorithm was told beyond workers and collective.
+        Parameters of the algorithm, beside workers and collective.
 
     Returns
     -------

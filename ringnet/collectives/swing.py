@@ -60,8 +60,10 @@ def swing(
     shape = tuple(dims) or (len(fold.members),)
     _check_dims(n_workers, shape, fold)
     parts = [_halving(shape, first, side) for first in range(len(shape)) for side in (1, -1)]
-    told = {"dims": tuple(dims), "all_ports": all_ports}
-    return halving_schedule("swing", n_workers, collective, parts if all_ports else parts[:1], fold, told)
+    parameters = {"dims": tuple(dims), "all_ports": all_ports}
+    return halving_schedule(
+        "swing", n_workers, collective, parts if all_ports else parts[:1], fold, parameters
+    )
 
 
 def swing_part(n_members: int) -> Halving:

@@ -1,4 +1,4 @@
-"""Trees: the binomial one with whole buffers; a binary one, and two at once, with slices one behind the other."""
+"""Trees: binomial, with whole buffers; binary, and two binary ones at once, with slices that follow each other."""
 
 from __future__ import annotations
 

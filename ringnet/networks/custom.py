@@ -26,7 +26,7 @@ class Cable:
     start, end : str
         A worker's place by its number, or a switch by its name.
     bandwidth_Bps, latency_s : float or None
-        Of each link; None for those of the rule.
+        Of each link; None for what holds for every link.
     duplex : {"full", "half", "one-way"}
         Two links, one link that carries both directions, or one link from start to end.
     """
@@ -56,7 +56,7 @@ def custom(
         Sequence[str], TopologyParameter("names of the nodes that are no workers", ["leaf0", "leaf1"])
     ] = (),
 ) -> Network:
-    """Cables between workers and switches; routes are shortest by hops, of several that over the cables listed first.
+    """Cables between workers and switches; routes are shortest by hops; of equal ones, over the cables listed first.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def custom(
     Raises
     ------
     NetworkError
-        For every cable from or to a node that there is not, from a node to itself, or listed twice; for every worker
+        For every cable from or to a node that does not exist, from a node to itself, or listed twice; for every worker
         that has no way to or from the others.
 
     Examples

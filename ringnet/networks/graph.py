@@ -73,7 +73,7 @@ class Graph:
         src, dst : str
             Nodes.
         choose : callable
-            ``choose(hop, n)`` picks among n next links that are alike, in the order of their numbers.
+            ``choose(hop, n)`` picks one of n next links of equally short routes, in the order of their numbers.
         """
         hops, here = self.hops_to(dst), src
         links: list[int] = []
@@ -87,12 +87,12 @@ class Graph:
 
 
 def shortest(network: Network, graph: Graph) -> Network:
-    """Return the network with routes that are shortest by hops; of several the one over the links listed first."""
+    """Return the network with routes that are shortest by hops; of equal ones, those over the links listed first."""
     return replace(network, find_route=_finder(network, graph, lambda _src, _dst: lambda _hop, _n: 0))
 
 
 def ecmp(network: Network, seed: int = 0) -> Network:
-    """Return the network with one of the shortest routes for each flow, spread by a hash of its ends and the seed.
+    """Return the network with one of the shortest routes for each pair of workers, by a hash of the pair and the seed.
 
     All that one worker sends to another takes the same route, as equal-cost multi-path routing by flow has it.
 
@@ -111,7 +111,7 @@ def ecmp(network: Network, seed: int = 0) -> Network:
 
 
 def with_routes(network: Network, routes: dict[tuple[int, int], tuple[str, ...]]) -> Network:
-    """Return the network with some routes given as names of links; `NetworkError` for each that does not lead there."""
+    """Return the network with some routes given by the names of links; `NetworkError` names those that do not fit."""
     numbers = {name: link for link, name in enumerate(network.names)}
     faults = [fault for pair, names in routes.items() if (fault := _wrong(network, numbers, pair, names))]
     if faults:
@@ -152,7 +152,7 @@ def _wrong(
 
 
 def walk(network: Network, start: str, names: Sequence[str]) -> tuple[str, Fault | None]:
-    """Go over links from a node on; return the node where they end, and why they are no way if they are none.
+    """Follow links by name from a node; return where that ends, and what is wrong with them, if anything is.
 
     >>> from ringnet.networks.basic import switch
     >>> walk(switch(2, 50e9, 5e-7), "0", ["0->switch", "1->switch"])[1].message

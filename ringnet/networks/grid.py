@@ -25,7 +25,7 @@ WAYS = (1, -1)
 def torus(n_workers: int, bandwidth_Bps: float, latency_s: float, *, sides: Sides) -> Network:
     """Two links between neighbours, one each way, along every dimension, and around its ends.
 
-    Routes go dimension by dimension, the first one first, the shorter way around; of two ways alike the one upwards.
+    Routes go dimension by dimension, the first one first, the shorter way around; where both are as long, upwards.
 
     Parameters
     ----------

@@ -126,7 +126,7 @@ class LinkColumns:
 
 
 def place_names(n_workers: int, n_places: int) -> list[str]:
-    """Return the names of places: the workers' numbers, and of places beyond them.
+    """Return the name of each place: a worker's number, and a name of their own for places without a worker.
 
     >>> place_names(2, 4)
     ['0', '1', 'free2', 'free3']

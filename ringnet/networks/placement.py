@@ -12,14 +12,14 @@ import numpy as np
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks.network import FloatArray, Network, Route
 
-#: Worst load of a link, sum of the squares of all loads, hops in all: what a good ring has little of, in this order.
+#: Worst load of a link, sum of the squares of all loads, hops in all: rings are compared by these, in this order.
 Cost: TypeAlias = tuple[float, float, int]
 
-#: Workers up to which every ring is looked at.
+#: Workers up to which every ring is tried.
 EXACT = 9
 #: Exchanges that are tried beyond: a second or two.
 MOST_TRIES = 40_000
-#: Costs that differ by less are alike: sums in another order.
+#: Costs that differ by less, as a share, count as equal: they are sums in another order.
 ALIKE = 1e-12
 
 
@@ -29,14 +29,14 @@ def placed(network: Network, places: Sequence[int]) -> Network:
     Parameters
     ----------
     network : Network
-        Its workers are places now.
+        Each of its workers becomes a place.
     places : sequence of int
         One for each worker; the other places stay empty.
 
     Raises
     ------
     NetworkError
-        For every place that there is not, and every one that is taken twice.
+        For every place that does not exist, and every one that is taken twice.
 
     Examples
     --------
@@ -69,9 +69,9 @@ def _wrong_places(network: Network, places: Sequence[int]) -> list[Fault]:
 
 
 def interleaved(network: Network, n_workers: int) -> list[int]:
-    """Return places that go round the groups of a network, one worker in each in turn.
+    """Return places that take the groups of a network in turn: the first of each, then the second of each, and so on.
 
-    A group are the places at one leaf, host or router: those whose first links lead to one switch, or (where its name
+    A group is all places at one leaf, host or router: those whose first links lead to one switch, or (where its name
     has a ``/``) into one host or group.
 
     Raises
@@ -101,10 +101,10 @@ def interleaved(network: Network, n_workers: int) -> list[int]:
 
 
 def best_order(network: Network) -> list[int]:
-    """Return the order of workers in a ring that keeps the worst load of a link least: ``placed(network, order)``.
+    """Return the order of workers in a ring whose worst load of a link is least; `placed` takes it.
 
     The load of a link is the number of neighbours in the ring whose route crosses it over its bandwidth; of rings
-    alike in that the one with the lesser squares of all loads counts, then that with fewer hops.
+    that are equal in that, the one with the smaller sum of squared loads is better, then the one with fewer hops.
 
     Returns
     -------
@@ -113,10 +113,10 @@ def best_order(network: Network) -> list[int]:
 
     Notes
     -----
-    Up to `EXACT` workers every ring is looked at, but for branches that are worse already. Beyond, two beginnings, as
-    numbered and always on to the nearest worker (fewest hops, then the lowest number), are bettered by exchanges of
-    two workers and by turning stretches around (2-opt) until none helps or `MOST_TRIES` were tried; the better one
-    counts. That is a heuristic: a better ring may be left.
+    Up to `EXACT` workers every ring is tried, except those that begin worse than the best so far. With more workers
+    the search starts from two rings: as numbered, and from each worker to the nearest one left (fewest hops, then the
+    lowest number). Both are improved by exchanging two workers and by reversing stretches (2-opt) until nothing helps
+    or `MOST_TRIES` were tried, and the better one is returned. That is a heuristic: a better ring may exist.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def best_order(network: Network) -> list[int]:
         return numbered
     if network.n_workers <= EXACT:
         return _exact(loads, numbered)
-    found = [_bettered(loads, order) for order in (numbered, _nearest(loads, numbered))]
+    found = [_improved(loads, order) for order in (numbered, _nearest(loads, numbered))]
     return min([numbered, *found], key=loads.cost)
 
 
@@ -149,7 +149,7 @@ def ring_load(network: Network) -> float:
 
 
 class _Loads:
-    """What the neighbours of a ring put on the links of a network."""
+    """The loads that the neighbours in a ring put on the links of a network."""
 
     def __init__(self, network: Network) -> None:
         self.network = network
@@ -221,7 +221,7 @@ def _nearest(loads: _Loads, numbered: list[int]) -> list[int]:
     return order
 
 
-def _bettered(loads: _Loads, order: list[int]) -> list[int]:
+def _improved(loads: _Loads, order: list[int]) -> list[int]:
     least, tries, size = loads.cost(order), 0, len(order)
     found = True
     most = MOST_TRIES * EXACT // size  # a try costs as much as the ring is long

@@ -1,7 +1,7 @@
 """Links by name: what the makers and the standards say of one direction.
 
 Bandwidths are those of the data, line coding taken off, protocol headers not. Latencies are from end to end of a small
-transfer between two neighbours as users measure it, in round figures: where one's own are known they are better.
+transfer between two neighbours as users measure it, in round figures: your own, where you know them, are better.
 """
 
 from __future__ import annotations

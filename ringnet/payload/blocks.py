@@ -32,7 +32,7 @@ THREADS = min(4, os.cpu_count() or 1)
 
 @dataclass(frozen=True)
 class Block:
-    """Elements ``start`` to ``start + width`` of each of some chunks that are alike.
+    """Elements ``start`` to ``start + width`` of each of several chunks of one size.
 
     Parameters
     ----------

@@ -206,7 +206,7 @@ class ExtremeOracle(Oracle):
 class IntegerOracle(Oracle):
     """Any reduction of integers: exact modulo 2^bits.
 
-    Sums and products modulo 2^64 give those modulo 2^bits. Whether the true result fits is told by a float64
+    Sums and products modulo 2^64 give those modulo 2^bits. Whether the true result fits is seen from a float64
     one: where it fits, the two differ by rounding only, less than half of 2^bits for any N below 2^26; where
     not, by a multiple of 2^bits.
     """

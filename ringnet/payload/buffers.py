@@ -126,7 +126,7 @@ class PackedPayload:
     """The same data for an engine that steps whole arrays: all chunks of all workers in one.
 
     Meant for the first few elements of each chunk; a step moves them by one gather and one scatter, and a
-    chunk that is one element shorter than the others is carried with one that means nothing.
+    chunk that is one element shorter than the others is carried with one more element, which means nothing.
 
     Parameters
     ----------

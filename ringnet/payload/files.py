@@ -42,7 +42,9 @@ class ArraySource(Source):
     def __init__(self, arrays: Sequence[Array] | Array) -> None:
         listed = [np.asarray(array) for array in arrays]
         places = [f"the array of worker {worker}" for worker in range(len(listed))]
-        shape, dtype = _alike([array.shape for array in listed], [array.dtype for array in listed], places)
+        shape, dtype = _common_shape_and_dtype(
+            [array.shape for array in listed], [array.dtype for array in listed], places
+        )
         super().__init__(len(listed), shape, dtype)
         # `flat` counts in C order without a copy, whatever the layout; a view is faster where there is one.
         self._flat = [array.reshape(-1) if array.flags.c_contiguous else array.flat for array in listed]
@@ -92,13 +94,13 @@ class FileSource(Source):
         source._open(_workers_of(path, _raised(_at(path, lambda file: _read_header(file, dtype)))))
         return source
 
-    def _open(self, found: Sequence[_Part | Fault]) -> None:
+    def _open(self, found: Sequence[_ArrayInFile | Fault]) -> None:
         faults = [item for item in found if isinstance(item, Fault)]
         if faults:
             raise InputError(*faults)
-        self._parts = [item for item in found if isinstance(item, _Part)]
+        self._parts = [item for item in found if isinstance(item, _ArrayInFile)]
         shapes, dtypes = [part.own_shape for part in self._parts], [part.dtype for part in self._parts]
-        shape, dtype = _alike(shapes, dtypes, [str(part.path) for part in self._parts])
+        shape, dtype = _common_shape_and_dtype(shapes, dtypes, [str(part.path) for part in self._parts])
         super().__init__(len(self._parts), shape, dtype)
 
     def fill(self, index: IntArray, workers: Sequence[int], outs: Sequence[Array]) -> None:
@@ -118,7 +120,7 @@ class FileSource(Source):
 
 
 @dataclass(frozen=True)
-class _Part:
+class _ArrayInFile:
     """Where in which file one worker's elements are."""
 
     path: Path
@@ -161,13 +163,13 @@ def _range_of(index: IntArray) -> tuple[int, int] | None:
     return (start, stop) if consecutive else None
 
 
-def _read_header(path: Path, wanted: DType | None) -> _Part:
+def _read_header(path: Path, wanted: DType | None) -> _ArrayInFile:
     with path.open("rb") as file:
         version = np.lib.format.read_magic(file)
         # Version 3 differs from 2 in the encoding of field names only, and there are none here.
         header = "read_array_header_1_0" if version == (1, 0) else "read_array_header_2_0"
         shape, fortran, dtype = getattr(np.lib.format, header)(file)
-        part = _Part(path, file.tell(), shape, fortran, _checked(dtype, wanted))
+        part = _ArrayInFile(path, file.tell(), shape, fortran, _checked(dtype, wanted))
     if min(shape, default=0) < 0:
         raise ValueError(f"its shape is {shape}")
     missing = part.data_at + math.prod(shape) * dtype.itemsize - path.stat().st_size
@@ -189,7 +191,7 @@ def _checked(dtype: DType, wanted: DType | None) -> DType:
     return dtype
 
 
-def _at(path: PathLike, read: Callable[[Path], _Part]) -> _Part | Fault:
+def _at(path: PathLike, read: Callable[[Path], _ArrayInFile]) -> _ArrayInFile | Fault:
     try:
         return read(Path(path))
     except _MAY_FAIL as error:
@@ -197,13 +199,13 @@ def _at(path: PathLike, read: Callable[[Path], _Part]) -> _Part | Fault:
         return Fault(f"cannot be read as .npy: {reason or type(error).__name__}", file=str(path))
 
 
-def _raised(found: _Part | Fault) -> _Part:
+def _raised(found: _ArrayInFile | Fault) -> _ArrayInFile:
     if isinstance(found, Fault):
         raise InputError(found)
     return found
 
 
-def _workers_of(path: PathLike, part: _Part) -> list[_Part]:
+def _workers_of(path: PathLike, part: _ArrayInFile) -> list[_ArrayInFile]:
     if not part.shape or not part.shape[0]:
         message = "an array of all workers needs a leading worker axis"
         raise InputError(
@@ -212,7 +214,7 @@ def _workers_of(path: PathLike, part: _Part) -> list[_Part]:
     return [replace(part, worker=worker) for worker in range(part.shape[0])]
 
 
-def _alike(
+def _common_shape_and_dtype(
     shapes: Sequence[tuple[int, ...]], dtypes: Sequence[np.dtype[Any]], places: Sequence[str]
 ) -> tuple[tuple[int, ...], DType]:
     """Return the one shape and element type (in native byte order) that all share."""

@@ -32,7 +32,7 @@ class Reduction:
     summary : str
         One line about it.
     weighting : {"none", "equal", "given"}
-        Whether workers scale their data, all alike or by weights that the user gives.
+        Whether workers scale their data, all by one factor or by weights that the user gives.
     scales : tuple of float, or None
         The factor w_i / sum(w) of each worker; None where nothing is scaled.
     """

@@ -1,4 +1,4 @@
-"""Where a worker's numbers come from: any element can be had again, so that nobody keeps a copy."""
+"""Where a worker's numbers come from: any element can be made or read again, so that no copy is kept."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Source(ABC):
 
 
 class RampSource(Source):
-    """Numbers to read with the eye: a worker counts 1 to 9, in ones, tens or hundreds.
+    """Numbers that are easy to read: a worker counts 1 to 9, in ones, tens or hundreds.
 
     Workers 0, 1 and 2 hold 1, 2, 3, ..., 9, 1, ... times 1, 10 and 100, so that each digit of a sum of three
     says what one worker gave. Later groups of three do the same, with their group (up to 9, then from 0

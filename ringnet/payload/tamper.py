@@ -1,4 +1,4 @@
-"""Payloads that go wrong on purpose, so that verification is seen to work; and which one to make."""
+"""Payloads that go wrong on purpose, so that verification is seen to work; and what makes a payload, right or wrong."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ringnet.payload.sources import IntArray, Source
 
 @dataclass(frozen=True)
 class Tamper:
-    """One thing to go wrong.
+    """One thing that goes wrong.
 
     Parameters
     ----------
     kind : {"drop", "double", "swap", "flip"}
         The first transfer of ``chunk`` that reaches ``worker`` is lost, applied twice, exchanged with what
-        the worker holds of another chunk of the same size, or has one bit turned over.
+        the worker holds of another chunk of the same size, or has one bit flipped.
     worker, chunk : int
     bit : int
         Which bit of the first element, from the lowest; negative from the highest.
@@ -33,7 +33,7 @@ class Tamper:
     bit: int = 0
 
     def flipped(self, array: Array) -> Array:
-        """Return a copy with the bit turned over."""
+        """Return a copy with the bit flipped."""
         copy = array.copy()
         bits = bits_of(copy)
         n_bits = 8 * bits.dtype.itemsize
@@ -76,7 +76,7 @@ class TamperedPayload(Payload):
 
 
 class TamperedPackedPayload(PackedPayload):
-    """The same for whole steps."""
+    """A payload of whole steps with one thing that goes wrong; takes what `PackedPayload` takes, and a `Tamper`."""
 
     def __init__(self, tamper: Tamper, *args: Any) -> None:
         super().__init__(*args)
@@ -117,7 +117,7 @@ def make_payload(
     packed: bool = False,
     tamper: Tamper | None = None,
 ) -> Payload | PackedPayload:
-    """Make every worker's data, as `Payload` or `PackedPayload`; with ``tamper``, one that will go wrong."""
+    """Make every worker's data, as `Payload` or `PackedPayload`; with ``tamper``, one that goes wrong."""
     what = (source, reduction, source.n_workers, chunk_sizes, holders, carry)
     if tamper is None:
         return PackedPayload(*what) if packed else Payload(*what)

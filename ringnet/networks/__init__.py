@@ -14,6 +14,8 @@ from ringnet.networks.graph import ecmp, walk, with_routes
 from ringnet.networks.grid import mesh, torus
 from ringnet.networks.network import (
     LinkChange,
+    LinkSource,
+    LinkSources,
     Network,
     Packets,
     Window,
@@ -113,6 +115,8 @@ __all__ = [
     "Constant",
     "Inside",
     "LinkChange",
+    "LinkSource",
+    "LinkSources",
     "Network",
     "NetworkBuilder",
     "OverTime",

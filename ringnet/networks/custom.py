@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Annotated, Literal, TypeAlias
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks.graph import Graph, shortest
-from ringnet.networks.network import BOTH_WAYS, ONE_WAY, Network
+from ringnet.networks.network import BOTH_WAYS, ONE_WAY, LinkSource, LinkSources, Network
 from ringnet.networks.topology import TopologyParameter
 
 Duplex: TypeAlias = Literal["full", "half", "one-way"]
@@ -96,6 +96,10 @@ def custom(
         ),
         find_route=lambda _src, _dst: (),
     )
+    sources = LinkSources.alike(network.n_links)
+    sources.bandwidth[network.bandwidth_Bps != bandwidth_Bps] = LinkSource.OWN
+    sources.latency[network.latency_s != latency_s] = LinkSource.OWN
+    network = replace(network, given_sources=sources)
     graph = Graph(network)
     if faults := [*_apart(n_workers, graph)]:
         raise NetworkError(*faults)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Annotated
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks.link_columns import IntArray, LinkColumns, place_names
-from ringnet.networks.network import Groups, Network, Route
+from ringnet.networks.network import Groups, LinkSource, LinkSources, Network, Route
 from ringnet.networks.topology import TopologyParameter
 
 
@@ -83,7 +84,9 @@ def leaf_spine(
         of_places = {nodes[place]: f"leaf{place // per_leaf}" for place in range(n_places)}
         return {"leaves": of_places | {f"leaf{i}": f"leaf{i}" for i in range(leaves)}}
 
-    return links.network("leaf-spine", n_workers, find_route, find_groups)
+    sources = LinkSources.alike(len(links.start))
+    sources.bandwidth[2 * n_places :] = LinkSource.RULE if trunk == own else LinkSource.SCALED
+    return replace(links.network("leaf-spine", n_workers, find_route, find_groups), given_sources=sources)
 
 
 def _leaves(n_workers: int, leaves: int | None, hosts_per_leaf: int | None) -> tuple[int, int]:

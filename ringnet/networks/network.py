@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from enum import IntEnum
 from fnmatch import fnmatchcase
 from typing import Literal, TypeAlias
 
@@ -36,6 +37,43 @@ class LinkChange:
 
     bandwidth_Bps: float | None = None
     latency_s: float | None = None
+
+
+class LinkSource(IntEnum):
+    """Where the bandwidth or the latency of a link comes from."""
+
+    #: What a scenario says of all links.
+    RULE = 0
+    #: A multiple of that, as of a trunk.
+    SCALED = 1
+    #: What is said of the links inside hosts.
+    INSIDE = 2
+    #: The link itself: a cable with numbers of its own, or an exception.
+    OWN = 3
+
+
+@dataclass(frozen=True)
+class LinkSources:
+    """Where the numbers of each link come from, as `LinkSource`: two columns, ndarray of int8, shape (n_links,)."""
+
+    bandwidth: NDArray[np.int8]
+    latency: NDArray[np.int8]
+
+    @classmethod
+    def alike(cls, n_links: int, source: LinkSource = LinkSource.RULE) -> LinkSources:
+        """Return that all numbers of all links come from the same."""
+        return cls(*(np.full(n_links, source, dtype=np.int8) for _ in range(2)))
+
+    def __add__(self, other: LinkSources) -> LinkSources:
+        """Return the sources of links, and after them of others."""
+        return LinkSources(
+            np.concatenate([self.bandwidth, other.bandwidth]), np.concatenate([self.latency, other.latency])
+        )
+
+    @property
+    def as_the_rule(self) -> NDArray[np.bool_]:
+        """Which links have bandwidth and latency of the rule for all."""
+        return np.asarray((self.bandwidth == LinkSource.RULE) & (self.latency == LinkSource.RULE))
 
 
 @dataclass(frozen=True)
@@ -89,6 +127,8 @@ class Network:
     find_groups : callable or None
         ``find_groups()`` gives the groups of nodes that the topology has: hosts, leaves, slices of a torus; none where
         the links of single workers are all there is. None where nobody knows, as of cables that are listed.
+    given_sources : LinkSources or None
+        Where the numbers of the links come from; None where all follow the rule for all links.
     """
 
     topology: str
@@ -104,6 +144,12 @@ class Network:
     packets: Packets | None = None
     places: tuple[str, ...] | None = None
     find_groups: Callable[[], Groups] | None = None
+    given_sources: LinkSources | None = None
+
+    @property
+    def sources(self) -> LinkSources:
+        """Where the numbers of the links come from."""
+        return self.given_sources or LinkSources.alike(self.n_links)
 
     @property
     def n_links(self) -> int:
@@ -261,15 +307,17 @@ def change_workers(network: Network, changes: dict[int, LinkChange]) -> Network:
 
 
 def _changed(network: Network, changes: Iterable[tuple[int, LinkChange]]) -> Network:
-    bandwidth, latency = network.bandwidth_Bps.copy(), network.latency_s.copy()
+    bandwidth, latency, before = network.bandwidth_Bps.copy(), network.latency_s.copy(), network.sources
+    sources = LinkSources(before.bandwidth.copy(), before.latency.copy())
     for link, change in changes:
         if link in network.behaviours:
             raise NetworkError(f"link {network.names[link]} is to be changed before it gets a behaviour")
-        if change.bandwidth_Bps is not None:
-            bandwidth[link] = change.bandwidth_Bps
-        if change.latency_s is not None:
-            latency[link] = change.latency_s
-    return replace(network, bandwidth_Bps=bandwidth, latency_s=latency)
+        # What changes nothing is no exception: the link keeps to the rule.
+        if change.bandwidth_Bps not in (None, bandwidth[link]):
+            bandwidth[link], sources.bandwidth[link] = change.bandwidth_Bps, LinkSource.OWN
+        if change.latency_s not in (None, latency[link]):
+            latency[link], sources.latency[link] = change.latency_s, LinkSource.OWN
+    return replace(network, bandwidth_Bps=bandwidth, latency_s=latency, given_sources=sources)
 
 
 def _no_such_links(network: Network, names: list[str]) -> Iterator[Fault]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks.basic import switch
-from ringnet.networks.network import ONE_WAY, Groups, Network, Route
+from ringnet.networks.network import ONE_WAY, Groups, LinkSource, LinkSources, Network, Route
 from ringnet.networks.topology import NetworkBuilder, TopologyParameter
 
 InsideShape: TypeAlias = Literal["switch", "ring", "pcie"]
@@ -115,6 +115,7 @@ def nodes(
         latency_s=np.concatenate([np.full(len(inner), inside.latency_s), outer.latency_s]),
         find_route=find_route,
         find_groups=partial(_groups, n_workers, workers_per_host, nics, inner, outer.find_groups),
+        given_sources=LinkSources.alike(len(inner), LinkSource.INSIDE) + outer.sources,
     )
 
 

@@ -10,16 +10,19 @@ from ringnet.analysis.calibration import Prediction, Profile, n_hops, predict
 from ringnet.analysis.overload import overloads
 from ringnet.documents.document import path_text
 from ringnet.engines import ENGINES, MANY_TRANSFERS, Choice
-from ringnet.networks import Network, best_order, placed, ring_load
+from ringnet.networks import BySize, Network, OverTime, best_order, placed, ring_load
 from ringnet.runs.parts import RunParts
 from ringnet.scenario.build.scenario import Scenario
 from ringnet.scenario.checks.collective import READABLE_ELEMENTS
-from ringnet.scenario.files.link_profile import INSIDE, NETWORK, link_files, measured, profile_of, setting_of
-from ringnet.scenario.files.network_file import about_file
-from ringnet.scenario.files.order_file import about_order_file
+from ringnet.scenario.checks.finding import some
+from ringnet.scenario.files.link_profile import INSIDE, NETWORK, link_files, profile_of
+from ringnet.scenario.files.network_file import OF_CHANNELS, read_found, reading_of
 from ringnet.scenario.keys.algorithm import name_of
+from ringnet.scenario.keys.kinds import FoundFile
+from ringnet.scenario.keys.model import Keys
+from ringnet.scenario.keys.network import NetworkKeys
 from ringnet.scenario.keys.topology import workers_per_host
-from ringnet.scenario.network import NetworkShape, about_behaviour, n_places, shape
+from ringnet.scenario.measured_links import setting_of
 from ringnet.units import format_bytes, format_seconds
 
 #: Algorithms in which each worker sends to the next one only.
@@ -47,7 +50,7 @@ def notes_of(
     scenario: Scenario, parts: RunParts, chosen: Choice, sharing: str, *, has_states: bool
 ) -> tuple[str, ...]:
     """Return what a person should know of one run, beside what its network was taken to be."""
-    notes = [*scenario.notes, *about_links(scenario)]
+    notes = [*scenario.notes, *about_links(scenario, parts)]
     network = scenario.network
     if sharing == "fair" and network.sharing == "auto":
         if network.switching != "cut-through":
@@ -72,6 +75,37 @@ def notes_of(
     return tuple(notes)
 
 
+def about_file(keys: NetworkKeys) -> list[str]:
+    """Return a sentence on what the file does not say."""
+    if not isinstance(keys.file, FoundFile) or not read_found(keys.file).assumed:
+        return []
+    return [f"network.file: `ringnet network {keys.file}` says what is assumed where the file says nothing"]
+
+
+def about_order_file(keys: Keys) -> list[str]:
+    """Return a sentence on the channels of the file that are not taken."""
+    reading = reading_of(keys)
+    if reading is None or keys.algorithm_name == OF_CHANNELS or len(reading.orders) == 1:
+        return []
+    others = f"of {len(reading.orders)} channels in the file the first is the ring"
+    return [f"network.order: {others}; algorithm: {OF_CHANNELS} takes them all"]
+
+
+def about_behaviour(network: Network, given: NetworkKeys) -> list[str]:
+    """Return a sentence each on regimes and a profile that are for some links only, since the others differ."""
+    notes = []
+    for key, kind in (("regimes", BySize), ("profile", OverTime)):
+        if getattr(given, key) is None:
+            continue
+        differing = (~network.sources.as_the_rule).nonzero()[0].tolist()
+        others = [link for link in differing if not isinstance(network.behaviours.get(link), kind)]
+        if others:
+            names = some(network.names[link] for link in others)
+            which = f"{len(others)} of {network.n_links} links differ in bandwidth or latency and have none"
+            notes.append(f"network.{key}: {which}: {names}")
+    return notes
+
+
 def about_traffic(parts: RunParts) -> list[str]:
     """Return a sentence on traffic that asks, in the mean, for more than a link carries, until one of both changes."""
     notes = []
@@ -85,9 +119,9 @@ def about_traffic(parts: RunParts) -> list[str]:
     return notes
 
 
-def about_links(scenario: Scenario) -> list[str]:
+def about_links(scenario: Scenario, parts: RunParts) -> list[str]:
     """Return a sentence on each thing to know of the profiles that a scenario runs on."""
-    return list(_sentences(scenario)) if link_files(scenario.network) and scenario.workers > 1 else []
+    return list(_sentences(scenario, parts)) if link_files(scenario.network) and scenario.workers > 1 else []
 
 
 def about_others(scenario: Scenario) -> list[str]:
@@ -110,14 +144,13 @@ def _predicted(profile: Profile, scenario: Scenario) -> Prediction:
     return predict(profile, setting_of(scenario, profile), size)
 
 
-def _sentences(scenario: Scenario) -> Iterator[str]:
+def _sentences(scenario: Scenario, parts: RunParts) -> Iterator[str]:
     for path in (NETWORK, INSIDE):
         profile = profile_of(scenario.network, path)
         if profile is not None:
             yield from (f"{path_text(path)}: {text}" for text in _about(profile, scenario))
             break  # of two, the one between hosts tells more
-    found = measured(shape(NetworkShape(scenario.network), n_places(scenario)), scenario)
-    if found.too_slow_inside:
+    if parts.make_site().too_slow_inside:
         yield (
             "network.link: on a way between hosts the links inside them take longer than was measured for the whole: "
             "those between take no time"

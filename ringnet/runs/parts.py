@@ -19,7 +19,7 @@ from ringnet.payload.reductions import Reduction, make_reduction
 from ringnet.payload.sources import RampSource, RandomSource, Source, message_elements
 from ringnet.scenario.build.scenario import Scenario
 from ringnet.scenario.checks.collective import COPYING, reduction_of
-from ringnet.scenario.files.folder import open_files
+from ringnet.scenario.files.data import open_files
 from ringnet.scenario.network import bursts, hardware, n_places, ordered, seated, seats
 from ringnet.scenario.schedule import schedule_beside, schedule_of
 
@@ -31,11 +31,13 @@ FloatArray = NDArray[np.float64]
 class Site:
     """The network of a run as each of its jobs sees it, the scenario's own first, and what else is on its links.
 
-    ``flows`` are that: for each key of background its bursts.
+    ``flows`` are that: for each key of background its bursts. ``too_slow_inside`` says that measured links inside hosts
+    take longer than was measured for a whole way between hosts.
     """
 
     networks: tuple[Network, ...]
     flows: tuple[tuple[Traffic, ...], ...]
+    too_slow_inside: bool
 
 
 @dataclass(frozen=True)
@@ -203,12 +205,13 @@ def _job(scenario: Scenario, number: int, make_site: Callable[[], Site]) -> RunP
 
 def build_site(scenario: Scenario) -> Site:
     """Build the network, seat all jobs on it, and lay the other traffic on its links."""
-    whole = hardware(scenario)
+    whole, too_slow_inside = hardware(scenario)
     own, *others = seats(scenario, whole)
     first = ordered(scenario, seated(whole, own, "placement"))
     return Site(
         (first, *(seated(whole, places, "jobs") for places in others)),
         tuple(tuple(bursts(one, number, whole)) for number, one in enumerate(scenario.background, start=1)),
+        too_slow_inside,
     )
 
 

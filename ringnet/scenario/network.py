@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+from pydantic import BaseModel
 
 from ringnet.engines.events import Traffic
 from ringnet.errors import Fault, NetworkError
@@ -35,15 +34,15 @@ from ringnet.networks import (
     with_routes,
 )
 from ringnet.networks.behaviour import ANY_SIZE, NEVER
-from ringnet.scenario.checks.finding import some
-from ringnet.scenario.files.link_profile import Measured, measured
-from ringnet.scenario.files.network_file import network_of
-from ringnet.scenario.files.order_file import ring_order
+from ringnet.scenario.files.link_profile import link_file
+from ringnet.scenario.files.network_file import network_of, ring_order
 from ringnet.scenario.keys.jobs_and_traffic import TrafficKeys
+from ringnet.scenario.keys.kinds import FoundFile
 from ringnet.scenario.keys.links import ChangeList, LinkExceptionKeys, RegimeList
 from ringnet.scenario.keys.model import Keys
 from ringnet.scenario.keys.network import NetworkKeys, OrderFile
 from ringnet.scenario.keys.topology import BetweenKeys, CableKeys, InsideKeys, parameters_of
+from ringnet.scenario.measured_links import STANDARD, Measured, measured
 
 
 def n_places(keys: Keys) -> int:
@@ -54,41 +53,30 @@ def n_places(keys: Keys) -> int:
     return keys.workers + sum(sizes)
 
 
-@lru_cache(maxsize=2)
-def shape(network: NetworkShape, places: int) -> Network:
+def shape(keys: NetworkKeys, places: int) -> Network:
     """Return the network as its topology has it; `NetworkError` for parameters that make none."""
-    keys = network.keys
-    if keys.file is not None:
-        return network_of(keys.file, places)
-    return _build(keys.topology, keys, places, keys.bandwidth_Bps, keys.latency_s)
-
-
-class NetworkShape:
-    """The keys that a topology is built from, to be looked up by what they say."""
-
-    def __init__(self, keys: NetworkKeys) -> None:
-        self.keys = keys
-        file = getattr(keys.file, "stamp", None)
-        self.text = repr((file, keys.topology, keys.bandwidth_Bps, keys.latency_s, parameters_of(keys)))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, NetworkShape) and self.text == other.text
-
-    def __hash__(self) -> int:
-        return hash(self.text)
+    if isinstance(keys.file, FoundFile):
+        return _of_file(keys.file, places)
+    rule = STANDARD if link_file(keys) else (keys.bandwidth_Bps, keys.latency_s)
+    return _of_topology(keys.topology, tuple(parameters_of(keys).items()), places, *rule)
 
 
 def _build(
-    topology: str, keys: NetworkKeys | BetweenKeys, places: int, bandwidth_Bps: float, latency_s: float
+    topology: str, given: tuple[tuple[str, Any], ...], places: int, bandwidth_Bps: float, latency_s: float
 ) -> Network:
-    given = {name: _plain(name, value) for name, value in parameters_of(keys).items()}
-    return TOPOLOGIES[topology].build(places, bandwidth_Bps, latency_s, **given)
+    parameters = {name: _plain(name, value) for name, value in given}
+    return TOPOLOGIES[topology].build(places, bandwidth_Bps, latency_s, **parameters)
+
+
+_of_file, _of_topology = lru_cache(maxsize=2)(network_of), lru_cache(maxsize=2)(_build)
 
 
 def _plain(name: str, value: Any) -> Any:
     """Return a parameter as the networks know it."""
     if isinstance(value, InsideKeys):
-        return Inside(value.shape, value.bandwidth_Bps, value.latency_s)
+        return Inside(
+            value.shape, *(STANDARD if link_file(value) else (value.bandwidth_Bps, value.latency_s))
+        )
     if isinstance(value, BetweenKeys):
         return partial(_between, value, name)
     if isinstance(value, tuple) and value and isinstance(value[0], CableKeys):
@@ -97,12 +85,22 @@ def _plain(name: str, value: Any) -> Any:
 
 
 def _between(keys: BetweenKeys, name: str, places: int, bandwidth_Bps: float, latency_s: float) -> Network:
-    with _told_at(name):
-        return _build(keys.topology, keys, places, bandwidth_Bps, latency_s)
+    with _faults_at(name):
+        return _build(keys.topology, tuple(parameters_of(keys).items()), places, bandwidth_Bps, latency_s)
 
 
-def hardware(keys: Keys) -> Network:
-    """Return the network that all jobs share; its workers are the places.
+class Hardware(NamedTuple):
+    """The network that all jobs share, whose workers are the places.
+
+    ``too_slow_inside``: measured links inside hosts take longer than was measured for a whole way between hosts.
+    """
+
+    network: Network
+    too_slow_inside: bool
+
+
+def hardware(keys: Keys) -> Hardware:
+    """Return the network that all jobs share, links and routes as the keys have them.
 
     Raises
     ------
@@ -110,16 +108,16 @@ def hardware(keys: Keys) -> Network:
         The paths of its faults are relative to the key ``network``.
     """
     given = keys.network
-    found = measured(shape(NetworkShape(given), n_places(keys)), keys)
+    found = measured(shape(given, n_places(keys)), keys)
     network = found.network
-    with _told_at("links_of"):
+    with _faults_at("links_of"):
         network = change_workers(network, {int(place): _change(one) for place, one in given.links_of.items()})
-    with _told_at("links"):
+    with _faults_at("links"):
         network = change_links(network, {link: _change(one) for link, one in given.links.items()})
         network = _with_behaviour(network, given, found)
     network = _with_routes(network, given)
     window = given.window
-    return replace(
+    network = replace(
         network,
         switching=given.switching,
         sharing=given.sharing,
@@ -130,6 +128,7 @@ def hardware(keys: Keys) -> Network:
         if isinstance(window, int)
         else Window(transfers=window.transfers),
     )
+    return Hardware(network, found.too_slow_inside)
 
 
 def _change(exception: LinkExceptionKeys) -> LinkChange:
@@ -142,7 +141,7 @@ def _with_behaviour(network: Network, given: NetworkKeys, found: Measured) -> Ne
     def whole(link: int) -> tuple[float, float]:
         return float(network.bandwidth_Bps[link]), float(network.latency_s[link])
 
-    by_size = {link: _by_size(pieces, *whole(link)) for link, pieces in found.behaviour(network).items()}
+    by_size = {link: _by_size(pieces, *whole(link)) for link, pieces in found.pieces_of(network).items()}
     over_time: dict[int, Behaviour] = {}
     for links, settings in _behaving(network, given):
         for link in links:
@@ -167,33 +166,12 @@ def _behaving(
     network: Network, given: NetworkKeys
 ) -> Iterator[tuple[list[int], NetworkKeys | LinkExceptionKeys]]:
     if given.regimes is not None or given.profile is not None:
-        yield as_the_rule(network, given).nonzero()[0].tolist(), given
+        yield network.sources.as_the_rule.nonzero()[0].tolist(), given
     for place, one in given.links_of.items():
         if one.regimes is not None or one.profile is not None:
             yield [link for link in range(network.n_links) if place in network.ends(link)], one
     found = find_links(network, given.links) if given.links else {}
     yield from ((links, given.links[name]) for name, links in found.items())
-
-
-def as_the_rule(network: Network, given: NetworkKeys) -> NDArray[np.bool_]:
-    """Return which links have the network's own bandwidth and latency: what it says of behaviour is for them."""
-    like = (network.bandwidth_Bps == given.bandwidth_Bps) & (network.latency_s == given.latency_s)
-    return np.asarray(like)
-
-
-def about_behaviour(network: Network, given: NetworkKeys) -> list[str]:
-    """Return a sentence each on regimes and a profile that are for some links only, since the others differ."""
-    notes = []
-    for key, kind in (("regimes", BySize), ("profile", OverTime)):
-        if getattr(given, key) is None:
-            continue
-        differing = (~as_the_rule(network, given)).nonzero()[0].tolist()
-        others = [link for link in differing if not isinstance(network.behaviours.get(link), kind)]
-        if others:
-            names = some(network.names[link] for link in others)
-            which = f"{len(others)} of {network.n_links} links differ in bandwidth or latency and have none"
-            notes.append(f"network.{key}: {which}: {names}")
-    return notes
 
 
 def _pieces(regimes: RegimeList) -> tuple[Piece, ...]:
@@ -210,7 +188,7 @@ def _with_routes(network: Network, given: NetworkKeys) -> Network:
     if isinstance(given.routes, str):
         return network
     pairs = {_pair(key): links for key, links in given.routes.items()}
-    with _told_at("routes"):
+    with _faults_at("routes"):
         return with_routes(network, pairs)
 
 
@@ -275,7 +253,7 @@ def _own_seats(keys: Keys, network: Network) -> tuple[int, ...]:
         message = f"{keys.workers} workers are more than the places"
         raise NetworkError(Fault(message, "places", right=f"at least {keys.workers}"))
     if keys.network.placement == "interleaved":
-        with _told_at("placement"):
+        with _faults_at("placement"):
             return tuple(interleaved(network, keys.workers))
     return tuple(range(keys.workers))
 
@@ -284,7 +262,7 @@ def seated(network: Network, places: tuple[int, ...], path: str) -> Network:
     """Return the network as the workers at some places see it; faults are told at ``path``."""
     if places == tuple(range(network.n_workers)):
         return network
-    with _told_at(path):
+    with _faults_at(path):
         return placed(network, places)
 
 
@@ -297,32 +275,36 @@ def ordered(keys: Keys, network: Network) -> Network:
     if order == "numbered":
         return network
     if order == "best":
-        text = repr((keys.network, keys.workers, network.places, n_places(keys)))
-        return placed(network, _best(_Text(text, lambda: best_order(network))))
-    with _told_at("order"):
+        key = frozen((keys.network, keys.workers, network.places, n_places(keys)))
+        return placed(network, _best(_Known(key, network)))
+    with _faults_at("order"):
         return placed(network, [int(worker) for worker in order])
 
 
-class _Text:
-    """Something to be worked out once for each text."""
+@dataclass(frozen=True)
+class _Known:
+    """A network, to be looked up by what it is made from."""
 
-    def __init__(self, text: str, make: Callable[[], list[int]]) -> None:
-        self.text, self.make = text, make
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Text) and self.text == other.text
-
-    def __hash__(self) -> int:
-        return hash(self.text)
+    key: Hashable
+    network: Network = field(compare=False)
 
 
 @lru_cache(maxsize=64)
-def _best(wanted: _Text) -> list[int]:
-    return wanted.make()
+def _best(wanted: _Known) -> list[int]:
+    return best_order(wanted.network)
+
+
+def frozen(value: Any) -> Hashable:
+    """Return what a value holds as nested tuples: the same for equal values, and another for others."""
+    if isinstance(value, BaseModel):
+        return frozen(dict(value))
+    if isinstance(value, dict):
+        return tuple((key, frozen(one)) for key, one in value.items())
+    return tuple(map(frozen, value)) if isinstance(value, tuple) else value
 
 
 @contextmanager
-def _told_at(path: str) -> Iterator[None]:
+def _faults_at(path: str) -> Iterator[None]:
     """Tell what is wrong inside at ``path``."""
     try:
         yield

@@ -15,7 +15,7 @@ from ringnet.formats.msccl import load_msccl
 from ringnet.formats.python_hook import load_function
 from ringnet.scenario.checks.finding import Finding
 from ringnet.scenario.files.folder import ScenarioFolder, digest
-from ringnet.scenario.files.order_file import channel_orders
+from ringnet.scenario.files.network_file import channel_orders
 from ringnet.scenario.keys.algorithm import WHICH, AlgorithmKeys, parameters_of
 from ringnet.scenario.keys.model import Keys
 

@@ -11,11 +11,8 @@ from ringnet.documents.document import Document, Origin, Path, are_related, path
 from ringnet.errors import Fault, InputError
 from ringnet.scenario.checks.collective import check
 from ringnet.scenario.checks.finding import Finding
-from ringnet.scenario.files.folder import ScenarioFolder, with_facts
-from ringnet.scenario.files.link_profile import with_link_profiles
-from ringnet.scenario.files.network_file import with_network_file
-from ringnet.scenario.files.order_file import with_order_file
-from ringnet.scenario.files.presets import with_presets
+from ringnet.scenario.files.completed import completed
+from ringnet.scenario.files.folder import ScenarioFolder
 from ringnet.scenario.keys.faults import translate
 from ringnet.scenario.keys.model import Keys
 from ringnet.scenario.schedule import check_schedule
@@ -48,12 +45,7 @@ def resolve(document: Document, place: ScenarioFolder) -> tuple[Document, list[s
     InputError
         With every mistake, in the order of the lines.
     """
-    known, unused = with_presets(document)
-    known, no_profile = with_link_profiles(known, place)
-    known, unreadable = with_network_file(known, place)
-    known, disordered = with_order_file(known, place)
-    known, faults = with_facts(known, place)
-    faults += [*unused, *no_profile, *unreadable, *disordered]
+    known, faults = completed(document, place)
     keys, found = validate(known)
     faults += found.values()
     broken = known.broken | found.keys()

@@ -16,11 +16,12 @@ from ringnet.errors import Fault, InputError
 from ringnet.scenario.build.resolve import in_order, origins_of, resolve
 from ringnet.scenario.build.sweep import Axis, SweptValue, first_values, grid, with_values
 from ringnet.scenario.checks.collective import check
-from ringnet.scenario.files.folder import FACTS, ScenarioFolder, digest, known
+from ringnet.scenario.files.completed import known
+from ringnet.scenario.files.data import FACTS
+from ringnet.scenario.files.folder import ScenarioFolder, digest
 from ringnet.scenario.files.link_profile import PATHS as LINK_FILES
 from ringnet.scenario.files.link_profile import link_files
-from ringnet.scenario.files.network_file import KEY as NETWORK_FILE
-from ringnet.scenario.files.order_file import KEY as ORDER_FILE
+from ringnet.scenario.files.network_file import NETWORK_FILE, ORDER_FILE
 from ringnet.scenario.files.presets import unwritten
 from ringnet.scenario.keys.algorithm import AlgorithmKeys
 from ringnet.scenario.keys.lookup import leaf_of
@@ -145,16 +146,15 @@ class Scenario(Keys):
 
     def inputs(self) -> dict[str, str]:
         """Return the SHA-256 of each file that data, network or schedule come from, by its name in the scenario."""
-        swept = (given for axis in self._origin.axes for given in _swept_files(axis))
-        order = self.network.order
-        given = [
-            self.data,
-            self.network.file or [],
-            order.file if isinstance(order, OrderFile) else [],
-            link_files(self.network),
-            *swept,
+        order, data = self.network.order, [self.data] if isinstance(self.data, str) else self.data
+        found = [
+            self.network.file,
+            order.file if isinstance(order, OrderFile) else None,
+            *link_files(self.network),
         ]
-        names = {str(name) for one in given for name in ([one] if isinstance(one, str) else one)}
+        names = {*data, *(str(file) for file in found if file is not None)}
+        for given in (one for axis in self._origin.axes for one in _swept_files(axis)):
+            names |= {given} if isinstance(given, str) else {*map(str, given)}
         schedules = self._schedule_files()
         return {name: digest(self.place.find(name)) for name in sorted({*names, *schedules} - {*MADE_DATA})}
 

@@ -145,7 +145,7 @@ def _is_carried(keys: Keys) -> Iterator[Finding]:
     if not any(one.rate_Bps for one in keys.background) or shape_of(keys)[0] is None or [*_traffic(keys)]:
         return
     try:
-        network = hardware(keys)
+        network = hardware(keys).network
         flows = [bursts(one, number, network) for number, one in enumerate(keys.background, start=1)]
     except NetworkError:  # which is told of the network
         return

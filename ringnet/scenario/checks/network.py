@@ -10,17 +10,14 @@ from ringnet.documents.document import Path, in_flow
 from ringnet.errors import NetworkError
 from ringnet.networks import TOPOLOGIES, Network
 from ringnet.networks.network import WINDOW_SLOTS
+from ringnet.scenario.checks.files import check_link_profiles, check_network_file, check_order_file
 from ringnet.scenario.checks.finding import Finding, some, unread
-from ringnet.scenario.files.link_profile import check_link_profiles, link_files
-from ringnet.scenario.files.network_file import check_network_file
-from ringnet.scenario.files.order_file import check_order_file
+from ringnet.scenario.files.link_profile import link_files
 from ringnet.scenario.keys.links import LinkExceptionKeys
 from ringnet.scenario.keys.model import Keys
 from ringnet.scenario.keys.network import NetworkKeys
 from ringnet.scenario.keys.topology import BetweenKeys, parameters_of
 from ringnet.scenario.network import (
-    NetworkShape,
-    as_the_rule,
     hardware,
     n_places,
     ordered,
@@ -72,7 +69,7 @@ def shape_of(keys: Keys) -> tuple[Network | None, list[Finding]]:
     if [*_parameters(keys)]:
         return None, []
     try:
-        return shape(NetworkShape(keys.network), n_places(keys)), []
+        return shape(keys.network, n_places(keys)), []
     except NetworkError as error:
         return None, _told(error, ("network",), ("workers",), ("network", "topology"))
 
@@ -103,7 +100,7 @@ def _network_is_whole(keys: Keys) -> Iterator[Finding]:
         return
     causes: tuple[Path, ...] = (("workers",), ("network", "topology"))
     try:
-        whole = hardware(keys)
+        whole = hardware(keys).network
         yield from _behaviour_is_for_some(keys, whole)
         own, *others = seats(keys, whole)
         network = seated(whole, own, "placement")
@@ -123,7 +120,7 @@ def _network_is_whole(keys: Keys) -> Iterator[Finding]:
 def _behaviour_is_for_some(keys: Keys, network: Network) -> Iterator[Finding]:
     """Find regimes and a profile that are for no link, since every one differs from the rule."""
     given = keys.network.file is None and not link_files(keys.network)
-    if given and not as_the_rule(network, keys.network).any():
+    if given and not network.sources.as_the_rule.any():
         for key in ("regimes", "profile"):
             message = "no link has the network's bandwidth and latency"
             yield unread(("network", key), message, ("network", "links"), right=f"{key} of single links")

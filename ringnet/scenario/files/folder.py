@@ -1,28 +1,16 @@
-"""The user's own data: which files a scenario may read, what they say of it, and what is in them."""
+"""Where a scenario stands: which files it may read, and whether they are there."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path as FilePath
-from typing import Any
 
-from ringnet.documents.document import Document, Mark, Path
+from ringnet.documents.document import Document, Path
 from ringnet.documents.text import clip
 from ringnet.errors import Fault, InputError
-from ringnet.payload.dtypes import DTYPES, DType
-from ringnet.payload.files import FileSource
-from ringnet.scenario.files.link_profile import with_link_profiles
-from ringnet.scenario.files.network_file import with_network_file
-from ringnet.scenario.files.order_file import with_order_file
-from ringnet.scenario.files.presets import with_presets
-from ringnet.scenario.keys.kinds import quantity_text
-from ringnet.scenario.keys.model import MADE_DATA
-
-#: Keys that files give.
-FACTS = ("workers", "message", "dtype")
+from ringnet.scenario.keys.kinds import FoundFile
 
 
 @dataclass(frozen=True)
@@ -59,53 +47,14 @@ class ScenarioFolder:
             )
         return file
 
-
-def open_files(names: str | Sequence[str], place: ScenarioFolder, dtype: DType | None) -> FileSource:
-    """Open one file with a leading worker axis, or one per worker; `InputError` for what is wrong."""
-    faults: list[Fault] = []
-    files: list[FilePath] = []
-    for name in [names] if isinstance(names, str) else names:
+    def found(self, name: str) -> FoundFile:
+        """Return the file of that name; `InputError` if it lies outside, or is not there."""
+        path = self.find(name)
         try:
-            files.append(place.find(name))
-        except InputError as error:
-            faults += error.faults
-    if faults:
-        raise InputError(*faults)
-    return FileSource.stacked(files[0], dtype) if isinstance(names, str) else FileSource(files, dtype)
-
-
-def with_facts(document: Document, place: ScenarioFolder) -> tuple[Document, list[Fault]]:
-    """Return the document with the `FACTS` that its files give where keys are left out, and what is wrong.
-
-    Where the files cannot be read, the keys that they would give are broken.
-    """
-    names = document.get(("data",))
-    if names is None or names in MADE_DATA:
-        return document, []
-    missing = {(key,) for key in FACTS if not document.has((key,))}
-    if not _are_files(names):
-        return replace(document, broken=document.broken | missing), []
-    try:
-        source = open_files(names, place, DTYPES.get(str(document.get(("dtype",)))))
-    except InputError as error:
-        faults = [_told(fault, place, document) for fault in error.faults]
-        return replace(document, broken=document.broken | {("data",), *missing}), faults
-    faults = list(_contradictions(document, source))
-    at: dict[Path, Mark] = {(): replace(document.mark(("data",)), text="", path="data")}
-    for key, value in _facts(source).items():
-        document = document if document.has((key,)) else document.put((key,), value, at)
-    return document, faults
-
-
-def known(document: Document, place: ScenarioFolder) -> Document:
-    """Return the document with its `FACTS` and presets; `InputError` where the files are not what they were."""
-    document, faults = with_link_profiles(with_presets(document)[0], place)
-    document, unread = with_network_file(document, place)
-    document, disordered = with_order_file(document, place)
-    found, wrong = with_facts(document, place)
-    if faults or unread or disordered or wrong:
-        raise InputError(*faults, *unread, *disordered, *wrong)
-    return found
+            status = path.stat()
+        except OSError as error:
+            raise InputError(Fault(f"the file cannot be read: {error.strerror}")) from error
+        return FoundFile(name, path, status.st_mtime_ns, status.st_size)
 
 
 @lru_cache(maxsize=1024)
@@ -124,27 +73,8 @@ def digest(file: FilePath) -> str:
         raise InputError(Fault(f"the file cannot be read: {error.strerror}", file=str(file))) from error
 
 
-def _are_files(names: Any) -> bool:
-    listed = names if isinstance(names, list) else [names]
-    return bool(listed) and all(isinstance(name, str) and name for name in listed)
-
-
-def _facts(source: FileSource) -> dict[str, Any]:
-    dtype = next(name for name, known in DTYPES.items() if known == source.dtype)
-    message = quantity_text(source.n_elements * source.dtype.itemsize, "bytes")
-    return {"workers": source.n_workers, "message": message, "dtype": dtype}
-
-
-def _contradictions(document: Document, source: FileSource) -> Sequence[Fault]:
-    stated = document.get(("workers",))
-    if not isinstance(stated, int) or isinstance(stated, bool) or stated == source.n_workers:
-        return []
-    message = f"the data is that of {source.n_workers} workers, not of {stated}"
-    return [document.fault(("workers",), message, right=f"{source.n_workers}, or leave the key out")]
-
-
-def _told(fault: Fault, place: ScenarioFolder, document: Document) -> Fault:
-    """Tell the fault of a file at the key that names it, in the scenario's own words."""
-    folder = f"{place.folder}/"
-    message = ": ".join(filter(None, (fault.file.removeprefix(folder), fault.message.replace(folder, ""))))
-    return document.fault(("data",), message, value=fault.value, right=fault.right.replace(folder, ""))
+def fault_at(key: Path, fault: Fault, name: str, document: Document) -> Fault:
+    """Tell the fault of a file at the key that names it, with the file's own line and path."""
+    where = f"{name}:{fault.line}" if fault.line else name
+    message = ": ".join(filter(None, (where, fault.path, fault.message)))
+    return document.fault(key, message, value=fault.value, right=fault.right)

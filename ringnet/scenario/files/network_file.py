@@ -1,73 +1,52 @@
-"""A network from another tool's file: ``network: {file: topology.xml}``."""
+"""Other tools' files: ``network: {file: topology.xml}``, and the order of rings, ``order: {file: graph.xml}``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path as FilePath
-from typing import TYPE_CHECKING
 
 from ringnet.documents.document import Document, Mark, Path
 from ringnet.errors import Fault, InputError, NetworkError
 from ringnet.formats.networks import network_from_file, read_network_file
 from ringnet.formats.networks.reading import Reading
 from ringnet.networks import Network
-from ringnet.scenario.checks.finding import Finding, unread
-from ringnet.scenario.keys.network import NetworkKeys
-from ringnet.scenario.keys.topology import parameter_names
+from ringnet.scenario.files.folder import ScenarioFolder, fault_at
+from ringnet.scenario.keys.kinds import FoundFile
+from ringnet.scenario.keys.model import Keys
+from ringnet.scenario.keys.network import OrderFile
 
-if TYPE_CHECKING:
-    from ringnet.scenario.files.folder import ScenarioFolder
-    from ringnet.scenario.keys.model import Keys
-
-KEY: Path = ("network", "file")
+NETWORK_FILE: Path = ("network", "file")
+ORDER_FILE: Path = ("network", "order", "file")
+#: The algorithm whose channels each have a ring of their own.
+OF_CHANNELS = "channel-ring"
 #: Keys that every network needs and that a file makes unread; what stands for them is never looked at.
 STAND_INS = {"bandwidth": "1 GB/s", "latency": "0 s"}
 
 
-class FoundFile(str):
-    """The name of a file, and where it was found; ``stamp`` is another one when the file has changed."""
-
-    path: FilePath
-    stamp: tuple[str, int, int]
-
-    @classmethod
-    def of(cls, name: str, path: FilePath) -> FoundFile:
-        """Return a name that knows its file; `InputError` if it is not there."""
-        found = cls(name)
-        try:
-            status = path.stat()
-        except OSError as error:
-            raise InputError(Fault(f"the file cannot be read: {error.strerror}")) from error
-        found.path, found.stamp = path, (str(path), status.st_mtime_ns, status.st_size)
-        return found
-
-
 def with_network_file(document: Document, place: ScenarioFolder) -> tuple[Document, list[Fault]]:
     """Return the document with what its network file gives, workers among it, and what is wrong with the file."""
-    name = document.get(KEY)
+    name = document.get(NETWORK_FILE)
     if name is None:
         return document, []
-    missing = {(*KEY[:-1], key) for key in STAND_INS if not document.has((*KEY[:-1], key))}
+    missing = {(*NETWORK_FILE[:-1], key) for key in STAND_INS if not document.has((*NETWORK_FILE[:-1], key))}
     missing |= set() if document.has(("workers",)) else {("workers",)}
     broken = replace(document, broken=document.broken | missing)
     if not isinstance(name, str) or not name:  # told where keys are read one by one
         return broken, []
     try:
-        found = FoundFile.of(name, place.find(name))
+        found = place.found(name)
         reading = read_found(found)
     except InputError as error:
-        faults = [told_at(KEY, fault, name, document) for fault in error.faults]
-        return replace(broken, broken=broken.broken | {KEY}), faults
+        faults = [fault_at(NETWORK_FILE, fault, name, document) for fault in error.faults]
+        return replace(broken, broken=broken.broken | {NETWORK_FILE}), faults
     return _put(document, found, reading), []
 
 
 def _put(document: Document, found: FoundFile, reading: Reading) -> Document:
-    mark = document.mark(KEY)
-    document = document.put(KEY, found, {(): mark})
-    given: dict[Path, str | int] = {(*KEY[:-1], key): text for key, text in STAND_INS.items()}
-    if not document.has(("jobs",)) and not document.has((*KEY[:-1], "places")):
+    mark = document.mark(NETWORK_FILE)
+    document = document.put(NETWORK_FILE, found, {(): mark})
+    given: dict[Path, str | int] = {(*NETWORK_FILE[:-1], key): text for key, text in STAND_INS.items()}
+    if not document.has(("jobs",)) and not document.has((*NETWORK_FILE[:-1], "places")):
         given["workers",] = reading.n_workers
     at: dict[Path, Mark] = {(): replace(mark, path="network.file")}
     for path, value in given.items():
@@ -76,26 +55,13 @@ def _put(document: Document, found: FoundFile, reading: Reading) -> Document:
 
 
 @lru_cache(maxsize=64)
-def _read(stamp: tuple[str, int, int]) -> Reading:
-    """Read a file; time and size only say when to read it again."""
-    return read_network_file(stamp[0])
-
-
 def read_found(file: FoundFile) -> Reading:
     """Return what a file says that was found; `InputError` for what is wrong with it."""
-    return _read(file.stamp)
+    return read_network_file(str(file.path))
 
 
-def told_at(key: Path, fault: Fault, name: str, document: Document) -> Fault:
-    """Tell the fault of a file at the key that names it, with the file's own line."""
-    where = f"{name}:{fault.line}" if fault.line else name
-    message = ": ".join(filter(None, (where, fault.path, fault.message)))
-    return document.fault(key, message, value=fault.value, right=fault.right)
-
-
-def network_of(file: str, places: int) -> Network:
+def network_of(file: FoundFile, places: int) -> Network:
     """Return the network of a file that was found; `NetworkError` at ``file`` if it is for other workers."""
-    assert isinstance(file, FoundFile)  # as `with_network_file` has it
     try:
         network = network_from_file(file.path, places).network
     except NetworkError as error:
@@ -110,21 +76,35 @@ def _at_file(fault: Fault) -> Fault:
     return replace(fault, path="file", file="", right=said)
 
 
-def check_network_file(keys: Keys) -> Iterator[Finding]:
-    """Find keys that a network file leaves nothing to say for."""
-    if keys.network.file is None:
-        return
-    names = ["topology", "link", "bandwidth", "latency", "regimes", "profile"]
-    for name in [*names, *parameter_names()]:
-        yield unread(("network", name), "the file says what the network is", KEY, right="links: exceptions")
-    if keys.network.routes == "ecmp":
-        message = "the network of a file has its own routes"
-        right = "routes listed, or left out"
-        yield Finding(("network", "routes"), message, right, causes=(KEY,))
+def with_order_file(document: Document, place: ScenarioFolder) -> tuple[Document, list[Fault]]:
+    """Return the document with its file of orders found, and what is wrong with the file."""
+    name = document.get(ORDER_FILE) if isinstance(document.get(ORDER_FILE[:-1]), dict) else None
+    if not isinstance(name, str) or not name:  # told where keys are read one by one
+        return document, []
+    try:
+        found = place.found(name)
+        read_found(found)
+    except InputError as error:
+        faults = [fault_at(ORDER_FILE, fault, name, document) for fault in error.faults]
+        return replace(document, broken=document.broken | {ORDER_FILE[:-1]}), faults
+    return document.put(ORDER_FILE, found, {(): document.mark(ORDER_FILE)}), []
 
 
-def about_file(keys: NetworkKeys) -> list[str]:
-    """Return a sentence on what the file does not say."""
-    if not isinstance(keys.file, FoundFile) or not read_found(keys.file).assumed:
-        return []
-    return [f"network.file: `ringnet network {keys.file}` says what is assumed where the file says nothing"]
+def reading_of(keys: Keys) -> Reading | None:
+    """Return what the file of orders says; None where there is none."""
+    order = keys.network.order
+    if not isinstance(order, OrderFile) or not isinstance(order.file, FoundFile):
+        return None
+    return read_found(order.file)
+
+
+def ring_order(keys: Keys) -> tuple[int, ...] | None:
+    """Return the order in which workers sit along the one ring; None if no file says it, or one for each channel."""
+    reading = reading_of(keys)
+    return None if reading is None or keys.algorithm_name == OF_CHANNELS else reading.orders[0]
+
+
+def channel_orders(keys: Keys) -> tuple[tuple[int, ...], ...]:
+    """Return the order of each channel's ring; empty where no file says it, or the algorithm has one ring."""
+    reading = reading_of(keys)
+    return () if reading is None or keys.algorithm_name != OF_CHANNELS else reading.orders

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
+from pathlib import Path as FilePath
 from typing import Any
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -309,6 +310,43 @@ class Line(Leaf):
     def describe(self) -> dict[str, Any]:
         """See `Leaf.describe`."""
         return {"type": "string", "minLength": 1, "maxLength": self.longest}
+
+
+@dataclass(frozen=True)
+class FoundFile:
+    """A file that was looked for and is there.
+
+    Parameters
+    ----------
+    name : str
+        As the scenario has it.
+    path : pathlib.Path
+    changed_ns, size_bytes : int
+        As they were: a file that has changed since is another one, also to a cache of what is in it.
+    """
+
+    name: str
+    path: FilePath
+    changed_ns: int
+    size_bytes: int
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class FileName(Line):
+    """The name of a file; a `FoundFile` stands for it once it was found."""
+
+    longest: int = 1000
+
+    def read(self, given: Any) -> Any:
+        """See `Leaf.read`."""
+        return given if isinstance(given, FoundFile) else super().read(given)
+
+    def write(self, value: Any) -> str:
+        """See `Leaf.write`."""
+        return str(value)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pydantic import Discriminator, Field, Tag
 
 from ringnet.networks import PRESETS
 from ringnet.scenario.keys.base import MAPPING, ONE, NotEmpty, Rate, Seconds, Settings, Size, mapping_or_one
-from ringnet.scenario.keys.kinds import Line, OneOf
+from ringnet.scenario.keys.kinds import FileName, FoundFile, OneOf
 
 PresetName: TypeAlias = Annotated[str, OneOf(PRESETS, "preset of a link")]
 
@@ -16,7 +16,7 @@ PresetName: TypeAlias = Annotated[str, OneOf(PRESETS, "preset of a link")]
 class LinkFile(Settings):
     """A link as it was measured."""
 
-    file: Annotated[str, Line("profile.yaml", 1000)] = Field(
+    file: Annotated[FoundFile | str, FileName("profile.yaml")] = Field(
         description="What `ringnet calibrate --out` wrote: `profile.yaml`.", examples=["profile.yaml"]
     )
 

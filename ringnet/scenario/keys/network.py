@@ -26,7 +26,7 @@ from ringnet.scenario.keys.base import (
     list_or_one,
     mapping_or_one,
 )
-from ringnet.scenario.keys.kinds import Line, Name, OneOf, Whole
+from ringnet.scenario.keys.kinds import FileName, FoundFile, Name, OneOf, Whole
 from ringnet.scenario.keys.links import (
     A_LINK_OR_FILE,
     SOME_CHANGES,
@@ -71,7 +71,7 @@ PlacementKeys: TypeAlias = Annotated[
 class OrderFile(Settings):
     """The order of rings from a file."""
 
-    file: Annotated[str, Line("graph.xml", 1000)] = Field(
+    file: Annotated[FoundFile | str, FileName("graph.xml")] = Field(
         description="NCCL's graph XML: the order of the ring, or of the ring of each channel.",
         examples=["graph.xml"],
     )
@@ -86,7 +86,7 @@ OrderKeys: TypeAlias = Annotated[
 class NetworkKeys(ShapeKeys):
     """Over what the transfers move."""
 
-    file: Annotated[str, Line("topology.xml", 1000)] | None = Field(
+    file: Annotated[FoundFile | str, FileName("topology.xml")] | None = Field(
         default=None,
         description="Another tool's file in place of topology, bandwidth and latency: ASTRA-sim's network YAML, or "
         "NCCL's topology XML.",
@@ -111,12 +111,12 @@ class NetworkKeys(ShapeKeys):
     )
     regimes: RegimeList | None = Field(
         default=None,
-        description=SOME_REGIMES + " For every link that has the network's bandwidth and latency.",
+        description=SOME_REGIMES + " For every link that takes bandwidth and latency from the network.",
         examples=[[{"up_to": "8 KiB", "bandwidth": "5 GB/s", "latency": "2 us"}]],
     )
     profile: ChangeList | None = Field(
         default=None,
-        description=SOME_CHANGES + " For every link that has the network's bandwidth and latency.",
+        description=SOME_CHANGES + " For every link that takes bandwidth and latency from the network.",
         examples=[[{"at": "20 us", "bandwidth": "10 GB/s"}]],
     )
     switching: Annotated[Switching, OneOf(get_args(Switching), "switching")] = Field(

@@ -1,0 +1,168 @@
+"""Measured links in a network: what a profile says, spread over the links of each hop."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from ringnet.analysis.calibration import HostPiece, LinkPiece, Profile, Setting, host_links, ring_link
+from ringnet.errors import Fault, NetworkError
+from ringnet.networks import LinkSource, Network, Piece
+from ringnet.scenario.files.link_profile import INSIDE, NETWORK, profile_of
+from ringnet.scenario.keys.model import Keys
+from ringnet.scenario.keys.topology import inside_of, workers_per_host
+
+Pieces: TypeAlias = Mapping[int, tuple[Piece, ...]]
+#: Bandwidth and latency that a topology is built with where its links were measured: a bandwidth is then the factor by
+#: which a link is faster than its neighbours.
+STANDARD = (1.0, 0.0)
+
+
+class _Way(NamedTuple):
+    """Links of a hop between hosts: those inside them, and those that are measured ones."""
+
+    inside: int
+    outside: int
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A network with measured links.
+
+    Parameters
+    ----------
+    network : Network
+        Its columns hold what links do with the largest transfers.
+    pieces : mapping of int to tuple of Piece
+        What they do with smaller ones.
+    too_slow_inside : bool
+        Whether the hops inside hosts, of which a way between hosts has some, take longer than was measured between.
+    """
+
+    network: Network
+    pieces: Pieces = field(default_factory=dict)
+    too_slow_inside: bool = False
+
+    def pieces_of(self, changed: Network) -> dict[int, tuple[Piece, ...]]:
+        """Return the pieces where some links were changed since: numbers of a link's own hold for every size."""
+        own_rate = changed.sources.bandwidth == LinkSource.OWN
+        own_delay = changed.sources.latency == LinkSource.OWN
+        found = dict(self.pieces)
+        for link in np.flatnonzero(own_rate | own_delay).tolist():
+            if link in found:
+                rate = float(changed.bandwidth_Bps[link]) if own_rate[link] else None
+                delay = float(changed.latency_s[link]) if own_delay[link] else None
+                found[link] = tuple(_changed(piece, rate, delay) for piece in found[link])
+        return found
+
+
+def _changed(piece: Piece, bandwidth_Bps: float | None, latency_s: float | None) -> Piece:
+    return Piece(
+        piece.up_to_bytes,
+        piece.bandwidth_Bps if bandwidth_Bps is None else bandwidth_Bps,
+        piece.latency_s if latency_s is None else latency_s,
+    )
+
+
+def setting_of(keys: Keys, profile: Profile) -> Setting:
+    """Return as what a profile sees the workers: on the hosts of the network, or on nodes as full as in its logs."""
+    n_workers, per_host = max(keys.workers, 2), workers_per_host(keys.network)
+    if per_host is None:
+        return profile.setting_for(n_workers)
+    return Setting(n_workers, -(-n_workers // per_host) if profile.knows_nodes else 0)
+
+
+def measured(network: Network, keys: Keys) -> Measured:
+    """Return a network that was built with `STANDARD` numbers where links were measured, with the measured ones.
+
+    Raises
+    ------
+    NetworkError
+        At ``link``: no link takes the profile, or it has no bandwidth.
+    """
+    inside, outside = (profile_of(keys.network, path) for path in (INSIDE, NETWORK))
+    if keys.network.file is not None or (inside is None and outside is None):
+        return Measured(network)
+    host, way = _ways(network, keys)
+    inner: tuple[LinkPiece, ...] = ()
+    found = Measured(network)
+    if inside is not None:
+        pieces = _pieces_of(inside, keys)
+        inner = tuple(_spread(piece.inside, 0.0, host) for piece in pieces)
+        found = _placed(found, LinkSource.INSIDE, inner, "inside.link")
+    if outside is not None:
+        within = inside_of(keys.network)
+        own_s = within.latency_s if within and not inner else 0.0
+        hops = [piece.between for piece in _pieces_of(outside, keys)]
+        taken_s = [way.inside * (_at(inner, hop.up_to_bytes).latency_s if inner else own_s) for hop in hops]
+        outer = tuple(_spread(hop, taken, way.outside) for hop, taken in zip(hops, taken_s, strict=True))
+        late = any(taken > hop.latency_s * (1 + 1e-9) for hop, taken in zip(hops, taken_s, strict=True))
+        found = replace(_placed(found, LinkSource.RULE, outer, "link"), too_slow_inside=late)
+    return found
+
+
+def _ways(network: Network, keys: Keys) -> tuple[int, _Way]:
+    """Return the links of a hop inside a host, and those of a hop between hosts; without hosts, from place 0 to 1."""
+    per_host = workers_per_host(keys.network) or 1
+    host = len(network.route(0, 1)) if 1 < per_host <= network.n_workers else 0
+    if per_host >= network.n_workers:  # nobody to go to
+        return host, _Way(0, 1)
+    route = [*network.route(per_host - 1, per_host)]
+    outside = int((network.sources.latency[route] == LinkSource.RULE).sum())
+    return host, _Way(len(route) - outside, max(outside, 1))
+
+
+def _pieces_of(profile: Profile, keys: Keys) -> tuple[HostPiece, ...]:
+    setting = setting_of(keys, profile)
+    if workers_per_host(keys.network) is not None:
+        return host_links(profile, setting)
+    return tuple(HostPiece(piece, piece) for piece in ring_link(profile, setting))
+
+
+def _at(pieces: tuple[LinkPiece, ...], up_to_bytes: float) -> LinkPiece:
+    return next(piece for piece in pieces if up_to_bytes <= piece.up_to_bytes)
+
+
+def _spread(hop: LinkPiece, taken_s: float, n_links: int) -> LinkPiece:
+    """Return each of the links of a hop, of whose latency others take some."""
+    latency_s = max(hop.latency_s - taken_s, 0.0) / n_links if n_links else 0.0
+    return LinkPiece(hop.up_to_bytes, latency_s, hop.bandwidth_Bps)
+
+
+def _placed(found: Measured, source: LinkSource, each: tuple[LinkPiece, ...], path: str) -> Measured:
+    """Put measured links in place of those whose numbers come from ``source``."""
+    network, sources = found.network, found.network.sources
+    multiples = (source, LinkSource.SCALED) if source == LinkSource.RULE else (source,)
+    takes_rate, takes_delay = np.isin(sources.bandwidth, multiples), sources.latency == source
+    links = takes_rate | takes_delay
+    if not links.any() and network.n_links:
+        raise NetworkError(Fault("no link of this network takes it", path, right="the key left out"))
+    if math.isinf(each[-1].bandwidth_Bps):
+        message = "the profile knows no bandwidth: it was made from small messages only"
+        raise NetworkError(Fault(message, path, right="a profile of larger messages too"))
+    bandwidth_Bps, latency_s = network.bandwidth_Bps.copy(), network.latency_s.copy()
+    pieces = dict(found.pieces)
+
+    @lru_cache
+    def made(rate: float, takes_rate: bool, delay: float | None) -> tuple[Piece, ...]:
+        return tuple(
+            Piece(
+                piece.up_to_bytes,
+                rate * piece.bandwidth_Bps if takes_rate else rate,
+                piece.latency_s if delay is None else delay,
+            )
+            for piece in each
+        )
+
+    for link in np.flatnonzero(links).tolist():
+        delay = None if takes_delay[link] else float(latency_s[link])
+        whole = made(float(bandwidth_Bps[link]), bool(takes_rate[link]), delay)
+        bandwidth_Bps[link], latency_s[link] = whole[-1].bandwidth_Bps, whole[-1].latency_s
+        if len(whole) > 1:
+            pieces[link] = whole[:-1]
+    return Measured(replace(network, bandwidth_Bps=bandwidth_Bps, latency_s=latency_s), pieces)

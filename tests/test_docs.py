@@ -242,3 +242,28 @@ def test_the_reference_of_commands_shows_each(generated: ModuleType, ringnet: Ca
     text = generated.commands()
     assert sorted(listed) == re.findall(r"^## ringnet (\w+)$", text, re.MULTILINE)
     assert all(f"Usage: ringnet {name} " in text for name in listed)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_files_that_are_named_are_there(page: Path) -> None:
+    named = re.findall(r"`((?:ringnet|tests|scenarios|docs|\.ci)/[\w./-]*)`", page.read_text(encoding="utf-8"))
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+def test_the_way_of_a_transfer_is_the_one_that_is_taken() -> None:
+    text = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    way = re.findall(r"^\| .* \| `(ringnet/[\w/]+\.py)` \| `(\w+)` \|$", text, re.MULTILINE)
+    assert len(way) > 10
+    missing = [
+        (path, name)
+        for path, name in way
+        if not re.search(rf"^ *(?:def|class) {name}\b", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+    assert missing == []
+
+
+def test_the_architecture_has_every_room() -> None:
+    text = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    rooms = {path.name for path in (ROOT / "ringnet").iterdir() if (path / "__init__.py").exists()}
+    rooms |= {path.name for path in (ROOT / "ringnet").glob("[a-z]*.py")}
+    assert {path.strip("/") for path in re.findall(r"^\| `ringnet/([\w./]+)` \|", text, re.MULTILINE)} == rooms

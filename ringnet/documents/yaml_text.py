@@ -181,7 +181,10 @@ class _Loader(Reader, Scanner, Parser, Composer, BaseResolver):
 
 
 class _Dumper(yaml.SafeDumper):
-    """Puts into quotation marks what would be a number to YAML 1.1 or to YAML 1.2."""
+    """Puts into quotation marks what would be a number to YAML 1.1 or to YAML 1.2, and what cannot be printed."""
+
+    def represent_str(self, data: str) -> yaml.ScalarNode:
+        return self.represent_scalar(_TAG + "str", data, style=None if data.isprintable() else '"')
 
 
 def _bound(depth: int, n_values: int, kind: YamlKind, at: Any) -> None:
@@ -206,6 +209,8 @@ for _name, _pattern, _first in (
 ):
     for _class in (_Loader, _Dumper):
         _class.add_implicit_resolver(_TAG + _name, re.compile(rf"^(?:{_pattern})$"), _first)
+
+_Dumper.add_representer(str, _Dumper.represent_str)
 
 _READ: dict[str, Callable[[str], Any]] = {
     # JSON writes a sign beyond 16 bits as two escapes.

@@ -1,4 +1,4 @@
-"""Text to data: each way in which a file can be no scenario, and what YAML makes of innocent words."""
+"""Text to data: each way in which a file can be none of its kind, and what YAML makes of innocent words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ringnet.documents.yaml_text import SCENARIO, read_text, read_value, read_yaml
+from ringnet.documents.values import ValueReader
+from ringnet.documents.xml_tree import XmlKind, parse_xml
+from ringnet.documents.yaml_text import SCENARIO, YamlKind, read_text, read_value, read_yaml, write_yaml
 from ringnet.errors import InputError
 from ringnet.scenario import Scenario, load, loads
 
@@ -191,6 +193,99 @@ def test_lines_and_text_of_every_value():
     assert (mark.file, mark.line, mark.text) == ("s.yaml", 3, "20 us")
     assert document.marks["weights", 1].line == 6
 
+
+# ------------------------------------------------------------------------------------ other kinds of files
+
+KIND = YamlKind("a recipe", "eggs: 3", n_bytes=100, n_values=10, depth=3)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "r.yaml: the recipe is empty; right would be: eggs: 3"),
+        ("- 1", "r.yaml:1: a recipe is a mapping of keys; got a list; right would be: eggs: 3"),
+        ("a: 1\nb: &x [1]\nc: *x", "r.yaml:2: anchors, aliases and tags are not read"),
+        ("a: 1\nb: *x", "r.yaml:2: anchors, aliases and tags are not read"),
+        ("a: !!python/tuple [1]", "r.yaml:1: anchors, aliases and tags are not read"),
+        ("&a a: 1", "r.yaml:1: anchors, aliases and tags are not read"),
+        (
+            "a:\n  b: [[1]]",
+            "r.yaml:2: the text is not readable as YAML: nested deeper than 3 levels; got b: [[1]]",
+        ),
+        ("a: [1, 2, 3, 4, 5, 6, 7, 8]", "r.yaml:1: the text is not readable as YAML: more than 10 values"),
+        ("a: 1\nb: [\n", "r.yaml:2: the text is not readable as YAML: expected the node content"),
+    ],
+)
+def test_another_kind_of_file_is_bounded_on_its_own(text, words):
+    with pytest.raises(InputError) as caught:
+        read_yaml(text, "r.yaml", KIND)
+    assert str(caught.value).startswith(words)
+
+
+def test_a_file_is_as_large_as_its_kind_allows(tmp_path):
+    (tmp_path / "r.yaml").write_bytes(b"#" * 101)
+    with pytest.raises(InputError, match="too large for a recipe; right would be: at most 100 bytes"):
+        read_text(tmp_path / "r.yaml", KIND)
+
+
+def test_values_are_taken_out_with_every_mistake_at_its_line():
+    text = "name: [x]\nlinks:\n- latency: 5 us\n  hops: 0\n- latency: 5\n  latancy: 1\n  plain: perhaps\n"
+    read = ValueReader(read_yaml(text, "v.yaml")[0])
+    found = []
+    for link in read.items("links"):
+        link.known("latency", "hops", "plain")
+        found.append((link.quantity("latency", "seconds"), link.whole("hops", default=2), link.flag("plain")))
+    assert (read.text("name"), read.texts("names"), read.mapping("links").given) == ("", (), {})
+    assert found == [(5e-6, 1, False), (1.0, 2, True)]
+    assert [str(fault) for fault in read.faults] == [
+        "v.yaml:4: links[0].hops: a whole number from 1 to 1048576 is wanted; got 0; right would be: 8",
+        "v.yaml:3: links[0].plain: true or false is wanted; right would be: true",
+        "v.yaml:6: links[1].latancy: there is no such key; did you mean latency?",
+        "v.yaml:5: links[1].latency: a time needs a unit; got 5; right would be: 5 us",
+        "v.yaml:7: links[1].plain: true or false is wanted; got perhaps; right would be: true",
+        "v.yaml:1: name: a text is wanted; got ['x']",
+        "v.yaml:1: names: a list of texts is wanted; right would be: []",
+        "v.yaml:2: links: a mapping is wanted; got [{'latency': '5 us', 'hops': 0}, {'latency': 5, 'latancy'...",
+    ]
+    assert read.is_wrong("links")
+    assert not read.is_wrong("link")
+
+
+PLAIN = st.recursive(
+    st.text(max_size=12)
+    | st.sampled_from(["1e5", "on", "1:30", "010", "~", "0x1F", "=", "<<", "2020-01-01", "null", "-.inf"])
+    | st.booleans()
+    | st.integers(-(10**18), 10**18)
+    | st.floats(allow_nan=False),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(st.text(max_size=6), PLAIN, max_size=4))
+def test_what_is_written_is_read_back(data):
+    document, faults = read_yaml(write_yaml(data), "w.yaml")
+    assert (document.data, faults) == (data, [])
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"<a><b/><c/></a>", "x.xml:1: a: an element that has no place here; got <c>; right would be: a > b"),
+        (b"<b/>", "x.xml:1: an element that has no place here; got <b>; right would be: a > b"),
+        (b"<a>\n<a/></a>", "x.xml:2: a: an element that has no place here; got <a>"),
+        (b"<a>" + 9 * b"<b/>" + b"</a>", "x.xml:1: a: too many elements; right would be: at most 5"),
+        (b"<a>" + b" " * 100 + b"</a>", "x.xml:1: the file is too large; right would be: at most 90 bytes"),
+    ],
+)
+def test_an_element_stands_where_it_may(content, words):
+    kind = XmlKind(n_bytes=90, n_elements=5, depth=4, inside={"a": "", "b": "a"})
+    with pytest.raises(InputError) as caught:
+        parse_xml(content, "x.xml", kind)
+    assert str(caught.value).startswith(words)
+
+
+# ------------------------------------------------------------------------------------------------ any text at all
 
 GOOD = "{scenario_version: 1, workers: 2, message: 8 B, network: {bandwidth: 1 GB/s, latency: 0 s}"
 

@@ -201,7 +201,21 @@ def halving_schedule(
     fold: Fold,
     parameters: Mapping[str, object] | None = None,
 ) -> Schedule:
-    """Return the schedule of some parts, each on its own channel with its own range of chunks."""
+    """Return the schedule of several parts of the buffer, each on a channel of its own with its own range of chunks.
+
+    Parameters
+    ----------
+    algorithm, collective : str
+        Names, as in the tables; the collective scatters sums, gathers them, or does one after the other.
+    n_workers : int
+        N, at least 1.
+    parts : sequence of Halving
+        Who exchanges with whom in each part, among the members of ``fold``.
+    fold : Fold
+        Which workers are members, and who stands in for the others.
+    parameters : mapping of str to object, optional
+        What is noted in the schedule.
+    """
     halvings = _Halvings(parts, fold, SCATTER_GATHER[collective])
     return make_schedule(
         algorithm,

@@ -96,6 +96,13 @@ def ecmp(network: Network, seed: int = 0) -> Network:
 
     All that one worker sends to another takes the same route, as equal-cost multi-path routing by flow has it.
 
+    Parameters
+    ----------
+    network : Network
+        Its links; its own routes are not looked at.
+    seed : int
+        Another one spreads the pairs another way.
+
     Examples
     --------
     >>> from ringnet.networks.datacenter import leaf_spine
@@ -111,7 +118,20 @@ def ecmp(network: Network, seed: int = 0) -> Network:
 
 
 def with_routes(network: Network, routes: dict[tuple[int, int], tuple[str, ...]]) -> Network:
-    """Return the network with some routes given by the names of links; `NetworkError` names those that do not fit."""
+    """Return the network with some routes given by the names of links.
+
+    Parameters
+    ----------
+    network : Network
+        Keeps its own routes for all other pairs.
+    routes : mapping of (src, dst) to tuple of str
+        By pair of workers: the links in order.
+
+    Raises
+    ------
+    NetworkError
+        For every route between workers or over links that are not there, or that does not lead from one to the other.
+    """
     numbers = {name: link for link, name in enumerate(network.names)}
     faults = [fault for pair, names in routes.items() if (fault := _wrong(network, numbers, pair, names))]
     if faults:
@@ -154,6 +174,23 @@ def _wrong(
 def walk(network: Network, start: str, names: Sequence[str]) -> tuple[str, Fault | None]:
     """Follow links by name from a node; return where that ends, and what is wrong with them, if anything is.
 
+    Parameters
+    ----------
+    network : Network
+    start : str
+        Node where the links begin.
+    names : sequence of str
+        Links of the network, in order.
+
+    Returns
+    -------
+    node : str
+        The last node that was reached.
+    fault : Fault or None
+        Why the next link does not go on from there.
+
+    Examples
+    --------
     >>> from ringnet.networks.basic import switch
     >>> walk(switch(2, 50e9, 5e-7), "0", ["0->switch", "1->switch"])[1].message
     'the route is at switch before 1->switch'

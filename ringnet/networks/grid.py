@@ -82,7 +82,21 @@ def mesh(n_workers: int, bandwidth_Bps: float, latency_s: float, *, sides: Sides
 def grid(
     topology: str, n_workers: int, rate: tuple[float, float], sides: Sequence[int], *, closed: bool
 ) -> Network:
-    """Return a mesh or (``closed``) a torus; ``rate`` is bandwidth and latency of every link."""
+    """Return a mesh or a torus.
+
+    Parameters
+    ----------
+    topology : str
+        Name, as in the registry.
+    n_workers : int
+        The product of the sides.
+    rate : (bandwidth_Bps, latency_s)
+        Of every link, in bytes per second and seconds.
+    sides : sequence of int
+        Workers along each dimension; the first varies fastest.
+    closed : bool
+        Whether the rows close to rings: a torus.
+    """
     if prod(sides) != n_workers:
         shape = " x ".join(map(str, sides))
         message = f"a {topology} of {shape} has places for {prod(sides)} workers, not for {n_workers}"

@@ -74,6 +74,13 @@ def interleaved(network: Network, n_workers: int) -> list[int]:
     A group is all places at one leaf, host or router: those whose first links lead to one switch, or (where its name
     has a ``/``) into one host or group.
 
+    Parameters
+    ----------
+    network : Network
+        Its workers are the places.
+    n_workers : int
+        How many places are wanted.
+
     Raises
     ------
     NetworkError

@@ -123,6 +123,14 @@ class Layout:
 def contributions(source: Source, layout: Layout, block: Block) -> Array:
     """Make or read the user's data of one block.
 
+    Parameters
+    ----------
+    source : Source
+    layout : Layout
+        Where the chunks are in each worker's buffer.
+    block : Block
+        Which elements of which chunks.
+
     Returns
     -------
     ndarray of shape (n, n_chunks * width)

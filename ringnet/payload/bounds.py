@@ -242,7 +242,15 @@ class Judgement:
 
 @np.errstate(all="ignore")
 def judge(got: Array, expected: Expected) -> Judgement:
-    """Compare results with what was expected; NaN is as good as NaN, and an infinity as the same one."""
+    """Compare results with what was expected; NaN is right where NaN is, and an infinity where the same one is.
+
+    Parameters
+    ----------
+    got : ndarray, shape (n,)
+        Results of one worker, in the element type of the payload.
+    expected : Expected
+        For the same elements.
+    """
     if not is_float(got.dtype):
         wrong = got != expected.value
         error = np.abs(got.astype(np.float64) - expected.value) if wrong.any() else np.zeros(1)

@@ -259,6 +259,18 @@ def payload_bytes(
 ) -> int:
     """Estimate the memory of a payload, before it is made.
 
+    Parameters
+    ----------
+    n_workers : int
+    chunk_sizes, holders : ndarray of int64, shape (n_chunks,)
+        As for `Payload`.
+    dtype : numpy.dtype
+        Of the elements.
+    carry : int, optional
+        How many elements of each chunk are carried; all of them if left out.
+    packed : bool
+        Whether it is a `PackedPayload`.
+
     Returns
     -------
     int

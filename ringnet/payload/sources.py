@@ -122,7 +122,14 @@ class RandomSource(Source):
 
 
 def message_elements(message_bytes: int, dtype: DType) -> int:
-    """Return how many elements a message of ``message_bytes`` holds.
+    """Return how many elements a message holds.
+
+    Parameters
+    ----------
+    message_bytes : int
+        The whole buffer of one worker, in bytes.
+    dtype : numpy.dtype
+        Of the elements.
 
     Raises
     ------

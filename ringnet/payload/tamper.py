@@ -117,7 +117,21 @@ def make_payload(
     packed: bool = False,
     tamper: Tamper | None = None,
 ) -> Payload | PackedPayload:
-    """Make every worker's data, as `Payload` or `PackedPayload`; with ``tamper``, one that goes wrong."""
+    """Make every worker's data.
+
+    Parameters
+    ----------
+    source, reduction, chunk_sizes, holders, carry
+        As for `Payload`.
+    packed : bool
+        Whether to make a `PackedPayload`, for an engine that steps whole arrays.
+    tamper : Tamper, optional
+        What is to go wrong.
+
+    Returns
+    -------
+    Payload or PackedPayload
+    """
     what = (source, reduction, source.n_workers, chunk_sizes, holders, carry)
     if tamper is None:
         return PackedPayload(*what) if packed else Payload(*what)

@@ -279,6 +279,18 @@ def test_predict_prints_a_table_with_ranges_and_marks_what_is_beyond(ringnet):
     assert all("extrapolated" in line for line in lines[13:])
 
 
+def test_several_values_stand_between_commas_or_in_options_of_their_own(ringnet):
+    sizes = ("--sizes", "16KiB,32KiB..64KiB"), ("--sizes", "16KiB", "--sizes", "32KiB..64KiB")
+    one, other = (
+        ringnet("predict", "p.yaml", *workers, *given).stdout
+        for workers, given in zip(
+            (("--workers", "64, 8"), ("--workers", 8, "--workers", 64)), sizes, strict=True
+        )
+    )
+    assert one == other
+    assert len([line for line in one.splitlines() if line.startswith(("8 ", "64 "))]) == 6
+
+
 def test_predict_in_json_and_files(ringnet):
     result = ringnet("predict", "p.yaml", "--workers", 16, "--csv", "t.csv", "--plot", "t.svg", "--json")
     assert result.exit_code == 0, result.output
@@ -339,11 +351,17 @@ def test_n_is_asked_for_and_taken(ringnet):
     asked = ringnet("calibrate", DATA / "osu.txt")
     assert asked.exit_code == 2
     assert "--workers N" in asked.output
-    for given in ("8", "osu.txt=8"):
+    for given in ("8", "osu.txt=8", "4,osu.txt=8"):
         document = json.loads(ringnet("calibrate", DATA / "osu.txt", "--workers", given, "--json").stdout)
         assert document["logs"][0]["n_workers"] == 8
     assert ringnet("calibrate", DATA / "osu.txt", "--workers", "other.txt=8").exit_code == 2
     assert ringnet("calibrate", DATA / "osu.txt", "--workers", "1").exit_code == 2
+
+
+def test_n_of_a_log_with_a_comma_in_its_name(ringnet):
+    Path("a,b.txt").write_bytes((DATA / "osu.txt").read_bytes())
+    document = json.loads(ringnet("logs", "a,b.txt", "--workers", "a,b.txt=8", "--json").stdout)
+    assert [series["n_workers"] for series in document["logs"][0]["series"]] == [8]
 
 
 def test_every_bad_file_is_told_at_once_and_nothing_is_written(ringnet):

@@ -32,8 +32,8 @@ _FORMS: dict[str, Callable[[Any], str]] = {
 
 
 def command(
-    first: Annotated[Path, typer.Argument(metavar="RESULTS_A", help="A folder that was written by run.")],
-    second: Annotated[Path, typer.Argument(metavar="RESULTS_B", help="Another.")],
+    first: Annotated[Path, typer.Argument(metavar="RESULTS_A", help="A folder of results that run wrote.")],
+    second: Annotated[Path, typer.Argument(metavar="RESULTS_B", help="Another one.")],
     as_json: options.Json = False,
 ) -> int:
     """Show what was changed, and what that changed in the answer."""

@@ -36,7 +36,9 @@ def command(
     ] = None,
     results: Annotated[
         Path | None,
-        typer.Option(metavar="RESULTS_DIR", help="Draw the traffic of this run of it; simulated otherwise."),
+        typer.Option(
+            metavar="RESULTS_DIR", help="Draw the traffic of these results; a run is simulated otherwise."
+        ),
     ] = None,
     allow_outside: options.AllowOutside = False,
 ) -> int:

@@ -32,7 +32,7 @@ def command(
     kind: Annotated[
         str | None,
         typer.Argument(
-            metavar="[KIND]", help="These only: algorithms, links, plots; columns for those of tables."
+            metavar="KIND", help="These only: algorithms, links, plots; columns for those of tables."
         ),
     ] = None,
     as_json: options.Json = False,

@@ -117,7 +117,9 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
         int, typer.Option(metavar="N", help="Runs of each size; their median is the time.")
     ] = 20,
     warmup: Annotated[int, typer.Option(metavar="N", help="Runs before those, which do not count.")] = 5,
-    seed: Annotated[int, typer.Option(metavar="N", help="Of the data: the same as in the simulator.")] = 0,
+    seed: Annotated[
+        int, typer.Option(metavar="N", help="Seed of the data, which is that of the simulator.")
+    ] = 0,
     mpi: Annotated[bool, typer.Option("--mpi", help="Run in the processes that mpirun started.")] = False,
     host: Annotated[
         str | None,

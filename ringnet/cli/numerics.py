@@ -32,7 +32,7 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     ] = None,
     accumulate: Annotated[
         str | None,
-        typer.Option(metavar="T", help="Also with the partial sums of narrower types in this one."),
+        typer.Option(metavar="T", help="Show narrower types once more, with their partial sums in this one."),
     ] = None,
     overrides: options.Overrides = None,
     out: options.StudyFolder = None,

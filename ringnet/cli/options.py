@@ -27,7 +27,8 @@ AllowOutside = Annotated[
     bool, typer.Option("--allow-outside", help="Let the scenario name data files outside its folder.")
 ]
 AllowPython = Annotated[
-    bool, typer.Option("--allow-python", help="Run the Python function that it names as its algorithm.")
+    bool,
+    typer.Option("--allow-python", help="Run the Python function that the scenario names as its algorithm."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
@@ -47,15 +48,16 @@ WorkerCounts = Annotated[
     typer.Option("--workers", metavar="N,N", help="Numbers of workers; the scenario's otherwise."),
 ]
 StudyFolder = Annotated[
-    Path | None, typer.Option("--out", metavar="DIR", help="Where it goes; reports/NAME-COMMAND otherwise.")
+    Path | None,
+    typer.Option("--out", metavar="DIR", help="Where tables and plots go; reports/NAME-COMMAND otherwise."),
 ]
 Processes = Annotated[
-    int | None, typer.Option("--jobs", min=1, metavar="N", help="Processes; all cores otherwise.")
+    int | None, typer.Option("--jobs", min=1, metavar="N", help="Processes at once; all cores otherwise.")
 ]
 
 # Of logs and calibrate.
 Logs = Annotated[
-    list[Path], typer.Argument(metavar="FILE...", help="Logs of nccl-tests, rccl-tests, OSU, or CSV.")
+    list[Path], typer.Argument(metavar="FILE", help="Logs of nccl-tests, rccl-tests, OSU, or CSV.")
 ]
 WorkersOfLogs = Annotated[
     list[str] | None,

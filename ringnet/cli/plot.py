@@ -21,7 +21,7 @@ def command(
     ],
     names: Annotated[
         list[str] | None,
-        typer.Option("--plot", metavar="NAME", help="Draw this one; all that suit otherwise."),
+        typer.Option("--plot", metavar="NAME,NAME", help="Draw these; all that suit otherwise."),
     ] = None,
 ) -> int:
     """Draw the plots of results again, without simulating."""

@@ -42,7 +42,7 @@ WORTH_ADVICE = 0.1
 
 
 @dataclass(frozen=True)
-class RunOptions:
+class RunCommandOptions:
     """What is asked of a run beside its scenario, by the names of the options."""
 
     out: Path | None
@@ -112,7 +112,7 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     ] = None,
     transfers: Annotated[
         str | None,
-        typer.Option(metavar="all|N", help="Keep a row per transfer, of up to N; 200000 otherwise."),
+        typer.Option(metavar="all|N", help="Keep a row for each transfer, all or up to N; 200000 otherwise."),
     ] = None,
     processes: Annotated[
         int | None,
@@ -134,7 +134,7 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     allow_python: options.AllowPython = False,
 ) -> int:
     """Simulate a scenario: print the answer, write tables and plots."""
-    asked = RunOptions(
+    asked = RunCommandOptions(
         out, as_json, quiet, plots, save_result, transfers, processes, fresh, cache, cluster, yes
     )
     changes = [*(overrides or ()), *([f"report.transfers={transfers}"] if transfers else ())]
@@ -144,7 +144,7 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     return _run_one(found, asked) if found.sweep is None else _run_sweep(found, asked)
 
 
-def _run_one(scenario: Scenario, asked: RunOptions) -> int:
+def _run_one(scenario: Scenario, asked: RunCommandOptions) -> int:
     def words() -> str:
         return f"{scenario.name}: takes roughly {in_words(most_s(parts))}"
 
@@ -180,7 +180,7 @@ def _advice(scenario: Scenario, result: Result, parts: RunParts) -> list[str]:
     return [] if sentence is None else [sentence]
 
 
-def _run_sweep(scenario: Scenario, asked: RunOptions) -> int:
+def _run_sweep(scenario: Scenario, asked: RunCommandOptions) -> int:
     if scenario.n_points > MOST_UNASKED and not asked.yes:
         _ask_about_size(scenario, asked.processes)
     outcomes = _outcomes(scenario, asked)
@@ -214,7 +214,7 @@ def is_terminal() -> bool:
     return sys.stdin.isatty()
 
 
-def _outcomes(scenario: Scenario, asked: RunOptions) -> list[Outcome]:
+def _outcomes(scenario: Scenario, asked: RunCommandOptions) -> list[Outcome]:
     n_finished = 0
     with sweep_progress(scenario.n_points, asked.quiet) as watch:
 
@@ -248,7 +248,7 @@ def _points(scenario: Scenario) -> Iterator[SweepPoint]:
 
 
 def _write(
-    scenario: Scenario, asked: RunOptions, results: Sequence[ResultLike], notes: Iterable[str]
+    scenario: Scenario, asked: RunCommandOptions, results: Sequence[ResultLike], notes: Iterable[str]
 ) -> Written:
     folder = asked.folder(scenario)
     info = run_info(scenario, folder, results[0].summary["seed"], notes)

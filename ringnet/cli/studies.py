@@ -14,7 +14,7 @@ from ringnet.cli.printing import complain, note, sweep_progress
 from ringnet.errors import StudyError
 from ringnet.scenario import Scenario
 from ringnet.study.outcome import Outcome, default_cache_dir
-from ringnet.study.parts import Execution, StudyPlan
+from ringnet.study.parts import PartOptions, StudyPlan
 
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ class StudyOptions:
 
 
 def carried_through(
-    plan: StudyPlan, run: Callable[[StudyPlan, Execution], T], asked: StudyOptions
+    plan: StudyPlan, run: Callable[[StudyPlan, PartOptions], T], asked: StudyOptions
 ) -> tuple[T, tuple[str, str]]:
     """Run what is planned, with progress on a terminal; what is finished is kept, whatever becomes of the rest.
 
@@ -67,11 +67,9 @@ def carried_through(
             n_kept += not outcome.computed
             watch.on_result(outcome)
 
-        execution = Execution(
-            asked.processes, asked.cache or default_cache_dir(), asked.fresh, heard, watch.say
-        )
+        how = PartOptions(asked.processes, asked.cache or default_cache_dir(), asked.fresh, heard, watch.say)
         try:
-            found = run(plan, execution)
+            found = run(plan, how)
         except KeyboardInterrupt:
             watch.say(
                 f"{n_finished} of {len(plan.parts)} points are finished and kept: run it again to go on"

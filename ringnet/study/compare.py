@@ -37,7 +37,7 @@ from ringnet.scenario.keys.algorithm import AlgorithmKeys, label_of, parameters_
 from ringnet.study.cost import TRANSFERS_PER_S
 from ringnet.study.outcome import Outcome
 from ringnet.study.parts import (
-    Execution,
+    PartOptions,
     StudyPart,
     StudyPlan,
     algorithm_points,
@@ -104,10 +104,10 @@ def compare(
     InputError
         A sweep over other keys; an algorithm that does not know the collective; none that can run.
     """
-    return compare_parts(plan_comparison(scenario, algorithms, workers), Execution(processes))
+    return compare_parts(plan_comparison(scenario, algorithms, workers), PartOptions(processes))
 
 
-def compare_parts(plan: StudyPlan, execution: Execution) -> Comparison:
+def compare_parts(plan: StudyPlan, how: PartOptions) -> Comparison:
     """Time what is planned.
 
     Raises
@@ -115,7 +115,7 @@ def compare_parts(plan: StudyPlan, execution: Execution) -> Comparison:
     InputError, StudyError
         None of the algorithms can run; of none something came.
     """
-    outcomes = run_parts(plan.parts, execution)
+    outcomes = run_parts(plan.parts, how)
     notes, rows, failed = [*plan.notes], [], []
     for part, outcome in zip(plan.parts, outcomes, strict=True):
         where = f"{part.label} with {part.scenario.workers} workers"

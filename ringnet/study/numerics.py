@@ -25,7 +25,7 @@ from ringnet.scenario.checks.collective import COPYING, reduction_of
 from ringnet.scenario.keys.algorithm import AlgorithmKeys, label_of
 from ringnet.study.outcome import Outcome
 from ringnet.study.parts import (
-    Execution,
+    PartOptions,
     StudyPart,
     StudyPlan,
     algorithm_points,
@@ -95,7 +95,7 @@ def numerics(
         user's own data has.
     """
     return numerics_parts(
-        plan_numerics(scenario, algorithms, workers, dtypes, accumulate), Execution(processes)
+        plan_numerics(scenario, algorithms, workers, dtypes, accumulate), PartOptions(processes)
     )
 
 
@@ -134,7 +134,7 @@ def _part(scenario: Scenario, point: Scenario, kinds: Kinds) -> StudyPart:
     return StudyPart(label, key, point, Rounding(label, kinds, _Data(whole, scenario, n_workers)), most_s)
 
 
-def numerics_parts(plan: StudyPlan, execution: Execution) -> Numerics:
+def numerics_parts(plan: StudyPlan, how: PartOptions) -> Numerics:
     """Work out what is planned.
 
     Raises
@@ -144,7 +144,7 @@ def numerics_parts(plan: StudyPlan, execution: Execution) -> Numerics:
     """
     if not plan.parts:
         raise InputError(*map(Fault, plan.notes))
-    outcomes = run_parts(plan.parts, execution)
+    outcomes = run_parts(plan.parts, how)
     rows = [row for outcome in outcomes for row in outcome.summary.get("rows", [])]
     failed = [
         f"{part.label} with {part.scenario.workers} workers: {outcome.error}"

@@ -31,7 +31,7 @@ _UNREAD = {"name", "report", "sweep", "compare", "payload", "engine"}
 
 
 @dataclass(frozen=True)
-class Execution:
+class PartOptions:
     """How the parts of a study are computed, kept and told of: see `ringnet.study.run_points`."""
 
     processes: int | None = None
@@ -71,7 +71,7 @@ def key_of(scenario: Scenario, *more: object) -> str:
     return sha256(whole.encode()).hexdigest()
 
 
-def run_parts(parts: Sequence[StudyPart], execution: Execution) -> list[Outcome]:
+def run_parts(parts: Sequence[StudyPart], how: PartOptions) -> list[Outcome]:
     """Return the outcome of every part, in their order; parts of one key are computed once.
 
     Raises
@@ -79,20 +79,20 @@ def run_parts(parts: Sequence[StudyPart], execution: Execution) -> list[Outcome]
     InputError
         A number of processes below 1.
     """
-    say = once(execution.say)
-    store = Store(execution.cache_dir and execution.cache_dir.absolute(), execution.fresh, say)
+    say = once(how.say)
+    store = Store(how.cache_dir and how.cache_dir.absolute(), how.fresh, say)
     tasks = {part.key: Task(part.key, part.scenario, part.do, store.path(part.key)) for part in parts}
     compute = partial(
         _computed,
         costs={part.key: part.most_s for part in parts},
-        n_processes=checked_processes(execution.processes),
+        n_processes=checked_processes(how.processes),
         say=say,
     )
     found: dict[str, Outcome] = {}
     with closing(finished([*tasks.values()], store, compute)) as done:
         for key, outcome in done:
             found[key] = outcome
-            execution.on_result(outcome)
+            how.on_result(outcome)
     return [found[part.key] for part in parts]
 
 

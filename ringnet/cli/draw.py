@@ -77,7 +77,7 @@ def _drawn_again(scenario: Scenario, folder: Path) -> Written:
 def _without_payload(scenario: Scenario) -> Scenario:
     """Return the first point: times and traffic are the same without a payload."""
     document = next(scenario.iter_points()).scenario.document()
-    place = scenario.place
+    place = scenario.home
     return loads(
         json.dumps(document),
         ["payload=none"],

@@ -21,7 +21,7 @@ from ringnet.reporting.atomic import check_target, save_outputs
 from ringnet.reporting.results import ResultLike, collect
 from ringnet.reporting.storage import Written, write_results
 from ringnet.reporting.text import job_lines, sweep_table, written
-from ringnet.runs.notes import about_order
+from ringnet.runs.notes import order_advice
 from ringnet.runs.parts import RunParts, build
 from ringnet.runs.simulate import simulate
 from ringnet.scenario import Scenario, SweepPoint
@@ -176,7 +176,7 @@ def _run_one(scenario: Scenario, asked: RunCommandOptions) -> int:
 def _advice(scenario: Scenario, result: Result, parts: RunParts) -> list[str]:
     """Return what would be worth trying where a run spends its time in queues."""
     queueing = result.summary["queueing_share"] or 0.0
-    sentence = about_order(scenario, parts.network) if queueing > WORTH_ADVICE else None
+    sentence = order_advice(scenario, parts.network) if queueing > WORTH_ADVICE else None
     return [] if sentence is None else [sentence]
 
 

@@ -14,7 +14,7 @@ from ringnet.networks import BySize, Network, OverTime, best_order, placed, ring
 from ringnet.runs.parts import RunParts
 from ringnet.scenario.build.scenario import Scenario
 from ringnet.scenario.checks.collective import READABLE_ELEMENTS
-from ringnet.scenario.checks.finding import some
+from ringnet.scenario.checks.mistake import some
 from ringnet.scenario.files.link_profile import INSIDE, NETWORK, link_files, profile_of
 from ringnet.scenario.files.network_file import OF_CHANNELS, read_found, reading_of
 from ringnet.scenario.keys.algorithm import name_of
@@ -36,21 +36,21 @@ _SHAPES = {
 }
 
 
-def about_network(scenario: Scenario, parts: RunParts) -> tuple[str, ...]:
+def network_notes(scenario: Scenario, parts: RunParts) -> tuple[str, ...]:
     """Return a sentence on each thing that the network was taken to be; in a sweep they are said once."""
     return (
-        *about_file(scenario.network),
-        *about_order_file(scenario),
-        *about_behaviour(parts.network, scenario.network),
-        *about_traffic(parts),
+        *network_file_notes(scenario.network),
+        *order_file_notes(scenario),
+        *behaviour_notes(parts.network, scenario.network),
+        *traffic_notes(parts),
     )
 
 
-def notes_of(
+def run_notes(
     scenario: Scenario, parts: RunParts, chosen: Choice, sharing: str, *, has_states: bool
 ) -> tuple[str, ...]:
     """Return what a person should know of one run, beside what its network was taken to be."""
-    notes = [*scenario.notes, *about_links(scenario, parts)]
+    notes = [*scenario.notes, *measured_link_notes(scenario, parts)]
     network = scenario.network
     if sharing == "fair" and network.sharing == "auto":
         if network.switching != "cut-through":
@@ -75,14 +75,14 @@ def notes_of(
     return tuple(notes)
 
 
-def about_file(keys: NetworkKeys) -> list[str]:
+def network_file_notes(keys: NetworkKeys) -> list[str]:
     """Return a sentence on what the file does not say."""
     if not isinstance(keys.file, FoundFile) or not read_found(keys.file).assumed:
         return []
     return [f"network.file: `ringnet network {keys.file}` says what is assumed where the file says nothing"]
 
 
-def about_order_file(keys: Keys) -> list[str]:
+def order_file_notes(keys: Keys) -> list[str]:
     """Return a sentence on the channels of the file that are not taken."""
     reading = reading_of(keys)
     if reading is None or keys.algorithm_name == OF_CHANNELS or len(reading.orders) == 1:
@@ -91,7 +91,7 @@ def about_order_file(keys: Keys) -> list[str]:
     return [f"network.order: {others}; algorithm: {OF_CHANNELS} takes them all"]
 
 
-def about_behaviour(network: Network, given: NetworkKeys) -> list[str]:
+def behaviour_notes(network: Network, given: NetworkKeys) -> list[str]:
     """Return a sentence each on regimes and a profile that are for some links only, since the others differ."""
     notes = []
     for key, kind in (("regimes", BySize), ("profile", OverTime)):
@@ -106,7 +106,7 @@ def about_behaviour(network: Network, given: NetworkKeys) -> list[str]:
     return notes
 
 
-def about_traffic(parts: RunParts) -> list[str]:
+def traffic_notes(parts: RunParts) -> list[str]:
     """Return a sentence on traffic that asks, in the mean, for more than a link carries, until one of both changes."""
     notes = []
     all_flows = parts.make_site().flows
@@ -119,12 +119,12 @@ def about_traffic(parts: RunParts) -> list[str]:
     return notes
 
 
-def about_links(scenario: Scenario, parts: RunParts) -> list[str]:
+def measured_link_notes(scenario: Scenario, parts: RunParts) -> list[str]:
     """Return a sentence on each thing to know of the profiles that a scenario runs on."""
     return list(_sentences(scenario, parts)) if link_files(scenario.network) and scenario.workers > 1 else []
 
 
-def about_others(scenario: Scenario) -> list[str]:
+def comparison_notes(scenario: Scenario) -> list[str]:
     """Return what to know where other algorithms run on links that were measured."""
     if not link_files(scenario.network):
         return []
@@ -132,7 +132,7 @@ def about_others(scenario: Scenario) -> list[str]:
     return [f"{path_text(NETWORK)}: {text}"]
 
 
-def links_label(scenario: Scenario) -> dict[str, bool]:
+def measured_link_labels(scenario: Scenario) -> dict[str, bool]:
     """Return whether N or the message is outside what the links of the network were measured at, where they were."""
     profiles = (profile_of(scenario.network, path) for path in (NETWORK, INSIDE))
     profile = next(filter(None, profiles), None)
@@ -207,7 +207,7 @@ def _measured_otherwise(profile: Profile, found: Prediction, scenario: Scenario)
         yield f"measured on {measured_as}: for {asked} its hops are taken to be the same"
 
 
-def about_order(scenario: Scenario, network: Network) -> str | None:
+def order_advice(scenario: Scenario, network: Network) -> str | None:
     """Say by how much another order of the ring would unload the busiest link; None where it would not, or by little.
 
     Of one run on ``network``: it looks for the best order, which takes half a second for hundreds of workers.

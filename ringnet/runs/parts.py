@@ -217,7 +217,7 @@ def build_site(scenario: Scenario) -> Site:
 
 def build_schedule(scenario: Scenario) -> Schedule:
     """Return who sends what to whom."""
-    return schedule_of(scenario, scenario.place)
+    return schedule_of(scenario, scenario.home)
 
 
 def chunk_sizes(scenario: Scenario, schedule: Schedule) -> IntArray:
@@ -241,7 +241,7 @@ def build_workers(scenario: Scenario) -> Workers:
 def build_source(scenario: Scenario) -> Source:
     """Return where the workers' numbers come from."""
     if scenario.files:
-        return open_files(scenario.data, scenario.place, DTYPES[scenario.dtype])
+        return open_files(scenario.data, scenario.home, DTYPES[scenario.dtype])
     return MADE[str(scenario.data)](
         scenario, message_elements(scenario.message_bytes, DTYPES[scenario.dtype])
     )

@@ -19,7 +19,7 @@ from ringnet.payload import PackedPayload, Payload
 from ringnet.payload.tamper import Tamper, make_payload
 from ringnet.runs.engine import engine_for, is_packed, sharing_of
 from ringnet.runs.memory import require_memory
-from ringnet.runs.notes import about_network, links_label, notes_of
+from ringnet.runs.notes import measured_link_labels, network_notes, run_notes
 from ringnet.runs.parts import RunParts, build
 from ringnet.scenario.build.scenario import Scenario
 from ringnet.scenario.checks.collective import READABLE_ELEMENTS
@@ -89,8 +89,8 @@ def simulate(
         payload, source = payloads[0], parts.source
         return [] if payload is None or source is None else outputs(parts.schedule, payload, source)
 
-    notes = notes_of(scenario, parts, chosen, sharing, has_states=has_states)
-    return make_result(runs, results, first, notes, about_network(scenario, parts))
+    notes = run_notes(scenario, parts, chosen, sharing, has_states=has_states)
+    return make_result(runs, results, first, notes, network_notes(scenario, parts))
 
 
 def _payload(parts: RunParts, engine: str, tamper: Tamper | None) -> AnyPayload:
@@ -165,5 +165,5 @@ def _labels(scenario: Scenario, parts: RunParts, sharing: str) -> dict[str, Any]
         "sharing": sharing,
         "payload": payload_text(parts.carry, carried=parts.source is not None),
         "seed": scenario.seed if random else None,
-        **(links_label(scenario) if parts.message_bytes == scenario.message_bytes else {}),
+        **(measured_link_labels(scenario) if parts.message_bytes == scenario.message_bytes else {}),
     }

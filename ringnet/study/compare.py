@@ -30,7 +30,7 @@ from ringnet.networks import Network
 from ringnet.payload.dtypes import DTYPES
 from ringnet.payload.sources import message_elements
 from ringnet.reporting.columns import TABLES
-from ringnet.runs.notes import about_others
+from ringnet.runs.notes import comparison_notes
 from ringnet.runs.parts import build, build_schedule
 from ringnet.scenario import Scenario
 from ringnet.scenario.keys.algorithm import AlgorithmKeys, label_of, parameters_of
@@ -157,7 +157,7 @@ def plan_comparison(
     """
     _refuse_other_keys(scenario)
     sizes = tuple(sizes_of(scenario))
-    plan = StudyPlan([], [], tuple(about_others(scenario)))
+    plan = StudyPlan([], [], tuple(comparison_notes(scenario)))
     for n_workers in workers or workers_of(scenario):
         points, missing = algorithm_points(scenario, algorithms, n_workers)
         plan.parts.extend(_part(point, sizes) for point in points)
@@ -227,7 +227,7 @@ class _NetworkOf:
     @classmethod
     def of(cls, scenario: Scenario) -> _NetworkOf:
         keys = scenario.model_dump(mode="json", include={"network", "worker", "workers"})
-        files = str(scenario.place.folder), scenario.inputs()
+        files = str(scenario.home.folder), scenario.inputs()
         return cls(json.dumps([keys, files], sort_keys=True), scenario)
 
 

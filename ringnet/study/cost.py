@@ -68,7 +68,7 @@ def _texts(key: str, values: list[Any]) -> list[str]:
 
 
 def _point(document: dict[str, Any], overrides: Iterator[str], scenario: Scenario) -> Iterator[Scenario]:
-    place = scenario.place
+    place = scenario.home
     try:
         yield loads(
             json.dumps(document), list(overrides), folder=place.folder, allow_outside=place.allow_outside

@@ -20,8 +20,9 @@ from ringnet.runs.parts import build_schedule
 from ringnet.scenario import Scenario
 from ringnet.scenario.build.scenario import single
 from ringnet.scenario.checks.collective import check_algorithm
+from ringnet.scenario.checks.schedule import check_schedule
 from ringnet.scenario.keys.algorithm import AlgorithmKeys, label_of
-from ringnet.scenario.schedule import check_schedule, file_names
+from ringnet.scenario.schedule import file_names
 from ringnet.study import local
 from ringnet.study.outcome import Done, Outcome, Simulate, Store, Task, carry_out
 from ringnet.study.points import OnResult, Say, checked_processes, finished, once
@@ -173,13 +174,13 @@ def _point(scenario: Scenario, n_workers: int, keys: str | AlgorithmKeys) -> Sce
     }
     for key, value in changes.items():
         document = document.put((key,), value, mark)
-    return single(document, scenario.place)
+    return single(document, scenario.home)
 
 
 def _with_algorithm(point: Scenario, keys: str | AlgorithmKeys) -> Scenario:
     """Return the same point with another algorithm: checking a network of a million links anew takes seconds."""
     other = point.model_copy(update={"algorithm": keys})
-    findings = [*check_algorithm(other), *check_schedule(other, point.place)]
+    findings = [*check_algorithm(other), *check_schedule(other, point.home)]
     if findings:
         raise InputError(*(Fault(one.message, "algorithm", right=one.right) for one in findings))
     return other

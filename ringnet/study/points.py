@@ -99,7 +99,7 @@ def run_info(scenario: Scenario, out: Path, seed: int | None, notes: Iterable[st
     inputs = scenario.inputs()
     # Relative, so that the folder tells nothing of this machine and can move together with its data.
     where = (
-        {"data_folder": os.path.relpath(scenario.place.folder, out), "data_sha256": inputs} if inputs else {}
+        {"data_folder": os.path.relpath(scenario.home.folder, out), "data_sha256": inputs} if inputs else {}
     )
     return {"scenario": scenario.document(), "seed": seed, **where, "notes": list(notes)}
 

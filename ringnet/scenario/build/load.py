@@ -58,8 +58,8 @@ def load(
         With every mistake at once, each with file, line, path, value, and what would be right.
     """
     file = FilePath(path)
-    place = ScenarioFolder(file.absolute().parent, allow_outside, allow_python)
-    return _interpret(read_text(path), overrides, os.fspath(path), file.stem, place)
+    home = ScenarioFolder(file.absolute().parent, allow_outside, allow_python)
+    return _interpret(read_text(path), overrides, os.fspath(path), file.stem, home)
 
 
 def loads(
@@ -82,23 +82,23 @@ def loads(
     >>> scenario.message_bytes, scenario.network.latency_s
     (1048576, 5e-06)
     """
-    place = ScenarioFolder(FilePath(folder).absolute(), allow_outside, allow_python)
-    return _interpret(text, overrides, file, "scenario", place)
+    home = ScenarioFolder(FilePath(folder).absolute(), allow_outside, allow_python)
+    return _interpret(text, overrides, file, "scenario", home)
 
 
-def _interpret(text: str, overrides: Sequence[str], file: str, name: str, place: ScenarioFolder) -> Scenario:
+def _interpret(text: str, overrides: Sequence[str], file: str, name: str, home: ScenarioFolder) -> Scenario:
     document, faults = read_yaml(text, file)
     document, notes, wrong = override(document, overrides)
     if not document.has(("name",)):
         document = document.put(("name",), clip(name), {(): Mark(file)})
     sweep, axes, unreadable = _sweep_of(document)
     base = _without_sweep(document, sweep is None)
-    first, told, found = _try(_probes(base, axes), place)
+    first, told, found = _try(_probes(base, axes), home)
     faults = in_order([*faults, *wrong, *unreadable, *found])
     if faults or first is None:
         raise InputError(*faults)
     notes = list(dict.fromkeys([*notes, *_shadowed(base, axes), *told]))
-    return first.with_origin(MadeFrom(base if axes else first.base, axes, place, tuple(notes)), sweep)
+    return first.with_origin(MadeFrom(base if axes else first.base, axes, home, tuple(notes)), sweep)
 
 
 def _sweep_of(document: Document) -> tuple[SweepKeys | None, tuple[Axis, ...], list[Fault]]:
@@ -137,7 +137,7 @@ def _probes(base: Document, axes: Sequence[Axis]) -> Iterator[Document]:
 
 
 def _try(
-    documents: Iterable[Document], place: ScenarioFolder
+    documents: Iterable[Document], home: ScenarioFolder
 ) -> tuple[Scenario | None, list[str], list[Fault]]:
     """Read every point: the first that is right, the notes and the faults of all."""
     first: Scenario | None = None
@@ -145,7 +145,7 @@ def _try(
     faults: list[Fault] = []
     for document in documents:
         try:
-            point = single(document, place)
+            point = single(document, home)
         except InputError as error:
             faults += error.faults
         else:

@@ -10,12 +10,12 @@ from pydantic import ValidationError
 from ringnet.documents.document import Document, Origin, Path, are_related, path_text
 from ringnet.errors import Fault, InputError
 from ringnet.scenario.checks.collective import check
-from ringnet.scenario.checks.finding import Finding
+from ringnet.scenario.checks.mistake import Mistake
+from ringnet.scenario.checks.schedule import check_schedule
 from ringnet.scenario.files.completed import completed
 from ringnet.scenario.files.folder import ScenarioFolder
 from ringnet.scenario.keys.faults import translate
 from ringnet.scenario.keys.model import Keys
-from ringnet.scenario.schedule import check_schedule
 
 #: In place of what is wrong or missing, so that the other keys can be checked together.
 _STAND_INS: dict[Path, Any] = {
@@ -30,7 +30,7 @@ _STAND_INS: dict[Path, Any] = {
 _ROUNDS = 4
 
 
-def resolve(document: Document, place: ScenarioFolder) -> tuple[Document, list[str]]:
+def resolve(document: Document, home: ScenarioFolder) -> tuple[Document, list[str]]:
     """Check the keys of one run.
 
     Returns
@@ -45,12 +45,12 @@ def resolve(document: Document, place: ScenarioFolder) -> tuple[Document, list[s
     InputError
         With every mistake, in the order of the lines.
     """
-    known, faults = completed(document, place)
+    known, faults = completed(document, home)
     keys, found = validate(known)
     faults += found.values()
     broken = known.broken | found.keys()
     mended = keys or _mended(known, broken)
-    findings = [*check(mended), *check_schedule(mended, place)]
+    findings = [*check(mended), *check_schedule(mended, home)]
     findings = [one for one in findings if _counts(one, document, broken)]
     orphans = {one.path: one for one in findings if one.unread and is_orphan(one, document)}
     faults += [_fault(one, known) for one in findings if one.path not in orphans]
@@ -67,13 +67,13 @@ def validate(document: Document) -> tuple[Keys | None, dict[Path, Fault]]:
         return None, translate(error, document)
 
 
-def is_orphan(finding: Finding, document: Document) -> bool:
+def is_orphan(finding: Mistake, document: Document) -> bool:
     """Whether a later writer made the key unread: a sweep, or an override of something else."""
     causes = origins_of(finding, document)
     return "sweep" in causes or ("set" in causes and "set" not in document.origins(finding.path))
 
 
-def origins_of(finding: Finding, document: Document) -> set[Origin]:
+def origins_of(finding: Mistake, document: Document) -> set[Origin]:
     """Who wrote the keys because of which something is wrong."""
     return {origin for cause in finding.causes for origin in document.origins(cause)}
 
@@ -99,7 +99,7 @@ def _mended(document: Document, broken: frozenset[Path] | set[Path]) -> Keys:
     raise AssertionError(f"the stand-ins do not mend {sorted(map(str, broken))}")
 
 
-def _counts(finding: Finding, document: Document, broken: Iterable[Path]) -> bool:
+def _counts(finding: Mistake, document: Document, broken: Iterable[Path]) -> bool:
     """Whether a finding is about keys that stand there, and rests on no broken one."""
     touched = (finding.path, *finding.causes)
     if any(are_related(path, wrong) for path in touched for wrong in broken):
@@ -107,10 +107,10 @@ def _counts(finding: Finding, document: Document, broken: Iterable[Path]) -> boo
     return document.has(finding.path) or not finding.unread
 
 
-def _fault(finding: Finding, document: Document) -> Fault:
+def _fault(finding: Mistake, document: Document) -> Fault:
     right, nearest = finding.right, finding.nearest
     return document.fault(finding.path, finding.message, value=finding.value, right=right, nearest=nearest)
 
 
-def _note(finding: Finding) -> str:
+def _note(finding: Mistake) -> str:
     return f"{path_text(finding.path)}: left out, {finding.message}"

@@ -40,7 +40,7 @@ class MadeFrom:
         The keys as written, overrides applied, without the sweep.
     axes : tuple of Axis
         Empty for a single run.
-    place : ScenarioFolder
+    home : ScenarioFolder
         Where its files are.
     notes : tuple of str
         What was orphaned and left out.
@@ -48,7 +48,7 @@ class MadeFrom:
 
     base: Document
     axes: tuple[Axis, ...]
-    place: ScenarioFolder
+    home: ScenarioFolder
     notes: tuple[str, ...]
 
 
@@ -101,9 +101,9 @@ class Scenario(Keys):
         return tuple(_dotted(value) for value in first_values(self._origin.axes))
 
     @property
-    def place(self) -> ScenarioFolder:
+    def home(self) -> ScenarioFolder:
         """Where its files are."""
-        return self._origin.place
+        return self._origin.home
 
     def points(self) -> list[SweepPoint]:
         """Return the runs of a sweep in grid order, the first key slowest; `InputError` with all faults."""
@@ -118,7 +118,7 @@ class Scenario(Keys):
         for document, values in grid(self.base, self._origin.axes):
             try:
                 yield SweepPoint(
-                    single(document, self.place), {_dotted(value): value.text for value in values}
+                    single(document, self.home), {_dotted(value): value.text for value in values}
                 )
             except InputError as error:
                 faults += error.faults
@@ -132,7 +132,7 @@ class Scenario(Keys):
         run reads are left out, so equal documents mean equal runs.
         """
         origin = self._origin
-        first = known(with_values(origin.base, first_values(origin.axes)), origin.place)
+        first = known(with_values(origin.base, first_values(origin.axes)), origin.home)
         keys = Keys.model_validate(first.data)
         unread = [finding for finding in check(keys) if finding.unread]
         gone = {finding.path for finding in unread if "sweep" not in origins_of(finding, first)}
@@ -156,7 +156,7 @@ class Scenario(Keys):
         for given in (one for axis in self._origin.axes for one in _swept_files(axis)):
             names |= {given} if isinstance(given, str) else {*map(str, given)}
         schedules = self._schedule_files()
-        return {name: digest(self.place.find(name)) for name in sorted({*names, *schedules} - {*MADE_DATA})}
+        return {name: digest(self.home.find(name)) for name in sorted({*names, *schedules} - {*MADE_DATA})}
 
     def _schedule_files(self) -> set[str]:
         """Return the files that algorithms come from: of the scenario, of its sweep, of what it compares."""
@@ -173,10 +173,10 @@ class Scenario(Keys):
         return hashlib.sha256(whole.encode()).hexdigest()
 
 
-def single(document: Document, place: ScenarioFolder) -> Scenario:
+def single(document: Document, home: ScenarioFolder) -> Scenario:
     """Return the scenario of one run; `InputError` for everything that is wrong."""
-    left, notes = resolve(document, place)
-    return Scenario.of(known(left, place).data, MadeFrom(left, (), place, tuple(notes)))
+    left, notes = resolve(document, home)
+    return Scenario.of(known(left, home).data, MadeFrom(left, (), home, tuple(notes)))
 
 
 def _dotted(value: SweptValue) -> str:

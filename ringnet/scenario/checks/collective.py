@@ -10,8 +10,8 @@ from ringnet.documents.document import Path
 from ringnet.errors import InputError
 from ringnet.payload.dtypes import DTYPES
 from ringnet.payload.reductions import REDUCTIONS, check_dtype, make_reduction
-from ringnet.scenario.checks.finding import Finding, some, unread
-from ringnet.scenario.checks.jobs_and_traffic import CROWD_CHECKS
+from ringnet.scenario.checks.jobs_and_traffic import JOB_CHECKS
+from ringnet.scenario.checks.mistake import Mistake, some, unread
 from ringnet.scenario.checks.network import NETWORK_CHECKS, counted
 from ringnet.scenario.keys.algorithm import parameters_of
 from ringnet.scenario.keys.kinds import quantity_text
@@ -25,36 +25,36 @@ WEIGHTED = ("mean", "weighted-mean")
 READABLE_ELEMENTS = 1024
 
 
-def check(keys: Keys) -> Iterator[Finding]:
+def check(keys: Keys) -> Iterator[Mistake]:
     """Return what is wrong with ``keys`` taken together; of unread keys also those that were left out."""
     for find in CHECKS:
         yield from find(keys)
 
 
-def check_algorithm(keys: Keys) -> Iterator[Finding]:
+def check_algorithm(keys: Keys) -> Iterator[Mistake]:
     """Return what is wrong with the algorithm alone: the collective, its parameters."""
     yield from _collective_known(keys)
     yield from _unread_parameters(keys)
 
 
-def _whole_elements(keys: Keys) -> Iterator[Finding]:
+def _whole_elements(keys: Keys) -> Iterator[Mistake]:
     itemsize = DTYPES[keys.dtype].itemsize
     if keys.message_bytes % itemsize:
         below = keys.message_bytes // itemsize * itemsize
         right = f"{quantity_text(below, 'bytes')} or {quantity_text(below + itemsize, 'bytes')}"
         message = f"not a whole number of {keys.dtype} elements, {itemsize} bytes each"
-        yield Finding(("message",), message, right, causes=(("dtype",),))
+        yield Mistake(("message",), message, right, causes=(("dtype",),))
 
 
-def _collective_known(keys: Keys) -> Iterator[Finding]:
+def _collective_known(keys: Keys) -> Iterator[Mistake]:
     algorithm = ALGORITHMS.get(keys.algorithm_name)
     known = (keys.collective,) if algorithm is None else algorithm.collectives
     if keys.collective not in known:
         message = f"the algorithm {keys.algorithm_name} has no {keys.collective}"
-        yield Finding(("collective",), message, " or ".join(known), causes=(("algorithm",),))
+        yield Mistake(("collective",), message, " or ".join(known), causes=(("algorithm",),))
 
 
-def _unread_parameters(keys: Keys) -> Iterator[Finding]:
+def _unread_parameters(keys: Keys) -> Iterator[Mistake]:
     """Tell parameters that the algorithm does not have."""
     name = keys.algorithm_name
     known = ALGORITHMS[name].parameters if name in ALGORITHMS else {}
@@ -63,7 +63,7 @@ def _unread_parameters(keys: Keys) -> Iterator[Finding]:
     if own and not isinstance(settings, str) and not settings.python:
         message = "the key is never read: it is for a function of yours"
         right, causes = "the parameters of the algorithm, beside its name", (("algorithm", "name"),)
-        yield Finding(("algorithm", "parameters"), message, right, "", causes, unread=True)
+        yield Mistake(("algorithm", "parameters"), message, right, "", causes, unread=True)
     for parameter in parameters_of(settings):
         if parameter not in known and parameter not in own:
             reason = f"{name} has no such parameter"
@@ -71,75 +71,75 @@ def _unread_parameters(keys: Keys) -> Iterator[Finding]:
             right = ", ".join(known)
             message = f"the key is never read: {reason}"
             causes = (("algorithm", "name"),)
-            yield Finding(("algorithm", parameter), message, right, nearest, causes, unread=True)
+            yield Mistake(("algorithm", parameter), message, right, nearest, causes, unread=True)
 
 
-def _reduction(keys: Keys) -> Iterator[Finding]:
+def _reduction(keys: Keys) -> Iterator[Mistake]:
     if keys.collective in COPYING:
         return
     yield from _told(
         ("reduce",), lambda: check_dtype(REDUCTIONS[keys.reduce], DTYPES[keys.dtype]), (("dtype",),)
     )
     if keys.reduce == "weighted-mean" and keys.weights is None:
-        yield Finding(("reduce",), "a weighted mean needs weights", f"weights: {_as_many(keys.workers)}")
+        yield Mistake(("reduce",), "a weighted mean needs weights", f"weights: {_as_many(keys.workers)}")
     elif keys.reduce in WEIGHTED and keys.weights is not None:
         yield from _weights(keys, keys.weights)
 
 
-def _weights(keys: Keys, weights: tuple[float, ...]) -> Iterator[Finding]:
+def _weights(keys: Keys, weights: tuple[float, ...]) -> Iterator[Mistake]:
     causes = ("workers",), ("reduce",)
     if len(weights) != keys.workers:
         message = f"{len(weights)} weights for {counted(keys.workers)}"
-        yield Finding(("weights",), message, f"one for each worker: {_as_many(keys.workers)}", causes=causes)
+        yield Mistake(("weights",), message, f"one for each worker: {_as_many(keys.workers)}", causes=causes)
     else:
         yield from _told(("weights",), lambda: make_reduction(*reduction_of(keys)), causes)
 
 
-def _told(path: Path, act: Callable[[], object], causes: tuple[Path, ...]) -> Iterator[Finding]:
+def _told(path: Path, act: Callable[[], object], causes: tuple[Path, ...]) -> Iterator[Mistake]:
     """Tell at ``path`` what another room refuses."""
     try:
         act()
     except InputError as error:
         yield from (
-            Finding(path, fault.message, fault.right, fault.nearest, causes) for fault in error.faults
+            Mistake(path, fault.message, fault.right, fault.nearest, causes) for fault in error.faults
         )
 
 
-def _workers_are_there(keys: Keys) -> Iterator[Finding]:
+def _workers_are_there(keys: Keys) -> Iterator[Mistake]:
     for path in [("worker", "exceptions", key) for key in keys.worker.exceptions]:
         if int(path[-1]) >= keys.workers:
             message = f"there is no worker {path[-1]} among {counted(keys.workers)}"
-            yield Finding(path, message, f"0 to {keys.workers - 1}", causes=(("workers",),), unread=True)
+            yield Mistake(path, message, f"0 to {keys.workers - 1}", causes=(("workers",),), unread=True)
 
 
-def _states(keys: Keys) -> Iterator[Finding]:
+def _states(keys: Keys) -> Iterator[Mistake]:
     """Refuse a table of states that nobody can read, or of buffers that are not there."""
     if "states" not in keys.report.tables:
         return
     path = ("report", "tables", keys.report.tables.index("states"))
     if keys.payload != "full":
         right = "payload: full"
-        yield Finding(path, "states need every element", right, causes=(("payload",),), unread=True)
+        yield Mistake(path, "states need every element", right, causes=(("payload",),), unread=True)
     n_elements = keys.workers * keys.message_bytes // DTYPES[keys.dtype].itemsize
     if n_elements > READABLE_ELEMENTS:
         message = f"states of {n_elements:,} elements, over all workers, are not for reading"
         causes = ("workers",), ("message",), ("dtype",)
-        yield Finding(path, message, f"at most {READABLE_ELEMENTS:,}", causes=causes, unread=True)
+        yield Mistake(path, message, f"at most {READABLE_ELEMENTS:,}", causes=causes, unread=True)
 
 
-def _unread_in_copying(keys: Keys) -> Iterator[Finding]:
+def _unread_in_copying(keys: Keys) -> Iterator[Mistake]:
     if keys.collective in COPYING:
         exceptions = (("worker", "exceptions", key, "reduce_rate") for key in keys.worker.exceptions)
         for path in (("reduce",), ("weights",), ("worker", "reduce_rate"), *exceptions):
             yield unread(path, f"{keys.collective} combines nothing", ("collective",))
 
 
-def _unread_weights(keys: Keys) -> Iterator[Finding]:
+def _unread_weights(keys: Keys) -> Iterator[Mistake]:
     if keys.reduce not in WEIGHTED and keys.collective not in COPYING:
         yield unread(("weights",), f"{keys.reduce} has no weights", ("reduce",), right="reduce: mean")
 
 
-def _unread_data(keys: Keys) -> Iterator[Finding]:
+def _unread_data(keys: Keys) -> Iterator[Mistake]:
     if keys.files:
         yield unread(("message",), "the files say how large it is", ("data",))
         yield unread(("seed",), "the data comes from files", ("data",))
@@ -150,7 +150,7 @@ def _unread_data(keys: Keys) -> Iterator[Finding]:
         yield unread(("seed",), f"{keys.data} data has no seed", ("data",))
 
 
-CHECKS: tuple[Callable[[Keys], Iterator[Finding]], ...] = (
+CHECKS: tuple[Callable[[Keys], Iterator[Mistake]], ...] = (
     _whole_elements,
     _collective_known,
     _unread_parameters,
@@ -161,7 +161,7 @@ CHECKS: tuple[Callable[[Keys], Iterator[Finding]], ...] = (
     _unread_weights,
     _unread_data,
     *NETWORK_CHECKS,
-    *CROWD_CHECKS,
+    *JOB_CHECKS,
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ringnet.formats.networks.reading import count
-from ringnet.scenario.checks.finding import Finding, unread
+from ringnet.scenario.checks.mistake import Mistake, unread
 from ringnet.scenario.files.link_profile import INSIDE, NETWORK
 from ringnet.scenario.files.network_file import NETWORK_FILE, OF_CHANNELS, ORDER_FILE, reading_of
 from ringnet.scenario.keys.links import LinkFile
@@ -13,7 +13,7 @@ from ringnet.scenario.keys.model import Keys
 from ringnet.scenario.keys.topology import inside_of, parameter_names
 
 
-def check_network_file(keys: Keys) -> Iterator[Finding]:
+def check_network_file(keys: Keys) -> Iterator[Mistake]:
     """Find keys that a network file leaves nothing to say for."""
     if keys.network.file is None:
         return
@@ -25,10 +25,10 @@ def check_network_file(keys: Keys) -> Iterator[Finding]:
     if keys.network.routes == "ecmp":
         message = "the network of a file has its own routes"
         right = "routes listed, or left out"
-        yield Finding(("network", "routes"), message, right, causes=(NETWORK_FILE,))
+        yield Mistake(("network", "routes"), message, right, causes=(NETWORK_FILE,))
 
 
-def check_link_profiles(keys: Keys) -> Iterator[Finding]:
+def check_link_profiles(keys: Keys) -> Iterator[Mistake]:
     """Find keys that a profile leaves nothing to say for."""
     network = keys.network
     inside = inside_of(network)
@@ -41,18 +41,18 @@ def check_link_profiles(keys: Keys) -> Iterator[Finding]:
             yield unread(key, "the profile says what the links do", path, right="links: exceptions")
 
 
-def check_order_file(keys: Keys) -> Iterator[Finding]:
+def check_order_file(keys: Keys) -> Iterator[Mistake]:
     """Find a file without orders or for other workers, and what it leaves nothing to say for."""
     reading = reading_of(keys)
     if reading is None:
         return
     if not reading.orders:
         message = f"this is the {reading.kind}: it has links, and no order of rings"
-        yield Finding(ORDER_FILE, message, "NCCL's graph file; network: {file: ...} takes this one")
+        yield Mistake(ORDER_FILE, message, "NCCL's graph file; network: {file: ...} takes this one")
     elif reading.n_workers != keys.workers:
         has = f"the scenario has {count(keys.workers, 'worker')}"
         message = f"the file is for {count(reading.n_workers, 'worker')}, {has}"
-        yield Finding(ORDER_FILE, message, f"workers: {reading.n_workers}", causes=(("workers",),))
+        yield Mistake(ORDER_FILE, message, f"workers: {reading.n_workers}", causes=(("workers",),))
     if keys.algorithm_name == OF_CHANNELS:
         for name in ("strides", "node_size"):
             message = "the file says the order of each ring"

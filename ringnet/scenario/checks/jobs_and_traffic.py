@@ -11,7 +11,7 @@ from ringnet.errors import InputError, NetworkError
 from ringnet.networks import Network, walk
 from ringnet.networks.behaviour import NEVER
 from ringnet.payload.dtypes import DTYPES
-from ringnet.scenario.checks.finding import Finding, some, unread
+from ringnet.scenario.checks.mistake import Mistake, some, unread
 from ringnet.scenario.checks.network import counted, nearest_link, shape_of
 from ringnet.scenario.keys.jobs_and_traffic import TrafficKeys
 from ringnet.scenario.keys.model import Keys
@@ -25,28 +25,28 @@ MOST_BURSTS, MOST_IN_ALL = 10_000, 1_000_000
 RESERVED = "other traffic"
 
 
-def _jobs(keys: Keys) -> Iterator[Finding]:
+def _jobs(keys: Keys) -> Iterator[Mistake]:
     itemsize = DTYPES[keys.dtype].itemsize
     for number, job in enumerate(keys.jobs):
         path = ("jobs", number)
         if job.message_bytes % itemsize:
             message = f"not a whole number of {keys.dtype} elements, {itemsize} bytes each"
-            yield Finding((*path, "message"), message, f"a multiple of {itemsize} B", causes=(("dtype",),))
+            yield Mistake((*path, "message"), message, f"a multiple of {itemsize} B", causes=(("dtype",),))
         algorithm, collective = job.algorithm or keys.algorithm_name, job.collective or keys.collective
         if algorithm not in ALGORITHMS:
             message = f"a job needs an algorithm of its own beside {algorithm}"
-            yield Finding((*path, "algorithm"), message, "algorithm: ring", causes=(("algorithm",),))
+            yield Mistake((*path, "algorithm"), message, "algorithm: ring", causes=(("algorithm",),))
             continue
         known = ALGORITHMS[algorithm].collectives
         if collective not in known:
             key = "collective" if job.collective else "algorithm"
             message = f"the algorithm {algorithm} has no {collective}"
-            yield Finding((*path, key), message, " or ".join(known), causes=(("algorithm",), ("collective",)))
+            yield Mistake((*path, key), message, " or ".join(known), causes=(("algorithm",), ("collective",)))
             continue
         yield from _has_a_schedule(keys, number)
 
 
-def _has_a_schedule(keys: Keys, number: int) -> Iterator[Finding]:
+def _has_a_schedule(keys: Keys, number: int) -> Iterator[Mistake]:
     """Find parameters of an algorithm that do not fit the workers of a job."""
     job = keys.jobs[number]
     n_workers = job.workers if isinstance(job.workers, int) else len(job.workers)
@@ -57,10 +57,10 @@ def _has_a_schedule(keys: Keys, number: int) -> Iterator[Finding]:
         for fault in error.faults:
             message = ": ".join(filter(None, (f"with {counted(n_workers)}: {fault.message}", fault.value)))
             right = "an algorithm of its own, algorithm: ring"
-            yield Finding(("jobs", number, "algorithm"), message, right, causes=causes)
+            yield Mistake(("jobs", number, "algorithm"), message, right, causes=causes)
 
 
-def _names(keys: Keys) -> Iterator[Finding]:
+def _names(keys: Keys) -> Iterator[Mistake]:
     """Find jobs and traffic that the tables could not tell apart; traffic of one name is one."""
     taken = {keys.name: "the scenario", RESERVED: "all that is no job's"}
     jobs = [("jobs", number, one.name or f"job {number + 1}") for number, one in enumerate(keys.jobs)]
@@ -71,18 +71,18 @@ def _names(keys: Keys) -> Iterator[Finding]:
     for key, number, name in [*jobs, *traffic]:
         if taken.get(name, "background") != "background":
             message = f"this name is that of {taken[name]}"
-            yield Finding((key, number, "name"), message, "a name of its own", causes=(("name",),))
+            yield Mistake((key, number, "name"), message, "a name of its own", causes=(("name",),))
         taken.setdefault(name, "background" if key == "background" else f"jobs[{number}]")
 
 
-def _recurrence_is_alone(keys: Keys) -> Iterator[Finding]:
+def _recurrence_is_alone(keys: Keys) -> Iterator[Mistake]:
     for key, given in (("jobs", keys.jobs), ("background", keys.background)):
         if given and keys.engine == "recurrence":
             message = f"the recurrence is not exact where {key} share the links"
-            yield Finding(("engine",), message, "events, or auto", causes=((key,),))
+            yield Mistake(("engine",), message, "events, or auto", causes=((key,),))
 
 
-def _traffic(keys: Keys) -> Iterator[Finding]:
+def _traffic(keys: Keys) -> Iterator[Mistake]:
     made = shape_of(keys)[0] if keys.background else None
     names = {} if made is None else dict.fromkeys(made.names)
     places = n_places(keys)
@@ -90,7 +90,7 @@ def _traffic(keys: Keys) -> Iterator[Finding]:
         path = ("background", number)
         for key, place in (("from", one.start), ("to", one.end)):
             if place is not None and place >= places:
-                yield Finding(
+                yield Mistake(
                     (*path, key), "there is no such place", f"0 to {places - 1}", causes=(("workers",),)
                 )
         if made is not None:
@@ -98,14 +98,14 @@ def _traffic(keys: Keys) -> Iterator[Finding]:
         for place, name in enumerate(one.links or ()):
             if names and name not in names:
                 message = "the traffic goes over a link that is not there"
-                yield Finding((*path, "links", place), message, some(names), nearest_link(name, names))
+                yield Mistake((*path, "links", place), message, some(names), nearest_link(name, names))
         if made is not None and one.links is not None and all(name in names for name in one.links):
             yield from _is_a_way(made, one.links, path)
         yield from _traffic_itself(one, path)
         yield from _not_too_many(keys, one, path)
 
 
-def _has_a_way(network: Network, one: TrafficKeys, path: Path) -> Iterator[Finding]:
+def _has_a_way(network: Network, one: TrafficKeys, path: Path) -> Iterator[Mistake]:
     """Find traffic between places that nothing leads from one to the other."""
     if one.start is None or one.end is None or max(one.start, one.end) >= network.n_workers:
         return
@@ -113,20 +113,20 @@ def _has_a_way(network: Network, one: TrafficKeys, path: Path) -> Iterator[Findi
         network.route(one.start, one.end)
     except NetworkError as error:
         yield from (
-            Finding((*path, "to"), fault.message, "places that a way joins", causes=(("network",),))
+            Mistake((*path, "to"), fault.message, "places that a way joins", causes=(("network",),))
             for fault in error.faults
         )
 
 
-def _is_a_way(network: Network, links: Sequence[str], path: Path) -> Iterator[Finding]:
+def _is_a_way(network: Network, links: Sequence[str], path: Path) -> Iterator[Mistake]:
     """Find links that do not follow each other."""
     starts = network.ends(network.names.index(links[0]))
     ways = [walk(network, start, links)[1] for start in starts]
     if all(ways) and ways[0] is not None:
-        yield Finding((*path, "links"), ways[0].message, ways[0].right, causes=(("network",),))
+        yield Mistake((*path, "links"), ways[0].message, ways[0].right, causes=(("network",),))
 
 
-def _not_too_many(keys: Keys, one: TrafficKeys, path: Path) -> Iterator[Finding]:
+def _not_too_many(keys: Keys, one: TrafficKeys, path: Path) -> Iterator[Mistake]:
     """Find bursts so small that their number in the shortest run is beyond what can be simulated."""
     if one.rate_Bps is None or one.burst_bytes == 0 or keys.workers == 1:
         return
@@ -137,10 +137,10 @@ def _not_too_many(keys: Keys, one: TrafficKeys, path: Path) -> Iterator[Finding]
             f"at this rate some {bursts:.2g} bursts go out while the message moves, more than {MOST_IN_ALL:,}"
         )
         least = format_bytes(-(-int(one.rate_Bps * least_s) // MOST_IN_ALL))
-        yield Finding((*path, "burst"), message, f"at least {least}", causes=(("message",),))
+        yield Mistake((*path, "burst"), message, f"at least {least}", causes=(("message",),))
 
 
-def _is_carried(keys: Keys) -> Iterator[Finding]:
+def _is_carried(keys: Keys) -> Iterator[Mistake]:
     """Find traffic that never ends and asks, now or later, for more than links carry: what shares them never ends."""
     if not any(one.rate_Bps for one in keys.background) or shape_of(keys)[0] is None or [*_traffic(keys)]:
         return
@@ -157,20 +157,20 @@ def _is_carried(keys: Keys) -> Iterator[Finding]:
         message = f"{f'with {beside}, ' if others else ''}{one}"
         right = "a lower rate, or a stop"
         causes = ("network",), *(("background", number) for number in others)
-        yield Finding(("background", last, "rate"), message, right, causes=causes)
+        yield Mistake(("background", last, "rate"), message, right, causes=causes)
 
 
-def _traffic_itself(one: TrafficKeys, path: Path) -> Iterator[Finding]:
+def _traffic_itself(one: TrafficKeys, path: Path) -> Iterator[Mistake]:
     if (one.links is None) == (one.start is None and one.end is None):
-        yield Finding(path, "traffic needs from and to, or links instead", "{from: 0, to: 4, burst: 1 MiB}")
+        yield Mistake(path, "traffic needs from and to, or links instead", "{from: 0, to: 4, burst: 1 MiB}")
     elif one.links is None and (one.start is None or one.end is None or one.start == one.end):
-        yield Finding(path, "traffic goes from one place to another", "from: 0, to: 4")
+        yield Mistake(path, "traffic goes from one place to another", "from: 0, to: 4")
     if one.burst_bytes == 0:
-        yield Finding((*path, "burst"), "a burst has bytes", "1 MiB")
+        yield Mistake((*path, "burst"), "a burst has bytes", "1 MiB")
     if one.stop_s is not None and one.stop_s <= one.begin_s:
-        yield Finding((*path, "stop"), "the traffic would end before it begins", "a stop after its start")
+        yield Mistake((*path, "stop"), "the traffic would end before it begins", "a stop after its start")
     if (one.on_s is None) != (one.off_s is None):
-        yield Finding(path, "on and off stand together", "on: 1 ms, off: 3 ms")
+        yield Mistake(path, "on and off stand together", "on: 1 ms, off: 3 ms")
     for key in ("on", "stop"):
         if one.rate_Bps is None and getattr(one, f"{key}_s") is not None:
             yield unread(
@@ -180,11 +180,11 @@ def _traffic_itself(one: TrafficKeys, path: Path) -> Iterator[Finding]:
         bursts = one.rate_Bps * one.on_s / max(one.burst_bytes, 1)
         if not 1 <= bursts <= MOST_BURSTS:
             message = f"at this rate {bursts:.3g} bursts go out while it is on"
-            yield Finding((*path, "burst"), message, f"1 to {MOST_BURSTS:,} of them")
+            yield Mistake((*path, "burst"), message, f"1 to {MOST_BURSTS:,} of them")
 
 
 #: In the order in which they are told.
-CROWD_CHECKS: tuple[Callable[[Keys], Iterator[Finding]], ...] = (
+JOB_CHECKS: tuple[Callable[[Keys], Iterator[Mistake]], ...] = (
     _names,
     _jobs,
     _recurrence_is_alone,

@@ -11,7 +11,7 @@ from ringnet.errors import NetworkError
 from ringnet.networks import TOPOLOGIES, Network
 from ringnet.networks.network import WINDOW_SLOTS
 from ringnet.scenario.checks.files import check_link_profiles, check_network_file, check_order_file
-from ringnet.scenario.checks.finding import Finding, some, unread
+from ringnet.scenario.checks.mistake import Mistake, some, unread
 from ringnet.scenario.files.link_profile import link_files
 from ringnet.scenario.keys.links import LinkExceptionKeys
 from ringnet.scenario.keys.model import Keys
@@ -40,13 +40,13 @@ def counted(n_workers: int) -> str:
     return "1 worker" if n_workers == 1 else f"{n_workers} workers"
 
 
-def _parameters(keys: Keys) -> Iterator[Finding]:
+def _parameters(keys: Keys) -> Iterator[Mistake]:
     if keys.network.file is not None:
         return
     yield from _parameters_of(keys.network.topology, keys.network, ("network",))
 
 
-def _parameters_of(topology: str, given: NetworkKeys | BetweenKeys, at: Path) -> Iterator[Finding]:
+def _parameters_of(topology: str, given: NetworkKeys | BetweenKeys, at: Path) -> Iterator[Mistake]:
     known, there = TOPOLOGIES[topology].parameters, parameters_of(given)
     cause = (*at, "topology")
     for name, value in there.items():
@@ -57,14 +57,14 @@ def _parameters_of(topology: str, given: NetworkKeys | BetweenKeys, at: Path) ->
             message = (
                 f"a {topology} has no {name}: {' and '.join(having)} {'have' if len(having) > 1 else 'has'}"
             )
-            yield Finding((*at, name), message, f"topology: {having[0]}", causes=(cause,), unread=True)
+            yield Mistake((*at, name), message, f"topology: {having[0]}", causes=(cause,), unread=True)
     for name, parameter in known.items():
         if parameter.required and name not in there:
             message = f"the key is missing: a {topology} needs it"
-            yield Finding((*at, name), message, f"{name}: {in_flow(parameter.example)}", causes=(cause,))
+            yield Mistake((*at, name), message, f"{name}: {in_flow(parameter.example)}", causes=(cause,))
 
 
-def shape_of(keys: Keys) -> tuple[Network | None, list[Finding]]:
+def shape_of(keys: Keys) -> tuple[Network | None, list[Mistake]]:
     """Return the network without exceptions, or what keeps its parameters from making one."""
     if [*_parameters(keys)]:
         return None, []
@@ -74,9 +74,9 @@ def shape_of(keys: Keys) -> tuple[Network | None, list[Finding]]:
         return None, _told(error, ("network",), ("workers",), ("network", "topology"))
 
 
-def _told(error: NetworkError, at: Path, *causes: Path) -> list[Finding]:
+def _told(error: NetworkError, at: Path, *causes: Path) -> list[Mistake]:
     return [
-        Finding((*at, *_parts(one.path)), one.message, one.right, one.nearest, causes) for one in error.faults
+        Mistake((*at, *_parts(one.path)), one.message, one.right, one.nearest, causes) for one in error.faults
     ]
 
 
@@ -87,7 +87,7 @@ def _parts(path: str) -> Path:
     return tuple(int(part) if part.isdecimal() else part for part in path.split(".")) if path else ()
 
 
-def _network_is_whole(keys: Keys) -> Iterator[Finding]:
+def _network_is_whole(keys: Keys) -> Iterator[Mistake]:
     """Find what keeps the keys from making a network in which everybody has a place."""
     plain = keys.network.file is None and not TOPOLOGIES[keys.network.topology].parameters
     if plain and not _is_special(keys):
@@ -117,7 +117,7 @@ def _network_is_whole(keys: Keys) -> Iterator[Finding]:
             yield from _told(error, ("jobs", number), *causes)
 
 
-def _behaviour_is_for_some(keys: Keys, network: Network) -> Iterator[Finding]:
+def _behaviour_is_for_some(keys: Keys, network: Network) -> Iterator[Mistake]:
     """Find regimes and a profile that are for no link, since every one differs from the rule."""
     given = keys.network.file is None and not link_files(keys.network)
     if given and not network.sources.as_the_rule.any():
@@ -144,7 +144,7 @@ def _is_special(keys: Keys) -> bool:
     return not plain or behave or bool(keys.jobs) or bool(keys.background)
 
 
-def _ring_has_ways(keys: Keys, network: Network) -> Iterator[Finding]:
+def _ring_has_ways(keys: Keys, network: Network) -> Iterator[Mistake]:
     if keys.algorithm != "ring" or network.topology != "ring" or network.n_workers == 1:
         return
     for worker in range(network.n_workers):
@@ -154,36 +154,36 @@ def _ring_has_ways(keys: Keys, network: Network) -> Iterator[Finding]:
             key = "order" if keys.network.order != "numbered" else "placement"
             key = key if keys.network.placement != "numbered" or key == "order" else "places"
             message = "a ring has ways to right-hand neighbours only, and these workers are none"
-            yield Finding(("network", key), message, "topology: switch", causes=(("network", "topology"),))
+            yield Mistake(("network", key), message, "topology: switch", causes=(("network", "topology"),))
             return
 
 
-def _placement(keys: Keys) -> Iterator[Finding]:
+def _placement(keys: Keys) -> Iterator[Mistake]:
     placement = keys.network.placement
     if isinstance(placement, tuple) and len(placement) != keys.workers:
         message = f"{len(placement)} places for {counted(keys.workers)}"
         right = "one place for each worker, numbered, or interleaved"
-        yield Finding(("network", "placement"), message, right, causes=(("workers",),))
+        yield Mistake(("network", "placement"), message, right, causes=(("workers",),))
 
 
-def _orders(keys: Keys) -> Iterator[Finding]:
+def _orders(keys: Keys) -> Iterator[Mistake]:
     order, path = keys.network.order, ("network", "order")
     if order != "numbered" and "ring" not in keys.algorithm_name:
         message = f"{keys.algorithm_name} has no ring"
         yield unread(path, message, ("algorithm",), right="algorithm: ring")
     if isinstance(order, tuple) and sorted(order) != [*range(keys.workers)]:
         right = f"each of 0 to {keys.workers - 1} once"
-        yield Finding(path, f"this is no order of {counted(keys.workers)}", right, causes=(("workers",),))
+        yield Mistake(path, f"this is no order of {counted(keys.workers)}", right, causes=(("workers",),))
     yield from check_order_file(keys)
 
 
-def _exceptions(keys: Keys) -> Iterator[Finding]:
+def _exceptions(keys: Keys) -> Iterator[Mistake]:
     yield from _links_are_there(keys)
     yield from _places_are_there(keys)
     yield from _links_set_once(keys)
 
 
-def _links_are_there(keys: Keys) -> Iterator[Finding]:
+def _links_are_there(keys: Keys) -> Iterator[Mistake]:
     given = keys.network.links
     made = shape_of(keys)[0] if given else None
     if made is None:
@@ -195,7 +195,7 @@ def _links_are_there(keys: Keys) -> Iterator[Finding]:
         message = f"the {made.topology} of {counted(made.n_workers)} has no such link"
         causes = ("workers",), ("network", "topology")
         nearest = nearest_link(name, names)
-        yield Finding(("network", "links", name), message, some(names), nearest, causes, unread=True)
+        yield Mistake(("network", "links", name), message, some(names), nearest, causes, unread=True)
 
 
 def nearest_link(name: str, names: Iterable[str]) -> str:
@@ -210,16 +210,16 @@ def nearest_link(name: str, names: Iterable[str]) -> str:
     return ""
 
 
-def _places_are_there(keys: Keys) -> Iterator[Finding]:
+def _places_are_there(keys: Keys) -> Iterator[Mistake]:
     places = n_places(keys)
     for key in keys.network.links_of:
         if int(key) >= places:
             message = f"there is no worker {key} among {counted(places)}"
             path = ("network", "links_of", key)
-            yield Finding(path, message, f"0 to {places - 1}", causes=(("workers",),), unread=True)
+            yield Mistake(path, message, f"0 to {places - 1}", causes=(("workers",),), unread=True)
 
 
-def _links_set_once(keys: Keys) -> Iterator[Finding]:
+def _links_set_once(keys: Keys) -> Iterator[Mistake]:
     """Refuse to let the order settle a link between two workers, or of two rules, that say otherwise."""
     changes = keys.network.links_of
     made = shape_of(keys)[0] if len(changes) > 1 else None
@@ -235,11 +235,11 @@ def _links_set_once(keys: Keys) -> Iterator[Finding]:
             message = f"links_of.{start} says otherwise of link {name}"
             causes = ("network", "links_of", start), ("workers",)
             path = ("network", "links_of", end)
-            yield Finding(path, message, f"links: {{{name}: ...}} beside it", causes=causes)
+            yield Mistake(path, message, f"links: {{{name}: ...}} beside it", causes=causes)
     yield from _rules_agree(keys)
 
 
-def _rules_agree(keys: Keys) -> Iterator[Finding]:
+def _rules_agree(keys: Keys) -> Iterator[Mistake]:
     rules = [name for name in keys.network.links if "*" in name]
     made = shape_of(keys)[0] if len(rules) > 1 else None
     for place, rule in enumerate(rules if made else ()):
@@ -250,12 +250,12 @@ def _rules_agree(keys: Keys) -> Iterator[Finding]:
             if name is not None and keys.network.links[rule] != keys.network.links[other]:
                 message = f"links.{other} says otherwise of link {name}"
                 right = "rules that fit no link in common"
-                yield Finding(
+                yield Mistake(
                     ("network", "links", rule), message, right, causes=(("network", "links", other),)
                 )
 
 
-def _ascending(keys: Keys) -> Iterator[Finding]:
+def _ascending(keys: Keys) -> Iterator[Mistake]:
     """Find lists of regimes and profiles that do not ascend, and the two on one link."""
     network = keys.network
     around: list[tuple[Path, NetworkKeys | LinkExceptionKeys]] = [(("network",), network)]
@@ -268,16 +268,16 @@ def _ascending(keys: Keys) -> Iterator[Finding]:
         yield from _not_above((*path, "profile"), "at", times)
         if sizes and times:
             message = "a link that treats sizes differently has no profile beside"
-            yield Finding((*path, "profile"), message, "regimes or profile", causes=((*path, "regimes"),))
+            yield Mistake((*path, "profile"), message, "regimes or profile", causes=((*path, "regimes"),))
 
 
-def _not_above(path: Path, key: str, values: Sequence[float]) -> Iterator[Finding]:
+def _not_above(path: Path, key: str, values: Sequence[float]) -> Iterator[Mistake]:
     for place in range(1, len(values)):
         if values[place] <= values[place - 1]:
-            yield Finding((*path, place, key), "each is above the one before", "ascending values")
+            yield Mistake((*path, place, key), "each is above the one before", "ascending values")
 
 
-def _parts_are_not_too_many(keys: Keys) -> Iterator[Finding]:
+def _parts_are_not_too_many(keys: Keys) -> Iterator[Mistake]:
     """Find packets and windows so small that their number is beyond what can be simulated."""
     network = keys.network
     window = network.window if isinstance(network.window, int) else None
@@ -291,12 +291,12 @@ def _parts_are_not_too_many(keys: Keys) -> Iterator[Finding]:
         if n_parts > MOST_PARTS:
             message = f"the transfers would move in some {n_parts:.2g} parts, more than {MOST_PARTS:,}"
             least = -(-slots * 2 * (keys.workers - 1) * keys.message_bytes // MOST_PARTS)
-            yield Finding(
+            yield Mistake(
                 ("network", key), message, f"at least {format_bytes(least)}", causes=(("message",),)
             )
 
 
-def _unread_in_network(keys: Keys) -> Iterator[Finding]:
+def _unread_in_network(keys: Keys) -> Iterator[Mistake]:
     network, fair = keys.network, keys.network.sharing == "fair"
     sharing = ("network", "sharing")
     if (
@@ -323,22 +323,22 @@ def _unread_in_network(keys: Keys) -> Iterator[Finding]:
         )
     for key, size in (("packet", network.packet), ("window", network.window)):
         if size == 0:
-            yield Finding(("network", key), "nothing would ever move", "1 MiB")
+            yield Mistake(("network", key), "nothing would ever move", "1 MiB")
 
 
-def _credit_has_a_way(keys: Keys) -> Iterator[Finding]:
+def _credit_has_a_way(keys: Keys) -> Iterator[Mistake]:
     network = keys.network
     is_ring = network.file is None and network.topology == "ring"
     one_way = is_ring and network.routes != "ecmp" and n_places(keys) > 2  # noqa: PLR2004
     if one_way and network.window is not None:
         message = "the links of a ring lead one way: credit has no way back"
-        yield Finding(
+        yield Mistake(
             ("network", "window"), message, "topology: switch", causes=(("network", "topology"), ("workers",))
         )
 
 
 #: In the order in which they are told.
-NETWORK_CHECKS: tuple[Callable[[Keys], Iterator[Finding]], ...] = (
+NETWORK_CHECKS: tuple[Callable[[Keys], Iterator[Mistake]], ...] = (
     _parameters,
     check_network_file,
     check_link_profiles,

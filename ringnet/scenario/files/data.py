@@ -19,13 +19,13 @@ from ringnet.scenario.keys.model import MADE_DATA
 FACTS = ("workers", "message", "dtype")
 
 
-def open_files(names: str | Sequence[str], place: ScenarioFolder, dtype: DType | None) -> FileSource:
+def open_files(names: str | Sequence[str], home: ScenarioFolder, dtype: DType | None) -> FileSource:
     """Open one file with a leading worker axis, or one per worker; `InputError` for what is wrong."""
     faults: list[Fault] = []
     files: list[FilePath] = []
     for name in [names] if isinstance(names, str) else names:
         try:
-            files.append(place.find(name))
+            files.append(home.find(name))
         except InputError as error:
             faults += error.faults
     if faults:
@@ -33,7 +33,7 @@ def open_files(names: str | Sequence[str], place: ScenarioFolder, dtype: DType |
     return FileSource.stacked(files[0], dtype) if isinstance(names, str) else FileSource(files, dtype)
 
 
-def with_facts(document: Document, place: ScenarioFolder) -> tuple[Document, list[Fault]]:
+def with_facts(document: Document, home: ScenarioFolder) -> tuple[Document, list[Fault]]:
     """Return the document with the `FACTS` that its files give where keys are left out, and what is wrong.
 
     Where the files cannot be read, the keys that they would give are broken.
@@ -45,9 +45,9 @@ def with_facts(document: Document, place: ScenarioFolder) -> tuple[Document, lis
     if not _are_files(names):
         return replace(document, broken=document.broken | missing), []
     try:
-        source = open_files(names, place, DTYPES.get(str(document.get(("dtype",)))))
+        source = open_files(names, home, DTYPES.get(str(document.get(("dtype",)))))
     except InputError as error:
-        faults = [_told(fault, place, document) for fault in error.faults]
+        faults = [_told(fault, home, document) for fault in error.faults]
         return replace(document, broken=document.broken | {("data",), *missing}), faults
     faults = list(_contradictions(document, source))
     at: dict[Path, Mark] = {(): replace(document.mark(("data",)), text="", path="data")}
@@ -75,8 +75,8 @@ def _contradictions(document: Document, source: FileSource) -> Sequence[Fault]:
     return [document.fault(("workers",), message, right=f"{source.n_workers}, or leave the key out")]
 
 
-def _told(fault: Fault, place: ScenarioFolder, document: Document) -> Fault:
+def _told(fault: Fault, home: ScenarioFolder, document: Document) -> Fault:
     """Tell the fault of a file at the key that names it, in the scenario's own words."""
-    folder = f"{place.folder}/"
+    folder = f"{home.folder}/"
     message = ": ".join(filter(None, (fault.file.removeprefix(folder), fault.message.replace(folder, ""))))
     return document.fault(("data",), message, value=fault.value, right=fault.right.replace(folder, ""))

@@ -23,17 +23,17 @@ INSIDE: Path = ("network", "inside", "link")
 PATHS: tuple[Path, ...] = (NETWORK, INSIDE)
 
 
-def with_link_profiles(document: Document, place: ScenarioFolder) -> tuple[Document, list[Fault]]:
+def with_link_profiles(document: Document, home: ScenarioFolder) -> tuple[Document, list[Fault]]:
     """Return the document with the profiles that it names found, and what is wrong with them."""
     faults: list[Fault] = []
     for path in PATHS:
         if isinstance(document.get(path), dict):
-            document, wrong = _with_profile(document, path, place)
+            document, wrong = _with_profile(document, path, home)
             faults += wrong
     return document, faults
 
 
-def _with_profile(document: Document, path: Path, place: ScenarioFolder) -> tuple[Document, list[Fault]]:
+def _with_profile(document: Document, path: Path, home: ScenarioFolder) -> tuple[Document, list[Fault]]:
     name, key = document.get((*path, "file")), (*path, "file")
     given: dict[Path, str] = {(*path[:-1], one): text for one, text in STAND_INS.items()}
     missing = {one: text for one, text in given.items() if not document.has(one)}
@@ -41,7 +41,7 @@ def _with_profile(document: Document, path: Path, place: ScenarioFolder) -> tupl
     if not isinstance(name, str) or not name:  # told where keys are read one by one
         return broken, []
     try:
-        found = place.found(name)
+        found = home.found(name)
         profile_in(found)
     except InputError as error:
         faults = [fault_at(key, fault, name, document) for fault in error.faults]

@@ -23,7 +23,7 @@ OF_CHANNELS = "channel-ring"
 STAND_INS = {"bandwidth": "1 GB/s", "latency": "0 s"}
 
 
-def with_network_file(document: Document, place: ScenarioFolder) -> tuple[Document, list[Fault]]:
+def with_network_file(document: Document, home: ScenarioFolder) -> tuple[Document, list[Fault]]:
     """Return the document with what its network file gives, workers among it, and what is wrong with the file."""
     name = document.get(NETWORK_FILE)
     if name is None:
@@ -34,7 +34,7 @@ def with_network_file(document: Document, place: ScenarioFolder) -> tuple[Docume
     if not isinstance(name, str) or not name:  # told where keys are read one by one
         return broken, []
     try:
-        found = place.found(name)
+        found = home.found(name)
         reading = read_found(found)
     except InputError as error:
         faults = [fault_at(NETWORK_FILE, fault, name, document) for fault in error.faults]
@@ -76,13 +76,13 @@ def _at_file(fault: Fault) -> Fault:
     return replace(fault, path="file", file="", right=said)
 
 
-def with_order_file(document: Document, place: ScenarioFolder) -> tuple[Document, list[Fault]]:
+def with_order_file(document: Document, home: ScenarioFolder) -> tuple[Document, list[Fault]]:
     """Return the document with its file of orders found, and what is wrong with the file."""
     name = document.get(ORDER_FILE) if isinstance(document.get(ORDER_FILE[:-1]), dict) else None
     if not isinstance(name, str) or not name:  # told where keys are read one by one
         return document, []
     try:
-        found = place.found(name)
+        found = home.found(name)
         read_found(found)
     except InputError as error:
         faults = [fault_at(ORDER_FILE, fault, name, document) for fault in error.faults]

@@ -9,7 +9,7 @@ from ringnet.documents.document import Path
 
 
 @dataclass(frozen=True)
-class Finding:
+class Mistake:
     """One thing that is wrong with keys taken together.
 
     Parameters
@@ -35,9 +35,9 @@ class Finding:
     value: str | None = None
 
 
-def unread(path: Path, reason: str, *causes: Path, right: str = "") -> Finding:
+def unread(path: Path, reason: str, *causes: Path, right: str = "") -> Mistake:
     """Return that a key is never read, and why."""
-    return Finding(path, f"the key is never read: {reason}", right, causes=causes, unread=True)
+    return Mistake(path, f"the key is never read: {reason}", right, causes=causes, unread=True)
 
 
 def some(names: Iterable[str]) -> str:

@@ -1,0 +1,86 @@
+"""One run: its parts are built once, and its links know where their numbers come from."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from ringnet.networks import Inside, LinkSource, change_links, make_network
+from ringnet.networks.network import LinkChange
+from ringnet.runs import parts as parts_of_runs
+from ringnet.runs.parts import build
+from ringnet.scenario import loads
+
+SCENARIO = """\
+scenario_version: 1
+workers: 4
+message: 1 MiB
+network: {topology: switch, bandwidth: 50 GB/s, latency: 1 us}
+"""
+RULE, SCALED, INSIDE, OWN = LinkSource
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """How often each part of a run is made."""
+    count = Counter()
+    for name in ("hardware", "schedule_of", "build_source", "build_workers"):
+        make = getattr(parts_of_runs, name)
+
+        def counting(*given, name=name, make=make):
+            count[name] += 1
+            return make(*given)
+
+        monkeypatch.setattr(parts_of_runs, name, counting)
+    return count
+
+
+@pytest.mark.parametrize("change", ["payload=full", "engine=recurrence", "workers=128", "network.order=best"])
+def test_a_plain_run_makes_each_part_once(counted, ringnet, tmp_path, change):
+    (tmp_path / "s.yaml").write_text(SCENARIO)
+    given = ["--set", change, "--set", "network.topology=fully-connected", "--out", tmp_path / "out"]
+    done = ringnet("run", tmp_path / "s.yaml", *given)
+    assert done.exit_code == 0, done.stderr
+    assert counted == dict.fromkeys(("hardware", "schedule_of", "build_source", "build_workers"), 1)
+
+
+def test_a_check_makes_each_part_once(counted, ringnet, tmp_path):
+    (tmp_path / "s.yaml").write_text(SCENARIO)
+    assert ringnet("check", tmp_path / "s.yaml").exit_code == 0
+    assert set(counted.values()) == {1}
+
+
+def sources(network):
+    found = network.sources
+    return list(map(LinkSource, found.bandwidth)), list(map(LinkSource, found.latency))
+
+
+def test_links_know_where_their_numbers_come_from():
+    ring = make_network("ring", 3, 50e9, 1e-6)
+    assert sources(ring) == ([RULE] * 3, [RULE] * 3)
+    changed = change_links(ring, {"0->1": LinkChange(5e9), "1->2": LinkChange(50e9, 2e-6)})
+    assert sources(changed) == ([OWN, RULE, RULE], [RULE, OWN, RULE])
+
+
+def test_trunks_are_a_multiple_of_the_rule():
+    narrow = make_network("leaf-spine", 4, 50e9, 1e-6, leaves=2, oversubscription=4)
+    assert sources(narrow) == ([RULE] * 8 + [SCALED] * 4, [RULE] * 12)
+    alike = make_network("leaf-spine", 4, 50e9, 1e-6, leaves=2, spines=2)
+    assert set(sources(alike)[0]) == {RULE}
+
+
+def test_links_inside_hosts_keep_to_themselves_whatever_their_numbers():
+    """Regimes of the network are for its own links: a link inside with the same numbers is none of them."""
+    hosts = make_network("nodes", 4, 50e9, 1e-6, workers_per_host=2, inside=Inside("switch", 50e9, 1e-6))
+    between = [
+        (name.endswith("->switch") and "/nic" in name) or name.startswith("switch->") for name in hosts.names
+    ]
+    for source, is_between in zip(sources(hosts)[0], between, strict=True):
+        assert source == (RULE if is_between else INSIDE)
+    assert 0 < sum(between) < hosts.n_links
+    nodes = "topology: nodes, workers_per_host: 2, inside: {bandwidth: 50 GB/s, latency: 1 us}"
+    regimes = "regimes: [{up_to: 8 KiB, bandwidth: 5 GB/s, latency: 2 us}]"
+    text = SCENARIO.replace("topology: switch", f"{nodes}, {regimes}")
+    network = build(loads(text)).network
+    assert [link in network.behaviours for link in range(network.n_links)] == between

@@ -49,7 +49,7 @@ class Document:
     marks : dict of tuple to Mark
         By path; the empty path is the document itself.
     broken : frozenset of tuple
-        Paths that stand in the text but could not be read; their faults are told already.
+        Paths that stand in the text but could not be read; their faults are known already.
     """
 
     data: dict[str, Any]

@@ -31,7 +31,7 @@ class YamlKind(NamedTuple):
     name : str
         ``a scenario``.
     right : str
-        A line of it that is right, for whoever gives something else.
+        What would be right, for a message on something else.
     n_bytes, n_values : int
         Of the file; of the values in it once its aliases are written out.
     depth : int

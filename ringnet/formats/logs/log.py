@@ -1,4 +1,4 @@
-"""What a log is, whoever wrote it: text, measurements, remarks; and which collective, N and unit its numbers tell."""
+"""What a log is, of any tool: text, measurements, remarks; and which collective, N and unit its numbers tell."""
 
 from __future__ import annotations
 

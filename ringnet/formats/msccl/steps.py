@@ -1,4 +1,4 @@
-"""Messages to steps: on which channel each gpu sends and receives them, and in what order all of it can be told."""
+"""Messages to steps: on which channel each gpu sends and receives them, and in which step."""
 
 from __future__ import annotations
 

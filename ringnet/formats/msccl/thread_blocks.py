@@ -19,7 +19,7 @@ MAX_GPUS, MAX_CHUNKS, MAX_STEPS = 4096, 1 << 16, 1 << 18
 MAX_CELLS = 1 << 22
 #: Steps times blocks, up to which what comes before what is worked out.
 MAX_CLOCK_CELLS = 1 << 27
-#: Mistakes that are told one by one.
+#: Mistakes that are listed one by one.
 _SHOWN = 8
 
 SCHEDULE_XML = XmlKind(

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from ringnet.documents.text import read_bounded
 from ringnet.documents.xml_tree import XmlElement, parse_xml
-from ringnet.errors import Fault, InputError
+from ringnet.errors import Fault, InputError, NetworkError
 from ringnet.formats.networks.astra import read_astra
 from ringnet.formats.networks.nccl_graph import graph_of
 from ringnet.formats.networks.nccl_topology import topology_of
-from ringnet.formats.networks.reading import NETWORK_XML, Reading, for_workers
+from ringnet.formats.networks.reading import NETWORK_XML, Reading, count
 
 #: What reads a document, by its outermost element. A new kind of XML is one file, and one line here.
 XML: dict[str, Callable[[XmlElement, str], Reading]] = {"system": topology_of, "graphs": graph_of}
@@ -31,20 +31,16 @@ def read_network_file(path: str | Path) -> Reading:
     """
     content, file = read_bounded(path, NETWORK_XML.n_bytes, "a network"), str(path)
     if not re.match(rb"(\xef\xbb\xbf)?\s*<", content):
-        _refuse_scenario(content, file)
+        # Every scenario has this key, and no network has: what else it lacks of a network would only mislead.
+        if re.search(rb"^\W*scenario_version[\"']?\s*:", content, re.MULTILINE):
+            message = "this is a scenario of ringnet, not a network file: `ringnet draw` shows its network"
+            raise InputError(Fault(message, file=file, right=_RIGHT))
         return read_astra(content, file)
     top = parse_xml(content, file, NETWORK_XML)
     if top.tag not in XML:
         message = f"this is {_OTHERS[top.tag]}, not a network" if top.tag in _OTHERS else "this is no network"
         raise InputError(top.fault(file, message, f"<{top.tag}>", _RIGHT))
     return XML[top.tag](top, file)
-
-
-def _refuse_scenario(content: bytes, file: str) -> None:
-    # Every scenario has this key, and no network has: what else it lacks of a network would only mislead.
-    if re.search(rb"^\W*scenario_version[\"']?\s*:", content, re.MULTILINE):
-        message = "this is a scenario of ringnet, not a network file: `ringnet draw` shows its network"
-        raise InputError(Fault(message, file=file, right=_RIGHT))
 
 
 def network_from_file(path: str | Path, n_workers: int) -> Reading:
@@ -60,4 +56,13 @@ def network_from_file(path: str | Path, n_workers: int) -> Reading:
     InputError
         As `read_network_file`; and `NetworkError` for a file without links, or one for another number of workers.
     """
-    return for_workers(read_network_file(path), n_workers, str(path))
+    reading = read_network_file(path)
+    if reading.network is None:
+        message = f"this is the {reading.kind}: it has the order of rings, and no links"
+        right = f"a topology file; of this one, order: {{file: {Path(path).name}}}"
+        raise NetworkError(Fault(message, file=str(path), right=right))
+    if reading.n_workers != n_workers:
+        in_file, in_scenario = (count(number, "worker") for number in (reading.n_workers, n_workers))
+        message = f"the file is for {in_file}, the scenario has {in_scenario}"
+        raise NetworkError(Fault(message, file=str(path), right=f"workers: {reading.n_workers}"))
+    return reading

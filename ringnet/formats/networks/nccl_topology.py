@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import combinations
 
 from ringnet.documents.text import clip
 from ringnet.documents.xml_tree import XmlElement
@@ -97,10 +98,16 @@ def topology_of(top: XmlElement, file: str) -> Reading:
     server = Server(file)
     for child in top.children:
         if child.tag == "cpu":
-            _processor(child, server)
+            name = server.node(
+                "cpu", child, f"processor of NUMA node {clip(child.attributes.get('numaid', '?'))}"
+            )
+            for inner in child.children:
+                _below(inner, name, server)
         else:
             server.left_out[f"element <{child.tag}> in <system>"] += 1
-    _join_processors([*top.of("cpu")], server)
+    for (first, cpu), (second, _) in combinations(enumerate(top.of("cpu")), 2):
+        rate = processor_rate(cpu, server.assumed)
+        server.wiring.join(f"cpu{first}", f"cpu{second}", rate, LATENCY_S["processors"])
     server.stop()
     workers = _numbered(top, server)
     direct = _direct_links(workers, server)
@@ -122,13 +129,6 @@ def topology_of(top: XmlElement, file: str) -> Reading:
 # ------------------------------------------------------------------------------------------- the PCIe trees
 
 
-def _processor(cpu: XmlElement, server: Server) -> None:
-    numa = cpu.attributes.get("numaid", "?")
-    name = server.node("cpu", cpu, f"processor of NUMA node {clip(numa)}")
-    for child in cpu.children:
-        _below(child, name, server)
-
-
 def _below(element: XmlElement, above: str, server: Server) -> None:
     if element.tag == "pci":
         _device(element, above, server)
@@ -148,15 +148,11 @@ def _device(pci: XmlElement, above: str, server: Server) -> None:
     elif not pci.children and kind != SWITCH and not is_port(kind):
         server.left_out[f"PCI device of class {clip(kind) or 'unknown'}"] += 1
     else:
-        _branch(pci, above, server, "nic" if is_port(kind) else "pci")
-
-
-def _branch(pci: XmlElement, above: str, server: Server, kind: str) -> None:
-    words = {"nic": "network card", "pci": "PCIe switch"}[kind]
-    name = server.node(kind, pci, f"{words} {clip(pci.attributes.get('busid', ''))}")
-    _join_above(name, pci, above, server)
-    for child in pci.children:
-        _below(child, name, server)
+        node, words = ("nic", "network card") if is_port(kind) else ("pci", "PCIe switch")
+        name = server.node(node, pci, f"{words} {clip(pci.attributes.get('busid', ''))}")
+        _join_above(name, pci, above, server)
+        for child in pci.children:
+            _below(child, name, server)
 
 
 def _join_above(name: str, pci: XmlElement, above: str, server: Server) -> None:
@@ -184,18 +180,11 @@ def _port_rate(net: XmlElement, server: Server) -> float:
     return 1.0
 
 
-def _join_processors(cpus: list[XmlElement], server: Server) -> None:
-    for first, one in enumerate(cpus):
-        for second in range(first + 1, len(cpus)):
-            rate = processor_rate(one, server.assumed)
-            server.wiring.join(f"cpu{first}", f"cpu{second}", rate, LATENCY_S["processors"])
-
-
 # ----------------------------------------------------------------------------------------------- the workers
 
 
 def _numbered(top: XmlElement, server: Server) -> list[Gpu]:
-    """Return the GPUs in the order of the workers, each hung into its tree."""
+    """Return the GPUs in the order of the workers, each joined to its tree."""
     gpus, names = server.gpus, Counter(gpu.busid for gpu in server.gpus)
     if not gpus:
         server.fault(top, "there is no GPU in the file", right="<gpu>, or a <pci> of class 0x0302 or 0x1200")
@@ -357,5 +346,5 @@ def _left_out(server: Server) -> Iterator[str]:
         yield "NVLink, if the GPUs have it: NCCL asks the driver, and NCCL_TOPO_DUMP_FILE writes a file with it"
     if server.seen["net"] + server.seen["nic"]:
         kinds = {"network card": server.seen["nic"], "network port": server.seen["net"]}
-        ends = " and ".join(count(number, kind) for kind, number in kinds.items() if number)
-        yield f"{ends}: the file is of one server, and no route between its GPUs leads over them"
+        unused = " and ".join(count(number, kind) for kind, number in kinds.items() if number)
+        yield f"{unused}: the file is of one server, and no route between its GPUs leads over them"

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 
 from ringnet.documents.xml_tree import XmlKind
-from ringnet.errors import Fault, NetworkError
 from ringnet.networks import Network
 from ringnet.networks.network import Route
 
@@ -84,18 +82,6 @@ class Wiring:
         )
 
 
-def for_workers(reading: Reading, n_workers: int, file: str) -> Reading:
-    """Return the reading; `NetworkError` if it is not a network of so many workers."""
-    if reading.network is None:
-        message = f"this is the {reading.kind}: it has the order of rings, and no links"
-        right = f"a topology file; of this one, order: {{file: {Path(file).name}}}"
-        raise NetworkError(Fault(message, file=file, right=right))
-    if reading.n_workers != n_workers:
-        message = f"the file is for {_workers(reading.n_workers)}, the scenario has {_workers(n_workers)}"
-        raise NetworkError(Fault(message, file=file, right=f"workers: {reading.n_workers}"))
-    return reading
-
-
 def count(number: int, noun: str, plural: str = "") -> str:
     """Say how many.
 
@@ -103,7 +89,3 @@ def count(number: int, noun: str, plural: str = "") -> str:
     ('1 link', '2 links', '2 switches')
     """
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
-
-
-def _workers(number: int) -> str:
-    return count(number, "worker")

@@ -119,7 +119,7 @@ def links_carry_what_is_routed(ran: Ran) -> None:
             on_way = [*job.network.route(src, dst)]
             own[on_way] += charged(job.network, size, fair=fair, in_slots=True)
             n_transfers[on_way] += 1
-        if len(ran.jobs) > 1 or ran.parts.flows:
+        if not ran.parts.is_alone:
             assert links[f"bytes of {job.name}"].tolist() == own.tolist()
         n_bytes += own
     least, most = bursts(ran, ran.end_s - ran.slack_s), bursts(ran, ran.end_s + ran.slack_s)
@@ -127,7 +127,7 @@ def links_carry_what_is_routed(ran: Ran) -> None:
         others = links[column].to_numpy() - own
         assert (least[place] <= others).all()
         assert (others <= most[place]).all()
-    if len(ran.jobs) > 1 or ran.parts.flows:
+    if not ran.parts.is_alone:
         assert links["bytes of other traffic"].tolist() == (links["bytes"] - n_bytes).tolist()
 
 
@@ -222,7 +222,7 @@ def no_link_is_busy_over_100_percent(ran: Ran) -> None:
     until_s = ran.end_s - float(ran.workers["start_s"].min())
     assert (links["busy_s"] <= links["occupied_s"] * (1 + SUMS) + ran.slack_s).all()
     assert (links["utilisation"].fillna(0) <= 1 + SUMS).all()
-    if not ran.parts.flows and len(ran.jobs) == 1:
+    if ran.parts.is_alone:
         assert (links["occupied_s"] <= until_s * (1 + SUMS)).all()
         assert links["utilisation"].to_numpy() * until_s == pytest.approx(
             links["busy_s"].to_numpy(), rel=SUMS

@@ -57,7 +57,7 @@ def say_remarks(logs: Sequence[Log]) -> None:
 def read_logs(
     files: Sequence[Path], workers: Sequence[str] | None, nodes: Sequence[str] | None
 ) -> tuple[list[Log], list[Fault]]:
-    """Read every log that is one, once; return them, and the faults of those that are none.
+    """Read every log once; return those that could be read, and the faults of the others.
 
     A log of the same content as one before it would count twice: it is left out, with a note.
     """

@@ -150,7 +150,7 @@ def algorithms_of(texts: Sequence[str] | None) -> str | list[str] | None:
     Raises
     ------
     InputError
-        With every name that is none.
+        With every name that no algorithm has.
     """
     if not texts:
         return None
@@ -167,7 +167,7 @@ def algorithms_of(texts: Sequence[str] | None) -> str | list[str] | None:
 
 
 def worker_counts_of(texts: Sequence[str], least: int = 1) -> list[int]:
-    """Return numbers of workers, each once, ascending; `InputError` for each that is none or below ``least``."""
+    """Return numbers of workers, each once, ascending; `InputError` for each that is unreadable or below ``least``."""
     values = values_of(texts)
     refuse(
         Fault("this is no number of workers", "--workers", value=value, right="4,8,16")

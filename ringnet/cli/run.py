@@ -218,7 +218,7 @@ def _outcomes(scenario: Scenario, asked: RunCommandOptions) -> list[Outcome]:
     n_finished = 0
     with sweep_progress(scenario.n_points, asked.quiet) as watch:
 
-        def heard(outcome: Outcome) -> None:
+        def count(outcome: Outcome) -> None:
             nonlocal n_finished
             n_finished += 1
             watch.on_result(outcome)
@@ -230,7 +230,7 @@ def _outcomes(scenario: Scenario, asked: RunCommandOptions) -> list[Outcome]:
                 cache_dir=asked.cache or default_cache_dir(),
                 fresh=asked.fresh,
                 cluster=asked.cluster,
-                on_result=heard,
+                on_result=count,
                 say=watch.say,
                 simulate=simulate,
             )

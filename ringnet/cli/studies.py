@@ -61,13 +61,13 @@ def carried_through(
     n_finished = n_kept = 0
     with sweep_progress(len(plan.parts), asked.quiet or asked.json) as watch:
 
-        def heard(outcome: Outcome) -> None:
+        def count(outcome: Outcome) -> None:
             nonlocal n_finished, n_kept
             n_finished += 1
             n_kept += not outcome.computed
             watch.on_result(outcome)
 
-        how = PartOptions(asked.processes, asked.cache or default_cache_dir(), asked.fresh, heard, watch.say)
+        how = PartOptions(asked.processes, asked.cache or default_cache_dir(), asked.fresh, count, watch.say)
         try:
             found = run(plan, how)
         except KeyboardInterrupt:

@@ -87,7 +87,7 @@ class RingMember:
     def do_join(self, address: tuple[str, int], word: str) -> Message:
         """Connect to the right-hand neighbour, and let the left-hand one in."""
         if self._listener is None:
-            raise RuntimeError("nobody was told to listen")
+            raise RuntimeError("the worker does not listen yet")
         left, right = ((self.rank + way) % self.n_workers for way in (-1, 1))
         secret = bytes.fromhex(word)
         to_right = connect((address[0], address[1]), right, self.rank, secret)

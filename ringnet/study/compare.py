@@ -193,9 +193,9 @@ def sizes_of(scenario: Scenario) -> list[int]:
 
 
 def channels_of(scenario: Scenario, wanted: str | Sequence[str | AlgorithmKeys] | None) -> dict[str, int]:
-    """Return the channels that algorithms of a comparison were told to have, by their labels."""
-    told = {label_of(keys): parameters_of(keys) for keys in algorithms_of(scenario, wanted)}
-    return {label: one["n_channels"] for label, one in told.items() if "n_channels" in one}
+    """Return the number of channels of each algorithm of a comparison that has such a setting, by label."""
+    settings = {label_of(keys): parameters_of(keys) for keys in algorithms_of(scenario, wanted)}
+    return {label: one["n_channels"] for label, one in settings.items() if "n_channels" in one}
 
 
 # One algorithm at one N.

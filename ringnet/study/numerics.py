@@ -42,7 +42,7 @@ MOST_ELEMENTS = 1 << 22
 
 #: Elements that a slow core adds in a second, and what a transfer takes beside.
 ELEMENTS_PER_S, TRANSFER_S = 50e6, 20e-6
-#: Errors that are further apart are told.
+#: From this factor between errors on, a sentence says so.
 WORTH_TELLING = 1.1
 #: Keys that tell rows of different data or types apart.
 _GROUP = ["n_workers", "dtype", "accumulation"]

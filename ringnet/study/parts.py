@@ -33,7 +33,7 @@ _UNREAD = {"name", "report", "sweep", "compare", "payload", "engine"}
 
 @dataclass(frozen=True)
 class PartOptions:
-    """How the parts of a study are computed, kept and told of: see `ringnet.study.run_points`."""
+    """How the parts of a study are computed and kept, and who hears of them: see `ringnet.study.run_points`."""
 
     processes: int | None = None
     cache_dir: Path | None = None

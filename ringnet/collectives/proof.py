@@ -373,11 +373,9 @@ def _same_for_all(schedule: Schedule) -> bool:
     """Whether every worker does the same, seen from its own place: its own chunks further on."""
     n_workers = schedule.n_workers
     each, rest = divmod(schedule.n_chunks, n_workers)
-    if (
-        rest
-        or not each
-        or not all(_owned(ends, each, n_workers) for ends in (schedule.source, schedule.target))
-    ):
+    if rest or not each:
+        return False
+    if not (_owned(schedule.source, each, n_workers) and _owned(schedule.target, each, n_workers)):
         return False
     worker = np.arange(n_workers)
     return all(

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ringnet.errors import Fault, InputError, ScheduleError
+from ringnet.payload.blocks import EVERYONE
 
 IntArray: TypeAlias = NDArray[np.int64]
 Op: TypeAlias = Literal["reduce", "copy"]
 
 #: Stands in `Schedule.source` and `Schedule.target` for "every worker".
-EVERY_WORKER = -1
+EVERY_WORKER = EVERYONE
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from ringnet.payload.sources import IntArray, Source
 T = TypeVar("T")
 R = TypeVar("R")
 
-#: Stands in ``holders`` for "every worker contributes": the value that `collectives.EVERY_WORKER` has.
+#: Stands in ``holders`` for "every worker contributes".
 EVERYONE = -1
 #: Chunks of at least this many elements are worked on one by one, smaller ones many at once.
 LARGE = 8192

@@ -50,6 +50,7 @@ def test_the_row_of_a_uniform_ring(result):
         "schedule_bound_s": 6.0,
         "collective_bound_s": 6.0,
         "bound_share": pytest.approx(6 / 9),
+        "bound_cut": "between the workers",
         "latency_share": pytest.approx(3 / 9),
         "bandwidth_share": pytest.approx(6 / 9),
         "queueing_share": 0.0,

@@ -84,7 +84,7 @@ def network_file_notes(keys: NetworkKeys) -> list[str]:
 
 def order_file_notes(keys: Keys) -> list[str]:
     """Return a sentence on the channels of the file that are not taken."""
-    reading = reading_of(keys)
+    reading = reading_of(keys.network)
     if reading is None or keys.algorithm_name == OF_CHANNELS or len(reading.orders) == 1:
         return []
     others = f"of {len(reading.orders)} channels in the file the first is the ring"

@@ -270,7 +270,7 @@ def ordered(keys: Keys, network: Network) -> Network:
     """Return the network with its workers in the order that the ring takes."""
     order = keys.network.order
     if isinstance(order, OrderFile):
-        along = ring_order(keys)
+        along = ring_order(keys.network, keys.algorithm_name)
         return network if along is None else placed(network, along)
     if order == "numbered":
         return network

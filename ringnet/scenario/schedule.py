@@ -58,7 +58,7 @@ class _AtKey:
 
 def _of_channels(keys: Keys) -> dict[str, Any]:
     """Return what a file says of channels: the order of each ring, and how many there are if nobody else says it."""
-    orders = channel_orders(keys)
+    orders = channel_orders(keys.network, keys.algorithm_name)
     return {"orders": orders, "n_channels": len(orders)} if orders else {}
 
 

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from ringnet.documents.document import Document, Origin, Path, are_related, path_text
 from ringnet.errors import Fault, InputError
-from ringnet.scenario.checks.collective import check
+from ringnet.scenario.checks import check
 from ringnet.scenario.checks.mistake import Mistake
 from ringnet.scenario.checks.schedule import check_schedule
 from ringnet.scenario.files.completed import completed

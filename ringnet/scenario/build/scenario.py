@@ -15,7 +15,7 @@ from ringnet.documents.document import Document
 from ringnet.errors import Fault, InputError
 from ringnet.scenario.build.resolve import in_order, origins_of, resolve
 from ringnet.scenario.build.sweep import Axis, SweptValue, first_values, grid, with_values
-from ringnet.scenario.checks.collective import check
+from ringnet.scenario.checks import check
 from ringnet.scenario.files.completed import known
 from ringnet.scenario.files.data import FACTS
 from ringnet.scenario.files.folder import ScenarioFolder, digest

@@ -10,9 +10,7 @@ from ringnet.documents.document import Path
 from ringnet.errors import InputError
 from ringnet.payload.dtypes import DTYPES
 from ringnet.payload.reductions import REDUCTIONS, check_dtype, make_reduction
-from ringnet.scenario.checks.jobs_and_traffic import JOB_CHECKS
-from ringnet.scenario.checks.mistake import Mistake, some, unread
-from ringnet.scenario.checks.network import NETWORK_CHECKS, counted
+from ringnet.scenario.checks.mistake import Mistake, counted, some, unread
 from ringnet.scenario.keys.algorithm import parameters_of
 from ringnet.scenario.keys.kinds import quantity_text
 from ringnet.scenario.keys.model import Keys
@@ -23,12 +21,6 @@ COPYING = ("all-gather", "all-to-all", "broadcast")
 WEIGHTED = ("mean", "weighted-mean")
 #: Elements of all workers' buffers up to which a table of states is worth its room.
 READABLE_ELEMENTS = 1024
-
-
-def check(keys: Keys) -> Iterator[Mistake]:
-    """Return what is wrong with ``keys`` taken together; of unread keys also those that were left out."""
-    for find in CHECKS:
-        yield from find(keys)
 
 
 def check_algorithm(keys: Keys) -> Iterator[Mistake]:
@@ -150,7 +142,7 @@ def _unread_data(keys: Keys) -> Iterator[Mistake]:
         yield unread(("seed",), f"{keys.data} data has no seed", ("data",))
 
 
-CHECKS: tuple[Callable[[Keys], Iterator[Mistake]], ...] = (
+COLLECTIVE_CHECKS: tuple[Callable[[Keys], Iterator[Mistake]], ...] = (
     _whole_elements,
     _collective_known,
     _unread_parameters,
@@ -160,8 +152,6 @@ CHECKS: tuple[Callable[[Keys], Iterator[Mistake]], ...] = (
     _unread_in_copying,
     _unread_weights,
     _unread_data,
-    *NETWORK_CHECKS,
-    *JOB_CHECKS,
 )
 
 

@@ -43,7 +43,7 @@ def check_link_profiles(keys: Keys) -> Iterator[Mistake]:
 
 def check_order_file(keys: Keys) -> Iterator[Mistake]:
     """Find a file without orders or for other workers, and what it leaves nothing to say for."""
-    reading = reading_of(keys)
+    reading = reading_of(keys.network)
     if reading is None:
         return
     if not reading.orders:

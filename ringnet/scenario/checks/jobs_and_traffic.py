@@ -11,8 +11,8 @@ from ringnet.errors import InputError, NetworkError
 from ringnet.networks import Network, walk
 from ringnet.networks.behaviour import NEVER
 from ringnet.payload.dtypes import DTYPES
-from ringnet.scenario.checks.mistake import Mistake, some, unread
-from ringnet.scenario.checks.network import counted, nearest_link, shape_of
+from ringnet.scenario.checks.mistake import Mistake, counted, some, unread
+from ringnet.scenario.checks.network import nearest_link, shape_of
 from ringnet.scenario.keys.jobs_and_traffic import TrafficKeys
 from ringnet.scenario.keys.model import Keys
 from ringnet.scenario.network import bursts, hardware, n_places

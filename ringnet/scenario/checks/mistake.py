@@ -44,3 +44,12 @@ def some(names: Iterable[str]) -> str:
     """Name the first three."""
     first = list(names)
     return ", ".join(first[:3]) + (", ..." if len(first) > 3 else "")  # noqa: PLR2004 -- three examples
+
+
+def counted(n_workers: int) -> str:
+    """Say how many workers.
+
+    >>> counted(1), counted(8)
+    ('1 worker', '8 workers')
+    """
+    return "1 worker" if n_workers == 1 else f"{n_workers} workers"

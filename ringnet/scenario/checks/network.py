@@ -11,7 +11,7 @@ from ringnet.errors import NetworkError
 from ringnet.networks import TOPOLOGIES, Network
 from ringnet.networks.network import WINDOW_SLOTS
 from ringnet.scenario.checks.files import check_link_profiles, check_network_file, check_order_file
-from ringnet.scenario.checks.mistake import Mistake, some, unread
+from ringnet.scenario.checks.mistake import Mistake, counted, some, unread
 from ringnet.scenario.files.link_profile import link_files
 from ringnet.scenario.keys.links import LinkExceptionKeys
 from ringnet.scenario.keys.model import Keys
@@ -29,15 +29,6 @@ from ringnet.units import format_bytes
 
 #: Packets or slots of windows that a run may have: minutes.
 MOST_PARTS = 10_000_000
-
-
-def counted(n_workers: int) -> str:
-    """Say how many workers.
-
-    >>> counted(1), counted(8)
-    ('1 worker', '8 workers')
-    """
-    return "1 worker" if n_workers == 1 else f"{n_workers} workers"
 
 
 def _parameters(keys: Keys) -> Iterator[Mistake]:

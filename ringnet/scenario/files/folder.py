@@ -12,6 +12,9 @@ from ringnet.documents.text import clip
 from ringnet.errors import Fault, InputError
 from ringnet.scenario.keys.kinds import FoundFile
 
+#: Keys that every network needs and that a file makes unread; what stands for them is never looked at.
+STAND_INS = {"bandwidth": "1 GB/s", "latency": "0 s"}
+
 
 @dataclass(frozen=True)
 class ScenarioFolder:

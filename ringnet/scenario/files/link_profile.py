@@ -10,8 +10,7 @@ from ringnet.analysis.calibration import Profile
 from ringnet.documents.document import Document, Mark, Path, path_text
 from ringnet.errors import Fault, InputError
 from ringnet.formats.profiles import read_profile
-from ringnet.scenario.files.folder import ScenarioFolder, fault_at
-from ringnet.scenario.files.network_file import STAND_INS
+from ringnet.scenario.files.folder import STAND_INS, ScenarioFolder, fault_at
 from ringnet.scenario.keys.kinds import FoundFile
 from ringnet.scenario.keys.links import LinkFile
 from ringnet.scenario.keys.network import NetworkKeys

@@ -10,17 +10,14 @@ from ringnet.errors import Fault, InputError, NetworkError
 from ringnet.formats.networks import network_from_file, read_network_file
 from ringnet.formats.networks.reading import Reading
 from ringnet.networks import Network
-from ringnet.scenario.files.folder import ScenarioFolder, fault_at
+from ringnet.scenario.files.folder import STAND_INS, ScenarioFolder, fault_at
 from ringnet.scenario.keys.kinds import FoundFile
-from ringnet.scenario.keys.model import Keys
-from ringnet.scenario.keys.network import OrderFile
+from ringnet.scenario.keys.network import NetworkKeys, OrderFile
 
 NETWORK_FILE: Path = ("network", "file")
 ORDER_FILE: Path = ("network", "order", "file")
 #: The algorithm whose channels each have a ring of their own.
 OF_CHANNELS = "channel-ring"
-#: Keys that every network needs and that a file makes unread; what stands for them is never looked at.
-STAND_INS = {"bandwidth": "1 GB/s", "latency": "0 s"}
 
 
 def with_network_file(document: Document, home: ScenarioFolder) -> tuple[Document, list[Fault]]:
@@ -90,21 +87,21 @@ def with_order_file(document: Document, home: ScenarioFolder) -> tuple[Document,
     return document.put(ORDER_FILE, found, {(): document.mark(ORDER_FILE)}), []
 
 
-def reading_of(keys: Keys) -> Reading | None:
+def reading_of(keys: NetworkKeys) -> Reading | None:
     """Return what the file of orders says; None where there is none."""
-    order = keys.network.order
+    order = keys.order
     if not isinstance(order, OrderFile) or not isinstance(order.file, FoundFile):
         return None
     return read_found(order.file)
 
 
-def ring_order(keys: Keys) -> tuple[int, ...] | None:
+def ring_order(keys: NetworkKeys, algorithm: str) -> tuple[int, ...] | None:
     """Return the order in which workers sit along the one ring; None if no file says it, or one for each channel."""
     reading = reading_of(keys)
-    return None if reading is None or keys.algorithm_name == OF_CHANNELS else reading.orders[0]
+    return None if reading is None or algorithm == OF_CHANNELS else reading.orders[0]
 
 
-def channel_orders(keys: Keys) -> tuple[tuple[int, ...], ...]:
+def channel_orders(keys: NetworkKeys, algorithm: str) -> tuple[tuple[int, ...], ...]:
     """Return the order of each channel's ring; empty where no file says it, or the algorithm has one ring."""
     reading = reading_of(keys)
-    return () if reading is None or keys.algorithm_name != OF_CHANNELS else reading.orders
+    return () if reading is None or algorithm != OF_CHANNELS else reading.orders

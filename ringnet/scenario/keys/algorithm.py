@@ -11,7 +11,6 @@ from ringnet.collectives import ALGORITHMS, Parameter
 from ringnet.scenario.keys.base import MAPPING, ONE, Settings, mapping_or_one
 from ringnet.scenario.keys.kinds import Line, Name, OneOf, Plain, Truth, Whole, wrong
 
-FileName: TypeAlias = Annotated[str, Line("schedule.xml", 1000)]
 FunctionName: TypeAlias = Annotated[str, Line("my_ring.py:my_ring", 1000)]
 ParameterName: TypeAlias = Annotated[
     str, Name(r"[A-Za-z_][A-Za-z0-9_]*", "the name of a parameter", "n_slices")
@@ -70,7 +69,10 @@ else:
             Annotated[str, OneOf(ALGORITHMS, "algorithm")] | None,
             Field(default=None, description="An algorithm of ringnet."),
         ),
-        file=(FileName | None, Field(default=None, description="A schedule in MSCCL's XML: `schedule.xml`.")),
+        file=(
+            Annotated[str, Line("schedule.xml", 1000)] | None,
+            Field(default=None, description="A schedule in MSCCL's XML: `schedule.xml`."),
+        ),
         python=(
             FunctionName | None,
             Field(

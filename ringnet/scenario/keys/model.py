@@ -189,9 +189,9 @@ PayloadKeys: TypeAlias = Annotated[
     Annotated[str, OneOf(("full", "none"), "payload"), Tag(ONE)] | Annotated[ElementKeys, Tag(MAPPING)],
     Discriminator(mapping_or_one),
 ]
-FileName: TypeAlias = Annotated[str, Line("gradients.npy", 1000)]
+DataFileName: TypeAlias = Annotated[str, Line("gradients.npy", 1000)]
 DataKeys: TypeAlias = Annotated[
-    Annotated[FileName, Tag(ONE)] | Annotated[tuple[FileName, ...], NotEmpty, Tag(LIST)],
+    Annotated[DataFileName, Tag(ONE)] | Annotated[tuple[DataFileName, ...], NotEmpty, Tag(LIST)],
     Discriminator(list_or_one),
 ]
 

@@ -12,8 +12,7 @@ from ringnet.analysis.verification import verify
 from ringnet.collectives import ALGORITHMS, EVERY_WORKER, Schedule
 from ringnet.collectives.proof import check
 from ringnet.engines import ENGINES, Workers
-from ringnet.engines.arrays.exactness import why_not_exact
-from ringnet.engines.arrays.rounds import Planner
+from ringnet.engines.arrays import why_not_exact
 from ringnet.engines.arrays.run import stepper
 from ringnet.errors import InputError
 from ringnet.networks import Network
@@ -246,7 +245,7 @@ def test_the_fast_engine_has_the_same_times_or_says_why_not(name: str, collectiv
     network, workers = private_links(7), Workers.alike(7)
     chunk_bytes = 4 * schedule.chunk_sizes(1000)
     events = ENGINES["events"].run(schedule, network, workers, chunk_bytes)
-    if reason := why_not_exact(schedule, network, workers, Planner(schedule, network)):
+    if reason := why_not_exact(schedule, network, workers):
         assert "link" in reason or "channels" in reason
         return
     fast = ENGINES["recurrence"].run(schedule, network, workers, chunk_bytes)

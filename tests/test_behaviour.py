@@ -13,8 +13,7 @@ from ringnet.analysis.bounds import collective_bound, schedule_bound_s
 from ringnet.analysis.closed_form import closed_form_s
 from ringnet.collectives import ALGORITHMS
 from ringnet.engines import ENGINES, Workers, choose_engine
-from ringnet.engines.arrays.rounds import Planner
-from ringnet.engines.arrays.sizes import why_not_at_once
+from ringnet.engines.arrays import run_sizes
 from ringnet.engines.events import Job, Traffic, run_jobs
 from ringnet.errors import DeadlockError, InputError, NetworkError
 from ringnet.networks import (
@@ -103,7 +102,8 @@ def test_arrays_refuse_it_by_name(behaviour, sharing):
     schedule, network, workers, sizes = setup(80, {1: behaviour}, sharing=sharing)
     with pytest.raises(InputError, match=behaviour.meaning):
         ENGINES["recurrence"].run(schedule, network, workers, sizes)
-    assert why_not_at_once(schedule, network, workers, Planner(schedule, network)) == behaviour.meaning
+    with pytest.raises(InputError, match=behaviour.meaning):
+        run_sizes(schedule, network, workers, sizes[None])
     assert choose_engine(schedule, network, workers) == (
         "events",
         f"the recurrence is not exact here: {behaviour.meaning}",

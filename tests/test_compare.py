@@ -14,8 +14,7 @@ from ringnet.analysis.winners import advice, crossovers, ranges, with_ranks
 from ringnet.cli import app
 from ringnet.collectives import ALGORITHMS
 from ringnet.collectives.proof import check
-from ringnet.engines.arrays.rounds import Planner
-from ringnet.engines.arrays.sizes import run_sizes, why_not_at_once
+from ringnet.engines.arrays import run_sizes, why_not_exact
 from ringnet.engines.events import run_events
 from ringnet.engines.trace import Workers
 from ringnet.errors import InputError
@@ -231,17 +230,14 @@ class TestManySizes:
         schedule = ALGORITHMS["channel-ring"].build(8, "all-reduce")
         network = TOPOLOGIES["fully-connected"].build(8, 50e9, 1e-6)
         sizes = np.array([schedule.chunk_sizes(n) * 4 for n in (0, 1, 7, 1000, 10**6)])
-        planner = Planner(schedule, network)
-        assert why_not_at_once(schedule, network, Workers.alike(8), planner) is None
-        assert run_sizes(schedule, network, Workers.alike(8), sizes, planner).exact.all()
+        assert run_sizes(schedule, network, Workers.alike(8), sizes).exact.all()
 
     @staticmethod
     def compare(schedule, network, workers: Workers) -> None:
-        planner = Planner(schedule, network)
-        if why_not_at_once(schedule, network, workers, planner) is not None:
+        if why_not_exact(schedule, network, workers, channels_may_meet=True) is not None:
             return
         sizes = np.array([schedule.chunk_sizes(n) * 4 for n in (0, 1, 63, 1000, 123_457)])
-        times = run_sizes(schedule, network, workers, sizes, planner)
+        times = run_sizes(schedule, network, workers, sizes)
         for place in np.flatnonzero(times.exact):
             trace = run_events(schedule, network, workers, sizes[place], keep_transfers=0)
             ends, starts = trace.workers["end_s"], trace.workers["start_s"]

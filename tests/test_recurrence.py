@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from ringnet.collectives import ALGORITHMS, EVERY_WORKER, Schedule, Step, split_sizes
 from ringnet.engines import ENGINES, Trace, Workers, choose_engine
-from ringnet.engines.arrays.exactness import why_not_exact
-from ringnet.engines.arrays.rounds import Planner
+from ringnet.engines.arrays import why_not_exact
 from ringnet.errors import InputError
 from ringnet.networks import TOPOLOGIES, BySize, Network, OverTime, Packets, Piece, Window
 from ringnet.networks.behaviour import ANY_SIZE
@@ -139,7 +138,7 @@ def test_any_schedule_on_private_routes(
         free = Workers.alike(n_workers, sends=behave.sends)
         behave = replace(free, start_s=behave.start_s)
     chunk_bytes = np.array(data.draw(st.lists(st.sampled_from([0, 4, 1000, 7777]), min_size=3, max_size=3)))
-    reason = why_not_exact(schedule, network, behave, Planner(schedule, network))
+    reason = why_not_exact(schedule, network, behave)
     event(reason or f"{n_channels} channels compared")
     if reason is None:
         trace = recurrence(schedule, network, behave, chunk_bytes)

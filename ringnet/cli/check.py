@@ -10,8 +10,7 @@ from joblib import cpu_count
 from ringnet.cli import options
 from ringnet.cli.printing import note, print_json, print_table
 from ringnet.collectives.proof import check
-from ringnet.engines.arrays.exactness import why_not_exact
-from ringnet.engines.arrays.rounds import Planner
+from ringnet.engines.arrays import why_not_exact
 from ringnet.errors import Fault, InputError
 from ringnet.runs.engine import engine_for
 from ringnet.runs.memory import Estimate, available_bytes, estimate, require_memory
@@ -125,7 +124,7 @@ def _engine(parts: RunParts) -> tuple[str, str]:
     if parts.engine == "auto" or not parts.is_alone:
         return engine_for(parts)
     if parts.engine == "recurrence":
-        reason = why_not_exact(parts.schedule, network, parts.workers, Planner(parts.schedule, network))
+        reason = why_not_exact(parts.schedule, network, parts.workers)
         if reason:
             raise InputError(
                 Fault(f"the recurrence is not exact here: {reason}", "engine", right="events, or auto")

@@ -6,9 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ringnet.collectives import Schedule
-from ringnet.engines.arrays.exactness import why_not_exact
-from ringnet.engines.arrays.rounds import Planner
-from ringnet.engines.arrays.run import run_recurrence
+from ringnet.engines.arrays import run_recurrence, why_not_exact
 from ringnet.engines.events import run_events
 from ringnet.engines.trace import KEEP_TRANSFERS, PATH_PARTS, Trace, Workers
 from ringnet.networks import Network
@@ -46,7 +44,7 @@ def choose_engine(schedule: Schedule, network: Network, workers: Workers) -> Cho
     how_many = f"{schedule.n_transfers:,} transfers"
     if schedule.n_transfers < MANY_TRANSFERS:
         return Choice("events", f"{how_many} are few")
-    reason = why_not_exact(schedule, network, workers, Planner(schedule, network))
+    reason = why_not_exact(schedule, network, workers)
     if reason is None:
         return Choice("recurrence", f"{how_many} are many, and it is exact here")
     return Choice("events", f"the recurrence is not exact here: {reason}")

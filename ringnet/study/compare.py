@@ -23,8 +23,7 @@ from ringnet.analysis.winners import with_ranks
 from ringnet.collectives import Schedule
 from ringnet.collectives.proof import check
 from ringnet.engines import ENGINES, Trace, Workers
-from ringnet.engines.arrays.rounds import Planner
-from ringnet.engines.arrays.sizes import Times, run_sizes, why_not_at_once
+from ringnet.engines.arrays import Times, run_sizes
 from ringnet.errors import Fault, InputError, NetworkError, StudyError
 from ringnet.networks import Network
 from ringnet.payload.dtypes import DTYPES
@@ -294,10 +293,10 @@ def _times(
     schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray
 ) -> tuple[list[str], Times]:
     """Return the engine of each size and what it says: all at once where that is exact, SimPy's events elsewhere."""
-    planner = Planner(schedule, network)
-    if why_not_at_once(schedule, network, workers, planner) is not None:
+    try:
+        times = run_sizes(schedule, network, workers, chunk_bytes)
+    except InputError:
         return ["events"] * len(chunk_bytes), _one_by_one(schedule, network, workers, chunk_bytes)
-    times = run_sizes(schedule, network, workers, chunk_bytes, planner)
     others = np.flatnonzero(~times.exact)
     if len(others):
         rest = _one_by_one(schedule, network, workers, chunk_bytes[others])

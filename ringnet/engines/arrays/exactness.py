@@ -6,28 +6,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.collectives import Schedule
-from ringnet.engines.arrays.rounds import IntArray, Plan, Planner, Sends
+from ringnet.engines.arrays.rounds import NOBODY, IntArray, RoundMaker, Rounds, SendRound
 from ringnet.engines.trace import Workers
 from ringnet.networks import Network, beyond
-
-NOBODY = -1
 
 
 def why_not_exact(
     schedule: Schedule,
     network: Network,
     workers: Workers,
-    planner: Planner,
+    maker: RoundMaker | None = None,
     *,
     channels_may_meet: bool = False,
 ) -> str | None:
     """Return why stepping whole arrays would not be exact for this run; None where it is.
 
-    It is exact where every link carries the transfers of one lane (a worker on one channel) only, and gets all of them
-    from the same link, or all as the first link of their routes: then they come in the order in which the lane posts
+    It is exact where every link carries the transfers of one actor (a worker on one channel) only, and gets all of them
+    from the same link, or all as the first link of their routes: then they come in the order in which the actor posts
     them. In a rendezvous it may carry one of each step only, since its transfers start when their receivers come.
-    ``channels_may_meet`` asks less, for who looks at the order of service afterwards: one worker for each link.
+    ``maker`` makes the rounds of all steps on the way. ``channels_may_meet`` asks less, where the order of service is
+    looked at afterwards: one worker for each link.
     """
+    maker = maker or RoundMaker(schedule, network)
     if reason := beyond(network):
         return reason
     if not np.isfinite(workers.start_s).all():
@@ -36,18 +36,18 @@ def why_not_exact(
         return (
             f"the {schedule.n_channels} channels of a worker share a processor that charges for what they do"
         )
-    if schedule.n_channels > 1 and (reason := _meet_in_a_step(schedule) or _wide_and_shared(schedule)):
+    if schedule.n_channels > 1 and (reason := _meet_in_a_step(schedule) or _wide_and_shared(schedule, maker)):
         return reason
     rendezvous = workers.sends == "rendezvous"
     order = _Order(network, schedule.n_channels, rendezvous=rendezvous)
     if channels_may_meet and not rendezvous:
-        order.lanes_as_one = schedule.n_channels
+        order.actors_as_one = schedule.n_channels
     last = None
     for step in schedule.steps():
-        plan = planner.plan(step)
-        if plan is not last and (reason := order.conflict(plan)):
+        rounds = maker.rounds(step)
+        if rounds is not last and (reason := order.conflict(rounds)):
             return reason
-        last = plan
+        last = rounds
     return None
 
 
@@ -56,23 +56,9 @@ def _charges(workers: Workers) -> bool:
     return bool(overheads or np.isfinite(workers.reduce_Bps).any())
 
 
-def chunks_are_shared(schedule: Schedule) -> bool:
-    """Whether several channels of some worker have to do with one chunk, and may so have to wait for each other."""
-    if schedule.n_channels == 1:
-        return False
-    channel = np.full((schedule.n_workers, schedule.n_chunks), NOBODY, dtype=np.int32)
-    for step in schedule.moves():
-        for worker, channels in ((step.src, step.channel), (step.dst, step.receiving_channel)):
-            new = channel[worker, step.chunk] == NOBODY
-            channel[worker[new], step.chunk[new]] = channels[new]
-            if (channel[worker, step.chunk] != channels).any():
-                return True
-    return False
-
-
-def _wide_and_shared(schedule: Schedule) -> str | None:
+def _wide_and_shared(schedule: Schedule, maker: RoundMaker) -> str | None:
     """Say so if channels share chunks and some transfer carries several: what it waits for is more than one row's."""
-    if any(step.count is not None for step in schedule.steps()) and chunks_are_shared(schedule):
+    if any(step.count is not None for step in schedule.steps()) and maker.shares_chunks:
         return "channels share chunks, and transfers carry several of them"
     return None
 
@@ -89,38 +75,37 @@ def _meet_in_a_step(schedule: Schedule) -> str | None:
 
 
 class _Order:
-    """Which lane each link serves, and from which link it gets its transfers, as far as the plans seen say."""
+    """Which actor each link serves, and from which link it gets its transfers, as far as the rounds seen say."""
 
     def __init__(self, network: Network, n_channels: int, *, rendezvous: bool) -> None:
         self.names, self.n_channels, self.rendezvous = network.names, n_channels, rendezvous
-        self.lanes_as_one = 1
-        self.lane = np.full(network.n_links, NOBODY)
+        self.actors_as_one = 1
+        self.actor = np.full(network.n_links, NOBODY)
         self.before = np.full(network.n_links, NOBODY)
 
-    def conflict(self, plan: Plan) -> str | None:
-        """Take in a plan; return what in it leaves an order open."""
-        for sends in plan.sends:
+    def conflict(self, rounds: Rounds) -> str | None:
+        """Take in the rounds of a step; return what in it leaves an order open."""
+        for sends in rounds.sends:
             if reason := self._round(sends):
                 return reason
-        return self._twice(plan) if self.rendezvous and len(plan.sends) > 1 else None
+        return self._twice(rounds) if self.rendezvous and len(rounds.sends) > 1 else None
 
-    def _round(self, sends: Sends) -> str | None:
-        before = np.full(len(sends.rows), NOBODY)
-        lanes = sends.lanes // self.lanes_as_one * self.lanes_as_one
+    def _round(self, sends: SendRound) -> str | None:
+        before = np.full(len(sends.actors), NOBODY)
+        actors = sends.actors // self.actors_as_one * self.actors_as_one
         for hop in sends.hops:
-            rows = slice(None) if hop.within is None else hop.within
-            if reason := self._claim(hop.links, lanes[rows], before[rows]):
+            if reason := self._claim(hop.links, actors[hop.rows], before[hop.rows]):
                 return reason
-            before[rows] = hop.links
+            before[hop.rows] = hop.links
         return None
 
-    def _claim(self, links: IntArray, lanes: IntArray, before: IntArray) -> str | None:
-        """Take links for lanes, unless another lane has one of them, or gets to one in another way."""
-        # From the last to the first, so that of several lanes that want a new link the first has it.
-        new = np.flatnonzero(self.lane[links] == NOBODY)[::-1]
-        self.lane[links[new]], self.before[links[new]] = lanes[new], before[new]
-        if (place := _first(self.lane[links] != lanes)) is not None:
-            one, other = self.lane[links[place]], lanes[place]
+    def _claim(self, links: IntArray, actors: IntArray, before: IntArray) -> str | None:
+        """Take links for actors, unless another actor has one of them, or gets to one in another way."""
+        # From the last to the first, so that of several actors that want a new link the first has it.
+        new = np.flatnonzero(self.actor[links] == NOBODY)[::-1]
+        self.actor[links[new]], self.before[links[new]] = actors[new], before[new]
+        if (place := _first(self.actor[links] != actors)) is not None:
+            one, other = self.actor[links[place]], actors[place]
             return f"link {self.names[links[place]]} carries transfers of {self._who(int(one), int(other))}"
         if (place := _first(self.before[links] != before)) is not None:
             return f"link {self.names[links[place]]} gets the transfers of one worker over two ways"
@@ -130,8 +115,8 @@ class _Order:
         first, second = sorted((one // self.n_channels, other // self.n_channels))
         return f"workers {first} and {second}" if first != second else f"two channels of worker {first}"
 
-    def _twice(self, plan: Plan) -> str | None:
-        links = np.concatenate([hop.links for sends in plan.sends for hop in sends.hops])
+    def _twice(self, rounds: Rounds) -> str | None:
+        links = np.concatenate([hop.links for sends in rounds.sends for hop in sends.hops])
         place = _first(np.bincount(links) > 1)
         return (
             None

@@ -1,12 +1,14 @@
-"""How the `recurrence` engine steps whole arrays: which rows go together, and which lanes and links they touch.
+"""Which rows of a step can be done at once, by whom and over which links.
 
-A lane is one worker on one channel, numbered ``worker * n_channels + channel``. Rows of a step are stepped in rounds: a
-round of sends has at most one row of each lane, a round of receives at most one row for each.
+An actor is one worker on one channel, numbered ``worker * n_channels + channel``. Rows of a step are done in rounds: a
+round of sends has at most one row of each actor, a round of receives at most one row for each.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -21,51 +23,56 @@ FloatArray: TypeAlias = NDArray[np.float64]
 #: What picks entries of an array: a slice (a view, no copy) where they are consecutive.
 Index: TypeAlias = slice | IntArray
 
-#: Bytes of each row, or of all of them alike.
-Bytes: TypeAlias = IntArray | int
-
+#: Stands for no actor, channel or link.
+NOBODY = -1
 #: Runs of consecutive rows up to which copying runs is faster than picking rows.
 FEW_RUNS = 4
 
 
 @dataclass
 class Hop:
-    """One link of each route: ``links`` serve the rows ``within`` a round; None stands for all rows."""
+    """One link of each route: ``links`` serve the rows ``within`` a round; None stands for all rows.
+
+    ``at`` picks them among the links that are used; see `RoundMaker.used_links`.
+    """
 
     within: IntArray | None
     links: IntArray
     bandwidth_Bps: FloatArray
     latency_s: FloatArray
+    at: Index = field(default_factory=lambda: slice(0))
 
-    def __post_init__(self) -> None:
-        self.at = as_index(self.links)
+    @property
+    def rows(self) -> Index:
+        """What picks its rows among those of the round."""
+        return slice(None) if self.within is None else self.within
 
 
 @dataclass
-class Sends:
-    """One round of sends: at most one row of each lane, so at most one on each link."""
+class SendRound:
+    """One round of sends: at most one row of each actor, so at most one on each link."""
 
-    rows: IntArray
-    lanes: IntArray
+    rows: Index
+    actors: IntArray
     receivers: IntArray
     hops: list[Hop]
 
     def __post_init__(self) -> None:
-        self.at = as_index(self.lanes)
-        self.latency_s = np.zeros(len(self.rows))
+        self.at = as_index(self.actors)
+        self.latency_s = np.zeros(len(self.actors))
         for hop in self.hops:
-            self.latency_s[hop.within if hop.within is not None else slice(None)] += hop.latency_s
+            self.latency_s[hop.rows] += hop.latency_s
 
 
 @dataclass
-class Receives:
-    """One round of receives: ``rows`` of the step, applied by ``lanes``, each at most once."""
+class ReceiveRound:
+    """One round of receives: ``rows`` of the step, applied by ``actors``, each at most once."""
 
     rows: IntArray
-    lanes: IntArray
+    actors: IntArray
 
     def __post_init__(self) -> None:
-        self.at = as_index(self.lanes)
+        self.at = as_index(self.actors)
         ends = [0, *(np.flatnonzero(np.diff(self.rows) != 1) + 1).tolist(), len(self.rows)]
         runs = [slice(int(self.rows[a]), int(self.rows[b - 1]) + 1) for a, b in pairwise(ends)]
         self._runs = runs if len(runs) <= FEW_RUNS else None
@@ -73,46 +80,20 @@ class Receives:
     def gather(self, values: FloatArray) -> FloatArray:
         """Return the values of ``rows``, copied; run by run where they are a few, as those of a ring are."""
         if self._runs is None:
-            return values.take(self.rows)
+            return values.take(self.rows, axis=0)
         return np.concatenate([values[run] for run in self._runs])
 
 
 @dataclass
-class Plan:
-    """The rounds of a step, and the columns that it was made for.
-
-    ``uses`` counts the steps that had this plan, `row_bytes` the bytes of each of its rows over all of them.
-    """
+class Rounds:
+    """The rounds of a step, and the columns that they were made for."""
 
     src: IntArray
     dst: IntArray
     channel: IntArray
     receiving_channel: IntArray
-    sends: list[Sends]
-    receives: list[Receives]
-
-    def __post_init__(self) -> None:
-        self.uses = 0
-        self._bytes_alike = 0
-        self._row_bytes = np.zeros(len(self.src), dtype=np.int64)
-
-    def use(self, n_bytes: Bytes) -> None:
-        """Count one more step, and the bytes of its rows."""
-        self.uses += 1
-        if isinstance(n_bytes, int):
-            self._bytes_alike += n_bytes
-        else:
-            self._row_bytes += n_bytes
-
-    @property
-    def row_bytes(self) -> IntArray:
-        """Bytes of each row over all steps, shape (n_rows,)."""
-        return self._row_bytes + self._bytes_alike
-
-    @property
-    def simple(self) -> bool:
-        """Whether one round of each does: no lane sends or receives twice in the step."""
-        return len(self.sends) == len(self.receives) == 1
+    sends: list[SendRound]
+    receives: list[ReceiveRound]
 
     def fits(self, step: Step) -> bool:
         """Whether another step moves between the same workers."""
@@ -120,18 +101,18 @@ class Plan:
         return all(map(_same, mine, (step.src, step.dst, step.channel, step.receiving_channel)))
 
 
-class Planner:
-    """Makes the plan of each step; steps that move between the same workers share one."""
+class RoundMaker:
+    """Makes the rounds of each step; steps that move between the same workers share theirs."""
 
     def __init__(self, schedule: Schedule, network: Network) -> None:
-        self.n_channels = schedule.n_channels
-        self.network = network
-        self._last: Plan | None = None
-        self._plans: dict[bytes, Plan] = {}
+        self.schedule, self.network, self.n_channels = schedule, network, schedule.n_channels
+        self.made: list[Rounds] = []
+        self._last: Rounds | None = None
+        self._by_columns: dict[bytes, Rounds] = {}
         self._routes: dict[tuple[int, int], tuple[int, ...]] = {}
 
-    def plan(self, step: Step) -> Plan:
-        """Return the plan of a step."""
+    def rounds(self, step: Step) -> Rounds:
+        """Return the rounds of a step."""
         if self._last is None or not self._last.fits(step):
             self._last = self._find(step)
         # Also where they were equal and not the same: the next step is likely to share these very columns.
@@ -139,31 +120,53 @@ class Planner:
         self._last.channel, self._last.receiving_channel = step.channel, step.receiving_channel
         return self._last
 
-    def plans(self) -> list[Plan]:
-        """Return every plan made so far."""
-        return list(self._plans.values())
+    def used_links(self) -> IntArray:
+        """Return the links that the rounds made so far use, ascending, and let every hop know where its own are.
 
-    def _find(self, step: Step) -> Plan:
+        Of a million links a ring uses a thousand: whatever is kept of each link is kept of these.
+        """
+        hops = [hop for rounds in self.made for sends in rounds.sends for hop in sends.hops]
+        used = np.unique(np.concatenate([hop.links for hop in hops])) if hops else np.zeros(0, np.int64)
+        for hop in hops:
+            hop.at = as_index(np.searchsorted(used, hop.links))
+        return used
+
+    @cached_property
+    def shares_chunks(self) -> bool:
+        """Whether several channels of some worker have to do with one chunk, and may so have to wait for each other."""
+        if self.schedule.n_channels == 1:
+            return False
+        channel = np.full((self.schedule.n_workers, self.schedule.n_chunks), NOBODY, dtype=np.int32)
+        for step in self.schedule.moves():
+            for worker, channels in ((step.src, step.channel), (step.dst, step.receiving_channel)):
+                new = channel[worker, step.chunk] == NOBODY
+                channel[worker[new], step.chunk[new]] = channels[new]
+                if (channel[worker, step.chunk] != channels).any():
+                    return True
+        return False
+
+    def _find(self, step: Step) -> Rounds:
         key = np.concatenate((step.src, step.dst, step.channel, step.receiving_channel)).tobytes()
-        if key not in self._plans:
-            self._plans[key] = self._make(step)
-        return self._plans[key]
+        if key not in self._by_columns:
+            self._by_columns[key] = self._make(step)
+            self.made.append(self._by_columns[key])
+        return self._by_columns[key]
 
-    def _make(self, step: Step) -> Plan:
+    def _make(self, step: Step) -> Rounds:
         src = step.src * self.n_channels + step.channel
         dst = step.dst * self.n_channels + step.receiving_channel
-        sends = [self._sends(step, rows, src, dst) for rows in _rounds(src, np.arange(len(src)))]
+        sends = [self._sends(step, rows, src, dst) for rows in _split(src, np.arange(len(src)))]
         receives = [
-            Receives(rows[np.argsort(dst[rows])], np.sort(dst[rows])) for rows in _rounds(dst, step.src)
+            ReceiveRound(rows[np.argsort(dst[rows])], np.sort(dst[rows])) for rows in _split(dst, step.src)
         ]
-        return Plan(step.src, step.dst, step.channel, step.receiving_channel, sends, receives)
+        return Rounds(step.src, step.dst, step.channel, step.receiving_channel, sends, receives)
 
-    def _sends(self, step: Step, rows: IntArray, src: IntArray, dst: IntArray) -> Sends:
+    def _sends(self, step: Step, rows: IntArray, src: IntArray, dst: IntArray) -> SendRound:
         routes = [
             self._route(*pair) for pair in zip(step.src[rows].tolist(), step.dst[rows].tolist(), strict=True)
         ]
         hops = [self._hop(routes, place) for place in range(max(map(len, routes)))]
-        return Sends(rows, src[rows], dst[rows], hops)
+        return SendRound(_rows_of(rows, step), src[rows], dst[rows], hops)
 
     def _hop(self, routes: list[tuple[int, ...]], place: int) -> Hop:
         within = np.array([row for row, route in enumerate(routes) if len(route) > place])
@@ -175,6 +178,38 @@ class Planner:
         if (src, dst) not in self._routes:
             self._routes[src, dst] = self.network.route(src, dst)
         return self._routes[src, dst]
+
+
+def by_channel(rounds: Rounds, n_channels: int) -> Iterator[SendRound]:
+    """Yield the sends of a step by channel, the lowest first: no link stands twice in one of them."""
+    for channel in range(n_channels):
+        for sends in rounds.sends:
+            mine = np.flatnonzero(sends.actors % n_channels == channel)
+            if len(mine) == len(sends.actors):
+                yield sends
+            elif len(mine):
+                rows = np.arange(len(rounds.src))[sends.rows][mine]
+                hops = [part for hop in sends.hops if (part := _part(hop, mine, len(sends.actors)))]
+                yield SendRound(as_index(rows), sends.actors[mine], sends.receivers[mine], hops)
+
+
+def _part(hop: Hop, mine: IntArray, n_rows: int) -> Hop | None:
+    """Return a hop as some rows of a round have it; None where none of them goes so far."""
+    place = np.full(n_rows, -1)
+    place[hop.rows] = np.arange(len(hop.links))
+    within = np.flatnonzero(place[mine] >= 0)
+    if not len(within):
+        return None
+    picked = place[mine][within]
+    at = as_index(
+        np.arange(hop.at.start, hop.at.stop)[picked] if isinstance(hop.at, slice) else hop.at[picked]
+    )
+    whole = None if len(within) == len(mine) else within
+    return Hop(whole, hop.links[picked], hop.bandwidth_Bps[picked], hop.latency_s[picked], at)
+
+
+def _rows_of(rows: IntArray, step: Step) -> Index:
+    return slice(None) if len(rows) == len(step) else as_index(rows)
 
 
 def _same(a: IntArray, b: IntArray) -> bool:
@@ -189,13 +224,13 @@ def as_index(places: IntArray) -> Index:
     return places
 
 
-def _rounds(lanes: IntArray, order: IntArray) -> list[IntArray]:
-    """Split rows so that no lane stands twice in a round: its first row, by ``order``, in the first, and so on."""
-    rows = np.lexsort((order, lanes))
-    begins = np.flatnonzero(np.diff(lanes[rows], prepend=-1))
-    turn = np.arange(len(rows)) - np.repeat(begins, np.diff(begins, append=len(rows)))
-    by_turn = rows[np.lexsort((rows, turn))]
-    return np.split(by_turn, np.cumsum(np.bincount(turn))[:-1]) if len(rows) else []
+def _split(actors: IntArray, order: IntArray) -> list[IntArray]:
+    """Split rows so that no actor stands twice in a round: its first row, by ``order``, in the first, and so on."""
+    rows = np.lexsort((order, actors))
+    begins = np.flatnonzero(np.diff(actors[rows], prepend=-1))
+    number = np.arange(len(rows)) - np.repeat(begins, np.diff(begins, append=len(rows)))
+    by_number = rows[np.lexsort((rows, number))]
+    return np.split(by_number, np.cumsum(np.bincount(number))[:-1]) if len(rows) else []
 
 
 def put(values: FloatArray, rows: IntArray | None, new: FloatArray) -> FloatArray:

@@ -1,0 +1,416 @@
+"""The recurrence: whole steps of a schedule at a time, for one size of the message or for many at once.
+
+Where each link serves one actor and gets its transfers in the order of the schedule, nothing depends on what happens
+elsewhere at the same time: ``start = max(head, free)``, ``free = start + n / B``, ``ready = max(ready, arrival)``. The
+sums and maxima are those of the `events` engine in the same order, so that the times are the same to the last bit.
+
+For many sizes every array has a trailing axis, an entry for each; the rounds are the same for all of them. Paths, waits
+and rows, for which nobody asks then, are noted for one size only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringnet.collectives import Schedule, Step
+from ringnet.engines.arrays.notes import LinkNotes, Parts, Paths
+from ringnet.engines.arrays.rounds import (
+    FloatArray,
+    Hop,
+    Index,
+    IntArray,
+    ReceiveRound,
+    RoundMaker,
+    SendRound,
+    by_channel,
+    put,
+)
+from ringnet.engines.trace import TransferRows, Workers
+from ringnet.networks import Network
+
+#: Bytes of each row, or of all of them alike.
+Bytes: TypeAlias = IntArray | int
+
+
+@dataclass
+class Arrivals:
+    """Transfers of a step or a round, one entry per row: when they arrive, and what their path is made of."""
+
+    time_s: FloatArray
+    path: Parts
+
+
+class CarriedBytes:
+    """What the rows of the steps with the same rounds carried in all."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.n_steps = self._alike = 0
+        self._by_row = np.zeros(shape, dtype=np.int64)
+
+    def add(self, n_bytes: Bytes) -> None:
+        """Add one more step."""
+        self.n_steps += 1
+        if isinstance(n_bytes, int):
+            self._alike += n_bytes
+        else:
+            self._by_row += n_bytes
+
+    @property
+    def by_row(self) -> IntArray:
+        """Bytes of each row."""
+        return self._by_row + self._alike
+
+
+class Steps:
+    """When each actor is ready for its next step and each link free again, and what came of the steps so far.
+
+    Parameters
+    ----------
+    schedule : Schedule
+    network : Network
+    workers : Workers
+    chunk_bytes : ndarray of int64, shape (n_chunks,) or (n_chunks, n_sizes)
+    maker : RoundMaker
+        It has made the rounds of all steps.
+    rows : TransferRows or None
+        Where the transfers of one size are written down.
+
+    Notes
+    -----
+    With many sizes a link may carry several channels of one worker: it is supposed to serve them in the order of the
+    steps, and within a step in that of the channels. Each head that comes is looked at: where one came before its turn,
+    or at the same time from a lower channel, the size is not ``exact``.
+    """
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        network: Network,
+        workers: Workers,
+        chunk_bytes: IntArray,
+        maker: RoundMaker,
+        rows: TransferRows | None = None,
+    ) -> None:
+        self.schedule, self.maker, self.rows, self.first_row = schedule, maker, rows, 0
+        self.chunk_bytes, self.sizes = chunk_bytes, chunk_bytes.shape[1:]
+        same = not self.sizes and (chunk_bytes == chunk_bytes[0]).all()
+        self.same_bytes = int(chunk_bytes[0]) if same else None
+        self.bytes_before = np.concatenate((np.zeros_like(chunk_bytes[:1]), np.cumsum(chunk_bytes, axis=0)))
+        self.cut_through, self.rendezvous = network.switching == "cut-through", workers.sends == "rendezvous"
+        self._set_actors(schedule, workers)
+        self.used = maker.used_links()
+        self.free_s = np.zeros((len(self.used), *self.sizes))
+        self.last_head_s = np.full_like(self.free_s, -np.inf)
+        self.last_channel = np.zeros(len(self.used), dtype=np.int64)
+        self.exact = np.ones(self.sizes, dtype=bool)
+        self.notes = None if self.sizes else LinkNotes(self.used)
+        self.carried: dict[int, CarriedBytes] = {}
+        self._sends: dict[int, list[SendRound]] = {}
+        self._busy: dict[int, tuple[int, FloatArray]] = {}
+        self.shared = None
+        if maker.shares_chunks:
+            self.shared = SharedChunks(schedule.n_workers * schedule.n_chunks, self.ready_s, self.paths)
+
+    def _set_actors(self, schedule: Schedule, workers: Workers) -> None:
+        each = np.repeat(np.arange(schedule.n_workers), schedule.n_channels)
+        self.start_s = workers.start_s[each]
+        self.ready_s = np.array(
+            np.broadcast_to(self._of_all_sizes(self.start_s), (len(each), *self.sizes)), order="C"
+        )
+        costs = (workers.send_overhead_s, workers.recv_overhead_s, workers.reduce_Bps)
+        self.send_s, self.recv_s, self.reduce_Bps = (self._of_all_sizes(column[each]) for column in costs)
+        self.overhead_s, self.reducing_s = np.zeros(len(each)), np.zeros(len(each))
+        self.send_costs, self.recv_costs = bool(self.send_s.any()), bool(self.recv_s.any())
+        self.reduce_costs = bool(np.isfinite(self.reduce_Bps).any())
+        self.paths = Paths(len(each))
+        if not self.sizes:
+            self._keep_paths()
+
+    def _keep_paths(self) -> None:
+        """Keep from the start what can be more than zero; queueing joins when it first occurs."""
+        self.paths.keep("latency")
+        if np.ptp(self.start_s):
+            self.paths.keep("waiting")[:] = self.start_s - self.start_s.min()
+        if self.send_costs or self.recv_costs:
+            self.paths.keep("overhead")
+        if self.reduce_costs:
+            self.paths.keep("reducing")
+
+    def _of_all_sizes(self, column: FloatArray) -> FloatArray:
+        return column[:, None] if self.sizes else column
+
+    def do(self, step: Step) -> None:
+        """Do one step: all its sends, then all its receives, then (rendezvous) wait for its own sends."""
+        rounds, n_bytes = self.maker.rounds(step), self._bytes(step)
+        if id(rounds) not in self.carried:
+            self.carried[id(rounds)] = CarriedBytes((len(step), *self.sizes))
+            split = bool(self.sizes) and self.schedule.n_channels > 1
+            self._sends[id(rounds)] = (
+                [*by_channel(rounds, self.schedule.n_channels)] if split else rounds.sends
+            )
+        self.carried[id(rounds)].add(n_bytes)
+        self.current, sends = step, self._sends[id(rounds)]
+        arrivals = self._send_all(sends, n_bytes, simple=len(sends) == len(rounds.receives) == 1)
+        for receives in rounds.receives:
+            self._receive(receives, arrivals, n_bytes)
+        for some in sends if self.rendezvous else ():
+            self._outlast(some, arrivals)
+        self.first_row += len(step)
+
+    def _bytes(self, step: Step) -> Bytes:
+        if step.count is not None:
+            carried: IntArray = self.bytes_before[step.chunk + step.count] - self.bytes_before[step.chunk]
+            return carried
+        return self.chunk_bytes[step.chunk] if self.same_bytes is None else self.same_bytes
+
+    def _send_all(self, sends: list[SendRound], n_bytes: Bytes, *, simple: bool) -> Arrivals:
+        entered = None
+        if self.rendezvous:
+            entered = Arrivals(self.ready_s.copy(), self.paths.leave(slice(None), copy=True))
+        # With one round of each, each part of the paths is read before it is written, so that views do.
+        copy = self.rendezvous or not simple
+        if len(sends) == 1:
+            return self._send(sends[0], n_bytes, entered, copy=copy)
+        whole = Arrivals(np.zeros((len(self.current), *self.sizes)), {})
+        for some in sends:
+            arrivals = self._send(some, _of_rows(n_bytes, some.rows), entered, copy=copy)
+            whole.time_s[some.rows] = arrivals.time_s
+            for part, seconds in arrivals.path.items():
+                whole.path.setdefault(part, np.zeros(len(self.current)))[some.rows] = seconds
+        return whole
+
+    def _send(self, sends: SendRound, n_bytes: Bytes, entered: Arrivals | None, *, copy: bool) -> Arrivals:
+        """Post one round of sends and let the links serve it."""
+        if self.shared is not None:
+            cells = self._cells(self.current.src, sends.rows)
+            self.shared.before_posts(sends.at, cells)
+        if self.send_costs:
+            self._spend(sends.at, self.send_s[sends.at], 0.0)
+        if self.shared is not None:
+            self.shared.after_posts(sends.at, cells)
+        posted_s, path = self.ready_s[sends.at], self.paths.leave(sends.at, copy=copy)
+        released_s = posted_s
+        if entered is not None:
+            # Rendezvous: start when both sides are in the step; the path goes back to whoever came last.
+            came_s = entered.time_s[sends.receivers]
+            for part, seconds in entered.path.items():
+                path[part] = np.where(came_s > posted_s, seconds[sends.receivers], path[part])
+            released_s = np.maximum(posted_s, came_s)
+        start_s, sent_s, arrived_s, queued = self._cross(sends, released_s, n_bytes)
+        if self.notes is not None:
+            if queued is not None:
+                moving_s = arrived_s - released_s - sends.latency_s
+                idle_s = np.minimum(moving_s, self._idle_s(sends, n_bytes))
+                path["queueing"] = path.get("queueing", 0.0) + np.where(queued, moving_s - idle_s, 0.0)
+            path["latency"] = path["latency"] + sends.latency_s
+        if self.rows is not None:
+            rows = self.rows.times[self.first_row : self.first_row + len(self.current)]
+            rows[sends.rows, :4] = np.column_stack((posted_s, start_s, sent_s, arrived_s))
+        return Arrivals(arrived_s, path)
+
+    def _cross(
+        self, sends: SendRound, head_s: FloatArray, n_bytes: Bytes
+    ) -> tuple[FloatArray, FloatArray, FloatArray, NDArray[np.bool_] | None]:
+        """Cross all links; return when each transfer started, was sent, arrived, whether it queued (None: none)."""
+        queued = None
+        start_s = sent_s = tail_s = head_s
+        for place, hop in enumerate(sends.hops):
+            came_s = head_s[hop.rows]
+            if self.sizes and self.schedule.n_channels > 1:
+                self._look(int(sends.actors[0]) % self.schedule.n_channels, hop, came_s)
+            start, end = self._serve(hop, came_s, tail_s[hop.rows] if place else None, n_bytes)
+            if self.notes is not None and self.notes.wait(hop, came_s, start):
+                queued = np.zeros(len(sends.actors), dtype=bool) if queued is None else queued
+                queued[hop.rows] |= start > came_s
+            if not place:
+                start_s, sent_s = start, end
+            latency_s = self._of_all_sizes(hop.latency_s)
+            tail_s = put(tail_s, hop.within, end + latency_s)
+            goes_on = self.cut_through and len(sends.hops) > 1
+            head_s = put(head_s, hop.within, start + latency_s) if goes_on else tail_s
+        return start_s, sent_s, tail_s, queued
+
+    def _serve(
+        self, hop: Hop, head_s: FloatArray, tail_s: FloatArray | None, n_bytes: Bytes
+    ) -> tuple[FloatArray, FloatArray]:
+        """Serve one transfer on each link of a hop, from when its head comes; return when that starts and ends."""
+        start_s = np.maximum(head_s, self.free_s[hop.at])
+        busy_s = self._busy_s(hop, n_bytes)
+        end_s = start_s + busy_s
+        if tail_s is not None and self.cut_through:
+            np.maximum(end_s, tail_s, out=end_s)
+            if self.notes is not None:
+                self.notes.held_s[hop.at] += (end_s - start_s) - busy_s
+        self.free_s[hop.at] = end_s
+        return start_s, end_s
+
+    def _busy_s(self, hop: Hop, n_bytes: Bytes) -> FloatArray:
+        """Return how long each link of a hop takes for its bytes; remembered where all rows have as many."""
+        if not isinstance(n_bytes, int):
+            busy_s: FloatArray = n_bytes[hop.rows] / self._of_all_sizes(hop.bandwidth_Bps)
+            return busy_s
+        if id(hop) not in self._busy or self._busy[id(hop)][0] != n_bytes:
+            self._busy[id(hop)] = n_bytes, n_bytes / hop.bandwidth_Bps
+        return self._busy[id(hop)][1]
+
+    def _idle_s(self, sends: SendRound, n_bytes: Bytes) -> FloatArray:
+        """Seconds that the bytes of each row would take on an idle route, latency apart."""
+        idle_s = np.zeros(len(sends.actors))
+        join = np.maximum if self.cut_through else np.add
+        for hop in sends.hops:
+            idle_s[hop.rows] = join(idle_s[hop.rows], self._busy_s(hop, n_bytes))
+        return idle_s
+
+    def _look(self, channel: int, hop: Hop, head_s: FloatArray) -> None:
+        """Look whether heads come in the order in which they are served: in time, and at equal times by channel."""
+        before_s = self.last_head_s[hop.at]
+        earlier = head_s < before_s
+        lower = channel < self.last_channel[hop.at]
+        if lower.any():
+            earlier |= (head_s == before_s) & lower[:, None]
+        self.exact &= ~earlier.any(axis=0)
+        self.last_head_s[hop.at] = head_s
+        self.last_channel[hop.at] = channel
+
+    def _cells(self, workers: IntArray, rows: Index) -> IntArray:
+        """Return the cell of each of some rows: worker times chunks, plus chunk."""
+        cells: IntArray = workers[rows] * self.schedule.n_chunks + self.current.chunk[rows]
+        return cells
+
+    def _receive(self, receives: ReceiveRound, arrivals: Arrivals, n_bytes: Bytes) -> None:
+        """Apply one round of receives, each when it has arrived and its actor is ready for it."""
+        reduces = self.current.op == "reduce" and self.reduce_costs
+        arrived_s, at = receives.gather(arrivals.time_s), receives.at
+        ready_s = self.ready_s[at]
+        if arrivals.path:
+            arriving = {part: receives.gather(seconds) for part, seconds in arrivals.path.items()}
+            self.paths.arrive(at, arrived_s >= ready_s, arriving)
+        self.ready_s[at] = np.maximum(ready_s, arrived_s)
+        if self.shared is not None:
+            cells = self._cells(self.current.dst, receives.rows)
+            self.shared.before_applies(at, cells)
+        if self.recv_costs or reduces:
+            # The receive overhead and the reduction in one go, as the processor spends them.
+            reducing_s = _of_rows(n_bytes, receives.rows) / self.reduce_Bps[at] if reduces else 0.0
+            self._spend(at, self.recv_s[at], reducing_s)
+        if self.shared is not None:
+            self.shared.after_applies(at, cells)
+        if self.rows is not None:
+            self.rows.times[self.first_row + receives.rows, 4] = self.ready_s[at]
+
+    def _spend(self, at: Index, overhead_s: FloatArray, reducing_s: FloatArray | float) -> None:
+        """Let the processors of some actors work."""
+        self.ready_s[at] += overhead_s + reducing_s
+        if self.notes is None:
+            return
+        self.overhead_s[at] += overhead_s
+        self.reducing_s[at] += reducing_s
+        if self.send_costs or self.recv_costs:
+            self.paths.keep("overhead")[at] += overhead_s
+        if self.reduce_costs:
+            self.paths.keep("reducing")[at] += reducing_s
+
+    def _outlast(self, sends: SendRound, arrivals: Arrivals) -> None:
+        """Rendezvous: a step lasts until the actor's own sends have arrived."""
+        arrived_s = arrivals.time_s[sends.rows]
+        later = arrived_s > self.ready_s[sends.at]
+        self.paths.arrive(
+            sends.at, later, {part: seconds[sends.rows] for part, seconds in arrivals.path.items()}
+        )
+        self.ready_s[sends.at] = np.maximum(self.ready_s[sends.at], arrived_s)
+
+    def link_bytes(self) -> tuple[IntArray, IntArray]:
+        """Return the transfers that each used link carried, shape (n_used,), and the bytes, shape (n_used, n_sizes)."""
+        n_transfers = np.zeros(len(self.used), dtype=np.int64)
+        n_bytes = np.zeros((len(self.used), *self.sizes), dtype=np.int64)
+        for key, carried in self.carried.items():
+            by_row = carried.by_row
+            # As they were split: no link stands twice in a round of one channel.
+            for sends in self._sends[key]:
+                for hop in sends.hops:
+                    n_transfers[hop.at] += carried.n_steps
+                    n_bytes[hop.at] += by_row[sends.rows][hop.rows]
+        return n_transfers, n_bytes
+
+    def actor_bytes(self) -> tuple[IntArray, IntArray]:
+        """Return the bytes that each actor sent and received, for one size."""
+        sent, received = (np.zeros(len(self.ready_s), dtype=np.int64) for _ in range(2))
+        for rounds in self.maker.made:
+            if id(rounds) in self.carried:
+                by_row = self.carried[id(rounds)].by_row
+                for sends in rounds.sends:
+                    sent[sends.actors] += by_row[sends.rows]
+                for receives in rounds.receives:
+                    received[receives.actors] += by_row[receives.rows]
+        return sent, received
+
+
+def _of_rows(n_bytes: Bytes, rows: Index) -> Bytes:
+    return n_bytes if isinstance(n_bytes, int) else n_bytes[rows]
+
+
+class LastUse:
+    """When the last post, or apply, of each cell was done, and by what path. A cell is a chunk of a worker."""
+
+    def __init__(self, n_cells: int, sizes: tuple[int, ...]) -> None:
+        self.time_s = np.full((n_cells, *sizes), -np.inf)
+        self.path: Parts = {}
+
+    def note(self, cells: IntArray, time_s: FloatArray, path: Parts) -> None:
+        """Note what is done now; of several that count together the latest."""
+        if time_s.ndim > 1:  # those of one channel: no cell stands twice
+            self.time_s[cells] = np.maximum(self.time_s[cells], time_s)
+            return
+        later = time_s > self.time_s[cells]
+        # In order, the earliest last: of two actors at one cell the later one stays.
+        order = np.flatnonzero(later)[np.argsort(time_s[later], kind="stable")]
+        self.time_s[cells[order]] = time_s[order]
+        for part, seconds in path.items():
+            self.path.setdefault(part, np.zeros(len(self.time_s)))[cells[order]] = seconds[order]
+
+
+class SharedChunks:
+    """Lets actors wait for what other actors of a worker have to do first with the same chunk.
+
+    Parameters
+    ----------
+    n_cells : int
+        Workers times chunks.
+    ready_s : ndarray, shape (n_actors,) or (n_actors, n_sizes)
+        When each actor is ready; changed in place.
+    paths : Paths
+        Of the actors; changed in place.
+    """
+
+    def __init__(self, n_cells: int, ready_s: FloatArray, paths: Paths) -> None:
+        self.ready_s, self.paths = ready_s, paths
+        self.applied, self.posted = LastUse(n_cells, ready_s.shape[1:]), LastUse(n_cells, ready_s.shape[1:])
+
+    def before_posts(self, actors: Index, cells: IntArray) -> None:
+        """Let posts come after the last apply to their chunk."""
+        self._give_way(actors, cells, self.applied)
+
+    def after_posts(self, actors: Index, cells: IntArray) -> None:
+        """Note posts, which are done now."""
+        self.posted.note(cells, self.ready_s[actors], self.paths.leave(actors, copy=True))
+
+    def before_applies(self, actors: Index, cells: IntArray) -> None:
+        """Let applies come after the last one to their chunk, and after all posts of the chunk since."""
+        self._give_way(actors, cells, self.applied)
+        self._give_way(actors, cells, self.posted)
+
+    def after_applies(self, actors: Index, cells: IntArray) -> None:
+        """Note applies, which are done now."""
+        self.applied.note(cells, self.ready_s[actors], self.paths.leave(actors, copy=True))
+        self.posted.time_s[cells] = -np.inf
+
+    def _give_way(self, actors: Index, cells: IntArray, last: LastUse) -> None:
+        ready_s, done_s = self.ready_s[actors], last.time_s[cells]
+        if last.path:
+            path = {part: seconds[cells] for part, seconds in last.path.items()}
+            self.paths.arrive(actors, done_s > ready_s, path)
+        self.ready_s[actors] = np.maximum(ready_s, done_s)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from collections import defaultdict
 from importlib import resources
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
 import ringnet
@@ -93,3 +96,80 @@ def test_the_top_level_holds_what_it_should_and_nothing_else():
     ).stdout.splitlines()
     top = {name.partition("/")[0] for name in tracked}
     assert {name for name in top if not name.startswith(".")} == TOP_LEVEL
+
+
+# ------------------------------------------------------------------------------------------- names and imports
+
+MODULES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): ast.parse(
+        path.read_text()
+    )
+    for path in sorted((ROOT / "ringnet").rglob("*.py"))
+}
+#: What is still to be named anew: nothing may be added.
+LEFT_CLASSES = {"Hop"}
+LEFT_MODULES = {"ringnet.analysis.closed_form", "ringnet.analysis.closed_forms"}
+#: What two names of modules may differ by and be told apart by nobody.
+ENDINGS = (
+    "ings",
+    "ing",
+    "isons",
+    "ison",
+    "ations",
+    "ation",
+    "ions",
+    "ion",
+    "ers",
+    "er",
+    "ed",
+    "es",
+    "s",
+    "e",
+)
+
+
+def stem(name):
+    """``measur`` of measure, measuring and measures."""
+    ending = next((one for one in ENDINGS if name.endswith(one) and len(name) - len(one) >= 4), "")
+    return name.removesuffix(ending)
+
+
+def imported(name):
+    """Modules that a module names in an import, also for types only and inside functions."""
+    found = set()
+    for node in ast.walk(MODULES[name]):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            found.update(f"{node.module}.{alias.name}" for alias in node.names)
+            found.update(
+                {node.module} if any(f"{node.module}.{one.name}" not in MODULES for one in node.names) else ()
+            )
+    return (found & MODULES.keys()) - {name}
+
+
+def test_no_class_name_stands_twice():
+    places = defaultdict(list)
+    for module, tree in MODULES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(module)
+    twice = {
+        name: modules for name, modules in places.items() if len(modules) > 1 and name not in LEFT_CLASSES
+    }
+    assert twice == {}
+
+
+def test_no_imports_go_in_a_circle_not_even_of_types():
+    graph = nx.DiGraph((name, other) for name in MODULES for other in imported(name))
+    assert [sorted(circle) for circle in nx.strongly_connected_components(graph) if len(circle) > 1] == []
+
+
+def test_no_two_modules_of_a_package_differ_by_an_ending_only():
+    alike = defaultdict(list)
+    for module in MODULES:
+        package, _, name = module.rpartition(".")
+        alike[package, stem(name)].append(module)
+    assert [
+        modules for modules in alike.values() if len(modules) > 1 and not {*modules} <= LEFT_MODULES
+    ] == []

@@ -38,6 +38,7 @@ from ringnet.scenario.keys.base import (
 from ringnet.scenario.keys.jobs_and_traffic import JobKeys, TrafficKeys
 from ringnet.scenario.keys.kinds import Line, Name, Number, OneOf, Quantity, Version, Whole
 from ringnet.scenario.keys.network import NetworkKeys
+from ringnet.scenario.keys.training import TrainingKeys
 
 #: Versions of the format that are read.
 VERSIONS = (1,)
@@ -262,6 +263,9 @@ class Keys(Settings):
         default=(),
         description="Traffic of nobody's collective: `[{from: 0, to: 4, burst: 1 MiB, rate: 10 GB/s}]`.",
         examples=[[{"from": 0, "to": 4, "burst": "1 MiB", "rate": "10 GB/s"}]],
+    )
+    training: TrainingKeys | None = Field(
+        default=None, description="What the all-reduce is for: the steps of a training."
     )
     sweep: SweepKeys | None = Field(default=None, description="Many runs from one file.")
     compare: CompareKeys | None = Field(default=None, description="What `ringnet compare` compares.")

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringnet.analysis.closed_form import (
-    Hop,
+    TransferCost,
     closed_form_s,
     ring_all_gather_s,
     ring_all_reduce_s,
     ring_reduce_scatter_s,
-    uniform_hop,
+    uniform_cost,
 )
 from ringnet.collectives import ALGORITHMS, split_sizes
 from ringnet.engines import ENGINES
@@ -38,25 +38,25 @@ def makespan(trace):
 
 def test_two_steps_of_each_phase():
     """Half a second, 200 bytes at 100 B/s, and 200 bytes reduced at 200 B/s."""
-    hop = Hop(alpha_s=0.5, beta_s_per_byte=0.01, gamma_s_per_byte=0.005)
-    assert ring_reduce_scatter_s(3, 200, hop) == 7.0
-    assert ring_all_gather_s(3, 200, hop) == 5.0
-    assert ring_all_reduce_s(3, 200, hop) == 12.0
+    cost = TransferCost(alpha_s=0.5, beta_s_per_byte=0.01, gamma_s_per_byte=0.005)
+    assert ring_reduce_scatter_s(3, 200, cost) == 7.0
+    assert ring_all_gather_s(3, 200, cost) == 5.0
+    assert ring_all_reduce_s(3, 200, cost) == 12.0
 
 
 COSTS = {"send_overhead_s": 0.25, "recv_overhead_s": 0.125, "reduce_Bps": 200.0}
 HOPS = [
-    ("ring", "cut-through", Hop(0.875, 0.01, 0.005)),
-    ("ring", "store-and-forward", Hop(0.875, 0.01, 0.005)),
-    ("switch", "cut-through", Hop(1.375, 0.01, 0.005)),
-    ("switch", "store-and-forward", Hop(1.375, 0.02, 0.005)),
+    ("ring", "cut-through", TransferCost(0.875, 0.01, 0.005)),
+    ("ring", "store-and-forward", TransferCost(0.875, 0.01, 0.005)),
+    ("switch", "cut-through", TransferCost(1.375, 0.01, 0.005)),
+    ("switch", "store-and-forward", TransferCost(1.375, 0.02, 0.005)),
 ]
 
 
-@pytest.mark.parametrize(("topology", "switching", "hop"), HOPS)
-def test_what_a_transfer_to_the_neighbour_costs(case, topology, switching, hop):
+@pytest.mark.parametrize(("topology", "switching", "cost"), HOPS)
+def test_what_a_transfer_to_the_neighbour_costs(case, topology, switching, cost):
     run = case(3, topology=topology, switching=switching, **COSTS)
-    assert uniform_hop(run.network, run.workers) == hop
+    assert uniform_cost(run.network, run.workers) == cost
 
 
 def test_eight_workers_and_a_mebibyte(case):

@@ -2,7 +2,7 @@
 
 =============  ==========================================================================================
 metrics        what is concluded from a trace: time and what it is made of, bytes, the slowest link
-bounds         what no run can beat; closed_form, closed_forms, hop: what a formula says
+bounds         what no run can beat; closed_form, formulas: what a formula says
 frames         a trace as tables: links, workers, queues, states
 replay         the schedule without time: what every worker must hold, what rounding does
 verification   whether the sum is right, and how that is known

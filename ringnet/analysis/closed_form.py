@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ringnet.analysis.closed_forms import FORMS
-from ringnet.analysis.hop import Hop
+from ringnet.analysis.formulas import FORMS, TransferCost
 from ringnet.collectives import Schedule
 from ringnet.collectives.rings import ring
 from ringnet.engines.trace import Workers
@@ -17,32 +16,32 @@ from ringnet.networks import Network, beyond
 from ringnet.networks.network import Route
 
 
-def ring_reduce_scatter_s(n_workers: int, largest_chunk_bytes: int, hop: Hop) -> float:
+def ring_reduce_scatter_s(n_workers: int, largest_chunk_bytes: int, cost: TransferCost) -> float:
     """Return (N-1)(alpha + c (beta + gamma)) seconds, c the bytes of the largest chunk.
 
-    >>> ring_reduce_scatter_s(4, 1000, Hop(alpha_s=2.0, beta_s_per_byte=0.5))
+    >>> ring_reduce_scatter_s(4, 1000, TransferCost(alpha_s=2.0, beta_s_per_byte=0.5))
     1506.0
     """
-    per_byte = hop.beta_s_per_byte + hop.gamma_s_per_byte
-    return (n_workers - 1) * (hop.alpha_s + largest_chunk_bytes * per_byte)
+    per_byte = cost.beta_s_per_byte + cost.gamma_s_per_byte
+    return (n_workers - 1) * (cost.alpha_s + largest_chunk_bytes * per_byte)
 
 
-def ring_all_gather_s(n_workers: int, largest_chunk_bytes: int, hop: Hop) -> float:
+def ring_all_gather_s(n_workers: int, largest_chunk_bytes: int, cost: TransferCost) -> float:
     """Return (N-1)(alpha + c beta) seconds, c the bytes of the largest chunk: a copy is free."""
-    return (n_workers - 1) * (hop.alpha_s + largest_chunk_bytes * hop.beta_s_per_byte)
+    return (n_workers - 1) * (cost.alpha_s + largest_chunk_bytes * cost.beta_s_per_byte)
 
 
-def ring_all_reduce_s(n_workers: int, largest_chunk_bytes: int, hop: Hop) -> float:
+def ring_all_reduce_s(n_workers: int, largest_chunk_bytes: int, cost: TransferCost) -> float:
     """Return the time of both phases: 2(N-1)(alpha + c beta) + (N-1) c gamma seconds.
 
     Nothing is lost to chunks of different sizes: the largest chunk is on its way in every step of both
     phases.
 
-    >>> ring_all_reduce_s(4, 1000, Hop(alpha_s=2.0, beta_s_per_byte=0.5))
+    >>> ring_all_reduce_s(4, 1000, TransferCost(alpha_s=2.0, beta_s_per_byte=0.5))
     3012.0
     """
-    scatter = ring_reduce_scatter_s(n_workers, largest_chunk_bytes, hop)
-    return scatter + ring_all_gather_s(n_workers, largest_chunk_bytes, hop)
+    scatter = ring_reduce_scatter_s(n_workers, largest_chunk_bytes, cost)
+    return scatter + ring_all_gather_s(n_workers, largest_chunk_bytes, cost)
 
 
 #: By collective.
@@ -60,19 +59,21 @@ def closed_form_s(
     if schedule.n_workers == 1:
         return None
     if schedule.made_by is ring:
-        hop = uniform_hop(network, workers)
+        cost = uniform_cost(network, workers)
         largest = int(chunk_bytes.max())
         return (
-            None if hop is None else RING_CLOSED_FORMS[schedule.collective](schedule.n_workers, largest, hop)
+            None
+            if cost is None
+            else RING_CLOSED_FORMS[schedule.collective](schedule.n_workers, largest, cost)
         )
     form = FORMS.get(schedule.made_by) if schedule.made_by is not None else None
     if form is None or not _alike(chunk_bytes):
         return None
-    hop = full_hop(schedule, network, workers)
-    return None if hop is None else form(schedule, int(chunk_bytes[0]), hop)
+    cost = full_cost(schedule, network, workers)
+    return None if cost is None else form(schedule, int(chunk_bytes[0]), cost)
 
 
-def full_hop(schedule: Schedule, network: Network, workers: Workers) -> Hop | None:
+def full_cost(schedule: Schedule, network: Network, workers: Workers) -> TransferCost | None:
     """Return what a transfer of this schedule costs, if it is the same for all, each pair on its own links.
 
     Workers must send eagerly without overheads; links serve one transfer after another, cut through if there
@@ -84,24 +85,24 @@ def full_hop(schedule: Schedule, network: Network, workers: Workers) -> Hop | No
     overheads = workers.send_overhead_s.any() or workers.recv_overhead_s.any()
     if not pairs or workers.sends != "eager" or overheads or network.sharing == "fair":
         return None
-    hop = _hop(network, workers, [network.route(*pair) for pair in sorted(pairs)])
-    several = hop is not None and len(network.route(*min(pairs))) > 1
-    return None if several and network.switching != "cut-through" else hop
+    cost = _cost(network, workers, [network.route(*pair) for pair in sorted(pairs)])
+    several = cost is not None and len(network.route(*min(pairs))) > 1
+    return None if several and network.switching != "cut-through" else cost
 
 
-def uniform_hop(network: Network, workers: Workers) -> Hop | None:
+def uniform_cost(network: Network, workers: Workers) -> TransferCost | None:
     """Return what a transfer to the right-hand neighbour costs, if it is the same all around; otherwise None.
 
     It is the same if all workers are alike, and the routes are equally long, share no link and are made of
     links alike.
     """
     n_workers = network.n_workers
-    return _hop(
+    return _cost(
         network, workers, [network.route(worker, (worker + 1) % n_workers) for worker in range(n_workers)]
     )
 
 
-def _hop(network: Network, workers: Workers, found: Sequence[Route]) -> Hop | None:
+def _cost(network: Network, workers: Workers, found: Sequence[Route]) -> TransferCost | None:
     """Return what a transfer costs over some routes: equally long, of links alike, no two sharing one."""
     if beyond(network, fair=True):
         return None
@@ -118,7 +119,7 @@ def _hop(network: Network, workers: Workers, found: Sequence[Route]) -> Hop | No
     whole = network.switching == "store-and-forward" and network.sharing != "fair"
     served = n_links if whole else 1
     overhead_s = workers.send_overhead_s[0] + workers.recv_overhead_s[0]
-    return Hop(
+    return TransferCost(
         alpha_s=float(overhead_s + n_links * latency_s[0]),
         beta_s_per_byte=float(served / bandwidth_Bps[0]),
         gamma_s_per_byte=float(1 / workers.reduce_Bps[0]),

@@ -134,7 +134,7 @@ def halving_doubling(n_workers: int, collective: str = "all-reduce") -> Schedule
     For a power of two each worker sends (N-1)/N x S bytes a phase, and a phase takes log2 N alpha + (N-1)/N S
     beta, the reduce-scatter (N-1)/N S gamma more: the bytes of the ring in fewer steps. Otherwise with P =
     2^floor(log2 N) in place of N, and for an all-reduce 2 (alpha + S beta) + S gamma more; where each worker has
-    its own chunk, the time is that of `ringnet.analysis.closed_forms.folded_halving_s`. Rabenseifner,
+    its own chunk, the time is that of `ringnet.analysis.formulas.folded_halving_s`. Rabenseifner,
     *Optimization of collective reduction operations*, ICCS 2004; Thakur, Rabenseifner and Gropp, IJHPCA 19
     (2005).
 

@@ -162,7 +162,7 @@ def bidirectional_ring(n_workers: int, collective: str = "all-reduce") -> Schedu
     Each worker sends (N-1)/N x S bytes a phase, half of it each way. With both directions of every cable
     free, a phase takes (N-1)(alpha + c beta), c = S/2N: half the time of a ring for large S, the same for
     small. The two reductions of a step share the worker's processor. With N=2 both directions are one link,
-    which is shared: see `ringnet.analysis.closed_forms.rings_s`. Jain and Sabharwal, *Optimal
+    which is shared: see `ringnet.analysis.formulas.rings_s`. Jain and Sabharwal, *Optimal
     bucket algorithms for large MPI collectives on torus interconnects*, ICS 2010, use both directions of each
     dimension of a torus.
 
@@ -218,7 +218,7 @@ def channel_ring(
     Each worker sends (N-1)/N x S bytes a phase. Where the channels share their links, c = S/kN bytes a chunk,
     both phases of an all-reduce take n max(alpha + c beta, k c beta) + min(alpha, (k-1) c beta) with n =
     2(N-1) steps and a reduction that is free: k channels hide the latency of k-1 of them. Where each has
-    links of its own, n (alpha + c beta). `ringnet.analysis.closed_forms.rings_s` has the whole form. NCCL's
+    links of its own, n (alpha + c beta). `ringnet.analysis.formulas.rings_s` has the whole form. NCCL's
     rings; Patarasuk and Yuan, JPDC 69 (2009).
 
     Examples
@@ -297,7 +297,7 @@ def pipelined_ring(
       latency where it is long beside the time of a chunk;
     - broadcast, reduce: (N+k-2) d beta + (N-1) alpha, least for k near sqrt((N-2) S beta / alpha).
 
-    `ringnet.analysis.closed_forms` has them with the reduction. NCCL's ring (its slices within a chunk); the
+    `ringnet.analysis.formulas` has them with the reduction. NCCL's ring (its slices within a chunk); the
     chain is in Chan, Heimlich, Purkayastha and van de Geijn, *Collective communication: theory, practice, and
     experience*, CCPE 19 (2007).
 

@@ -50,7 +50,7 @@ def torus_ring(n_workers: int, collective: str = "all-reduce", n_rows: int = 0) 
     -----
     Each worker sends (N-1)/N x S bytes a phase. On a square torus (R = C) in which both dimensions have links
     of their own, a phase takes 2(R-1) alpha + (N-1)/N S beta / 2: with a reduction the worker's processor is
-    shared by the halves, see `ringnet.analysis.closed_forms.torus_ring_s`. Jain and Sabharwal, *Optimal
+    shared by the halves, see `ringnet.analysis.formulas.torus_ring_s`. Jain and Sabharwal, *Optimal
     bucket algorithms for large MPI collectives on torus interconnects*, ICS 2010, in one direction of each
     dimension.
 

@@ -45,7 +45,7 @@ def binomial_tree(n_workers: int, collective: str = "all-reduce", root: int = 0)
     -----
     Each worker but the root sends S bytes up; inner ones send S to each child on the way down. For a power of
     two the reduce takes log2 N (alpha + S (beta + gamma)), the broadcast log2 N (alpha + S beta), and no less
-    where every two workers have a link of their own; `ringnet.analysis.closed_forms.binomial_tree_s` has the
+    where every two workers have a link of their own; `ringnet.analysis.formulas.binomial_tree_s` has the
     form for any N. Thakur, Rabenseifner and Gropp, *Optimization of collective communication operations in
     MPICH*, IJHPCA 19 (2005).
 
@@ -223,7 +223,7 @@ def double_binary_tree(
     Each worker sends about 2S bytes in all, and no more than S each way through its links: with all of its
     ports, twice the bandwidth of one tree. The depth D is about log2 N, so that with slices of d = S/2k bytes
     it takes 2D (alpha + d beta) + (k-1) d beta as long as no link serves both trees at once;
-    `ringnet.analysis.closed_forms.double_tree_s` says what it is exactly. With nodes and empty slices that is
+    `ringnet.analysis.formulas.double_tree_s` says what it is exactly. With nodes and empty slices that is
     NCCL's tree latency, 2((g-1) intra + log2(nodes) inter). Sanders, Speck and Traeff, *Two-tree algorithms
     for full bandwidth broadcast, reduction and scan*, Parallel Computing 35 (2009); NCCL,
     `src/graph/trees.cc`.

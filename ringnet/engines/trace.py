@@ -98,7 +98,7 @@ class Trace:
         on after the jobs. Under fair sharing whatever comes first to a link does not wait, the others do until it has
         gone. None where they were too many to be kept.
     until_s : float or None
-        When the last link had something to do, of whoever's; None where there is one job and nothing else.
+        When the last link had something to do, whoever used it; None where there is one job and nothing else.
     values : list of ndarray or None
         What the receiver held after each transfer, in the order of ``transfers``; for small runs that ask for it.
     """

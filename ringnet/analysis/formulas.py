@@ -6,12 +6,12 @@ All chunks are alike, workers start together and send eagerly, and nothing but t
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ringnet.analysis.hop import Hop
 from ringnet.collectives import ALGORITHMS, Schedule
 from ringnet.collectives.exchange import bruck, direct, pairwise
 from ringnet.collectives.halving import Halving, halving_doubling, halving_of, recursive_doubling
@@ -34,7 +34,36 @@ IntArray: TypeAlias = NDArray[np.int64]
 _PHASES = {"all-reduce": 2, "reduce-scatter": 1, "all-gather": 1}
 
 
-def rings_s(collective: str, n_workers: int, n_lanes: int, chunk_bytes: float, hop: Hop) -> float | None:
+@dataclass(frozen=True)
+class TransferCost:
+    """What one transfer costs, the same for every worker and route.
+
+    Parameters
+    ----------
+    alpha_s : float
+        Seconds per transfer, whatever its size.
+    beta_s_per_byte : float
+        Seconds per byte on the way.
+    gamma_s_per_byte : float
+        Seconds per byte reduced.
+    """
+
+    alpha_s: float
+    beta_s_per_byte: float
+    gamma_s_per_byte: float = 0.0
+
+    def move_s(self, n_bytes: float) -> float:
+        """Return alpha + n beta."""
+        return self.alpha_s + n_bytes * self.beta_s_per_byte
+
+    def reduce_s(self, n_bytes: float) -> float:
+        """Return n gamma."""
+        return n_bytes * self.gamma_s_per_byte
+
+
+def rings_s(
+    collective: str, n_workers: int, n_rings: int, chunk_bytes: float, cost: TransferCost
+) -> float | None:
     """Return the time of k rings over the same links; of the pipelined ring too, with k slices of c bytes.
 
     With A = alpha + c (beta + gamma) and m = c max(beta, gamma), the reduce-scatter takes n max(A, k m) +
@@ -43,56 +72,56 @@ def rings_s(collective: str, n_workers: int, n_lanes: int, chunk_bytes: float, h
     With one that takes time it is the sum of n steps each, as long as links and processors are not busy all
     the time; None otherwise.
 
-    >>> rings_s("all-reduce", 4, 1, 1000, Hop(1.0, 0.001))
+    >>> rings_s("all-reduce", 4, 1, 1000, TransferCost(1.0, 0.001))
     12.0
     """
     n = n_workers - 1
     if collective == "all-gather":
-        hop = Hop(hop.alpha_s, hop.beta_s_per_byte)
-    busy_s = chunk_bytes * max(hop.beta_s_per_byte, hop.gamma_s_per_byte)
-    round_s = hop.move_s(chunk_bytes) + hop.reduce_s(chunk_bytes)
-    if collective != "all-reduce" or not hop.gamma_s_per_byte:
+        cost = TransferCost(cost.alpha_s, cost.beta_s_per_byte)
+    busy_s = chunk_bytes * max(cost.beta_s_per_byte, cost.gamma_s_per_byte)
+    round_s = cost.move_s(chunk_bytes) + cost.reduce_s(chunk_bytes)
+    if collective != "all-reduce" or not cost.gamma_s_per_byte:
         n *= _PHASES[collective]
-        return n * max(round_s, n_lanes * busy_s) + min(round_s - busy_s, (n_lanes - 1) * busy_s)
-    gather_s = hop.move_s(chunk_bytes)
-    if n_lanes * busy_s > round_s or n_lanes * chunk_bytes * hop.beta_s_per_byte > gather_s:
+        return n * max(round_s, n_rings * busy_s) + min(round_s - busy_s, (n_rings - 1) * busy_s)
+    gather_s = cost.move_s(chunk_bytes)
+    if n_rings * busy_s > round_s or n_rings * chunk_bytes * cost.beta_s_per_byte > gather_s:
         return None
-    return n * (round_s + gather_s) + (n_lanes - 1) * busy_s
+    return n * (round_s + gather_s) + (n_rings - 1) * busy_s
 
 
-def private_rings_s(collective: str, n_workers: int, chunk_bytes: float, hop: Hop) -> float | None:
+def private_rings_s(collective: str, n_workers: int, chunk_bytes: float, cost: TransferCost) -> float | None:
     """Return n (alpha + c beta), for rings with links of their own; None where reducing takes time.
 
     Then the order in which a worker's processor serves its rings depends on who sends, and differs from
     worker to worker; which of two it serves first changes when the others come, and rounding decides between those
     that come at the same time.
     """
-    if hop.gamma_s_per_byte and collective != "all-gather":
+    if cost.gamma_s_per_byte and collective != "all-gather":
         return None
-    return _PHASES[collective] * (n_workers - 1) * hop.move_s(chunk_bytes)
+    return _PHASES[collective] * (n_workers - 1) * cost.move_s(chunk_bytes)
 
 
-def chain_s(collective: str, n_workers: int, n_slices: int, slice_bytes: float, hop: Hop) -> float:
+def chain_s(collective: str, n_workers: int, n_slices: int, slice_bytes: float, cost: TransferCost) -> float:
     """Return (N-1)(alpha + d (beta + gamma)) + (k-1) d max(beta, gamma); gamma for a reduce only."""
-    gamma = hop.gamma_s_per_byte if collective == "reduce" else 0.0
-    busy_s = slice_bytes * max(hop.beta_s_per_byte, gamma)
-    return (n_workers - 1) * (hop.move_s(slice_bytes) + slice_bytes * gamma) + (n_slices - 1) * busy_s
+    gamma = cost.gamma_s_per_byte if collective == "reduce" else 0.0
+    busy_s = slice_bytes * max(cost.beta_s_per_byte, gamma)
+    return (n_workers - 1) * (cost.move_s(slice_bytes) + slice_bytes * gamma) + (n_slices - 1) * busy_s
 
 
-def recursive_doubling_s(n_workers: int, message_bytes: float, hop: Hop) -> float:
+def recursive_doubling_s(n_workers: int, message_bytes: float, cost: TransferCost) -> float:
     """Return m (alpha + S (beta + gamma)) seconds for N = 2^m; in general as said in `recursive_doubling`."""
     rounds, folded = _rounds(n_workers)
     reduces = moves = rounds
     if folded:
         reduces, moves = rounds + 1, rounds + (2 if 2 * folded > 1 << rounds else 1)
-    return moves * hop.move_s(message_bytes) + reduces * hop.reduce_s(message_bytes)
+    return moves * cost.move_s(message_bytes) + reduces * cost.reduce_s(message_bytes)
 
 
 def halving_doubling_s(
     collective: str,
     n_workers: int,
     message_bytes: float,
-    hop: Hop,
+    cost: TransferCost,
     n_parts: int = 1,
     halving: Callable[[int], Halving] = halving_of,
 ) -> float | None:
@@ -104,20 +133,20 @@ def halving_doubling_s(
     links or processors, in an order that differs from worker to worker.
     """
     rounds, folded = _rounds(n_workers)
-    reduces = collective != "all-gather" and hop.gamma_s_per_byte
+    reduces = collective != "all-gather" and cost.gamma_s_per_byte
     if n_parts > 1 and (folded or reduces):
         return None
     if folded and collective != "all-reduce":
-        return folded_halving_s(collective, n_workers, halving(1 << rounds), message_bytes / n_workers, hop)
+        return folded_halving_s(collective, n_workers, halving(1 << rounds), message_bytes / n_workers, cost)
     part_bytes = message_bytes / n_parts
     moved = part_bytes * (1 - 1 / (1 << rounds))
-    phase_s = rounds * hop.alpha_s + moved * hop.beta_s_per_byte
-    total_s = _PHASES[collective] * phase_s + (hop.reduce_s(moved) if reduces else 0.0)
-    return total_s + (2 * hop.move_s(part_bytes) + hop.reduce_s(part_bytes) if folded else 0.0)
+    phase_s = rounds * cost.alpha_s + moved * cost.beta_s_per_byte
+    total_s = _PHASES[collective] * phase_s + (cost.reduce_s(moved) if reduces else 0.0)
+    return total_s + (2 * cost.move_s(part_bytes) + cost.reduce_s(part_bytes) if folded else 0.0)
 
 
 def folded_halving_s(
-    collective: str, n_workers: int, halving: Halving, chunk_bytes: float, hop: Hop
+    collective: str, n_workers: int, halving: Halving, chunk_bytes: float, cost: TransferCost
 ) -> float:
     """Return the time of a reduce-scatter or an all-gather by halving or doubling where workers are folded.
 
@@ -134,38 +163,40 @@ def folded_halving_s(
     first_bytes, last_bytes = chunk_bytes, n_workers * chunk_bytes
     if scatters:
         first_bytes, last_bytes = last_bytes, first_bytes
-    first_s = hop.move_s(first_bytes) + (hop.reduce_s(first_bytes) if scatters else 0.0)
+    first_s = cost.move_s(first_bytes) + (cost.reduce_s(first_bytes) if scatters else 0.0)
     ready_s = np.where(member < folded, first_s, 0.0)
     for step in range(rounds):
         partner, sent, width = halving.scatters(step) if scatters else halving.gathers(step)
         got_bytes = (begins[sent + width] - begins[sent])[partner] * chunk_bytes
-        came_s = ready_s[partner] + hop.alpha_s + got_bytes * hop.beta_s_per_byte
-        ready_s = np.maximum(ready_s, came_s) + (got_bytes * hop.gamma_s_per_byte if scatters else 0.0)
-    return float(max(ready_s.max(), ready_s[:folded].max() + hop.move_s(last_bytes)))
+        came_s = ready_s[partner] + cost.alpha_s + got_bytes * cost.beta_s_per_byte
+        ready_s = np.maximum(ready_s, came_s) + (got_bytes * cost.gamma_s_per_byte if scatters else 0.0)
+    return float(max(ready_s.max(), ready_s[:folded].max() + cost.move_s(last_bytes)))
 
 
-def binomial_tree_s(collective: str, n_workers: int, message_bytes: float, hop: Hop) -> float:
+def binomial_tree_s(collective: str, n_workers: int, message_bytes: float, cost: TransferCost) -> float:
     """Return the time of a binomial tree.
 
     Down: floor(log2 N)(alpha + S beta), the most bits that a number below N can have: a worker's sends leave
     over links of their own. Up: U(N) = max((L-1) h, U(N - 2^(L-1)) + alpha + S beta) + S gamma with L =
     ceil(log2 N), h = alpha + S (beta + gamma), U(1) = 0; L h for N = 2^L.
     """
-    up_s = _binomial_reduce_s(n_workers, message_bytes, hop) if collective != "broadcast" else 0.0
-    down_s = _rounds(n_workers)[0] * hop.move_s(message_bytes) if collective != "reduce" else 0.0
+    up_s = _binomial_reduce_s(n_workers, message_bytes, cost) if collective != "broadcast" else 0.0
+    down_s = _rounds(n_workers)[0] * cost.move_s(message_bytes) if collective != "reduce" else 0.0
     return up_s + down_s
 
 
-def _binomial_reduce_s(n_workers: int, message_bytes: float, hop: Hop) -> float:
+def _binomial_reduce_s(n_workers: int, message_bytes: float, cost: TransferCost) -> float:
     if n_workers == 1:
         return 0.0
     rounds = (n_workers - 1).bit_length()
-    move_s, reduce_s = hop.move_s(message_bytes), hop.reduce_s(message_bytes)
-    last_s = _binomial_reduce_s(n_workers - (1 << (rounds - 1)), message_bytes, hop) + move_s
+    move_s, reduce_s = cost.move_s(message_bytes), cost.reduce_s(message_bytes)
+    last_s = _binomial_reduce_s(n_workers - (1 << (rounds - 1)), message_bytes, cost) + move_s
     return max((rounds - 1) * (move_s + reduce_s), last_s) + reduce_s
 
 
-def binary_tree_s(collective: str, n_workers: int, n_slices: int, slice_bytes: float, hop: Hop) -> float:
+def binary_tree_s(
+    collective: str, n_workers: int, n_slices: int, slice_bytes: float, cost: TransferCost
+) -> float:
     """Return the time of a pipelined complete binary tree of depth D = floor(log2 N), d bytes a slice.
 
     Up: D (alpha + d beta) + (2D - e) d gamma + (k-1) d max(beta, 2 gamma), e = 1 if N is a power of two (the
@@ -175,8 +206,8 @@ def binary_tree_s(collective: str, n_workers: int, n_slices: int, slice_bytes: f
     depth, folded = _rounds(n_workers)
     if not depth:
         return 0.0
-    move_s, reduce_s = depth * hop.move_s(slice_bytes), hop.reduce_s(slice_bytes)
-    down_busy_s = (n_slices - 1) * slice_bytes * hop.beta_s_per_byte
+    move_s, reduce_s = depth * cost.move_s(slice_bytes), cost.reduce_s(slice_bytes)
+    down_busy_s = (n_slices - 1) * slice_bytes * cost.beta_s_per_byte
     if collective == "broadcast":
         return move_s + down_busy_s
     busy_s = max(down_busy_s, (n_slices - 1) * (2 if n_workers > 2 else 1) * reduce_s)  # noqa: PLR2004 -- two children
@@ -185,23 +216,23 @@ def binary_tree_s(collective: str, n_workers: int, n_slices: int, slice_bytes: f
 
 
 def double_tree_s(
-    n_workers: int, n_slices: int, slice_bytes: float, hop: Hop, node_size: int = 1
+    n_workers: int, n_slices: int, slice_bytes: float, cost: TransferCost, node_size: int = 1
 ) -> float | None:
     """Return 2D (alpha + d beta) + (k-1) d beta, D the depth of the deeper tree.
 
     None where the reduction takes time, and where a link that one tree uses upwards and the other downwards
     still has slices to carry up when the first comes down.
     """
-    if hop.gamma_s_per_byte:
+    if cost.gamma_s_per_byte:
         return None
     trees = double_tree_parents(n_workers, node_size)
     depth = max(int(depths(tree).max()) for tree in trees)
-    busy_s = (n_slices - 1) * slice_bytes * hop.beta_s_per_byte
-    last_up_s = busy_s + slice_bytes * hop.beta_s_per_byte
+    busy_s = (n_slices - 1) * slice_bytes * cost.beta_s_per_byte
+    last_up_s = busy_s + slice_bytes * cost.beta_s_per_byte
     gap = _least_gap(trees)
-    if gap is not None and last_up_s > gap * hop.move_s(slice_bytes) * (1 + 1e-12):
+    if gap is not None and last_up_s > gap * cost.move_s(slice_bytes) * (1 + 1e-12):
         return None
-    return 2 * depth * hop.move_s(slice_bytes) + busy_s
+    return 2 * depth * cost.move_s(slice_bytes) + busy_s
 
 
 def _least_gap(trees: list[IntArray]) -> int | None:
@@ -227,41 +258,43 @@ def _heights(parent: IntArray) -> IntArray:
     return height
 
 
-def direct_s(collective: str, n_workers: int, chunk_bytes: float, hop: Hop) -> float:
+def direct_s(collective: str, n_workers: int, chunk_bytes: float, cost: TransferCost) -> float:
     """Return alpha + c beta seconds a phase; the reduce-scatter (N-1) c gamma more."""
     reduces = collective in {"all-reduce", "reduce-scatter"}
-    reducing_s = (n_workers - 1) * hop.reduce_s(chunk_bytes) if reduces else 0.0
-    return _PHASES.get(collective, 1) * hop.move_s(chunk_bytes) + reducing_s
+    reducing_s = (n_workers - 1) * cost.reduce_s(chunk_bytes) if reduces else 0.0
+    return _PHASES.get(collective, 1) * cost.move_s(chunk_bytes) + reducing_s
 
 
-def torus_ring_s(collective: str, n_workers: int, n_rows: int, chunk_bytes: float, hop: Hop) -> float | None:
+def torus_ring_s(
+    collective: str, n_workers: int, n_rows: int, chunk_bytes: float, cost: TransferCost
+) -> float | None:
     """Return 2(R-1) alpha + (R-1)(R + 1) c beta a phase on a square torus, R rows, c = S/2N.
 
     A single row is two rings over the same links. None for other shapes, in which the halves meet on links,
     and where the reduction takes time.
     """
     if n_rows == 1:
-        return rings_s(collective, n_workers, 2, chunk_bytes, hop)
-    if n_rows * n_rows != n_workers or (hop.gamma_s_per_byte and collective != "all-gather"):
+        return rings_s(collective, n_workers, 2, chunk_bytes, cost)
+    if n_rows * n_rows != n_workers or (cost.gamma_s_per_byte and collective != "all-gather"):
         return None
-    return _PHASES[collective] * (n_rows - 1) * (hop.move_s(n_rows * chunk_bytes) + hop.move_s(chunk_bytes))
+    return _PHASES[collective] * (n_rows - 1) * (cost.move_s(n_rows * chunk_bytes) + cost.move_s(chunk_bytes))
 
 
-def pairwise_s(n_workers: int, chunk_bytes: float, hop: Hop) -> float:
+def pairwise_s(n_workers: int, chunk_bytes: float, cost: TransferCost) -> float:
     """Return (N-1)(alpha + c beta) seconds."""
-    return (n_workers - 1) * hop.move_s(chunk_bytes)
+    return (n_workers - 1) * cost.move_s(chunk_bytes)
 
 
-def bruck_s(n_workers: int, chunk_bytes: float, hop: Hop) -> float:
+def bruck_s(n_workers: int, chunk_bytes: float, cost: TransferCost) -> float:
     """Return L alpha + n c beta seconds, L = ceil(log2 N), n the bits of all numbers below N: L N/2 for N = 2^L.
 
     In step s each worker sends the blocks whose way has bit s set, one behind the other over one link.
 
-    >>> bruck_s(5, 1.0, Hop(0.0, 1.0))  # 1, 10, 11, 100
+    >>> bruck_s(5, 1.0, TransferCost(0.0, 1.0))  # 1, 10, 11, 100
     5.0
     """
     n_blocks = sum(way.bit_count() for way in range(n_workers))
-    return (n_workers - 1).bit_length() * hop.alpha_s + n_blocks * chunk_bytes * hop.beta_s_per_byte
+    return (n_workers - 1).bit_length() * cost.alpha_s + n_blocks * chunk_bytes * cost.beta_s_per_byte
 
 
 def _rounds(n_workers: int) -> tuple[int, int]:
@@ -270,64 +303,64 @@ def _rounds(n_workers: int) -> tuple[int, int]:
     return rounds, n_workers - (1 << rounds)
 
 
-def _channel_ring(schedule: Schedule, chunk_bytes: float, hop: Hop) -> float | None:
+def _channel_ring(schedule: Schedule, chunk_bytes: float, cost: TransferCost) -> float | None:
     n_workers, strides = schedule.n_workers, schedule.parameters["strides"]
     if schedule.parameters["node_size"] != 1 or schedule.parameters["orders"]:
         return None
     used = [strides[q % len(strides)] % n_workers for q in range(schedule.n_channels)]  # type: ignore[index,arg-type]
     if len(set(used)) == 1:
-        return rings_s(schedule.collective, n_workers, schedule.n_channels, chunk_bytes, hop)
+        return rings_s(schedule.collective, n_workers, schedule.n_channels, chunk_bytes, cost)
     if len(set(used)) == len(used):
-        return private_rings_s(schedule.collective, n_workers, chunk_bytes, hop)
+        return private_rings_s(schedule.collective, n_workers, chunk_bytes, cost)
     return None
 
 
-def _bidirectional(schedule: Schedule, chunk_bytes: float, hop: Hop) -> float | None:
+def _bidirectional(schedule: Schedule, chunk_bytes: float, cost: TransferCost) -> float | None:
     if schedule.n_workers == 2:  # noqa: PLR2004 -- both directions are the same link
-        return rings_s(schedule.collective, 2, 2, chunk_bytes, hop)
-    return private_rings_s(schedule.collective, schedule.n_workers, chunk_bytes, hop)
+        return rings_s(schedule.collective, 2, 2, chunk_bytes, cost)
+    return private_rings_s(schedule.collective, schedule.n_workers, chunk_bytes, cost)
 
 
-def _pipelined_ring(schedule: Schedule, chunk_bytes: float, hop: Hop) -> float | None:
+def _pipelined_ring(schedule: Schedule, chunk_bytes: float, cost: TransferCost) -> float | None:
     if schedule.collective in _PHASES:
         n_slices = schedule.n_chunks // schedule.n_workers
-        return rings_s(schedule.collective, schedule.n_workers, n_slices, chunk_bytes, hop)
-    return chain_s(schedule.collective, schedule.n_workers, schedule.n_chunks, chunk_bytes, hop)
+        return rings_s(schedule.collective, schedule.n_workers, n_slices, chunk_bytes, cost)
+    return chain_s(schedule.collective, schedule.n_workers, schedule.n_chunks, chunk_bytes, cost)
 
 
-def _swing(schedule: Schedule, chunk_bytes: float, hop: Hop) -> float | None:
+def _swing(schedule: Schedule, chunk_bytes: float, cost: TransferCost) -> float | None:
     if schedule.n_workers == 2:  # noqa: PLR2004 -- both parts use the same link
-        return rings_s(schedule.collective, 2, schedule.n_channels, chunk_bytes, hop)
+        return rings_s(schedule.collective, 2, schedule.n_channels, chunk_bytes, cost)
     message_bytes, n_parts = chunk_bytes * schedule.n_chunks, schedule.n_channels
     return halving_doubling_s(
-        schedule.collective, schedule.n_workers, message_bytes, hop, n_parts, swing_part
+        schedule.collective, schedule.n_workers, message_bytes, cost, n_parts, swing_part
     )
 
 
-def _torus_ring(schedule: Schedule, chunk_bytes: float, hop: Hop) -> float | None:
+def _torus_ring(schedule: Schedule, chunk_bytes: float, cost: TransferCost) -> float | None:
     n_rows = int(str(schedule.parameters["n_rows"]))
-    return torus_ring_s(schedule.collective, schedule.n_workers, n_rows, chunk_bytes, hop)
+    return torus_ring_s(schedule.collective, schedule.n_workers, n_rows, chunk_bytes, cost)
 
 
-def _double_tree(schedule: Schedule, chunk_bytes: float, hop: Hop) -> float | None:
+def _double_tree(schedule: Schedule, chunk_bytes: float, cost: TransferCost) -> float | None:
     node_size = int(str(schedule.parameters["node_size"]))
-    return double_tree_s(schedule.n_workers, schedule.n_chunks // 2, chunk_bytes, hop, node_size)
+    return double_tree_s(schedule.n_workers, schedule.n_chunks // 2, chunk_bytes, cost, node_size)
 
 
 #: By what made a schedule: called with the schedule, the bytes of each of its chunks, and the cost of a transfer.
-FORMS: dict[Callable[..., Schedule], Callable[[Schedule, float, Hop], float | None]] = {
+FORMS: dict[Callable[..., Schedule], Callable[[Schedule, float, TransferCost], float | None]] = {
     bidirectional_ring: _bidirectional,
-    binary_tree: lambda s, c, hop: binary_tree_s(s.collective, s.n_workers, s.n_chunks, c, hop),
-    binomial_tree: lambda s, c, hop: binomial_tree_s(s.collective, s.n_workers, c, hop),
-    bruck: lambda s, c, hop: bruck_s(s.n_workers, c, hop),
+    binary_tree: lambda s, c, cost: binary_tree_s(s.collective, s.n_workers, s.n_chunks, c, cost),
+    binomial_tree: lambda s, c, cost: binomial_tree_s(s.collective, s.n_workers, c, cost),
+    bruck: lambda s, c, cost: bruck_s(s.n_workers, c, cost),
     channel_ring: _channel_ring,
-    direct: lambda s, c, hop: direct_s(s.collective, s.n_workers, c, hop),
+    direct: lambda s, c, cost: direct_s(s.collective, s.n_workers, c, cost),
     double_binary_tree: _double_tree,
-    halving_doubling: lambda s, c, hop: halving_doubling_s(s.collective, s.n_workers, c * s.n_chunks, hop),
-    pairwise: lambda s, c, hop: pairwise_s(s.n_workers, c, hop),
+    halving_doubling: lambda s, c, cost: halving_doubling_s(s.collective, s.n_workers, c * s.n_chunks, cost),
+    pairwise: lambda s, c, cost: pairwise_s(s.n_workers, c, cost),
     pipelined_ring: _pipelined_ring,
-    recursive_doubling: lambda s, c, hop: recursive_doubling_s(s.n_workers, c, hop),
-    ring: lambda s, c, hop: rings_s(s.collective, s.n_workers, 1, c, hop),
+    recursive_doubling: lambda s, c, cost: recursive_doubling_s(s.n_workers, c, cost),
+    ring: lambda s, c, cost: rings_s(s.collective, s.n_workers, 1, c, cost),
     swing: _swing,
     torus_ring: _torus_ring,
 }
@@ -336,7 +369,7 @@ FORMS: dict[Callable[..., Schedule], Callable[[Schedule, float, Hop], float | No
 _IN_STEP = {"ring", "halving-doubling", "direct", "recursive-doubling", "binomial-tree"}
 
 
-def hierarchical_s(schedule: Schedule, message_bytes: float, hop: Hop) -> float | None:
+def hierarchical_s(schedule: Schedule, message_bytes: float, cost: TransferCost) -> float | None:
     """Return the sum of the times of the levels, the inner ones for S, the outer one for what is left.
 
     None where an algorithm does not keep all workers of a group in step, or has no closed form.
@@ -349,7 +382,7 @@ def hierarchical_s(schedule: Schedule, message_bytes: float, hop: Hop) -> float 
     ]
     names = ("reduce-scatter", "all-gather") if scatters else ("reduce", "broadcast")
     parts += [(inner, node_size, name, 1.0) for name in names if _has(schedule.collective, name)]
-    times = [_part_s(*part, message_bytes, hop) for part in parts]
+    times = [_part_s(*part, message_bytes, cost) for part in parts]
     return None if None in times or not {inner, outer} <= _IN_STEP else sum(time for time in times if time)
 
 
@@ -358,13 +391,13 @@ def _has(collective: str, phase: str) -> bool:
 
 
 def _part_s(
-    name: str, n_workers: int, collective: str, share: float, message_bytes: float, hop: Hop
+    name: str, n_workers: int, collective: str, share: float, message_bytes: float, cost: TransferCost
 ) -> float | None:
     if n_workers == 1:
         return 0.0
     schedule = ALGORITHMS[name].build(n_workers, collective)
     chunk_bytes = message_bytes * share / schedule.n_chunks
-    return FORMS[ALGORITHMS[name].function](schedule, chunk_bytes, hop)
+    return FORMS[ALGORITHMS[name].function](schedule, chunk_bytes, cost)
 
 
-FORMS[hierarchical] = lambda s, c, hop: hierarchical_s(s, c * s.n_chunks, hop)
+FORMS[hierarchical] = lambda s, c, cost: hierarchical_s(s, c * s.n_chunks, cost)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ringnet.analysis.result import Result, Run, make_result
 from ringnet.analysis.verification import outputs, payload_text, verify
 from ringnet.collectives.proof import check
-from ringnet.engines import ENGINES, Trace
+from ringnet.engines import ENGINES, Choice, Trace
 from ringnet.engines.events import Job, run_jobs
 from ringnet.engines.trace import Watch
 from ringnet.networks.network import Sharing
@@ -79,17 +79,25 @@ def simulate(
     else:
         jobs = [_job(*one, has_states) for one in zip(everybody, payloads, strict=True)]
         traces = run_jobs(jobs, parts.network, parts.traffic, watch=watch)
+    return _result(scenario, parts, chosen, list(zip(everybody, payloads, traces, strict=True)), first)
+
+
+def _result(
+    scenario: Scenario,
+    parts: RunParts,
+    chosen: Choice,
+    jobs: list[tuple[RunParts, AnyPayload, Trace]],
+    first: list[NDArray[Any]] | None,
+) -> Result:
+    """Verify what every job came to, and put together what it means."""
     sharing = sharing_of(parts, chosen.name)
-    runs = [
-        _judged(scenario, one, payload, trace, sharing)
-        for one, payload, trace in zip(everybody, payloads, traces, strict=True)
-    ]
+    runs = [_judged(scenario, *job, sharing) for job in jobs]
 
     def results() -> list[NDArray[Any]]:
-        payload, source = payloads[0], parts.source
+        payload, source = jobs[0][1], parts.source
         return [] if payload is None or source is None else outputs(parts.schedule, payload, source)
 
-    notes = run_notes(scenario, parts, chosen, sharing, has_states=has_states)
+    notes = run_notes(scenario, parts, chosen, sharing, has_states=first is not None)
     return make_result(runs, results, first, notes, network_notes(scenario, parts))
 
 

@@ -28,8 +28,8 @@ def schedule_of(keys: Keys, home: ScenarioFolder) -> Schedule:
     """
     algorithm = keys.algorithm
     if isinstance(algorithm, str) or algorithm.name:
-        told = _of_channels(keys) | parameters_of(algorithm)
-        return ALGORITHMS[keys.algorithm_name].build(keys.workers, keys.collective, **told)
+        given = _of_channels(keys) | parameters_of(algorithm)
+        return ALGORITHMS[keys.algorithm_name].build(keys.workers, keys.collective, **given)
     if algorithm.file:
         file = home.find(algorithm.file)
         return _read(file, digest(file))
@@ -64,8 +64,8 @@ def _of_channels(keys: Keys) -> dict[str, Any]:
 
 def schedule_beside(keys: Keys, algorithm: str | None, n_workers: int, collective: str) -> Schedule:
     """Return the schedule of another job: of its own algorithm, or of the scenario's with its parameters."""
-    told = {} if algorithm else parameters_of(keys.algorithm)
-    return ALGORITHMS[algorithm or keys.algorithm_name].build(n_workers, collective, **told)
+    given = {} if algorithm else parameters_of(keys.algorithm)
+    return ALGORITHMS[algorithm or keys.algorithm_name].build(n_workers, collective, **given)
 
 
 @lru_cache(maxsize=16)

@@ -93,11 +93,11 @@ def _interpret(text: str, overrides: Sequence[str], file: str, name: str, home: 
         document = document.put(("name",), clip(name), {(): Mark(file)})
     sweep, axes, unreadable = _sweep_of(document)
     base = _without_sweep(document, sweep is None)
-    first, told, found = _try(_probes(base, axes), home)
+    first, orphaned, found = _try(_probes(base, axes), home)
     faults = in_order([*faults, *wrong, *unreadable, *found])
     if faults or first is None:
         raise InputError(*faults)
-    notes = list(dict.fromkeys([*notes, *_shadowed(base, axes), *told]))
+    notes = list(dict.fromkeys([*notes, *_shadowed(base, axes), *orphaned]))
     return first.with_origin(MadeFrom(base if axes else first.base, axes, home, tuple(notes)), sweep)
 
 

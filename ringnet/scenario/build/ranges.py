@@ -37,13 +37,13 @@ def spread(values: RangeKeys, leaf: Leaf | None, at: Path, document: Document) -
     first = _read(leaf if values.step else some, values.first, (*at, "from"), document)
     last = _read(leaf, values.last, (*at, "to"), document)
     step = None if values.step is None else _read(some, values.step, (*at, "step"), document)
-    with _told(at, document):
+    with _faults_at(at, document):
         numbers = _numbers(values, first, last, step, leaf)
     return list(dict.fromkeys(_written(leaf, number) for number in numbers))
 
 
 @contextmanager
-def _told(at: Path, document: Document) -> Iterator[None]:
+def _faults_at(at: Path, document: Document) -> Iterator[None]:
     """Tell at ``at`` what is wrong with a value."""
     try:
         yield
@@ -53,7 +53,7 @@ def _told(at: Path, document: Document) -> Iterator[None]:
 
 
 def _read(leaf: Leaf, given: Any, at: Path, document: Document) -> float:
-    with _told(at, document):
+    with _faults_at(at, document):
         number = leaf.read(given)
         if number is None or math.isinf(number):
             raise wrong("a range has finite ends")

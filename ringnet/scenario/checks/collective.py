@@ -69,7 +69,7 @@ def _unread_parameters(keys: Keys) -> Iterator[Mistake]:
 def _reduction(keys: Keys) -> Iterator[Mistake]:
     if keys.collective in COPYING:
         return
-    yield from _told(
+    yield from _refused_by(
         ("reduce",), lambda: check_dtype(REDUCTIONS[keys.reduce], DTYPES[keys.dtype]), (("dtype",),)
     )
     if keys.reduce == "weighted-mean" and keys.weights is None:
@@ -84,10 +84,10 @@ def _weights(keys: Keys, weights: tuple[float, ...]) -> Iterator[Mistake]:
         message = f"{len(weights)} weights for {counted(keys.workers)}"
         yield Mistake(("weights",), message, f"one for each worker: {_as_many(keys.workers)}", causes=causes)
     else:
-        yield from _told(("weights",), lambda: make_reduction(*reduction_of(keys)), causes)
+        yield from _refused_by(("weights",), lambda: make_reduction(*reduction_of(keys)), causes)
 
 
-def _told(path: Path, act: Callable[[], object], causes: tuple[Path, ...]) -> Iterator[Mistake]:
+def _refused_by(path: Path, act: Callable[[], object], causes: tuple[Path, ...]) -> Iterator[Mistake]:
     """Tell at ``path`` what another room refuses."""
     try:
         act()

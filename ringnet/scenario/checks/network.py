@@ -62,10 +62,10 @@ def shape_of(keys: Keys) -> tuple[Network | None, list[Mistake]]:
     try:
         return shape(keys.network, n_places(keys)), []
     except NetworkError as error:
-        return None, _told(error, ("network",), ("workers",), ("network", "topology"))
+        return None, _mistakes_of(error, ("network",), ("workers",), ("network", "topology"))
 
 
-def _told(error: NetworkError, at: Path, *causes: Path) -> list[Mistake]:
+def _mistakes_of(error: NetworkError, at: Path, *causes: Path) -> list[Mistake]:
     return [
         Mistake((*at, *_parts(one.path)), one.message, one.right, one.nearest, causes) for one in error.faults
     ]
@@ -99,13 +99,13 @@ def _network_is_whole(keys: Keys) -> Iterator[Mistake]:
             network = ordered(keys, network)
             yield from _ring_has_ways(keys, network)
     except NetworkError as error:
-        yield from _told(error, ("network",), *causes)
+        yield from _mistakes_of(error, ("network",), *causes)
         return
     for number, places in enumerate(others):
         try:
             seated(whole, places, "workers")
         except NetworkError as error:
-            yield from _told(error, ("jobs", number), *causes)
+            yield from _mistakes_of(error, ("jobs", number), *causes)
 
 
 def _behaviour_is_for_some(keys: Keys, network: Network) -> Iterator[Mistake]:

@@ -47,7 +47,7 @@ def with_facts(document: Document, home: ScenarioFolder) -> tuple[Document, list
     try:
         source = open_files(names, home, DTYPES.get(str(document.get(("dtype",)))))
     except InputError as error:
-        faults = [_told(fault, home, document) for fault in error.faults]
+        faults = [_fault_of_file(fault, home, document) for fault in error.faults]
         return replace(document, broken=document.broken | {("data",), *missing}), faults
     faults = list(_contradictions(document, source))
     at: dict[Path, Mark] = {(): replace(document.mark(("data",)), text="", path="data")}
@@ -75,7 +75,7 @@ def _contradictions(document: Document, source: FileSource) -> Sequence[Fault]:
     return [document.fault(("workers",), message, right=f"{source.n_workers}, or leave the key out")]
 
 
-def _told(fault: Fault, home: ScenarioFolder, document: Document) -> Fault:
+def _fault_of_file(fault: Fault, home: ScenarioFolder, document: Document) -> Fault:
     """Tell the fault of a file at the key that names it, in the scenario's own words."""
     folder = f"{home.folder}/"
     message = ": ".join(filter(None, (fault.file.removeprefix(folder), fault.message.replace(folder, ""))))

@@ -43,9 +43,9 @@ def _field(name: str) -> Any:
     for algorithm, one in ALGORITHMS.items():
         if name in one.parameters:
             meanings.setdefault(one.parameters[name].summary, []).append(algorithm)
-    told = "; ".join(f"of {', '.join(by)}: {meaning}" for meaning, by in meanings.items())
+    text = "; ".join(f"of {', '.join(by)}: {meaning}" for meaning, by in meanings.items())
     return _type_of(PARAMETERS[name]) | None, Field(
-        default=None, description=f"{told[:1].upper()}{told[1:]}."
+        default=None, description=f"{text[:1].upper()}{text[1:]}."
     )
 
 
@@ -140,8 +140,8 @@ def label_of(keys: str | AlgorithmKeys) -> str:
     >>> label_of(AlgorithmKeys(name="channel-ring", n_channels=4)), label_of("ring")
     ('channel-ring (n_channels 4)', 'ring')
     """
-    told = ", ".join(f"{name} {_shown(value)}" for name, value in parameters_of(keys).items())
-    return f"{name_of(keys)} ({told})" if told else name_of(keys)
+    settings = ", ".join(f"{name} {_shown(value)}" for name, value in parameters_of(keys).items())
+    return f"{name_of(keys)} ({settings})" if settings else name_of(keys)
 
 
 def _shown(value: Any) -> str:

@@ -32,6 +32,10 @@ from ringnet.networks import (
     with_routes,
 )
 from ringnet.networks.graph import Graph
+from ringnet.runs.notes import order_advice
+from ringnet.runs.parts import build as build_parts
+from ringnet.runs.simulate import simulate
+from ringnet.scenario import loads
 
 RATE = {"bandwidth_Bps": 100.0, "latency_s": 0.5}
 STAR = {"switches": ["hub"], "cables": [Cable(str(worker), "hub") for worker in range(8)]}
@@ -373,6 +377,30 @@ def test_the_best_order_of_many_is_never_worse_than_as_numbered(random):
 def test_many_workers_on_leaves_get_a_ring_that_crosses_once():
     network = placed(two_leaves(4.0, 32), interleaved(two_leaves(4.0, 32), 32))
     assert worst(placed(network, best_order(network))) == worst(two_leaves(4.0, 32))
+
+
+@pytest.mark.parametrize(
+    "behaviour",
+    [
+        "profile: [{at: 1 us, bandwidth: 1 GB/s}]",
+        "regimes: [{up_to: 1 MiB, bandwidth: 1 GB/s, latency: 1 us}]",
+    ],
+)
+def test_the_best_order_counts_what_links_give_at_that_size_and_time(behaviour):
+    """A ring over links of all pairs goes around the one that becomes slow, or is slow for chunks of this size."""
+    text = f"""
+    scenario_version: 1
+    workers: 4
+    message: 1 MiB
+    network:
+      {{topology: fully-connected, bandwidth: 50 GB/s, latency: 1 us, sharing: fifo, links: {{0->1: {{{behaviour}}}}}}}
+    """
+    as_numbered, best = (simulate(loads(text, [f"network.order={order}"])) for order in ("numbered", "best"))
+    assert as_numbered.summary["makespan_s"] > 10 * best.summary["makespan_s"]
+    assert best.links.set_index("link")["transfers"]["0->1"] == 0
+    (advice,) = (order_advice(one, build_parts(one).network) for one in [loads(text)])
+    assert advice is not None
+    assert "network.order: best" in advice
 
 
 def test_a_one_way_ring_has_one_order():

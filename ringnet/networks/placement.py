@@ -107,11 +107,12 @@ def interleaved(network: Network, n_workers: int) -> list[int]:
     return [place for places in rounds for place in places if place is not None][:n_workers]
 
 
-def best_order(network: Network) -> list[int]:
+def best_order(network: Network, message_bytes: int | None = None) -> list[int]:
     """Return the order of workers in a ring whose worst load of a link is least; `placed` takes it.
 
-    The load of a link is the number of neighbours in the ring whose route crosses it over its bandwidth; of rings
-    that are equal in that, the one with the smaller sum of squared loads is better, then the one with fewer hops.
+    The load of a link is the number of neighbours in the ring whose route crosses it, over what it gives to each of
+    them: its bandwidth, or for the chunks of an all-reduce of ``message_bytes`` where that depends on size or time. Of
+    rings that are equal in that, the one with the smaller sum of squared loads is better, then the one with fewer hops.
 
     Returns
     -------
@@ -132,7 +133,7 @@ def best_order(network: Network) -> list[int]:
     >>> best_order(network)
     [0, 1, 3, 2]
     """
-    loads = _Loads(network)
+    loads = _Loads(network, message_bytes)
     numbered = [*range(network.n_workers)]
     if network.n_workers <= 2:  # noqa: PLR2004 -- there is one ring only
         return numbered
@@ -142,7 +143,7 @@ def best_order(network: Network) -> list[int]:
     return min([numbered, *found], key=loads.cost)
 
 
-def ring_load(network: Network) -> float:
+def ring_load(network: Network, message_bytes: int | None = None) -> float:
     """Return the worst load of a link under a ring as numbered: seconds for a byte of each neighbour that crosses it.
 
     Examples
@@ -152,15 +153,19 @@ def ring_load(network: Network) -> float:
     >>> ring_load(network), ring_load(placed(network, best_order(network)))
     (4e-09, 2e-09)
     """
-    return _Loads(network).cost(range(network.n_workers))[0]
+    return _Loads(network, message_bytes).cost(range(network.n_workers))[0]
 
 
 class _Loads:
     """The loads that the neighbours in a ring put on the links of a network."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: Network, message_bytes: int | None) -> None:
         self.network = network
         self.weight_s: FloatArray = 1.0 / network.bandwidth_Bps
+        chunk_bytes = (message_bytes or 0) / network.n_workers
+        between_two = 2 * (network.n_workers - 1) * chunk_bytes
+        for link, behaviour in network.behaviours.items() if between_two else ():
+            self.weight_s[link] = behaviour.service_s(0.0, between_two, chunk_bytes) / between_two
         self.routes: dict[tuple[int, int], Route | None] = {}
 
     def route(self, src: int, dst: int) -> Route | None:

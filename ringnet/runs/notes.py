@@ -214,8 +214,8 @@ def order_advice(scenario: Scenario, network: Network) -> str | None:
     """
     if name_of(scenario.algorithm) not in RINGS or scenario.network.order != "numbered":
         return None
-    load = ring_load(network)
-    times = load / ring_load(placed(network, best_order(network))) if load else 1.0
+    load, n_bytes = ring_load(network, scenario.message_bytes), scenario.message_bytes
+    times = load / ring_load(placed(network, best_order(network, n_bytes)), n_bytes) if load else 1.0
     if times < WORTH:
         return None
     return (

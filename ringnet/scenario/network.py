@@ -275,8 +275,10 @@ def ordered(keys: Keys, network: Network) -> Network:
     if order == "numbered":
         return network
     if order == "best":
+        # What a link gives may depend on the size, or on when it is asked.
+        message_bytes = keys.message_bytes if network.behaviours else None
         key = frozen((keys.network, keys.workers, network.places, n_places(keys)))
-        return placed(network, _best(_Known(key, network)))
+        return placed(network, _best(_Known(key, network), message_bytes))
     with _faults_at("order"):
         return placed(network, [int(worker) for worker in order])
 
@@ -290,8 +292,8 @@ class _Known:
 
 
 @lru_cache(maxsize=64)
-def _best(wanted: _Known) -> list[int]:
-    return best_order(wanted.network)
+def _best(wanted: _Known, message_bytes: int | None) -> list[int]:
+    return best_order(wanted.network, message_bytes)
 
 
 def frozen(value: Any) -> Hashable:

@@ -16,7 +16,7 @@ from ringnet.errors import Fault, InputError
 from ringnet.scenario.build.resolve import in_order, origins_of, resolve
 from ringnet.scenario.build.sweep import Axis, SweptValue, first_values, grid, with_values
 from ringnet.scenario.checks import check
-from ringnet.scenario.files.completed import known
+from ringnet.scenario.files import known
 from ringnet.scenario.files.data import FACTS
 from ringnet.scenario.files.folder import ScenarioFolder, digest
 from ringnet.scenario.files.link_profile import PATHS as LINK_FILES

@@ -29,6 +29,10 @@ from ringnet.runs import memory
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
+# What whoever starts the tests wants of colours and widths is not for the commands that they look at.
+for _name in ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "LINES", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+    os.environ.pop(_name, None)
+
 # A deadline would be a test that asserts on time.
 settings.register_profile("ringnet", deadline=None)
 settings.load_profile("ringnet")

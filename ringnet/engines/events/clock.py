@@ -42,19 +42,16 @@ class Clock(simpy.Environment):
 
     def drain(self) -> None:
         """Process events until none is left: ``run()`` without a method call for each event."""
-        with _collector_paused():
-            self._drain()
-
-    def _drain(self) -> None:
         queue: list[Any] = self._queue
-        while queue:
-            now, _, _, event = heappop(queue)
-            self.now = self._now = now
-            callbacks, event.callbacks = event.callbacks, None
-            for callback in callbacks:
-                callback(event)
-            if not event._ok and not hasattr(event, "_defused"):
-                raise event._value
+        with _collector_paused():
+            while queue:
+                now, _, _, event = heappop(queue)
+                self.now = self._now = now
+                callbacks, event.callbacks = event.callbacks, None
+                for callback in callbacks:
+                    callback(event)
+                if not event._ok and not hasattr(event, "_defused"):
+                    raise event._value
 
     def scheduled(self) -> int:
         """Count the events scheduled so far. Each costs the same; tests pin the number per transfer."""

@@ -88,8 +88,13 @@ class FifoLinks:
         """Return the route over some links, by their numbers."""
         behaviours = [self.network.behaviour(link) for link in links]
         hands_on_whole = self.network.switching != "cut-through"
+        bandwidths_Bps = [behaviour.peak() for behaviour in behaviours]
+        same_latency_s = _same_latency_s(behaviours)
 
         def alone(n_bytes: int, start_s: float) -> tuple[float, float]:
+            if same_latency_s is not None:  # as most are
+                services = [n_bytes / bandwidth_Bps for bandwidth_Bps in bandwidths_Bps]
+                return same_latency_s, sum(services) if hands_on_whole else max(services)
             latency_s = services_s = longest_s = 0.0
             for behaviour in behaviours:
                 head_s = start_s + latency_s + (services_s if hands_on_whole else 0.0)
@@ -100,7 +105,7 @@ class FifoLinks:
 
         on_way = tuple(map(self._link, links))
         enter = on_way[0].enter if self.network.packets is None else self._enter_in_packets
-        return Route(on_way, _same_latency_s(behaviours), alone, enter, behaviours)
+        return Route(on_way, same_latency_s, alone, enter, behaviours)
 
     def _link(self, number: int) -> Link:
         if number not in self.links:
@@ -156,6 +161,8 @@ class FairLinks:
             return sum(behaviour.offer(n_bytes, start_s).latency_s for behaviour in behaviours)
 
         def alone(n_bytes: int, start_s: float) -> tuple[float, float]:
+            if same_latency_s is not None:  # as most are
+                return same_latency_s, n_bytes / peak_Bps
             latency_s = latency(n_bytes, start_s)
             return latency_s, _narrowest_s(behaviours, start_s + latency_s, n_bytes)
 

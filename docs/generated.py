@@ -194,7 +194,7 @@ def columns() -> str:
     parts = []
     for name, meanings in json.loads(answer("list", "columns", "--json")).items():
         rows = ((f"`{column}`", meaning) for column, meaning in meanings.items())
-        parts.append(f"## {name}.csv\n\n{table(('column', 'meaning'), rows)}")
+        parts.append(f"### {name}.csv\n\n{table(('column', 'meaning'), rows)}")
     return "\n\n".join(parts)
 
 

@@ -1,0 +1,254 @@
+"""What is trained: a model gives the gradient of some examples at some parameters, all as one flat array.
+
+Models of ringnet's own are computed example by example in one order, whoever computes them and whatever else is in the
+batch. So an example's gradient is the same bits in every batch, and what differs between N workers and one process is
+only how the gradients of examples are added: that is bounded (`whole_batch`), and nothing else has to be.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringnet.training.digits import N_CLASSES, SIDE, digit_images
+
+Array: TypeAlias = NDArray[Any]
+Numbers: TypeAlias = NDArray[np.int64]
+#: Name and shape of each array of parameters, in the order in which they stand in the flat one.
+Shapes: TypeAlias = Mapping[str, tuple[int, ...]]
+
+
+class Batch(NamedTuple):
+    """Examples of one worker, by number; how many they are where a model knows no numbers."""
+
+    worker: int
+    examples: Numbers
+
+    @property
+    def n(self) -> int:
+        """How many examples."""
+        return len(self.examples)
+
+
+class BatchGradient(NamedTuple):
+    """Loss and gradient of a batch, each the mean over its examples; NaN and zeros for an empty one.
+
+    ``magnitude`` is the mean over the examples of the gradient's magnitude, where the model knows it: what rounding
+    errors of the mean are measured by.
+    """
+
+    loss: float
+    gradient: Array
+    magnitude: Array | None = None
+
+
+class Model(Protocol):
+    """What a training asks of a model."""
+
+    @property
+    def shapes(self) -> Shapes:
+        """Names and shapes of its parameters."""
+
+    @property
+    def n_examples(self) -> int | None:
+        """How many examples there are; None where a worker's count is all that is known of them."""
+
+    def start(self, dtype: np.dtype[Any]) -> Array:
+        """Return the parameters before the first step, flat."""
+
+    def gradient(self, parameters: Array, batch: Batch) -> BatchGradient:
+        """Return loss and gradient of a worker's batch, in the parameters' type."""
+
+    def whole(self, parameters: Array, batches: Sequence[Batch]) -> BatchGradient:
+        """Return loss and gradient over all batches as one process computes them, summed in float64."""
+
+
+def n_parameters(shapes: Shapes) -> int:
+    """Return how many numbers the arrays of these shapes hold.
+
+    >>> n_parameters({"weight": (3, 4), "bias": (4,)})
+    16
+    """
+    return sum(math.prod(shape) for shape in shapes.values())
+
+
+def layer_of(shapes: Shapes, element: int) -> tuple[str, int]:
+    """Return the name of the array that an element of the flat one is in, and its place there.
+
+    >>> layer_of({"weight": (3, 4), "bias": (4,)}, 13)
+    ('bias', 1)
+    """
+    for name, shape in shapes.items():
+        if element < math.prod(shape):
+            return name, element
+        element -= math.prod(shape)
+    raise IndexError(element)
+
+
+def unflattened(flat: Array, shapes: Shapes) -> dict[str, Array]:
+    """Return views of a flat array, one for each name."""
+    found, start = {}, 0
+    for name, shape in shapes.items():
+        size = math.prod(shape)
+        found[name] = flat[start : start + size].reshape(shape)
+        start += size
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class GivenGradients:
+    """Each worker has one gradient, the same at all parameters: numbers that can be followed by hand.
+
+    Parameters
+    ----------
+    rows : ndarray of float64, shape (n_workers, n_parameters)
+        The mean gradient of each worker's examples.
+    parameters : ndarray of float64, shape (n_parameters,)
+        Before the first step.
+    """
+
+    rows: NDArray[np.float64]
+    parameters: NDArray[np.float64]
+    n_examples: int | None = None
+
+    @property
+    def shapes(self) -> Shapes:
+        """See `Model.shapes`."""
+        return {"parameters": self.parameters.shape}
+
+    def start(self, dtype: np.dtype[Any]) -> Array:
+        """See `Model.start`."""
+        return self.parameters.astype(dtype)
+
+    def gradient(self, parameters: Array, batch: Batch) -> BatchGradient:
+        """See `Model.gradient`; the loss is what falls along these gradients, their product with the parameters."""
+        row = self.rows[batch.worker].astype(parameters.dtype) * bool(batch.n)
+        return BatchGradient(float(row @ parameters) if batch.n else math.nan, row, np.abs(row))
+
+    def whole(self, parameters: Array, batches: Sequence[Batch]) -> BatchGradient:
+        """See `Model.whole`."""
+        counts = np.array([batch.n for batch in batches], dtype=np.float64)
+        rows = self.rows[[batch.worker for batch in batches]].astype(parameters.dtype).astype(np.float64)
+        mean = counts @ rows / counts.sum()
+        return BatchGradient(float(mean @ parameters), mean, counts @ np.abs(rows) / counts.sum())
+
+
+class DigitsNetwork:
+    """A network with rectified hidden layers that learns `digit_images` by least squares.
+
+    The loss of an example is half the squared distance between its ten outputs and one 1 among nine 0. Only
+    additions, products and comparisons are made, in an order that is the same for each example: no library of linear
+    algebra, so that the numbers are the same on every machine.
+
+    Parameters
+    ----------
+    hidden : sequence of int
+        Widths of the hidden layers.
+    n_examples, seed : int
+        Of the pictures, and of the weights at the start.
+    """
+
+    def __init__(self, hidden: Sequence[int], n_examples: int, seed: int) -> None:
+        self.widths = (SIDE * SIDE, *hidden, N_CLASSES)
+        self.n_examples: int | None = n_examples
+        self.shapes: Shapes = digits_shapes(hidden)
+        self.seed = seed
+        self._images, labels = digit_images(n_examples, seed)
+        self._targets = np.eye(N_CLASSES)[labels]
+
+    def start(self, dtype: np.dtype[Any]) -> Array:
+        """See `Model.start`; weights are uniform, within 1/sqrt(the inputs of their layer), and the biases zero."""
+        draws = np.random.PCG64([self.seed, 1]).random_raw(n_parameters(self.shapes)) >> 11
+        flat = draws.astype(np.float64) * 2.0**-52 - 1.0
+        layers = unflattened(flat, self.shapes)
+        for name in layers:
+            layers[name] *= 1 / math.sqrt(len(layers[name])) if name.startswith("weight") else 0.0
+        return flat.astype(dtype)
+
+    def gradient(self, parameters: Array, batch: Batch) -> BatchGradient:
+        """See `Model.gradient`."""
+        if not batch.n:
+            return BatchGradient(math.nan, np.zeros_like(parameters), np.zeros(len(parameters)))
+        found = self._sums(parameters, batch.examples, parameters.dtype)
+        count = parameters.dtype.type(batch.n)
+        return BatchGradient(found.loss / batch.n, found.gradient / count, found.magnitude)
+
+    def whole(self, parameters: Array, batches: Sequence[Batch]) -> BatchGradient:
+        """See `Model.whole`."""
+        examples = np.concatenate([batch.examples for batch in batches])
+        found = self._sums(parameters, examples, np.dtype(np.float64))
+        return BatchGradient(found.loss / len(examples), found.gradient / len(examples), found.magnitude)
+
+    def accuracy(self, parameters: Array) -> float:
+        """Return the share of all pictures in which the largest output is that of the digit."""
+        outputs = self._forward(unflattened(parameters, self.shapes), self._images.astype(parameters.dtype))
+        return float((outputs[-1].argmax(axis=1) == self._targets.argmax(axis=1)).mean())
+
+    def _forward(self, layers: Mapping[str, Array], inputs: Array) -> list[Array]:
+        """Return what goes into each layer, and last what comes out."""
+        held, n_layers = [inputs], len(self.widths) - 1
+        for number in range(n_layers):
+            out = in_order_product(held[-1], layers[f"weight{number}"]) + layers[f"bias{number}"]
+            held.append(np.maximum(out, 0) if number < n_layers - 1 else out)
+        return held
+
+    def _sums(self, parameters: Array, examples: Numbers, dtype: np.dtype[Any]) -> _Sums:
+        """Return sums over the examples: computed in the type of the parameters, added in ``dtype``."""
+        layers, own = unflattened(parameters, self.shapes), parameters.dtype
+        held = self._forward(layers, self._images[examples].astype(own))
+        error = held[-1] - self._targets[examples].astype(own)
+        sums = _Sums(0.5 * float(np.square(error, dtype=np.float64).sum()), np.zeros(len(parameters), dtype))
+        totals, sizes = unflattened(sums.gradient, self.shapes), unflattened(sums.magnitude, self.shapes)
+        for number in reversed(range(len(self.widths) - 1)):
+            given = held[number]
+            for one, back in zip(given, error, strict=True):
+                totals[f"weight{number}"] += one[:, None] * back[None, :]
+                totals[f"bias{number}"] += back
+            wide = np.abs(error, dtype=np.float64)
+            sizes[f"weight{number}"] += in_order_product(np.abs(given.T, dtype=np.float64), wide)
+            sizes[f"bias{number}"] += wide.sum(axis=0)
+            if number:
+                error = in_order_product(error, layers[f"weight{number}"].T) * (given > 0)
+        sums.magnitude[:] /= len(examples)
+        return sums
+
+
+class _Sums:
+    """Sums of loss and gradient over some examples; and the mean magnitude of a gradient's elements."""
+
+    def __init__(self, loss: float, gradient: Array) -> None:
+        self.loss, self.gradient = loss, gradient
+        self.magnitude = np.zeros(len(gradient))
+
+
+def digits_shapes(hidden: Sequence[int]) -> dict[str, tuple[int, ...]]:
+    """Return names and shapes of the parameters of a `DigitsNetwork`.
+
+    >>> digits_shapes([32])
+    {'weight0': (64, 32), 'bias0': (32,), 'weight1': (32, 10), 'bias1': (10,)}
+    """
+    widths = (SIDE * SIDE, *hidden, N_CLASSES)
+    shapes: dict[str, tuple[int, ...]] = {}
+    for number, (n_in, n_out) in enumerate(pairwise(widths)):
+        shapes[f"weight{number}"], shapes[f"bias{number}"] = (n_in, n_out), (n_out,)
+    return shapes
+
+
+def in_order_product(a: Array, b: Array) -> Array:
+    """Return the matrix product, each element summed from the first term to the last, one by one.
+
+    A row of the result depends on its row of ``a`` and on ``b`` alone, to the last bit, and not on the machine.
+
+    >>> in_order_product(np.array([[1.0, 2.0]]), np.array([[3.0], [4.0]])).tolist()
+    [[11.0]]
+    """
+    total = a[:, :1] * b[:1]
+    for k in range(1, a.shape[1]):
+        total += a[:, k : k + 1] * b[k : k + 1]
+    return total

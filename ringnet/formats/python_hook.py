@@ -47,12 +47,30 @@ def load_function(name: str, folder: Path, *, allowed: bool) -> Callable[..., Sc
         Not allowed; no such form, file or function; a file outside the folder; a file that fails when it is
         run.
     """
+    return _checked(find_function(name, folder, allowed=allowed), name)
+
+
+def find_function(name: str, folder: Path, *, allowed: bool, right: str = FORM) -> Callable[..., Any]:
+    """Return a function of a user's file, which is run for it.
+
+    Parameters
+    ----------
+    name, folder, allowed
+        As for `load_function`.
+    right : str
+        An example of the right form.
+
+    Raises
+    ------
+    InputError
+        As for `load_function`, but nothing is said of what the function returns.
+    """
     file, _, function_name = name.rpartition(":")
     if not file.endswith(".py") or not function_name.isidentifier():
-        raise InputError(Fault("no Python function is named so", value=name, right=FORM))
+        raise InputError(Fault("no Python function is named so", value=name, right=right))
     path = (folder / file).resolve()
     if not path.is_relative_to(folder.resolve()):
-        raise InputError(Fault("the file is outside the scenario's folder", value=file, right=FORM))
+        raise InputError(Fault("the file is outside the scenario's folder", value=file, right=right))
     if not allowed:
         message = (
             "a scenario that runs a Python file is only run if you allow it, since the file may do anything"
@@ -60,10 +78,20 @@ def load_function(name: str, folder: Path, *, allowed: bool) -> Callable[..., Sc
         raise InputError(Fault(message, value=name, right="--allow-python"))
     if not path.is_file():
         raise InputError(Fault("there is no such file", value=str(path)))
-    function = getattr(_run_file(path), function_name, None)
-    if not callable(function):
+    function: Callable[..., Any] | None = getattr(_run_file(path), function_name, None)
+    if function is None or not callable(function):
         raise InputError(Fault("the file has no such function", file=str(path), value=function_name))
-    return _checked(function, name)
+    return function
+
+
+def called(function: Callable[..., Any], name: str, *given: Any) -> Any:
+    """Call a user's function; what it raises becomes an `InputError` with the line of its file."""
+    try:
+        return function(*given)
+    except InputError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise InputError(_fault_of(error, name)) from error
 
 
 def _run_file(path: Path) -> ModuleType:

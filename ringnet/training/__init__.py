@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ringnet.training.averaging import accumulate, moving_average, weighted_mean
 from ringnet.training.optimizers import OPTIMIZERS, Optimizer, adam, adamw, make_optimizer, momentum, sgd
+from ringnet.training.own_models import module_gradients
 
 __all__ = [
     "OPTIMIZERS",
@@ -16,6 +17,7 @@ __all__ = [
     "adam",
     "adamw",
     "make_optimizer",
+    "module_gradients",
     "momentum",
     "moving_average",
     "sgd",

@@ -114,7 +114,8 @@ class TrainingPlan:
         """Return what a worker hands to the all-reduce: for a sum or mean, its gradient summed over its examples."""
         if self.reduce == "weighted-mean":  # the reduction weights it
             return gradient.astype(self.wire)
-        return (gradient * gradient.dtype.type(batch.n)).astype(self.wire)
+        of_all: Array = gradient * gradient.dtype.type(batch.n)
+        return of_all.astype(self.wire)
 
     def mean_of(self, received: Array, n_examples: int) -> Array:
         """Return the mean gradient over all examples of the step, from what the all-reduce returned."""

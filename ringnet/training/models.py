@@ -48,7 +48,7 @@ class BatchGradient(NamedTuple):
     magnitude: Array | None = None
 
 
-class Model(Protocol):
+class TrainableModel(Protocol):
     """What a training asks of a model."""
 
     @property
@@ -119,20 +119,20 @@ class GivenGradients:
 
     @property
     def shapes(self) -> Shapes:
-        """See `Model.shapes`."""
+        """See `TrainableModel.shapes`."""
         return {"parameters": self.parameters.shape}
 
     def start(self, dtype: np.dtype[Any]) -> Array:
-        """See `Model.start`."""
+        """See `TrainableModel.start`."""
         return self.parameters.astype(dtype)
 
     def gradient(self, parameters: Array, batch: Batch) -> BatchGradient:
-        """See `Model.gradient`; the loss is what falls along these gradients, their product with the parameters."""
+        """See `TrainableModel.gradient`; the loss is what falls along these gradients, their product with the parameters."""
         row = self.rows[batch.worker].astype(parameters.dtype) * bool(batch.n)
         return BatchGradient(float(row @ parameters) if batch.n else math.nan, row, np.abs(row))
 
     def whole(self, parameters: Array, batches: Sequence[Batch]) -> BatchGradient:
-        """See `Model.whole`."""
+        """See `TrainableModel.whole`."""
         counts = np.array([batch.n for batch in batches], dtype=np.float64)
         rows = self.rows[[batch.worker for batch in batches]].astype(parameters.dtype).astype(np.float64)
         mean = counts @ rows / counts.sum()
@@ -163,7 +163,7 @@ class DigitsNetwork:
         self._targets = np.eye(N_CLASSES)[labels]
 
     def start(self, dtype: np.dtype[Any]) -> Array:
-        """See `Model.start`; weights are uniform, within 1/sqrt(the inputs of their layer), and the biases zero."""
+        """See `TrainableModel.start`; weights are uniform, within 1/sqrt(the inputs of their layer), and the biases zero."""
         draws = np.random.PCG64([self.seed, 1]).random_raw(n_parameters(self.shapes)) >> 11
         flat = draws.astype(np.float64) * 2.0**-52 - 1.0
         layers = unflattened(flat, self.shapes)
@@ -172,7 +172,7 @@ class DigitsNetwork:
         return flat.astype(dtype)
 
     def gradient(self, parameters: Array, batch: Batch) -> BatchGradient:
-        """See `Model.gradient`."""
+        """See `TrainableModel.gradient`."""
         if not batch.n:
             return BatchGradient(math.nan, np.zeros_like(parameters), np.zeros(len(parameters)))
         found = self._sums(parameters, batch.examples, parameters.dtype)
@@ -180,7 +180,7 @@ class DigitsNetwork:
         return BatchGradient(found.loss / batch.n, found.gradient / count, found.magnitude)
 
     def whole(self, parameters: Array, batches: Sequence[Batch]) -> BatchGradient:
-        """See `Model.whole`."""
+        """See `TrainableModel.whole`."""
         examples = np.concatenate([batch.examples for batch in batches])
         found = self._sums(parameters, examples, np.dtype(np.float64))
         return BatchGradient(found.loss / len(examples), found.gradient / len(examples), found.magnitude)

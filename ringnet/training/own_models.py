@@ -61,18 +61,18 @@ class OwnModel:
         self.n_examples: int | None = n_examples
 
     def start(self, dtype: np.dtype[Any]) -> Array:
-        """See `Model.start`."""
+        """See `TrainableModel.start`."""
         return self._start.astype(dtype)
 
     def gradient(self, parameters: Array, batch: Batch) -> BatchGradient:
-        """See `Model.gradient`; an empty batch is not asked about."""
+        """See `TrainableModel.gradient`; an empty batch is not asked about."""
         if not batch.n:
             return BatchGradient(math.nan, np.zeros_like(parameters))
         loss, flat = self._called(parameters, batch.examples)
         return BatchGradient(loss, flat.astype(parameters.dtype))
 
     def whole(self, parameters: Array, batches: Sequence[Batch]) -> BatchGradient:
-        """See `Model.whole`: one call for all examples; how that rounds only its author knows, so no magnitude."""
+        """See `TrainableModel.whole`: one call for all examples; how that rounds only its author knows, so no magnitude."""
         loss, flat = self._called(parameters, np.concatenate([batch.examples for batch in batches]))
         return BatchGradient(loss, flat.astype(np.float64))
 

@@ -18,7 +18,7 @@ from ringnet.errors import VerificationError
 from ringnet.payload.dtypes import bits_of
 from ringnet.payload.reductions import Reduction, make_reduction
 from ringnet.training.averaging import accumulate, moving_average
-from ringnet.training.models import Batch, BatchGradient, Model, layer_of
+from ringnet.training.models import Batch, BatchGradient, TrainableModel, layer_of
 from ringnet.training.optimizers import Optimizer
 from ringnet.training.whole_batch import Distance, distance, gradient_bound
 
@@ -34,7 +34,7 @@ class TrainingPlan:
 
     Parameters
     ----------
-    model : Model
+    model : TrainableModel
     optimizer : Optimizer
     split : tuple of int
         How many of the model's examples each worker has, the first ones worker 0; empty for a model without examples.
@@ -54,7 +54,7 @@ class TrainingPlan:
         What to do about a gradient that is not finite.
     """
 
-    model: Model
+    model: TrainableModel
     optimizer: Optimizer
     split: tuple[int, ...]
     batch: tuple[int, ...]
@@ -164,7 +164,7 @@ class Replica:
 
 
 @dataclass(frozen=True)
-class Difference:
+class StateDifference:
     """The first number of the state in which a worker differs from worker 0."""
 
     step: int
@@ -191,7 +191,7 @@ class TrainedStep:
         Of the combined gradient to the whole batch's; None where the step was skipped.
     nonfinite : str
         Where a gradient was not finite, so that the step was skipped; empty if all were.
-    difference : Difference or None
+    difference : StateDifference or None
         Where the workers' states differ after the step; None where they are equal bit for bit.
     arrays : dict of str to list of ndarray
         For each worker its ``gradient``, what it ``sent`` and ``received``, the ``combined`` gradient, and its state
@@ -203,7 +203,7 @@ class TrainedStep:
     loss: float
     distance: Distance | None
     nonfinite: str
-    difference: Difference | None
+    difference: StateDifference | None
     arrays: dict[str, list[Array]] = field(repr=False)
 
     @property
@@ -307,12 +307,12 @@ def _place(plan: TrainingPlan, element: int) -> str:
     return f"layer {name}, element {number}"
 
 
-def _difference(step: int, states: Sequence[dict[str, Array]]) -> Difference | None:
+def _difference(step: int, states: Sequence[dict[str, Array]]) -> StateDifference | None:
     """Find the first number that is not the same bits at every worker."""
     for what, first in states[0].items():
         for worker, state in enumerate(states[1:], start=1):
             unlike = np.flatnonzero(bits_of(state[what]) != bits_of(first))
             if len(unlike):
                 at = int(unlike[0])
-                return Difference(step, worker, what, at, str(state[what][at]), str(first[at]))
+                return StateDifference(step, worker, what, at, str(state[what][at]), str(first[at]))
     return None

@@ -127,16 +127,18 @@ class GivenGradients:
         return self.parameters.astype(dtype)
 
     def gradient(self, parameters: Array, batch: Batch) -> BatchGradient:
-        """See `TrainableModel.gradient`; the loss is what falls along these gradients, their product with the parameters."""
-        row = self.rows[batch.worker].astype(parameters.dtype) * bool(batch.n)
-        return BatchGradient(float(row @ parameters) if batch.n else math.nan, row, np.abs(row))
+        """See `TrainableModel.gradient`; the loss is the one with these gradients: their product with the parameters."""
+        row = self.rows[batch.worker].astype(parameters.dtype)
+        if not batch.n:
+            return BatchGradient(math.nan, np.zeros_like(row))
+        return BatchGradient(float((row * parameters).sum()), row, np.abs(row))
 
     def whole(self, parameters: Array, batches: Sequence[Batch]) -> BatchGradient:
         """See `TrainableModel.whole`."""
-        counts = np.array([batch.n for batch in batches], dtype=np.float64)
+        counts = np.array([[batch.n] for batch in batches], dtype=np.float64)
         rows = self.rows[[batch.worker for batch in batches]].astype(parameters.dtype).astype(np.float64)
-        mean = counts @ rows / counts.sum()
-        return BatchGradient(float(mean @ parameters), mean, counts @ np.abs(rows) / counts.sum())
+        mean, size = ((counts * values).sum(axis=0) / counts.sum() for values in (rows, np.abs(rows)))
+        return BatchGradient(float((mean * parameters).sum()), mean, size)
 
 
 class DigitsNetwork:
@@ -163,7 +165,7 @@ class DigitsNetwork:
         self._targets = np.eye(N_CLASSES)[labels]
 
     def start(self, dtype: np.dtype[Any]) -> Array:
-        """See `TrainableModel.start`; weights are uniform, within 1/sqrt(the inputs of their layer), and the biases zero."""
+        """See `TrainableModel.start`; weights are uniform within 1/sqrt(the inputs of their layer), biases zero."""
         draws = np.random.PCG64([self.seed, 1]).random_raw(n_parameters(self.shapes)) >> 11
         flat = draws.astype(np.float64) * 2.0**-52 - 1.0
         layers = unflattened(flat, self.shapes)
@@ -174,7 +176,7 @@ class DigitsNetwork:
     def gradient(self, parameters: Array, batch: Batch) -> BatchGradient:
         """See `TrainableModel.gradient`."""
         if not batch.n:
-            return BatchGradient(math.nan, np.zeros_like(parameters), np.zeros(len(parameters)))
+            return BatchGradient(math.nan, np.zeros_like(parameters))
         found = self._sums(parameters, batch.examples, parameters.dtype)
         count = parameters.dtype.type(batch.n)
         return BatchGradient(found.loss / batch.n, found.gradient / count, found.magnitude)

@@ -72,7 +72,7 @@ class OwnModel:
         return BatchGradient(loss, flat.astype(parameters.dtype))
 
     def whole(self, parameters: Array, batches: Sequence[Batch]) -> BatchGradient:
-        """See `TrainableModel.whole`: one call for all examples; how that rounds only its author knows, so no magnitude."""
+        """See `TrainableModel.whole`: one call for all examples; how that rounds is not known, so no magnitude."""
         loss, flat = self._called(parameters, np.concatenate([batch.examples for batch in batches]))
         return BatchGradient(loss, flat.astype(np.float64))
 

@@ -127,7 +127,7 @@ class GivenGradients:
         return self.parameters.astype(dtype)
 
     def gradient(self, parameters: Array, batch: Batch) -> BatchGradient:
-        """See `TrainableModel.gradient`; the loss is the one with these gradients: their product with the parameters."""
+        """See `TrainableModel.gradient`; the loss is one with these gradients, their product with the parameters."""
         row = self.rows[batch.worker].astype(parameters.dtype)
         if not batch.n:
             return BatchGradient(math.nan, np.zeros_like(row))

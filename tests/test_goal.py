@@ -91,11 +91,22 @@ def full(n_workers: int, bandwidth_Bps: float, latency_s: float) -> Network:
     )
 
 
-@pytest.mark.parametrize(("name", "collective"), KINDS)
-def test_simulated_by_its_own_rules_it_takes_as_long(name: str, collective: str) -> None:
-    schedule = ALGORITHMS[name].build(5, collective)
+@pytest.mark.parametrize(
+    ("name", "collective", "parameters"),
+    [
+        *((*kind, {}) for kind in KINDS),
+        ("binary-tree", "all-reduce", {"n_channels": 3, "node_size": 3}),
+        ("double-binary-tree", "all-reduce", {"n_channels": 2, "node_size": 3}),
+    ],
+)
+def test_simulated_by_its_own_rules_it_takes_as_long(
+    name: str, collective: str, parameters: dict[str, int]
+) -> None:
+    n_workers = 6 if parameters else 5
+    schedule = ALGORITHMS[name].build(n_workers, collective, **parameters)
     chunk_bytes = np.full(schedule.n_chunks, 100)
-    trace = ENGINES["events"].run(schedule, full(5, 1.0, 700.0), Workers.alike(5), chunk_bytes)
+    network = full(n_workers, 1.0, 700.0)
+    trace = ENGINES["events"].run(schedule, network, Workers.alike(n_workers), chunk_bytes)
     expected = float(trace.workers["end_s"].max())
     assert simulate(dumps_goal(schedule, chunk_bytes), L=700.0, G=1.0) == pytest.approx(expected, rel=1e-12)
 

@@ -158,6 +158,24 @@ def test_what_is_written_reads_back_with_the_same_sums_and_times(
         assert results(read).tobytes() == results(schedule).tobytes()
 
 
+CHANNELS = [
+    ("binary-tree", "broadcast", {"root": 5, "n_channels": 2, "node_size": 4}),
+    ("binary-tree", "all-reduce", {"root": 5, "n_channels": 4, "node_size": 4}),
+    ("double-binary-tree", "all-reduce", {"n_channels": 2, "node_size": 4}),
+]
+
+
+@pytest.mark.parametrize(("name", "collective", "parameters"), CHANNELS)
+def test_trees_in_channels_read_back_with_the_same_sums_and_times(
+    name: str, collective: str, parameters: dict[str, int]
+) -> None:
+    schedule = ALGORITHMS[name].build(12, collective, **parameters)
+    read = loads_msccl(dumps_msccl(schedule).encode())
+    check(read)
+    assert end_times(read, 3e8) == pytest.approx(end_times(schedule, 3e8), rel=1e-12)
+    assert results(read).tobytes() == results(schedule).tobytes()
+
+
 #: Algorithms of a level of which the other is a ring: channels of both meet at a worker.
 LEVELS = [
     {level: name}

@@ -344,13 +344,22 @@ def _torus_ring(schedule: Schedule, chunk_bytes: float, cost: TransferCost) -> f
 
 def _double_tree(schedule: Schedule, chunk_bytes: float, cost: TransferCost) -> float | None:
     node_size = int(str(schedule.parameters["node_size"]))
+    if schedule.parameters["n_channels"] != 1:
+        return None
     return double_tree_s(schedule.n_workers, schedule.n_chunks // 2, chunk_bytes, cost, node_size)
+
+
+def _binary_tree(schedule: Schedule, chunk_bytes: float, cost: TransferCost) -> float | None:
+    told = schedule.parameters
+    if (told["n_channels"], told["node_size"]) != (1, 1):
+        return None
+    return binary_tree_s(schedule.collective, schedule.n_workers, schedule.n_chunks, chunk_bytes, cost)
 
 
 #: By what made a schedule: called with the schedule, the bytes of each of its chunks, and the cost of a transfer.
 FORMS: dict[Callable[..., Schedule], Callable[[Schedule, float, TransferCost], float | None]] = {
     bidirectional_ring: _bidirectional,
-    binary_tree: lambda s, c, cost: binary_tree_s(s.collective, s.n_workers, s.n_chunks, c, cost),
+    binary_tree: _binary_tree,
     binomial_tree: lambda s, c, cost: binomial_tree_s(s.collective, s.n_workers, c, cost),
     bruck: lambda s, c, cost: bruck_s(s.n_workers, c, cost),
     channel_ring: _channel_ring,

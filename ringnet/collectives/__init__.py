@@ -18,20 +18,29 @@ from ringnet.collectives.trees import binary_tree, binomial_tree, double_binary_
 
 
 class Parameter(NamedTuple):
-    """What an algorithm takes beside workers and collective: a default of the right kind, a summary, a least value."""
+    """What an algorithm takes beside workers and collective: a default of the right kind, a summary, a least value.
+
+    ``trait`` names what of a network it should be where nobody says it, and the network does: ``"workers_per_host"``.
+    """
 
     default: int | bool | str | tuple[int, ...]
     summary: str
     least: int | None = None
+    trait: str = ""
 
 
 class Algorithm(NamedTuple):
-    """A line of the registry: what makes the schedule, its collectives, a line about it, its parameters."""
+    """A line of the registry: what makes the schedule, its collectives, a line about it, its parameters.
+
+    ``wider`` are algorithms that do the same over several channels or dimensions, for networks where this one leaves
+    cards or links idle.
+    """
 
     make: Callable[..., Schedule]
     collectives: tuple[str, ...]
     summary: str
     parameters: Mapping[str, Parameter] = {}
+    wider: tuple[str, ...] = ()
 
     def build(self, *args: Any, **parameters: Any) -> Schedule:
         """Return the schedule for some workers, a collective and parameters, with a note of what made it."""
@@ -51,28 +60,40 @@ _ROOTED = ("all-reduce", "broadcast", "reduce")
 _SLICES = {"n_slices": Parameter(4, "parts that are sent on one by one", 1)}
 _ROOT = {"root": Parameter(0, "the worker where a broadcast starts and a reduce ends", 0)}
 _CHANNELS = {
-    "n_channels": Parameter(2, "rings beside each other", 1),
+    "n_channels": Parameter(2, "rings beside each other", 1, "channels"),
     "strides": Parameter((1,), "how many workers further each ring goes in a step, by turns"),
-    "node_size": Parameter(1, "workers of a node, which each ring enters at another of them", 1),
+    "node_size": Parameter(
+        1, "workers of a node, which each ring enters at another of them", 1, "workers_per_host"
+    ),
 }
-_NODES = {"node_size": Parameter(1, "workers of a node, which are a chain", 1)}
+_TREES = {
+    "node_size": Parameter(1, "workers of a node, which are a chain", 1, "workers_per_host"),
+    "n_channels": Parameter(1, "trees, or pairs of them, beside each other", 1, "channels"),
+}
 _SWING = {
-    "dims": Parameter((), "sizes of a torus, none for a ring"),
+    "dims": Parameter((), "sizes of a torus, none for a ring", trait="powers_of_two"),
     "all_ports": Parameter(default=True, summary="use all directions at once"),
 }
-_ROWS = {"n_rows": Parameter(0, "rows of the torus, 0 for the squarest", 0)}
+_ROWS = {"n_rows": Parameter(0, "rows of the torus, 0 for the squarest", 0, "rows")}
 _LEVELS = {
-    "node_size": Parameter(0, "workers of a node, 0 for the largest divisor not above the root", 0),
+    "node_size": Parameter(
+        0, "workers of a node, 0 for the largest divisor not above the root", 0, "workers_per_host"
+    ),
     "inner": Parameter("ring", "algorithm inside nodes"),
     "outer": Parameter("ring", "algorithm across nodes"),
 }
 
+_WIDER_RINGS = ("channel-ring", "torus-ring")
+
 _FLAT: dict[str, Algorithm] = {
     "bidirectional-ring": Algorithm(
-        bidirectional_ring, _SCATTERING, "rings in both directions, a half of the buffer each"
+        bidirectional_ring,
+        _SCATTERING,
+        "rings in both directions, a half of the buffer each",
+        wider=_WIDER_RINGS,
     ),
     "binary-tree": Algorithm(
-        binary_tree, _ROOTED, "a binary tree, slice after slice up and down", _SLICES | _ROOT
+        binary_tree, _ROOTED, "a binary tree, slice after slice up and down", _SLICES | _ROOT | _TREES
     ),
     "binomial-tree": Algorithm(binomial_tree, _ROOTED, "log2 N steps up to the root, as many down", _ROOT),
     "bruck": Algorithm(bruck, ("all-to-all",), "log2 N steps in which blocks travel by powers of two"),
@@ -81,7 +102,7 @@ _FLAT: dict[str, Algorithm] = {
         direct, (*_SCATTERING, "all-to-all"), "everyone to everyone at once, one step a phase"
     ),
     "double-binary-tree": Algorithm(
-        double_binary_tree, ("all-reduce",), "two trees at once, a half of the buffer each", _SLICES | _NODES
+        double_binary_tree, ("all-reduce",), "two trees at once, a half of the buffer each", _SLICES | _TREES
     ),
     "halving-doubling": Algorithm(
         halving_doubling, _SCATTERING, "Rabenseifner's: the ring's bytes in 2 log2 N steps"
@@ -92,9 +113,10 @@ _FLAT: dict[str, Algorithm] = {
         (*_SCATTERING, "broadcast", "reduce"),
         "a ring whose chunks are sent on in slices",
         _SLICES | _ROOT,
+        _WIDER_RINGS,
     ),
     "recursive-doubling": Algorithm(recursive_doubling, ("all-reduce",), "whole buffers in log2 N steps"),
-    "ring": Algorithm(ring, _SCATTERING, "one ring in one direction, 2(N-1) steps"),
+    "ring": Algorithm(ring, _SCATTERING, "one ring in one direction, 2(N-1) steps", wider=_WIDER_RINGS),
     "swing": Algorithm(
         swing, _SCATTERING, "halving and doubling with partners near on rings and tori", _SWING
     ),

@@ -20,6 +20,7 @@ from ringnet.collectives.schedule import (
     Schedule,
     Step,
     check_node_size,
+    entries,
     frozen,
     make_schedule,
     make_step,
@@ -198,8 +199,8 @@ def channel_ring(
         Channel q goes from worker i to worker i + ``strides[q % len(strides)]`` mod N, so that channels can
         take other links, or other NICs. Each must have no divisor in common with N.
     node_size : int
-        Workers of a node, a divisor of N: channel q enters each node at its worker q (mod ``node_size``) and leaves
-        it at the one before, so that with as many channels each NIC of a node carries one.
+        Workers of a node, a divisor of N: the channels enter each node spread over its workers, and each leaves it at
+        the worker before, so that with as many channels as cards each card of a node carries one: see `entries`.
     orders : sequence of sequence of int
         The workers as the ring of channel q passes them, ``orders[q % len(orders)]``, in place of strides and nodes.
 
@@ -248,7 +249,7 @@ def _strided(n_workers: int, n_channels: int, strides: Sequence[int], node_size:
     places: IntArray = np.stack(
         [np.arange(n_workers) * strides[q % len(strides)] % n_workers for q in range(n_channels)]
     )
-    turned = (places + np.arange(n_channels)[:, None]) % node_size
+    turned = (places + entries(n_channels, node_size)[:, None]) % node_size
     return places // node_size * node_size + turned
 
 

@@ -16,6 +16,7 @@ from ringnet.collectives.schedule import (
     Schedule,
     Step,
     check_node_size,
+    entries,
     make_schedule,
     make_step,
     source_and_target,
@@ -151,10 +152,18 @@ def depths(parent: IntArray) -> IntArray:
     return depth
 
 
-def binary_tree(n_workers: int, collective: str = "all-reduce", n_slices: int = 4, root: int = 0) -> Schedule:
+def binary_tree(
+    n_workers: int,
+    collective: str = "all-reduce",
+    n_slices: int = 4,
+    root: int = 0,
+    n_channels: int = 1,
+    node_size: int = 1,
+) -> Schedule:
     """Reduce along a complete binary tree, broadcast along it, or (all-reduce) both, overlapping in time.
 
-    Counted from the root, the children of worker v are 2v + 1 and 2v + 2.
+    Counted from the root, the children of worker v are 2v + 1 and 2v + 2. With nodes the tree joins them, and the
+    workers of each are a chain.
 
     Parameters
     ----------
@@ -162,15 +171,27 @@ def binary_tree(n_workers: int, collective: str = "all-reduce", n_slices: int = 
         N, at least 1.
     collective : {"all-reduce", "broadcast", "reduce"}
     n_slices : int
-        k, at least 1: parts that the buffer is cut into.
+        k, at least 1: parts that the share of each channel is cut into.
     root : int
         Where a broadcast starts and a reduce ends.
+    n_channels : int
+        Trees beside each other, at least 1, each with its share of the buffer. Their chains begin spread over the
+        workers of a node, so that with as many channels as cards each card of a node carries one.
+    node_size : int
+        g: every g workers are one node, a divisor of N. In an all-reduce the chains of channel 0 begin at the worker of
+        each node that has the place of the root in its own; in the other collectives each chain of the root's node
+        begins at the root, and goes on where the other nodes hang.
 
     Returns
     -------
     Schedule
-        k chunks, k + D - 1 steps a phase, D = floor(log2 N); in an all-reduce on channel 0 up and on channel
-        1 down.
+        k chunks a channel, k + D - 1 steps a phase, D the depth, floor(log2 N) without nodes; in an all-reduce tree q
+        is on channel 2q up and on channel 2q + 1 down.
+
+    Raises
+    ------
+    InputError
+        Nodes of this size do not come out even.
 
     Notes
     -----
@@ -185,14 +206,25 @@ def binary_tree(n_workers: int, collective: str = "all-reduce", n_slices: int = 
     >>> [step.src.tolist() for step in binary_tree(4, "reduce", n_slices=2).steps()]
     [[3], [1, 2, 3], [1, 2]]
     """
-    place = (np.arange(n_workers) - root) % n_workers
-    parent = np.where(place == 0, NOBODY, ((place - 1) // 2 + root) % n_workers)
-    trees = PipelinedTrees([parent], n_slices, UP_DOWN[collective])
-    return trees.schedule("binary-tree", collective, n_slices=n_slices, root=root)
+    check_node_size(n_workers, node_size)
+    n_nodes, at = n_workers // node_size, root // node_size
+    place = (np.arange(n_nodes) - at) % n_nodes
+    nodes = np.where(place == 0, NOBODY, ((place - 1) // 2 + at) % n_nodes)
+    heads = entries(n_channels, node_size)
+    if collective == ALL_REDUCE:
+        parents = [_with_chains(nodes, node_size, (int(head) + root) % node_size) for head in heads]
+    else:
+        parents = [_rooted(_with_chains(nodes, node_size, int(head)), root) for head in heads]
+    told = {"n_slices": n_slices, "root": root, "n_channels": n_channels, "node_size": node_size}
+    return PipelinedTrees(parents, n_slices, UP_DOWN[collective]).schedule("binary-tree", collective, **told)
 
 
 def double_binary_tree(
-    n_workers: int, collective: str = ALL_REDUCE, n_slices: int = 4, node_size: int = 1
+    n_workers: int,
+    collective: str = ALL_REDUCE,
+    n_slices: int = 4,
+    node_size: int = 1,
+    n_channels: int = 1,
 ) -> Schedule:
     """All-reduce along two binary trees at the same time, built as NCCL builds them.
 
@@ -202,16 +234,20 @@ def double_binary_tree(
         N, at least 1.
     collective : {"all-reduce"}
     n_slices : int
-        k, at least 1: parts that each half of the buffer is cut into.
+        k, at least 1: parts that each half of the share of a channel is cut into.
     node_size : int
         g: every g workers are one node, a chain; the trees join the heads of the chains, which are the first
         workers in the first tree and the last in the second. It must divide N.
+    n_channels : int
+        Pairs of trees beside each other, at least 1, each with its share of the buffer. The workers of a node are cut
+        into as many groups, and the heads of pair q are the first and the last of group q: with a card for each group,
+        card q carries pair q.
 
     Returns
     -------
     Schedule
-        2k chunks, k + D - 1 steps a phase, D the depth of the deeper tree; channels 0 and 1 up and down the first
-        tree, 2 and 3 the second.
+        2k chunks a pair, k + D - 1 steps a phase, D the depth of the deeper tree; pair q has channels 4q and 4q + 1 up
+        and down its first tree, the two after them for its second.
 
     Raises
     ------
@@ -236,12 +272,15 @@ def double_binary_tree(
     if collective != ALL_REDUCE:
         raise KeyError(collective)
     check_node_size(n_workers, node_size)
-    trees = PipelinedTrees(double_tree_parents(n_workers, node_size), n_slices, UP_DOWN[collective])
-    return trees.schedule("double-binary-tree", collective, n_slices=n_slices, node_size=node_size)
+    trees = PipelinedTrees(
+        double_tree_parents(n_workers, node_size, n_channels), n_slices, UP_DOWN[collective]
+    )
+    told = {"n_slices": n_slices, "node_size": node_size, "n_channels": n_channels}
+    return trees.schedule("double-binary-tree", collective, **told)
 
 
-def double_tree_parents(n_workers: int, node_size: int = 1) -> list[IntArray]:
-    """Return the parent of each worker in the first tree and in the second, -1 for the roots."""
+def double_tree_parents(n_workers: int, node_size: int = 1, n_channels: int = 1) -> list[IntArray]:
+    """Return the parent of each worker in the first tree and in the second of each pair, -1 for the roots."""
     n_nodes = n_workers // node_size
     first = _nccl_tree(n_nodes)
     if n_nodes % 2:
@@ -249,7 +288,13 @@ def double_tree_parents(n_workers: int, node_size: int = 1) -> list[IntArray]:
         second = np.where(np.roll(first, 1) == NOBODY, NOBODY, (np.roll(first, 1) + 1) % n_nodes)
     else:
         second = np.where(first[::-1] == NOBODY, NOBODY, n_nodes - 1 - first[::-1])
-    return [_with_chains(first, node_size, head=0), _with_chains(second, node_size, head=node_size - 1)]
+    heads = entries(n_channels, node_size)
+    ends = (np.roll(heads, -1) - 1) % node_size
+    return [
+        _with_chains(tree, node_size, int(head), way)
+        for begin, end in zip(heads, ends, strict=True)
+        for tree, head, way in ((first, begin, 1), (second, end, -1))
+    ]
 
 
 def _nccl_tree(n_nodes: int) -> IntArray:
@@ -265,10 +310,20 @@ def _nccl_tree(n_nodes: int) -> IntArray:
     return parent
 
 
-def _with_chains(tree: IntArray, node_size: int, head: int) -> IntArray:
-    """Replace each node by a chain of workers; its head hangs on the head of the parent."""
-    place = np.arange(len(tree) * node_size)
-    parent = place + (-1 if head == 0 else 1)
+def _with_chains(tree: IntArray, node_size: int, head: int, way: int = 1) -> IntArray:
+    """Replace each node by a chain of workers, upwards or downwards (-1) and around; its head hangs on the parent's."""
+    worker = np.arange(len(tree) * node_size)
+    local = worker % node_size
+    parent: IntArray = worker - local + (local - way) % node_size
     heads = np.arange(len(tree)) * node_size + head
     parent[heads] = np.where(tree == NOBODY, NOBODY, tree * node_size + head)
+    return parent
+
+
+def _rooted(parent: IntArray, root: int) -> IntArray:
+    """Return a tree of chains with a worker of the root's node as the root: before the head of its chain."""
+    head = int(np.flatnonzero(parent == NOBODY)[0])
+    if head != root:
+        parent[parent == root] = parent[root]
+        parent[head], parent[root] = root, NOBODY
     return parent

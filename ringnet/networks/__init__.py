@@ -28,6 +28,7 @@ from ringnet.networks.network import (
 from ringnet.networks.nodes import Inside, nodes
 from ringnet.networks.placement import best_order, interleaved, placed, ring_load
 from ringnet.networks.presets import PRESETS, Preset
+from ringnet.networks.shape import TRAITS, NetworkShape, Trait
 from ringnet.networks.topology import NetworkBuilder, Topology, TopologyParameter
 
 TOPOLOGIES: dict[str, Topology] = {
@@ -109,6 +110,7 @@ def make_network(
 __all__ = [
     "PRESETS",
     "TOPOLOGIES",
+    "TRAITS",
     "Behaviour",
     "BySize",
     "Cable",
@@ -119,12 +121,14 @@ __all__ = [
     "LinkSources",
     "Network",
     "NetworkBuilder",
+    "NetworkShape",
     "OverTime",
     "Packets",
     "Piece",
     "Preset",
     "Topology",
     "TopologyParameter",
+    "Trait",
     "Window",
     "best_order",
     "beyond",

@@ -12,6 +12,7 @@ import numpy as np
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks.link_columns import IntArray, LinkColumns, place_names
 from ringnet.networks.network import Groups, Network, Route
+from ringnet.networks.shape import ACROSS
 from ringnet.networks.topology import TopologyParameter
 
 #: The parameter of both.
@@ -120,7 +121,7 @@ def _slices(sides: Sequence[int]) -> Groups:
     for axis, side in enumerate(sides):
         weight, which = prod(sides[:axis]), f"side {axis + 1}"
         at = {str(worker): worker // weight % side for worker in range(prod(sides))}
-        groups[f"slices across {which}"] = {node: f"slice {one} across {which}" for node, one in at.items()}
+        groups[f"{ACROSS}{which}"] = {node: f"slice {one} across {which}" for node, one in at.items()}
         groups[f"halves of {which}"] = {
             node: f"the {'lower' if 2 * one < side else 'upper'} half of {which}" for node, one in at.items()
         }

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks.behaviour import Behaviour, BySize, Constant
+from ringnet.networks.shape import NetworkShape
 
 FloatArray: TypeAlias = NDArray[np.float64]
 Route: TypeAlias = tuple[int, ...]
@@ -177,6 +178,12 @@ class Network:
     def is_half_duplex(self, link: int) -> bool:
         """Whether a link carries both directions."""
         return BOTH_WAYS in self.names[link]
+
+    @property
+    def shape(self) -> NetworkShape:
+        """What the numbers of the workers say of hosts, cards and sides, wherever the workers sit."""
+        groups = {} if self.find_groups is None else self.find_groups()
+        return NetworkShape.of(groups, [self.node(worker) for worker in range(self.n_workers)])
 
     def node(self, worker: int) -> str:
         """Return the node where a worker sits: an end of its links."""

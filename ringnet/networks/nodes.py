@@ -13,6 +13,7 @@ import numpy as np
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks.basic import switch
 from ringnet.networks.network import ONE_WAY, Groups, LinkSource, LinkSources, Network, Route
+from ringnet.networks.shape import CARDS, HOSTS
 from ringnet.networks.topology import NetworkBuilder, TopologyParameter
 
 InsideShape: TypeAlias = Literal["switch", "ring", "pcie"]
@@ -138,8 +139,8 @@ def _groups(
     }
     card |= {name.replace("nic", kind): name for name in {*card.values()} for kind in ("nic", "pcie")}
     groups = {
-        "cards": {node: f"card {name}" for node, name in card.items()},
-        "hosts": {node: f"host {name}" for node, name in host.items()},
+        CARDS: {node: f"card {name}" for node, name in card.items()},
+        HOSTS: {node: f"host {name}" for node, name in host.items()},
     }
     for kind, between in (groups_between() if groups_between else {}).items():
         of_hosts = [{between[str(number * nics + one)] for one in range(nics)} for number in range(n_hosts)]

@@ -81,6 +81,52 @@ def test_a_bad_file_is_an_error_of_one_line(ringnet, tmp_path):
     assert answer.stderr.count("\n") == 1
 
 
+def test_links_of_a_scenario_are_listed_before_a_run(ringnet):
+    answer = ringnet("network", "slow.yaml", "--links")
+    assert answer.exit_code == 0
+    assert [line.split() for line in answer.stdout.splitlines()] == [
+        ["link", "from", "to", "bandwidth", "latency"],
+        ["0->1", "0", "1", "50", "GB/s", "500", "ns"],
+        ["1->2", "1", "2", "5", "GB/s", "500", "ns"],
+        ["2->3", "2", "3", "50", "GB/s", "500", "ns"],
+        ["3->0", "3", "0", "50", "GB/s", "500", "ns"],
+    ]
+    changed = "network.links.3->0={profile: [{at: 20 us, bandwidth: 5 GB/s}]}"
+    answer = ringnet("network", "slow.yaml", "3->*", "--set", changed)
+    assert answer.stdout.splitlines()[1:] == ["3->0  3     0   50 GB/s    500 ns   5 GB/s from 20 us on"]
+
+
+def test_a_name_that_no_link_has_is_an_error(ringnet):
+    answer = ringnet("network", "slow.yaml", "leaf*", "1->2", "x")
+    assert answer.exit_code == 2
+    assert [line.split("; ")[1] for line in answer.stderr.splitlines()] == ["got leaf*", "got x"]
+
+
+def test_of_a_scenario_a_person_is_told_what_its_links_are(ringnet):
+    answer = ringnet("network", "slow.yaml")
+    assert "ring, 4 workers" in answer.stdout
+    assert "3 links, 50 GB/s and 500 ns\n" in answer.stdout
+    assert "1 link, 5 GB/s and 500 ns\n" in answer.stdout
+    assert "ringnet network slow.yaml --links" in answer.stdout
+
+
+def test_a_program_is_told_all_links(ringnet):
+    inside = "inside: {shape: switch, bandwidth: 400 GB/s, latency: 1 us}"
+    nodes = f"network={{topology: nodes, workers_per_host: 2, nics: 2, {inside}, bandwidth: 9 GB/s, latency: 5 us}}"
+    card = "network.links_of={h0/nic1: {bandwidth: 3 GB/s}}"
+    answer = ringnet("network", "slow.yaml", "--json", "--set", nodes, "--set", card)
+    links = json.loads(answer.stdout)["links"]
+    assert len(links) == 24
+    slow = [one["link"] for one in links if one["bandwidth_Bps"] == 3e9]
+    assert slow == ["1->h0/nic1", "h0/nic1->1", "h0/nic1->switch", "switch->h0/nic1"]
+
+
+def test_rings_alone_have_no_links_to_list(ringnet):
+    answer = ringnet("network", FILES / "rings.xml", "--links")
+    assert answer.exit_code == 2
+    assert "it has the order of rings, and no links" in answer.stderr
+
+
 # ------------------------------------------------------------------------------------------- ringnet draw
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import pairwise
 
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringnet.errors import NetworkError
-from ringnet.networks import TOPOLOGIES, LinkChange, change_links, change_workers, make_network
+from ringnet.networks import TOPOLOGIES, Inside, LinkChange, change_links, change_nodes, make_network
 
 #: Topologies that take nothing but workers and what their links have.
 PLAIN = sorted(name for name, topology in TOPOLOGIES.items() if not topology.parameters)
@@ -123,28 +124,46 @@ def test_an_exception_changes_what_it_says_and_no_more():
 
 
 def test_a_worker_takes_all_its_links_with_it():
-    changed = change_workers(network("ring"), {3: LinkChange(7.0)})
+    changed = change_nodes(network("ring"), {"3": LinkChange(7.0)})
     assert changed.bandwidth_Bps.tolist() == [100.0, 100.0, 7.0, 7.0]  # 2->3 and 3->0
-    changed = change_workers(network("switch"), {3: LinkChange(7.0, 2.0)})
+    changed = change_nodes(network("switch"), {"3": LinkChange(7.0, 2.0)})
     assert changed.bandwidth_Bps.tolist() == [100.0, 100.0, 100.0, 7.0] * 2
     assert changed.latency_s.tolist() == [0.5, 0.5, 0.5, 2.0] * 2
 
 
 def test_worker_1_is_not_worker_11():
-    changed = change_workers(network("ring", 12), {1: LinkChange(7.0)})
+    changed = change_nodes(network("ring", 12), {"1": LinkChange(7.0)})
     assert np.flatnonzero(changed.bandwidth_Bps == 7.0).tolist() == [0, 1]  # 0->1 and 1->2
 
 
 def test_a_link_of_two_changed_workers_is_as_the_later_says():
-    both = {1: LinkChange(7.0, 2.0), 2: LinkChange(8.0)}
-    changed = change_workers(network("ring"), both)
+    both = {"1": LinkChange(7.0, 2.0), "2": LinkChange(8.0)}
+    changed = change_nodes(network("ring"), both)
     assert changed.bandwidth_Bps.tolist() == [7.0, 8.0, 8.0, 100.0]
     assert changed.latency_s.tolist() == [2.0, 2.0, 0.5, 0.5]
 
 
+def test_a_card_takes_all_its_links_with_it():
+    inside = {"workers_per_host": 2, "nics": 2, "inside": Inside("switch", 400.0, 0.1)}
+    two_hosts = make_network("nodes", 4, 100.0, 0.5, **inside)
+    changed = change_nodes(two_hosts, {"h0/nic1": LinkChange(7.0), "switch": LinkChange(latency_s=3.0)})
+    slow = [name for link, name in enumerate(changed.names) if changed.bandwidth_Bps[link] == 7.0]
+    assert slow == ["1->h0/nic1", "h0/nic1->1", "h0/nic1->switch", "switch->h0/nic1"]
+    late = [name for link, name in enumerate(changed.names) if changed.latency_s[link] == 3.0]
+    assert late == [name for name in changed.names if "switch" in re.split("->", name)]
+
+
+def test_every_node_that_is_not_there_is_named():
+    wrong = {"swich": LinkChange(7.0), "switch": LinkChange(7.0), "4": LinkChange(7.0)}
+    assert faults(change_nodes, network("switch"), wrong) == [
+        "the switch of 4 workers has no such node; got swich; right would be: 0 to 3, switch; did you mean switch?",
+        "there is no such worker; got 4; right would be: 0 to 3",
+    ]
+
+
 def test_exceptions_keep_how_the_network_switches_and_shares():
     ring = replace(network("ring"), switching="store-and-forward", sharing="fifo")
-    changed = change_workers(change_links(ring, {"0->1": LinkChange(7.0)}), {2: LinkChange(8.0)})
+    changed = change_nodes(change_links(ring, {"0->1": LinkChange(7.0)}), {"2": LinkChange(8.0)})
     assert (changed.switching, changed.sharing) == ("store-and-forward", "fifo")
 
 
@@ -167,8 +186,8 @@ def test_three_links_are_shown_whole():
 
 
 def test_every_worker_that_is_not_there_is_named():
-    wrong = {-1: LinkChange(7.0), 3: LinkChange(7.0), 4: LinkChange(7.0)}
-    assert faults(change_workers, network("ring"), wrong) == [
+    wrong = {"-1": LinkChange(7.0), "3": LinkChange(7.0), "4": LinkChange(7.0)}
+    assert faults(change_nodes, network("ring"), wrong) == [
         "there is no such worker; got -1; right would be: 0 to 3",
         "there is no such worker; got 4; right would be: 0 to 3",
     ]
@@ -196,7 +215,7 @@ def test_thousands_of_exceptions_search_no_name_and_read_each_once():
     of_links = change_links(switch, {f"switch->{worker}": LinkChange(7.0) for worker in range(4096)})
     assert of_links.bandwidth_Bps.tolist() == [100.0] * 4096 + [7.0] * 4096
     Counted.reads = 0
-    of_workers = change_workers(switch, {worker: LinkChange(7.0) for worker in range(4096)})
+    of_workers = change_nodes(switch, {str(worker): LinkChange(7.0) for worker in range(4096)})
     assert of_workers.bandwidth_Bps.tolist() == [7.0] * 8192
     assert Counted.reads == 8192
 

@@ -115,7 +115,7 @@ class TestKeys:
         ("line", "path", "right"),
         [
             ("links: {0-1: {latency: 1 us}}", "links.0-1", "3->4"),
-            ("links_of: {first: {latency: 1 us}}", "links_of.first", "3"),
+            ("links_of: {0->1: {latency: 1 us}}", "links_of.0->1", "3"),
             ("links_of: {-1: {latency: 1 us}}", "links_of.-1", "3"),
             ("links_of: {01: {latency: 1 us}}", "links_of.01", "3"),
         ],
@@ -281,6 +281,14 @@ class TestKeysTogether:
         fault = "there is no worker 8 among 8 workers"
         assert fault in with_network("links_of: {8: {latency: 1 us}}")
         assert fault in with_key("worker: {exceptions: {8: {start: never}}}")
+
+    def test_a_node_that_is_not_there(self):
+        assert with_network("links_of: {first: {latency: 1 us}}") == (
+            "links_of.first: the ring of 8 workers has no such node; right would be: 0 to 7"
+        )
+        assert with_network("topology: switch\n  links_of: {swich: {latency: 1 us}}").endswith(
+            "did you mean switch?"
+        )
 
     def test_a_link_between_two_workers_with_exceptions(self):
         both = "links_of: {3: {bandwidth: 1 GB/s}, 4: {bandwidth: 2 GB/s}}"

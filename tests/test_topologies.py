@@ -25,7 +25,7 @@ from ringnet.networks import (
     Network,
     best_order,
     change_links,
-    change_workers,
+    change_nodes,
     ecmp,
     interleaved,
     placed,
@@ -206,7 +206,7 @@ def test_a_half_duplex_cable_is_one_link_for_both_directions():
         [200, 200, 100],
         [200, 100, 200],
     ]
-    changed = change_workers(small, {1: LinkChange(7.0)})
+    changed = change_nodes(small, {"1": LinkChange(7.0)})
     assert changed.bandwidth_Bps.tolist() == [7.0, 100.0, 100.0, 7.0]
 
 

@@ -21,7 +21,7 @@ from ringnet.networks.network import (
     Window,
     beyond,
     change_links,
-    change_workers,
+    change_nodes,
     find_links,
     settled,
 )
@@ -133,7 +133,7 @@ __all__ = [
     "best_order",
     "beyond",
     "change_links",
-    "change_workers",
+    "change_nodes",
     "ecmp",
     "find_links",
     "interleaved",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -294,23 +293,37 @@ def find_links(network: Network, names: Iterable[str]) -> dict[str, list[int]]:
     return found
 
 
-def change_workers(network: Network, changes: dict[int, LinkChange]) -> Network:
-    """Return the network with every link into or out of some workers changed; `NetworkError` if none such.
+def change_nodes(network: Network, changes: Mapping[str, LinkChange]) -> Network:
+    """Return the network with every link into or out of some nodes changed; `NetworkError` names each unknown one.
 
-    A link between two of them becomes what is said of the later one.
+    A node is a worker's place by its number, or a switch or a network card by its name: ``"3"``, ``"h0/nic1"``. A link
+    between two of them becomes what is said of the later one.
+
+    >>> from ringnet.networks.basic import switch
+    >>> change_nodes(switch(2, 50e9, 5e-7), {"1": LinkChange(7.0)}).bandwidth_Bps.tolist()
+    [50000000000.0, 7.0, 50000000000.0, 7.0]
     """
-    if unknown := [worker for worker in changes if not 0 <= worker < network.n_workers]:
-        right = f"0 to {network.n_workers - 1}"
-        raise NetworkError(
-            *(Fault("there is no such worker", value=str(worker), right=right) for worker in unknown)
-        )
-    touching = defaultdict(list)
+    touching: dict[str, list[int]] = {node: [] for node in changes}
     for link in range(network.n_links):
         for end in network.ends(link):
-            touching[end].append(link)
-    return _changed(
-        network, ((link, change) for worker, change in changes.items() for link in touching[str(worker)])
-    )
+            if end in touching:
+                touching[end].append(link)
+    places = {str(place) for place in range(network.n_workers)}
+    if unknown := [node for node, links in touching.items() if not links and node not in places]:
+        raise NetworkError(*_no_such_nodes(network, unknown))
+    return _changed(network, ((link, change) for node, change in changes.items() for link in touching[node]))
+
+
+def _no_such_nodes(network: Network, nodes: list[str]) -> Iterator[Fault]:
+    names = [node for node in network.nodes if not node.isdecimal()]
+    for place, node in enumerate(nodes):
+        if node.lstrip("-").isdecimal():
+            yield Fault("there is no such worker", value=node, right=f"0 to {network.n_workers - 1}")
+            continue
+        shown = ", ".join([f"0 to {network.n_workers - 1}", *names[:3], *["..."][: len(names) > 3]])  # noqa: PLR2004 -- three examples
+        nearest = get_close_matches(node, names, n=1) if place < SEARCHED else []
+        message = f"the {network.topology} of {network.n_workers} workers has no such node"
+        yield Fault(message, value=node, right=shown, nearest="".join(nearest))
 
 
 def _changed(network: Network, changes: Iterable[tuple[int, LinkChange]]) -> Network:

@@ -26,7 +26,7 @@ from ringnet.networks import (
     Window,
     best_order,
     change_links,
-    change_workers,
+    change_nodes,
     ecmp,
     find_links,
     interleaved,
@@ -111,7 +111,7 @@ def hardware(keys: Keys) -> Hardware:
     found = measured(shape(given, n_places(keys)), keys)
     network = found.network
     with _faults_at("links_of"):
-        network = change_workers(network, {int(place): _change(one) for place, one in given.links_of.items()})
+        network = change_nodes(network, {node: _change(one) for node, one in given.links_of.items()})
     with _faults_at("links"):
         network = change_links(network, {link: _change(one) for link, one in given.links.items()})
         network = _with_behaviour(network, given, found)
@@ -167,9 +167,9 @@ def _behaving(
 ) -> Iterator[tuple[list[int], NetworkKeys | LinkExceptionKeys]]:
     if given.regimes is not None or given.profile is not None:
         yield network.sources.as_the_rule.nonzero()[0].tolist(), given
-    for place, one in given.links_of.items():
+    for node, one in given.links_of.items():
         if one.regimes is not None or one.profile is not None:
-            yield [link for link in range(network.n_links) if place in network.ends(link)], one
+            yield [link for link in range(network.n_links) if node in network.ends(link)], one
     found = find_links(network, given.links) if given.links else {}
     yield from ((links, given.links[name]) for name, links in found.items())
 

@@ -18,6 +18,8 @@ from ringnet.formats.networks.reading import NETWORK_XML, Reading, count
 XML: dict[str, Callable[[XmlElement, str], Reading]] = {"system": topology_of, "graphs": graph_of}
 #: What other documents are, for those who mix them up.
 _OTHERS = {"algo": "an MSCCL schedule", "platform": "a SimGrid platform"}
+#: Every scenario has this key, and no network file has.
+_SCENARIO = re.compile(rb"^\W*scenario_version[\"']?\s*:", re.MULTILINE)
 _RIGHT = "NCCL's <system> or <graphs>, or ASTRA-sim's YAML"
 
 
@@ -31,8 +33,8 @@ def read_network_file(path: str | Path) -> Reading:
     """
     content, file = read_bounded(path, NETWORK_XML.n_bytes, "a network"), str(path)
     if not re.match(rb"(\xef\xbb\xbf)?\s*<", content):
-        # Every scenario has this key, and no network has: what else it lacks of a network would only mislead.
-        if re.search(rb"^\W*scenario_version[\"']?\s*:", content, re.MULTILINE):
+        # What else it lacks of a network would only mislead.
+        if _SCENARIO.search(content):
             message = "this is a scenario of ringnet, not a network file: `ringnet draw` shows its network"
             raise InputError(Fault(message, file=file, right=_RIGHT))
         return read_astra(content, file)
@@ -41,6 +43,11 @@ def read_network_file(path: str | Path) -> Reading:
         message = f"this is {_OTHERS[top.tag]}, not a network" if top.tag in _OTHERS else "this is no network"
         raise InputError(top.fault(file, message, f"<{top.tag}>", _RIGHT))
     return XML[top.tag](top, file)
+
+
+def is_scenario(path: str | Path) -> bool:
+    """Whether a file is a scenario of ringnet, and no network file; `InputError` where it cannot be read."""
+    return bool(_SCENARIO.search(read_bounded(path, NETWORK_XML.n_bytes, "a network")))
 
 
 def network_from_file(path: str | Path, n_workers: int) -> Reading:

@@ -170,7 +170,7 @@ def _orders(keys: Keys) -> Iterator[Mistake]:
 
 def _exceptions(keys: Keys) -> Iterator[Mistake]:
     yield from _links_are_there(keys)
-    yield from _places_are_there(keys)
+    yield from _nodes_are_there(keys)
     yield from _links_set_once(keys)
 
 
@@ -201,17 +201,25 @@ def nearest_link(name: str, names: Iterable[str]) -> str:
     return ""
 
 
-def _places_are_there(keys: Keys) -> Iterator[Mistake]:
-    places = n_places(keys)
-    for key in keys.network.links_of:
-        if int(key) >= places:
+def _nodes_are_there(keys: Keys) -> Iterator[Mistake]:
+    places, given = n_places(keys), keys.network.links_of
+    made = None if all(map(str.isdecimal, given)) else shape_of(keys)[0]
+    nodes = () if made is None else made.nodes
+    for key in given:
+        path = ("network", "links_of", key)
+        if key.isdecimal() and int(key) >= places:
             message = f"there is no worker {key} among {counted(places)}"
-            path = ("network", "links_of", key)
             yield Mistake(path, message, f"0 to {places - 1}", causes=(("workers",),), unread=True)
+        elif made is not None and not key.isdecimal() and key not in nodes:
+            message = f"the {made.topology} of {counted(made.n_workers)} has no such node"
+            named = [node for node in nodes if not node.isdecimal()]
+            right, nearest = some([f"0 to {places - 1}", *named]), "".join(get_close_matches(key, named, n=1))
+            causes = ("workers",), ("network", "topology")
+            yield Mistake(path, message, right, nearest, causes, unread=True)
 
 
 def _links_set_once(keys: Keys) -> Iterator[Mistake]:
-    """Refuse to let the order settle a link between two workers, or of two rules, that say otherwise."""
+    """Refuse to let the order settle a link between two nodes, or of two rules, that say otherwise."""
     changes = keys.network.links_of
     made = shape_of(keys)[0] if len(changes) > 1 else None
     for link in range(made.n_links) if made else ():

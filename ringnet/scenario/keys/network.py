@@ -14,6 +14,7 @@ from ringnet.scenario.keys.base import (
     Count,
     LinkName,
     LinkPattern,
+    NodeKey,
     NotEmpty,
     Rate,
     Seats,
@@ -21,7 +22,6 @@ from ringnet.scenario.keys.base import (
     Settings,
     Size,
     SomeSize,
-    WorkerNumber,
     list_mapping_or_one,
     list_or_one,
     mapping_or_one,
@@ -171,10 +171,11 @@ class NetworkKeys(ShapeKeys):
         "order of each channel from a file, and ranks stay as they are.",
         examples=["best", [0, 2, 1, 3], {"file": "graph.xml"}],
     )
-    links_of: dict[WorkerNumber, Annotated[LinkExceptionKeys, NotEmpty]] = Field(
+    links_of: dict[NodeKey, Annotated[LinkExceptionKeys, NotEmpty]] = Field(
         default={},
-        description="Exceptions by worker's place, for all links into and out of it: `{3: {bandwidth: 5 GB/s}}`.",
-        examples=[{"3": {"bandwidth": "5 GB/s"}}],
+        description="Exceptions by node, for all links into and out of it: a worker's place `{3: {latency: 9 us}}`, "
+        "a network card `{h0/nic1: {bandwidth: 5 GB/s}}`, a switch; `ringnet network SCENARIO --links` names them.",
+        examples=[{"3": {"bandwidth": "5 GB/s"}, "h0/nic1": {"latency": "20 us"}}],
     )
     links: dict[LinkPattern, Annotated[LinkExceptionKeys, NotEmpty]] = Field(
         default={},

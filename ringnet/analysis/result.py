@@ -102,6 +102,9 @@ class Result:
         One row per job, the scenario's own first, where there are several.
     queues : pandas.DataFrame or None
         How many transfers waited for the links with most queueing, over time; None where nothing waited.
+    training, divergence, step_states : pandas.DataFrame or None
+        Of a training: one row per step; one per step and way beside the right one; every number of every worker's
+        state, where they are few enough to be read.
     about : tuple of str
         Those of the notes that say what the network was taken to be, in a sweep too.
     """
@@ -116,6 +119,9 @@ class Result:
     outputs: Callable[[], list[NDArray[Any]]]
     jobs: pd.DataFrame | None = None
     queues: pd.DataFrame | None = None
+    training: pd.DataFrame | None = None
+    divergence: pd.DataFrame | None = None
+    step_states: pd.DataFrame | None = None
     about: tuple[str, ...] = ()
 
     @property

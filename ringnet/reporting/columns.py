@@ -92,6 +92,25 @@ OF_MEASURED_LINKS: dict[str, Column] = {
     "is_beyond": _truth("N or the size of the message is outside what the links were measured at"),
 }
 
+#: What a summary has only of a training; times and traffic are those of one step's all-reduce.
+OF_TRAINING: dict[str, Column] = {
+    "training_steps": _integer("steps of the training"),
+    "skipped_steps": _integer("steps without an update, since a gradient was not finite"),
+    "loss": _number("mean loss over the examples of the last step, before it"),
+    "all_reduce_s": _number("time of all steps' all-reduces together"),
+    "state_agrees": _truth(
+        "after every step all workers held the same bits: parameters, optimizer, moving average"
+    ),
+    "whole_batch_share": _number(
+        "largest difference of a combined gradient from one process that sees the whole batch, as a share of its bound"
+    ),
+    "gradient_digits": _number(
+        "decimal digits that combined gradients share with the whole batch's, at the fewest"
+    ),
+}
+#: Columns that a summary has only in some runs; no keys of the scenario.
+OF_SOME_RUNS: dict[str, Column] = {**OF_MEASURED_LINKS, **OF_TRAINING}
+
 #: Columns of the summary that every job has.
 _OF_JOBS = (
     "collective", "algorithm", "n_workers", "message_bytes", "makespan_s", "algbw_Bps", "busbw_Bps",
@@ -166,6 +185,46 @@ TABLES: dict[str, dict[str, Column]] = {
         "end_s": _number("when its last worker ended"),
         **{name: column for name, column in {**INPUTS, **ANSWERS}.items() if name in _OF_JOBS},
     },
+    "training": {
+        "step": _integer("number of the step, from 0"),
+        "examples": _integer("examples of all workers in this step"),
+        "idle_workers": _integer("workers without an example in this step"),
+        "loss": _number("mean loss over these examples, at the parameters before the step"),
+        "makespan_s": _number("time of its all-reduce"),
+        "end_s": _number("end of its all-reduce, if steps took no other time"),
+        "max_abs_gradient": _number("largest element of the combined gradient"),
+        "whole_batch_error": _number("largest difference of the combined gradient from the whole batch's"),
+        "whole_batch_share": _number(
+            "the largest difference as a share of its bound; empty where none is known"
+        ),
+        "gradient_digits": _number("decimal digits that both have in common, over all elements"),
+        "max_abs_error": _number("largest difference of the all-reduce from the exact sum of what was sent"),
+        "sum_ok": _truth("the all-reduce passed both checks"),
+        "state_agrees": _truth("all workers hold the same bits after the step"),
+        "skipped": _text("why the step was skipped; empty where it was not"),
+    },
+    "divergence": {
+        "way": _text("how the step was taken instead"),
+        "step": _integer("number of the step, from 0"),
+        "loss": _number(
+            "mean loss at this way's own parameters, before the step; empty once they are not finite"
+        ),
+        "parted": _number(
+            "largest difference of its parameters, or moving average, from the right way's after the step"
+        ),
+    },
+    "step_states": {
+        "step": _integer("number of the step, from 0"),
+        "worker": _integer("number of the worker"),
+        "examples": _integer("examples that it worked on"),
+        "what": _text(
+            "gradient: of its own examples; sent, received: in the all-reduce; combined: the mean over all examples; "
+            "then what it holds after the step"
+        ),
+        "layer": _text("name of the array of parameters"),
+        "element": _integer("place in that array"),
+        "value": _number("the number"),
+    },
     "compare": {
         "n_workers": INPUTS["n_workers"],
         "message_bytes": INPUTS["message_bytes"],
@@ -224,8 +283,8 @@ def kind_of(table: str, column: str) -> Kind:
     known: Mapping[str, Column] = TABLES[table]
     if column in known:
         return known[column].kind
-    if table == "summary" and column in OF_MEASURED_LINKS:
-        return OF_MEASURED_LINKS[column].kind
+    if table == "summary" and column in OF_SOME_RUNS:
+        return OF_SOME_RUNS[column].kind
     if table == "links" and column.startswith("bytes of "):  # one for each job
         return "integer"
     if table == "queues":  # the same

@@ -12,7 +12,7 @@ import pandas as pd
 
 from ringnet.analysis.answer import is_missing, result_html
 from ringnet.errors import Fault, ResultsError
-from ringnet.reporting.columns import ANSWERS, OF_MEASURED_LINKS, RUN_TABLES, TABLES
+from ringnet.reporting.columns import ANSWERS, OF_SOME_RUNS, RUN_TABLES, TABLES
 from ringnet.reporting.sweeps import distinguishing
 from ringnet.reporting.tables import typed_frame
 from ringnet.reporting.text import sweep_html
@@ -50,7 +50,7 @@ class Results:
     ----------
     summary : DataFrame
         One row per point; columns as in `columns.TABLES`, then one per swept key that has none of its own.
-    links, workers, transfers, states, jobs, queues : DataFrame or None
+    links, workers, transfers, states, jobs, queues, training, divergence, step_states : DataFrame or None
         Tables of a single run, where they were written.
     run_info : dict
         ``run.json``: scenario, versions, seed, notes, files.
@@ -63,6 +63,9 @@ class Results:
     states: pd.DataFrame | None = None
     jobs: pd.DataFrame | None = None
     queues: pd.DataFrame | None = None
+    training: pd.DataFrame | None = None
+    divergence: pd.DataFrame | None = None
+    step_states: pd.DataFrame | None = None
     run_info: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -106,7 +109,7 @@ def _jobs(results: Sequence[ResultLike]) -> dict[str, pd.DataFrame]:
     numbered = [frame.assign(point=point) for point, frame in frames if frame is not None]
     if not numbered:
         return {}
-    of_runs_only = {*TABLES["summary"], *OF_MEASURED_LINKS} - {*TABLES["jobs"]}
+    of_runs_only = {*TABLES["summary"], *OF_SOME_RUNS} - {*TABLES["jobs"]}
     joined = pd.concat(numbered, ignore_index=True).drop(columns=[*of_runs_only], errors="ignore")
     return {"jobs": typed_frame(joined, "jobs")}
 

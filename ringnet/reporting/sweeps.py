@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.errors import UnitError
-from ringnet.reporting.columns import OF_MEASURED_LINKS, TABLES
+from ringnet.reporting.columns import OF_SOME_RUNS, TABLES
 from ringnet.units import Kind, format_bytes, parse_quantity
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Numbers(NamedTuple):
 
 def inputs(summary: pd.DataFrame) -> list[str]:
     """Return the columns of a summary that say what was run, the telling ones first."""
-    known = {*TABLES["summary"], *OF_MEASURED_LINKS}
+    known = {*TABLES["summary"], *OF_SOME_RUNS}
     swept = [name for name in summary.columns if name not in known]
     return [name for name in (*_FIRST, *swept, *_LATER, *_LAST) if name in summary.columns]
 

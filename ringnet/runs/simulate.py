@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from ringnet.runs.engine import engine_for, is_packed, sharing_of
 from ringnet.runs.memory import require_memory
 from ringnet.runs.notes import measured_link_labels, network_notes, run_notes
 from ringnet.runs.parts import RunParts, build
+from ringnet.runs.training import run_training
 from ringnet.scenario.build.scenario import Scenario
 from ringnet.scenario.checks.collective import READABLE_ELEMENTS
 
@@ -63,6 +65,15 @@ def simulate(
         If some workers wait for ever.
     """
     parts = build(scenario) if parts is None else parts
+    if scenario.training is not None and scenario.training.model is not None:
+        return run_training(scenario, parts, partial(_run_once, scenario, tamper=tamper), watch)
+    return _run_once(scenario, parts, tamper=tamper, watch=watch)[0]
+
+
+def _run_once(
+    scenario: Scenario, parts: RunParts, *, tamper: Tamper | None = None, watch: Watch | None = None
+) -> tuple[Result, AnyPayload]:
+    """Run the collective once: what it means, and what every worker holds afterwards."""
     require_memory(parts)
     everybody = (parts, *parts.others)
     for one in everybody:
@@ -79,7 +90,8 @@ def simulate(
     else:
         jobs = [_job(*one, has_states) for one in zip(everybody, payloads, strict=True)]
         traces = run_jobs(jobs, parts.network, parts.traffic, watch=watch)
-    return _result(scenario, parts, chosen, list(zip(everybody, payloads, traces, strict=True)), first)
+    jobs_done = list(zip(everybody, payloads, traces, strict=True))
+    return _result(scenario, parts, chosen, jobs_done, first), payloads[0]
 
 
 def _result(

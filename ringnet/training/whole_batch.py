@@ -17,6 +17,7 @@ for each operation. One process adds in float64, and is off by g(n + 2) of that.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -39,7 +40,7 @@ class Distance(NamedTuple):
         The largest difference as a share of its bound; None where no bound is known.
     digits : float or None
         Decimal digits that the two have in common: -log10 of the root mean square of the differences over that of the
-        gradient; None where they are equal or the gradient is zero.
+        gradient, to a hundredth; None where they are equal or the gradient is zero.
     """
 
     error: float
@@ -88,5 +89,5 @@ def distance(combined: Array, whole: Array, bound: Array | None) -> Distance:
     share = None
     if bound is not None:
         share = float(np.divide(error, bound, out=np.zeros_like(error), where=error > 0).max(initial=0.0))
-    digits = float(-np.log10(root / size)) if root and size else None
+    digits = round(-math.log10(root / size), 2) if 0 < root < math.inf and size else None
     return Distance(float(error.max(initial=0.0)), share, digits)

@@ -23,6 +23,7 @@ from ringnet.scenario.files.link_profile import PATHS as LINK_FILES
 from ringnet.scenario.files.link_profile import link_files
 from ringnet.scenario.files.network_file import NETWORK_FILE, ORDER_FILE
 from ringnet.scenario.files.presets import unwritten
+from ringnet.scenario.files.trained_model import MODEL
 from ringnet.scenario.keys.algorithm import AlgorithmKeys
 from ringnet.scenario.keys.lookup import leaf_of
 from ringnet.scenario.keys.model import MADE_DATA, Keys, SweepKeys
@@ -159,13 +160,16 @@ class Scenario(Keys):
         return {name: digest(self.home.find(name)) for name in sorted({*names, *schedules} - {*MADE_DATA})}
 
     def _schedule_files(self) -> set[str]:
-        """Return the files that algorithms come from: of the scenario, of its sweep, of what it compares."""
+        """Return the files that algorithms and models come from: of the scenario, of its sweep, of what it compares."""
         swept = [value for axis in self._origin.axes for row in axis.rows for value in row]
         found = {name for value in swept for name in _schedule_file(value)}
         compared = self.compare.algorithms if self.compare else ()
         for algorithm in (self.algorithm, *(() if isinstance(compared, str) else compared)):
             found.update(file_names(algorithm))
-        return found
+        model = self.training.model if self.training else None
+        trained = [model.python] if model and model.python else []
+        trained += [name for value in swept if (name := _swept_model(value))]
+        return found | {name.rpartition(":")[0] for name in trained}
 
     def key(self) -> str:
         """Return a hash of the document and of the content of its files: equal keys mean equal results."""
@@ -200,6 +204,17 @@ def _schedule_file(value: SweptValue) -> list[str]:
     if value.path[0] != "algorithm" or not isinstance(given, dict):
         return []
     return file_names(AlgorithmKeys.model_construct(**{"file": None, "python": None, **given}))
+
+
+def _swept_model(value: SweptValue) -> str | None:
+    """Return the user's function that a sweep trains, if it is one."""
+    inside = {("training",): ("model", "python"), MODEL: ("python",), (*MODEL, "python"): ()}
+    if value.path not in inside:
+        return None
+    given = value.given
+    for key in inside[value.path]:
+        given = given.get(key) if isinstance(given, dict) else None
+    return given if isinstance(given, str) else None
 
 
 def _sweep_document(axes: tuple[Axis, ...]) -> dict[str, Any]:

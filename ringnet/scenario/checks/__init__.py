@@ -8,6 +8,7 @@ from ringnet.scenario.checks.collective import COLLECTIVE_CHECKS
 from ringnet.scenario.checks.jobs_and_traffic import JOB_CHECKS
 from ringnet.scenario.checks.mistake import Mistake
 from ringnet.scenario.checks.network import NETWORK_CHECKS
+from ringnet.scenario.checks.training import check_training
 from ringnet.scenario.keys.model import Keys
 
 #: In the order in which they are told.
@@ -15,6 +16,7 @@ CHECKS: tuple[Callable[[Keys], Iterator[Mistake]], ...] = (
     *COLLECTIVE_CHECKS,
     *NETWORK_CHECKS,
     *JOB_CHECKS,
+    check_training,
 )
 
 

@@ -72,6 +72,8 @@ def _reduction(keys: Keys) -> Iterator[Mistake]:
     yield from _refused_by(
         ("reduce",), lambda: check_dtype(REDUCTIONS[keys.reduce], DTYPES[keys.dtype]), (("dtype",),)
     )
+    if keys.training is not None:  # the weights are the numbers of examples
+        return
     if keys.reduce == "weighted-mean" and keys.weights is None:
         yield Mistake(("reduce",), "a weighted mean needs weights", f"weights: {_as_many(keys.workers)}")
     elif keys.reduce in WEIGHTED and keys.weights is not None:
@@ -127,11 +129,13 @@ def _unread_in_copying(keys: Keys) -> Iterator[Mistake]:
 
 
 def _unread_weights(keys: Keys) -> Iterator[Mistake]:
-    if keys.reduce not in WEIGHTED and keys.collective not in COPYING:
+    if keys.training is None and keys.reduce not in WEIGHTED and keys.collective not in COPYING:
         yield unread(("weights",), f"{keys.reduce} has no weights", ("reduce",), right="reduce: mean")
 
 
 def _unread_data(keys: Keys) -> Iterator[Mistake]:
+    if keys.training is not None:  # which tells of them itself
+        return
     if keys.files:
         yield unread(("message",), "the files say how large it is", ("data",))
         yield unread(("seed",), "the data comes from files", ("data",))
@@ -157,6 +161,8 @@ COLLECTIVE_CHECKS: tuple[Callable[[Keys], Iterator[Mistake]], ...] = (
 
 def reduction_of(keys: Keys) -> tuple[str, int, tuple[float, ...] | None]:
     """Return name, workers and weights of the reduction; a mean with weights is the weighted mean."""
+    if keys.training is not None:  # each step has weights of its own
+        return keys.reduce, keys.workers, (1.0,) * keys.workers if keys.reduce == "weighted-mean" else None
     name = "weighted-mean" if keys.weights is not None and keys.reduce == "mean" else keys.reduce
     return name, keys.workers, keys.weights
 

@@ -137,6 +137,31 @@ def _beyond(row: Row) -> str:
     return "extrapolated beyond what was measured" if row["is_beyond"] else "within what was measured"
 
 
+def _trained(row: Row) -> str:
+    """Say of a training how far it came, and that its time is that of one step."""
+    if "training_steps" not in row:
+        return ""
+    n, skipped = int(row["training_steps"]), int(row.get("skipped_steps", 0))
+    steps = f"{format_count(n)} step{'s' if n > 1 else ''}{f', {skipped} of them skipped' if skipped else ''}"
+    loss = f", loss {row['loss']:.6g}" if "loss" in row else ""
+    return f"{steps}{loss}; the time is that of one all-reduce, {format_seconds(row['all_reduce_s'])} for all"
+
+
+def _one_process(row: Row) -> str:
+    """Say of a training whether all workers stayed alike, and how far they are from one process."""
+    if "state_agrees" not in row:
+        return ""
+    said = ["alike after every step, bit for bit" if row["state_agrees"] else "NOT alike: see the error"]
+    if "whole_batch_share" in row:
+        share = row["whole_batch_share"]
+        said.append(
+            f"from one process {percent(share)} of what rounding allows" if share else "as one process"
+        )
+    if "gradient_digits" in row:
+        said.append(f"gradients alike to {row['gradient_digits']:.1f} digits")
+    return ", ".join(said)
+
+
 _LINES: tuple[tuple[str, Callable[[Row], str]], ...] = (
     ("time", _formatted("makespan_s", format_seconds)),
     ("algbw", _formatted("algbw_Bps", format_rate)),
@@ -148,6 +173,8 @@ _LINES: tuple[tuple[str, Callable[[Row], str]], ...] = (
     ("links", _beyond),
     ("sent per worker", _traffic),
     ("sum", _verified),
+    ("training", _trained),
+    ("workers", _one_process),
     ("error", _formatted("error", str)),
 )
 

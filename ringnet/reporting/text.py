@@ -64,8 +64,16 @@ def sweep_table(summary: pd.DataFrame, jobs: pd.DataFrame | None = None) -> Tabl
     )
     if "is_beyond" in summary:
         heads = (*heads, "links")
+    if "training_steps" in summary:
+        heads = (*heads, "digits", "loss")
     rows = [
-        (*(_setting(key, point[key]) for key in keys), *job, *_outcome(row), *_beyond(point))
+        (
+            *(_setting(key, point[key]) for key in keys),
+            *job,
+            *_outcome(row),
+            *_beyond(point),
+            *_trained(point),
+        )
         for place, point in enumerate(summary.to_dict("records"))
         for job, row in _of_jobs(jobs, place, point)
     ]
@@ -84,6 +92,14 @@ def _of_jobs(jobs: pd.DataFrame | None, place: int, point: AnyRow) -> list[tuple
 def _beyond(point: AnyRow) -> tuple[str, ...]:
     """Return a mark of a point beyond what its links were measured at, where links were measured."""
     return ("extrapolated" if point["is_beyond"] is True else "",) if "is_beyond" in point else ()
+
+
+def _trained(point: AnyRow) -> tuple[str, ...]:
+    """Return of a training the digits that its gradients share with one process's, and the loss."""
+    if "training_steps" not in point:
+        return ()
+    cells = (("gradient_digits", "{:.1f}"), ("loss", "{:.6g}"))
+    return tuple("" if is_missing(point[key]) else form.format(point[key]) for key, form in cells)
 
 
 def job_lines(jobs: pd.DataFrame) -> list[tuple[str, str]]:

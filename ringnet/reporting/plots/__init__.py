@@ -117,6 +117,11 @@ def _has_few_links(results: Results) -> bool:
     return _has("links", "bytes")(results) and results.links is not None and len(results.links) <= MOST_LINKS
 
 
+def _was_trained(results: Results) -> bool:
+    frames = results.training, results.divergence
+    return all(frame is not None and len(frame["step"].unique()) > 1 for frame in frames)
+
+
 def _has_shares(results: Results) -> bool:
     return bool(results.finished["latency_share"].notna().any())
 
@@ -188,6 +193,12 @@ PLOTS: dict[str, Plot] = {
         "transfers that wait for the links with most queueing, over time, and whose they are",
         _has("queues", "waiting"),
         _SINGLE.format("queues"),
+    ),
+    "training-ways": Plot(
+        "training.training_ways",
+        "loss over steps, and how far the ways that are often taken for the right one part from it",
+        _was_trained,
+        "a training of several steps, with its tables training.csv and divergence.csv",
     ),
     "worker-waiting": Plot(
         "breakdown.worker_waiting",

@@ -24,7 +24,7 @@ _REQUIRED = {
                 ]
             }
         },
-        "anyOf": [{"required": ["workers", "message"]}, {"required": ["data"]}],
+        "anyOf": [{"required": ["workers", "message"]}, {"required": ["data"]}, {"required": ["training"]}],
     },
 }
 

@@ -1,44 +1,42 @@
 """Quantities with their units: text outside, plain SI numbers inside.
 
 GB is 1e9 bytes and GiB is 2**30 bytes; ``b`` and ``bit`` are an eighth of ``B``; a bare number is refused
-where a unit is needed. Case counts: ``MB`` is a million bytes, ``Mb`` a million bits, ``mB`` is nothing.
+where a unit is needed. Spellings of the field are read where they can mean one thing only: see `spellings`.
 """
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 import re
 import reprlib
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, overload
 
 from ringnet.errors import Fault, UnitError
+from ringnet.spellings import (
+    BINARY,
+    DECIMAL,
+    SIZES,
+    TIMES,
+    Reading,
+    bare_number_meant,
+    numbers_meant,
+    rate_meant,
+    size_meant,
+    time_meant,
+)
 
 if TYPE_CHECKING:
     import pint
 
 Kind: TypeAlias = Literal["bytes", "seconds", "bytes_per_second", "number"]
 
-_DECIMAL = {"k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
-_BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
-
-# Every known unit with its definition, each in full: prefixes left to pint would make a millibyte of `mB` and
-# a megasecond of `Ms`, and a slip of the shift key would pass.
-_SIZES = {"B": "[information]", "bit": "1/8 B", "b": "bit", "byte": "B", "bytes": "B", "bits": "bit"}
-_SIZES |= {f"{prefix}B": f"{factor} B" for prefix, factor in (_DECIMAL | _BINARY).items()}
-_SIZES |= {f"{prefix}bit": f"{factor} bit" for prefix, factor in (_DECIMAL | _BINARY).items()}
-_SIZES |= {f"{prefix}b": f"{factor} bit" for prefix, factor in _DECIMAL.items()}
-_TIMES = {"s": "[time]", "ms": "1/1000 s", "us": "1/1000 ms", "ns": "1/1000 us", "min": "60 s"}
-_TIMES |= {"sec": "s", "second": "s", "seconds": "s", "minute": "min", "minutes": "min"}
-_TIMES |= {"msec": "ms", "usec": "us", "nsec": "ns"}
-_RATES = {f"{prefix}{b}ps": f"{prefix}{b}/s" for prefix in ("", *_DECIMAL) for b in "bB"}
-
 # What is written, largest first.
-_IN_BINARY = {f"{prefix}B": float(factor) for prefix, factor in reversed(_BINARY.items())} | {"B": 1.0}
-_IN_DECIMAL = {f"{prefix}B": float(factor) for prefix, factor in reversed(_DECIMAL.items())} | {"B": 1.0}
+_IN_BINARY = {f"{prefix}B": float(factor) for prefix, factor in reversed(BINARY.items())} | {"B": 1.0}
+_IN_DECIMAL = {f"{prefix}B": float(factor) for prefix, factor in reversed(DECIMAL.items())} | {"B": 1.0}
 _IN_TIME = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 _QUANTITY = re.compile(
@@ -46,8 +44,11 @@ _QUANTITY = re.compile(
         [ ]? (?P<unit>.*)""",
     re.IGNORECASE | re.VERBOSE,
 )
-_THOUSANDS = re.compile(r"(?<=[0-9])[_,](?=[0-9]{3}(?![0-9]))")
 _LONGEST_TEXT, _LONGEST_SHOWN, _FIVE_DIGITS = 100, 60, 10**4
+
+
+def _no_unit(spelt: str) -> Reading:
+    return Reading((spelt,), is_read=not spelt)
 
 
 class _Rule(NamedTuple):
@@ -56,41 +57,38 @@ class _Rule(NamedTuple):
     noun: str
     base: str
     example: str
-    units: tuple[str, ...]
+    meant: Callable[[str], Reading]
     least: Fraction
     most: Fraction
     whole: bool = False
 
 
 _RULES: dict[Kind, _Rule] = {
-    "bytes": _Rule("a size", "B", "64 MiB", tuple(_SIZES), Fraction(0), Fraction(2**63 - 1), whole=True),
-    "seconds": _Rule("a time", "s", "5 us", tuple(_TIMES), Fraction(0), Fraction(10**12)),
-    "bytes_per_second": _Rule(
-        "a rate",
-        "B/s",
-        "50 GB/s",
-        (*(f"{size}/s" for size in _SIZES), *_RATES),
-        Fraction(1, 10**9),
-        Fraction(10**30),
-    ),
-    "number": _Rule("a plain number", "", "8", ("",), Fraction(0), Fraction(10**300)),
+    "bytes": _Rule("a size", "B", "64 MiB", size_meant, Fraction(0), Fraction(2**63 - 1), whole=True),
+    "seconds": _Rule("a time", "s", "5 us", time_meant, Fraction(0), Fraction(10**12)),
+    "bytes_per_second": _Rule("a rate", "B/s", "50 GB/s", rate_meant, Fraction(1, 10**9), Fraction(10**30)),
+    "number": _Rule("a plain number", "", "8", _no_unit, Fraction(0), Fraction(10**300)),
 }
 
 
 @overload
-def parse_quantity(value: object, kind: Literal["bytes"]) -> int: ...
+def parse_quantity(value: object, kind: Literal["bytes"], *, is_count: bool = False) -> int: ...
 @overload
-def parse_quantity(value: object, kind: Literal["seconds", "bytes_per_second", "number"]) -> float: ...
-def parse_quantity(value: object, kind: Kind) -> float:
+def parse_quantity(
+    value: object, kind: Literal["seconds", "bytes_per_second", "number"], *, is_count: bool = False
+) -> float: ...
+def parse_quantity(value: object, kind: Kind, *, is_count: bool = False) -> float:
     """Read a quantity as a person writes it.
 
     Parameters
     ----------
     value : object
-        Text such as ``50 GB/s``, ``400 Gbit/s``, ``5 us`` or ``64 MiB``; for ``"number"`` also an int or a
-        float. Anything else is refused, since it may come straight from a document.
+        Text such as ``50 GB/s``, ``400 Gbit/s``, ``100GbE``, ``5 us``, ``64 MiB`` or ``64M``; for ``"number"`` also an
+        int or a float. Anything else is refused, since it may come straight from a document.
     kind : {"bytes", "seconds", "bytes_per_second", "number"}
         What is wanted.
+    is_count : bool
+        Whether a whole number alone counts bytes, as it does for a message.
 
     Returns
     -------
@@ -100,19 +98,23 @@ def parse_quantity(value: object, kind: Kind) -> float:
     Raises
     ------
     UnitError
-        If there is no unit, the wrong one or an unknown one; if the number is negative, infinite, not a
-        number or beyond all use; if a rate is zero or a size no whole number of bytes. Says what would do.
+        If there is no unit, the wrong one or an unknown one; if the number is negative, infinite, not a number or
+        beyond all use; if a rate is zero or a size no whole number of bytes. It says what was meant where that is
+        certain, and every reading with what it comes to where it is not.
 
     Examples
     --------
     >>> parse_quantity("64 MiB", "bytes"), parse_quantity("400 Gbit/s", "bytes_per_second")
     (67108864, 50000000000.0)
-    >>> parse_quantity(50, "bytes_per_second")
+    >>> parse_quantity("64M", "bytes"), parse_quantity("100GbE", "bytes_per_second")
+    (67108864, 12500000000.0)
+    >>> parse_quantity("400G", "bytes_per_second")
     Traceback (most recent call last):
-    ringnet.errors.UnitError: a rate needs a unit; got 50; right would be: 50 GB/s
+    ringnet.errors.UnitError: G is not a unit of a rate; got 400G; right would be: 400 Gbit/s = 50 GB/s or 400 GB/s
     """
     rule = _RULES[kind]
-    exact = _read(rule, _text(rule, value))
+    text = _text(rule, value)
+    exact = _read(rule, f"{text} B" if is_count and _is_whole(text) else text)
     return int(exact) if rule.whole else float(exact)
 
 
@@ -171,11 +173,12 @@ def format_count(count: int) -> str:
 def _read(rule: _Rule, text: str) -> Fraction:
     match = _QUANTITY.fullmatch(text)
     if not match:
-        raise _refusal(rule, text, f"{rule.noun} is wanted", *_respelt(rule, text))
-    number, unit = match["number"], _compact(match["unit"])
-    if unit not in rule.units:
-        raise _refusal(rule, text, _wrong_unit(rule, unit), *_respelt(rule, text))
-    exact = _exact(rule, text, number) * _factor(unit, rule.base)
+        raise _refusal(rule, text, f"this should be {rule.noun}", _respelt(rule, text))
+    number, spelt = match["number"], _compact(match["unit"])
+    meant = rule.meant(spelt)
+    if not meant.is_read:
+        raise _refusal(rule, text, _wrong_unit(rule, text, spelt), _respelt(rule, text))
+    exact = _exact(rule, text, number) * _factor(meant.units[0], rule.base)
     _check_range(rule, text, exact)
     return exact
 
@@ -183,13 +186,18 @@ def _read(rule: _Rule, text: str) -> Fraction:
 def _text(rule: _Rule, value: object) -> str:
     """Text on one line and of bearable length; a number as it is written."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise _refusal(rule, value, f"{rule.noun} is wanted")
+        raise _refusal(rule, value, f"this should be {rule.noun}")
     if isinstance(value, int) and value.bit_length() > _LONGEST_TEXT:
         raise _refusal(rule, f"an integer of {value.bit_length()} bits", _at_most(rule))
     text = " ".join(str(value).split())
     if len(text) > _LONGEST_TEXT:
-        raise _refusal(rule, text, f"{rule.noun} is wanted, not {len(text)} characters")
+        raise _refusal(rule, text, f"this should be {rule.noun}, not {len(text)} characters")
     return text
+
+
+def _is_whole(text: str) -> bool:
+    match = _QUANTITY.fullmatch(text)
+    return match is not None and not match["unit"] and float(match["number"]).is_integer()
 
 
 def _compact(unit: str) -> str:
@@ -200,6 +208,9 @@ def _compact(unit: str) -> str:
 def _exact(rule: _Rule, text: str, number: str) -> Fraction:
     # The float first: as a fraction, 1e999999999 would fill the memory.
     nearest = float(number)
+    if nearest == 0 and re.search("[1-9]", number.lower().partition("e")[0]):
+        right = "" if rule.least else f"0 {rule.base}".rstrip()
+        raise _refusal(rule, text, f"{rule.noun} so small would be read as zero", right)
     if math.isfinite(nearest):
         return Fraction(number) if nearest else Fraction(0)
     raise _refusal(rule, text, _at_most(rule) if number[-1].isdigit() else f"{rule.noun} must be finite")
@@ -214,7 +225,8 @@ def _check_range(rule: _Rule, text: str, exact: Fraction) -> None:
     if exact > rule.most:
         raise _refusal(rule, text, _at_most(rule))
     if rule.whole and exact.denominator != 1:
-        raise _refusal(rule, text, f"{rule.noun} must be a whole number of bytes", f"{math.ceil(exact)} B")
+        right = f"{math.floor(exact)} B or {math.ceil(exact)} B"
+        raise _refusal(rule, text, f"{rule.noun} must be a whole number of bytes", right)
 
 
 @cache
@@ -229,7 +241,7 @@ def _registry() -> pint.UnitRegistry[Fraction]:
     import pint  # noqa: PLC0415 -- takes a third of a second, and only a scenario with units needs it
 
     registry: pint.UnitRegistry[Fraction] = pint.UnitRegistry(None, non_int_type=Fraction)
-    for name, definition in (_SIZES | _TIMES | _RATES).items():
+    for name, definition in (SIZES | TIMES).items():
         registry.define(f"{name} = {definition}")
     return registry
 
@@ -237,8 +249,8 @@ def _registry() -> pint.UnitRegistry[Fraction]:
 # Refusing.
 
 
-def _refusal(rule: _Rule, value: object, message: str, right: str = "", nearest: str = "") -> UnitError:
-    return UnitError(Fault(message, value=_shown(value), right=right or rule.example, nearest=nearest))
+def _refusal(rule: _Rule, value: object, message: str, right: str = "") -> UnitError:
+    return UnitError(Fault(message, value=_shown(value), right=right or f"something like {rule.example}"))
 
 
 def _shown(value: object) -> str:
@@ -254,38 +266,58 @@ def _at_most(rule: _Rule) -> str:
     return f"{rule.noun} must be at most {float(rule.most):.3g} {rule.base}".rstrip()
 
 
-def _wrong_unit(rule: _Rule, unit: str) -> str:
+def _wrong_unit(rule: _Rule, text: str, spelt: str) -> str:
     if not rule.base:
         return f"{rule.noun} takes no unit"
-    if not unit:
+    if not spelt:
         return f"{rule.noun} needs a unit"
-    meant = next((other.noun for other in _RULES.values() if unit in other.units), "")
-    return f"{_shown(unit)} is {f'the unit of {meant}, not' if meant else 'no unit'} of {rule.noun}"
-
-
-def _respelt(rule: _Rule, text: str) -> tuple[str, str]:
-    """Return the right form, with the user's own number if it will do, and the units if several are near."""
-    match = _QUANTITY.fullmatch(_THOUSANDS.sub("", text).replace(",", "."))
-    if not match:
-        return rule.example, ""
-    known = _nearest(_compact(match["unit"]), rule.units)
-    right = " ".join([match["number"], known[0] if known else rule.example.partition(" ")[2]]).rstrip()
-    try:
-        _read(rule, right)
-    except UnitError:
-        right = rule.example
-    return right, " or ".join(known) if len(known) > 1 else ""
-
-
-def _nearest(unit: str, units: tuple[str, ...]) -> list[str]:
-    """Known units: the same with or without /s, or in another case, or one with a similar spelling."""
-    others = {unit} if unit in units else {f"{unit}/s", unit.removesuffix("/s")}
-    lowered = {other.lower() for other in (unit, *others)}
-    return (
-        [known for known in units if known in others]
-        or [known for known in units if known.lower() in lowered]
-        or difflib.get_close_matches(unit, units, n=1, cutoff=0.75)
+    if numbers_meant(text):
+        return "a number has a point before its decimals, and nothing between its thousands"
+    of_others = (
+        other.noun for other in _RULES.values() if other.base and other.meant(spelt).units == (spelt,)
     )
+    meant = next(of_others, "")
+    return f"{_shown(spelt)} is {f'a unit of {meant}, not' if meant else 'not a unit'} of {rule.noun}"
+
+
+def _respelt(rule: _Rule, text: str) -> str:
+    """Return what the text says in the right form: every reading of it that will do, with what each comes to."""
+    texts = [text]
+    if marked := numbers_meant(text):
+        numbers, unit = marked
+        texts = [f"{number} {unit}" for number in numbers]
+    told = (f"{reading}{_comes_to(rule, reading)}" for one in texts for reading in _readings(rule, one))
+    return " or ".join(dict.fromkeys(told))
+
+
+def _readings(rule: _Rule, text: str) -> Iterator[str]:
+    match = _QUANTITY.fullmatch(text.strip())
+    if not match:
+        return
+    number, spelt = match["number"], _compact(match["unit"])
+    if not rule.base:
+        units: tuple[str, ...] = ("",)
+    else:
+        units = rule.meant(spelt).units if spelt else bare_number_meant(number, rule.base)
+    for unit in units:
+        reading = f"{number} {unit}".rstrip()
+        try:
+            _read(rule, reading)
+        except UnitError:
+            continue
+        yield reading
+
+
+def _comes_to(rule: _Rule, reading: str) -> str:
+    """Return `` = 50 GB/s`` for `400 Gbit/s`: what a reading is in the units that are written, if that is exact."""
+    if not rule.base:
+        return ""
+    exact = _read(rule, reading)
+    written = {"B": format_bytes, "s": format_seconds, "B/s": format_rate}[rule.base](float(exact))
+    try:
+        return f" = {written}" if written != reading and _read(rule, written) == exact else ""
+    except UnitError:  # rounded to a broken number of bytes
+        return ""
 
 
 # Writing.

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import re
 import subprocess
 import sys
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ringnet.errors import InputError, UnitError
@@ -37,7 +40,7 @@ GOOD = [
     ("5. s", "seconds", 5.0),
     ("2 min", "seconds", 120.0),
     ("0 s", "seconds", 0.0),
-    ("1e-400 s", "seconds", 0.0),
+    ("0e-400 s", "seconds", 0.0),
     ("50 GB/s", "bytes_per_second", 50e9),
     ("50GB/s", "bytes_per_second", 50e9),
     ("50 GB / s", "bytes_per_second", 50e9),
@@ -71,72 +74,84 @@ def test_the_value_is_the_float_nearest_to_the_exact_one(number, unit):
 
 
 # Every bad form: the kind, what was given, what the message says, and the right form that it shows.
+LIKE_SIZE, LIKE_TIME, LIKE_RATE = "something like 64 MiB", "something like 5 us", "something like 50 GB/s"
+MARKS = "a number has a point before its decimals, and nothing between its thousands"
 BAD = [
-    ("bytes_per_second", 50, "a rate needs a unit", "50 GB/s"),
-    ("bytes_per_second", 12.5, "a rate needs a unit", "12.5 GB/s"),
-    ("bytes_per_second", "50", "a rate needs a unit", "50 GB/s"),
-    ("bytes", 64, "a size needs a unit", "64 MiB"),
-    ("seconds", 0, "a time needs a unit", "0 us"),
-    ("bytes_per_second", "50 B", "B is the unit of a size, not of a rate", "50 B/s"),
-    ("bytes_per_second", "50 gb", "gb is no unit of a rate", "50 GB/s"),
-    ("bytes_per_second", "3 ms", "ms is the unit of a time, not of a rate", "3 GB/s"),
-    ("bytes", "64 MB/s", "MB/s is the unit of a rate, not of a size", "64 MB"),
+    ("bytes_per_second", 50, "a rate needs a unit", "50 Gbit/s = 6.25 GB/s or 50 GB/s"),
+    ("bytes_per_second", "50", "a rate needs a unit", "50 Gbit/s = 6.25 GB/s or 50 GB/s"),
+    ("bytes_per_second", "50e9", "a rate needs a unit", "50e9 B/s = 50 GB/s or 50e9 bit/s = 6.25 GB/s"),
+    ("bytes_per_second", 100000, "a rate needs a unit", LIKE_RATE),
+    ("bytes", 64, "a size needs a unit", "64 B"),
+    ("bytes", 4096, "a size needs a unit", "4096 B = 4 KiB"),
+    ("bytes", 1.5, "a size needs a unit", LIKE_SIZE),
+    ("seconds", 0, "a time needs a unit", "0 us = 0 s"),
+    ("seconds", 5, "a time needs a unit", "5 us or 5 ns"),
+    ("seconds", 5e-6, "a time needs a unit", "5e-06 s = 5 us"),
+    ("bytes_per_second", "400G", "G is not a unit of a rate", "400 Gbit/s = 50 GB/s or 400 GB/s"),
+    ("bytes_per_second", "50 B", "B is a unit of a size, not of a rate", "50 B/s"),
+    ("bytes_per_second", "50 gb", "gb is not a unit of a rate", "50 Gbit/s = 6.25 GB/s or 50 GB/s"),
+    ("bytes_per_second", "50 GBPS", "GBPS is not a unit of a rate", "50 Gbit/s = 6.25 GB/s or 50 GB/s"),
+    ("bytes_per_second", "3 ms", "ms is a unit of a time, not of a rate", LIKE_RATE),
+    ("bytes", "64 MB/s", "MB/s is a unit of a rate, not of a size", "64 MB"),
     ("number", "8 GB", "a plain number takes no unit", "8"),
-    ("bytes_per_second", "-1 GB/s", "a rate must not be negative", "50 GB/s"),
-    ("seconds", "-1e-9 s", "a time must not be negative", "5 us"),
-    ("bytes_per_second", "-1", "a rate needs a unit", "50 GB/s"),
-    ("number", -1, "a plain number must not be negative", "8"),
-    ("bytes_per_second", "0 GB/s", "a rate must be more than zero", "50 GB/s"),
-    ("bytes_per_second", "0e999999999 GB/s", "a rate must be more than zero", "50 GB/s"),
-    ("bytes_per_second", "1e-10 B/s", "a rate must be at least 1e-09 B/s", "50 GB/s"),
-    ("bytes_per_second", "1e31 B/s", "a rate must be at most 1e+30 B/s", "50 GB/s"),
-    ("seconds", "inf s", "a time must be finite", "5 us"),
-    ("seconds", "-Infinity s", "a time must be finite", "5 us"),
-    ("seconds", "nan s", "a time must be finite", "5 us"),
-    ("number", float("nan"), "a plain number must be finite", "8"),
-    ("seconds", "1e400 s", "a time must be at most 1e+12 s", "5 us"),
-    ("seconds", "1e999999999 s", "a time must be at most 1e+12 s", "5 us"),
-    ("seconds", "2e12 s", "a time must be at most 1e+12 s", "5 us"),
-    ("bytes", "8 EB", "EB is no unit of a size", "8 MiB"),
-    ("bytes", "1e4 PB", "a size must be at most 9.22e+18 B", "64 MiB"),
-    ("number", 10**301, "a plain number must be at most 1e+300", "8"),
-    ("bytes", "1.5 B", "a size must be a whole number of bytes", "2 B"),
-    ("bytes", "1 bit", "a size must be a whole number of bytes", "1 B"),
-    ("bytes", "0.1 GiB", "a size must be a whole number of bytes", "107374183 B"),
-    ("seconds", "5 us us", "us us is no unit of a time", "5 us"),
-    ("seconds", "5 6 us", "6 us is no unit of a time", "5 us"),
-    ("seconds", "5e us", "e us is no unit of a time", "5 us"),
-    ("seconds", "us", "a time is wanted", "5 us"),
-    ("seconds", "", "a time is wanted", "5 us"),
-    ("seconds", "soon", "a time is wanted", "5 us"),
-    ("seconds", "\N{ARABIC-INDIC DIGIT FIVE} us", "a time is wanted", "5 us"),
-    ("seconds", "0x10 us", "x10 us is no unit of a time", "0 us"),
-    ("bytes_per_second", 0, "a rate needs a unit", "50 GB/s"),
-    ("bytes", "1_000 B", "_000 B is no unit of a size", "1000 B"),
-    ("bytes", "1,000,000 B", ",000,000 B is no unit of a size", "1000000 B"),
-    ("bytes", "1,5 kB", ",5 kB is no unit of a size", "1.5 kB"),
-    ("bytes", "1,5 B", ",5 B is no unit of a size", "64 MiB"),
-    ("bytes", "5\x00 B", "'\\x00 B' is no unit of a size", "5 MiB"),
-    ("bytes", True, "a size is wanted", "64 MiB"),
-    ("number", False, "a plain number is wanted", "8"),
-    ("bytes", None, "a size is wanted", "64 MiB"),
-    ("bytes", [64], "a size is wanted", "64 MiB"),
-    ("bytes", {"64": "MiB"}, "a size is wanted", "64 MiB"),
-    ("bytes", b"64 MiB", "a size is wanted", "64 MiB"),
-    ("bytes", "6" * 10**6, "a size is wanted, not 1000000 characters", "64 MiB"),
+    ("bytes_per_second", "-1 GB/s", "a rate must not be negative", LIKE_RATE),
+    ("seconds", "-1e-9 s", "a time must not be negative", LIKE_TIME),
+    ("bytes_per_second", "-1", "a rate needs a unit", LIKE_RATE),
+    ("number", -1, "a plain number must not be negative", "something like 8"),
+    ("bytes_per_second", "0 GB/s", "a rate must be more than zero", LIKE_RATE),
+    ("bytes_per_second", "0e999999999 GB/s", "a rate must be more than zero", LIKE_RATE),
+    ("bytes_per_second", "1e-10 B/s", "a rate must be at least 1e-09 B/s", LIKE_RATE),
+    ("bytes_per_second", "1e31 B/s", "a rate must be at most 1e+30 B/s", LIKE_RATE),
+    ("bytes_per_second", "1e-999 B/s", "a rate so small would be read as zero", LIKE_RATE),
+    ("seconds", "1e-999 s", "a time so small would be read as zero", "0 s"),
+    ("seconds", "inf s", "a time must be finite", LIKE_TIME),
+    ("seconds", "-Infinity s", "a time must be finite", LIKE_TIME),
+    ("seconds", "nan s", "a time must be finite", LIKE_TIME),
+    ("number", float("nan"), "a plain number must be finite", "something like 8"),
+    ("seconds", "1e400 s", "a time must be at most 1e+12 s", LIKE_TIME),
+    ("seconds", "1e999999999 s", "a time must be at most 1e+12 s", LIKE_TIME),
+    ("seconds", "2e12 s", "a time must be at most 1e+12 s", LIKE_TIME),
+    ("bytes", "8 EB", "EB is not a unit of a size", LIKE_SIZE),
+    ("bytes", "1e4 PB", "a size must be at most 9.22e+18 B", LIKE_SIZE),
+    ("number", 10**301, "a plain number must be at most 1e+300", "something like 8"),
+    ("bytes", "1.5 B", "a size must be a whole number of bytes", "1 B or 2 B"),
+    ("bytes", "1 bit", "a size must be a whole number of bytes", "0 B or 1 B"),
+    ("bytes", "0.1 GiB", "a size must be a whole number of bytes", "107374182 B or 107374183 B"),
+    ("seconds", "5 us us", "us us is not a unit of a time", LIKE_TIME),
+    ("seconds", "5 6 us", "6 us is not a unit of a time", LIKE_TIME),
+    ("seconds", "5e us", "e us is not a unit of a time", LIKE_TIME),
+    ("seconds", "us", "this should be a time", LIKE_TIME),
+    ("seconds", "", "this should be a time", LIKE_TIME),
+    ("seconds", "soon", "this should be a time", LIKE_TIME),
+    ("seconds", "\N{ARABIC-INDIC DIGIT FIVE} us", "this should be a time", LIKE_TIME),
+    ("seconds", "0x10 us", "x10 us is not a unit of a time", LIKE_TIME),
+    ("bytes_per_second", 0, "a rate needs a unit", LIKE_RATE),
+    ("bytes", "1_000 B", MARKS, "1000 B"),
+    ("bytes", "1,000,000 B", MARKS, "1000000 B = 1 MB"),
+    ("bytes", "1,5 kB", MARKS, "1.5 kB = 1500 B"),
+    ("bytes", "1,5 B", MARKS, LIKE_SIZE),
+    ("seconds", "1,500 us", MARKS, "1500 us = 1.5 ms or 1.500 us = 1.5 us"),
+    ("bytes", "5\x00 B", "'\\x00 B' is not a unit of a size", LIKE_SIZE),
+    ("bytes", True, "this should be a size", LIKE_SIZE),
+    ("number", False, "this should be a plain number", "something like 8"),
+    ("bytes", None, "this should be a size", LIKE_SIZE),
+    ("bytes", [64], "this should be a size", LIKE_SIZE),
+    ("bytes", {"64": "MiB"}, "this should be a size", LIKE_SIZE),
+    ("bytes", b"64 MiB", "this should be a size", LIKE_SIZE),
+    ("bytes", "6" * 10**6, "this should be a size, not 1000000 characters", LIKE_SIZE),
     # The shift key.
-    ("bytes", "64 mib", "mib is no unit of a size", "64 MiB"),
-    ("bytes", "64 KB", "KB is no unit of a size", "64 kB"),
-    ("bytes", "64 mB", "mB is no unit of a size", "64 MB"),
-    ("bytes_per_second", "50 gb/s", "gb/s is no unit of a rate", "50 GB/s"),
-    ("bytes_per_second", "50 GB/S", "GB/S is no unit of a rate", "50 GB/s"),
-    ("bytes_per_second", "400 gbps", "gbps is no unit of a rate", "400 Gbps"),
-    ("seconds", "5 Ms", "Ms is no unit of a time", "5 ms"),
-    ("seconds", "5 US", "US is no unit of a time", "5 us"),
+    ("bytes", "64 mib", "mib is not a unit of a size", "64 MiB"),
+    ("bytes", "64 Mib", "Mib is not a unit of a size", "64 MiB or 64 Mibit = 8 MiB"),
+    ("bytes", "64 mB", "mB is not a unit of a size", "64 MB"),
+    ("bytes_per_second", "50 gb/s", "gb/s is not a unit of a rate", "50 Gbit/s = 6.25 GB/s or 50 GB/s"),
+    ("bytes_per_second", "50 GB/S", "GB/S is not a unit of a rate", "50 GB/s"),
+    ("seconds", "5 Ms", "Ms is not a unit of a time", "5 ms"),
+    ("seconds", "5 US", "US is not a unit of a time", "5 us"),
+    ("seconds", "5 m", "m is not a unit of a time", "5 ms or 5 min = 300 s"),
     # Spelt nearly right, and not at all.
-    ("bytes_per_second", "50 GBs", "GBs is no unit of a rate", "50 GBps"),
-    ("seconds", "5 secs", "secs is no unit of a time", "5 sec"),
-    ("bytes", "64 boats", "boats is no unit of a size", "64 MiB"),
+    ("bytes_per_second", "50 GBs", "GBs is not a unit of a rate", "50 GB/s"),
+    ("bytes", "64 boats", "boats is not a unit of a size", LIKE_SIZE),
+    ("seconds", "5 us/KiB", "us/KiB is not a unit of a time", LIKE_TIME),
 ]
 
 
@@ -155,15 +170,67 @@ def test_a_bad_form_is_answered_with_the_right_one(kind, value, message, right):
     assert str(fault).isprintable()
 
 
+def readings(right, kind):
+    """Return what a suggestion comes to: each of its readings, and each of the two sides of an equation, read."""
+    texts = right.removeprefix("something like ").split(" or ")
+    return [{parse_quantity(side, kind) for side in text.split(" = ")} for text in texts]
+
+
 @pytest.mark.parametrize(("kind", "right"), sorted({(kind, right) for kind, _, _, right in BAD}))
-def test_the_right_form_can_be_read(kind, right):
-    assert parse_quantity(right, kind) >= 0
+def test_the_right_form_can_be_read_and_both_sides_of_an_equation_are_equal(kind, right):
+    assert all(len(sides) == 1 for sides in readings(right, kind))
 
 
-def test_where_bits_or_bytes_may_be_meant_both_are_named():
-    assert fault_of("50 gb/s", "bytes_per_second").nearest == "GB/s or Gb/s"
-    assert fault_of("64 mib", "bytes").nearest == ""
-    assert fault_of("50 GB", "bytes_per_second").nearest == ""
+SPELLINGS = [*csv.DictReader((Path(__file__).parent / "data" / "spellings.csv").read_text().splitlines())]
+
+
+def test_a_spelling_of_the_field_is_read_as_what_it_means_or_every_reading_is_shown():
+    """300 spellings, each with what it most likely means, and what else it may mean."""
+    assert len(SPELLINGS) > 300
+    wrong = []
+    for row in SPELLINGS:
+        meant = [float(value) for value in (row["likeliest"], row["or"]) if value]
+        try:
+            found, is_read = [parse_quantity(row["text"], row["kind"])], "yes"
+        except UnitError as error:
+            shown = readings(error.faults[0].right, row["kind"])
+            found, is_read = [value for sides in shown for value in sides], "no"
+        if (found, is_read) != (meant, row["read"]):
+            wrong.append((row, found))
+    assert wrong == []
+
+
+WITH_UNITS = [
+    row for row in SPELLINGS if re.fullmatch("[0-9.]+(e[0-9]+)? ?[^0-9.e,_ '-][^0-9]*", row["text"])
+]
+
+
+@given(st.sampled_from(WITH_UNITS), st.integers(1, 999), st.sampled_from(["", " "]))
+def test_no_number_makes_a_suggestion_wrong(row, number, between):
+    """The meaning of a unit does not hang on its number: what a spelling means at one it means at all."""
+    written, unit = re.fullmatch("([0-9.]+(?:e[0-9]+)?) ?(.*)", row["text"]).groups()
+    times = number / float(written)
+    meant = [float(value) * times for value in (row["likeliest"], row["or"]) if value]
+    try:
+        found = [parse_quantity(f"{number}{between}{unit}", row["kind"])]
+    except UnitError as error:
+        right = error.faults[0].right
+        assume("whole number of bytes" not in error.faults[0].message)
+        found = [value for sides in readings(right, row["kind"]) for value in sides]
+    assert found == pytest.approx(meant)
+
+
+def test_a_whole_number_alone_counts_bytes_where_a_message_is_read():
+    assert [parse_quantity(value, "bytes", is_count=True) for value in (67108864, "1024", 1e6, "1e6", 0)] == [
+        67108864,
+        1024,
+        10**6,
+        10**6,
+        0,
+    ]
+    for value in (-1, 1.5, "1.5", float("inf"), True, 2**64):
+        with pytest.raises(UnitError):
+            parse_quantity(value, "bytes", is_count=True)
 
 
 @pytest.mark.parametrize(
@@ -206,7 +273,8 @@ def assert_read_or_refused(text, kind):
     try:
         value = parse_quantity(text, kind)
     except UnitError as error:
-        value = parse_quantity(error.faults[0].right, kind)
+        (value, *others), *_ = readings(error.faults[0].right, kind)
+        assert others == []
     assert 0 <= value < float("inf")
 
 

@@ -226,7 +226,7 @@ def _range(text: str, factor: int) -> Iterator[int]:
 
 def _size(text: str) -> int:
     try:
-        return parse_quantity(text.strip(), "bytes")
+        return parse_quantity(text.strip(), "bytes", is_count=True)
     except InputError as error:
         faults = (
             Fault(fault.message, "--sizes", value=fault.value, right=SIZES_RIGHT) for fault in error.faults

@@ -29,6 +29,7 @@ LinkPattern: TypeAlias = Annotated[
 Count: TypeAlias = Annotated[int, Whole(1, MOST_WORKERS)]
 PlaceNumber: TypeAlias = Annotated[int, Whole(0, MOST_WORKERS)]
 Size: TypeAlias = Annotated[int, Quantity("bytes")]
+MessageSize: TypeAlias = Annotated[int, Quantity("bytes", is_count=True)]
 SomeSize: TypeAlias = Annotated[int, Quantity("bytes", above_zero=True)]
 LinkName: TypeAlias = Annotated[str, Name(r"[^\s.*]+->[^\s.*]+", "the name of a link", "3->4")]
 

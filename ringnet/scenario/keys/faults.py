@@ -10,6 +10,7 @@ from pydantic_core import ErrorDetails
 from ringnet.documents.document import Document, Path, in_flow, is_within
 from ringnet.errors import Fault
 from ringnet.scenario.keys.base import TAGS
+from ringnet.scenario.keys.kinds import Quantity
 from ringnet.scenario.keys.lookup import all_paths, fields, leaf_of
 
 _MAPPING_WANTED = ("model_type", "dict_type", "model_attributes_type")
@@ -31,7 +32,8 @@ def translate(error: ValidationError, document: Document, at: Path = ()) -> dict
 def _fault(detail: ErrorDetails, path: Path, document: Document) -> Fault:
     kind, context = detail["type"], detail.get("ctx", {})
     if kind == "wrong":
-        return document.fault(path, context["message"], right=context["right"], nearest=context["nearest"])
+        right = _like_the_keys_example(context["right"], path)
+        return document.fault(path, context["message"], right=right, nearest=context["nearest"])
     if kind == "missing":
         return document.fault(path, "the key is missing", right=_example(path))
     if kind == "extra_forbidden":
@@ -39,6 +41,15 @@ def _fault(detail: ErrorDetails, path: Path, document: Document) -> Fault:
     if kind in _MAPPING_WANTED:
         return document.fault(path, "keys with values are wanted here", right=_known_keys(path))
     return document.fault(path, "a list is wanted", right=_example(path))
+
+
+def _like_the_keys_example(right: str, path: Path) -> str:
+    """Put the example of the key for that of its kind: a header is no 64 MiB."""
+    info, leaf = fields(path[:-1]).get(str(path[-1])) if path else None, leaf_of(path)
+    example = (info.examples or [""])[0] if info else ""
+    if not isinstance(example, str) or not isinstance(leaf, Quantity):
+        return right
+    return right.replace(f"something like {leaf.example}", f"something like {example or leaf.example}")
 
 
 def _unknown_key(path: Path, document: Document) -> Fault:

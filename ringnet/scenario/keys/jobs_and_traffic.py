@@ -11,6 +11,7 @@ from ringnet.scenario.keys.base import (
     MOST_WORKERS,
     ONE,
     LinkName,
+    MessageSize,
     NotEmpty,
     PlaceNumber,
     Rate,
@@ -21,7 +22,7 @@ from ringnet.scenario.keys.base import (
     SomeSize,
     list_or_one,
 )
-from ringnet.scenario.keys.kinds import Line, OneOf, Quantity, Whole
+from ringnet.scenario.keys.kinds import Line, OneOf, Whole
 
 JobWorkers: TypeAlias = Annotated[
     Annotated[int, Whole(1, MOST_WORKERS), Tag(ONE)] | Seats, Discriminator(list_or_one)
@@ -38,7 +39,7 @@ class JobKeys(Settings):
         description="How many, at the places after all others; or a list of places, in the order of its ring.",
         examples=[8, [8, 9, 10, 11]],
     )
-    message_bytes: Annotated[int, Quantity("bytes")] = Field(
+    message_bytes: MessageSize = Field(
         alias="message", description="The whole buffer of one worker: `64 MiB`.", examples=["64 MiB"]
     )
     collective: Annotated[str, OneOf(COLLECTIVES, "collective")] | None = Field(

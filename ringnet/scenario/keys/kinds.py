@@ -67,19 +67,20 @@ class Quantity(Leaf):
     """A number with a unit, read to plain SI; ``words`` stand for values that no number says: ``never``.
 
     Of one that is to be ``above_zero``, zero is read all the same: a check says why it will not do. It is only never
-    called right.
+    called right. Where it ``is_count``, as for a message, a whole number alone counts bytes.
     """
 
     kind: Kind
     words: Mapping[str, float] = field(default_factory=dict, hash=False)
     above_zero: bool = False
+    is_count: bool = False
 
     def read(self, given: Any) -> float:
         """See `Leaf.read`."""
         if isinstance(given, str) and given.strip() in self.words:
             return self.words[given.strip()]
         try:
-            value = _parse(given, self.kind)
+            value = _parse(given, self.kind, self.is_count)
         except UnitError as error:
             fault = error.faults[0]
             right = " or ".join([self._right_form(fault.right), *self.words])
@@ -90,8 +91,7 @@ class Quantity(Leaf):
 
     def _right_form(self, respelt: str) -> str:
         """Return the user's own number in the right form, but the example where that is a zero that will not do."""
-        will_not_do = not respelt or (self.above_zero and _parse(respelt, self.kind) == 0)
-        return self.example if will_not_do else respelt
+        return self.example if self.above_zero and re.match(r"\+?0*\.?0*(e\S*)? ", respelt) else respelt
 
     def write(self, value: float) -> str:
         """See `Leaf.write`."""
@@ -105,7 +105,9 @@ class Quantity(Leaf):
             "pattern": r"^\s*\+?[0-9.]+([eE][-+]?[0-9]+)?\s*[A-Za-zµμ].*$",
             "examples": [self.example],
         }
-        return {"anyOf": [text, {"enum": list(self.words)}]} if self.words else text
+        others: list[dict[str, Any]] = [{"enum": list(self.words)}] if self.words else []
+        others += [{"type": "integer", "minimum": 0}] if self.is_count else []
+        return {"anyOf": [text, *others]} if others else text
 
     @property
     def example(self) -> str:
@@ -119,13 +121,14 @@ class Quantity(Leaf):
 
 
 @lru_cache(maxsize=4096)
-def _parse_text(text: str, kind: Kind) -> float:
-    return parse_quantity(text, kind)
+def _parse_text(text: str, kind: Kind, is_count: bool) -> float:
+    return parse_quantity(text, kind, is_count=is_count)
 
 
-def _parse(given: Any, kind: Kind) -> float:
+def _parse(given: Any, kind: Kind, is_count: bool) -> float:
     # A sweep reads the same few texts at each of its points.
-    return _parse_text(given, kind) if isinstance(given, str) else parse_quantity(given, kind)
+    parse = _parse_text if isinstance(given, str) else parse_quantity
+    return parse(given, kind, is_count=is_count)
 
 
 def quantity_text(value: float, kind: Kind) -> str:

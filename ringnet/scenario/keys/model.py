@@ -24,6 +24,7 @@ from ringnet.scenario.keys.base import (
     MAPPING,
     MOST_WORKERS,
     ONE,
+    MessageSize,
     NotEmpty,
     ReduceRate,
     Seconds,
@@ -36,7 +37,7 @@ from ringnet.scenario.keys.base import (
     not_empty,
 )
 from ringnet.scenario.keys.jobs_and_traffic import JobKeys, TrafficKeys
-from ringnet.scenario.keys.kinds import Line, Name, Number, OneOf, Quantity, Version, Whole
+from ringnet.scenario.keys.kinds import Line, Name, Number, OneOf, Version, Whole
 from ringnet.scenario.keys.network import NetworkKeys
 from ringnet.scenario.keys.training import TrainingKeys
 
@@ -219,9 +220,10 @@ class Keys(Settings):
     workers: Annotated[int, Whole(1, MOST_WORKERS)] = Field(
         description="N, the number of workers; left out where files give it.", examples=[8]
     )
-    message_bytes: Annotated[int, Quantity("bytes")] = Field(
+    message_bytes: MessageSize = Field(
         alias="message",
-        description="The whole buffer of one worker: `64 MiB`; MiB is 2^20 bytes. Files of data give it too.",
+        description="The whole buffer of one worker: `64 MiB`; MiB is 2^20 bytes, a whole number is one of bytes. "
+        "Files of data give it too.",
         examples=["64 MiB", "1 GB"],
     )
     dtype: Annotated[str, OneOf(DTYPES, "dtype")] = Field("float32", description="Type of the elements.")

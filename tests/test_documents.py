@@ -241,7 +241,7 @@ def test_values_are_taken_out_with_every_mistake_at_its_line():
         "v.yaml:4: links[0].hops: a whole number from 1 to 1048576 is wanted; got 0; right would be: 8",
         "v.yaml:3: links[0].plain: true or false is wanted; right would be: true",
         "v.yaml:6: links[1].latancy: there is no such key; did you mean latency?",
-        "v.yaml:5: links[1].latency: a time needs a unit; got 5; right would be: 5 us",
+        "v.yaml:5: links[1].latency: a time needs a unit; got 5; right would be: 5 us or 5 ns",
         "v.yaml:7: links[1].plain: true or false is wanted; got perhaps; right would be: true",
         "v.yaml:1: name: a text is wanted; got ['x']",
         "v.yaml:1: names: a list of texts is wanted; right would be: []",

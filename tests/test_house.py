@@ -74,7 +74,7 @@ def test_importing_ringnet_loads_nothing_heavy():
 
 
 def test_the_model_is_used_without_the_engine():
-    rooms = ("collectives", "networks", "payload", "reference", "units", "errors")
+    rooms = ("collectives", "networks", "payload", "reference", "units", "spellings", "errors")
     code = "; ".join(f"import ringnet.{room}" for room in rooms)
     assert loaded_by(code) & {"simpy", "pandas", "matplotlib", "yaml", "pydantic"} == set()
 

@@ -325,7 +325,7 @@ def test_sizes_are_ranges_and_lists(text, factor, sizes):
         ("16KiB..4KiB", 2, "runs upwards; got 16KiB..4KiB"),
         ("0B..4KiB", 2, "starts above zero"),
         ("4KiB", 1, "--factor: must be at least 2; got 1"),
-        ("4..16", 2, "needs a unit"),
+        ("0.5..16", 2, "needs a unit"),
     ],
 )
 def test_sizes_that_mean_nothing_are_refused(text, factor, complaint):

@@ -44,7 +44,7 @@ def test_the_template(validator):
         ("wrkers: 4", "$"),
         ("seed: one", "$.seed"),
         ("seed: -1", "$.seed"),
-        ("message: 5", "$.message"),
+        ("message: 5.5", "$.message"),
         ("dtype: float23", "$.dtype"),
         ("payload: {element: 4}", "$.payload"),
         ("report: {plots: [none]}", "$.report.plots[0]"),

@@ -94,7 +94,7 @@ class TestOverrides:
         assert faults("workers=4", "workers=5") == ["--set: workers: the key is set twice; got workers=5"]
 
     def test_faults_of_file_and_command_line_together(self):
-        base = GOOD.replace("1 KiB", "1")
+        base = GOOD.replace("1 KiB", "1.5")
         assert [fault.split(";")[0] for fault in faults("workers=x", "seed", base=base)] == [
             "s.yaml:3: message: a size needs a unit",
             "--set: an override is a path, an equals sign and a value",
@@ -235,9 +235,9 @@ class TestRanges:
         [
             ("message: {from: 1 KiB, to: 1 MiB}", "message: a range has one of factor, count and step"),
             ("message: {from: 1 KiB, to: 1 MiB, factor: 2, count: 3}", "message: a range has one of"),
-            ("message: {from: 1 KiB, to: 1, factor: 2}", "message.to: a size needs a unit; got 1"),
-            ("message: {from: x, to: 1 KiB, factor: 2}", "message.from: a size is wanted; got x"),
-            ("message: {from: 1 KiB, to: 1 MiB, step: 3}", "message.step: a size needs a unit; got 3"),
+            ("message: {from: 1 KiB, to: 1, factor: 2}", "message: a range runs upwards"),
+            ("message: {from: x, to: 1 KiB, factor: 2}", "message.from: this should be a size; got x"),
+            ("message: {from: 1 KiB, to: 1 MiB, step: 3.5}", "message.step: a size needs a unit; got 3.5"),
             ("message: {from: 1 MiB, to: 1 KiB, factor: 2}", "message: a range runs upwards"),
             (
                 "message: {from: 0 B, to: 1 KiB, factor: 2}",

@@ -91,7 +91,8 @@ class Quantity(Leaf):
 
     def _right_form(self, respelt: str) -> str:
         """Return the user's own number in the right form, but the example where that is a zero that will not do."""
-        return self.example if self.above_zero and re.match(r"\+?0*\.?0*(e\S*)? ", respelt) else respelt
+        is_zero = re.match(r"\+?0*\.?0*(e\S*)? ", respelt)
+        return f"something like {self.example}" if self.above_zero and is_zero else respelt
 
     def write(self, value: float) -> str:
         """See `Leaf.write`."""

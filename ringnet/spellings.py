@@ -55,7 +55,7 @@ _WITH_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+(?![0-9,])")
 _MOST_GIGA, _LEAST_PLAIN, _MOST_S = 1e4, 1e6, 1e-3
 
 
-class Reading(NamedTuple):
+class Meant(NamedTuple):
     """What a spelling may stand for, the likeliest first; and whether it is read, since it can mean one thing only."""
 
     units: tuple[str, ...]
@@ -63,57 +63,57 @@ class Reading(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def size_meant(spelt: str) -> Reading:
+def size_meant(spelt: str) -> Meant:
     """Return the sizes that a spelling may stand for.
 
     >>> size_meant("KB"), size_meant("gb")
-    (Reading(units=('kB',), is_read=True), Reading(units=('GB', 'Gbit'), is_read=False))
+    (Meant(units=('kB',), is_read=True), Meant(units=('GB', 'Gbit'), is_read=False))
     """
     if spelt in SIZES:
-        return Reading((spelt,), is_read=True)
+        return Meant((spelt,), is_read=True)
     match = _parts(spelt)
     if match is None:
-        return Reading(())
+        return Meant(())
     if not match["base"]:
         if len(match["prefix"]) > 2 or match["many"]:  # noqa: PLR2004 -- a word such as giga
-            return Reading(())
-        return Reading((f"{match['prefix'][0].upper()}iB",), is_read=not match["per"])
+            return Meant(())
+        return Meant((f"{match['prefix'][0].upper()}iB",), is_read=not match["per"])
     units, is_certain = _sizes(match, is_rate=False)
-    return Reading(units, is_read=is_certain and not match["per"])
+    return Meant(units, is_read=is_certain and not match["per"])
 
 
 @lru_cache(maxsize=1024)
-def rate_meant(spelt: str) -> Reading:
+def rate_meant(spelt: str) -> Meant:
     """Return the rates that a spelling may stand for.
 
     >>> rate_meant("gbps"), rate_meant("G")
-    (Reading(units=('Gbit/s',), is_read=True), Reading(units=('Gbit/s', 'GB/s'), is_read=False))
+    (Meant(units=('Gbit/s',), is_read=True), Meant(units=('Gbit/s', 'GB/s'), is_read=False))
     """
     if ethernet := _ETHERNET.fullmatch(spelt):
-        return Reading((f"{ethernet['prefix'].upper()}bit/s",), is_read=True)
+        return Meant((f"{ethernet['prefix'].upper()}bit/s",), is_read=True)
     match = _parts(spelt)
     if match is None:
-        return Reading(())
+        return Meant(())
     if not match["base"]:
         if match["many"]:
-            return Reading(())
+            return Meant(())
         scale = _scale(match["prefix"])
-        return Reading((f"{scale}bit/s", f"{scale}B/s"))
+        return Meant((f"{scale}bit/s", f"{scale}B/s"))
     units, is_certain = _sizes(match, is_rate=True)
-    return Reading(tuple(f"{unit}/s" for unit in units), is_read=is_certain and bool(match["per"]))
+    return Meant(tuple(f"{unit}/s" for unit in units), is_read=is_certain and bool(match["per"]))
 
 
 @lru_cache(maxsize=1024)
-def time_meant(spelt: str) -> Reading:
+def time_meant(spelt: str) -> Meant:
     """Return the times that a spelling may stand for.
 
     >>> time_meant("usecs"), time_meant("m")
-    (Reading(units=('us',), is_read=True), Reading(units=('ms', 'min'), is_read=False))
+    (Meant(units=('us',), is_read=True), Meant(units=('ms', 'min'), is_read=False))
     """
     lower = spelt.lower()
     if spelt in TIMES or lower in _TIME_OF_WORD:
-        return Reading((_TIME_OF_WORD.get(lower, spelt),), is_read=True)
-    return Reading((lower,) if lower in TIMES else _SHORT_TIMES.get(spelt, ()))
+        return Meant((_TIME_OF_WORD.get(lower, spelt),), is_read=True)
+    return Meant((lower,) if lower in TIMES else _SHORT_TIMES.get(spelt, ()))
 
 
 def bare_number_meant(number: str, base: str) -> tuple[str, ...]:

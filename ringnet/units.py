@@ -21,7 +21,7 @@ from ringnet.spellings import (
     DECIMAL,
     SIZES,
     TIMES,
-    Reading,
+    Meant,
     bare_number_meant,
     numbers_meant,
     rate_meant,
@@ -47,8 +47,8 @@ _QUANTITY = re.compile(
 _LONGEST_TEXT, _LONGEST_SHOWN, _FIVE_DIGITS = 100, 60, 10**4
 
 
-def _no_unit(spelt: str) -> Reading:
-    return Reading((spelt,), is_read=not spelt)
+def _no_unit(spelt: str) -> Meant:
+    return Meant((spelt,), is_read=not spelt)
 
 
 class _Rule(NamedTuple):
@@ -57,7 +57,7 @@ class _Rule(NamedTuple):
     noun: str
     base: str
     example: str
-    meant: Callable[[str], Reading]
+    meant: Callable[[str], Meant]
     least: Fraction
     most: Fraction
     whole: bool = False
@@ -167,7 +167,7 @@ def format_count(count: int) -> str:
     return f"{count:,}"
 
 
-# Reading.
+# Meant.
 
 
 def _read(rule: _Rule, text: str) -> Fraction:

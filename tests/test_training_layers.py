@@ -97,7 +97,10 @@ def _module(*parameters):
 
 def test_a_module_is_taken_by_names_and_shapes():
     module = _module(
-        ("0.weight", (3, 2), True), ("0.bias", (3,), True), ("head.weight", (9, 9), False), ("scale", (), True)
+        ("0.weight", (3, 2), True),
+        ("0.bias", (3,), True),
+        ("head.weight", (9, 9), False),
+        ("scale", (), True),
     )
     found = module_layers(module, {"0": (1.0, 2.0)})
     assert [(layer.name, layer.shapes) for layer in found] == [("0", ((3, 2), (3,))), ("scale", ((),))]

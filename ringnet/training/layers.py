@@ -1,4 +1,4 @@
-"""A model as the time of a step sees it: a list of layers, each with the shapes of its parameters and how long it takes.
+"""A model as the time of a step sees it: a list of layers, each with shapes of parameters and times.
 
 Layers stand in the order in which a module registers them, which is that of the forward pass; the backward pass goes
 through them the other way round. Well-known models are made by formula, others from a table or from a PyTorch module.
@@ -156,7 +156,7 @@ class _ResNet:
 
     def layers(self, sequence: int | None) -> Iterator[TimedLayer]:
         """Yield the layers, in order."""
-        yield from _convolution("conv1", "bn1", "stem", 7, 3, 64, 112)
+        yield from _convolution(("conv1", "bn1", "stem"), 7, 3, 64, 112)
         channels, expansion = 64, 4 if self.bottleneck else 1
         for stage, (n_blocks, side) in enumerate(zip(self.blocks, (56, 28, 14, 7), strict=True)):
             width = 64 << stage
@@ -166,9 +166,7 @@ class _ResNet:
                 yield from self._block(name, channels, width, before, side)
                 if first and (stage or channels != width * expansion):
                     yield from _convolution(
-                        f"{name}.downsample.0",
-                        f"{name}.downsample.1",
-                        name,
+                        (f"{name}.downsample.0", f"{name}.downsample.1", name),
                         1,
                         channels,
                         width * expansion,
@@ -183,15 +181,16 @@ class _ResNet:
             sizes if self.bottleneck else [(3, width, side), (3, width, side)], start=1
         ):
             yield from _convolution(
-                f"{name}.conv{number}", f"{name}.bn{number}", name, kernel, channels, out, at
+                (f"{name}.conv{number}", f"{name}.bn{number}", name), kernel, channels, out, at
             )
             channels = out
 
 
 def _convolution(
-    name: str, norm: str, block: str, kernel: int, channels: int, out: int, side: int
+    names: tuple[str, str, str], kernel: int, channels: int, out: int, side: int
 ) -> Iterator[TimedLayer]:
     """Yield a convolution without bias, and its normalisation; ``side`` is that of what comes out."""
+    name, norm, block = names
     flops = 2.0 * kernel**2 * channels * out * side**2
     yield TimedLayer(name, ((out, channels, kernel, kernel),), block, flops)
     yield TimedLayer(norm, ((out,), (out,)), block)

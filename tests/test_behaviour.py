@@ -31,6 +31,9 @@ from ringnet.networks import (
     settled,
 )
 from ringnet.networks.behaviour import ANY_SIZE, NEVER, Offer
+from ringnet.scenario.keys.links import BEHAVIOUR_KEYS, BehaviourKeys, LinkExceptionKeys
+from ringnet.scenario.keys.network import NetworkKeys
+from ringnet.scenario.network import BEHAVIOURS
 
 B, L = 1e9, 1e-6
 
@@ -247,3 +250,11 @@ def test_other_traffic_goes_on_no_longer_than_somebody_can_move(sharing, packets
     job = Job(schedule, network, Workers.alike(3), np.full(3, 1000))
     with pytest.raises(DeadlockError, match="worker 2 waits for worker 1"):
         run_jobs([job], network, [Traffic("others", (0, 5), 10, every_s=1e-6)])
+
+
+def test_every_behaviour_key_of_a_scenario_makes_a_behaviour():
+    """One that was forgotten in either place would be read and have no effect."""
+    assert tuple(BEHAVIOURS) == BEHAVIOUR_KEYS
+    assert issubclass(NetworkKeys, BehaviourKeys)
+    own = set(LinkExceptionKeys.model_fields) - set(BEHAVIOUR_KEYS)
+    assert own == {"link", "bandwidth_Bps", "latency_s"}

@@ -10,7 +10,7 @@ from ringnet.analysis.calibration import Prediction, Profile, n_hops, predict
 from ringnet.analysis.overload import overloads
 from ringnet.documents.document import path_text
 from ringnet.engines import ENGINES, MANY_TRANSFERS, Choice
-from ringnet.networks import BySize, Network, OverTime, best_order, placed, ring_load
+from ringnet.networks import Network, best_order, placed, ring_load
 from ringnet.runs.parts import RunParts
 from ringnet.scenario.build.scenario import Scenario
 from ringnet.scenario.checks.collective import READABLE_ELEMENTS
@@ -92,13 +92,11 @@ def order_file_notes(keys: Keys) -> list[str]:
 
 
 def behaviour_notes(network: Network, given: NetworkKeys) -> list[str]:
-    """Return a sentence each on regimes and a profile that are for some links only, since the others differ."""
+    """Return a sentence on each behaviour of the network that is for some links only, since the others differ."""
     notes = []
-    for key, kind in (("regimes", BySize), ("profile", OverTime)):
-        if getattr(given, key) is None:
-            continue
-        differing = (~network.sources.as_the_rule).nonzero()[0].tolist()
-        others = [link for link in differing if not isinstance(network.behaviours.get(link), kind)]
+    differing = (~network.sources.as_the_rule).nonzero()[0].tolist()
+    for key in given.behaviours():
+        others = [link for link in differing if link not in network.behaviours]
         if others:
             names = some(network.names[link] for link in others)
             which = f"{len(others)} of {network.n_links} links differ in bandwidth or latency and have none"

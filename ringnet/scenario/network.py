@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
+from itertools import combinations
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel
@@ -135,51 +136,57 @@ def _change(exception: LinkExceptionKeys) -> LinkChange:
     return LinkChange(exception.bandwidth_Bps, exception.latency_s)
 
 
-def _with_behaviour(network: Network, given: NetworkKeys, found: Measured) -> Network:
-    """Add what links do by size and by time: by rule, by place, by name, each stronger than the one before."""
-
-    def whole(link: int) -> tuple[float, float]:
-        return float(network.bandwidth_Bps[link]), float(network.latency_s[link])
-
-    by_size = {link: _by_size(pieces, *whole(link)) for link, pieces in found.pieces_of(network).items()}
-    over_time: dict[int, Behaviour] = {}
-    for links, settings in _behaving(network, given):
-        for link in links:
-            if settings.regimes is not None:
-                by_size[link] = _by_size(_pieces(settings.regimes), *whole(link))
-            if settings.profile is not None:
-                over_time[link] = OverTime(*whole(link), _steps(settings.profile))
-    if both := by_size.keys() & over_time.keys():
-        name = network.names[min(both)]
-        message = "a link that treats sizes differently has no profile beside"
-        raise NetworkError(Fault(message, value=name, right="regimes or profile"))
-    return replace(network, behaviours=by_size | over_time)
-
-
 @lru_cache(maxsize=64)
 def _by_size(pieces: tuple[Piece, ...], bandwidth_Bps: float, latency_s: float) -> Behaviour:
     """Return what a link does that has other numbers for smaller transfers."""
     return BySize((*pieces, Piece(ANY_SIZE, bandwidth_Bps, latency_s)))
 
 
+def _regimes(regimes: RegimeList, bandwidth_Bps: float, latency_s: float) -> Behaviour:
+    pieces = tuple(Piece(one.up_to_bytes, one.bandwidth_Bps, one.latency_s) for one in regimes)
+    return _by_size(pieces, bandwidth_Bps, latency_s)
+
+
+def _profile(profile: ChangeList, bandwidth_Bps: float, latency_s: float) -> Behaviour:
+    changes = tuple((one.at_s, one.bandwidth_Bps) for one in profile)
+    return OverTime(bandwidth_Bps, latency_s, changes)
+
+
+#: The keys that say what links do, and what each makes of a link's own bandwidth and latency. A link has one of them.
+BEHAVIOURS: dict[str, Callable[[Any, float, float], Behaviour]] = {"regimes": _regimes, "profile": _profile}
+
+
+def _with_behaviour(network: Network, given: NetworkKeys, found: Measured) -> Network:
+    """Add what links do: by rule, by place, by name, each stronger than the one before."""
+
+    def own(link: int) -> tuple[float, float]:
+        return float(network.bandwidth_Bps[link]), float(network.latency_s[link])
+
+    said: dict[str, dict[int, Behaviour]] = {key: {} for key in BEHAVIOURS}
+    said["regimes"] = {
+        link: _by_size(pieces, *own(link)) for link, pieces in found.pieces_of(network).items()
+    }
+    for links, settings in _behaving(network, given):
+        for key, value in settings.behaviours().items():
+            said[key] |= {link: BEHAVIOURS[key](value, *own(link)) for link in links}
+    for one, other in combinations(said, 2):
+        if both := said[one].keys() & said[other].keys():
+            message = f"a link has {one} or a {other}, not both"
+            raise NetworkError(Fault(message, value=network.names[min(both)], right=f"{one} or {other}"))
+    behaviours = {link: behaviour for of_links in said.values() for link, behaviour in of_links.items()}
+    return replace(network, behaviours=behaviours)
+
+
 def _behaving(
     network: Network, given: NetworkKeys
 ) -> Iterator[tuple[list[int], NetworkKeys | LinkExceptionKeys]]:
-    if given.regimes is not None or given.profile is not None:
+    if given.behaviours():
         yield network.sources.as_the_rule.nonzero()[0].tolist(), given
     for node, one in given.links_of.items():
-        if one.regimes is not None or one.profile is not None:
+        if one.behaviours():
             yield [link for link in range(network.n_links) if node in network.ends(link)], one
     found = find_links(network, given.links) if given.links else {}
     yield from ((links, given.links[name]) for name, links in found.items())
-
-
-def _pieces(regimes: RegimeList) -> tuple[Piece, ...]:
-    return tuple(Piece(one.up_to_bytes, one.bandwidth_Bps, one.latency_s) for one in regimes)
-
-
-def _steps(profile: ChangeList) -> tuple[tuple[float, float], ...]:
-    return tuple((one.at_s, one.bandwidth_Bps) for one in profile)
 
 
 def _with_routes(network: Network, given: NetworkKeys) -> Network:

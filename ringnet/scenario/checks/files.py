@@ -8,7 +8,7 @@ from ringnet.formats.networks.reading import count
 from ringnet.scenario.checks.mistake import Mistake, unread
 from ringnet.scenario.files.link_profile import INSIDE, NETWORK
 from ringnet.scenario.files.network_file import NETWORK_FILE, OF_CHANNELS, ORDER_FILE, reading_of
-from ringnet.scenario.keys.links import LinkFile
+from ringnet.scenario.keys.links import BEHAVIOUR_KEYS, LinkFile
 from ringnet.scenario.keys.model import Keys
 from ringnet.scenario.keys.topology import inside_of, parameter_names
 
@@ -17,7 +17,7 @@ def check_network_file(keys: Keys) -> Iterator[Mistake]:
     """Find keys that a network file leaves nothing to say for."""
     if keys.network.file is None:
         return
-    names = ["topology", "link", "bandwidth", "latency", "regimes", "profile"]
+    names = ["topology", "link", "bandwidth", "latency", *BEHAVIOUR_KEYS]
     for name in [*names, *parameter_names()]:
         yield unread(
             ("network", name), "the file says what the network is", NETWORK_FILE, right="links: exceptions"
@@ -33,9 +33,7 @@ def check_link_profiles(keys: Keys) -> Iterator[Mistake]:
     network = keys.network
     inside = inside_of(network)
     for path, link in ((NETWORK, network.link), (INSIDE, inside.link if inside else None)):
-        names = (
-            ["bandwidth", "latency", "regimes", "profile"] if path == NETWORK else ["bandwidth", "latency"]
-        )
+        names = ["bandwidth", "latency", *BEHAVIOUR_KEYS] if path == NETWORK else ["bandwidth", "latency"]
         for name in names if isinstance(link, LinkFile) and network.file is None else ():
             key = (*path[:-1], name)
             yield unread(key, "the profile says what the links do", path, right="links: exceptions")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from itertools import combinations
 
 from ringnet.documents.document import Path, in_flow
 from ringnet.errors import NetworkError
@@ -13,7 +14,7 @@ from ringnet.networks.network import WINDOW_SLOTS
 from ringnet.scenario.checks.files import check_link_profiles, check_network_file, check_order_file
 from ringnet.scenario.checks.mistake import Mistake, counted, some, unread
 from ringnet.scenario.files.link_profile import link_files
-from ringnet.scenario.keys.links import LinkExceptionKeys
+from ringnet.scenario.keys.links import BEHAVIOUR_KEYS, LinkExceptionKeys
 from ringnet.scenario.keys.model import Keys
 from ringnet.scenario.keys.network import NetworkKeys
 from ringnet.scenario.keys.topology import BetweenKeys, parameters_of
@@ -109,10 +110,10 @@ def _network_is_whole(keys: Keys) -> Iterator[Mistake]:
 
 
 def _behaviour_is_for_some(keys: Keys, network: Network) -> Iterator[Mistake]:
-    """Find regimes and a profile that are for no link, since every one differs from the rule."""
+    """Find what links are to do where no link is as the rule."""
     given = keys.network.file is None and not link_files(keys.network)
     if given and not network.sources.as_the_rule.any():
-        for key in ("regimes", "profile"):
+        for key in BEHAVIOUR_KEYS:
             message = "no link has the network's bandwidth and latency"
             yield unread(("network", key), message, ("network", "links"), right=f"{key} of single links")
 
@@ -130,7 +131,7 @@ def _is_special(keys: Keys) -> bool:
         *network.links.values(),
         *network.links_of.values(),
     ]
-    behave = any(one.regimes is not None or one.profile is not None for one in around)
+    behave = any(one.behaviours() for one in around)
     behave = behave or bool(link_files(network))
     return not plain or behave or bool(keys.jobs) or bool(keys.background)
 
@@ -265,9 +266,9 @@ def _ascending(keys: Keys) -> Iterator[Mistake]:
         times = [change.at_s for change in one.profile or ()]
         yield from _not_above((*path, "regimes"), "up_to", sizes)
         yield from _not_above((*path, "profile"), "at", times)
-        if sizes and times:
-            message = "a link that treats sizes differently has no profile beside"
-            yield Mistake((*path, "profile"), message, "regimes or profile", causes=((*path, "regimes"),))
+        for key, other in combinations(one.behaviours(), 2):
+            right = f"{key} or {other}"
+            yield Mistake((*path, other), "a link has one of these", right, causes=((*path, key),))
 
 
 def _not_above(path: Path, key: str, values: Sequence[float]) -> Iterator[Mistake]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import Discriminator, Field, Tag
 
@@ -50,16 +50,35 @@ A_LINK_OR_FILE = (
     "A known link, for what bandwidth and latency do not say: `nvlink4`; or in their place one that was measured, "
     "from what `ringnet calibrate` wrote: `{file: profile.yaml}`."
 )
-SOME_REGIMES = (
-    "What transfers of up to some size get, ascending; larger ones get bandwidth and latency: "
-    "`[{up_to: 8 KiB, bandwidth: 5 GB/s, latency: 2 us}]`."
-)
-SOME_CHANGES = (
-    "Bandwidth from some time on, ascending; before, bandwidth: `[{at: 20 us, bandwidth: 10 GB/s}]`."
-)
+_FOR_ALL = " As a key of the network: for every link that takes bandwidth and latency from it."
 
 
-class LinkExceptionKeys(Settings):
+class BehaviourKeys(Settings):
+    """What links do beside having one bandwidth and one latency; a link has one of these."""
+
+    regimes: RegimeList | None = Field(
+        default=None,
+        description="What transfers of up to some size get, ascending; larger ones get bandwidth and latency: "
+        "`[{up_to: 8 KiB, bandwidth: 5 GB/s, latency: 2 us}]`." + _FOR_ALL,
+        examples=[[{"up_to": "8 KiB", "bandwidth": "5 GB/s", "latency": "2 us"}]],
+    )
+    profile: ChangeList | None = Field(
+        default=None,
+        description="Bandwidth from some time on, ascending; before, bandwidth: "
+        "`[{at: 20 us, bandwidth: 10 GB/s}]`." + _FOR_ALL,
+        examples=[[{"at": "20 us", "bandwidth": "10 GB/s"}]],
+    )
+
+    def behaviours(self) -> dict[str, Any]:
+        """Return what is given of these keys."""
+        given = {key: getattr(self, key) for key in BEHAVIOUR_KEYS}
+        return {key: value for key, value in given.items() if value is not None}
+
+
+BEHAVIOUR_KEYS = tuple(BehaviourKeys.model_fields)
+
+
+class LinkExceptionKeys(BehaviourKeys):
     """What is different about some links; what is not named here stays as the rule for all links has it."""
 
     link: PresetName | None = Field(default=None, description=A_LINK)
@@ -69,5 +88,3 @@ class LinkExceptionKeys(Settings):
     latency_s: Seconds | None = Field(
         default=None, alias="latency", description="Time from one end to the other: `20 us`."
     )
-    regimes: RegimeList | None = Field(default=None, description=SOME_REGIMES)
-    profile: ChangeList | None = Field(default=None, description=SOME_CHANGES)

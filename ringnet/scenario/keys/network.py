@@ -29,12 +29,9 @@ from ringnet.scenario.keys.base import (
 from ringnet.scenario.keys.kinds import FileName, FoundFile, Name, OneOf, Whole
 from ringnet.scenario.keys.links import (
     A_LINK_OR_FILE,
-    SOME_CHANGES,
-    SOME_REGIMES,
-    ChangeList,
+    BehaviourKeys,
     LinkExceptionKeys,
     LinkOrFile,
-    RegimeList,
 )
 from ringnet.scenario.keys.topology import ShapeKeys, parameter_names
 
@@ -83,7 +80,7 @@ OrderKeys: TypeAlias = Annotated[
 ]
 
 
-class NetworkKeys(ShapeKeys):
+class NetworkKeys(ShapeKeys, BehaviourKeys):
     """Over what the transfers move."""
 
     file: Annotated[FoundFile | str, FileName("topology.xml")] | None = Field(
@@ -108,16 +105,6 @@ class NetworkKeys(ShapeKeys):
         alias="latency",
         description="Of every link, from one end to the other: `500 ns`, `5 us`.",
         examples=["500 ns"],
-    )
-    regimes: RegimeList | None = Field(
-        default=None,
-        description=SOME_REGIMES + " For every link that takes bandwidth and latency from the network.",
-        examples=[[{"up_to": "8 KiB", "bandwidth": "5 GB/s", "latency": "2 us"}]],
-    )
-    profile: ChangeList | None = Field(
-        default=None,
-        description=SOME_CHANGES + " For every link that takes bandwidth and latency from the network.",
-        examples=[[{"at": "20 us", "bandwidth": "10 GB/s"}]],
     )
     switching: Annotated[Switching, OneOf(get_args(Switching), "switching")] = Field(
         default="cut-through",

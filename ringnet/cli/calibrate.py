@@ -17,7 +17,8 @@ from ringnet.analysis.calibration.calibration import Errors
 from ringnet.analysis.calibration.models import Setting
 from ringnet.cli import options
 from ringnet.cli.logs import read_logs, say_remarks
-from ringnet.cli.printing import in_number, note, print_json, print_table, run_progress
+from ringnet.cli.printing import in_number, note, print_json, print_table, run_progress, say
+from ringnet.cli.targets import check_targets
 from ringnet.formats.logs import Log
 from ringnet.formats.logs.log import Notes
 from ringnet.formats.logs.samples import machines_of, models_of, samples_of, sources_of
@@ -60,7 +61,8 @@ def command(  # noqa: PLR0917 -- every option is a parameter
     as_json: options.Json = False,
 ) -> int:
     """Fit latency and bandwidth to logs of one machine, and say how far to trust them."""
-    options.check_folders({"--out": out, "--plot": plot, "--csv": csv})
+    wanted = FilesWanted(out, plot or (out and out.with_suffix(".png")), csv)
+    check_targets({"--out": wanted.profile, "--plot": wanted.plot, "--csv": wanted.csv}, files)
     logs, faults = read_logs(files, workers, nodes)
     options.refuse(faults)
     remarks = Notes()
@@ -73,7 +75,7 @@ def command(  # noqa: PLR0917 -- every option is a parameter
             sources=sources_of(logs, samples),
             more=machines_of(logs),
         )
-    written = _write(found, FilesWanted(out, plot or (out and out.with_suffix(".png")), csv))
+    written = _write(found, wanted)
     if as_json:
         print_json(_document(found, logs))
         return 0
@@ -81,7 +83,7 @@ def command(  # noqa: PLR0917 -- every option is a parameter
     note(*map(str, remarks.remarks()))
     _print(found)
     for path in written:
-        typer.echo(f"written  {path}")
+        say(f"written  {path}")
     return 0
 
 
@@ -93,7 +95,7 @@ def _print(found: Calibration) -> None:
     print_table([("errors of the fit", "points", "median", "worst"), *_error_rows(found)])
     typer.echo()
     for verdict in found.verdicts:
-        typer.echo(f"{verdict.name}: {verdict.text}")
+        say(f"{verdict.name}: {verdict.text}")
 
 
 _HEADS = (

@@ -12,8 +12,9 @@ import typer
 
 from ringnet.analysis.winners import WORTH, Crossover, WinningRange, advice, crossovers, ranges
 from ringnet.cli import options
-from ringnet.cli.printing import print_json, print_table
+from ringnet.cli.printing import print_json, print_table, say
 from ringnet.cli.studies import StudyOptions, carried_through, ended, records
+from ringnet.cli.targets import check_targets, sources_of
 from ringnet.reporting.atomic import check_target, written_file
 from ringnet.reporting.storage import write_study
 from ringnet.reporting.text import written
@@ -49,10 +50,11 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     allow_python: options.AllowPython = False,
 ) -> int:
     """Compare algorithms over message sizes: which one to use, from which size on, and by how much."""
-    options.check_folders({"--tuner": tuner})
+    check_targets({"--tuner": tuner}, [scenario])
     found = options.read_scenario(scenario, overrides, allow_outside, allow_python)
     names, counts = options.algorithms_of(algorithms), workers and options.worker_counts_of(workers)
     asked = StudyOptions(names, counts or None, out, as_json, quiet, plots, processes, fresh, cache)
+    check_targets({"--tuner": tuner}, sources_of(found, scenario), {"--out": asked.folder(found, "compare")})
     return _compare(found, asked, tuner)
 
 
@@ -111,14 +113,13 @@ def _print(found: Comparison) -> None:
         print_table([heads, *(_line(rows[rows["message_bytes"] == size], here) for size in shown)])
         typer.echo()
     if n_sizes > SHOWN_SIZES:
-        typer.echo(f"{SHOWN_SIZES} of {n_sizes} sizes are shown, compare.csv has all\n")
+        say(f"{SHOWN_SIZES} of {n_sizes} sizes are shown, compare.csv has all")
+        typer.echo()
     for one in crossovers(found.table):
         low, high = format_size(one.between_low_bytes), format_size(one.between_high_bytes)
-        typer.echo(
-            f"N={one.n_workers}: {one.faster_above} overtakes {one.slower_above} between {low} and {high}"
-        )
+        say(f"N={one.n_workers}: {one.faster_above} overtakes {one.slower_above} between {low} and {high}")
     for sentence in advice(found.table):
-        typer.echo(sentence)
+        say(sentence)
 
 
 def _line(rows: pd.DataFrame, parts: Sequence[WinningRange]) -> Sequence[str]:

@@ -12,7 +12,8 @@ import pandas as pd
 import typer
 
 from ringnet.cli import options
-from ringnet.cli.printing import note, run_progress
+from ringnet.cli.printing import note, run_progress, say
+from ringnet.cli.targets import check_targets, sources_of
 from ringnet.errors import Fault, InputError
 from ringnet.reporting.plots import choose
 from ringnet.reporting.results import ResultLike, Results
@@ -46,15 +47,21 @@ def command(
     found = options.read_scenario(scenario, overrides, allow_outside)
     if found.sweep is not None:
         note("the scenario is a sweep: its first point is drawn")
+    if not results or out:
+        check_targets(
+            {},
+            [*sources_of(found, scenario), *([results] if results else [])],
+            {"--out": _folder(found, out)},
+        )
     files = _drawn_again(found, results) if results and not out else _drawn(found, results, out)
     note(*files.notes)
-    typer.echo(f"written  {written(files.folder, files.files)}")
+    say(f"written  {written(files.folder, files.files)}")
     return 0
 
 
 def _drawn(scenario: Scenario, results: Path | None, out: Path | None) -> Written:
     """Write a folder of results with the two pictures."""
-    target = out or Path("reports") / f"{options.file_name(scenario.name)}-network"
+    target = _folder(scenario, out)
     run: ResultLike
     if results is None:
         first = _without_payload(scenario)
@@ -63,6 +70,10 @@ def _drawn(scenario: Scenario, results: Path | None, out: Path | None) -> Writte
     else:
         first, run = scenario, _one_run(_read(scenario, results))
     return write_results(target, [run], run_info(first, target, None, scenario.notes), plots=PICTURES)
+
+
+def _folder(scenario: Scenario, out: Path | None) -> Path:
+    return out or Path("reports") / f"{options.file_name(scenario.name)}-network"
 
 
 def _drawn_again(scenario: Scenario, folder: Path) -> Written:
@@ -91,6 +102,10 @@ def _read(scenario: Scenario, folder: Path) -> Results:
     found = read_results(folder)
     if found.run_info["scenario"] != scenario.document():
         raise InputError(Fault("these are the results of another scenario", "--results", value=str(folder)))
+    options.refuse(
+        Fault(sentence, "--results", value=str(folder))
+        for sentence in options.changed_files(scenario, found.run_info)
+    )
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +10,7 @@ import typer
 
 from ringnet.cli import options
 from ringnet.cli.printing import note, print_table
+from ringnet.cli.targets import check_targets, sources_of
 from ringnet.collectives.proof import check
 from ringnet.errors import Fault, InputError
 from ringnet.formats.goal import dumps_goal
@@ -34,7 +35,7 @@ def command(
 ) -> int:
     """Write the schedule of a scenario for other tools."""
     found = options.read_scenario(scenario, overrides, allow_outside, allow_python)
-    _check_files(msccl, goal)
+    _check_files(msccl, goal, sources_of(found, scenario))
     _export(found, msccl, goal)
     note(f"left out: {', '.join(_left_out(found))}")
     if found.sweep is not None:
@@ -42,15 +43,15 @@ def command(
     return 0
 
 
-def _check_files(msccl: Path | None, goal: Path | None) -> None:
-    """Refuse if neither file is named, or the same twice, or its folder is not there."""
+def _check_files(msccl: Path | None, goal: Path | None, sources: Iterable[Path]) -> None:
+    """Refuse if neither file is named, the same twice, or one that cannot or must not be written."""
     if msccl is None and goal is None:
         raise InputError(Fault("no file is named", right="--msccl FILE, --goal FILE, or both"))
     if msccl is not None and goal is not None and msccl.resolve() == goal.resolve():
         raise InputError(
             Fault("both texts would go to one file", "--goal", value=str(goal), right="another file")
         )
-    options.check_folders({"--msccl": msccl, "--goal": goal})
+    check_targets({"--msccl": msccl, "--goal": goal}, sources)
 
 
 def _export(scenario: Scenario, msccl: Path | None, goal: Path | None) -> None:

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ringnet.cli import options
+from ringnet.cli.printing import say
+from ringnet.cli.targets import check_targets
 from ringnet.errors import Fault, InputError
 from ringnet.reporting.atomic import written_file
 from ringnet.scenario import template
@@ -23,8 +24,8 @@ def command(
     if file.is_dir() or (file.exists() and not force):
         right = "the name of a file" if file.is_dir() else "another name, or --force"
         raise InputError(Fault("there is such a file already", file=str(file), right=right))
-    options.check_folders({"FILE": file})
+    check_targets({"FILE": file})
     with written_file(file) as path:
         path.write_text(template(), encoding="utf-8")
-    typer.echo(f"written: {file}. Next: ringnet run {file}")
+    say(f"written: {file}. Next: ringnet run {file}")
     return 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import typer
 
 from ringnet.cli import options
 from ringnet.cli.printing import print_json
+from ringnet.cli.targets import check_targets
 from ringnet.errors import Fault, InputError, RingnetError
 from ringnet.measure.allreduce import AllReduce
 from ringnet.measure.mpi import measure_under_mpi, ranks, world
@@ -29,6 +29,7 @@ from ringnet.measure.results import (
     line,
 )
 from ringnet.payload import dtype_of, message_elements
+from ringnet.reporting.atomic import written_file
 from ringnet.runs.memory import available_bytes
 from ringnet.units import format_bytes
 
@@ -139,7 +140,7 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     """Time a real ring all-reduce, here or under MPI, and check its sums against the simulator's."""
     asked = MeasureOptions(workers, sizes, factor, dtype, repeat, warmup, seed, mpi, host, port, out, as_json)
     plan = asked.plan
-    options.check_folders({"--out": out})
+    check_targets({"--out": out})
     return _under_mpi(asked, plan) if mpi else _here(asked, plan)
 
 
@@ -198,7 +199,8 @@ class _Report:
         self._print(foot)
         if self._asked.out:
             text = "\n".join([*self._head, *map(line, self._rows), *foot])
-            _write_whole(self._asked.out, f"{text}\n")
+            with written_file(self._asked.out) as path:
+                path.write_text(f"{text}\n", encoding="utf-8")
         if self._asked.json:
             print_json({"rows": [_document(row) for row in self._rows]})
 
@@ -225,15 +227,6 @@ def _figures(job: AllReduce, timing: RunTimes) -> dict[str, Any]:
         "n_wrong": timing.n_wrong,
         "makespan_s": [run.makespan_s for run in timing.runs],
     }
-
-
-def _write_whole(path: Path, text: str) -> None:
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        fresh.write_text(text, encoding="utf-8")
-        fresh.replace(path)
-    finally:
-        fresh.unlink(missing_ok=True)
 
 
 def _require_memory(n_workers: int, message_bytes: int) -> None:

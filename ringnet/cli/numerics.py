@@ -12,6 +12,7 @@ import typer
 from ringnet.cli import options
 from ringnet.cli.printing import print_json, print_table
 from ringnet.cli.studies import StudyOptions, carried_through, ended, records
+from ringnet.cli.targets import check_targets, sources_of
 from ringnet.reporting.atomic import check_target
 from ringnet.reporting.storage import write_study
 from ringnet.reporting.text import written
@@ -49,6 +50,7 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     found = options.read_scenario(scenario, overrides, allow_outside, allow_python)
     names, counts = options.algorithms_of(algorithms), workers and options.worker_counts_of(workers)
     asked = StudyOptions(names, counts or None, out, as_json, quiet, plots, processes, fresh, cache)
+    check_targets({}, sources_of(found, scenario), {"--out": asked.folder(found, "numerics")})
     return _study(found, asked, options.values_of(dtypes) if dtypes else DTYPES_SHOWN, accumulate)
 
 

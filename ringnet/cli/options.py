@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -90,14 +90,26 @@ def read_scenario(
 
     folder = path if path.is_dir() else path.parent
     info = read_manifest(folder)
-    return loads(
+    found = loads(
         json.dumps(info["scenario"]),
         changes,
         file=str(folder / MANIFEST),
-        folder=folder / str(info.get("data_folder", ".")),
+        folder=folder / info.get("data_folder", "."),
         allow_outside=allow_outside,
         allow_python=allow_python,
     )
+    return found.with_notes(changed_files(found, info))
+
+
+def changed_files(scenario: Scenario, info: Mapping[str, Any]) -> list[str]:
+    """Return a sentence for each file that is not what it was when results were written: a run of it is another run."""
+    before = info.get("data_sha256", {})
+    now = scenario.inputs() if before else {}
+    return [
+        f"{name} has changed since these results were written: what is said now is of the new content"
+        for name, content in now.items()
+        if before.get(name, content) != content
+    ]
 
 
 def file_name(name: str) -> str:
@@ -107,26 +119,6 @@ def file_name(name: str) -> str:
     ('time-against-N-1-MiB', 'run', 'slow_link.v2')
     """
     return re.sub(r"[^\w.]+", "-", name).strip("-.") or "run"
-
-
-def check_folders(files: Mapping[str, Path | None]) -> None:
-    """Refuse, before any work is done, files whose folder is not there: a slip of a key makes no folders.
-
-    Parameters
-    ----------
-    files : mapping of str to Path or None
-        Each file by its option; None for one that is not wanted.
-
-    Raises
-    ------
-    InputError
-        With every such option and the folder that is missing.
-    """
-    refuse(
-        Fault("there is no such folder", option, value=str(path.parent))
-        for option, path in files.items()
-        if path is not None and not path.parent.is_dir()
-    )
 
 
 def refuse(faults: Iterable[Fault]) -> None:

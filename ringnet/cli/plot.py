@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ringnet.cli import options
-from ringnet.cli.printing import note
+from ringnet.cli.printing import note, say
 from ringnet.reporting.storage import redraw
 from ringnet.reporting.text import written
 
@@ -28,7 +28,5 @@ def command(
     wanted = options.values_of(names) if names else None
     files = redraw(results, wanted)
     note(*files.notes)
-    typer.echo(
-        f"written  {written(files.folder, files.files)}" if files.files else "no plot suits these results"
-    )
+    say(f"written  {written(files.folder, files.files)}" if files.files else "no plot suits these results")
     return 0

@@ -12,7 +12,8 @@ import typer
 
 from ringnet.analysis.calibration import Prediction, Profile, Setting, predict
 from ringnet.cli import options
-from ringnet.cli.printing import note, print_json, print_table
+from ringnet.cli.printing import note, print_json, print_table, say
+from ringnet.cli.targets import check_targets
 from ringnet.errors import Fault, InputError
 from ringnet.formats.profiles import read_profile
 from ringnet.reporting.atomic import written_file
@@ -36,7 +37,7 @@ def command(  # noqa: PLR0917 -- every option is a parameter
     as_json: options.Json = False,
 ) -> int:
     """Predict times that were not measured, each with a range."""
-    options.check_folders({"--plot": plot, "--csv": csv})
+    check_targets({"--plot": plot, "--csv": csv}, [profile])
     measured = read_profile(profile)
     wanted = np.array(options.sizes_of(sizes, least=1), dtype=np.float64)
     settings = [_setting(measured, n, nodes) for n in options.worker_counts_of(workers, least=2)]
@@ -50,7 +51,7 @@ def command(  # noqa: PLR0917 -- every option is a parameter
     note(*measured.cautions(settings))
     print_table([_HEADS, *map(_row, table.to_dict("records"))])
     for target in filter(None, (plot, csv)):
-        typer.echo(f"written  {target}")
+        say(f"written  {target}")
     return 0
 
 

@@ -27,6 +27,8 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from ringnet.documents.text import one_line
+
 if TYPE_CHECKING:
     from ringnet.engines.trace import Watch
     from ringnet.study.outcome import Outcome
@@ -34,19 +36,27 @@ if TYPE_CHECKING:
 
 def complain(text: str) -> None:
     """Say on standard error what is wrong, a line each."""
-    for line in text.splitlines():
+    for line in map(one_line, text.splitlines()):
         typer.echo(line if line.startswith(" ") else f"Error: {line}", err=True)
+
+
+def say(text: str) -> None:
+    """Say one line of an answer on standard output; what is not printable in it (in a name, say) as an escape."""
+    typer.echo(one_line(text))
 
 
 def note(*sentences: str, quiet: bool = False) -> None:
     """Say on standard error what a person should know; nothing where quiet is wanted."""
     for sentence in () if quiet else sentences:
-        typer.echo(f"Note: {sentence}", err=True)
+        typer.echo(f"Note: {one_line(sentence)}", err=True)
 
 
 def print_json(document: Any) -> None:
     """Print one JSON object; a number that JSON does not have becomes null."""
-    typer.echo(json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False))
+    text = json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False)
+    typer.echo(
+        "".join(sign if sign.isprintable() or sign == "\n" else json.dumps(sign)[1:-1] for sign in text)
+    )
 
 
 def _plain(value: Any) -> Any:
@@ -85,6 +95,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> Iterable[str]:
     >>> list(aligned([("N", "time"), ("1024", "2.36 ms")]))
     ['N     time', '1024  2.36 ms']
     """
+    rows = [[*map(one_line, row)] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [_line(row, widths) for row in rows]
 

@@ -15,7 +15,8 @@ from joblib import cpu_count
 from ringnet.analysis.answer import answer
 from ringnet.analysis.result import Result
 from ringnet.cli import options
-from ringnet.cli.printing import complain, note, print_json, print_table, run_progress, sweep_progress
+from ringnet.cli.printing import complain, note, print_json, print_table, run_progress, say, sweep_progress
+from ringnet.cli.targets import check_saved, check_targets, sources_of
 from ringnet.errors import Fault, InputError, StudyError, VerificationError
 from ringnet.reporting.atomic import check_target, save_outputs
 from ringnet.reporting.results import ResultLike, collect
@@ -80,13 +81,21 @@ class RunCommandOptions:
             self._refuse(single, "a single run, and this scenario is a sweep")
         if self.cluster and self.processes:
             yield "--jobs is not used: the cluster says how many points run at once"
-        if self.save_result and self.save_result.suffix == ".npy":
-            options.check_folders({"--save-result": self.save_result})
         if self.save_result and scenario.payload != "full":
             message = "the result is whole only when all of it is carried"
             raise InputError(
                 Fault(message, "--save-result", value=f"payload: {scenario.payload}", right="payload: full")
             )
+
+    def check_targets(self, scenario: Scenario, path: Path) -> None:
+        """Refuse, before any work is done, to write where something would be lost; see `targets.check_targets`."""
+        folder, result = self.folder(scenario), self.save_result
+        is_file = result is not None and result.suffix == ".npy"
+        outputs = {"--save-result": result}
+        check_targets(outputs if is_file else {}, sources_of(scenario, path), {"--out": folder})
+        if result is not None and not is_file:
+            check_saved(result, folder, sources_of(scenario, path))
+        check_target(folder)
 
     @staticmethod
     def _refuse(given: Mapping[str, object], only_for: str) -> None:
@@ -140,7 +149,7 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     changes = [*(overrides or ()), *([f"report.transfers={transfers}"] if transfers else ())]
     found = options.read_scenario(scenario, changes, allow_outside, allow_python)
     note(*asked.unused(found), quiet=quiet)
-    check_target(asked.folder(found))
+    asked.check_targets(found, scenario)
     return _run_one(found, asked) if found.sweep is None else _run_sweep(found, asked)
 
 
@@ -270,7 +279,7 @@ def _print_sweep(outcomes: Sequence[Outcome], files: Written) -> None:
     table = sweep_table(found.summary, found.jobs)
     print_table([table.heads, *table.rows[:SHOWN_ROWS]])
     if len(table.rows) > SHOWN_ROWS:
-        typer.echo(f"... and {len(table.rows) - SHOWN_ROWS} more in {files.folder / 'summary.csv'}")
+        say(f"... and {len(table.rows) - SHOWN_ROWS} more in {files.folder / 'summary.csv'}")
     n_kept = sum(not outcome.computed for outcome in outcomes)
     points = f"{len(outcomes)}: {len(outcomes) - n_kept} computed, {n_kept} kept from an earlier run"
     print_table([("points", points), ("written", written(files.folder, files.files))])

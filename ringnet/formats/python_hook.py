@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -235,3 +238,61 @@ def _fault_of(error: BaseException, name: str) -> Fault:
             line = traceback.tb_lineno
         traceback = traceback.tb_next
     return Fault(f"{type(error).__name__}: {what}".removesuffix(": "), file=file, line=line)
+
+
+# What else a function reads: what comes of it depends on that, too.
+
+#: Sets that hear of every file that is opened, the innermost last.
+_HEARING: list[set[str]] = []
+
+
+@contextmanager
+def files_opened(folder: Path) -> Iterator[set[Path]]:
+    """Note which files are opened for reading meanwhile, by whatever code, and which modules of ``folder`` are in use.
+
+    Yields
+    ------
+    set of Path
+        Filled at the end: regular files, absolute. Those of Python itself, of packages and of the system's own
+        folders are not among them.
+    """
+    _listen()
+    heard, found = set[str](), set[Path]()
+    _HEARING.append(heard)
+    try:
+        yield found
+    finally:
+        _HEARING.pop()
+        # A module that was imported before is not opened again.
+        modules = {
+            str(getattr(one, "__file__", None)) for name, one in [*sys.modules.items()] if name != "__main__"
+        }
+        inside = {file for file in modules if Path(file).is_relative_to(folder)}
+        found |= {Path(file) for file in heard | inside if _is_own(Path(file), folder)}
+
+
+@cache
+def _listen() -> None:
+    """Hear of every file that Python opens, from now on: a hook cannot be taken away again, so that there is one."""
+    sys.addaudithook(_on_event)
+
+
+def _on_event(event: str, given: tuple[Any, ...]) -> None:
+    if event != "open" or not _HEARING:
+        return
+    path, _, flags = given
+    if isinstance(path, str | bytes) and (flags or 0) & os.O_ACCMODE != os.O_WRONLY:
+        _HEARING[-1].add(os.path.abspath(os.fsdecode(path)))
+
+
+def _is_own(file: Path, folder: Path) -> bool:
+    """Whether a file is the user's: no compiled module, nothing of the interpreter, its packages or the system."""
+    if file.suffix == ".pyc" or not file.is_file():
+        return False
+    foreign = [
+        *map(Path, (sys.prefix, sys.base_prefix, sys.exec_prefix)),
+        *map(Path, ("/proc", "/sys", "/dev")),
+    ]
+    foreign += [Path(path) for path in sys.path if path.endswith("-packages")]
+    around = [one for one in foreign if file.is_relative_to(one)]
+    return not around or (file.is_relative_to(folder) and all(folder.is_relative_to(one) for one in around))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import platform
+import re
 import secrets
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -53,16 +56,19 @@ def _not_ours(target: Path) -> Iterator[Fault]:
 
 def foreign_entries(folder: Path) -> list[str]:
     """Names in a folder that its manifest does not list, sorted; a subfolder is always foreign."""
-    ours = _listed(folder / MANIFEST)
+    ours = listed_files(folder)
     return sorted(entry.name for entry in os.scandir(folder) if entry.name not in ours or entry.is_dir())
 
 
-def _listed(manifest: Path) -> set[str]:
-    """Return the files of a manifest, itself among them; none where it is damaged or another tool's."""
+def listed_files(folder: Path) -> set[str]:
+    """Return the files that a folder's manifest lists, itself among them; none where it is damaged or another's."""
+    manifest = folder / MANIFEST
     try:
+        if not manifest.is_file():  # a pipe would never end
+            return set()
         document: Any = json.loads(manifest.read_text(encoding="utf-8"))
         names = document["files"] if VERSION_KEY in document else []
-        return {name for name in names if isinstance(name, str)}
+        return {name for name in names if isinstance(name, str) and Path(name).name == name}
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return set()
 
@@ -118,6 +124,9 @@ def written_file(path: Path) -> Iterator[Path]:
     target = Path(os.path.realpath(path))
     fresh = _hidden(target, "new")
     with _in_our_words("the file cannot be written", target), _parents(target):
+        if target.exists() and not target.is_file():
+            raise ResultsError(Fault("the target is no regular file", file=str(target)))
+        _clear_up(target)
         try:
             yield fresh
             fresh.replace(target)
@@ -151,6 +160,7 @@ def _parents(target: Path) -> Iterator[None]:
 @contextmanager
 def _sibling(target: Path) -> Iterator[Path]:
     """Make a folder beside ``target``, on the same disk, so that a rename is enough; gone afterwards."""
+    _clear_up(target)
     fresh = _hidden(target, "new")
     try:
         fresh.mkdir()
@@ -160,7 +170,41 @@ def _sibling(target: Path) -> Iterator[Path]:
 
 
 def _hidden(target: Path, what: str) -> Path:
-    return target.with_name(f".{target.name}.{secrets.token_hex(4)}.{what}")
+    """Return a name beside ``target`` that tells who uses it, so that it is known for a leftover later."""
+    return target.with_name(f".{target.name}.{_this_machine()}-{os.getpid()}-{secrets.token_hex(4)}.{what}")
+
+
+def _this_machine() -> str:
+    return sha256(platform.node().encode()).hexdigest()[:8]
+
+
+def _clear_up(target: Path) -> None:
+    """Remove what processes of this machine left beside ``target`` that were killed while they wrote it.
+
+    One that was killed between its two renames left no target, and what had been there under another name.
+    """
+    pattern = re.compile(re.escape(f".{target.name}.{_this_machine()}-") + r"(\d+)-[0-9a-f]{8}\.(new|old)")
+    for entry in [*os.scandir(target.parent)]:
+        found = pattern.fullmatch(entry.name)
+        if found is None or _is_running(int(found[1])):
+            continue
+        left = Path(entry.path)
+        if found[2] == "old" and not target.exists():
+            left.rename(target)
+        elif entry.is_dir(follow_symlinks=False):
+            shutil.rmtree(left, ignore_errors=True)
+        else:
+            left.unlink(missing_ok=True)
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
 
 
 def _put_in_place(fresh: Path, target: Path) -> None:

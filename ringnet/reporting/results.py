@@ -17,6 +17,9 @@ from ringnet.reporting.sweeps import distinguishing
 from ringnet.reporting.tables import typed_frame
 from ringnet.reporting.text import sweep_html
 
+#: Of a SHA-256, for a person: enough to tell contents apart.
+SHOWN_DIGITS = 12
+
 
 class ResultLike(Protocol):
     """What `write_results` takes of one run: a row of the summary, and its tables where there are any."""
@@ -125,7 +128,8 @@ class Difference(NamedTuple):
     Parameters
     ----------
     scenario : DataFrame
-        ``path, a, b``: keys of the scenario that differ; ``None`` where one has no such key.
+        ``path, a, b``: keys of the scenario that differ, ``None`` where one has no such key; and files that do, by the
+        first digits of their SHA-256.
     answer : DataFrame
         One column per key that the points are matched on, then ``column, a, b, ratio``: cells of the summary
         that differ, and b/a where both are numbers and a is not zero.
@@ -195,11 +199,18 @@ def _ratio(a: Any, b: Any) -> float | None:
 
 
 def _changed_keys(a: Results, b: Results) -> list[tuple[str, Any, Any]]:
-    flat_a, flat_b = dict(_flat(a.run_info["scenario"])), dict(_flat(b.run_info["scenario"]))
+    flat_a, flat_b = _said(a.run_info), _said(b.run_info)
     paths = dict.fromkeys([*flat_a, *flat_b])
     return [
         (path, flat_a.get(path), flat_b.get(path)) for path in paths if flat_a.get(path) != flat_b.get(path)
     ]
+
+
+def _said(info: Mapping[str, Any]) -> dict[str, Any]:
+    """Return every key of the scenario, and which content each of its files had."""
+    digests = info.get("data_sha256", {})
+    contents = {f"content of {name}": str(digest)[:SHOWN_DIGITS] for name, digest in digests.items()}
+    return dict(_flat(info["scenario"])) | contents
 
 
 def _flat(document: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from ringnet._version import __version__
-from ringnet.errors import Fault, ResultsError
+from ringnet.documents.text import clip, decode, read_bounded
+from ringnet.errors import Fault, InputError, ResultsError
 from ringnet.reporting.atomic import (
     MANIFEST,
     VERSION_KEY,
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 STUDIES = ("compare", "numerics")
 #: Raised by one whenever an older ringnet could misread the tables.
 RESULTS_VERSION = 1
+#: Of a manifest: far more than one has, whatever its scenario.
+MOST_BYTES = 1 << 26
 FORMATS = ("png", "svg")
 #: What draws each plot, by its name; and why others that were asked for are not drawn.
 Figures: TypeAlias = tuple[dict[str, "Callable[[], Figure]"], list[str]]
@@ -226,9 +229,14 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         )
         raise ResultsError(Fault(what, file=str(folder), right="a folder that ringnet run wrote"))
     try:
-        info = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ResultsError(Fault(f"run.json cannot be read: {error}", file=str(path))) from None
+        info = json.loads(
+            decode(read_bounded(path, MOST_BYTES, "a run.json"), str(path)), parse_constant=float
+        )
+        json.dumps(info, ensure_ascii=False, allow_nan=False).encode()
+    except InputError as error:
+        raise ResultsError(*error.faults) from None
+    except (ValueError, RecursionError) as error:
+        raise ResultsError(Fault(f"run.json cannot be read: {clip(str(error))}", file=str(path))) from None
     return _checked(info, path)
 
 
@@ -237,11 +245,47 @@ def _checked(info: Any, path: Path) -> dict[str, Any]:
         raise ResultsError(Fault("this run.json was not written by ringnet", VERSION_KEY, str(path)))
     if info[VERSION_KEY] > RESULTS_VERSION:
         raise ResultsError(_too_new(info, path))
-    if not isinstance(info.get("files"), list) or not isinstance(info.get("scenario"), dict):
-        raise ResultsError(
-            Fault("run.json is damaged: it needs a list of files and a scenario", file=str(path))
-        )
+    refused = [
+        Fault(f"run.json is damaged: {key} is not {what}", key, str(path), value=clip(str(info.get(key))))
+        for key, (what, is_right) in _WRITTEN.items()
+        if (key in info or key in _NEEDED) and not is_right(info.get(key))
+    ]
+    if refused:
+        raise ResultsError(*refused)
     return info
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _are_texts(values: object) -> bool:
+    return isinstance(values, list) and all(map(_is_text, values))
+
+
+def _are_names(values: object) -> bool:
+    """Whether these are names of files in the folder itself: none that leads out of it."""
+    return isinstance(values, list) and all(_is_text(name) and Path(name).name == name for name in values)
+
+
+def _is_below_or_beside(value: object) -> bool:
+    """Whether this is how `run.json` speaks of the folder of the data, seen from its own: never from the root."""
+    return isinstance(value, str) and "\0" not in value and not Path(value).is_absolute()
+
+
+def _are_digests(values: object) -> bool:
+    return isinstance(values, dict) and all(map(_is_text, values.values()))
+
+
+#: What stands in a manifest that is read again: in words, and whether it is that.
+_WRITTEN: dict[str, tuple[str, Callable[[object], bool]]] = {
+    "scenario": ("a scenario", lambda value: isinstance(value, dict)),
+    "files": ("a list of names of files in the folder", _are_names),
+    "notes": ("a list of sentences", _are_texts),
+    "data_folder": ("a folder, seen from this one", _is_below_or_beside),
+    "data_sha256": ("a SHA-256 for each file", _are_digests),
+}
+_NEEDED = ("scenario", "files")
 
 
 def _too_new(info: dict[str, Any], path: Path) -> Fault:

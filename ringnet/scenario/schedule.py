@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path as FilePath
@@ -11,7 +13,7 @@ from typing import Any
 from ringnet.collectives import ALGORITHMS, Schedule, Step
 from ringnet.errors import Fault, InputError
 from ringnet.formats.msccl import load_msccl
-from ringnet.formats.python_hook import load_function
+from ringnet.formats.python_hook import files_opened, load_function
 from ringnet.scenario.files.folder import ScenarioFolder, digest
 from ringnet.scenario.files.network_file import channel_orders
 from ringnet.scenario.keys.algorithm import AlgorithmKeys, parameters_of
@@ -80,6 +82,22 @@ def file_names(algorithm: str | AlgorithmKeys) -> list[str]:
         return []
     python = algorithm.python.rpartition(":")[0] if algorithm.python else None
     return [name for name in (algorithm.file, python) if name]
+
+
+def files_read(keys: Keys, home: ScenarioFolder) -> set[str]:
+    """Return the files that a user's function reads while it makes the steps, seen from the scenario's folder.
+
+    What it takes from elsewhere (the network, the clock, the environment) cannot be known.
+    """
+    if isinstance(keys.algorithm, str) or not keys.algorithm.python:
+        return set()
+    folder = home.folder.resolve()
+    with files_opened(folder) as found, suppress(InputError):  # what is wrong is told where it is run
+        schedule = schedule_of(keys, home)
+        for number, _ in enumerate(schedule.steps()):
+            if number > schedule.n_steps:  # more than it says, which is told there too
+                break
+    return {os.path.relpath(file, folder) for file in found}
 
 
 def line_of(fault: Fault) -> str:

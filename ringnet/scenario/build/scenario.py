@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, NamedTuple
 
@@ -28,7 +28,7 @@ from ringnet.scenario.keys.algorithm import AlgorithmKeys
 from ringnet.scenario.keys.lookup import leaf_of
 from ringnet.scenario.keys.model import MADE_DATA, Keys, SweepKeys
 from ringnet.scenario.keys.network import OrderFile
-from ringnet.scenario.schedule import file_names
+from ringnet.scenario.schedule import file_names, files_read
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,11 @@ class Scenario(Keys):
         """Keys that an override or a sweep orphaned, one sentence each."""
         return self._origin.notes
 
+    def with_notes(self, sentences: Sequence[str]) -> Scenario:
+        """Return the same scenario with more to be said about it."""
+        origin = replace(self._origin, notes=(*self.notes, *sentences))
+        return self.with_origin(origin, self.sweep)
+
     @property
     def n_points(self) -> int:
         """Runs that the scenario stands for; 1 without a sweep."""
@@ -146,7 +151,10 @@ class Scenario(Keys):
         return plain | ({"sweep": _sweep_document(origin.axes)} if origin.axes else {})
 
     def inputs(self) -> dict[str, str]:
-        """Return the SHA-256 of each file that data, network or schedule come from, by its name in the scenario."""
+        """Return the SHA-256 of each file that data, network or schedule come from, by its name in the scenario.
+
+        Files that a user's function reads are among them.
+        """
         order, data = self.network.order, [self.data] if isinstance(self.data, str) else self.data
         found = [
             self.network.file,
@@ -157,7 +165,19 @@ class Scenario(Keys):
         for given in (one for axis in self._origin.axes for one in _swept_files(axis)):
             names |= {given} if isinstance(given, str) else {*map(str, given)}
         schedules = self._schedule_files()
-        return {name: digest(self.home.find(name)) for name in sorted({*names, *schedules} - {*MADE_DATA})}
+        named = {name: self.home.find(name) for name in {*names, *schedules} - {*MADE_DATA}}
+        also = {name: self.home.folder / name for name in self._files_of_functions(schedules)}
+        return {name: digest(file) for name, file in sorted((also | named).items())}
+
+    def _files_of_functions(self, schedules: set[str]) -> set[str]:
+        """Return what the functions read that algorithms come from: at every point, and of what is compared."""
+        if not any(name.endswith(".py") for name in schedules):
+            return set()
+        compared = self.compare.algorithms if self.compare else ()
+        others = [] if isinstance(compared, str) else compared
+        runs: list[Keys] = [point.scenario for point in self.iter_points()]
+        runs += [self.model_copy(update={"algorithm": one}) for one in others if file_names(one)]
+        return set[str]().union(*(files_read(run, self.home) for run in runs))
 
     def _schedule_files(self) -> set[str]:
         """Return the files that algorithms and models come from: of the scenario, of its sweep, of what it compares."""

@@ -97,6 +97,11 @@ class Trace:
         One row per wait: ``link, owner, from_s, to_s``; ``owner`` is the number of a job, or of other traffic, counted
         on after the jobs. Under fair sharing whatever comes first to a link does not wait, the others do until it has
         gone. None where they were too many to be kept.
+    services : dict of str to ndarray or None
+        One row per service of a transfer on a link, those of each link in order: ``transfer, owner, link, hop, head_s,
+        start_s, end_s``. ``transfer`` is its row in ``transfers`` of the job ``owner`` (of other traffic: which burst),
+        ``hop`` counts the links of its route from 0; its head comes to the link at ``head_s``. None where transfers are
+        not kept, come in parts, or are not served one after another.
     until_s : float or None
         When the last link had something to do, whoever used it; None where there is one job and nothing else.
     values : list of ndarray or None
@@ -112,6 +117,7 @@ class Trace:
     values: list[NDArray[Any]] | None = None
     until_s: float | None = None
     waits: Columns | None = None
+    services: Columns | None = None
 
 
 TIMES = ("posted_s", "started_s", "sent_s", "arrived_s", "applied_s")
@@ -231,6 +237,34 @@ class LinkWaits:
             "from_s": np.array(self.from_s, dtype=np.float64),
             "to_s": np.array(self.to_s, dtype=np.float64),
         }
+
+
+#: Columns of `Trace.services`.
+SERVICES: dict[str, type] = {
+    **dict.fromkeys(("transfer", "owner", "link", "hop"), int),
+    **dict.fromkeys(("head_s", "start_s", "end_s"), float),
+}
+
+
+class ServiceRows:
+    """Services of transfers on links, one row each, as `Trace.services` has them; ``add`` takes one row."""
+
+    def __init__(self) -> None:
+        # Whole numbers are exact in it up to 2^53.
+        self._cells = array("d")
+        self.add = self._cells.extend
+
+    def add_rows(
+        self, transfers: NDArray[np.int64], links: NDArray[np.int64], hop: int, *times_s: FloatArray
+    ) -> None:
+        """Add the services of some transfers of the first job, one on each link; all arrays have shape (n_rows,)."""
+        zeros, hops = np.zeros(len(links)), np.full(len(links), hop)
+        self._cells.frombytes(np.column_stack((transfers, zeros, links, hops, *times_s)).tobytes())
+
+    def columns(self) -> Columns:
+        """Return the rows by column."""
+        rows = np.array(self._cells).reshape(-1, len(SERVICES))
+        return {name: rows[:, place].astype(kind) for place, (name, kind) in enumerate(SERVICES.items())}
 
 
 def beyond_the_first(flows: Columns) -> Columns:

@@ -73,6 +73,7 @@ def run_recurrence(
         transfers=None if rows is None else schedule_columns(schedule, chunk_bytes) | rows.columns(),
         links=_link_columns(steps, network),
         waits=steps.notes.waits.columns(),
+        services=None if steps.services is None else steps.services.columns(),
         workers=_worker_columns(steps, schedule.n_channels),
         n_transfers=schedule.n_transfers,
         counts={"steps": schedule.n_steps},

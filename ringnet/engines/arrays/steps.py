@@ -29,7 +29,7 @@ from ringnet.engines.arrays.rounds import (
     by_channel,
     put,
 )
-from ringnet.engines.trace import TransferRows, Workers
+from ringnet.engines.trace import ServiceRows, TransferRows, Workers
 from ringnet.networks import Network
 
 #: Bytes of each row, or of all of them alike.
@@ -96,6 +96,7 @@ class Steps:
         rows: TransferRows | None = None,
     ) -> None:
         self.schedule, self.maker, self.rows, self.first_row = schedule, maker, rows, 0
+        self.services = None if rows is None else ServiceRows()
         self.chunk_bytes, self.sizes = chunk_bytes, chunk_bytes.shape[1:]
         same = not self.sizes and (chunk_bytes == chunk_bytes[0]).all()
         self.same_bytes = int(chunk_bytes[0]) if same else None
@@ -226,6 +227,9 @@ class Steps:
             if self.notes is not None and self.notes.wait(hop, came_s, start):
                 queued = np.zeros(len(sends.actors), dtype=bool) if queued is None else queued
                 queued[hop.rows] |= start > came_s
+            if self.services is not None:
+                rows = np.arange(self.first_row, self.first_row + len(self.current))[sends.rows]
+                self.services.add_rows(rows[hop.rows], hop.links, place, came_s, start, end)
             if not place:
                 start_s, sent_s = start, end
             latency_s = self._of_all_sizes(hop.latency_s)

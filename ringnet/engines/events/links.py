@@ -11,7 +11,7 @@ import simpy
 
 from ringnet.engines.events.carried import Carried
 from ringnet.engines.events.clock import LAST, Clock, Process
-from ringnet.engines.trace import ROUNDING, Columns, LinkWaits
+from ringnet.engines.trace import ROUNDING, Columns, LinkWaits, ServiceRows
 from ringnet.networks import Behaviour, Constant, Network
 from ringnet.networks.behaviour import ANY_SIZE, NEVER
 
@@ -79,6 +79,8 @@ class Link:
         self.parts: PartsByTransfer | None = None
         #: Where it is to be kept who waited: there, under the link's number.
         self.number, self.waits = 0, LinkWaits(most=0)
+        #: The same for what it serves; None where that is not kept.
+        self.services: ServiceRows | None = None
         clock.process(self.serve())
 
     def enter(self, carried: Carried) -> None:
@@ -135,6 +137,10 @@ class Link:
             self._note_queue(start_s, end_s)
         if self.parts is not None:
             self.parts.is_served(carried, end_s)
+        if self.services is not None:
+            self.services.add(
+                (carried.index, carried.route.owner, self.number, carried.hop, carried.head_s, start_s, end_s)
+            )
         carried.tail_s = end_s + latency_s
         carried.hop += 1
         if carried.hop == len(carried.route.links):
@@ -164,12 +170,21 @@ class Link:
         head.callbacks.append(lambda _: following.enter(carried))
 
 
-def make_link(clock: Clock, network: Network, number: int, waits: LinkWaits) -> Link:
-    """Return a link of a network; who waits for it is kept in ``waits``."""
+def serves_parts(network: Network) -> bool:
+    """Whether transfers come to the links of a network in parts."""
+    return network.packets is not None or (network.window is not None and network.window.bytes is not None)
+
+
+def make_link(
+    clock: Clock, network: Network, number: int, waits: LinkWaits, services: ServiceRows | None
+) -> Link:
+    """Return a link of a network; who waits for it is kept in ``waits``, whom it serves in ``services``."""
     link = Link(clock, network.behaviour(number), cut_through=network.switching == "cut-through")
     link.number, link.waits = number, waits
-    if network.packets is not None or (network.window is not None and network.window.bytes is not None):
+    if serves_parts(network):
         link.parts = PartsByTransfer()
+    else:
+        link.services = services
     return link
 
 

@@ -9,8 +9,8 @@ from typing import Protocol, TypeAlias
 from ringnet.engines.events.carried import Carried, Part, PathSeconds, cut
 from ringnet.engines.events.clock import Clock
 from ringnet.engines.events.fair import Arbiter, Stream
-from ringnet.engines.events.links import Link, link_columns, make_link
-from ringnet.engines.trace import Columns, LinkWaits
+from ringnet.engines.events.links import Link, link_columns, make_link, serves_parts
+from ringnet.engines.trace import Columns, LinkWaits, ServiceRows
 from ringnet.errors import Fault, InputError
 from ringnet.networks import Behaviour, BySize, Constant, Network, OverTime, Window, beyond
 from ringnet.networks.behaviour import ANY_SIZE, NEVER
@@ -71,18 +71,22 @@ class Links(Protocol):
     def waits(self) -> Columns | None:
         """Return who waited when, as `Trace.waits` has it."""
 
+    def services(self) -> Columns | None:
+        """Return who was served when, as `Trace.services` has it."""
+
     def last_s(self) -> float:
         """Return when the last link had something to do."""
 
 
 class FifoLinks:
-    """Links that serve one thing after another."""
+    """Links that serve one thing after another; ``keep_services`` says whether it is kept who was served when."""
 
-    def __init__(self, clock: Clock, network: Network) -> None:
+    def __init__(self, clock: Clock, network: Network, *, keep_services: bool) -> None:
         self.clock, self.network = clock, network
         #: Made when a route first takes them: of a million links a ring uses a thousand.
         self.links: dict[int, Link] = {}
         self.who_waited = LinkWaits()
+        self.served = ServiceRows() if keep_services and not serves_parts(network) else None
 
     def along(self, links: LinkNumbers) -> Route:
         """Return the route over some links, by their numbers."""
@@ -109,7 +113,7 @@ class FifoLinks:
 
     def _link(self, number: int) -> Link:
         if number not in self.links:
-            self.links[number] = make_link(self.clock, self.network, number, self.who_waited)
+            self.links[number] = make_link(self.clock, self.network, number, self.who_waited, self.served)
         return self.links[number]
 
     def _enter_in_packets(self, carried: Carried) -> None:
@@ -125,6 +129,10 @@ class FifoLinks:
     def waits(self) -> Columns | None:
         """Return who waited when, as `Trace.waits` has it."""
         return self.who_waited.columns()
+
+    def services(self) -> Columns | None:
+        """Return who was served when, as `Trace.services` has it."""
+        return None if self.served is None else self.served.columns()
 
     def last_s(self) -> float:
         """Return when the last link had something to do."""
@@ -150,6 +158,9 @@ class FairLinks:
             self.arbiter.waits,
             self.arbiter.last_s,
         )
+
+    def services(self) -> None:
+        """Nobody is served alone."""
 
     def along(self, links: LinkNumbers) -> Route:
         """Return the route over some links, by their numbers."""
@@ -185,9 +196,11 @@ class FairLinks:
         return n_bytes if packets is None else n_bytes + packets.header_bytes * -(-n_bytes // packets.bytes)
 
 
-def make_links(clock: Clock, network: Network) -> Links:
+def make_links(clock: Clock, network: Network, *, keep_services: bool) -> Links:
     """Return the links of a network whose sharing is known: fifo or fair."""
-    return FairLinks(clock, network) if network.sharing == "fair" else FifoLinks(clock, network)
+    if network.sharing == "fair":
+        return FairLinks(clock, network)
+    return FifoLinks(clock, network, keep_services=keep_services)
 
 
 def _same_latency_s(behaviours: Sequence[Behaviour]) -> float | None:

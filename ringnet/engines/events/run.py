@@ -123,7 +123,8 @@ def run_jobs(
     routes = [used_routes(number, job.schedule, job.network) for number, job in enumerate(jobs)]
     others = [((some.name, 0), some.links) for some in traffic]
     sharing = resolve_sharing(network, chain(others, *routes))
-    links = make_links(clock, replace(network, sharing=sharing))
+    keeps = any(job.schedule.n_transfers <= job.keep_transfers for job in jobs)
+    links = make_links(clock, replace(network, sharing=sharing), keep_services=keeps)
     names = [*dict.fromkeys(some.name for some in traffic)]
     running = [RunningJob(clock, links, number, job) for number, job in enumerate(jobs)]
     for order, some in enumerate(traffic):
@@ -181,6 +182,7 @@ class RunningJob:
             transfers=None if rows is None else static | rows.columns(),
             links=links.columns(),
             waits=links.waits(),
+            services=None if rows is None else links.services(),
             workers=_worker_columns(self.people),
             n_transfers=schedule.n_transfers,
             counts={"events": clock.scheduled()},

@@ -1,0 +1,115 @@
+"""What a run would gain from a little less of everything: derivatives of its time, read off its critical path."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringnet.analysis.critical_path import CriticalPath, critical_path
+from ringnet.collectives import Schedule
+from ringnet.engines.trace import Trace, Workers
+from ringnet.errors import InputError
+from ringnet.networks import BySize, Network, beyond
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Derivatives:
+    """By how much the end of the last worker moves with each number of the network and the workers.
+
+    Parameters
+    ----------
+    latency : ndarray of float64, shape (n_links,)
+        Seconds per second of a link's latency: how often the path crosses it.
+    inverse_bandwidth : ndarray of float64, shape (n_links,)
+        Seconds per second/byte of one by a link's bandwidth: the bytes that the path waits for there.
+    start, send_overhead, recv_overhead : ndarray of float64, shape (n_workers,)
+        Seconds per second of a worker's start, of its overhead for each transfer sent, and received.
+    inverse_reduce_rate : ndarray of float64, shape (n_workers,)
+        Seconds per second/byte of one by the rate at which a worker reduces: the bytes that the path waits for there.
+    """
+
+    latency: FloatArray
+    inverse_bandwidth: FloatArray
+    start: FloatArray
+    send_overhead: FloatArray
+    recv_overhead: FloatArray
+    inverse_reduce_rate: FloatArray
+
+
+def why_no_derivatives(network: Network, trace: Trace) -> str | None:
+    """Return why a run has no derivatives, in words, as far as that is known before its path is; None where it has."""
+    if reason := beyond(network, (BySize,)):
+        return reason
+    if trace.until_s is not None:
+        return "others share the links"
+    return None
+
+
+def derivatives(
+    schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray, trace: Trace
+) -> Derivatives:
+    """Return the derivatives of the time at which the last worker ends.
+
+    Parameters
+    ----------
+    schedule : Schedule
+    network : Network
+        As the run had it: links with one bandwidth and latency, or with some for each size.
+    workers : Workers
+    chunk_bytes : ndarray of int64, shape (n_chunks,)
+    trace : Trace
+        What a run of the other four left behind, with its rows.
+
+    Raises
+    ------
+    InputError
+        If there are none, with the reason: links that are shared fairly, have packets, a window, or a bandwidth that
+        changes; others on the links; rows of transfers that were not kept.
+
+    Notes
+    -----
+    Every time of a run is the latest of some others, plus a latency, bytes by a bandwidth, an overhead, or bytes by a
+    rate of reduction: sums and maxima only. So the end is the largest of many sums, one for each path, each linear in
+    starts, latencies, overheads, and ones by bandwidths and rates: a max-plus polynomial (Baccelli, Cohen, Olsder and
+    Quadrat, *Synchronization and Linearity*, 1992), convex and piecewise linear in all of them together. The path that
+    ended last is the largest sum; what it says is the derivative wherever no other path is as long, and otherwise one
+    of the subgradients: between what is gained by less and lost by more. By convexity the gain from an improvement is
+    never more than the derivative times the improvement; it is less as soon as another path becomes the longest.
+
+    All this is for one order in which links serve what comes to them from several senders, and processors their
+    channels: where an improvement lets another transfer come first, the time may jump either way.
+
+    The makespan is that end less the start of the first worker.
+    """
+    if reason := why_no_derivatives(network, trace):
+        raise InputError(f"there are no derivatives: {reason}")
+    path = critical_path(schedule, network, workers, chunk_bytes, trace)
+    return derivatives_along(path, network, workers, trace)
+
+
+def derivatives_along(path: CriticalPath, network: Network, workers: Workers, trace: Trace) -> Derivatives:
+    """Return the derivatives that a path says, of a run that has some: see `derivatives`."""
+    assert trace.transfers is not None
+    found = Derivatives(
+        *(np.zeros(network.n_links) for _ in range(2)), *(np.zeros(len(workers.start_s)) for _ in range(4))
+    )
+    # The path leaves the start of a worker, late or not.
+    found.start[path.starter] = 1.0
+    src, n_bytes = trace.transfers["src"], trace.transfers["bytes"]
+    for piece in path.pieces:
+        if piece.part == "latency":
+            found.latency[piece.link] += 1
+        elif piece.part == "bandwidth":
+            found.inverse_bandwidth[piece.link] += n_bytes[piece.transfer]
+        elif piece.part == "reducing":
+            found.inverse_reduce_rate[piece.worker] += n_bytes[piece.transfer]
+        elif piece.part == "overhead":
+            sends = src[piece.transfer] == piece.worker
+            (found.send_overhead if sends else found.recv_overhead)[piece.worker] += 1
+    return found

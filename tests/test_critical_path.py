@@ -1,0 +1,156 @@
+"""The critical path: whole, in order, and its derivatives those that running again with other numbers shows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ringnet.analysis.critical_path import critical_path
+from ringnet.analysis.derivatives import Derivatives, derivatives
+from ringnet.collectives import ALGORITHMS
+from ringnet.engines import ENGINES, Workers
+from ringnet.errors import InputError
+from ringnet.networks import make_network
+
+#: What a derivative may be off, as a share of it.
+SHARE = 1e-6
+KINDS = [*Derivatives.__dataclass_fields__]
+
+
+def path_of(case, trace):
+    return critical_path(case.schedule, case.network, case.workers, case.chunk_bytes, trace)
+
+
+def end_s(case, engine="events"):
+    return float(case.run(engine=engine).workers["end_s"].max())
+
+
+def pushed(case, kind, by):
+    """The case with one kind of numbers changed: seconds, or (of bandwidths and rates) seconds per byte."""
+    network, workers = case.network, case.workers
+    if kind == "latency":
+        return case.but(network=replace(network, latency_s=network.latency_s + by))
+    if kind == "inverse_bandwidth":
+        return case.but(network=replace(network, bandwidth_Bps=1 / (1 / network.bandwidth_Bps + by)))
+    if kind == "inverse_reduce_rate":
+        return case.but(workers=replace(workers, reduce_Bps=1 / (1 / workers.reduce_Bps + by)))
+    name = f"{kind}_s"
+    return case.but(workers=replace(workers, **{name: getattr(workers, name) + by}))
+
+
+def is_whole(case, trace):
+    pieces = path_of(case, trace).pieces
+    assert pieces[0].from_s == case.workers.start_s.min()
+    assert pieces[-1].to_s == trace.workers["end_s"].max()
+    assert [piece.to_s for piece in pieces[:-1]] == [piece.from_s for piece in pieces[1:]]
+    assert all(piece.to_s >= piece.from_s for piece in pieces)
+
+
+def slopes(case, kind, weights, engine="events"):
+    """What running again says of a change, backwards and forwards; and what the derivatives say of it."""
+    trace = case.run(engine=engine)
+    is_whole(case, trace)
+    found = derivatives(case.schedule, case.network, case.workers, case.chunk_bytes, trace)
+    says, now_s = float(getattr(found, kind) @ weights), float(trace.workers["end_s"].max())
+    # So that the end moves by a ten-millionth: rounding is a billion times less.
+    step = 1e-7 * now_s / (says or 1e9)
+    later = (end_s(pushed(case, kind, step * weights), engine) - now_s) / step
+    earlier = (now_s - end_s(pushed(case, kind, -step * weights), engine)) / step
+    return earlier, later, says
+
+
+def network_over(draw, n_workers, is_ring):
+    """Any network on which any two workers reach each other; where a ring is enough, a ring too."""
+    topology, parameters = draw(
+        st.sampled_from(
+            [
+                ("switch", {}),
+                ("fully-connected", {}),
+                ("leaf-spine", {"leaves": 1 + n_workers // 4, "spines": 2}),
+                ("torus", {"sides": [n_workers, 1]}),
+                *([("ring", {})] if is_ring else []),
+            ]
+        )
+    )
+    return make_network(topology, n_workers, 1e9, 1e-6, **parameters)
+
+
+def all_different(draw, case, *, algorithms=tuple(ALGORITHMS)):
+    """Any algorithm over any network, and no two numbers the same, so that only one path is the longest."""
+    algorithm = ALGORITHMS[draw(st.sampled_from(algorithms))]
+    fitting = [n for n in range(2, 9) if _builds(algorithm, n)]
+    n_workers = draw(st.sampled_from(fitting))
+    schedule = algorithm.build(n_workers, draw(st.sampled_from(algorithm.collectives)))
+    network = network_over(draw, n_workers, schedule.algorithm == "ring")
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    network = replace(
+        network,
+        sharing="fifo",
+        switching=draw(st.sampled_from(["cut-through", "store-and-forward"])),
+        bandwidth_Bps=rng.uniform(1e8, 1e10, network.n_links),
+        latency_s=rng.uniform(1e-7, 1e-4, network.n_links),
+    )
+    costs = [rng.uniform(0, 1e-4, n_workers), *rng.uniform(1e-7, 1e-5, (2, n_workers))]
+    sends = draw(st.sampled_from(["eager", "rendezvous"]))
+    workers = Workers(*costs, rng.uniform(1e9, 1e11, n_workers), sends)
+    sizes = rng.integers(1, 1_000_000, schedule.n_chunks)
+    return case(2).but(schedule=schedule, network=network, workers=workers, chunk_bytes=sizes), rng
+
+
+def _builds(algorithm, n_workers):
+    try:
+        algorithm.build(n_workers, algorithm.collectives[0])
+    except InputError:
+        return False
+    return True
+
+
+def weights_for(case, kind, rng):
+    per_link = kind in {"latency", "inverse_bandwidth"}
+    return rng.uniform(0.2, 1.0, case.network.n_links if per_link else case.schedule.n_workers)
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_derivatives_are_those_of_running_again(case, data):
+    one, rng = all_different(data.draw, case)
+    for kind in KINDS:
+        earlier, later, says = slopes(one, kind, weights_for(one, kind, rng))
+        assert (earlier, later) == pytest.approx((says, says), rel=SHARE)
+
+
+@settings(max_examples=30)
+@given(st.data())
+def test_derivatives_are_those_of_running_the_recurrence_again(cases, data):
+    one = data.draw(cases(n_workers=data.draw(st.integers(2, 9))))
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    for kind in KINDS:
+        if kind == "inverse_reduce_rate" or (kind != "inverse_bandwidth" and not _all_above_zero(one, kind)):
+            continue
+        earlier, later, says = slopes(one, kind, weights_for(one, kind, rng), "recurrence")
+        # Where several paths are as long, what the walk has found lies between.
+        assert earlier <= says * (1 + SHARE)
+        assert says <= later * (1 + SHARE)
+
+
+def _all_above_zero(case, kind):
+    if kind == "latency":
+        return bool(case.network.latency_s.all())
+    return bool(getattr(case.workers, f"{kind}_s").all())
+
+
+@pytest.mark.parametrize("sends", ["eager", "rendezvous"])
+def test_both_engines_leave_the_same_services(case, sends):
+    one = case(5, [30, 70, 200, 0, 11], topology="switch", sends=sends, start_s=[0, 0.1, 5, 0, 0.3])
+    left, right = (one.run(engine=engine) for engine in ENGINES)
+
+    def by_transfer(services):
+        order = np.lexsort((services["hop"], services["transfer"]))
+        return [column[order].tolist() for column in services.values()]
+
+    assert by_transfer(left.services) == by_transfer(right.services)
+    assert path_of(one, left) == path_of(one, right)

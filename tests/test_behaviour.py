@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from ringnet.analysis import frames, metrics
+from ringnet.analysis import metrics
+from ringnet.analysis.blame import LinksInUse, Upgrade, slowest_links
 from ringnet.analysis.bounds import collective_bound, schedule_bound_s
 from ringnet.analysis.closed_form import closed_form_s
 from ringnet.collectives import ALGORITHMS
@@ -138,8 +139,17 @@ def test_bounds_hold_for_it_by_its_peak():
 
 def test_the_slowest_link_is_seen_from_what_it_took():
     case = setup(3, {1: Tired(0.5)})
-    frame = frames.link_frame(ENGINES["events"].run(*case), case[1])
-    assert metrics.slowest_links(frame) == [1]
+    links = LinksInUse(case[1], ENGINES["events"].run(*case).links)
+    assert slowest_links(links, end_s(*case)).links == (1,)
+    assert links.upgrade([1], "alike") == Upgrade(((1, Constant(B, L)),))
+
+
+def test_nobody_knows_what_it_is_at_twice_the_speed():
+    case = setup(3, {1: Tired(0.5)})
+    links = LinksInUse(case[1], ENGINES["events"].run(*case).links)
+    assert links.upgrade([0, 1], "twice") is None
+    assert links.unknown([0, 1]) == Tired.meaning
+    assert links.upgrade([0], "twice") == Upgrade(((0, Constant(2 * B, L)),))
 
 
 @pytest.mark.parametrize("behaviour", UNKNOWN)
@@ -204,9 +214,8 @@ def test_a_link_may_rest_for_a_while(sharing):
     trace = ENGINES["events"].run(*case)
     assert sorted(trace.workers["end_s"].tolist()) == pytest.approx([3e-6, 8e-6])
     assert schedule_bound_s(trace.links["bytes"], network) == pytest.approx(8e-6)
-    frame = frames.link_frame(trace, network)
     if sharing == "fifo":
-        assert metrics.slowest_links(frame) == [0]
+        assert slowest_links(LinksInUse(network, trace.links), 8e-6).links == (0,)
 
 
 DIES = OverTime(B, L, ((1.5e-6, 0.0),))

@@ -5,19 +5,19 @@ Unless a test says otherwise a link has 100 B/s and half a second of latency, an
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ringnet.analysis import frames, metrics
+from ringnet.analysis import blame, frames, metrics
 from ringnet.analysis.answer import made_of_words
 from ringnet.collectives import COLLECTIVES
 from ringnet.engines import PATH_PARTS
-from ringnet.networks import BySize, LinkChange, OverTime, Piece
+from ringnet.networks import BySize, LinkChange, OverTime, Piece, change_links
 from ringnet.networks.behaviour import ANY_SIZE
 
 
@@ -25,12 +25,30 @@ def shares(run):
     return {part: share for part, share in metrics.path_shares(run.run()).items() if share}
 
 
+@dataclass(frozen=True)
+class RunAgain:
+    """Simulates a case again with other links and workers."""
+
+    case: object
+    affordable: int = 1000
+
+    def __call__(self, upgrade):
+        case = self.case
+        changed = case.but(network=upgrade.of_network(case.network), workers=upgrade.of_workers(case.workers))
+        return metrics.makespan_s(changed.run())
+
+
+def slowest_of(run, affordable=1000):
+    trace = run.run()
+    links = blame.LinksInUse(run.network, trace.links)
+    return blame.slowest_links(links, metrics.makespan_s(trace), RunAgain(run, affordable))
+
+
 def slowest(run):
     """Name of the slowest link, where there is one alone."""
-    latency_s = metrics.mean_latency_s(run.schedule, run.network, run.chunk_bytes)
-    rows = metrics.slowest_links(frames.link_frame(run.run(), run.network).assign(latency_s=latency_s))
-    assert len(rows) <= 1
-    return run.network.names[rows[0]] if rows else None
+    links = slowest_of(run).links
+    assert len(links) <= 1
+    return run.network.names[links[0]] if links else None
 
 
 # ----------------------------------------------------------------------------------------- time and shares
@@ -243,7 +261,38 @@ def test_a_link_that_is_slow_for_these_sizes_is_slowest(case):
         assert slowest(slow.but(chunk_bytes=slow.chunk_bytes * 10)) is None
 
 
-def test_links_that_are_equally_slow_are_all_found():
-    columns = {"transfers": 2, "busy_s": [1.0, 3.0, 3.0], "bytes": [1, 3, 3], "latency_s": 0.0}
-    frame = pd.DataFrame(columns | {"bandwidth_Bps": 1.0})
-    assert metrics.slowest_links(frame) == [1, 2]
+def test_links_that_are_equally_slow_are_named_together(case):
+    """One of the two alone gains nothing: the other takes as long."""
+    run = case(4, 1000, links={"1->2": LinkChange(25.0), "2->3": LinkChange(25.0)})
+    found = slowest_of(run)
+    assert found.links == (1, 2)
+    assert found.gain_s == metrics.makespan_s(run.run()) - metrics.makespan_s(case(4, 1000).run())
+
+
+def test_a_slow_link_that_is_not_on_the_path_is_not_blamed(case):
+    """Both are below their likes, but 2->3 takes less for all its transfers than 0->1 does."""
+    run = case(4, 1000, links={"0->1": LinkChange(20.0), "2->3": LinkChange(90.0)})
+    assert slowest(run) == "0->1"
+    assert slowest(run.but(network=change_links(run.network, {"0->1": LinkChange(100.0)}))) == "2->3"
+
+
+def test_where_no_mending_gains_none_is_slowest(case, custom):
+    """Worker 1 starts late: the slow link before it has ended long since."""
+    schedule = custom(3, [(0, 1, 0), (1, 2, 0)])
+    found = slowest_of(case(3, schedule=schedule, links={"0->1": LinkChange(50.0)}, start_s=[0.0, 50.0, 0.0]))
+    assert found == blame.SlowestLinks(gain_s=0.0)
+
+
+def test_a_slow_card_is_blamed_with_both_its_directions(case):
+    both = {"2->switch": LinkChange(25.0), "switch->2": LinkChange(25.0)}
+    found = slowest_of(case(4, 1000, topology="switch", links=both))
+    assert found.links == (2, 6)
+
+
+def test_what_cannot_be_afforded_is_not_confirmed(case):
+    run = case(4, 1000, links=ONE_OF_EACH)
+    found = slowest_of(run, affordable=1)
+    assert found.links == (1,)
+    assert math.isnan(found.gain_s)
+    few = slowest_of(run, affordable=2)
+    assert (few.links, few.gain_s) == ((1,), slowest_of(run).gain_s)

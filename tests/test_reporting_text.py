@@ -52,16 +52,25 @@ def test_nothing_that_does_not_apply_is_said(result):
 
 
 def test_a_slowest_link_is_named_with_its_load(result):
-    said = lines(result(3), slowest_link="1->2", slowest_link_utilisation=0.99999, longest_queue=3)[
-        "slowest link"
-    ]
-    assert said == "1->2, busy 99.9 % of the time, longest queue of any link 3"
+    changes = {"slowest_link": "1->2", "slowest_link_utilisation": 0.99999, "makespan_s": 4.0}
+    changes |= {"slowest_link_change": "as good as its best like"}
+    said = lines(result(3), **changes, slowest_link_gain_s=1.0, longest_queue=3)["slowest link"]
+    gains = "25 % less time (3 s) if as good as its best like"
+    assert said == f"1->2, {gains}, busy 99.9 % of the time, longest queue of any link 3"
+    assert "by its load alone" in lines(result(3), **changes)["slowest link"]
 
 
-def test_links_as_slow_as_the_first_are_counted(result):
-    assert lines(result(3), slowest_link="1->2", n_slowest_links=4)["slowest link"].startswith(
-        "1->2 and 3 more"
-    )
+def test_links_that_are_mended_together_are_counted(result):
+    changes = {"slowest_link": "1->2", "n_slowest_links": 4, "slowest_link_gain_s": 1.0}
+    said = lines(result(3), **changes, slowest_link_change="as good as its best like")["slowest link"]
+    assert said.startswith("1->2 and 3 more, ")
+    assert said.endswith("if as good as their best likes")
+
+
+def test_where_no_mending_gains_it_is_said(result):
+    assert lines(result(3))["slowest link"] == "none: all links in use are alike"
+    none = lines(result(3), slowest_link_gain_s=0.0)["slowest link"]
+    assert none == "none: faster links of one kind alone gain nothing"
 
 
 def test_traffic_of_uneven_chunks_is_said_beside_the_even_one(result):

@@ -62,6 +62,8 @@ def test_the_row_of_a_uniform_ring(result):
         "slowest_link": None,
         "slowest_link_utilisation": None,
         "n_slowest_links": None,
+        "slowest_link_change": None,
+        "slowest_link_gain_s": None,
         "longest_queue": 0,
         "waiting_s_max": 9.0,
         "verified_elements": 0,

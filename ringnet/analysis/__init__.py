@@ -1,7 +1,8 @@
 """What a run means: what is concluded from its trace, and what is told of it.
 
 =============  ==========================================================================================
-metrics        what is concluded from a trace: time and what it is made of, bytes, the slowest link
+metrics        what is concluded from a trace: time, what it is made of, bytes
+blame          who holds a run back: links that are alike, what can be mended, what that gains
 bounds         what no run can beat; closed_form, formulas: what a formula says
 frames         a trace as tables: links, workers, queues, states
 replay         the schedule without time: what every worker must hold, what rounding does

@@ -85,14 +85,30 @@ def made_of_words(row: Row) -> str:
 
 
 def _slowest(row: Row) -> str:
+    gain_s = row.get("slowest_link_gain_s")
     if "slowest_link" not in row:
-        return "none: all links in use are alike" if row.get("n_workers", 0) > 1 else ""
+        why = (
+            "all links in use are alike" if gain_s is None else "faster links of one kind alone gain nothing"
+        )
+        return f"none: {why}" if row.get("n_workers", 0) > 1 else ""
     busy = row.get("slowest_link_utilisation")
     others = row.get("n_slowest_links", 1) - 1
     name = f"{row['slowest_link']} and {others} more" if others > 0 else row["slowest_link"]
-    said = [name, f"busy {percent(busy)} of the time" if busy is not None else ""]
+    said = [name, _gain(row, gain_s, others)]
+    said.append(f"busy {percent(busy)} of the time" if busy is not None else "")
     queue = row.get("longest_queue", 0)
     return ", ".join(filter(None, [*said, f"longest queue of any link {queue}" if queue else ""]))
+
+
+def _gain(row: Row, gain_s: float | None, others: int) -> str:
+    """Say what a run gains if its slowest links change, or that nobody tried."""
+    if gain_s is None:
+        return "by its load alone (`ringnet blame` tries what it would gain)"
+    after = format_seconds(row["makespan_s"] - gain_s)
+    change = row["slowest_link_change"].replace(
+        "its best like", "their best likes" if others else "its best like"
+    )
+    return f"{percent(gain_s / row['makespan_s'])} less time ({after}) if {change}"
 
 
 def _traffic(row: Row) -> str:

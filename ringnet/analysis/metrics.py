@@ -1,9 +1,9 @@
-"""What is concluded from a trace: time, what it is made of, bytes by link, and the link that holds the others back."""
+"""What is concluded from a trace: time, what it is made of, and bytes by link."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,6 @@ from numpy.typing import NDArray
 from ringnet.collectives import Schedule
 from ringnet.engines.trace import PATH_PARTS, Trace
 from ringnet.networks import Network
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -28,9 +25,8 @@ BUS_FACTORS: dict[str, Callable[[int], float]] = {
     "reduce": lambda n_workers: float(n_workers > 1),
 }
 
-#: Equal links, with as many transfers, whose bytes differ by less than this share are alike: chunks may differ by an
-#: element. Of others no difference in time may be above rounding.
-ALIKE_BYTES, ALIKE_TIME = 0.1, 1e-9
+#: Times that differ by less than this share are alike: no difference may be above rounding.
+ALIKE_TIME = 1e-9
 
 
 def makespan_s(trace: Trace) -> float:
@@ -68,28 +64,6 @@ def crossing_bytes(schedule: Schedule, network: Network, chunk_bytes: IntArray) 
     return crossing
 
 
-def mean_latency_s(schedule: Schedule, network: Network, chunk_bytes: IntArray) -> FloatArray:
-    """Return the latency of each link for the transfers of a schedule, in the mean where it depends on the size.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_links,)
-        As the network has it for links that no transfer crosses.
-    """
-    latency_s = network.latency_s.copy()
-    sums: dict[int, list[float]] = {}
-    for step in schedule.steps() if network.behaviours else ():
-        columns = (step.src, step.dst, step.sizes(chunk_bytes))
-        for src, dst, n_bytes in zip(*(column.tolist() for column in columns), strict=True):
-            for link in network.route(src, dst):
-                if link in network.behaviours:
-                    offer = network.behaviours[link].offer(n_bytes, 0.0)
-                    sums.setdefault(link, []).append(offer.latency_s)
-    for link, each_s in sums.items():
-        latency_s[link] = sum(each_s) / len(each_s)
-    return latency_s
-
-
 def charged_bytes(network: Network, n_bytes: IntArray) -> IntArray:
     """Return what links are charged for transfers of some sizes: the bytes, and a header for each packet.
 
@@ -111,29 +85,3 @@ def charged_bytes(network: Network, n_bytes: IntArray) -> IntArray:
     n_packets = slots * -(-(slot or 0) // packets.bytes) + np.maximum(-(-last // packets.bytes), least)
     charged: IntArray = n_bytes + packets.header_bytes * n_packets
     return charged
-
-
-def slowest_links(links: pd.DataFrame) -> list[int]:
-    """Return the rows of the links that alone would take longest for their transfers; none if all take as long.
-
-    ``latency_s`` is that of the transfers that a link carried: see `mean_latency_s`.
-
-    A link alone takes its latency for each transfer and its busy time, so that one of low bandwidth is found with large
-    messages and one of high latency with small ones.
-    """
-    used = links[links["transfers"] > 0]
-    alone_s = used["busy_s"] + used["transfers"] * used["latency_s"]
-    # What a link gave, whatever it says of itself: a bandwidth may change, or depend on the size.
-    given_Bps = (used["bytes"] / used["busy_s"]).dropna()
-    equal = _spread(given_Bps) <= ALIKE_TIME and not any(
-        _spread(used[name]) for name in ("latency_s", "transfers")
-    )
-    if used.empty or _spread(alone_s) <= ALIKE_TIME or (equal and _spread(used["bytes"]) <= ALIKE_BYTES):
-        return []
-    return [int(row) for row in used.index[alone_s >= alone_s.max() * (1 - ALIKE_TIME)]]
-
-
-def _spread(column: pd.Series[Any]) -> float:
-    """Return by what share of the largest the smallest is below it."""
-    values = column.to_numpy(dtype=np.float64)
-    return float(np.ptp(values) / values.max()) if len(values) and values.max() else 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ringnet.analysis.answer import made_of_words, result_html
+from ringnet.analysis.blame import IN_WORDS, Again, LinksInUse, slowest_links
 from ringnet.analysis.bounds import collective_bound, schedule_bound_s
 from ringnet.analysis.closed_form import closed_form_s
 from ringnet.analysis.frames import link_frame, queue_frame, state_frame, worker_frame
@@ -18,9 +20,7 @@ from ringnet.analysis.metrics import (
     BUS_FACTORS,
     crossing_bytes,
     makespan_s,
-    mean_latency_s,
     path_shares,
-    slowest_links,
 )
 from ringnet.analysis.verification import Verdict
 from ringnet.collectives import Schedule
@@ -53,6 +53,8 @@ class Run:
         As it is for transfers of any size, where that differs.
     traffic : tuple of str
         Names of what else was on the links, beside other jobs.
+    again : callable, optional
+        Simulates the run again with other links: what the slowest of them are is confirmed by it.
     """
 
     schedule: Schedule
@@ -64,6 +66,7 @@ class Run:
     verdict: Verdict
     offered: Network | None = None
     traffic: tuple[str, ...] = ()
+    again: Again | None = None
 
     @property
     def alone(self) -> bool:
@@ -191,8 +194,8 @@ def summarise(run: Run) -> Row:
     """Return the row of ``summary.csv``: every column is put there here, and nowhere else."""
     schedule, network, labels, verdict = run.schedule, run.network, run.labels, run.verdict
     links = link_frame(run.trace, network)
-    latency_s = mean_latency_s(schedule, network, run.chunk_bytes)
-    slowest = slowest_links(links.assign(latency_s=latency_s))
+    slowest = slowest_links(LinksInUse(network, run.trace.links), makespan_s(run.trace), run.again)
+    first = slowest.links[0] if slowest.links else None
     return {
         "name": labels["name"],
         "collective": schedule.collective,
@@ -210,9 +213,11 @@ def summarise(run: Run) -> Row:
         "bytes_sent_per_worker": int(run.trace.workers["sent_bytes"].max()),
         "expected_bytes_per_worker": labels["message_bytes"]
         * BUS_FACTORS[schedule.collective](schedule.n_workers),
-        "slowest_link": links["link"][slowest[0]] if slowest else None,
-        "slowest_link_utilisation": float(links["utilisation"][slowest[0]]) if slowest else None,
-        "n_slowest_links": len(slowest) or None,
+        "slowest_link": None if first is None else network.names[first],
+        "slowest_link_utilisation": None if first is None else float(links["utilisation"][first]),
+        "n_slowest_links": len(slowest.links) or None,
+        "slowest_link_change": None if first is None else IN_WORDS[slowest.change],
+        "slowest_link_gain_s": None if isnan(slowest.gain_s) else slowest.gain_s,
         "longest_queue": int(links["longest_queue"].max()) if len(links) else 0,
         "waiting_s_max": float(run.trace.workers["waiting_s"].max()),
         **{key: getattr(verdict, key) for key in _OF_THE_VERDICT},

@@ -73,10 +73,18 @@ ANSWERS: dict[str, Column] = {
         "what busbw counts for each worker: what a ring sends, if all chunks were alike"
     ),
     "slowest_link": _text(
-        "the link that alone would take longest, latency and bytes; empty if all are alike"
+        "the link whose change gains most, the first where several must change together; empty if none gains"
     ),
     "slowest_link_utilisation": _number("its busy time / makespan_s"),
-    "n_slowest_links": _integer("links that take as long as that one, itself included"),
+    "n_slowest_links": _integer("links that change together, itself included"),
+    "slowest_link_change": _text(
+        "what it becomes: as good as its best like, which is a link whose name differs in numbers only; or, where that "
+        "gains nothing, twice as fast, with all of its class"
+    ),
+    "slowest_link_gain_s": _number(
+        "by how much makespan_s falls then, simulated again; 0 if nothing gains; empty if that was not tried, or all "
+        "links are alike"
+    ),
     "longest_queue": _integer("most transfers that waited for one link at one time"),
     "waiting_s_max": _number("the longest that any worker waited, in all"),
     "verified_elements": _integer("elements compared, times workers"),

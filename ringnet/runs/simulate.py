@@ -18,6 +18,7 @@ from ringnet.engines.trace import Watch
 from ringnet.networks.network import Sharing
 from ringnet.payload import PackedPayload, Payload
 from ringnet.payload.tamper import Tamper, make_payload
+from ringnet.runs.again import SimulatedAgain
 from ringnet.runs.engine import engine_for, is_packed, sharing_of
 from ringnet.runs.memory import require_memory
 from ringnet.runs.notes import measured_link_labels, network_notes, run_notes
@@ -104,6 +105,7 @@ def _result(
     """Verify what every job came to, and put together what it means."""
     sharing = sharing_of(parts, chosen.name)
     runs = [_judged(scenario, *job, sharing) for job in jobs]
+    runs[0] = replace(runs[0], again=SimulatedAgain(parts, sharing, chosen.name))
 
     def results() -> list[NDArray[Any]]:
         payload, source = jobs[0][1], parts.source

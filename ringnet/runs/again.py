@@ -1,0 +1,79 @@
+"""A run once more with other links or workers, for its makespan alone: no payload, no rows, no proof."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from ringnet.analysis.blame import Upgrade
+from ringnet.analysis.metrics import makespan_s
+from ringnet.engines import ENGINES
+from ringnet.engines.arrays import why_not_exact
+from ringnet.engines.events import Job, run_jobs
+from ringnet.networks import Network
+from ringnet.networks.network import Sharing
+from ringnet.runs.parts import RunParts
+
+#: What simulating transfers again costs, in transfers of SimPy under fifo sharing: under fair sharing rates are worked
+#: out anew with every start and end, and stepping whole arrays is far cheaper.
+FAIR_COST, ARRAY_COST = 4.0, 0.05
+#: What an answer may cost beside its run, in the same unit: a tenth of a second, or a tenth of what the run takes.
+FREE, SHARE = 10_000, 0.1
+
+
+@dataclass(frozen=True)
+class SimulatedAgain:
+    """Simulates a run again with an upgrade: call it.
+
+    Parameters
+    ----------
+    parts : RunParts
+        Of the run; its network and routes stay, but for what the upgrade changes.
+    sharing : {"fifo", "fair"}
+        How links are shared in the run.
+    ran : str
+        The engine of the run.
+    """
+
+    parts: RunParts
+    sharing: Sharing
+    ran: str
+
+    def __call__(self, upgrade: Upgrade) -> float:
+        """Return the makespan with the upgrade, in seconds."""
+        parts = self.parts
+        workers = upgrade.of_workers(parts.workers)
+        if parts.is_alone:
+            network = replace(upgrade.of_network(parts.network_of_run), sharing=self.sharing)
+            what = (parts.schedule, network, workers, parts.chunk_bytes, None)
+            return makespan_s(ENGINES[self.engine].run(*what, keep_transfers=0))
+        everybody = (replace(parts, workers=workers), *parts.others)
+        jobs = [_job(one, upgrade.of_network(one.network)) for one in everybody]
+        return makespan_s(run_jobs(jobs, upgrade.of_network(parts.network), parts.traffic)[0])
+
+    @cached_property
+    def engine(self) -> str:
+        """The engine that runs: stepping whole arrays wherever it is exact."""
+        parts, network = self.parts, self.parts.network_of_run
+        if self.ran == "recurrence":
+            return self.ran
+        if not parts.is_alone or self.sharing == "fair" or parts.engine == "events":
+            return "events"
+        network = replace(network, sharing="fifo")
+        return "events" if why_not_exact(parts.schedule, network, parts.workers) else "recurrence"
+
+    @cached_property
+    def cost(self) -> float:
+        """What a simulation costs, in transfers of SimPy under fifo sharing."""
+        n_transfers = sum(one.schedule.n_transfers for one in (self.parts, *self.parts.others))
+        per_transfer = FAIR_COST if self.sharing == "fair" else 1.0
+        return n_transfers * (ARRAY_COST if self.engine == "recurrence" else per_transfer)
+
+    @property
+    def affordable(self) -> int:
+        """How many simulations an answer may cost beside its run; counted, not timed: a run repeats to the last bit."""
+        return int(FREE / self.cost + SHARE) if self.parts.schedule.n_transfers else 0
+
+
+def _job(parts: RunParts, network: Network) -> Job:
+    return Job(parts.schedule, network, parts.workers, parts.chunk_bytes, keep_transfers=0)

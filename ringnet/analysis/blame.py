@@ -33,6 +33,10 @@ IN_WORDS: dict[Change, str] = {
 }
 #: A gain below this share of the makespan is rounding; of gains that differ by less, the smaller change is named.
 ROUNDING = 1e-9
+#: Links that take this share of what the most loaded one takes are loaded like it: chunks may differ by an element.
+LOADED = 0.9
+#: Share of the makespan that a class of links gains at twice the speed before it is said to hold the run back.
+WORTH = 0.01
 #: The behaviours of which it is known what twice as fast means.
 SCALED = (Constant, BySize, OverTime)
 
@@ -210,9 +214,11 @@ class LinksInUse:
         behaviours = (self.network.behaviour(link) for link in links)
         return next((one.meaning for one in behaviours if type(one) not in SCALED), None)
 
-    def busiest(self, layers: Iterable[Sequence[int]]) -> Sequence[int]:
-        """Return the class with the link that was busy longest."""
-        return max(layers, key=lambda layer: float(self._traffic["busy_s"][[*layer]].max()))
+    def most_loaded(self) -> list[int]:
+        """Return the links that took about as long for their traffic as the one that took longest."""
+        takes_s = {link: self._takes_s(link) for link in self.used}
+        most_s = max(takes_s.values(), default=0.0)
+        return [link for link, one_s in takes_s.items() if one_s >= LOADED * most_s]
 
     def named(self, links: Sequence[int]) -> str:
         """Return the name of the first of some links, and how many more there are.
@@ -443,11 +449,21 @@ class _Trials:
         return found if found.links else whole
 
     def doubled(self) -> SlowestLinks:
-        """Return the class of links that gains most if it is twice as fast; none where there is one class only."""
-        layers = self.links.layers()
-        if len(layers) < 2:  # noqa: PLR2004 -- of one it says no more than that all links count
-            return SlowestLinks(gain_s=0.0) if self.links.below_their_likes() else SlowestLinks()
-        if self.affordable < len(layers):
-            return SlowestLinks(tuple(self.links.busiest(layers)), "twice")
-        found = max((self.tried(layer, "twice") for layer in layers), key=lambda one: one.gain_s)
-        return found if found.gain_s > self.rounding_s else SlowestLinks(gain_s=0.0)
+        """Return the class of links, or the most loaded links, that gain most if they are twice as fast.
+
+        None where there is one class only, and all of its links have as much to do: of these it is no news that they
+        count. None either where the gain is small.
+        """
+        links = self.links
+        layers, loaded = links.layers(), links.most_loaded()
+        groups = [*(layers if len(layers) > 1 else ()), *([loaded] if loaded not in layers else ())]
+        if not groups:
+            return SlowestLinks(gain_s=0.0) if links.below_their_likes() else SlowestLinks()
+        if self.affordable < len(groups):
+            return SlowestLinks(tuple(loaded), "twice")
+        tried = [self.tried(group, "twice") for group in groups]
+        most_s = max(one.gain_s for one in tried)
+        if most_s < WORTH * self.makespan_s:
+            return SlowestLinks(gain_s=0.0)
+        alike = (one for one in tried if one.gain_s >= most_s - self.rounding_s)
+        return min(alike, key=lambda one: len(one.links))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import pandas as pd
 
@@ -14,9 +14,20 @@ from ringnet.cli.printing import complain, note, sweep_progress
 from ringnet.errors import StudyError
 from ringnet.scenario import Scenario
 from ringnet.study.outcome import Outcome, default_cache_dir
-from ringnet.study.parts import PartOptions, StudyPlan
+from ringnet.study.parts import PartOptions
 
 T = TypeVar("T")
+
+
+class Planned(Protocol):
+    """A study before it is run."""
+
+    @property
+    def parts(self) -> Sequence[object]:
+        """What is computed at most, each a point of its progress."""
+
+
+P = TypeVar("P", bound=Planned)
 
 
 @dataclass(frozen=True)
@@ -47,7 +58,7 @@ class StudyOptions:
 
 
 def carried_through(
-    plan: StudyPlan, run: Callable[[StudyPlan, PartOptions], T], asked: StudyOptions
+    plan: P, run: Callable[[P, PartOptions], T], asked: StudyOptions
 ) -> tuple[T, tuple[str, str]]:
     """Run what is planned, with progress on a terminal; what is finished is kept, whatever becomes of the rest.
 

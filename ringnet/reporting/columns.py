@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
+from ringnet.engines.trace import PATH_PARTS
+
 Kind: TypeAlias = Literal["text", "integer", "number", "truth", "value"]
 
 
@@ -271,6 +273,35 @@ TABLES: dict[str, dict[str, Column]] = {
             "the first half of the message, reduced alone, comes out with other bits"
         ),
     },
+    "blame": {
+        "rank": _integer("1 for the one of its kind that gains most at twice the speed"),
+        "kind": _text(
+            "link; links, of one class or alike in what they lack; card, all links of a network card or of a worker; "
+            "worker; workers"
+        ),
+        "name": _text("which"),
+        "n_links": _integer("links that change"),
+        "n_workers": _integer("workers that change"),
+        "makespan_s": _number("the time today"),
+        "alike_gain_s": _number(
+            "by how much it falls, simulated again, if they are as good as their best like; empty if they are, or if "
+            "that was not tried"
+        ),
+        "twice_gain_s": _number(
+            "the same if they are twice as fast: bandwidth or reduce rate doubled, overheads and lateness halved"
+        ),
+        "no_latency_gain_s": _number("the same if their links are without latency"),
+    },
+    "whatif": {
+        "rank": _integer("1 for what takes least time"),
+        "change": _text("what is changed in the scenario"),
+        "makespan_s": _number("the time then; of the row without a change, today"),
+        "gain_s": _number("by how much it falls"),
+        "gain_share": _number("gain_s / the time today"),
+        "cause": _text("the part of the path that changed most"),
+        **{f"{part}_s": _number(f"seconds of {part} on the path that ended last") for part in PATH_PARTS},
+        "error": _text("why there is no answer"),
+    },
     "states": {
         "phase": _text("reduce-scatter or all-gather; start for the rows before the first step"),
         "step": _integer("step within the phase; empty for the start"),
@@ -279,7 +310,9 @@ TABLES: dict[str, dict[str, Column]] = {
 }
 
 #: Tables of a run or a sweep; the others are those of studies.
-RUN_TABLES = tuple(name for name in TABLES if name not in {"compare", "crossovers", "numerics"})
+RUN_TABLES = tuple(
+    name for name in TABLES if name not in {"compare", "crossovers", "numerics", "blame", "whatif"}
+)
 
 
 def kind_of(table: str, column: str) -> Kind:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 #: Commands that write a table of their own name, and no summary.
-STUDIES = ("compare", "numerics")
+STUDIES = ("compare", "numerics", "blame", "whatif")
 #: Raised by one whenever an older ringnet could misread the tables.
 RESULTS_VERSION = 1
 #: Of a manifest: far more than one has, whatever its scenario.

@@ -1,0 +1,116 @@
+"""``ringnet blame``: who holds a run back, in a table, a plot and a sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+import typer
+
+from ringnet.analysis.answer import answer, percent
+from ringnet.cli import options
+from ringnet.cli.printing import print_json, print_table
+from ringnet.cli.studies import StudyOptions, carried_through, ended, records
+from ringnet.reporting.atomic import check_target
+from ringnet.reporting.storage import write_study
+from ringnet.reporting.text import written
+from ringnet.scenario import Scenario
+from ringnet.study.blame import Blame, BlamePlan, blame_parts, plan_blame
+from ringnet.study.points import run_info
+from ringnet.units import format_seconds
+
+EXAMPLE = "ringnet blame scenario.yaml --set message='1 GiB'"
+
+#: Rows of each kind that a person is shown; the table on disk has all of them.
+SHOWN_ROWS = 5
+#: What the rows of a kind are called above them.
+HEADS = {
+    "link": "one link",
+    "links": "links together",
+    "card": "network card",
+    "worker": "worker",
+    "workers": "workers together",
+}
+
+
+def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
+    scenario: options.ScenarioFile,
+    overrides: options.Overrides = None,
+    most: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Simulations that may be spent; half a minute's worth otherwise."
+        ),
+    ] = None,
+    out: options.StudyFolder = None,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+    plots: options.Plots = True,
+    processes: options.Processes = None,
+    fresh: options.Fresh = False,
+    cache: options.Cache = None,
+    allow_outside: options.AllowOutside = False,
+    allow_python: options.AllowPython = False,
+) -> int:
+    """Say who holds a run back: what it gains from each link, card and worker that is made better."""
+    found = options.read_scenario(scenario, overrides, allow_outside, allow_python)
+    asked = StudyOptions(None, None, out, as_json, quiet, plots, processes, fresh, cache)
+    folder = asked.folder(found, "blame")
+    check_target(folder)
+    plan = plan_blame(found, most)
+    blamed, points = carried_through(plan, blame_parts, asked)
+    files = _write(found, blamed, asked, folder)
+    if as_json:
+        print_json(document(plan, blamed))
+    elif not quiet:
+        _print(plan, blamed)
+        print_table([points, ("written", files)])
+    return ended((), (*found.notes, *blamed.notes), quiet)
+
+
+def document(plan: BlamePlan, found: Blame) -> dict[str, Any]:
+    """Return what came of it as plain data: the time, the slowest link, and rows by the columns of ``blame.csv``."""
+    keys = [key for key in plan.today.summary if key.startswith(("makespan", "slowest_link", "n_slowest"))]
+    return {
+        **{key: plan.today.summary[key] for key in keys},
+        "suspects": records(found.table),
+        "notes": list(found.notes),
+    }
+
+
+def _write(scenario: Scenario, found: Blame, asked: StudyOptions, folder: Path) -> str:
+    info = run_info(scenario, folder, None, found.notes)
+    files = write_study(folder, info, {"blame": found.table}, plots=asked.plots)
+    return written(files.folder, files.files)
+
+
+def _print(plan: BlamePlan, found: Blame) -> None:
+    said = dict(answer(plan.today.summary, plan.today.sentence))
+    print_table([(label, said[label]) for label in ("time", "made of", "slowest link") if label in said])
+    for kind, rows in found.table.groupby("kind", sort=False):
+        heads = (HEADS[str(kind)], "as good as its best like", "twice as fast", "without latency")
+        typer.echo()
+        print_table([heads, *(_line(row) for row in rows.head(SHOWN_ROWS).to_dict("records"))])
+        if len(rows) > SHOWN_ROWS:
+            typer.echo(f"... and {len(rows) - SHOWN_ROWS} more in blame.csv")
+    typer.echo()
+
+
+def _line(row: dict[Any, Any]) -> tuple[str, ...]:
+    gains = (row["alike_gain_s"], row["twice_gain_s"], row["no_latency_gain_s"])
+    return (row["name"], *(_gain(gain_s, row["makespan_s"]) for gain_s in gains))
+
+
+def _gain(gain_s: float | None, today_s: float) -> str:
+    """Write what is gained.
+
+    >>> _gain(1e-3, 4e-3), _gain(0.0, 4e-3), _gain(-1e-3, 4e-3), _gain(None, 4e-3)
+    ('1 ms less (25 %)', 'nothing', '1 ms more (25 %)', '')
+    """
+    if gain_s is None or pd.isna(gain_s):
+        return ""
+    if not gain_s:
+        return "nothing"
+    more_or_less = "less" if gain_s > 0 else "more"
+    return f"{format_seconds(abs(gain_s))} {more_or_less} ({percent(abs(gain_s) / today_s)})"

@@ -1,0 +1,336 @@
+"""Who holds a run back: what it gains from each link, class of links, network card and worker that is made better.
+
+Every gain is that of a second simulation. Where all of them would take too long, classes and cards are simulated first,
+and of a class that gains its halves, and theirs: what gains nothing all at once does not gain in parts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from ringnet.analysis.blame import (
+    CHANGES,
+    ROUNDING,
+    Change,
+    LinksInUse,
+    Suspect,
+    Upgrade,
+    suspects,
+    worker_upgrade,
+)
+from ringnet.analysis.result import Result
+from ringnet.errors import Fault, InputError, StudyError
+from ringnet.networks.network import Sharing
+from ringnet.reporting.columns import TABLES
+from ringnet.runs.again import SimulatedAgain
+from ringnet.runs.parts import RunParts, build
+from ringnet.runs.simulate import simulate
+from ringnet.scenario import Scenario
+from ringnet.study.cost import LEAST_S, TRANSFERS_PER_S
+from ringnet.study.outcome import Outcome
+from ringnet.study.parts import PartOptions, StudyPart, key_of, run_parts
+
+#: What all simulations may cost together unless somebody says, in transfers of SimPy under fifo sharing: half a minute.
+MOST_COST = 2e6
+#: Simulations that are always affordable.
+FEWEST = 24
+#: Sets of links that are halved at once, so that all cores have something to do.
+AT_ONCE = 8
+
+
+@dataclass(frozen=True)
+class UpgradedRun:
+    """Simulates a scenario again with an upgrade; see `SimulatedAgain` for the rest."""
+
+    upgrade: Upgrade
+    sharing: Sharing
+    ran: str
+
+    def __call__(self, scenario: Scenario) -> Outcome:
+        """Return ``makespan_s``."""
+        again = _again(_BuiltFrom(key_of(scenario), scenario), self.sharing, self.ran)
+        return Outcome({"makespan_s": again(self.upgrade)})
+
+
+@dataclass(frozen=True)
+class _BuiltFrom:
+    """A scenario, known by its key."""
+
+    key: str
+    scenario: Scenario = field(compare=False)
+
+
+@lru_cache(maxsize=1)
+def _again(built_from: _BuiltFrom, sharing: Sharing, ran: str) -> SimulatedAgain:
+    return SimulatedAgain(build(built_from.scenario), sharing, ran)
+
+
+class Trial(NamedTuple):
+    """One suspect with one change, and what it becomes."""
+
+    suspect: Suspect
+    change: Change
+    upgrade: Upgrade
+
+
+@dataclass(frozen=True)
+class BlamePlan:
+    """What there is to blame.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    today : Result
+        The run as it is, without its payload.
+    suspects : list of Suspect
+    trials : list of Trial
+        Every suspect with every change that changes something.
+    affordable : int
+        How many simulations may be spent.
+    links : LinksInUse
+    again : SimulatedAgain
+    """
+
+    scenario: Scenario
+    today: Result
+    suspects: list[Suspect]
+    trials: list[Trial]
+    affordable: int
+    links: LinksInUse
+    again: SimulatedAgain
+
+    @property
+    def parts(self) -> Sequence[Upgrade]:
+        """What is simulated at most."""
+        return list(dict.fromkeys(one.upgrade for one in self.trials))[: self.affordable]
+
+
+class Blame(NamedTuple):
+    """What came of it.
+
+    Parameters
+    ----------
+    table : DataFrame
+        A row per suspect; see ``blame`` of `ringnet.reporting.columns.TABLES`.
+    notes : tuple of str
+        What was not tried, and why.
+    """
+
+    table: pd.DataFrame
+    notes: tuple[str, ...]
+
+
+def blame(scenario: Scenario, *, most: int | None = None, processes: int | None = None) -> Blame:
+    """Say who holds a run back.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        One run.
+    most : int, optional
+        Simulations that may be spent; about half a minute's worth if left out.
+    processes : int, optional
+        Processes; as many as there are cores if left out.
+
+    Raises
+    ------
+    InputError
+        A sweep; a run in which nothing moves.
+    """
+    return blame_parts(plan_blame(scenario, most), PartOptions(processes))
+
+
+def plan_blame(scenario: Scenario, most: int | None = None) -> BlamePlan:
+    """Run a scenario as it is, and return who can be blamed.
+
+    Raises
+    ------
+    InputError
+        As `blame`.
+    """
+    parts = build(_single(scenario))
+    parts = replace(parts, source=None, carry=0, keep_transfers=0, others=tuple(map(_bare, parts.others)))
+    today = simulate(scenario, parts=parts)
+    if not today.summary["makespan_s"]:
+        message = "the run takes no time: there is nothing to blame"
+        raise InputError(Fault(message, "message", right="a message, or links with latency"))
+    again = SimulatedAgain(parts, today.summary["sharing"], today.summary["engine"])
+    in_use = {name: today.links[name].to_numpy() for name in ("bytes", "transfers", "busy_s")}
+    links = LinksInUse(parts.network_of_run, in_use)
+    found = suspects(links, parts.workers)
+    affordable = max(FEWEST, int(MOST_COST / again.cost)) if most is None else most
+    return BlamePlan(scenario, today, found, _trials(found, links, parts), affordable, links, again)
+
+
+def _single(scenario: Scenario) -> Scenario:
+    """Return a scenario of one run in which something moves."""
+    if scenario.sweep is not None:
+        message = "blame is about one run, and this scenario is a sweep"
+        right = f"one value for each key: --set {scenario.swept[0]}=..."
+        raise InputError(Fault(message, "sweep", right=right))
+    if scenario.workers < 2:  # noqa: PLR2004 -- one has nobody to send to
+        raise InputError(
+            Fault("with one worker nothing moves: there is nothing to blame", "workers", value="1", right="2")
+        )
+    return scenario
+
+
+def _bare(parts: RunParts) -> RunParts:
+    return replace(parts, source=None, carry=0)
+
+
+def _trials(found: Sequence[Suspect], links: LinksInUse, parts: RunParts) -> list[Trial]:
+    made = []
+    for one in found:
+        for change in CHANGES:
+            if one.links:
+                upgrade = links.upgrade(one.links, change)
+            else:
+                upgrade = worker_upgrade(parts.workers, one.workers, change)
+            if upgrade is not None:
+                made.append(Trial(one, change, upgrade))
+    return made
+
+
+def blame_parts(plan: BlamePlan, how: PartOptions) -> Blame:
+    """Simulate what is planned, as far as it can be afforded, and put together what came of it.
+
+    Raises
+    ------
+    StudyError
+        A simulation failed.
+    """
+    gains = _Gains(plan, how)
+    if len({one.upgrade for one in plan.trials}) <= plan.affordable:
+        gains.try_all(plan.trials)
+    else:
+        gains.try_all([one for one in plan.trials if one.suspect.kind not in ("link", "worker")])
+        gains.try_halves()
+    table = pd.DataFrame([_row(one, gains) for one in plan.suspects], columns=list(TABLES["blame"]))
+    table = table.sort_values(["kind", "rank"], key=_order, kind="stable", ignore_index=True)
+    return Blame(_ranked(table), (*gains.notes, *_unknown(plan)))
+
+
+class _Gains:
+    """What was simulated, by upgrade: by how much the makespan falls."""
+
+    def __init__(self, plan: BlamePlan, how: PartOptions) -> None:
+        self.plan, self.how = plan, how
+        self.today_s = float(plan.today.summary["makespan_s"])
+        self.of_upgrade: dict[Upgrade, float] = {}
+        self.notes: list[str] = []
+        #: Links that are known to gain nothing alone, since a set with them does not.
+        self.nothing: dict[Change, set[int]] = {change: set() for change in CHANGES}
+
+    @property
+    def left(self) -> int:
+        """How many simulations may still be spent."""
+        return self.plan.affordable - len(self.of_upgrade)
+
+    def try_all(self, trials: Sequence[Trial]) -> None:
+        """Simulate with each upgrade once, in the order given as far as can be afforded."""
+        new = [one for one in dict.fromkeys(trial.upgrade for trial in trials) if one not in self.of_upgrade]
+        tried = new[: max(self.left, 0)]
+        for upgrade, outcome in zip(tried, run_parts(list(map(self._part, tried)), self.how), strict=True):
+            if not outcome.ok:
+                raise StudyError(outcome.error)
+            gain_s = self.today_s - outcome.summary["makespan_s"]
+            self.of_upgrade[upgrade] = gain_s if abs(gain_s) > ROUNDING * self.today_s else 0.0
+
+    def _part(self, upgrade: Upgrade) -> StudyPart:
+        again, scenario = self.plan.again, self.plan.scenario
+        most_s = LEAST_S + again.cost / TRANSFERS_PER_S["events"]
+        run = UpgradedRun(upgrade, again.sharing, again.ran)
+        return StudyPart("", key_of(scenario, "blame", repr(upgrade)), scenario, run, most_s)
+
+    def try_halves(self) -> None:
+        """Simulate with halves of the classes that gain, those that gain most first, down to single links."""
+        sets: list[tuple[float, Trial]] = []
+        for links in self.plan.links.classes():
+            for change in CHANGES:
+                sets += self._halved(tuple(links), change)
+        while sets and self.left > 0:
+            sets.sort(key=lambda one: (-one[0], len(one[1].suspect.links)))
+            now, sets = sets[:AT_ONCE], sets[AT_ONCE:]
+            self.try_all([trial for _, trial in now])
+            for _, trial in now:
+                if trial.upgrade in self.of_upgrade:
+                    sets += self._halved(trial.suspect.links, trial.change)
+        n_left = sum(len(trial.suspect.links) for _, trial in sets)
+        if n_left:
+            self.notes.append(
+                f"not every link was tried alone: {len(self.of_upgrade)} simulations were spent, --most allows more"
+            )
+
+    def _halved(self, links: tuple[int, ...], change: Change) -> Iterator[tuple[float, Trial]]:
+        """Yield both halves of a set of links that gains, with what the set gains; none of one that does not."""
+        whole = self.plan.links.upgrade(links, change)
+        gain_s = 0.0 if whole is None else self.of_upgrade.get(whole, self.today_s)
+        if gain_s <= 0:
+            self.nothing[change].update(links)
+            return
+        middle = len(links) // 2
+        for half in (links[:middle], links[middle:]) if middle else ():
+            upgrade = self.plan.links.upgrade(half, change)
+            if upgrade is None:
+                self.nothing[change].update(half)
+            else:
+                yield gain_s, Trial(Suspect("half", "", half), change, upgrade)
+
+    def of(self, suspect: Suspect, change: Change) -> float | None:
+        """Return what a suspect gains by a change; None where that is not known, or is no change."""
+        trial = next(
+            (one for one in self.plan.trials if one.suspect is suspect and one.change == change), None
+        )
+        if trial is None:
+            return None
+        gain_s = self.of_upgrade.get(trial.upgrade)
+        if gain_s is None and suspect.links and self.nothing[change].issuperset(suspect.links):
+            return 0.0
+        return gain_s
+
+
+#: Kinds in the order of the table.
+KINDS = ("link", "links", "card", "worker", "workers")
+
+
+def _order(column: pd.Series[Any]) -> pd.Series[Any]:
+    return column.map({kind: place for place, kind in enumerate(KINDS)}) if column.name == "kind" else -column
+
+
+def _row(suspect: Suspect, gains: _Gains) -> dict[str, Any]:
+    found = {change: gains.of(suspect, change) for change in CHANGES}
+    known = [gain_s for gain_s in found.values() if gain_s is not None]
+    first = found["twice"] if found["twice"] is not None else max(known, default=-1.0)
+    return {
+        "rank": first,
+        "kind": suspect.kind,
+        "name": suspect.name,
+        "n_links": len(suspect.links),
+        "n_workers": len(suspect.workers),
+        "makespan_s": gains.today_s,
+        "alike_gain_s": found["alike"],
+        "twice_gain_s": found["twice"],
+        "no_latency_gain_s": found["no-latency"],
+    }
+
+
+def _ranked(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table in its order with the rank of each row among those of its kind."""
+    return table.assign(rank=table.groupby("kind", sort=False).cumcount() + 1)
+
+
+def _unknown(plan: BlamePlan) -> list[str]:
+    meaning = plan.links.unknown(plan.links.used)
+    return [] if meaning is None else [f"what twice as fast is, is not known where {meaning}"]
+
+
+def document(found: Blame) -> dict[str, Any]:
+    """Return what came of it as plain data."""
+    return json.loads(found.table.to_json(orient="records"))  # type: ignore[no-any-return]

@@ -41,7 +41,7 @@ WORTH = 0.01
 SCALED = (Constant, BySize, OverTime)
 
 
-class WorkerCosts(NamedTuple):
+class OneWorker(NamedTuple):
     """When a worker starts, and what its processor takes: the columns of `Workers` for one of them."""
 
     start_s: float
@@ -55,7 +55,7 @@ class Upgrade:
     """What some links, and some workers, become."""
 
     links: tuple[tuple[int, Behaviour], ...] = ()
-    workers: tuple[tuple[int, WorkerCosts], ...] = ()
+    workers: tuple[tuple[int, OneWorker], ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.links or self.workers)
@@ -80,7 +80,7 @@ class Upgrade:
 
     def of_workers(self, workers: Workers) -> Workers:
         """Return workers as they become."""
-        columns = {name: getattr(workers, name).copy() for name in WorkerCosts._fields}
+        columns = {name: getattr(workers, name).copy() for name in OneWorker._fields}
         for worker, costs in self.workers:
             for name, value in costs._asdict().items():
                 columns[name][worker] = value
@@ -312,9 +312,9 @@ def _of_workers(workers: Workers) -> Iterator[Suspect]:
     yield from (Suspect("worker", f"worker {worker}", workers=(worker,)) for worker in costing)
 
 
-def _costs(workers: Workers) -> list[WorkerCosts]:
-    columns = (getattr(workers, name).tolist() for name in WorkerCosts._fields)
-    return [WorkerCosts(*row) for row in zip(*columns, strict=True)]
+def _costs(workers: Workers) -> list[OneWorker]:
+    columns = (getattr(workers, name).tolist() for name in OneWorker._fields)
+    return [OneWorker(*row) for row in zip(*columns, strict=True)]
 
 
 def worker_upgrade(workers: Workers, chosen: Iterable[int], change: Change) -> Upgrade | None:
@@ -324,18 +324,18 @@ def worker_upgrade(workers: Workers, chosen: Iterable[int], change: Change) -> U
     """
     costs = _costs(workers)
     first_s = min(one.start_s for one in costs)
-    best = WorkerCosts(
+    best = OneWorker(
         first_s,
         min(one.send_overhead_s for one in costs),
         min(one.recv_overhead_s for one in costs),
         max(one.reduce_Bps for one in costs),
     )
 
-    def changed(one: WorkerCosts) -> WorkerCosts:
+    def changed(one: OneWorker) -> OneWorker:
         if change == "alike":
             return best
         late_s = (one.start_s - first_s) / 2
-        return WorkerCosts(
+        return OneWorker(
             first_s + late_s, one.send_overhead_s / 2, one.recv_overhead_s / 2, one.reduce_Bps * 2
         )
 

@@ -48,6 +48,20 @@ class TrainingLog:
         """Return that of a training before its first step."""
         return cls([], [], [], [], [])
 
+    @property
+    def judged(self) -> list[Verdict]:
+        """The verdicts that count: not those of an overflow, and nothing else, that made all workers skip the step."""
+        return [
+            verdict
+            for verdict, row in zip(self.verdicts, self.rows, strict=True)
+            if not (row["skipped"] is not None and verdict.replay_ok and verdict.bound_ok)
+        ]
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether a step was wrong."""
+        return bool(self.mismatches) or not all(verdict.sum_ok for verdict in self.judged)
+
     def add(self, step: TrainedStep, result: Result, schedule: Schedule, n_elements: int) -> None:
         """Take in a step and the result of its all-reduce; what was sent has ``n_elements`` elements."""
         makespan_s, far, verdict = result.summary["makespan_s"], step.distance, result.verdict
@@ -134,12 +148,7 @@ def _extreme(rows: Sequence[dict[str, Any]], column: str, choose: Any) -> float 
 
 def _verdict(log: TrainingLog) -> Verdict:
     """Return one verdict on all steps: right if each was, an overflow aside where it made all workers skip the step."""
-    skipped = [row["skipped"] is not None for row in log.rows]
-    judged = [
-        verdict
-        for verdict, left_out in zip(log.verdicts, skipped, strict=True)
-        if not (left_out and verdict.replay_ok and verdict.bound_ok)
-    ]
+    judged = log.judged
     found = [verdict.mismatch for verdict in judged if verdict.mismatch is not None] + log.mismatches
     shares = [verdict.max_error_share for verdict in judged if verdict.max_error_share is not None]
     errors = [verdict.max_abs_error for verdict in judged if verdict.max_abs_error is not None]
@@ -148,7 +157,7 @@ def _verdict(log: TrainingLog) -> Verdict:
         verified_elements=sum(verdict.verified_elements for verdict in log.verdicts),
         max_abs_error=max(errors, default=None),
         max_error_share=max(shares, default=None),
-        sum_ok=not found and all(verdict.sum_ok for verdict in judged),
+        sum_ok=not log.is_wrong,
         workers_agree=all(verdict.workers_agree for verdict in log.verdicts),
         replay_ok=all(verdict.replay_ok for verdict in log.verdicts),
         bound_ok=all(verdict.bound_ok for verdict in judged),

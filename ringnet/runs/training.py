@@ -106,6 +106,8 @@ def run_training(scenario: Scenario, parts: RunParts, run_once: RunOnce, watch: 
         log.add(step, results[0], parts.schedule, n)
         log.divergence.extend(ways.follow(step))
         log.states.extend(state_rows(step, plan.model.shapes) if is_readable else ())
+        if log.is_wrong:  # what follows would be wrong for this reason
+            break
     return with_training(results[0], log, _notes(plan, log))
 
 
@@ -134,10 +136,9 @@ def _notes(plan: TrainingPlan, log: TrainingLog) -> list[str]:
     notes = []
     skipped = [row for row in log.rows if row["skipped"]]
     if skipped:
-        first = skipped[0]
-        notes.append(
-            f"skipped at all workers: {len(skipped)} steps, the first step {first['step']}: {first['skipped']}"
-        )
+        first, n = skipped[0], len(skipped)
+        many = f"{n} steps are" if n > 1 else "one step is"
+        notes.append(f"{many} skipped at all workers: in step {first['step']} {first['skipped']}")
     idle = sum(row["idle_workers"] > 0 for row in log.rows)
     if idle:
         notes.append(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 
 from ringnet.reporting.plots import axes, canvas
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
     from ringnet.reporting.results import Results
 
+#: Of the right way: below the others, and seen where they cover it.
+_RIGHT: dict[str, Any] = {"color": canvas.PALE, "lw": 4}
 #: From this ratio on, losses are drawn on a logarithmic axis.
 _FAR = 30
 
@@ -25,11 +28,11 @@ def training_ways(results: Results) -> Figure:
     assert ways is not None
     figure, (loss, parted) = canvas.new_figure(3.6, 2)
     names = list(dict.fromkeys(ways["way"]))
-    colors = dict(zip(["right", *names], canvas.colors(len(names) + 1), strict=True))
-    loss.plot(right["step"], right["loss"], color=colors["right"], lw=2.2, alpha=0.45)
+    colors = dict(zip(names, canvas.colors(len(names)), strict=True))
+    loss.plot(right["step"], right["loss"], **_RIGHT)
     for name in names:
         rows = ways[ways["way"] == name]
-        style = {"color": colors[name], "ls": (0, (4, 3)) if name == "one process" else "-"}
+        style = _style(name, colors[name])
         loss.plot(rows["step"], rows["loss"], **style)
         above = rows[rows["parted"] > 0]
         parted.plot(above["step"], above["parted"], **style)
@@ -44,9 +47,15 @@ def training_ways(results: Results) -> Figure:
         axes.logarithmic(parted.yaxis, "number", "apart from the right way")
     else:
         parted.set_ylabel("apart from the right way")
-    axes.linear(parted.xaxis, "number", "step")
-    handles = [canvas.stroke(color, name) for name, color in colors.items()]
+    parted.xaxis.set_major_locator(MaxNLocator(integer=True))
+    parted.set_xlabel("step")
+    handles = [canvas.stroke(label="right", **_RIGHT)]
+    handles += [canvas.stroke(label=name, **_style(name, color)) for name, color in colors.items()]
     about = canvas.settings(
         results.summary, "loss of each step's examples; largest difference of a parameter"
     )
     return canvas.titled(figure, results.name, about, handles)
+
+
+def _style(name: str, color: str) -> dict[str, Any]:
+    return {"color": color, "ls": (0, (4, 3)) if name == "one process" else "-"}

@@ -39,7 +39,7 @@ def check_training(keys: Keys) -> Iterator[Mistake]:
 
 def _collective(keys: Keys) -> Iterator[Mistake]:
     """Find what gradients cannot go through, and what is not read where they are the data."""
-    cause = ("training",)
+    cause = _MODEL
     if keys.collective != "all-reduce":
         yield Mistake(
             ("collective",), "gradients are combined by an all-reduce", "all-reduce", causes=(cause,)

@@ -72,7 +72,7 @@ def _own(name: str, n_examples: int, home: ScenarioFolder) -> OwnModel:
 def with_model(document: Document, home: ScenarioFolder) -> tuple[Document, list[Fault]]:
     """Return the document with what its model says: the size of the message, and how many workers have gradients."""
     given = document.get(MODEL)
-    if not isinstance(given, dict):
+    if given is None:
         return document, []
     missing = {("message",)} if not document.has(("message",)) else set()
     try:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,7 @@ from ringnet.engines.trace import (
     Workers,
     schedule_columns,
 )
-from ringnet.errors import DeadlockError
+from ringnet.errors import DeadlockError, Wait
 from ringnet.networks import Network
 from ringnet.networks.behaviour import NEVER
 from ringnet.payload import Payload
@@ -81,7 +82,10 @@ def run_events(
 class Job:
     """One collective among several on the same links: the parameters of `run_events`.
 
-    ``network`` has the links of the network that all jobs share; its routes are between this job's own workers.
+    ``network`` has the links of the network that all jobs share; its routes are between this job's own workers. A job
+    ``after`` others, by their numbers, starts when they have ended on all their workers: the starts of its own count
+    from then. ``stream`` is a number that jobs share which never run at once and are of the same workers: where links
+    are shared these count once. None for a job of its own.
     """
 
     schedule: Schedule
@@ -91,10 +95,45 @@ class Job:
     payload: Payload | None = None
     keep_transfers: int = KEEP_TRANSFERS
     keep_values: bool = False
+    after: tuple[int, ...] = ()
+    stream: int | None = None
+
+
+class Succession(Protocol):
+    """Says which jobs start when: each a number of a job, and the time from which the starts of its workers count."""
+
+    def first(self) -> Iterable[tuple[int, float]]:
+        """Return the jobs that wait for no other."""
+
+    def ended(self, number: int, now_s: float) -> Iterable[tuple[int, float]]:
+        """Return the jobs that waited for this one to end, if they wait for no other."""
+
+
+class AfterOthers:
+    """Jobs that start when all those have ended that they are ``after``."""
+
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        self.missing = [set(job.after) for job in jobs]
+
+    def first(self) -> list[tuple[int, float]]:
+        """See `Succession.first`."""
+        return [(number, 0.0) for number, missing in enumerate(self.missing) if not missing]
+
+    def ended(self, number: int, now_s: float) -> list[tuple[int, float]]:
+        """See `Succession.ended`."""
+        waiting = [other for other, missing in enumerate(self.missing) if number in missing]
+        for other in waiting:
+            self.missing[other].discard(number)
+        return [(other, now_s) for other in waiting if not self.missing[other]]
 
 
 def run_jobs(
-    jobs: Sequence[Job], network: Network, traffic: Sequence[Traffic] = (), *, watch: Watch | None = None
+    jobs: Sequence[Job],
+    network: Network,
+    traffic: Sequence[Traffic] = (),
+    *,
+    watch: Watch | None = None,
+    succession: Succession | None = None,
 ) -> list[Trace]:
     """Run several collectives at once, and other traffic beside them, on one network.
 
@@ -106,6 +145,8 @@ def run_jobs(
     traffic : sequence of Traffic
     watch : Watch, optional
         Who is told how far all jobs are together.
+    succession : Succession, optional
+        Which jobs start when; by default as each says what it is ``after``.
 
     Returns
     -------
@@ -120,52 +161,95 @@ def run_jobs(
         If a schedule sends where its network has no route.
     """
     clock = Clock()
-    routes = [used_routes(number, job.schedule, job.network) for number, job in enumerate(jobs)]
+    routes = [
+        used_routes(number if job.stream is None else job.stream, job.schedule, job.network)
+        for number, job in enumerate(jobs)
+    ]
     others = [((some.name, 0), some.links) for some in traffic]
     sharing = resolve_sharing(network, chain(others, *routes))
     keeps = any(job.schedule.n_transfers <= job.keep_transfers for job in jobs)
     links = make_links(clock, replace(network, sharing=sharing), keep_services=keeps)
+    running = RunningJobs(clock, links, jobs, AfterOthers(jobs) if succession is None else succession)
     names = [*dict.fromkeys(some.name for some in traffic)]
-    running = [RunningJob(clock, links, number, job) for number, job in enumerate(jobs)]
     for order, some in enumerate(traffic):
         route = links.along(some.links)
         route.owner = len(jobs) + names.index(some.name)
-        clock.process(send(clock, some, order, route, lambda: not any(job.can_move() for job in running)))
+        clock.process(send(clock, some, order, route, running.is_over))
     if watch is not None:
-        people = [worker for job in running for worker in job.people]
-        watch(
-            sum(job.schedule.n_transfers for job in jobs), lambda: sum(worker.n_applied for worker in people)
-        )
+        watch(sum(job.schedule.n_transfers for job in jobs), running.n_applied)
     clock.drain()
     # Nothing is scheduled any more, also when some processes still wait.
-    if stuck := [actor.stuck() for job in running for actor in job.actors if not actor.done]:
+    if stuck := running.stuck():
         raise DeadlockError(*stuck)
-    traces = [job.trace(links, clock) for job in running]
+    traces = [running.started[number].trace(links, clock) for number in range(len(jobs))]
     if len(jobs) == 1 and not traffic:
         return traces
     until_s = max(links.last_s(), *(float(trace.workers["end_s"].max()) for trace in traces))
     return [replace(trace, until_s=until_s) for trace in traces]
 
 
+class RunningJobs:
+    """All jobs while they run: each is made when it is known when it starts."""
+
+    def __init__(self, clock: Clock, links: Links, jobs: Sequence[Job], succession: Succession) -> None:
+        self.clock, self.links, self.jobs, self.succession = clock, links, jobs, succession
+        self.started: dict[int, RunningJob] = {}
+        self.going: list[RunningJob] = []
+        self.start(succession.first())
+
+    def start(self, numbers: Iterable[tuple[int, float]]) -> None:
+        """Let jobs start, at times that are not past."""
+        for number, from_s in numbers:
+            job = self.jobs[number]
+            if from_s:
+                workers = replace(job.workers, start_s=job.workers.start_s + from_s)
+                job = replace(job, workers=workers)
+            one = RunningJob(self.clock, self.links, number, job, partial(self._ended, number))
+            self.started[number] = one
+            self.going.append(one)
+
+    def _ended(self, number: int) -> None:
+        self.going.remove(self.started[number])
+        self.start(self.succession.ended(number, self.clock.now))
+
+    def is_over(self) -> bool:
+        """Whether nothing moves any more, nor ever will."""
+        return not any(job.can_move() for job in self.going)
+
+    def n_applied(self) -> int:
+        """Return how many transfers are done."""
+        return sum(worker.n_applied for job in [*self.started.values()] for worker in job.people)
+
+    def stuck(self) -> list[Wait]:
+        """Return who waits for whom, for ever."""
+        return [actor.stuck() for job in self.going for actor in job.actors if not actor.done]
+
+
 class RunningJob:
     """One job while it runs."""
 
-    def __init__(self, clock: Clock, links: Links, number: int, job: Job) -> None:
+    def __init__(self, clock: Clock, links: Links, number: int, job: Job, ended: Callable[[], None]) -> None:
         schedule = job.schedule
         keep = schedule.n_transfers <= job.keep_transfers
         keep_values = job.keep_values and job.payload is not None
         self.job = job
         self.rows = TransferRows(schedule.n_transfers, job.payload if keep_values else None) if keep else None
         program = Program(schedule, job.chunk_bytes, JobRoutes(links, job.network, number))
-        options = RunOptions(job.payload, job.workers.sends == "rendezvous", self.rows)
+        options = RunOptions(job.payload, job.workers.sends == "rendezvous", self.rows, self._one_ended)
         self.people = _workers(job.workers, shared=schedule.n_channels > 1)
         self.actors = [
             Actor(clock, worker, program, channel, options)
             for worker in self.people
             for channel in range(schedule.n_channels)
         ]
+        self._ended, self._n_left = ended, len(self.actors)
         #: The first to ask whether anything moves: most often it was it that moved last.
         self.moving = self.actors[0]
+
+    def _one_ended(self) -> None:
+        self._n_left -= 1
+        if not self._n_left:
+            self._ended()
 
     def can_move(self) -> bool:
         """Whether anything is under way to any of its workers; where there is not, it has ended, or never will."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import simpy
@@ -27,12 +28,13 @@ class RunOptions(NamedTuple):
     """What all actors have in common.
 
     ``rendezvous``: transfers start when both sides are in the step, and end the step for both. ``rows``: where each
-    transfer is written down once it is applied.
+    transfer is written down once it is applied. ``ended``: called by each actor when it has done all its steps.
     """
 
     payload: Payload | None
     rendezvous: bool
     rows: TransferRows | None
+    ended: Callable[[], None]
 
 
 class Worker:
@@ -83,7 +85,7 @@ class Actor:
         self, clock: Clock, worker: Worker, program: Program, channel: int, options: RunOptions
     ) -> None:
         self.clock, self.worker, self.channel = clock, worker, channel
-        self.payload, self.rendezvous, self.rows = options
+        self.payload, self.rendezvous, self.rows, self.ended = options
         self.steps = program.of(worker.number * program.schedule.n_channels + channel)
         self.path = worker.path
         self.stuck_on: Transfer | None = None
@@ -123,6 +125,7 @@ class Actor:
                 yield from self.outlast(sends)
         self.done = True
         self.worker.ends(clock.now, self.path, self.channel)
+        self.ended()
 
     def enter(self, owed: list[Transfer]) -> None:
         """Rendezvous: be in the step; what was posted before starts now, and its path is that of who came last."""

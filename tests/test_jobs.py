@@ -95,3 +95,64 @@ def test_what_is_not_of_a_job_is_of_other_traffic(algorithm, packets):
     others = links["bytes of other traffic"]
     burst = 2**16 + (16 * 64 if packets else 0)
     assert others[others != 0].to_dict() == {"0->switch": burst, "switch->1": burst}
+
+
+IN_TURN = """
+scenario_version: 1
+name: first
+workers: 4
+message: 1 MiB
+network: {topology: ring, bandwidth: 10 GB/s, latency: 1 us}
+jobs:
+- {name: last, workers: [0, 1, 2, 3], message: 1 MiB, after: [second], start: 20 us}
+- {name: second, workers: [0, 1, 2, 3], message: 4 MiB, after: first}
+"""
+
+
+def test_jobs_in_turn_take_what_each_takes_alone():
+    jobs = ringnet.simulate(ringnet.loads(IN_TURN)).jobs.set_index("job")
+    alone = IN_TURN[: IN_TURN.index("jobs:")]
+    small, large = (
+        ringnet.simulate(ringnet.loads(alone, [f"message={size}"])).summary["makespan_s"]
+        for size in ("1 MiB", "4 MiB")
+    )
+    assert jobs["makespan_s"].tolist() == pytest.approx([small, small, large], rel=1e-12)
+    assert jobs["start_s"].tolist() == pytest.approx([0.0, small + large + 20e-6, small], rel=1e-12)
+    assert jobs["sum_ok"].all()
+
+
+def test_jobs_in_turn_on_the_same_places_do_not_share_links():
+    result = ringnet.simulate(ringnet.loads(IN_TURN))
+    assert result.summary["sharing"] == "fifo"
+    assert len(result.workers) == 4
+    assert result.links["queued_s"].sum() == 0
+    # Two that follow the same one run beside each other, and share.
+    together = ringnet.simulate(ringnet.loads(IN_TURN.replace("[second]", "[first]")))
+    assert together.summary["sharing"] == "fair"
+    assert together.jobs["start_s"].iloc[1] == pytest.approx(together.jobs["start_s"].iloc[2] + 20e-6)
+
+
+def test_traffic_goes_on_between_jobs_in_turn():
+    """A pause between two jobs is no end: bursts in it are sent, and those after the last job are not."""
+    text = IN_TURN.replace("start: 20 us", "start: 1 ms") + (
+        "background: [{from: 1, to: 2, burst: 1 KiB, rate: 100 MB/s}]\n"
+    )
+    links = ringnet.simulate(ringnet.loads(text)).links.set_index("link")
+    sent_until_s = links.loc["1->2", "bytes of other traffic"] / 100e6
+    end_s = ringnet.simulate(ringnet.loads(text)).jobs["end_s"].max()
+    assert sent_until_s == pytest.approx(end_s, abs=2 * 1024 / 100e6)
+
+
+@pytest.mark.parametrize(
+    ("given", "right"),
+    [("[secnd]", "did you mean second"), ("[last]", "wait for itself"), ("[]", "leave the key out")],
+)
+def test_jobs_that_follow_none_or_themselves_are_refused(given, right):
+    with pytest.raises(ringnet.InputError, match=right):
+        ringnet.loads(IN_TURN.replace("[second]", given))
+
+
+def test_a_circle_of_jobs_is_refused():
+    with pytest.raises(ringnet.InputError, match="wait for itself") as error:
+        ringnet.loads(IN_TURN.replace("after: first", "after: last"))
+    assert [fault.path for fault in error.value.faults] == ["jobs[0].after", "jobs[1].after"]

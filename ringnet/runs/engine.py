@@ -11,7 +11,7 @@ from ringnet.engines import ENGINES, Choice, choose_engine
 from ringnet.engines.sharing import resolve_sharing, used_routes
 from ringnet.errors import Fault, InputError
 from ringnet.networks.network import Sharing
-from ringnet.runs.parts import RunParts
+from ringnet.runs.parts import RunParts, streams
 
 #: Carried elements of a chunk up to which one array for all chunks is faster than an array for each.
 PACKED_ELEMENTS = 4096
@@ -53,6 +53,9 @@ def sharing_of(parts: RunParts, engine: str) -> Sharing:
     if engine == "recurrence":  # which is exact for links of one sender each only
         return "fifo"
     everybody = (parts, *parts.others)
-    routes = [used_routes(number, one.schedule, one.network) for number, one in enumerate(everybody)]
+    routes = [
+        used_routes(stream, one.schedule, one.network)
+        for stream, one in zip(streams(everybody), everybody, strict=True)
+    ]
     others = [((one.name, 0), one.links) for one in parts.traffic]
     return resolve_sharing(parts.network, chain(others, *routes))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from itertools import chain
@@ -75,6 +75,8 @@ class RunParts:
         Which of the networks of the site is for this job.
     others : tuple of RunParts
         The other jobs on the same network.
+    after : tuple of int
+        Numbers of the jobs that end before this one starts, 0 for the scenario's own.
     is_alone : bool
         Whether nothing else is on the network.
     engine : str
@@ -101,6 +103,7 @@ class RunParts:
     make_site: Callable[[], Site]
     number: int = 0
     others: tuple[RunParts, ...] = ()
+    after: tuple[int, ...] = ()
     is_alone: bool = True
     engine: str = "auto"
     is_ring: bool = False
@@ -199,8 +202,25 @@ def _job(scenario: Scenario, number: int, make_site: Callable[[], Site]) -> RunP
         message_bytes=job.message_bytes,
         make_site=make_site,
         number=number,
+        after=tuple(scenario.job_names.index(name) for name in job.follows),
         is_alone=False,
     )
+
+
+def streams(jobs: Sequence[RunParts]) -> list[int]:
+    """Return for each job the first of those that it never runs beside, on the same places: itself for most."""
+    before: list[set[int]] = [set(job.after) for job in jobs]
+    for _ in jobs:  # those before the ones before, and so on
+        before = [earlier.union(*(before[number] for number in earlier)) for earlier in before]
+    places = [[job.network.node(worker) for worker in range(job.network.n_workers)] for job in jobs]
+    found, tails = [*range(len(jobs))], dict.fromkeys(range(len(jobs)), -1)
+    for number in sorted(range(len(jobs)), key=lambda number: len(before[number])):
+        tail = next(
+            (last for last in before[number] if tails[last] < 0 and places[last] == places[number]), None
+        )
+        if tail is not None:
+            tails[tail], found[number] = number, found[tail]
+    return found
 
 
 def build_site(scenario: Scenario) -> Site:

@@ -22,7 +22,7 @@ from ringnet.runs.again import SimulatedAgain
 from ringnet.runs.engine import engine_for, is_packed, sharing_of
 from ringnet.runs.memory import require_memory
 from ringnet.runs.notes import measured_link_labels, network_notes, run_notes
-from ringnet.runs.parts import RunParts, build
+from ringnet.runs.parts import RunParts, build, streams
 from ringnet.runs.training import run_training
 from ringnet.scenario.build.scenario import Scenario
 from ringnet.scenario.checks.collective import READABLE_ELEMENTS
@@ -89,7 +89,7 @@ def _run_once(
         what = (parts.schedule, parts.network_of_run, parts.workers, parts.chunk_bytes, payloads[0])
         traces = [run(*what, **keep, watch=watch)]
     else:
-        jobs = [_job(*one, has_states) for one in zip(everybody, payloads, strict=True)]
+        jobs = [_job(*one, has_states) for one in zip(everybody, streams(everybody), payloads, strict=True)]
         traces = run_jobs(jobs, parts.network, parts.traffic, watch=watch)
     jobs_done = list(zip(everybody, payloads, traces, strict=True))
     return _result(scenario, parts, chosen, jobs_done, first), payloads[0]
@@ -125,7 +125,7 @@ def _payload(parts: RunParts, engine: str, tamper: Tamper | None) -> AnyPayload:
     )
 
 
-def _job(parts: RunParts, payload: AnyPayload, has_states: bool) -> Job:
+def _job(parts: RunParts, stream: int, payload: AnyPayload, has_states: bool) -> Job:
     assert not isinstance(payload, PackedPayload)  # which only the recurrence takes
     return Job(
         parts.schedule,
@@ -135,6 +135,8 @@ def _job(parts: RunParts, payload: AnyPayload, has_states: bool) -> Job:
         payload,
         parts.keep_transfers,
         parts.keep_values and has_states,
+        parts.after,
+        stream,
     )
 
 

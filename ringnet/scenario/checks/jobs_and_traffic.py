@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from difflib import get_close_matches
 
 from ringnet.analysis.overload import overloads
 from ringnet.collectives import ALGORITHMS
@@ -73,6 +74,28 @@ def _names(keys: Keys) -> Iterator[Mistake]:
             message = f"this name is that of {taken[name]}"
             yield Mistake((key, number, "name"), message, "a name of its own", causes=(("name",),))
         taken.setdefault(name, "background" if key == "background" else f"jobs[{number}]")
+
+
+def _order(keys: Keys) -> Iterator[Mistake]:
+    """Find jobs that follow none that there is, or wait for themselves."""
+    names, follows = keys.job_names, {}
+    for number, job in enumerate(keys.jobs):
+        path = ("jobs", number, "after")
+        for place, name in enumerate(job.follows):
+            if name not in names:
+                at = path if isinstance(job.after, str) else (*path, place)
+                nearest = next(iter(get_close_matches(name, names, n=1)), "")
+                causes = (("name",), ("jobs",))
+                yield Mistake(at, "there is no such job", some(names), nearest, causes=causes, value=name)
+        follows[names[number + 1]] = {name for name in job.follows if name in names}
+    done = {keys.name}
+    while ready := {name for name, before in follows.items() if name not in done and before <= done}:
+        done |= ready
+    for number, name in enumerate(names[1:]):
+        if name not in done and follows[name] - done:
+            yield Mistake(
+                ("jobs", number, "after"), "it would wait for itself: none of these jobs comes first"
+            )
 
 
 def _recurrence_is_alone(keys: Keys) -> Iterator[Mistake]:
@@ -187,6 +210,7 @@ def _traffic_itself(one: TrafficKeys, path: Path) -> Iterator[Mistake]:
 JOB_CHECKS: tuple[Callable[[Keys], Iterator[Mistake]], ...] = (
     _names,
     _jobs,
+    _order,
     _recurrence_is_alone,
     _traffic,
     _is_carried,

@@ -8,6 +8,7 @@ from pydantic import Discriminator, Field, Tag
 
 from ringnet.collectives import ALGORITHMS, COLLECTIVES
 from ringnet.scenario.keys.base import (
+    LIST,
     MOST_WORKERS,
     ONE,
     LinkName,
@@ -26,6 +27,11 @@ from ringnet.scenario.keys.kinds import Line, OneOf, Whole
 
 JobWorkers: TypeAlias = Annotated[
     Annotated[int, Whole(1, MOST_WORKERS), Tag(ONE)] | Seats, Discriminator(list_or_one)
+]
+_JobName: TypeAlias = Annotated[str, Line("other job", 200)]
+JobNames: TypeAlias = Annotated[
+    Annotated[_JobName, Tag(ONE)] | Annotated[tuple[_JobName, ...], NotEmpty, Tag(LIST)],
+    Discriminator(list_or_one),
 ]
 
 
@@ -48,7 +54,19 @@ class JobKeys(Settings):
     algorithm: Annotated[str, OneOf(ALGORITHMS, "algorithm")] | None = Field(
         default=None, description="That of the scenario if left out."
     )
-    start_s: Seconds = Field(default=0.0, alias="start", description="When its workers start: `20 us`.")
+    after: JobNames | None = Field(
+        default=None,
+        description="It starts when these jobs have ended on all their workers: names, that of the scenario for its own.",
+        examples=["other job", ["other job", "quickstart"]],
+    )
+    start_s: Seconds = Field(
+        default=0.0, alias="start", description="When its workers start, with after from then on: `20 us`."
+    )
+
+    @property
+    def follows(self) -> tuple[str, ...]:
+        """Names of the jobs that have to end first."""
+        return (self.after,) if isinstance(self.after, str) else self.after or ()
 
 
 class TrafficKeys(Settings):

@@ -279,6 +279,12 @@ class Keys(Settings):
         return name_of(self.algorithm)
 
     @property
+    def job_names(self) -> tuple[str, ...]:
+        """Names of all jobs, the scenario's own first."""
+        others = (one.name or f"job {number}" for number, one in enumerate(self.jobs, start=1))
+        return (self.name, *others)
+
+    @property
     def files(self) -> tuple[str, ...]:
         """Names of the files that the data comes from; none for data that is made."""
         if isinstance(self.data, str):

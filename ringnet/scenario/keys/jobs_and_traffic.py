@@ -56,7 +56,7 @@ class JobKeys(Settings):
     )
     after: JobNames | None = Field(
         default=None,
-        description="It starts when these jobs have ended on all their workers: names, that of the scenario for its own.",
+        description="It starts when these jobs have ended on all their workers; the scenario has a name, too.",
         examples=["other job", ["other job", "quickstart"]],
     )
     start_s: Seconds = Field(

@@ -147,6 +147,23 @@ def bursts(ran: Ran, until_s: float) -> tuple[np.ndarray, np.ndarray]:
     return found[0], found[1]
 
 
+def routes_are_those_of_the_transfers(ran: Ran) -> None:
+    """Each pair of each job with its links in order, and together, without headers, what is on the links."""
+    expected: dict[tuple[str, int, int], list[int]] = {}
+    for job in ran.jobs:
+        for src, dst, size in sent_rows(job):
+            moved = expected.setdefault((job.name, src, dst), [0, 0])
+            moved[0], moved[1] = moved[0] + 1, moved[1] + size
+    networks = {job.name: job.network for job in ran.jobs}
+    rows = ran.result.routes.to_dict("records")
+    assert {
+        (row["job"], row["src"], row["dst"]): [row["transfers"], row["bytes"]] for row in rows
+    } == expected
+    for row in rows:
+        network = networks[row["job"]]
+        assert row["links"].split() == [network.names[link] for link in network.route(row["src"], row["dst"])]
+
+
 def workers_send_and_receive_what_is_moved(ran: Ran) -> None:
     for end, column in (("src", "sent_bytes"), ("dst", "received_bytes")):
         moved = np.bincount(ran.transfers[end], ran.transfers["bytes"], minlength=len(ran.workers))
@@ -301,7 +318,7 @@ def tables_read_back_the_same(ran: Ran, folder: Path) -> None:
     written = collect([ran.result], info)
     write_results(folder, [ran.result], info, plots=[])
     read = read_results(folder)
-    for name in ("summary", "links", "workers", "transfers", "jobs", "queues"):
+    for name in ("summary", "links", "workers", "transfers", "jobs", "queues", "routes"):
         before, after = getattr(written, name), getattr(read, name)
         assert (before is None) == (after is None)
         if before is not None:
@@ -312,6 +329,7 @@ def tables_read_back_the_same(ran: Ran, folder: Path) -> None:
 VALIDATORS = (
     rows_are_those_of_the_schedule,
     links_carry_what_is_routed,
+    routes_are_those_of_the_transfers,
     workers_send_and_receive_what_is_moved,
     times_fit_within_each_other,
     workers_end_with_their_last_transfer,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import isnan
 from typing import Any
 
@@ -22,6 +23,7 @@ from ringnet.analysis.metrics import (
     makespan_s,
     path_shares,
 )
+from ringnet.analysis.routes import pair_traffic, route_frame
 from ringnet.analysis.verification import Verdict
 from ringnet.collectives import Schedule
 from ringnet.engines.trace import PATH_PARTS, Trace, Workers
@@ -110,6 +112,8 @@ class Result:
         state, where they are few enough to be read.
     about : tuple of str
         Those of the notes that say what the network was taken to be, in a sweep too.
+    runs : tuple of Run
+        What it was made from: tables that a sweep does not need are made of it when they are asked for.
     """
 
     summary: Row
@@ -126,6 +130,18 @@ class Result:
     divergence: pd.DataFrame | None = None
     step_states: pd.DataFrame | None = None
     about: tuple[str, ...] = ()
+    runs: tuple[Run, ...] = ()
+
+    @cached_property
+    def routes(self) -> pd.DataFrame | None:
+        """One row per pair of workers that sent anything, with its links; None where there are too many."""
+        return route_frame(
+            [
+                (run.labels["name"], run.network, pair_traffic(run.schedule, run.chunk_bytes))
+                for run in self.runs
+            ],
+            self.links,
+        )
 
     @property
     def sentence(self) -> str:
@@ -177,6 +193,7 @@ def make_result(
         outputs=outputs,
         jobs=_job_frame(runs) if len(runs) > 1 else None,
         queues=None if trace.waits is None else queue_frame(trace.waits, run.network.names, owners),
+        runs=tuple(runs),
     )
 
 

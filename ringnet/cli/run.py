@@ -14,6 +14,7 @@ from joblib import cpu_count
 
 from ringnet.analysis.answer import answer
 from ringnet.analysis.result import Result
+from ringnet.analysis.routes import top_talkers
 from ringnet.cli import options
 from ringnet.cli.printing import complain, note, print_json, print_table, run_progress, say, sweep_progress
 from ringnet.cli.targets import check_saved, check_targets, sources_of
@@ -22,6 +23,7 @@ from ringnet.reporting.atomic import check_target, save_outputs
 from ringnet.reporting.results import ResultLike, collect
 from ringnet.reporting.storage import Written, write_results
 from ringnet.reporting.text import job_lines, sweep_table, written
+from ringnet.runs.advice import route_advice
 from ringnet.runs.notes import order_advice
 from ringnet.runs.parts import RunParts, build
 from ringnet.runs.simulate import simulate
@@ -170,6 +172,7 @@ def _run_one(scenario: Scenario, asked: RunCommandOptions) -> int:
         print_table(
             [
                 *answer(result.summary, result.sentence),
+                *_talkers(result),
                 *(() if result.jobs is None else job_lines(result.jobs)),
                 ("written", written(files.folder, files.files)),
                 *results,
@@ -182,11 +185,17 @@ def _run_one(scenario: Scenario, asked: RunCommandOptions) -> int:
     return VerificationError.exit_code
 
 
+def _talkers(result: Result) -> list[tuple[str, str]]:
+    """Return a line on the busiest link and whose bytes cross it, where several workers send over it."""
+    words = "" if result.routes is None else top_talkers(result.routes, result.links)
+    return [("busiest link", words)] if words else []
+
+
 def _advice(scenario: Scenario, result: Result, parts: RunParts) -> list[str]:
     """Return what would be worth trying where a run spends its time in queues."""
     queueing = result.summary["queueing_share"] or 0.0
-    sentence = order_advice(scenario, parts.network) if queueing > WORTH_ADVICE else None
-    return [] if sentence is None else [sentence]
+    order = order_advice(scenario, parts.network) if queueing > WORTH_ADVICE else None
+    return [*filter(None, (order, route_advice(scenario, result, parts)))]
 
 
 def _run_sweep(scenario: Scenario, asked: RunCommandOptions) -> int:

@@ -11,7 +11,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
 from ringnet.errors import Fault, NetworkError
-from ringnet.networks.network import Network, Route
+from ringnet.networks.network import MOST_EQUAL_ROUTES, Network, Route
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -85,6 +85,19 @@ class Graph:
             links.append(link)
         return tuple(links)
 
+    def equal_routes(self, src: str, dst: str) -> list[Route]:
+        """Return all shortest routes between two nodes, at most `MOST_EQUAL_ROUTES`, in the order of their links."""
+        hops = self.hops_to(dst)
+        begun: list[tuple[str, Route]] = [(src, ())] if src in hops else []
+        for _ in range(hops.get(src, 0)):
+            begun = [
+                (arc.to, (*links, arc.link))
+                for here, links in begun
+                for arc in self.arcs[here]
+                if hops.get(arc.to, hops[here]) < hops[here]
+            ][:MOST_EQUAL_ROUTES]
+        return [links for _, links in begun]
+
 
 def shortest(network: Network, graph: Graph) -> Network:
     """Return the network with routes that are shortest by hops; of equal ones, those over the links listed first."""
@@ -110,11 +123,15 @@ def ecmp(network: Network, seed: int = 0) -> Network:
     >>> [network.names[link] for link in network.route(0, 3)]
     ['0->leaf0', 'leaf0->spine2', 'spine2->leaf1', 'leaf1->3']
     """
+    graph = Graph(network)
 
     def choose(src: str, dst: str) -> Callable[[int, int], int]:
         return lambda hop, n: _hash(f"{seed} {src} {dst} {hop}") % n
 
-    return replace(network, find_route=_finder(network, Graph(network), choose))
+    def equal_routes(src: int, dst: int) -> list[Route]:
+        return graph.equal_routes(network.node(src), network.node(dst))
+
+    return replace(network, find_route=_finder(network, graph, choose), find_equal_routes=equal_routes)
 
 
 def with_routes(network: Network, routes: dict[tuple[int, int], tuple[str, ...]]) -> Network:

@@ -27,6 +27,8 @@ Groups: TypeAlias = "Mapping[str, Mapping[str, str]]"
 ONE_WAY, BOTH_WAYS = "->", "<->"
 #: Slots of a window, as NCCL has in its buffers (``NCCL_STEPS`` in its ``device.h``).
 WINDOW_SLOTS = 8
+#: Routes of equal cost that are looked at for one pair of workers.
+MOST_EQUAL_ROUTES = 256
 #: Unknown links for which the nearest name is looked up.
 SEARCHED = 8
 
@@ -129,6 +131,9 @@ class Network:
         the links of single workers are all there is. None where nobody knows, as of cables that are listed.
     given_sources : LinkSources or None
         Where the numbers of the links come from; None where all follow the rule for all links.
+    find_equal_routes : callable or None
+        ``find_equal_routes(src, dst)`` gives the routes of equal cost of which a draw took one, at most
+        `MOST_EQUAL_ROUTES`; None where routes are not drawn.
     """
 
     topology: str
@@ -145,6 +150,7 @@ class Network:
     places: tuple[str, ...] | None = None
     find_groups: Callable[[], Groups] | None = None
     given_sources: LinkSources | None = None
+    find_equal_routes: Callable[[int, int], list[Route]] | None = None
 
     @property
     def sources(self) -> LinkSources:

@@ -49,11 +49,13 @@ def placed(network: Network, places: Sequence[int]) -> Network:
     if faults := [*_wrong_places(network, chosen)]:
         raise NetworkError(*faults)
     at = tuple(network.node(place) for place in chosen)
+    equal_routes = network.find_equal_routes
     return replace(
         network,
         n_workers=len(chosen),
         places=at,
         find_route=lambda src, dst: network.find_route(chosen[src], chosen[dst]),
+        find_equal_routes=equal_routes and (lambda src, dst: equal_routes(chosen[src], chosen[dst])),
     )
 
 

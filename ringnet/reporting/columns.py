@@ -188,6 +188,24 @@ TABLES: dict[str, dict[str, Column]] = {
             "beyond the first"
         ),
     },
+    "routes": {
+        "job": _text("name of the job: the scenario's own, and after it the others"),
+        "src": _integer("worker that sends"),
+        "dst": _integer("worker that receives"),
+        "links": _text("the links that all it sends takes, in order"),
+        "transfers": _integer("transfers that went there"),
+        "bytes": _integer("their bytes, without headers of packets"),
+        "busiest_link": _text("of these links the one that was busy longest"),
+        "busiest_link_share": _number("bytes / bytes that crossed that link, whoever sent them"),
+        "equal_routes": _integer(
+            "routes of equal cost of which ecmp drew this one; empty where none are drawn"
+        ),
+        "collides_on": _text(
+            "of these links the first that other pairs take, too, while one of equal cost carries nothing"
+        ),
+        "collides_with": _integer("other pairs that take that link"),
+        "idle_instead": _text("the link of equal cost that carries nothing"),
+    },
     "jobs": {
         "point": _integer("row of the summary that it belongs to, from 0"),
         "job": _text("name of the job; the scenario's own first"),

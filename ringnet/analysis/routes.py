@@ -1,0 +1,256 @@
+"""Which pairs of workers took which links: routes with their bytes, collisions of equal-cost choices, top talkers."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ringnet.analysis.answer import percent
+from ringnet.collectives import Schedule
+from ringnet.networks import Network
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+#: The links from one worker to another, in order.
+LinkRow: TypeAlias = tuple[int, ...]
+
+#: Pairs of workers whose routes are kept.
+MOST_PAIRS = 20_000
+#: Rows that are gathered before they are added up.
+GATHERED = 1 << 20
+#: Pairs that are named.
+NAMED = 3
+
+
+class PairTraffic(NamedTuple):
+    """What each pair of workers moved, by sender and then by receiver; all arrays have shape (n_pairs,)."""
+
+    src: IntArray
+    dst: IntArray
+    transfers: IntArray
+    bytes: IntArray
+
+
+def pair_traffic(schedule: Schedule, chunk_bytes: IntArray) -> PairTraffic:
+    """Return what a schedule moves between each pair of workers.
+
+    Parameters
+    ----------
+    schedule : Schedule
+    chunk_bytes : ndarray of int64, shape (n_chunks,)
+
+    Examples
+    --------
+    >>> from ringnet.collectives import ALGORITHMS
+    >>> moved = pair_traffic(ALGORITHMS["ring"].build(3, "all-reduce"), np.array([10, 10, 12]))
+    >>> moved.src.tolist(), moved.dst.tolist(), moved.transfers.tolist(), moved.bytes.tolist()
+    ([0, 1, 2], [1, 2, 0], [4, 4, 4], [42, 42, 44])
+    """
+    merged = _Merged(schedule.n_workers)
+    src = dst = np.zeros(0, dtype=np.int64)
+    n_steps, n_bytes = 0, np.zeros(0, dtype=np.int64)
+    for step in schedule.steps():
+        # Steps of a ring share their columns: those are added up as they are.
+        if step.src is not src or step.dst is not dst:
+            merged.add(src, dst, n_steps, n_bytes)
+            src, dst, n_steps, n_bytes = step.src, step.dst, 0, np.zeros(len(step), dtype=np.int64)
+        n_steps += 1
+        n_bytes += step.sizes(chunk_bytes)
+    merged.add(src, dst, n_steps, n_bytes)
+    return merged.traffic()
+
+
+class _Merged:
+    """Rows of pairs, added up by pair whenever many have come."""
+
+    def __init__(self, n_workers: int) -> None:
+        self.n_workers, self.n_gathered = n_workers, 0
+        self._rows: list[IntArray] = [np.zeros((3, 0), dtype=np.int64)]
+
+    def add(self, src: IntArray, dst: IntArray, n_transfers: int, n_bytes: IntArray) -> None:
+        self._rows.append(np.stack([src * self.n_workers + dst, np.full(len(src), n_transfers), n_bytes]))
+        self.n_gathered += len(src)
+        if self.n_gathered > GATHERED:
+            self._merge()
+
+    def _merge(self) -> None:
+        pairs, transfers, n_bytes = np.concatenate(self._rows, axis=1)
+        each, at = np.unique(pairs, return_inverse=True)
+        merged = np.stack([each, np.zeros_like(each), np.zeros_like(each)])
+        np.add.at(merged[1], at, transfers)
+        np.add.at(merged[2], at, n_bytes)
+        self._rows, self.n_gathered = [merged], 0
+
+    def traffic(self) -> PairTraffic:
+        self._merge()
+        pairs, transfers, n_bytes = self._rows[0]
+        src, dst = np.divmod(pairs, self.n_workers)
+        return PairTraffic(src, dst, transfers, n_bytes)
+
+
+@dataclass(frozen=True)
+class Collision:
+    """A link that several pairs have their routes over, while one of equal cost carries nothing.
+
+    Parameters
+    ----------
+    link : int
+    idle : int
+        The first of the links that some of these pairs could take in its place.
+    pairs : tuple of (src, dst)
+        Those whose routes go over the link.
+    """
+
+    link: int
+    idle: int
+    pairs: tuple[tuple[int, int], ...]
+
+
+def collisions(network: Network, traffic: PairTraffic, link_bytes: IntArray) -> dict[int, Collision]:
+    """Return, by link, where routes that were drawn from equal ones collide though another link is idle.
+
+    Parameters
+    ----------
+    network : Network
+        Without ``find_equal_routes`` nothing was drawn, and nothing collides.
+    traffic : PairTraffic
+    link_bytes : ndarray of int64, shape (n_links,)
+        What crossed each link, whoever sent it.
+    """
+    if network.find_equal_routes is None:
+        return {}
+    pairs = [*zip(traffic.src.tolist(), traffic.dst.tolist(), strict=True)]
+    over: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    for pair in pairs:
+        for link in network.route(*pair):
+            over[link].append(pair)
+    found: dict[int, Collision] = {}
+    for pair in pairs:
+        route, equal = network.route(*pair), network.find_equal_routes(*pair)
+        for hop, link in enumerate(route):
+            if len(over[link]) > 1 and link not in found:
+                siblings = {other[hop] for other in equal if other[:hop] == route[:hop]}
+                idle = [other for other in siblings if not link_bytes[other]]
+                if idle:
+                    found[link] = Collision(link, min(idle), tuple(over[link]))
+    return found
+
+
+def spread_routes(network: Network, traffic: PairTraffic) -> dict[tuple[int, int], LinkRow]:
+    """Return, of routes drawn from equal ones, those that would have to be others for the bytes to be spread.
+
+    Pair by pair, the most bytes first, each takes the one of its equal routes whose busiest link is then busy shortest:
+    a good choice, not always the best there is.
+
+    Parameters
+    ----------
+    network : Network
+        With ``find_equal_routes``.
+    traffic : PairTraffic
+    """
+    assert network.find_equal_routes is not None
+    busy_s = np.zeros(network.n_links)
+    moved = {}
+    order = np.argsort(-traffic.bytes, kind="stable")
+    for src, dst, n_bytes in zip(
+        *(column[order].tolist() for column in (*traffic[:2], traffic.bytes)), strict=True
+    ):
+        took = network.route(src, dst)
+
+        def cost(route: LinkRow, n_bytes: int = n_bytes, took: LinkRow = took) -> tuple[float, float, bool]:
+            after_s = busy_s[[*route]] + n_bytes / network.bandwidth_Bps[[*route]]
+            return float(after_s.max(initial=0.0)), float(after_s.sum()), route != took
+
+        best = min([took, *network.find_equal_routes(src, dst)], key=cost)
+        busy_s[[*best]] += n_bytes / network.bandwidth_Bps[[*best]]
+        if best != took:
+            moved[src, dst] = best
+    return moved
+
+
+def route_frame(jobs: Sequence[tuple[str, Network, PairTraffic]], links: pd.DataFrame) -> pd.DataFrame | None:
+    """Return one row per pair of workers that sent anything: its links, what it moved, where it collides.
+
+    Parameters
+    ----------
+    jobs : sequence of (name, Network, PairTraffic)
+        Each job with its own routes.
+    links : DataFrame
+        As `ringnet.analysis.frames.link_frame` has it.
+
+    Returns
+    -------
+    DataFrame or None
+        None where there are more than `MOST_PAIRS` pairs.
+    """
+    if sum(len(traffic.src) for _, _, traffic in jobs) > MOST_PAIRS:
+        return None
+    link_bytes, busy_s = links["bytes"].to_numpy(), links["busy_s"].to_numpy()
+    frames = [
+        _job_routes(network, traffic, link_bytes, busy_s).assign(job=name) for name, network, traffic in jobs
+    ]
+    return pd.concat(frames, ignore_index=True)
+
+
+def _job_routes(
+    network: Network, traffic: PairTraffic, link_bytes: IntArray, busy_s: FloatArray
+) -> pd.DataFrame:
+    found, equal = collisions(network, traffic, link_bytes), network.find_equal_routes
+    rows: list[Mapping[str, Any]] = []
+    for src, dst, transfers, n_bytes in zip(*(column.tolist() for column in traffic), strict=True):
+        route = network.route(src, dst)
+        busiest = max(route, key=lambda link: busy_s[link], default=None)
+        collision = next((found[link] for link in route if link in found), None)
+        rows.append(
+            {
+                "src": src,
+                "dst": dst,
+                "links": " ".join(network.names[link] for link in route),
+                "transfers": transfers,
+                "bytes": n_bytes,
+                "busiest_link": None if busiest is None else network.names[busiest],
+                "busiest_link_share": None
+                if busiest is None or not link_bytes[busiest]
+                else n_bytes / float(link_bytes[busiest]),
+                "equal_routes": None if equal is None else len(equal(src, dst)),
+                "collides_on": None if collision is None else network.names[collision.link],
+                "collides_with": None if collision is None else len(collision.pairs) - 1,
+                "idle_instead": None if collision is None else network.names[collision.idle],
+            }
+        )
+    return pd.DataFrame(rows, columns=ROUTE_COLUMNS, dtype=object)
+
+
+ROUTE_COLUMNS = (
+    "src", "dst", "links", "transfers", "bytes", "busiest_link", "busiest_link_share", "equal_routes", "collides_on",
+    "collides_with", "idle_instead",
+)  # fmt: skip
+
+
+def top_talkers(routes: pd.DataFrame, links: pd.DataFrame) -> str:
+    """Say which link was busy longest, and whose bytes these were; nothing where it is one sender's alone.
+
+    Parameters
+    ----------
+    routes, links : DataFrame
+        As `route_frame` and `ringnet.analysis.frames.link_frame` have them.
+    """
+    if not len(links) or not links["busy_s"].max():
+        return ""
+    busiest = links.to_dict("records")[int(links["busy_s"].argmax())]
+    over = routes[[busiest["link"] in names.split(" ") for names in routes["links"]]]
+    if len({*over["src"]}) < 2:  # noqa: PLR2004 -- what one worker sends is no crowd
+        return ""
+    ranked = over.sort_values("bytes", ascending=False, kind="stable").to_dict("records")
+    said = [
+        f"{row['src']}->{row['dst']} {percent(row['bytes'] / busiest['bytes'])}" for row in ranked[:NAMED]
+    ]
+    others = f" and {len(ranked) - NAMED} more" if len(ranked) > NAMED else ""
+    busy = f"{busiest['link']}, busy {percent(busiest['utilisation'])} of the time"
+    return f"{busy}; of its bytes {', '.join(said)}{others}"

@@ -99,7 +99,7 @@ class Packets:
     header_bytes: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Network:
     """Links as columns, and routes over them. A link is one direction of a cable.
 
@@ -156,6 +156,9 @@ class Network:
     def sources(self) -> LinkSources:
         """Where the numbers of the links come from."""
         return self.given_sources or LinkSources.alike(self.n_links)
+
+    def __repr__(self) -> str:
+        return f"<Network {self.topology}: {self.n_workers} workers, {self.n_links} links>"
 
     @property
     def n_links(self) -> int:

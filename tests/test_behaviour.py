@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from ringnet.analysis import metrics
-from ringnet.analysis.blame import LinksInUse, Upgrade, slowest_links
+from ringnet.analysis.blame import slowest_links
 from ringnet.analysis.bounds import collective_bound, schedule_bound_s
 from ringnet.analysis.closed_form import closed_form_s
+from ringnet.analysis.upgrades import LinksInUse, Upgrade
 from ringnet.collectives import ALGORITHMS
 from ringnet.engines import ENGINES, Workers, choose_engine
 from ringnet.engines.arrays import run_sizes

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ringnet.analysis import blame, frames, metrics
+from ringnet.analysis import blame, frames, metrics, upgrades
 from ringnet.analysis.answer import made_of_words
 from ringnet.collectives import COLLECTIVES
 from ringnet.engines import PATH_PARTS
@@ -40,7 +40,7 @@ class RunAgain:
 
 def slowest_of(run, affordable=1000):
     trace = run.run()
-    links = blame.LinksInUse(run.network, trace.links)
+    links = upgrades.LinksInUse(run.network, trace.links)
     return blame.slowest_links(links, metrics.makespan_s(trace), RunAgain(run, affordable))
 
 

@@ -57,7 +57,8 @@ def test_a_slowest_link_is_named_with_its_load(result):
     said = lines(result(3), **changes, slowest_link_gain_s=1.0, longest_queue=3)["slowest link"]
     gains = "25 % less time (3 s) if as good as its best like"
     assert said == f"1->2, {gains}, busy 99.9 % of the time, longest queue of any link 3"
-    assert "by its load alone" in lines(result(3), **changes)["slowest link"]
+    assert "by its load, not confirmed" in lines(result(3), **changes)["slowest link"]
+    assert "by the path, not confirmed" in lines(result(3), **changes, slowest_link_by="path")["slowest link"]
 
 
 def test_links_that_are_mended_together_are_counted(result):

@@ -64,6 +64,7 @@ def test_the_row_of_a_uniform_ring(result):
         "n_slowest_links": None,
         "slowest_link_change": None,
         "slowest_link_gain_s": None,
+        "slowest_link_by": None,
         "longest_queue": 0,
         "waiting_s_max": 9.0,
         "verified_elements": 0,

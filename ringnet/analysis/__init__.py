@@ -2,7 +2,8 @@
 
 =============  ==========================================================================================
 metrics        what is concluded from a trace: time, what it is made of, bytes
-blame          who holds a run back: links that are alike, what can be mended, what that gains
+upgrades       links and workers made better: what is alike, what each becomes, what the path says of it
+blame          who holds a run back, by simulating again with whom to suspect made better
 bounds         what no run can beat; closed_form, formulas: what a formula says
 frames         a trace as tables: links, workers, queues, states
 replay         the schedule without time: what every worker must hold, what rounding does

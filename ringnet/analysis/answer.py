@@ -103,7 +103,8 @@ def _slowest(row: Row) -> str:
 def _gain(row: Row, gain_s: float | None, others: int) -> str:
     """Say what a run gains if its slowest links change, or that nobody tried."""
     if gain_s is None:
-        return "by its load alone (`ringnet blame` tries what it would gain)"
+        what = "by the path" if row.get("slowest_link_by") == "path" else "by its load"
+        return f"{what}, not confirmed (`ringnet blame` simulates it)"
     after = format_seconds(row["makespan_s"] - gain_s)
     change = row["slowest_link_change"].replace(
         "its best like", "their best likes" if others else "its best like"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from math import isnan
 from typing import Any
 
@@ -13,9 +13,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ringnet.analysis.answer import made_of_words, result_html
-from ringnet.analysis.blame import IN_WORDS, Again, LinksInUse, slowest_links
+from ringnet.analysis.blame import Again, ByPath, slowest_links
 from ringnet.analysis.bounds import collective_bound, schedule_bound_s
 from ringnet.analysis.closed_form import closed_form_s
+from ringnet.analysis.derivatives import Derivatives, derivatives
 from ringnet.analysis.frames import link_frame, queue_frame, state_frame, worker_frame
 from ringnet.analysis.metrics import (
     BUS_FACTORS,
@@ -24,9 +25,11 @@ from ringnet.analysis.metrics import (
     path_shares,
 )
 from ringnet.analysis.routes import pair_traffic, route_frame
+from ringnet.analysis.upgrades import IN_WORDS, LinksInUse, Upgrade, estimated_gain_s
 from ringnet.analysis.verification import Verdict
 from ringnet.collectives import Schedule
 from ringnet.engines.trace import PATH_PARTS, Trace, Workers
+from ringnet.errors import InputError
 from ringnet.networks import Network
 
 Row = dict[str, Any]
@@ -211,7 +214,9 @@ def summarise(run: Run) -> Row:
     """Return the row of ``summary.csv``: every column is put there here, and nowhere else."""
     schedule, network, labels, verdict = run.schedule, run.network, run.labels, run.verdict
     links = link_frame(run.trace, network)
-    slowest = slowest_links(LinksInUse(network, run.trace.links), makespan_s(run.trace), run.again)
+    slowest = slowest_links(
+        LinksInUse(network, run.trace.links), makespan_s(run.trace), run.again, _by_path(run)
+    )
     first = slowest.links[0] if slowest.links else None
     return {
         "name": labels["name"],
@@ -235,12 +240,30 @@ def summarise(run: Run) -> Row:
         "n_slowest_links": len(slowest.links) or None,
         "slowest_link_change": None if first is None else IN_WORDS[slowest.change],
         "slowest_link_gain_s": None if isnan(slowest.gain_s) else slowest.gain_s,
+        "slowest_link_by": slowest.by if slowest.links or not isnan(slowest.gain_s) else None,
         "longest_queue": int(links["longest_queue"].max()) if len(links) else 0,
         "waiting_s_max": float(run.trace.workers["waiting_s"].max()),
         **{key: getattr(verdict, key) for key in _OF_THE_VERDICT},
         "error": None,
         **{key: labels[key] for key in ("is_beyond",) if key in labels},
     }
+
+
+def _by_path(run: Run) -> ByPath:
+    """Return what says what an upgrade gains by the path that ended last, which is walked when it is first asked."""
+
+    @cache
+    def found() -> Derivatives | None:
+        try:
+            return derivatives(run.schedule, run.network, run.workers, run.chunk_bytes, run.trace)
+        except InputError:
+            return None
+
+    def gain_s(upgrade: Upgrade) -> float | None:
+        slopes = found()
+        return None if slopes is None else estimated_gain_s(upgrade, slopes, run.network, run.workers)
+
+    return gain_s
 
 
 def _times(run: Run) -> Row:

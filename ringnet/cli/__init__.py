@@ -31,6 +31,7 @@ COMMANDS = {
     "run": "Simulate a scenario: print the answer, write tables and plots.",
     "check": "Find every mistake in a scenario, and show what would run.",
     "blame": "Say who holds a run back: what it gains from each link, card and worker that is made better.",
+    "whatif": "Say which change buys most: a scenario with each of several changes, ranked.",
     "compare": "Compare algorithms over message sizes: which one to use, from which size on, and by how much.",
     "numerics": "Show what rounding does to the sum: the error by algorithm and element type, and who holds the "
     "same bits.",

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import pandas as pd
 import typer
 
-from ringnet.analysis.answer import answer, percent
+from ringnet.analysis.answer import answer, is_missing, percent
 from ringnet.cli import options
 from ringnet.cli.printing import print_json, print_table
 from ringnet.cli.studies import StudyOptions, carried_through, ended, records
@@ -16,7 +15,7 @@ from ringnet.reporting.atomic import check_target
 from ringnet.reporting.storage import write_study
 from ringnet.reporting.text import written
 from ringnet.scenario import Scenario
-from ringnet.study.blame import Blame, BlamePlan, blame_parts, plan_blame
+from ringnet.study.blame import SAME, Blame, BlamePlan, blame_parts, plan_blame
 from ringnet.study.points import run_info
 from ringnet.units import format_seconds
 
@@ -24,6 +23,8 @@ EXAMPLE = "ringnet blame scenario.yaml --set message='1 GiB'"
 
 #: Rows of each kind that a person is shown; the table on disk has all of them.
 SHOWN_ROWS = 5
+#: What is changed, above the column of each.
+COLUMNS = {"alike": "as good as its best like", "twice": "twice as fast", "no_latency": "without latency"}
 #: What the rows of a kind are called above them.
 HEADS = {
     "link": "one link",
@@ -89,28 +90,35 @@ def _print(plan: BlamePlan, found: Blame) -> None:
     said = dict(answer(plan.today.summary, plan.today.sentence))
     print_table([(label, said[label]) for label in ("time", "made of", "slowest link") if label in said])
     for kind, rows in found.table.groupby("kind", sort=False):
-        heads = (HEADS[str(kind)], "as good as its best like", "twice as fast", "without latency")
+        gains = rows[[f"{change}_gain_s" for change in COLUMNS]].fillna(0.0)
+        gaining = rows[gains.ne(0).any(axis=1)]
+        shown = gaining.head(SHOWN_ROWS).to_dict("records")
         typer.echo()
-        print_table([heads, *(_line(row) for row in rows.head(SHOWN_ROWS).to_dict("records"))])
-        if len(rows) > SHOWN_ROWS:
-            typer.echo(f"... and {len(rows) - SHOWN_ROWS} more in blame.csv")
+        print_table([(HEADS[str(kind)], *COLUMNS.values()), *map(_line, shown)])
+        if len(gaining) > len(shown):
+            typer.echo(f"... and {len(gaining) - len(shown)} more in blame.csv")
+        if len(rows) > len(gaining):
+            typer.echo(f"{len(rows) - len(gaining)} that gain nothing")
     typer.echo()
 
 
 def _line(row: dict[Any, Any]) -> tuple[str, ...]:
-    gains = (row["alike_gain_s"], row["twice_gain_s"], row["no_latency_gain_s"])
-    return (row["name"], *(_gain(gain_s, row["makespan_s"]) for gain_s in gains))
+    return row["name"], *(_gain(row, change) for change in COLUMNS)
 
 
-def _gain(gain_s: float | None, today_s: float) -> str:
-    """Write what is gained.
+def _gain(row: dict[Any, Any], change: str) -> str:
+    """Write what is gained; where another path becomes the longest, what this one says, too.
 
-    >>> _gain(1e-3, 4e-3), _gain(0.0, 4e-3), _gain(-1e-3, 4e-3), _gain(None, 4e-3)
-    ('1 ms less (25 %)', 'nothing', '1 ms more (25 %)', '')
+    >>> row = {"twice_gain_s": 1e-3, "twice_by_path_s": 2e-3, "makespan_s": 4e-3}
+    >>> _gain(row, "twice"), _gain(row | {"twice_gain_s": 0.0}, "twice")
+    ('1 ms less (25 %), by the path 2 ms', 'nothing, by the path 2 ms')
     """
-    if gain_s is None or pd.isna(gain_s):
+    gain_s, by_path_s = row[f"{change}_gain_s"], row[f"{change}_by_path_s"]
+    if is_missing(gain_s):
         return ""
-    if not gain_s:
-        return "nothing"
     more_or_less = "less" if gain_s > 0 else "more"
-    return f"{format_seconds(abs(gain_s))} {more_or_less} ({percent(abs(gain_s) / today_s)})"
+    share = percent(abs(gain_s) / row["makespan_s"])
+    gain = f"{format_seconds(abs(gain_s))} {more_or_less} ({share})" if gain_s else "nothing"
+    if is_missing(by_path_s) or abs(by_path_s - gain_s) <= SAME * abs(by_path_s):
+        return gain
+    return f"{gain}, by the path {format_seconds(by_path_s)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,6 +22,14 @@ ScenarioFile = Annotated[
 Overrides = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change a key: network.latency='5 us'. Again for more."),
+]
+WhatIfs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--if",
+        metavar="KEY=VALUE",
+        help="What if: 'network.links.0->1.bandwidth=50 GB/s', several keys with `and` between. Again for more.",
+    ),
 ]
 AllowOutside = Annotated[
     bool, typer.Option("--allow-outside", help="Let the scenario name data files outside its folder.")
@@ -110,6 +118,19 @@ def changed_files(scenario: Scenario, info: Mapping[str, Any]) -> list[str]:
         for name, content in now.items()
         if before.get(name, content) != content
     ]
+
+
+def changed_reader(
+    path: Path, overrides: Sequence[str] | None, allow_outside: bool, allow_python: bool
+) -> Callable[[Sequence[str]], Scenario]:
+    """Return what reads a scenario with some more changes; a change counts in place of a ``--set`` of the same key."""
+
+    def read(changes: Sequence[str]) -> Scenario:
+        keys = {one.partition("=")[0].strip() for one in changes}
+        kept = [one for one in overrides or () if one.partition("=")[0].strip() not in keys]
+        return read_scenario(path, [*kept, *changes], allow_outside, allow_python)
+
+    return read
 
 
 def file_name(name: str) -> str:

@@ -17,6 +17,7 @@ from ringnet.analysis.result import Result
 from ringnet.analysis.routes import top_talkers
 from ringnet.cli import options
 from ringnet.cli.printing import complain, note, print_json, print_table, run_progress, say, sweep_progress
+from ringnet.cli.side_by_side import side_by_side
 from ringnet.cli.targets import check_saved, check_targets, sources_of
 from ringnet.errors import Fault, InputError, StudyError, VerificationError
 from ringnet.reporting.atomic import check_target, save_outputs
@@ -32,6 +33,7 @@ from ringnet.scenario.build.load import CHECKED_POINTS
 from ringnet.study.cost import in_words, most_s, sweep_s
 from ringnet.study.outcome import Outcome, default_cache_dir, wrong_sum
 from ringnet.study.points import run_info, run_points
+from ringnet.study.whatif import Changed, changed_scenarios
 
 EXAMPLE = "ringnet run scenario.yaml --set message='1 GiB' --set workers=16"
 
@@ -111,6 +113,7 @@ def _given(values: Mapping[str, object]) -> list[str]:
 def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     scenario: options.ScenarioFile,
     overrides: options.Overrides = None,
+    what_if: options.WhatIfs = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where tables and plots go; reports/NAME otherwise.")
     ] = None,
@@ -152,10 +155,14 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     found = options.read_scenario(scenario, changes, allow_outside, allow_python)
     note(*asked.unused(found), quiet=quiet)
     asked.check_targets(found, scenario)
-    return _run_one(found, asked) if found.sweep is None else _run_sweep(found, asked)
+    if not what_if:
+        return _run_one(found, asked) if found.sweep is None else _run_sweep(found, asked)
+    read = options.changed_reader(scenario, changes, allow_outside, allow_python)
+    then = changed_scenarios(read, [" and ".join(what_if)])[1]
+    return _run_one(found, asked, then)
 
 
-def _run_one(scenario: Scenario, asked: RunCommandOptions) -> int:
+def _run_one(scenario: Scenario, asked: RunCommandOptions, then: Changed | None = None) -> int:
     def words() -> str:
         return f"{scenario.name}: takes roughly {in_words(most_s(parts))}"
 
@@ -165,8 +172,9 @@ def _run_one(scenario: Scenario, asked: RunCommandOptions) -> int:
         files = _write(scenario, asked, [result], result.notes)
     is_right = result.verdict.sum_ok is not False
     saved = save_outputs(asked.save_result, result.outputs()) if asked.save_result and is_right else ()
+    changed = None if then is None else side_by_side(result.summary, then)
     if asked.json:
-        print_json(result.summary)
+        print_json(result.summary if changed is None else result.summary | {"what_if": changed.document()})
     elif not asked.quiet:
         results = [("result", str(path)) for path in saved]
         print_table(
@@ -178,6 +186,10 @@ def _run_one(scenario: Scenario, asked: RunCommandOptions) -> int:
                 *results,
             ]
         )
+        if changed is not None:
+            say("")
+            print_table(changed.rows())
+    note(*(() if changed is None else changed.notes()), quiet=asked.quiet)
     note(*files.notes, *_advice(scenario, result, parts), quiet=asked.quiet)
     if is_right:
         return 0

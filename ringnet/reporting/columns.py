@@ -87,6 +87,10 @@ ANSWERS: dict[str, Column] = {
         "by how much makespan_s falls then, simulated again; 0 if nothing gains; empty if that was not tried, or all "
         "links are alike"
     ),
+    "slowest_link_by": _text(
+        "how that is known: by simulation; by the path that ended last, or by the load of the links alone, where "
+        "simulations would take too long"
+    ),
     "longest_queue": _integer("most transfers that waited for one link at one time"),
     "waiting_s_max": _number("the longest that any worker waited, in all"),
     "verified_elements": _integer("elements compared, times workers"),
@@ -309,6 +313,13 @@ TABLES: dict[str, dict[str, Column]] = {
             "the same if they are twice as fast: bandwidth or reduce rate doubled, overheads and lateness halved"
         ),
         "no_latency_gain_s": _number("the same if their links are without latency"),
+        "alike_by_path_s": _number(
+            "what the path that ended last says of alike_gain_s, by the derivatives of the time, which is no less than "
+            "is gained; empty where there are none"
+        ),
+        "twice_by_path_s": _number("the same of twice_gain_s"),
+        "no_latency_by_path_s": _number("the same of no_latency_gain_s"),
+        "path_changes": _truth("another path becomes the longest, so that less is gained than this one says"),
     },
     "whatif": {
         "rank": _integer("1 for what takes least time"),

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from ringnet.analysis.blame import Upgrade
+from ringnet.analysis.derivatives import Derivatives, derivatives
 from ringnet.analysis.metrics import makespan_s
-from ringnet.engines import ENGINES
+from ringnet.analysis.upgrades import Upgrade
+from ringnet.engines import ENGINES, KEEP_TRANSFERS
 from ringnet.engines.arrays import why_not_exact
 from ringnet.engines.events import Job, run_jobs
-from ringnet.networks import Network
+from ringnet.errors import InputError
+from ringnet.networks import BySize, Network, beyond
 from ringnet.networks.network import Sharing
 from ringnet.runs.parts import RunParts
 
@@ -50,6 +52,20 @@ class SimulatedAgain:
         everybody = (replace(parts, workers=workers), *parts.others)
         jobs = [_job(one, upgrade.of_network(one.network)) for one in everybody]
         return makespan_s(run_jobs(jobs, upgrade.of_network(parts.network), parts.traffic)[0])
+
+    def derivatives(self) -> Derivatives | str:
+        """Return the derivatives of the time, as the run is; or why there are none."""
+        parts, network = self.parts, replace(self.parts.network_of_run, sharing=self.sharing)
+        if not parts.is_alone:
+            return "others share the links"
+        if reason := beyond(network, (BySize,)):  # before the run is simulated in vain
+            return reason
+        what = (parts.schedule, network, parts.workers, parts.chunk_bytes)
+        trace = ENGINES[self.ran].run(*what, None, keep_transfers=KEEP_TRANSFERS)
+        try:
+            return derivatives(*what, trace)
+        except InputError as error:
+            return str(error)
 
     @cached_property
     def engine(self) -> str:

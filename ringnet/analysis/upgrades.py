@@ -1,0 +1,307 @@
+"""Links and workers that are made better: what is alike, what each would become, and what the path says it gains.
+
+A link is *as good as its best like* when it is given the highest bandwidth and the lowest latency among the links of
+its class; two links are of one class when their names are the same but for the numbers, ``3->leaf0`` and ``7->leaf1``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from ringnet.analysis.derivatives import Derivatives
+from ringnet.engines.trace import Columns, Workers
+from ringnet.networks import Behaviour, BySize, Constant, Network, OverTime
+from ringnet.networks.behaviour import ANY_SIZE
+
+#: What links or workers become: as good as the best of their like, twice as fast, without latency.
+Change: TypeAlias = Literal["alike", "twice", "no-latency"]
+CHANGES: tuple[Change, ...] = ("alike", "twice", "no-latency")
+#: The same in words, after "if it were" or "if they were".
+IN_WORDS: dict[Change, str] = {
+    "alike": "as good as its best like",
+    "twice": "twice as fast",
+    "no-latency": "without latency",
+}
+#: A gain below this share of the makespan is rounding; of gains that differ by less, the smaller change is named.
+ROUNDING = 1e-9
+#: Links that take this share of what the most loaded one takes are loaded like it: chunks may differ by an element.
+LOADED = 0.9
+#: The behaviours of which it is known what twice as fast means.
+SCALED = (Constant, BySize, OverTime)
+
+
+class OneWorker(NamedTuple):
+    """When a worker starts, and what its processor takes: the columns of `Workers` for one of them."""
+
+    start_s: float
+    send_overhead_s: float
+    recv_overhead_s: float
+    reduce_Bps: float
+
+
+@dataclass(frozen=True)
+class Upgrade:
+    """What some links, and some workers, become."""
+
+    links: tuple[tuple[int, Behaviour], ...] = ()
+    workers: tuple[tuple[int, OneWorker], ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.links or self.workers)
+
+    def of_network(self, network: Network) -> Network:
+        """Return a network with the links as they become; its routes stay.
+
+        Examples
+        --------
+        >>> from ringnet.networks.basic import ring
+        >>> Upgrade(((1, Constant(2.0, 0.5)),)).of_network(ring(3, 1.0, 0.5)).bandwidth_Bps.tolist()
+        [1.0, 2.0, 1.0]
+        """
+        bandwidth_Bps, latency_s = network.bandwidth_Bps.copy(), network.latency_s.copy()
+        behaviours = dict(network.behaviours)
+        for link, behaviour in self.links:
+            bandwidth_Bps[link], latency_s[link] = behaviour.offer(ANY_SIZE, 0.0)
+            behaviours.pop(link, None)
+            if type(behaviour) is not Constant:
+                behaviours[link] = behaviour
+        return replace(network, bandwidth_Bps=bandwidth_Bps, latency_s=latency_s, behaviours=behaviours)
+
+    def of_workers(self, workers: Workers) -> Workers:
+        """Return workers as they become."""
+        columns = {name: getattr(workers, name).copy() for name in OneWorker._fields}
+        for worker, costs in self.workers:
+            for name, value in costs._asdict().items():
+                columns[name][worker] = value
+        return replace(workers, **columns)
+
+
+#: Links by number, ascending.
+Group: TypeAlias = tuple[int, ...]
+
+
+class LinksInUse:
+    """The links that carried something: their classes, and what each would be if it were mended.
+
+    Parameters
+    ----------
+    network : Network
+    traffic : dict of str to ndarray
+        As `Trace.links` has them: ``bytes, transfers, busy_s``.
+    """
+
+    def __init__(self, network: Network, traffic: Columns) -> None:
+        self.network = network
+        self.used: list[int] = np.flatnonzero(traffic["transfers"]).tolist()
+        self._traffic = traffic
+        self._best: dict[int, Behaviour] = {}
+
+    @property
+    def are_equal(self) -> bool:
+        """Whether all of them have the same bandwidth and latency, and no behaviour of their own."""
+        columns = (self.network.bandwidth_Bps, self.network.latency_s)
+        return not self.network.behaviours and not any(np.ptp(one[self.used]) for one in columns if self.used)
+
+    def classes(self) -> list[list[int]]:
+        """Return the links by class, each class in the order of the links."""
+        found: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for link in self.used:
+            start, end = self.network.ends(link)
+            found[role(start), role(end)].append(link)
+        lonely = [role for role, links in found.items() if len(links) == 1]
+        for start, end in lonely:  # the two directions of the only cable of its class are alike
+            back = end, start
+            if back != (start, end) and len(found.get(back, ())) == 1 and (start, end) in found:
+                found[back] += found.pop((start, end))
+        return [sorted(links) for links in found.values()]
+
+    def layers(self) -> list[Group]:
+        """Return the links by class with both directions together: cards, trunks, links inside hosts."""
+        found: dict[tuple[str, ...], list[int]] = defaultdict(list)
+        for link in self.used:
+            found[tuple(sorted(map(role, self.network.ends(link))))].append(link)
+        return [tuple(links) for links in found.values()]
+
+    def below_their_likes(self) -> dict[int, Behaviour]:
+        """Return what each link that is not as good as its best like would become."""
+        if not self._best and not self.are_equal:
+            for links in self.classes():
+                self._best |= dict(self._mended(links))
+        return self._best
+
+    def _mended(self, links: Sequence[int]) -> Iterator[tuple[int, Behaviour]]:
+        have = {link: self.network.behaviour(link) for link in links}
+        likes = [one for one in dict.fromkeys(have.values()) if type(one) in (BySize, OverTime)]
+        constant = [one for one in have.values() if type(one) is Constant]
+        if constant:
+            bandwidth_Bps = max(one.bandwidth_Bps for one in constant)
+            likes.insert(0, Constant(bandwidth_Bps, min(one.latency_s for one in constant)))
+        for link, behaviour in have.items() if likes else ():
+            would_s, place = min((self._would_take_s(link, like), at) for at, like in enumerate(likes))
+            if likes[place] != behaviour and would_s < self._takes_s(link) * (1 - ROUNDING):
+                yield link, likes[place]
+
+    def _takes_s(self, link: int) -> float:
+        """Return what a link took for its traffic: latency each, and the bytes."""
+        transfers = float(self._traffic["transfers"][link])
+        size = float(self._traffic["bytes"][link]) / transfers
+        latency_s = self.network.behaviour(link).offer(size, 0.0).latency_s
+        return float(transfers * latency_s + self._traffic["busy_s"][link])
+
+    def _would_take_s(self, link: int, behaviour: Behaviour) -> float:
+        """Return what it would take if it had what a behaviour offers."""
+        n_bytes, transfers = (float(self._traffic[name][link]) for name in ("bytes", "transfers"))
+        size = n_bytes / transfers
+        return transfers * behaviour.offer(size, 0.0).latency_s + behaviour.service_s(0.0, n_bytes, size)
+
+    def excess_s(self, links: Iterable[int]) -> float:
+        """Return how much longer the most loaded of some links takes for its traffic than its best like would."""
+        best = self.below_their_likes()
+        return max(self._takes_s(link) - self._would_take_s(link, best[link]) for link in links)
+
+    def upgrade(self, links: Iterable[int], change: Change) -> Upgrade | None:
+        """Return what some links become by a change; None where it is none, or not known of what they do."""
+        if change == "alike":
+            best = self.below_their_likes()
+            return Upgrade(tuple((link, best[link]) for link in links if link in best)) or None
+        made = [(link, CHANGED[change](self.network.behaviour(link))) for link in links]
+        if any(after is None for _, after in made):
+            return None
+        kept = ((link, after) for link, after in made if after is not None)
+        return (
+            Upgrade(tuple((link, after) for link, after in kept if after != self.network.behaviour(link)))
+            or None
+        )
+
+    def unknown(self, links: Iterable[int]) -> str | None:
+        """Return what one of some links does of which nobody knows what twice as fast is; None if all is known."""
+        behaviours = (self.network.behaviour(link) for link in links)
+        return next((one.meaning for one in behaviours if type(one) not in SCALED), None)
+
+    def load_s(self, links: Iterable[int]) -> float:
+        """Return how long the most loaded of some links took for its traffic."""
+        return max(self._takes_s(link) for link in links)
+
+    def most_loaded(self) -> list[int]:
+        """Return the links that took about as long for their traffic as the one that took longest."""
+        takes_s = {link: self._takes_s(link) for link in self.used}
+        most_s = max(takes_s.values(), default=0.0)
+        return [link for link, one_s in takes_s.items() if one_s >= LOADED * most_s]
+
+    def named(self, links: Sequence[int]) -> str:
+        """Return the name of the first of some links, and how many more there are.
+
+        >>> from ringnet.networks.basic import ring
+        >>> LinksInUse(ring(3, 1.0, 0.5), {"transfers": np.ones(3)}).named([0, 1, 2])
+        '0->1 and 2 more'
+        """
+        first = self.network.names[links[0]]
+        return f"{first} and {len(links) - 1} more" if len(links) > 1 else first
+
+
+@lru_cache(maxsize=10_000)
+def role(node: str) -> str:
+    """Return the name of a node without its numbers.
+
+    >>> role("h3/nic0")
+    'h#/nic#'
+    """
+    return re.sub(r"\d+", "#", node)
+
+
+def _scaled(behaviour: Behaviour, bandwidth: float, latency: float) -> Behaviour | None:
+    """Return a behaviour with bandwidths and latencies multiplied; None where nobody knows what that is."""
+    match behaviour:
+        case Constant() if type(behaviour) is Constant:
+            return Constant(behaviour.bandwidth_Bps * bandwidth, behaviour.latency_s * latency)
+        case BySize() if type(behaviour) is BySize:
+            return BySize(
+                tuple(
+                    replace(
+                        one,
+                        bandwidth_Bps=one.bandwidth_Bps * bandwidth,
+                        latency_s=one.latency_s * latency,
+                    )
+                    for one in behaviour.pieces
+                )
+            )
+        case OverTime() if type(behaviour) is OverTime:
+            changes = tuple((time_s, rate_Bps * bandwidth) for time_s, rate_Bps in behaviour.changes)
+            return OverTime(behaviour.bandwidth_Bps * bandwidth, behaviour.latency_s * latency, changes)
+    return None
+
+
+CHANGED: Mapping[str, Callable[[Behaviour], Behaviour | None]] = {
+    "twice": lambda behaviour: _scaled(behaviour, 2.0, 1.0),
+    "no-latency": lambda behaviour: _scaled(behaviour, 1.0, 0.0),
+}
+
+
+def worker_costs(workers: Workers) -> list[OneWorker]:
+    """Return the columns of workers, worker by worker."""
+    columns = (getattr(workers, name).tolist() for name in OneWorker._fields)
+    return [OneWorker(*row) for row in zip(*columns, strict=True)]
+
+
+def worker_upgrade(workers: Workers, chosen: Iterable[int], change: Change) -> Upgrade | None:
+    """Return what some workers become by a change: as the best of all in each thing, or twice as fast; None if none.
+
+    Twice as fast also halves by how much a worker starts later than the first.
+    """
+    costs = worker_costs(workers)
+    first_s = min(one.start_s for one in costs)
+    best = OneWorker(
+        first_s,
+        min(one.send_overhead_s for one in costs),
+        min(one.recv_overhead_s for one in costs),
+        max(one.reduce_Bps for one in costs),
+    )
+
+    def changed(one: OneWorker) -> OneWorker:
+        if change == "alike":
+            return best
+        late_s = (one.start_s - first_s) / 2
+        return OneWorker(
+            first_s + late_s, one.send_overhead_s / 2, one.recv_overhead_s / 2, one.reduce_Bps * 2
+        )
+
+    if change == "no-latency":
+        return None
+    made = [(worker, changed(costs[worker])) for worker in chosen]
+    return Upgrade(workers=tuple(one for one in made if one[1] != costs[one[0]])) or None
+
+
+def estimated_gain_s(
+    upgrade: Upgrade, found: Derivatives, network: Network, workers: Workers
+) -> float | None:
+    """Return what an upgrade gains along the path that ended last, in seconds: no less than what it really gains.
+
+    None where a link that changes has more than one bandwidth and latency.
+
+    Notes
+    -----
+    The time is convex in all of these, and a derivative times a difference is what its tangent says: see
+    `ringnet.analysis.derivatives.derivatives`, also for when that does not hold.
+    """
+    total_s = 0.0
+    for link, after in upgrade.links:
+        before = network.behaviour(link)
+        if type(before) is not Constant or type(after) is not Constant:
+            return None
+        total_s += found.latency[link] * (before.latency_s - after.latency_s)
+        total_s += found.inverse_bandwidth[link] * (1 / before.bandwidth_Bps - 1 / after.bandwidth_Bps)
+    costs = worker_costs(workers)
+    for worker, then in upgrade.workers:
+        now = costs[worker]
+        total_s += found.start[worker] * (now.start_s - then.start_s)
+        total_s += found.send_overhead[worker] * (now.send_overhead_s - then.send_overhead_s)
+        total_s += found.recv_overhead[worker] * (now.recv_overhead_s - then.recv_overhead_s)
+        total_s += found.inverse_reduce_rate[worker] * (1 / now.reduce_Bps - 1 / then.reduce_Bps)
+    return float(total_s)

@@ -1,0 +1,81 @@
+"""A run today and with a change, side by side: what ``ringnet run --if`` says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from ringnet.analysis.answer import is_missing, percent
+from ringnet.engines import PATH_PARTS
+from ringnet.study.whatif import Changed, cause, path_seconds, simulate_bare
+from ringnet.units import format_rate, format_seconds
+
+
+class SideBySide(NamedTuple):
+    """The row of the summary today, and the one with a change.
+
+    Parameters
+    ----------
+    change : Changed
+    today, then : mapping
+    """
+
+    change: Changed
+    today: Mapping[str, Any]
+    then: Mapping[str, Any]
+
+    def document(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        gain_s = self.today["makespan_s"] - self.then["makespan_s"]
+        said = {"change": self.change.change, "gain_s": gain_s, "cause": cause(self.today, self.then)}
+        return said | {"summary": dict(self.then)}
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return the lines of a table: what, today, then, the difference."""
+        before, after = path_seconds(self.today), path_seconds(self.then)
+        parts = [
+            _row(part, before.get(part, 0.0), after.get(part, 0.0), format_seconds)
+            for part in PATH_PARTS
+            if before.get(part) or after.get(part)
+        ]
+        names = [_or_none(row["slowest_link"], str) for row in (self.today, self.then)]
+        return [
+            ("", "today", "if", "difference"),
+            self._line("time", "makespan_s", format_seconds),
+            *parts,
+            self._line("algbw", "algbw_Bps", format_rate),
+            self._line("busbw", "busbw_Bps", format_rate),
+            self._line("of the bound", "bound_share", percent),
+            ("slowest link", *names, ""),
+            ("because", "", "", cause(self.today, self.then)),
+        ]
+
+    def _line(self, label: str, key: str, form: Callable[[Any], str]) -> tuple[str, ...]:
+        return _row(label, self.today[key], self.then[key], form)
+
+    def notes(self) -> list[str]:
+        """Return what a person should know: that the change is none."""
+        if self.change.says_nothing_new:
+            return [f"{self.change.change} changes nothing: the scenario says so already"]
+        if self.today["makespan_s"] == self.then["makespan_s"]:
+            return [f"{self.change.change} changes nothing in the time"]
+        return []
+
+
+def side_by_side(today: Mapping[str, Any], change: Changed) -> SideBySide:
+    """Simulate a changed scenario, without its payload, and put it beside the row of the summary today."""
+    return SideBySide(change, today, simulate_bare(change.scenario).summary)
+
+
+def _or_none(value: Any, form: Callable[[Any], str]) -> str:
+    return "none" if is_missing(value) else form(value)
+
+
+def _row(label: str, before: Any, after: Any, form: Callable[[Any], str]) -> tuple[str, ...]:
+    cells = (label, _or_none(before, form), _or_none(after, form))
+    if is_missing(before) or is_missing(after):
+        return (*cells, "")
+    if before == after:
+        return (*cells, "the same")
+    factor = f" (x {after / before:.4g})" if before else ""
+    return (*cells, f"{form(abs(after - before))} {'more' if after > before else 'less'}{factor}")

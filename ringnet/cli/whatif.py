@@ -1,0 +1,91 @@
+"""``ringnet whatif``: which of several changes of a scenario buys most."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+import typer
+
+from ringnet.analysis.answer import percent
+from ringnet.cli import options
+from ringnet.cli.printing import print_json, print_table
+from ringnet.cli.studies import StudyOptions, carried_through, ended, records
+from ringnet.errors import Fault, InputError
+from ringnet.reporting.atomic import check_target
+from ringnet.reporting.storage import write_study
+from ringnet.reporting.text import written
+from ringnet.scenario import Scenario
+from ringnet.study.points import run_info
+from ringnet.study.whatif import TODAY, WhatIf, WhatIfPlan, changed_scenarios, read_changes, whatif_parts
+from ringnet.units import format_seconds
+
+EXAMPLE = "ringnet whatif scenario.yaml --if 'network.bandwidth=100 GB/s' --if 'network.latency=1 us'"
+
+
+def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
+    scenario: options.ScenarioFile,
+    changes: options.WhatIfs = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--changes", metavar="FILE", help="A YAML file with changes: whatif: [A, [B, C]]."),
+    ] = None,
+    overrides: options.Overrides = None,
+    out: options.StudyFolder = None,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+    plots: options.Plots = True,
+    processes: options.Processes = None,
+    fresh: options.Fresh = False,
+    cache: options.Cache = None,
+    allow_outside: options.AllowOutside = False,
+    allow_python: options.AllowPython = False,
+) -> int:
+    """Say which change buys most: a scenario with each of several changes, ranked."""
+    wanted = [*(changes or ()), *(read_changes(str(file)) if file else ())]
+    if not wanted:
+        right = "--if 'network.bandwidth=100 GB/s'"
+        raise InputError(Fault("there is no change to try", "--if", right=right))
+    read = options.changed_reader(scenario, overrides, allow_outside, allow_python)
+    plan = WhatIfPlan(changed_scenarios(read, wanted))
+    today = plan.scenarios[0].scenario
+    asked = StudyOptions(None, None, out, as_json, quiet, plots, processes, fresh, cache)
+    folder = asked.folder(today, "whatif")
+    check_target(folder)
+    found, points = carried_through(plan, whatif_parts, asked)
+    files = _write(today, found, asked, folder)
+    if as_json:
+        print_json(
+            {"changes": records(found.table), "notes": list(found.notes), "failed": list(found.failed)}
+        )
+    elif not quiet:
+        _print(found)
+        print_table([points, ("written", files)])
+    return ended(found.failed, (*today.notes, *found.notes), quiet)
+
+
+def _write(scenario: Scenario, found: WhatIf, asked: StudyOptions, folder: Path) -> str:
+    info = run_info(scenario, folder, None, [*found.notes, *found.failed])
+    info["changes"] = found.table["change"].tolist()
+    files = write_study(folder, info, {"whatif": found.table}, plots=asked.plots)
+    return written(files.folder, files.files)
+
+
+def _print(found: WhatIf) -> None:
+    heads = ("", "change", "time", "gain", "cause")
+    print_table([heads, *(_line(row) for row in found.table.to_dict("records"))])
+
+
+def _line(row: dict[Any, Any]) -> tuple[str, ...]:
+    if not pd.isna(row["error"]):
+        return "", row["change"], "no answer", "", ""
+    time = format_seconds(row["makespan_s"])
+    if row["change"] == TODAY:
+        return "", TODAY, time, "", ""
+    gain_s, share = row["gain_s"], row["gain_share"]
+    gain = "nothing"
+    if gain_s:
+        of_today = "" if pd.isna(share) else f" ({percent(abs(share))})"
+        gain = f"{format_seconds(abs(gain_s))} {'less' if gain_s > 0 else 'more'}{of_today}"
+    return str(row["rank"]), row["change"], time, gain, row["cause"]

@@ -1,0 +1,235 @@
+"""What if: a scenario today, and with each of several changes; which of them buys most, and by what."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
+
+import pandas as pd
+
+from ringnet.analysis.answer import is_missing
+from ringnet.analysis.result import Result
+from ringnet.documents.yaml_text import read_text, read_yaml
+from ringnet.engines import PATH_PARTS
+from ringnet.errors import Fault, InputError
+from ringnet.reporting.columns import TABLES
+from ringnet.runs.parts import RunParts, build
+from ringnet.runs.simulate import simulate
+from ringnet.scenario import Scenario
+from ringnet.study.cost import most_s
+from ringnet.study.parts import PartOptions, StudyPart, key_of, run_parts
+from ringnet.units import format_seconds
+
+#: A difference below this share of the time is rounding.
+ROUNDING = 1e-9
+#: The name of the row without a change.
+TODAY = "today"
+
+Row: TypeAlias = Mapping[str, Any]
+#: Reads the scenario with some more changes of keys: ``["network.latency=1 us"]``.
+ReadChanged: TypeAlias = Callable[[Sequence[str]], Scenario]
+
+
+def split_change(text: str) -> list[str]:
+    """Return the changes of keys that are to be made together: ``and`` stands between them.
+
+    >>> split_change("network.links.0->1.bandwidth=50 GB/s and network.links.1->0.bandwidth=50 GB/s")
+    ['network.links.0->1.bandwidth=50 GB/s', 'network.links.1->0.bandwidth=50 GB/s']
+    """
+    return re.split(r"\s+and\s+(?=[^=\s]+=)", text.strip())
+
+
+def read_changes(path: str) -> list[str]:
+    """Return the changes that a file has in its list ``whatif``; those of a list inside it are made together.
+
+    Raises
+    ------
+    InputError
+        It is no such file.
+    """
+    document, faults = read_yaml(read_text(path), path)
+    given = document.get(("whatif",))
+    right = "whatif: ['network.latency=1 us', ['workers=8', 'message=1 GiB']]"
+    if not isinstance(given, list) or not given:
+        faults.append(Fault("the file has no list of changes", "whatif", path, right=right))
+        raise InputError(*faults)
+    found = []
+    for place, one in enumerate(given):
+        texts = one if isinstance(one, list) else [one]
+        if not texts or not all(isinstance(text, str) for text in texts):
+            message = "a change is a key, an equals sign and a value, or a list of such"
+            faults.append(Fault(message, f"whatif.{place}", path, value=str(one), right=right))
+        else:
+            found.append(" and ".join(texts))
+    if faults:
+        raise InputError(*faults)
+    return found
+
+
+class Changed(NamedTuple):
+    """A scenario with a change.
+
+    Parameters
+    ----------
+    change : str
+        As it was written; `TODAY` for none.
+    scenario : Scenario
+    says_nothing_new : bool
+        Whether the scenario said so already.
+    """
+
+    change: str
+    scenario: Scenario
+    says_nothing_new: bool = False
+
+
+def changed_scenarios(read: ReadChanged, changes: Sequence[str]) -> list[Changed]:
+    """Return a scenario as it is, and with each change.
+
+    Raises
+    ------
+    InputError
+        With every mistake in the changes; a sweep.
+    """
+    today = read([])
+    if today.sweep is not None:
+        message, right = "a what-if is about one run, and this scenario is a sweep", "one value for each key"
+        raise InputError(Fault(message, "sweep", right=f"{right}: --set {today.swept[0]}=..."))
+    found, faults, document = [Changed(TODAY, today)], [], today.document()
+    for change in changes:
+        try:
+            scenario = read(split_change(change))
+        except InputError as error:
+            faults += [_of_the_change(fault) for fault in error.faults]
+            continue
+        if scenario.sweep is not None:
+            faults.append(Fault("a what-if is about one run", "", "--if", value=change, right="one value"))
+        found.append(Changed(change, scenario, scenario.document() == document))
+    if faults:
+        raise InputError(*dict.fromkeys(faults))
+    return found
+
+
+def _of_the_change(fault: Fault) -> Fault:
+    """Return a fault of what was changed, told of the option that changed it."""
+    file = "--if" if fault.file == "--set" else fault.file
+    return replace(fault, file=file, right=fault.right.replace("--set ", "--if "))
+
+
+def path_seconds(row: Row) -> dict[str, float]:
+    """Return the seconds of each part of the path that ended last; none where nothing took time."""
+    shares = {part: row[f"{part}_share"] for part in PATH_PARTS}
+    return {part: share * row["makespan_s"] for part, share in shares.items() if not is_missing(share)}
+
+
+def cause(today: Row, then: Row) -> str:
+    """Say which part of the path changed most.
+
+    >>> shares = {f"{part}_share": 0.0 for part in PATH_PARTS}
+    >>> today = {"makespan_s": 4e-3} | shares | {"queueing_share": 0.75, "latency_share": 0.25}
+    >>> cause(today, {"makespan_s": 1e-3} | shares | {"latency_share": 1.0})
+    '3 ms less queueing'
+    """
+    before, after = path_seconds(today), path_seconds(then)
+    changes = {part: after.get(part, 0.0) - before.get(part, 0.0) for part in PATH_PARTS}
+    difference_s = then["makespan_s"] - today["makespan_s"]
+    if abs(difference_s) <= ROUNDING * today["makespan_s"]:
+        return "the time stays"
+    sign = 1 if difference_s > 0 else -1
+    part = max(changes, key=lambda part: sign * changes[part])
+    return f"{format_seconds(abs(changes[part]))} {'more' if sign > 0 else 'less'} {part}"
+
+
+def simulate_bare(scenario: Scenario) -> Result:
+    """Simulate a run without its payload: for its time, and what that is made of."""
+    return simulate(scenario, parts=without_payload(build(scenario)))
+
+
+def without_payload(parts: RunParts) -> RunParts:
+    """Return the parts of a run that carries nothing."""
+    bare = partial(replace, source=None, carry=0)
+    return bare(parts, others=tuple(map(bare, parts.others)))
+
+
+class WhatIf(NamedTuple):
+    """What came of several changes.
+
+    Parameters
+    ----------
+    table : DataFrame
+        A row for today, and one per change, the best first; see ``whatif`` of `ringnet.reporting.columns.TABLES`.
+    notes : tuple of str
+        Which changes change nothing.
+    failed : tuple of str
+        Which have no answer, and why.
+    """
+
+    table: pd.DataFrame
+    notes: tuple[str, ...]
+    failed: tuple[str, ...]
+
+
+class WhatIfPlan(NamedTuple):
+    """A scenario as it is and with changes, before any of them is simulated."""
+
+    scenarios: list[Changed]
+
+    @property
+    def parts(self) -> list[StudyPart]:
+        """What is simulated."""
+        return [
+            StudyPart(
+                one.change,
+                key_of(one.scenario, "whatif"),
+                one.scenario,
+                simulate_bare,
+                most_s(without_payload(build(one.scenario))),
+            )
+            for one in self.scenarios
+        ]
+
+
+def whatif_parts(plan: WhatIfPlan, how: PartOptions) -> WhatIf:
+    """Simulate what is planned, and rank it.
+
+    Raises
+    ------
+    InputError
+        Today's scenario has no answer.
+    """
+    outcomes = run_parts(plan.parts, how)
+    today = outcomes[0].summary
+    if not outcomes[0].ok:
+        raise InputError(outcomes[0].error)
+    rows, notes, failed = [], [], []
+    for one, outcome in zip(plan.scenarios, outcomes, strict=True):
+        rows.append(_row(one, today, outcome.summary if outcome.ok else {"error": outcome.error}))
+        if not outcome.ok:
+            failed.append(f"{one.change}: {outcome.error}")
+        elif one.says_nothing_new:
+            notes.append(f"{one.change} changes nothing: the scenario says so already")
+    table = pd.DataFrame(rows, columns=list(TABLES["whatif"]))
+    table = table.sort_values("makespan_s", kind="stable", ignore_index=True)
+    ranked = table["change"].ne(TODAY) & table["error"].isna()
+    ranks = ranked.cumsum().where(ranked).astype("Int64")
+    return WhatIf(table.assign(rank=ranks), tuple(notes), tuple(failed))
+
+
+def _row(one: Changed, today: Row, then: Row) -> dict[str, Any]:
+    if then.get("error") is not None:
+        return {"change": one.change, "error": then["error"]}
+    gain_s = today["makespan_s"] - then["makespan_s"]
+    gain_s = gain_s if abs(gain_s) > ROUNDING * today["makespan_s"] else 0.0
+    return {
+        "change": one.change,
+        "makespan_s": then["makespan_s"],
+        "gain_s": None if one.change == TODAY else gain_s,
+        "gain_share": None
+        if one.change == TODAY or not today["makespan_s"]
+        else gain_s / today["makespan_s"],
+        "cause": None if one.change == TODAY else cause(today, then),
+        **{f"{part}_s": seconds for part, seconds in path_seconds(then).items()},
+    }

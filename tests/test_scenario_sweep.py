@@ -446,3 +446,24 @@ def test_a_range_by_count_holds_both_ends(first, more, count):
     assert (values[0], values[-1]) == (8 * first, 8 * (first + more))
     assert len(values) <= count
     assert values == sorted(set(values))
+
+
+@pytest.mark.parametrize(
+    ("section", "word", "key", "value"),
+    [
+        ("worker", "rendezvous", "send_overhead", "1 us"),
+        ("worker", "[rendezvous]", "send_overhead", "1 us"),
+        ("network", "nonsense", "window", "64 KiB"),
+        ("report", "3", "transfers", "0"),
+    ],
+)
+def test_a_section_of_a_wrong_type_is_told_beside_what_would_replace_it(section, word, key, value):
+    base = (
+        "\n".join(line for line in GOOD.splitlines() if not line.startswith(section))
+        + f"\n{section}: {word}\n"
+    )
+    alone = [fault for fault in faults(base=base) if f" {section}: " in fault]
+    assert len(alone) == 1
+    assert alone[0] in faults(f"{section}.{key}={value}", base=base)
+    if section != "report":
+        assert alone[0] in faults(sweep=f"{{over: {{{section}.{key}: [{value}]}}}}", base=base)

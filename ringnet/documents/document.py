@@ -78,6 +78,16 @@ class Document:
         kept |= {path + at: mark for at, mark in marks.items()}
         return replace(self, data=_put(self.data, path, value), marks=kept)
 
+    def in_the_way(self, path: Path) -> Path | None:
+        """Return where on the way to ``path`` something stands that has no keys, or no items; None if nothing does."""
+        for at, part in enumerate(path):
+            given = find(self.data, path[:at])
+            if given is None:
+                return None
+            if not isinstance(given, list if isinstance(part, int) else dict):
+                return path[:at]
+        return None
+
     def drop(self, paths: Iterable[Path]) -> Document:
         """Return a copy without what stands at ``paths``; a mapping that becomes empty goes too."""
         data, marks = self.data, self.marks

@@ -16,7 +16,7 @@ from ringnet.documents.text import clip
 from ringnet.documents.yaml_text import read_text, read_yaml
 from ringnet.errors import Fault, InputError
 from ringnet.scenario.build.overrides import override
-from ringnet.scenario.build.resolve import in_order
+from ringnet.scenario.build.resolve import in_order, nonsense_on_the_way
 from ringnet.scenario.build.scenario import MadeFrom, Scenario, single
 from ringnet.scenario.build.sweep import SECTIONS, Axis, first_values, grid, read_axes, with_values
 from ringnet.scenario.files.folder import ScenarioFolder
@@ -92,6 +92,8 @@ def _interpret(text: str, overrides: Sequence[str], file: str, name: str, home: 
     if not document.has(("name",)):
         document = document.put(("name",), clip(name), {(): Mark(file)})
     sweep, axes, unreadable = _sweep_of(document)
+    values = first_values(axes)
+    wrong += [fault for value in values for fault in nonsense_on_the_way(document, value.path)]
     base = _without_sweep(document, sweep is None)
     first, orphaned, found = _try(_probes(base, axes), home)
     faults = in_order([*faults, *wrong, *unreadable, *found])

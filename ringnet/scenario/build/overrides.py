@@ -10,6 +10,7 @@ from ringnet.documents.document import Document, Mark, Path, are_related, key_pa
 from ringnet.documents.text import clip
 from ringnet.documents.yaml_text import read_value
 from ringnet.errors import Fault, InputError
+from ringnet.scenario.build.resolve import nonsense_on_the_way
 from ringnet.scenario.build.sweep import SECTIONS
 from ringnet.scenario.keys.model import RangeKeys
 
@@ -55,6 +56,7 @@ def override(document: Document, given: Sequence[str]) -> tuple[Document, list[s
         if one.path in seen:
             faults.append(Fault("the key is set twice", path_text(one.path), "--set", value=clip(text)))
         seen.add(one.path)
+        faults += nonsense_on_the_way(document, one.path)
         document, ended = _end_sweeps(document, one)
         notes += ended
         if one.value is None:

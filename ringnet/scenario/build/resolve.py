@@ -67,6 +67,18 @@ def validate(document: Document) -> tuple[Keys | None, dict[Path, Fault]]:
         return None, translate(error, document)
 
 
+def nonsense_on_the_way(document: Document, path: Path) -> list[Fault]:
+    """Return what is wrong with a word on the way to a key that a sweep or an override gives.
+
+    A word that is right by itself gives way (``payload: full`` to ``payload.elements``); nonsense must not go unseen.
+    """
+    here = document.in_the_way(path)
+    if here is None:
+        return []
+    found = validate(document)[1]
+    return [found[here]] if here in found else []
+
+
 def is_orphan(finding: Mistake, document: Document) -> bool:
     """Whether a later writer made the key unread: a sweep, or an override of something else."""
     causes = origins_of(finding, document)

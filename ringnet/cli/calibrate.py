@@ -24,6 +24,7 @@ from ringnet.formats.logs.log import Notes
 from ringnet.formats.logs.samples import machines_of, models_of, samples_of, sources_of
 from ringnet.formats.profiles import profile_text
 from ringnet.reporting.atomic import written_file
+from ringnet.reporting.plots import start_matplotlib
 from ringnet.units import format_bytes, format_rate, format_seconds
 
 EXAMPLE = "ringnet calibrate run-*.txt --out machine.yaml"
@@ -184,6 +185,7 @@ def _write(found: Calibration, wanted: FilesWanted) -> list[Path]:
 
 
 def _draw(found: Calibration, points: pd.DataFrame, target: Path) -> None:
+    start_matplotlib()
     from ringnet.reporting.plots.calibration import calibration_plot, save_figure  # noqa: PLC0415 -- half a second
 
     n_logs, n_regimes = len(found.fit.samples.names), len(found.profile.regimes)

@@ -17,6 +17,7 @@ from ringnet.cli.targets import check_targets
 from ringnet.errors import Fault, InputError
 from ringnet.formats.profiles import read_profile
 from ringnet.reporting.atomic import written_file
+from ringnet.reporting.plots import start_matplotlib
 from ringnet.units import format_bytes, format_seconds
 
 EXAMPLE = "ringnet predict machine.yaml --workers 256 --sizes 1KiB..1GiB"
@@ -96,6 +97,7 @@ def _write(table: pd.DataFrame, plot: Path | None, csv: Path | None, profile: Pa
         with written_file(csv) as path:
             table.to_csv(path, index=False)
     if plot:
+        start_matplotlib()
         from ringnet.reporting.plots.calibration import prediction_plot, save_figure  # noqa: PLC0415 -- half a second
 
         numbers = ", ".join(map(str, sorted(set(table["n_workers"]))))

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import select
+import stat
 
 from ringnet.errors import Fault, InputError
 
 #: Longest value that a message shows whole.
 SHOWN = 60
+#: How long a pipe may be silent before it is given up.
+PATIENCE_S = 10
 
 
 def read_bounded(path: str | os.PathLike[str], most_bytes: int, what: str) -> bytes:
@@ -28,14 +32,30 @@ def read_bounded(path: str | os.PathLike[str], most_bytes: int, what: str) -> by
     """
     file = one_line(os.fspath(path))
     try:
-        with open(path, "rb") as stream:
-            content = stream.read(most_bytes + 1)
+        content = _content(path, most_bytes + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(Fault(f"the file cannot be read: {reason}", file=file)) from error
     if len(content) > most_bytes:
         right = f"at most {most_bytes:,} bytes"
         raise InputError(Fault(f"the file is too large for {what}", file=file, right=right))
+    return content
+
+
+def _content(path: str | os.PathLike[str], n_bytes: int) -> bytes:
+    """Return the first bytes of a file; of a pipe, what comes until it is closed, as long as something does."""
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0) as stream:
+        if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            return stream.read(n_bytes)
+        content, waiting = b"", select.poll()
+        waiting.register(stream, select.POLLIN)
+        while len(content) < n_bytes:
+            if not waiting.poll(1000 * PATIENCE_S):
+                raise OSError(None, f"nothing has come from this pipe for {PATIENCE_S} s")
+            part = stream.read(n_bytes - len(content))
+            if not part:
+                break
+            content += part
     return content
 
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,7 +18,18 @@ from ringnet.payload.sources import IntArray, Source
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
-_MAY_FAIL = (OSError, ValueError, EOFError, OverflowError, SyntaxError, TypeError, MemoryError)
+#: NumPy reads a header as Python text, and hands on whatever that comes to.
+_MAY_FAIL = (
+    OSError,
+    ValueError,
+    EOFError,
+    OverflowError,
+    SyntaxError,
+    TypeError,
+    MemoryError,
+    RecursionError,
+    TokenError,
+)
 
 
 class ArraySource(Source):

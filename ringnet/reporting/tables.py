@@ -17,6 +17,8 @@ from ringnet.reporting.columns import TABLES, Kind, kind_of
 
 AnySeries: TypeAlias = "pd.Series[Any]"
 
+#: Tables in which each of something has one row; what it is.
+ONE_ROW_EACH = {"links": "link", "workers": "worker"}
 _TRUTHS = {"true": True, "false": False, True: True, False: False}
 
 
@@ -161,11 +163,18 @@ def read_table(path: Path, table: str) -> pd.DataFrame:
     missing = [name for name in TABLES[table] if name not in frame.columns]
     if missing:
         raise ResultsError(*(Fault("a column is missing", name, str(path)) for name in missing))
-    return pd.DataFrame({name: _column(frame[name], kind_of(table, name), path) for name in frame.columns})
+    found = pd.DataFrame({name: _column(frame[name], kind_of(table, name), path) for name in frame.columns})
+    twice = [] if table not in ONE_ROW_EACH else [*found.index[found.duplicated(ONE_ROW_EACH[table])]]
+    if twice:
+        name, at = ONE_ROW_EACH[table], twice[0]
+        raise ResultsError(Fault("a row stands twice", name, str(path), at + 2, str(found[name][at])))
+    return found
 
 
 def _read_text(path: Path) -> pd.DataFrame:
     """Read every cell as text, so that a scenario called ``NA`` keeps its name."""
+    if path.exists() and not path.is_file():
+        raise ResultsError(Fault("this is no regular file", file=str(path)))
     try:
         with path.open(encoding="utf-8", newline="") as file:
             heads, *rows = list(csv.reader(file, strict=True)) or [[]]

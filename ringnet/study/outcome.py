@@ -231,7 +231,12 @@ def read_entry(path: Path) -> Outcome | None:
         if entry["sha256"] != _digest(body):
             raise DamagedError("its checksum is wrong")
         kept: dict[str, Any] = json.loads(body)
-        return Outcome(kept["summary"], tuple(kept["notes"]), computed=False, job_rows=tuple(kept["jobs"]))
+        row, notes, jobs = kept["summary"], kept["notes"], kept["jobs"]
+        if not (
+            isinstance(row, dict) and isinstance(notes, list) and all(isinstance(job, dict) for job in jobs)
+        ):
+            raise DamagedError("it is of another shape")
+        return Outcome(row, tuple(map(str, notes)), computed=False, job_rows=tuple(jobs))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

@@ -84,6 +84,9 @@ def open_text(path: Path) -> LogText:
     """
     if path.is_dir():
         raise InputError(Fault("this is a folder, not a log", file=str(path), right="one or more files"))
+    if path.exists() and not path.is_file():
+        message = "this is a pipe or a device: a log is read more than once"
+        raise InputError(Fault(message, file=str(path), right="a regular file"))
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD)

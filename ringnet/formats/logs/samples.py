@@ -69,7 +69,7 @@ def samples_of(logs: Sequence[Log], collective: str, notes: Notes) -> Samples:
     faults = [fault for log in logs for fault in _faults(log, collective)]
     if faults:
         raise InputError(*faults)
-    used = [[row for row in log.of(collective) if not row.is_outlier] for log in logs]
+    used = [[row for row in log.of(collective) if not row.is_outlier and row.time_s > 0] for log in logs]
     _say_what_is_left_out(logs, used, collective, notes)
     rows = [(row, index) for index, found in enumerate(used) for row in found]
     nodes = np.array([row.n_nodes or 0 for row, _ in rows], dtype=np.int64)
@@ -106,6 +106,8 @@ def _faults(log: Log, collective: str) -> list[Fault]:
         return [
             Fault("a single worker moves nothing", file=file, line=small.line, value=f"N={small.n_workers}")
         ]
+    if not any(row.time_s > 0 for row in rows):
+        return [Fault("every time in it is 0", file=file, right="a log with more digits")]
     bad = next((row for row in rows if row.n_nodes and row.n_nodes > (row.n_workers or 0)), None)
     if bad:
         return [
@@ -126,7 +128,12 @@ def _say_what_is_left_out(
         others = [name for name in log.collectives if name != collective]
         if others:
             notes.say(f"{log.path.name}: {', '.join(others)} are left aside, {collective} is taken")
-        n_outliers = len(log.of(collective)) - len(rows)
+        n_timeless = sum(row.time_s <= 0 for row in log.of(collective))
+        if n_timeless:
+            notes.say(
+                f"{log.path.name}: {n_timeless} row(s) with a time of 0 left out: the clock was too coarse"
+            )
+        n_outliers = len(log.of(collective)) - len(rows) - n_timeless
         if n_outliers:
             notes.say(f"{log.path.name}: {n_outliers} outlier(s) left out")
         if len({row.dtype for row in rows}) > 1:

@@ -5,7 +5,10 @@ Matplotlib is imported when something is drawn, not before: a list of the plots 
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
     from ringnet.reporting.results import Results
 
 
+#: The variable that says how matplotlib shows pictures.
+BACKEND = "MPLBACKEND"
 #: Links of a network that is drawn.
 MOST_LINKS = 20_000
 
@@ -78,7 +83,23 @@ class StudyPlot(NamedTuple):
         return _drawn(self.place, name, frame)
 
 
+def start_matplotlib() -> None:
+    """Import matplotlib, whatever the shell inherited: it does not start where it knows no backend of that name.
+
+    That of a notebook is none in a plain shell; figures that go to files need none.
+    """
+    if "matplotlib" in sys.modules:
+        return
+    inherited = os.environ.pop(BACKEND, None)
+    matplotlib = import_module("matplotlib")
+    if inherited is not None:
+        os.environ[BACKEND] = inherited
+        with suppress(ValueError):
+            matplotlib.rcParams["backend"] = inherited
+
+
 def _drawn(place: str, *of: Any) -> Figure:
+    start_matplotlib()
     module, _, function = place.partition(".")
     figure: Figure = getattr(import_module(f"{__name__}.{module}"), function)(*of)
     return figure

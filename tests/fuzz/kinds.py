@@ -1,0 +1,173 @@
+"""The kinds of input that people and disks give: files to start from, and the commands that read them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import numpy as np
+from typer.testing import CliRunner
+
+from ringnet.cli import app
+from tests.fuzz.mutate import ALL, BLIND
+
+ROOT = Path(__file__).parents[2]
+DATA, SCENARIOS = ROOT / "tests" / "data", ROOT / "scenarios"
+#: A small network for files that are no network themselves.
+NETWORK = "network: {topology: fully-connected, bandwidth: 10 GB/s, latency: 1 us}"
+Mutation = Callable[[bytes, Random], bytes]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of input.
+
+    Parameters
+    ----------
+    files : sequence of pathlib.Path
+        Whole ones to start from.
+    commands : sequence of str
+        Each is run with ``{file}`` for the name of the mutated file; what is not given is in the folder.
+    mutations : sequence of callable
+    beside : dict of str to str
+        Other files in the folder, by their names; ``{file}`` stands for the mutated one.
+    """
+
+    files: Sequence[Path]
+    commands: Sequence[str]
+    mutations: Sequence[Mutation] = BLIND
+    beside: dict[str, str] | None = None
+
+    def prepare(self, folder: Path, random: Random) -> str:
+        """Write one mutated file and what it needs into an empty folder; return its name."""
+        source = random.choice(self.files)
+        content = source.read_bytes()
+        for _ in range(random.choice((1, 1, 1, 2))):
+            content = random.choice(self.mutations)(content, random)
+        (folder / source.name).write_bytes(content)
+        self.put_beside(folder, source.name)
+        return source.name
+
+    def put_beside(self, folder: Path, name: str) -> None:
+        """Write what the file needs around it."""
+        for other, text in (self.beside or {}).items():
+            (folder / other).write_text(text.replace("{file}", name))
+
+
+class ScenarioKind(Kind):
+    """Scenarios, with the data that the shipped ones name."""
+
+    def put_beside(self, folder: Path, name: str) -> None:
+        """Copy the data."""
+        shutil.copytree(SCENARIOS / "data", folder / "data")
+
+
+class ResultsKind(Kind):
+    """Folders of results in which one file is damaged: by hand, by a disk."""
+
+    def prepare(self, folder: Path, random: Random) -> str:
+        """Copy a folder of results and damage one of its tables, or its manifest."""
+        source = random.choice(self.files)
+        shutil.copytree(source, folder / "results")
+        shutil.copytree(self.files[0], folder / "whole")
+        names = sorted(path.name for path in source.iterdir() if path.suffix in {".csv", ".json"})
+        victim = folder / "results" / random.choice([*names, "run.json"])
+        mutations = ALL if victim.suffix == ".json" else BLIND
+        victim.write_bytes(random.choice(mutations)(victim.read_bytes(), random))
+        return "results"
+
+
+def small_scenarios() -> list[Path]:
+    """Shipped scenarios that take no time."""
+    slow = {"scale", "scale-verified", "time-vs-workers", "grid", "rack-order", "compare-on-racks"}
+    return [
+        path
+        for path in sorted(SCENARIOS.glob("*.yaml"))
+        if path.stem not in slow and "training" not in path.stem
+    ]
+
+
+def results_folders(folder: Path) -> list[Path]:
+    """Make folders of results to be damaged: a run, one with states and queues, a sweep, several jobs, a study."""
+    made = []
+    for name, text in {
+        "plain": "{topology: ring}",
+        "fair": "{topology: switch, sharing: fair}",
+        "sweep": "{topology: ring}}\nsweep: {over: {message: [1 KiB, 4 KiB]}",
+        "jobs": "{topology: switch, places: 8}}\njobs: [{workers: 4, message: 4 KiB}]\nreport: {plots: []",
+    }.items():
+        where = text.replace("}", ", bandwidth: 1 GB/s, latency: 1 us}", 1).replace("us}}", "us}")
+        file = folder / f"{name}.yaml"
+        file.write_text(f"scenario_version: 1\nworkers: 4\nmessage: 64 B\nnetwork: {_closed(where)}\n")
+        made.append(_made("run", file, folder / f"{name}-results"))
+    made.append(
+        _made("compare", folder / "plain.yaml", folder / "study-results", "--algorithms", "ring,direct")
+    )
+    return made
+
+
+def _closed(text: str) -> str:
+    return text + "}" * (text.count("{") - text.count("}"))
+
+
+def _made(command: str, file: Path, out: Path, *more: str) -> Path:
+    done = CliRunner().invoke(
+        app, [command, str(file), "--no-plots", "--quiet", "--jobs", "1", "--out", str(out), *more]
+    )
+    assert done.exit_code == 0, done.output
+    return out
+
+
+def npy_files(folder: Path) -> list[Path]:
+    """Make arrays to be damaged: of several types, of either order, with one axis and with two."""
+    folder.mkdir(exist_ok=True)
+    arrays = {
+        "floats": np.ones((4, 8), np.float32),
+        "fortran": np.asfortranarray(np.ones((4, 8))),
+        "whole": np.ones((4, 8), np.int64),
+        "half": np.ones((4, 8), np.float16),
+    }
+    for name, array in arrays.items():
+        np.save(folder / f"{name}.npy", array)
+    return [folder / f"{name}.npy" for name in arrays]
+
+
+def kinds(folder: Path) -> dict[str, Kind]:
+    """Return every kind by its name; what there is to start from is made in ``folder`` where it is no file here."""
+    run = "run {file} --no-plots --jobs 1 --out out"
+    msccl = "{scenario_version: 1, workers: 2, message: 1 KiB, algorithm: {file: {file}}, " + NETWORK + "}"
+    network = "{scenario_version: 1, message: 1 KiB, network: {file: {file}}}"
+    order = (
+        "{scenario_version: 1, workers: 8, message: 1 KiB, "
+        "network: {bandwidth: 1 GB/s, latency: 1 us, topology: switch, order: {file: {file}}}}"
+    )
+    profile = (
+        "{scenario_version: 1, workers: 8, message: 1 MiB, network: {topology: ring, link: {file: {file}}}}"
+    )
+    data = "{scenario_version: 1, data: {file}, " + NETWORK + "}"
+    logs = sorted(path for path in (DATA / "logs").iterdir() if path.suffix != ".md")
+    as_scenario = ("check s.yaml", run.replace("{file}", "s.yaml"))
+    return {
+        "scenario": ScenarioKind(small_scenarios(), ("check {file}", run), ALL),
+        "msccl": Kind(sorted((DATA / "msccl").iterdir()), as_scenario, beside={"s.yaml": msccl}),
+        "network": Kind(
+            [*sorted((DATA / "networks").iterdir()), SCENARIOS / "data" / "pcie-server.xml"],
+            ("network {file}", "check s.yaml", "check o.yaml"),
+            beside={"s.yaml": network, "o.yaml": order},
+        ),
+        "log": Kind(logs, ("logs {file}", "calibrate {file} --workers 8 --out p.yaml --plot p.svg")),
+        "profile": Kind(
+            [SCENARIOS / "data" / "v100-profile.yaml"],
+            ("predict {file} --workers 4,64", "check s.yaml"),
+            ALL,
+            {"s.yaml": profile},
+        ),
+        "npy": Kind(npy_files(folder / "arrays"), as_scenario, beside={"s.yaml": data}),
+        "results": ResultsKind(
+            results_folders(folder),
+            ("plot results", "diff whole results", "run results --no-plots --jobs 1 --out out"),
+        ),
+    }

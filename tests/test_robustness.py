@@ -1,0 +1,176 @@
+"""What people, shells and disks do: each once led to a bug's words, to a hang or to nothing, and is told now."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from ringnet.cli import app
+from ringnet.cli.printing import complain, note, print_json, print_table
+from ringnet.documents import text
+from ringnet.study.outcome import DamagedError, Outcome, read_entry, write_entry
+
+RING = "{scenario_version: 1, workers: 4, message: 64 B, network: {bandwidth: 1 GB/s, latency: 1 us}}"
+OWN = "{scenario_version: 1, data: own.npy, network: {bandwidth: 1 GB/s, latency: 1 us}}"
+OSU = "# OSU MPI Allreduce Latency Test v7.0\n# Size       Avg Latency(us)\n"
+
+
+def told(*command: str, code: int = 2) -> str:
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == code, done.output
+    return done.stderr
+
+
+@pytest.fixture
+def folder(own_folder):
+    (own_folder / "ring.yaml").write_text(RING)
+    (own_folder / "own.yaml").write_text(OWN)
+    return own_folder
+
+
+class TestFiles:
+    @pytest.mark.parametrize("shape", ["((((4, 8)", "(" * 5000 + ")" * 5000, "(4, 8), 'x': [(", "'\n"])
+    def test_a_header_of_npy_is_text_of_anybody(self, folder, shape):
+        head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}}}\n".encode()
+        (folder / "own.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head)
+        assert "data: own.npy: cannot be read as .npy" in told("check", "own.yaml")
+
+    def test_a_silent_pipe_is_given_up(self, folder, monkeypatch):
+        monkeypatch.setattr(text, "PATIENCE_S", 0.05)
+        os.mkfifo("pipe.yaml")
+        assert "pipe.yaml: the file cannot be read: nothing has come" in told("check", "pipe.yaml")
+
+    def test_a_pipe_that_speaks_is_read_whole(self, folder):
+        os.mkfifo("pipe.yaml")
+        writer = threading.Thread(target=lambda: Path("pipe.yaml").write_text(RING))
+        writer.start()
+        assert "no mistakes" in CliRunner().invoke(app, ["check", "pipe.yaml"]).stdout
+        writer.join()
+
+    def test_a_pipe_is_no_data_and_no_log(self, folder):
+        os.mkfifo("own.npy")
+        right = "right would be: a regular file"
+        assert f"data: this is a pipe or a device; got own.npy; {right}" in told("check", "own.yaml")
+        assert right in told("logs", "own.npy")
+
+    def test_times_of_zero_are_left_out_of_a_fit(self, folder):
+        (folder / "some.txt").write_text(f"{OSU}4    0.00\n8   1.00\n1024  1.5\n65536 16\n")
+        assert "1 row(s) with a time of 0 left out" in told("calibrate", "some.txt", "--workers", "4", code=0)
+        (folder / "none.txt").write_text(f"{OSU}4    0.00\n8   0.00\n")
+        assert "every time in it is 0" in told("calibrate", "none.txt", "--workers", "4")
+
+    def test_a_kept_point_of_another_shape_is_damaged(self, tmp_path):
+        path = tmp_path / "a" / "b.json"
+        for summary, notes, jobs in ((["a row"], (), ()), ({}, "abc", ()), ({}, (), ("job",))):
+            write_entry(path, Outcome(summary, notes, job_rows=jobs))
+            with pytest.raises(DamagedError, match="another shape"):
+                read_entry(path)
+
+
+class TestTerminal:
+    @pytest.mark.parametrize("backend", ["module://none_such.backend", "nonsense"])
+    def test_what_a_notebook_left_in_the_environment_keeps_no_plot_from_being_drawn(self, folder, backend):
+        """In a process of its own: matplotlib reads the variable once."""
+        import subprocess  # noqa: PLC0415
+        import sys  # noqa: PLC0415
+
+        command = [sys.executable, "-m", "ringnet", "run", "ring.yaml", "--quiet", "--out", "out"]
+        done = subprocess.run(
+            command, check=False, env={**os.environ, "MPLBACKEND": backend}, capture_output=True, text=True
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        assert [*Path("out").glob("*.png")]
+
+    def test_nothing_of_a_name_is_obeyed_by_a_terminal(self, folder, capsys):
+        evil = "a\x1b]0;owned\x07\x9b2J\r\nb"
+        complain(evil)
+        note(evil)
+        print_table([("file", evil)])
+        print_json({evil: [evil]})
+        shown = capsys.readouterr()
+        assert all(sign.isprintable() or sign == "\n" for sign in shown.out + shown.err)
+        assert json.loads(shown.out[shown.out.index("{") :]) == {evil: [evil]}
+        assert "\\x1b" in told("check", "no\x1b[31msuch\n.yaml")
+
+
+class TestResults:
+    @pytest.fixture
+    def results(self, folder):
+        assert told("run", "ring.yaml", "--no-plots", "--out", "r", "--quiet", code=0) == ""
+        return folder / "r"
+
+    @pytest.mark.parametrize(
+        ("key", "value"),
+        [
+            ("files", ["summary.csv", ["run.json"]]),
+            ("files", ["summary.csv", "../ring.yaml"]),
+            ("files", "summary.csv"),
+            ("notes", [1]),
+            ("data_folder", "/etc"),
+            ("data_folder", 3),
+            ("data_sha256", ["a"]),
+            ("data_sha256", {"a": 1}),
+            ("scenario", []),
+        ],
+    )
+    def test_a_manifest_that_somebody_edited_is_told_by_its_key(self, results, key, value):
+        info = json.loads((results / "run.json").read_text())
+        (results / "run.json").write_text(json.dumps(info | {key: value}))
+        for command in (["plot", "r"], ["diff", "r", "r"], ["run", "r", "--out", "s"], ["check", "r"]):
+            assert told(*command).startswith(f"Error: r/run.json: {key}: run.json is damaged")
+        assert not Path("s").exists()
+
+    @pytest.mark.parametrize("text", ['"\\ud800"', "NaN", "1e999", "[" * 100000])
+    def test_a_manifest_that_no_json_is_is_told(self, results, text):
+        manifest = results / "run.json"
+        manifest.write_text(manifest.read_text().replace('"seed": 0', f'"seed": {text}'))
+        assert "run.json cannot be read" in told("diff", "r", "r")
+
+    @pytest.mark.parametrize("table", ["workers", "links", "transfers", "summary"])
+    @pytest.mark.parametrize("change", ["doubled", "emptied", "other"])
+    def test_a_table_that_somebody_edited_is_told_or_drawn(self, results, table, change):
+        path = results / f"{table}.csv"
+        heads, *rows = path.read_text().splitlines()
+        rows = {
+            "doubled": [rows[0], *rows],
+            "emptied": [],
+            "other": [row.replace("0", "7", 1) for row in rows],
+        }[change]
+        path.write_text("\n".join([heads, *rows]) + "\n")
+        for command in (["plot", "r", "--plot", "space-time,link-utilisation"], ["diff", "r", "r"]):
+            done = CliRunner().invoke(app, command)
+            assert done.exit_code in {0, 2}, done.output
+        if change == "doubled" and table in {"workers", "links"}:
+            assert "stands twice" in told("plot", "r")
+
+    def test_a_pipe_in_results_is_no_table(self, results):
+        (results / "links.csv").unlink()
+        os.mkfifo(results / "links.csv")
+        assert "this is no regular file" in told("plot", "r")
+
+
+def test_what_a_killed_process_left_is_cleared_up(folder):
+    """A process number that nobody has: the largest there can be is never given."""
+    from ringnet.reporting import atomic  # noqa: PLC0415
+
+    here, gone = atomic._this_machine(), 2**22 + 1
+    (folder / f".r.{here}-{gone}-0123abcd.new").mkdir()
+    (folder / f".ring.goal.{here}-{gone}-0123abcd.new").write_text("half")
+    other = folder / f".r.{here}-{os.getpid()}-0123abcd.new"
+    other.mkdir()
+    old = folder / f".s.{here}-{gone}-0123abcd.old"
+    assert told("run", "ring.yaml", "--no-plots", "--out", "s", "--quiet", code=0) == ""
+    Path("s").rename(old)
+    assert told("run", "ring.yaml", "--no-plots", "--out", "r", "--quiet", code=0) == ""
+    told("export", "ring.yaml", "--goal", "ring.goal", code=0)
+    assert sorted(path.name for path in folder.glob(".*")) == sorted([old.name, other.name])
+    told("run", "ring.yaml", "--set", "engine=recurrence", "--set", "network.sharing=fair", "--out", "s")
+    assert told("run", "ring.yaml", "--no-plots", "--out", "s", "--quiet", code=0) == ""
+    assert [path.name for path in folder.glob(".*")] == [other.name]
+    assert np.isfinite(len([*Path("s").iterdir()]))

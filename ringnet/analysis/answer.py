@@ -52,6 +52,8 @@ def _formatted(key: str, form: Callable[[Any], str]) -> Callable[[Row], str]:
 def _bound(row: Row) -> str:
     if "bound_share" not in row:
         return ""
+    if "equivalent" in row:
+        return f"not known: the links are a ring's equivalent ({row['equivalent']})"
     bound = format_seconds(row["collective_bound_s"])
     cut = f", for what must go {row['bound_cut']}" if "bound_cut" in row else ""
     return f"{percent(row['bound_share'])} (no algorithm takes less than {bound} here{cut})"
@@ -85,6 +87,8 @@ def made_of_words(row: Row) -> str:
 
 
 def _slowest(row: Row) -> str:
+    if "equivalent" in row:
+        return "not known: the links are a ring's equivalent"
     gain_s = row.get("slowest_link_gain_s")
     if "slowest_link" not in row:
         why = (
@@ -188,6 +192,7 @@ _LINES: tuple[tuple[str, Callable[[Row], str]], ...] = (
     ("made of", made_of_words),
     ("slowest link", _slowest),
     ("links", _beyond),
+    ("shape", _formatted("shape", str)),
     ("sent per worker", _traffic),
     ("sum", _verified),
     ("training", _trained),

@@ -52,7 +52,7 @@ class Run:
     trace : Trace
     labels : mapping
         What the scenario says and the run does not: ``name, message_bytes, dtype, reduce, sharing, payload, seed``;
-        and of measured links ``is_beyond``.
+        of measured links ``is_beyond`` and ``equivalent``; of parameters that were read off the network ``shape``.
     verdict : Verdict
     offered : Network, optional
         As it is for transfers of any size, where that differs.
@@ -245,7 +245,7 @@ def summarise(run: Run) -> Row:
         "waiting_s_max": float(run.trace.workers["waiting_s"].max()),
         **{key: getattr(verdict, key) for key in _OF_THE_VERDICT},
         "error": None,
-        **{key: labels[key] for key in ("is_beyond",) if key in labels},
+        **{key: labels[key] for key in ("is_beyond", "equivalent", "shape") if key in labels},
     }
 
 

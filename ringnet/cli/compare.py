@@ -79,50 +79,53 @@ def _compare(scenario: Scenario, asked: StudyOptions, tuner: Path | None) -> int
 
 def _tuner_text(scenario: Scenario, found: Comparison, asked: StudyOptions) -> tuple[str, list[str]]:
     channels = channels_of(scenario, asked.algorithms)
-    return tuner_text(found.table, scenario.collective, channels, workers_per_host(scenario.network))
+    return tuner_text(found.grounds, scenario.collective, channels, workers_per_host(scenario.network))
 
 
 def document(found: Comparison) -> dict[str, Any]:
     """Return a comparison as plain data: rows by the columns of their tables."""
     return {
         "points": records(found.table),
-        "crossovers": [one._asdict() for one in crossovers(found.table)],
-        "advice": advice(found.table),
+        "crossovers": [one._asdict() for one in crossovers(found.grounds)],
+        "advice": advice(found.grounds),
         "notes": list(found.notes),
         "failed": list(found.failed),
     }
 
 
 def _write(scenario: Scenario, found: Comparison, asked: StudyOptions, folder: Path) -> str:
-    info = run_info(scenario, folder, None, [*advice(found.table), *found.notes, *found.failed])
+    info = run_info(scenario, folder, None, [*advice(found.grounds), *found.notes, *found.failed])
     info["scenario"] |= {"compare": asked.asked(scenario)}
     tables = {"compare": found.table}
-    if meetings := crossovers(found.table):
+    if meetings := crossovers(found.grounds):
         tables["crossovers"] = pd.DataFrame(meetings, columns=Crossover._fields)
     files = write_study(folder, info, tables, plots=asked.plots)
     return written(files.folder, files.files)
 
 
 def _print(found: Comparison) -> None:
-    parts, n_sizes = ranges(found.table), found.table["message_bytes"].nunique()
+    parts, n_sizes = ranges(found.grounds), found.table["message_bytes"].nunique()
     for n_workers, rows in found.table.groupby("n_workers"):
         sizes = rows["message_bytes"].drop_duplicates()
         shown = sizes.iloc[np.unique(np.linspace(0, len(sizes) - 1, SHOWN_SIZES).round().astype(int))]
         heads = ("N", "size", "fastest", "time", "busbw", "of the bound", "next", "slowest")
         here = [part for part in parts if part.n_workers == n_workers]
-        print_table([heads, *(_line(rows[rows["message_bytes"] == size], here) for size in shown)])
+        guessed = [(n_workers, size) in found.guesses for size in shown]
+        sizes_of_rows = (rows[rows["message_bytes"] == size] for size in shown)
+        lines = zip(sizes_of_rows, guessed, strict=True)
+        print_table([heads, *(_line(one, here, is_guess) for one, is_guess in lines)])
         typer.echo()
     if n_sizes > SHOWN_SIZES:
         say(f"{SHOWN_SIZES} of {n_sizes} sizes are shown, compare.csv has all")
         typer.echo()
-    for one in crossovers(found.table):
+    for one in crossovers(found.grounds):
         low, high = format_size(one.between_low_bytes), format_size(one.between_high_bytes)
         say(f"N={one.n_workers}: {one.faster_above} overtakes {one.slower_above} between {low} and {high}")
-    for sentence in advice(found.table):
+    for sentence in advice(found.grounds):
         say(sentence)
 
 
-def _line(rows: pd.DataFrame, parts: Sequence[WinningRange]) -> Sequence[str]:
+def _line(rows: pd.DataFrame, parts: Sequence[WinningRange], is_guess: bool) -> Sequence[str]:
     """Return a line of the table: the algorithm to use, and the next that is slower by more than nobody minds."""
     size, last = int(rows["message_bytes"].iloc[0]), rows.iloc[-1]
     names = [part.algorithm for part in parts if part.first_bytes <= size <= part.last_bytes]
@@ -133,7 +136,7 @@ def _line(rows: pd.DataFrame, parts: Sequence[WinningRange]) -> Sequence[str]:
     return (
         str(first["n_workers"]),
         format_size(size),
-        str(first["algorithm"]),
+        f"{first['algorithm']}{', a guess' if is_guess else ''}",
         format_seconds(first["makespan_s"]),
         format_rate(first["busbw_Bps"]) if timed else "",
         f"{100 * first['bound_share']:.3g} %" if timed else "",

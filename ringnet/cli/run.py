@@ -24,7 +24,7 @@ from ringnet.reporting.atomic import check_target, save_outputs
 from ringnet.reporting.results import ResultLike, collect
 from ringnet.reporting.storage import Written, write_results
 from ringnet.reporting.text import job_lines, sweep_table, written
-from ringnet.runs.advice import route_advice
+from ringnet.runs.advice import idle_advice, route_advice
 from ringnet.runs.notes import order_advice
 from ringnet.runs.parts import RunParts, build
 from ringnet.runs.simulate import simulate
@@ -169,7 +169,8 @@ def _run_one(scenario: Scenario, asked: RunCommandOptions, then: Changed | None 
     parts = build(scenario)
     with run_progress(words, asked.quiet) as watch:
         result = simulate(scenario, watch=watch, parts=parts)
-        files = _write(scenario, asked, [result], result.notes)
+        advice = _advice(scenario, result, parts)
+        files = _write(scenario, asked, [result], [*result.notes, *advice])
     is_right = result.verdict.sum_ok is not False
     saved = save_outputs(asked.save_result, result.outputs()) if asked.save_result and is_right else ()
     changed = None if then is None else side_by_side(result.summary, then)
@@ -190,7 +191,7 @@ def _run_one(scenario: Scenario, asked: RunCommandOptions, then: Changed | None 
             say("")
             print_table(changed.rows())
     note(*(() if changed is None else changed.notes()), quiet=asked.quiet)
-    note(*files.notes, *_advice(scenario, result, parts), quiet=asked.quiet)
+    note(*files.notes, quiet=asked.quiet)
     if is_right:
         return 0
     complain(wrong_sum(result))
@@ -204,10 +205,11 @@ def _talkers(result: Result) -> list[tuple[str, str]]:
 
 
 def _advice(scenario: Scenario, result: Result, parts: RunParts) -> list[str]:
-    """Return what would be worth trying where a run spends its time in queues."""
+    """Return what would be worth trying where cards or links are idle, or where a run spends its time in queues."""
     queueing = result.summary["queueing_share"] or 0.0
     order = order_advice(scenario, parts.network) if queueing > WORTH_ADVICE else None
-    return [*filter(None, (order, route_advice(scenario, result, parts)))]
+    found = (idle_advice(scenario, parts, result), order, route_advice(scenario, result, parts))
+    return [*filter(None, found)]
 
 
 def _run_sweep(scenario: Scenario, asked: RunCommandOptions) -> int:

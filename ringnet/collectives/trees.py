@@ -215,8 +215,10 @@ def binary_tree(
         parents = [_with_chains(nodes, node_size, (int(head) + root) % node_size) for head in heads]
     else:
         parents = [_rooted(_with_chains(nodes, node_size, int(head)), root) for head in heads]
-    told = {"n_slices": n_slices, "root": root, "n_channels": n_channels, "node_size": node_size}
-    return PipelinedTrees(parents, n_slices, UP_DOWN[collective]).schedule("binary-tree", collective, **told)
+    parameters = {"n_slices": n_slices, "root": root, "n_channels": n_channels, "node_size": node_size}
+    return PipelinedTrees(parents, n_slices, UP_DOWN[collective]).schedule(
+        "binary-tree", collective, **parameters
+    )
 
 
 def double_binary_tree(
@@ -275,8 +277,8 @@ def double_binary_tree(
     trees = PipelinedTrees(
         double_tree_parents(n_workers, node_size, n_channels), n_slices, UP_DOWN[collective]
     )
-    told = {"n_slices": n_slices, "node_size": node_size, "n_channels": n_channels}
-    return trees.schedule("double-binary-tree", collective, **told)
+    parameters = {"n_slices": n_slices, "node_size": node_size, "n_channels": n_channels}
+    return trees.schedule("double-binary-tree", collective, **parameters)
 
 
 def double_tree_parents(n_workers: int, node_size: int = 1, n_channels: int = 1) -> list[IntArray]:

@@ -104,6 +104,14 @@ ANSWERS: dict[str, Column] = {
 #: What a summary has only where links are measured ones; no key of the scenario.
 OF_MEASURED_LINKS: dict[str, Column] = {
     "is_beyond": _truth("N or the size of the message is outside what the links were measured at"),
+    "equivalent": _text(
+        "why the links are only such that a ring takes what was measured, and no bound or slowest link follows"
+    ),
+}
+
+#: What a summary has only where an algorithm takes its shape from the network.
+OF_SHAPES: dict[str, Column] = {
+    "shape": _text("parameters of the algorithm that were read off the network, and what each is there"),
 }
 
 #: What a summary has only of a training; times and traffic are those of one step's all-reduce.
@@ -123,7 +131,7 @@ OF_TRAINING: dict[str, Column] = {
     ),
 }
 #: Columns that a summary has only in some runs; no keys of the scenario.
-OF_SOME_RUNS: dict[str, Column] = {**OF_MEASURED_LINKS, **OF_TRAINING}
+OF_SOME_RUNS: dict[str, Column] = {**OF_MEASURED_LINKS, **OF_SHAPES, **OF_TRAINING}
 
 #: Columns of the summary that every job has.
 _OF_JOBS = (

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ringnet.analysis.metrics import makespan_s
 from ringnet.analysis.result import Result
 from ringnet.analysis.routes import collisions, pair_traffic, spread_routes
+from ringnet.collectives import ALGORITHMS
+from ringnet.errors import RingnetError
 from ringnet.networks import Network
-from ringnet.runs.parts import RunParts, Site
+from ringnet.networks.shape import CARDS, HOSTS
+from ringnet.runs.engine import TRANSFERS_PER_S, engine_of
+from ringnet.runs.notes import ring_equivalents
+from ringnet.runs.parts import RunParts, Site, build
+from ringnet.runs.shapes import open_traits, read_off_shape
 from ringnet.runs.simulate import simulate
 from ringnet.scenario.build.scenario import Scenario
+from ringnet.scenario.keys.algorithm import AlgorithmKeys, label_of, parameters_of
 from ringnet.units import format_seconds
 
 #: Transfers of a run that is simulated once more for advice.
 MOST_TRANSFERS = 20_000
-#: What other routes must gain, as a share of the time, to be worth a word.
-WORTH_ROUTES = 0.01
+#: What other routes, or another algorithm, must gain, as a share of the time, to be worth a word.
+WORTH = 0.01
+#: Seconds that another algorithm may take to be simulated, or the share of what the run took.
+FREE_S, SHARE = 0.3, 0.1
 #: Pairs that are named.
 NAMED = 3
 
@@ -37,7 +52,7 @@ def route_advice(scenario: Scenario, result: Result, parts: RunParts) -> str | N
     before_s = makespan_s(result.runs[0].trace)
     spread = _with_routes(parts, spread_routes(network, traffic))
     after_s = makespan_s(simulate(scenario, parts=spread).runs[0].trace)
-    if before_s - after_s < WORTH_ROUTES * before_s:
+    if before_s - after_s < WORTH * before_s:
         return None
     worst = max(found.values(), key=lambda one: float(result.links["busy_s"][one.link]))
     named = ", ".join(f"{src}->{dst}" for src, dst in worst.pairs[:NAMED])
@@ -60,3 +75,97 @@ def _with_routes(parts: RunParts, moved: dict[tuple[int, int], tuple[int, ...]])
     networks = tuple(own if number == parts.number else one for number, one in enumerate(site.networks))
     changed = Site(networks, site.flows, site.too_slow_inside)
     return replace(parts, make_site=lambda: changed, source=None, keep_transfers=0, keep_values=False)
+
+
+# Cards and links that are idle.
+
+
+class Use(NamedTuple):
+    """How many of some things a run uses: ``Use(1, 8, "cards of a host each way")``."""
+
+    used: int
+    there: int
+    what: str
+
+    def __str__(self) -> str:
+        return f"uses {self.used} of {self.there} {self.what}"
+
+
+def use_of(network: Network, link_bytes: NDArray[np.int64]) -> Use | None:
+    """Return what a run uses of the cards of hosts, or of the links of a grid; None where there are neither.
+
+    Of cards those of the host that sends over most of them: what comes in takes the other direction of a cable.
+    """
+    shape, groups = network.shape, {} if network.find_groups is None else network.find_groups()
+    busy = np.flatnonzero(link_bytes).tolist()
+    if shape.sides is not None:
+        return Use(len(busy), network.n_links, "links")
+    if (
+        shape.workers_per_host is None
+        or shape.cards_per_host is None
+        or shape.workers_per_host == shape.n_workers
+    ):
+        return None
+    hosts, cards = groups[HOSTS], groups[CARDS]
+    sending = defaultdict(set)
+    for start, end in map(network.ends, busy):
+        if start in cards and hosts.get(start) != hosts.get(end):
+            sending[hosts[start]].add(cards[start])
+    most = max(map(len, sending.values()), default=0)
+    return Use(most, shape.cards_per_host, "cards of a host each way")
+
+
+def idle_advice(scenario: Scenario, parts: RunParts, result: Result) -> str | None:
+    """Say which algorithm would use the cards or links that a run leaves idle, and in which time.
+
+    It is simulated first, and named only if it is faster; where that would take too long, it is said what is idle, and
+    what uses it. None where nothing is idle, or where nothing is known to use it.
+    """
+    if not parts.is_alone or parts.schedule.n_workers == 1:
+        return None
+    if ring_equivalents(scenario, [scenario.message_bytes])[
+        0
+    ]:  # nothing follows of them for other algorithms
+        return None
+    candidates = [*_candidates(scenario, parts)]
+    use = use_of(parts.network, result.links["bytes"].to_numpy()) if candidates else None
+    if use is None or use.used >= use.there:
+        return None
+    allowed_s = max(FREE_S, SHARE * _cost_s(parts))
+    found: dict[str, float] = {}
+    for keys in candidates:
+        other = scenario.model_copy(update={"algorithm": keys, "payload": "none"})
+        try:
+            others = build(other)
+            if _cost_s(others) > allowed_s:
+                return f"this {use}; {label_of(keys)} is made for all of them"
+            allowed_s -= _cost_s(others)
+            found[label_of(keys)] = simulate(other, parts=others).summary["makespan_s"]
+        except RingnetError:  # it cannot run here: nothing to name
+            continue
+    label = min(found, key=lambda name: found[name], default="")
+    here_s = result.summary["makespan_s"]
+    if not label or found[label] > here_s * (1 - WORTH):
+        return None
+    return f"this {use}: {label} takes {format_seconds(found[label])}, not {format_seconds(here_s)}"
+
+
+def _candidates(scenario: Scenario, parts: RunParts) -> Iterator[AlgorithmKeys]:
+    """Yield what does the same in the shape of the network: with parameters that nobody set, or wider algorithms."""
+    if scenario.algorithm_name not in ALGORITHMS:
+        return
+    given, shape = parameters_of(scenario.algorithm), parts.network.shape
+    own = {name: given[name] for name in given if name not in open_traits(scenario.algorithm_name, {})}
+    names: Mapping[str, Mapping[str, object]] = {
+        **({scenario.algorithm_name: own} if own != given else {}),
+        **{name: {} for name in ALGORITHMS[scenario.algorithm_name].wider},
+    }
+    for name, kept in names.items():
+        read = read_off_shape(open_traits(name, kept), shape).parameters
+        if read and scenario.collective in ALGORITHMS[name].collectives:
+            yield AlgorithmKeys(name=name, **{**kept, **read})
+
+
+def _cost_s(parts: RunParts) -> float:
+    """Return roughly how long a run takes, in seconds, without its payload."""
+    return parts.schedule.n_transfers / TRANSFERS_PER_S[engine_of(parts)]

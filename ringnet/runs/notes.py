@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ringnet.analysis.calibration import Prediction, Profile, n_hops, predict
+from ringnet.analysis.calibration import Prediction, Profile, Regime, n_hops, predict
 from ringnet.analysis.overload import overloads
 from ringnet.documents.document import path_text
 from ringnet.engines import ENGINES, MANY_TRANSFERS, Choice
 from ringnet.networks import Network, best_order, placed, ring_load
 from ringnet.runs.parts import RunParts
+from ringnet.runs.shapes import open_traits, unread_note
 from ringnet.scenario.build.scenario import Scenario
 from ringnet.scenario.checks.collective import READABLE_ELEMENTS
 from ringnet.scenario.checks.mistake import some
 from ringnet.scenario.files.link_profile import INSIDE, NETWORK, link_files, profile_of
 from ringnet.scenario.files.network_file import OF_CHANNELS, read_found, reading_of
-from ringnet.scenario.keys.algorithm import name_of
+from ringnet.scenario.keys.algorithm import name_of, parameters_of
 from ringnet.scenario.keys.kinds import FoundFile
 from ringnet.scenario.keys.model import Keys
 from ringnet.scenario.keys.network import NetworkKeys
@@ -29,6 +30,11 @@ from ringnet.units import format_bytes, format_seconds
 RINGS = ("ring", "pipelined-ring")
 #: From how many times the load on another order is worth a word.
 WORTH = 1.1
+#: Of algorithms with slices, where sends are eager and links are shared fairly.
+EAGER_SLICES = (
+    "eager sends hand over all slices of a chunk at once, and under fair sharing they arrive together: worker.sends: "
+    "rendezvous sends one after another"
+)
 #: What a model that is no ring is in words.
 _SHAPES = {
     "tree": "measured as a tree",
@@ -51,6 +57,9 @@ def run_notes(
 ) -> tuple[str, ...]:
     """Return what a person should know of one run, beside what its network was taken to be."""
     notes = [*scenario.notes, *measured_link_notes(scenario, parts)]
+    if parts.read.why_not:
+        unread = open_traits(scenario.algorithm_name, parameters_of(scenario.algorithm))
+        notes.append(unread_note(unread, parts.read.why_not))
     network = scenario.network
     if sharing == "fair" and network.sharing == "auto":
         if network.switching != "cut-through":
@@ -62,10 +71,7 @@ def run_notes(
         and parts.workers.sends == "eager"
         and parts.schedule.parameters.get("n_slices", 1) != 1
     ):
-        notes.append(
-            "eager sends hand over all slices of a chunk at once, and under fair sharing they arrive together: "
-            "worker.sends: rendezvous sends one after another"
-        )
+        notes.append(EAGER_SLICES)
     if scenario.engine not in ENGINES and parts.schedule.n_transfers >= MANY_TRANSFERS:
         notes.append(f"engine: auto chose {chosen.name}, for {chosen.reason}")
     if parts.keep_values and not has_states and parts.source is not None:
@@ -130,11 +136,53 @@ def comparison_notes(scenario: Scenario) -> list[str]:
     return [f"{path_text(NETWORK)}: {text}"]
 
 
-def measured_link_labels(scenario: Scenario) -> dict[str, bool]:
-    """Return whether N or the message is outside what the links of the network were measured at, where they were."""
+def ring_equivalents(scenario: Scenario, sizes: Sequence[int], *, in_rate: bool = False) -> list[str]:
+    """Return for each size in what the measured links are a ring's equivalent only, in words; "" where in nothing.
+
+    They make a ring take what was measured on something else, so that nothing else on them takes what it would.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Of one N.
+    sizes : sequence of int
+        Messages, in bytes.
+    in_rate : bool
+        Whether only that counts of which the bandwidth is an equivalent, and with it every bound.
+    """
+    found = [""] * len(sizes)
+    message_bytes = np.maximum(np.array(sizes, dtype=np.float64), 1.0)
+    for path in (INSIDE, NETWORK) if scenario.workers > 1 else ():
+        profile = profile_of(scenario.network, path)
+        if profile is not None:
+            regimes = predict(profile, setting_of(scenario, profile), message_bytes).regime.tolist()
+            own = [_equivalent(profile.regimes[at], scenario, in_rate) for at in regimes]
+            found = [one or before for one, before in zip(own, found, strict=True)]
+    return found
+
+
+def _equivalent(regime: Regime, scenario: Scenario, in_rate: bool) -> str:
+    cards = getattr(scenario.network, "nics", None) or 1
+    if regime.model != "ring":
+        return _SHAPES[regime.model].rstrip(",")
+    if cards > 1:
+        return f"what all channels had together is given to each of {cards} cards"
+    return (
+        ""
+        if in_rate or not regime.launch_s
+        else "the launch of a collective is spread over the hops of a ring"
+    )
+
+
+def measured_link_labels(scenario: Scenario) -> dict[str, bool | str]:
+    """Return of measured links whether N or the message is outside of that, and in what they are an equivalent."""
     profiles = (profile_of(scenario.network, path) for path in (NETWORK, INSIDE))
     profile = next(filter(None, profiles), None)
-    return {} if profile is None else {"is_beyond": bool(_predicted(profile, scenario).is_beyond[0])}
+    if profile is None:
+        return {}
+    reason = ring_equivalents(scenario, [scenario.message_bytes], in_rate=True)[0]
+    equivalent = {"equivalent": reason} if reason else {}
+    return {"is_beyond": bool(_predicted(profile, scenario).is_beyond[0]), **equivalent}
 
 
 def _predicted(profile: Profile, scenario: Scenario) -> Prediction:

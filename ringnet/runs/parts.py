@@ -17,9 +17,12 @@ from ringnet.networks import TOPOLOGIES, Network, settled
 from ringnet.payload.dtypes import DTYPES, DType
 from ringnet.payload.reductions import Reduction, make_reduction
 from ringnet.payload.sources import RampSource, RandomSource, Source, message_elements
+from ringnet.runs.shapes import NOTHING, ReadOff, read_off
 from ringnet.scenario.build.scenario import Scenario
 from ringnet.scenario.checks.collective import COPYING, reduction_of
 from ringnet.scenario.files.data import open_files
+from ringnet.scenario.files.network_file import channel_orders
+from ringnet.scenario.keys.algorithm import parameters_of
 from ringnet.scenario.network import bursts, hardware, n_places, ordered, seated, seats
 from ringnet.scenario.schedule import schedule_beside, schedule_of
 
@@ -85,6 +88,8 @@ class RunParts:
         Whether each transfer is one chunk of a ring.
     n_pair_links : int
         Links of a network that has one for every pair of workers; 0 for others, whose workers have few each.
+    read : ReadOff
+        What the algorithm takes from the network.
     """
 
     schedule: Schedule
@@ -108,6 +113,7 @@ class RunParts:
     engine: str = "auto"
     is_ring: bool = False
     n_pair_links: int = 0
+    read: ReadOff = NOTHING
 
     @property
     def network(self) -> Network:
@@ -139,10 +145,10 @@ def build(scenario: Scenario) -> RunParts:
         A file of data that was there when the scenario was loaded is not there any more.
     """
     dtype, make_site = DTYPES[scenario.dtype], cache(partial(build_site, scenario))
-    schedule = build_schedule(scenario)
+    read = read_off_network(scenario, lambda: make_site().networks[0])
+    schedule = schedule_of(scenario, scenario.home, read.parameters)
     sizes, reduces = chunk_sizes(scenario, schedule), scenario.collective not in COPYING
     reduction = reduction_of(scenario) if reduces else ("sum", scenario.workers)
-    n_links = TOPOLOGIES[scenario.network.topology].n_links if scenario.network.file is None else None
     return RunParts(
         schedule=schedule,
         workers=build_workers(scenario),
@@ -162,8 +168,22 @@ def build(scenario: Scenario) -> RunParts:
         is_alone=not scenario.jobs and not scenario.background,
         engine=scenario.engine,
         is_ring=scenario.algorithm_name == "ring",
-        n_pair_links=0 if n_links is None else n_links(n_places(scenario)),
+        n_pair_links=_pair_links(scenario),
+        read=read,
     )
+
+
+def _pair_links(scenario: Scenario) -> int:
+    """Return how many links a network has that has one for every pair of workers; 0 for others."""
+    n_links = TOPOLOGIES[scenario.network.topology].n_links if scenario.network.file is None else None
+    return 0 if n_links is None else n_links(n_places(scenario))
+
+
+def read_off_network(scenario: Scenario, network: Callable[[], Network]) -> ReadOff:
+    """Return what the algorithm takes from the network; nothing where memory is to be asked for before it is made."""
+    if channel_orders(scenario.network, scenario.algorithm_name) or _pair_links(scenario):
+        return NOTHING
+    return read_off(scenario.algorithm_name, parameters_of(scenario.algorithm), network)
 
 
 def _job(scenario: Scenario, number: int, make_site: Callable[[], Site]) -> RunParts:
@@ -171,7 +191,12 @@ def _job(scenario: Scenario, number: int, make_site: Callable[[], Site]) -> RunP
     job, dtype = scenario.jobs[number - 1], DTYPES[scenario.dtype]
     n_workers = job.workers if isinstance(job.workers, int) else len(job.workers)
     collective = job.collective or scenario.collective
-    schedule = schedule_beside(scenario, job.algorithm, n_workers, collective)
+    given = {} if job.algorithm else parameters_of(scenario.algorithm)
+    read = NOTHING
+    if not _pair_links(scenario):
+        name = job.algorithm or scenario.algorithm_name
+        read = read_off(name, given, lambda: make_site().networks[number])
+    schedule = schedule_beside(scenario, job.algorithm, n_workers, collective, read.parameters)
     sizes = schedule.chunk_sizes(message_elements(job.message_bytes, dtype))
     reduces = collective not in COPYING
     reduce = "mean" if scenario.reduce == "weighted-mean" else scenario.reduce
@@ -204,6 +229,7 @@ def _job(scenario: Scenario, number: int, make_site: Callable[[], Site]) -> RunP
         number=number,
         after=tuple(scenario.job_names.index(name) for name in job.follows),
         is_alone=False,
+        read=read,
     )
 
 
@@ -235,9 +261,10 @@ def build_site(scenario: Scenario) -> Site:
     )
 
 
-def build_schedule(scenario: Scenario) -> Schedule:
-    """Return who sends what to whom."""
-    return schedule_of(scenario, scenario.home)
+def build_schedule(scenario: Scenario, network: Network | None = None) -> Schedule:
+    """Return who sends what to whom; ``network`` is that of the run, where it is at hand."""
+    read = read_off_network(scenario, lambda: network or build_site(scenario).networks[0])
+    return schedule_of(scenario, scenario.home, read.parameters)
 
 
 def chunk_sizes(scenario: Scenario, schedule: Schedule) -> IntArray:

@@ -189,5 +189,6 @@ def _labels(scenario: Scenario, parts: RunParts, sharing: str) -> dict[str, Any]
         "sharing": sharing,
         "payload": payload_text(parts.carry, carried=parts.source is not None),
         "seed": scenario.seed if random else None,
+        **({"shape": ", ".join(parts.read.phrases)} if parts.read.phrases else {}),
         **(measured_link_labels(scenario) if parts.message_bytes == scenario.message_bytes else {}),
     }

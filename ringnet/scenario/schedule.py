@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path as FilePath
+from types import MappingProxyType
 from typing import Any
 
 from ringnet.collectives import ALGORITHMS, Schedule, Step
@@ -20,8 +21,15 @@ from ringnet.scenario.keys.algorithm import AlgorithmKeys, parameters_of
 from ringnet.scenario.keys.model import Keys
 
 
-def schedule_of(keys: Keys, home: ScenarioFolder) -> Schedule:
+def schedule_of(keys: Keys, home: ScenarioFolder, read: Mapping[str, Any] = MappingProxyType({})) -> Schedule:
     """Return who sends what to whom.
+
+    Parameters
+    ----------
+    keys : Keys
+    home : ScenarioFolder
+    read : mapping of str to object, optional
+        Parameters of the algorithm that were read off the network; those of the keys are stronger.
 
     Raises
     ------
@@ -30,7 +38,7 @@ def schedule_of(keys: Keys, home: ScenarioFolder) -> Schedule:
     """
     algorithm = keys.algorithm
     if isinstance(algorithm, str) or algorithm.name:
-        given = _of_channels(keys) | parameters_of(algorithm)
+        given = {**read, **_of_channels(keys), **parameters_of(algorithm)}
         return ALGORITHMS[keys.algorithm_name].build(keys.workers, keys.collective, **given)
     if algorithm.file:
         file = home.find(algorithm.file)
@@ -64,9 +72,18 @@ def _of_channels(keys: Keys) -> dict[str, Any]:
     return {"orders": orders, "n_channels": len(orders)} if orders else {}
 
 
-def schedule_beside(keys: Keys, algorithm: str | None, n_workers: int, collective: str) -> Schedule:
-    """Return the schedule of another job: of its own algorithm, or of the scenario's with its parameters."""
-    given = {} if algorithm else parameters_of(keys.algorithm)
+def schedule_beside(
+    keys: Keys,
+    algorithm: str | None,
+    n_workers: int,
+    collective: str,
+    read: Mapping[str, Any] = MappingProxyType({}),
+) -> Schedule:
+    """Return the schedule of another job: of its own algorithm, or of the scenario's with its parameters.
+
+    ``read`` are parameters that were read off its network, as in `schedule_of`.
+    """
+    given = {**read, **({} if algorithm else parameters_of(keys.algorithm))}
     return ALGORITHMS[algorithm or keys.algorithm_name].build(n_workers, collective, **given)
 
 

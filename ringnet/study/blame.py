@@ -29,10 +29,11 @@ from ringnet.errors import Fault, InputError, StudyError
 from ringnet.networks.network import Sharing
 from ringnet.reporting.columns import TABLES
 from ringnet.runs.again import SimulatedAgain
+from ringnet.runs.engine import TRANSFERS_PER_S
 from ringnet.runs.parts import RunParts, build
 from ringnet.runs.simulate import simulate
 from ringnet.scenario import Scenario
-from ringnet.study.cost import LEAST_S, TRANSFERS_PER_S
+from ringnet.study.cost import LEAST_S
 from ringnet.study.outcome import Outcome
 from ringnet.study.parts import PartOptions, StudyPart, key_of, run_parts
 

@@ -8,9 +8,11 @@ plans, the order of service.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -24,16 +26,18 @@ from ringnet.collectives import Schedule
 from ringnet.collectives.proof import check
 from ringnet.engines import ENGINES, Trace, Workers
 from ringnet.engines.arrays import Times, run_sizes
+from ringnet.engines.sharing import resolve_sharing, used_routes
 from ringnet.errors import Fault, InputError, NetworkError, StudyError
 from ringnet.networks import Network
 from ringnet.payload.dtypes import DTYPES
 from ringnet.payload.sources import message_elements
 from ringnet.reporting.columns import TABLES
-from ringnet.runs.notes import comparison_notes
-from ringnet.runs.parts import build, build_schedule
+from ringnet.runs.engine import TRANSFERS_PER_S
+from ringnet.runs.notes import EAGER_SLICES, comparison_notes, ring_equivalents
+from ringnet.runs.parts import build, build_schedule, read_off_network
+from ringnet.runs.shapes import unread_note
 from ringnet.scenario import Scenario
 from ringnet.scenario.keys.algorithm import AlgorithmKeys, label_of, parameters_of
-from ringnet.study.cost import TRANSFERS_PER_S
 from ringnet.study.outcome import Outcome
 from ringnet.study.parts import (
     PartOptions,
@@ -46,6 +50,7 @@ from ringnet.study.parts import (
     run_parts,
     workers_of,
 )
+from ringnet.units import format_size
 
 #: Sizes where the scenario has no sweep over message: so many, from the first to the last, by equal factors.
 N_SIZES, FIRST_BYTES, LAST_BYTES = 40, 1 << 10, 1 << 30
@@ -70,11 +75,20 @@ class Comparison(NamedTuple):
         Which algorithms were left out, and why.
     failed : tuple of str
         Which have no times because something went wrong, and what.
+    guesses : mapping of (int, int) to str
+        Of some N and message sizes in bytes, why their times are no ground for a recommendation.
     """
 
     table: pd.DataFrame
     notes: tuple[str, ...]
     failed: tuple[str, ...] = ()
+    guesses: Mapping[tuple[int, int], str] = MappingProxyType({})
+
+    @property
+    def grounds(self) -> pd.DataFrame:
+        """The rows of the table from which a recommendation may be drawn."""
+        points = zip(self.table["n_workers"], self.table["message_bytes"], strict=True)
+        return self.table[[point not in self.guesses for point in points]]
 
 
 def compare(
@@ -115,7 +129,7 @@ def compare_parts(plan: StudyPlan, how: PartOptions) -> Comparison:
         None of the algorithms can run; of none something came.
     """
     outcomes = run_parts(plan.parts, how)
-    notes, rows, failed = [*plan.notes], [], []
+    notes, rows, failed = [*plan.notes], list[dict[str, Any]](), list[str]()
     for part, outcome in zip(plan.parts, outcomes, strict=True):
         where = f"{part.label} with {part.scenario.workers} workers"
         if not outcome.ok:
@@ -128,7 +142,33 @@ def compare_parts(plan: StudyPlan, how: PartOptions) -> Comparison:
     table = with_ranks(pd.DataFrame(rows))
     order = ["n_workers", "message_bytes", "rank"]
     table = table.sort_values(order, kind="stable", ignore_index=True)[list(COLUMNS)]
-    return Comparison(table, (*notes, *plan.remarks, *_about_sends(plan, table)), tuple(failed))
+    told = (*_about_shapes(plan, outcomes), *_about_slices(plan, outcomes), *_about_sends(plan, table))
+    return Comparison(table, (*notes, *plan.remarks, *told), tuple(failed), plan.guesses)
+
+
+def _about_shapes(plan: StudyPlan, outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Say which parameters of which algorithms were read off the network, and which could not be."""
+    labels, counts = defaultdict[str, dict[str, None]](dict), defaultdict[str, dict[int, None]](dict)
+    unread: dict[str, dict[str, None]] = defaultdict(dict)
+    for part, outcome in zip(plan.parts, outcomes, strict=True):
+        for phrase in outcome.summary.get("read", ()):
+            labels[phrase][part.label], counts[phrase][part.scenario.workers] = None, None
+        if why_not := outcome.summary.get("why_not"):
+            unread[why_not][f"the shape of {part.label}"] = None
+    several = len({part.scenario.workers for part in plan.parts}) > 1
+    for phrase, names in labels.items():
+        n = f" with {' and '.join(map(str, counts[phrase]))} workers" if several else ""
+        yield f"{phrase} ({', '.join(names)}{n})"
+    yield from (unread_note(names, why_not) for why_not, names in unread.items())
+
+
+def _about_slices(plan: StudyPlan, outcomes: Sequence[Outcome]) -> list[str]:
+    sliced = dict.fromkeys(
+        part.label
+        for part, outcome in zip(plan.parts, outcomes, strict=True)
+        if outcome.summary.get("slices_together")
+    )
+    return [f"{', '.join(sliced)}: {EAGER_SLICES}"] if sliced else []
 
 
 def _about_sends(plan: StudyPlan, table: pd.DataFrame) -> list[str]:
@@ -156,12 +196,30 @@ def plan_comparison(
     """
     _refuse_other_keys(scenario)
     sizes = tuple(sizes_of(scenario))
-    plan = StudyPlan([], [], tuple(comparison_notes(scenario)))
+    guesses: dict[tuple[int, int], str] = {}
+    plan = StudyPlan([], [], tuple(comparison_notes(scenario)), guesses)
     for n_workers in workers or workers_of(scenario):
         points, missing = algorithm_points(scenario, algorithms, n_workers)
         plan.parts.extend(_part(point, sizes) for point in points)
         plan.notes.extend(missing)
-    return plan
+        if points and len(points) > 1:  # one alone is not recommended anyway
+            reasons = zip(sizes, ring_equivalents(points[0], sizes), strict=True)
+            guesses |= {(n_workers, size): reason for size, reason in reasons if reason}
+    return plan._replace(remarks=(*plan.remarks, *_about_guesses(guesses)))
+
+
+def _about_guesses(guesses: Mapping[tuple[int, int], str]) -> list[str]:
+    """Say where nothing is recommended, why, and what would serve."""
+    if not guesses:
+        return []
+    reasons = " or ".join(dict.fromkeys(guesses.values()))
+    sizes = {size for _, size in guesses}
+    return [
+        f"nothing is recommended from {format_size(min(sizes))} to {format_size(max(sizes))}: the links are a ring's "
+        f"equivalent there ({reasons}), on which others take less than they really would; logs of "
+        "each algorithm (NCCL_ALGO=Ring, NCCL_ALGO=Tree), each with a profile and `ringnet predict`, would tell, or "
+        "the bandwidth and the latency of the links themselves in place of the profile"
+    ]
 
 
 def _part(point: Scenario, sizes: tuple[int, ...]) -> StudyPart:
@@ -210,7 +268,7 @@ class AlgorithmTiming:
     def __call__(self, scenario: Scenario) -> Outcome:
         """Return ``rows`` of the table, or none and why the algorithm is ``left_out``."""
         try:
-            return Outcome({"rows": _rows(self, scenario), "left_out": None})
+            return Outcome({**_timed(self, scenario), "left_out": None})
         except (NetworkError, InputError) as error:
             reason = "; ".join(fault.message for fault in error.faults) or str(error)
             return Outcome({"rows": [], "left_out": reason})
@@ -246,12 +304,21 @@ def _network_parts(where: _NetworkOf) -> _NetworkParts:
     )
 
 
-def _rows(task: AlgorithmTiming, scenario: Scenario) -> list[dict[str, Any]]:
-    schedule, (network, workers, cuts) = (
-        build_schedule(scenario),
-        _network_parts(_NetworkOf.of(scenario)),
-    )
+def _timed(task: AlgorithmTiming, scenario: Scenario) -> dict[str, Any]:
+    """Return the rows of one algorithm, and what is to be said of them."""
+    network, workers, cuts = _network_parts(_NetworkOf.of(scenario))
+    schedule, read = build_schedule(scenario, network), read_off_network(scenario, lambda: network)
     check(schedule)
+    sliced = workers.sends == "eager" and schedule.parameters.get("n_slices", 1) != 1
+    together = sliced and resolve_sharing(network, used_routes(0, schedule, network)) == "fair"
+    rows = _rows(task, scenario, schedule, _NetworkParts(network, workers, cuts))
+    return {"rows": rows, "read": list(read.phrases), "why_not": read.why_not, "slices_together": together}
+
+
+def _rows(
+    task: AlgorithmTiming, scenario: Scenario, schedule: Schedule, on: _NetworkParts
+) -> list[dict[str, Any]]:
+    network, workers, cuts = on
     dtype = DTYPES[scenario.dtype]
     elements = [message_elements(size, dtype) for size in task.sizes]
     chunk_bytes = np.array([schedule.chunk_sizes(n) * dtype.itemsize for n in elements])

@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 
 from ringnet.errors import InputError
-from ringnet.runs.engine import engine_of
+from ringnet.runs.engine import TRANSFERS_PER_S, engine_of
 from ringnet.runs.memory import estimate
 from ringnet.runs.parts import RunParts, build
 from ringnet.scenario import Scenario, loads
 
 #: Points of a large grid that are looked at.
 SAMPLED = 20
-#: Transfers a second of each engine on a slow core; carried bytes a second; what a point takes at least.
-TRANSFERS_PER_S = {"events": 100e3, "recurrence": 10e6}
+#: Carried bytes a second on a slow core; what a point takes at least.
 PAYLOAD_BPS = 500e6
 LEAST_S = 0.005
 

@@ -151,7 +151,7 @@ def _plain(value: Any) -> Any:
 # tells one that was damaged later.
 
 #: Raised by one whenever entries of the same ringnet version would be read otherwise.
-ENTRY_VERSION = 2
+ENTRY_VERSION = 3
 
 
 def default_cache_dir() -> Path:

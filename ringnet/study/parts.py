@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from ringnet.collectives import ALGORITHMS
@@ -111,12 +112,14 @@ def _computed(tasks: list[Task], costs: Mapping[str, float], n_processes: int, s
 class StudyPlan(NamedTuple):
     """What a study of algorithms is made of: a part for each algorithm at each N, and what was left out of it.
 
-    ``remarks`` are what else is to be said where something comes of it.
+    ``remarks`` are what else is to be said where something comes of it; ``guesses`` say of some N and sizes why what
+    comes of them is no ground for a recommendation.
     """
 
     parts: list[StudyPart]
     notes: list[str]
     remarks: tuple[str, ...] = ()
+    guesses: Mapping[tuple[int, int], str] = MappingProxyType({})
 
 
 def left_out(label: str, n_workers: int, reason: str) -> str:

@@ -47,6 +47,9 @@ def tuner_text(
         raise InputError(
             Fault("NCCL's tuner has no such collective", "--tuner", value=collective, right=right)
         )
+    if table.empty:
+        message = "there is nothing to recommend on links that are a ring's equivalent"
+        raise InputError(Fault(message, "--tuner", right="links with their own bandwidth and latency"))
     known = table[[known_to_nccl(_base(label)) for label in table["algorithm"]]]
     if known.empty:
         right = ", ".join(ALGORITHMS)

@@ -140,9 +140,10 @@ def label_of(keys: str | AlgorithmKeys) -> str:
     >>> label_of(AlgorithmKeys(name="channel-ring", n_channels=4)), label_of("ring")
     ('channel-ring (n_channels 4)', 'ring')
     """
-    settings = ", ".join(f"{name} {_shown(value)}" for name, value in parameters_of(keys).items())
+    settings = ", ".join(f"{name} {value_text(value)}" for name, value in parameters_of(keys).items())
     return f"{name_of(keys)} ({settings})" if settings else name_of(keys)
 
 
-def _shown(value: Any) -> str:
+def value_text(value: Any) -> str:
+    """Write the value of a parameter: ``"8x2"`` for sides."""
     return "x".join(map(str, value)) if isinstance(value, tuple) else str(value).lower()

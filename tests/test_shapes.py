@@ -46,7 +46,6 @@ def torus(*sides: int) -> Network:
         (torus(4, 4), [*range(1, 16), 0], (None, None, None)),
         (make_network("leaf-spine", 8, 1e9, 0.0, leaves=2), None, (None, None, None)),
     ],
-    ids=str,
 )
 def test_hosts_cards_and_sides_are_known_wherever_the_workers_sit(
     network: Network, places: list[int] | None, expected: tuple[object, ...]

@@ -21,6 +21,7 @@ SIZES |= {f"{prefix}B": f"{factor} B" for prefix, factor in (DECIMAL | BINARY).i
 SIZES |= {f"{prefix}bit": f"{factor} bit" for prefix, factor in (DECIMAL | BINARY).items()}
 TIMES = {"s": "[time]", "ms": "1/1000 s", "us": "1/1000 ms", "ns": "1/1000 us", "ps": "1/1000 ns"}
 TIMES |= {"min": "60 s", "h": "60 min"}
+FLOPS = {"FLOP": "[operation]"} | {f"{prefix}FLOP": f"{factor} FLOP" for prefix, factor in DECIMAL.items()}
 
 _WORDS = {"kilo": "k", "mega": "M", "giga": "G", "tera": "T", "peta": "P"}
 _WORDS |= {"kibi": "Ki", "mebi": "Mi", "gibi": "Gi", "tebi": "Ti", "pebi": "Pi"}
@@ -116,6 +117,19 @@ def time_meant(spelt: str) -> Meant:
     return Meant((lower,) if lower in TIMES else _SHORT_TIMES.get(spelt, ()))
 
 
+def flops_meant(spelt: str) -> Meant:
+    """Return the rates of operations that a spelling may stand for.
+
+    >>> flops_meant("TFLOPS"), flops_meant("gflop/s")
+    (Meant(units=('TFLOP/s',), is_read=True), Meant(units=('GFLOP/s',), is_read=True))
+    """
+    plain = spelt.lower().removesuffix("/s").removesuffix("s")
+    known = {count.lower(): count for count in FLOPS}
+    if plain not in known or plain == spelt.lower():  # operations alone are no rate
+        return Meant((f"{known[plain]}/s",) if plain in known else ())
+    return Meant((f"{known[plain]}/s",), is_read=True)
+
+
 def bare_number_meant(number: str, base: str) -> tuple[str, ...]:
     """Return what a number without a unit may be in, the likeliest first; nothing where anything may be meant.
 
@@ -129,6 +143,8 @@ def bare_number_meant(number: str, base: str) -> tuple[str, ...]:
         if value < _MOST_S:
             return ("s",) if value else ("us",)
         return ("us", "ns") if value >= 1 else ("us", "s")
+    if base == "FLOP/s":
+        return ("FLOP/s",) if value >= _LEAST_PLAIN else ("TFLOP/s",)
     if value >= _LEAST_PLAIN:
         return "B/s", "bit/s"
     return ("Gbit/s", "GB/s") if 0 < value < _MOST_GIGA else ()

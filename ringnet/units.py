@@ -19,10 +19,12 @@ from ringnet.errors import Fault, UnitError
 from ringnet.spellings import (
     BINARY,
     DECIMAL,
+    FLOPS,
     SIZES,
     TIMES,
     Meant,
     bare_number_meant,
+    flops_meant,
     numbers_meant,
     rate_meant,
     size_meant,
@@ -32,11 +34,12 @@ from ringnet.spellings import (
 if TYPE_CHECKING:
     import pint
 
-Kind: TypeAlias = Literal["bytes", "seconds", "bytes_per_second", "number"]
+Kind: TypeAlias = Literal["bytes", "seconds", "bytes_per_second", "flops", "number"]
 
 # What is written, largest first.
 _IN_BINARY = {f"{prefix}B": float(factor) for prefix, factor in reversed(BINARY.items())} | {"B": 1.0}
 _IN_DECIMAL = {f"{prefix}B": float(factor) for prefix, factor in reversed(DECIMAL.items())} | {"B": 1.0}
+_IN_FLOPS = {f"{prefix}FLOP": float(factor) for prefix, factor in reversed(DECIMAL.items())} | {"FLOP": 1.0}
 _IN_TIME = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 _QUANTITY = re.compile(
@@ -67,6 +70,9 @@ _RULES: dict[Kind, _Rule] = {
     "bytes": _Rule("a size", "B", "64 MiB", size_meant, Fraction(0), Fraction(2**63 - 1), whole=True),
     "seconds": _Rule("a time", "s", "5 us", time_meant, Fraction(0), Fraction(10**12)),
     "bytes_per_second": _Rule("a rate", "B/s", "50 GB/s", rate_meant, Fraction(1, 10**9), Fraction(10**30)),
+    "flops": _Rule(
+        "a rate of operations", "FLOP/s", "150 TFLOP/s", flops_meant, Fraction(1, 10**9), Fraction(10**30)
+    ),
     "number": _Rule("a plain number", "", "8", _no_unit, Fraction(0), Fraction(10**300)),
 }
 
@@ -75,7 +81,7 @@ _RULES: dict[Kind, _Rule] = {
 def parse_quantity(value: object, kind: Literal["bytes"], *, is_count: bool = False) -> int: ...
 @overload
 def parse_quantity(
-    value: object, kind: Literal["seconds", "bytes_per_second", "number"], *, is_count: bool = False
+    value: object, kind: Literal["seconds", "bytes_per_second", "flops", "number"], *, is_count: bool = False
 ) -> float: ...
 def parse_quantity(value: object, kind: Kind, *, is_count: bool = False) -> float:
     """Read a quantity as a person writes it.
@@ -85,7 +91,7 @@ def parse_quantity(value: object, kind: Kind, *, is_count: bool = False) -> floa
     value : object
         Text such as ``50 GB/s``, ``400 Gbit/s``, ``100GbE``, ``5 us``, ``64 MiB`` or ``64M``; for ``"number"`` also an
         int or a float. Anything else is refused, since it may come straight from a document.
-    kind : {"bytes", "seconds", "bytes_per_second", "number"}
+    kind : {"bytes", "seconds", "bytes_per_second", "flops", "number"}
         What is wanted.
     is_count : bool
         Whether a whole number alone counts bytes, as it does for a message.
@@ -156,6 +162,24 @@ def format_rate(bytes_per_second: float) -> str:
     ['50 GB/s', '1.5 kB/s', '7 B/s']
     """
     return f"{_scaled(bytes_per_second, _IN_DECIMAL)}/s"
+
+
+def format_flops(flops_per_second: float) -> str:
+    """Write a rate of operations in the decimal unit that suits it, to four digits.
+
+    >>> format_flops(150e12)
+    '150 TFLOP/s'
+    """
+    return f"{_scaled(flops_per_second, _IN_FLOPS)}/s"
+
+
+#: What writes a quantity, by its base unit.
+_WRITTEN: dict[str, Callable[[float], str]] = {
+    "B": format_bytes,
+    "s": format_seconds,
+    "B/s": format_rate,
+    "FLOP/s": format_flops,
+}
 
 
 def format_count(count: int) -> str:
@@ -241,7 +265,7 @@ def _registry() -> pint.UnitRegistry[Fraction]:
     import pint  # noqa: PLC0415 -- takes a third of a second, and only a scenario with units needs it
 
     registry: pint.UnitRegistry[Fraction] = pint.UnitRegistry(None, non_int_type=Fraction)
-    for name, definition in (SIZES | TIMES).items():
+    for name, definition in (SIZES | TIMES | FLOPS).items():
         registry.define(f"{name} = {definition}")
     return registry
 
@@ -313,7 +337,7 @@ def _comes_to(rule: _Rule, reading: str) -> str:
     if not rule.base:
         return ""
     exact = _read(rule, reading)
-    written = {"B": format_bytes, "s": format_seconds, "B/s": format_rate}[rule.base](float(exact))
+    written = _WRITTEN[rule.base](float(exact))
     try:
         return f" = {written}" if written != reading and _read(rule, written) == exact else ""
     except UnitError:  # rounded to a broken number of bytes

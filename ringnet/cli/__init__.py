@@ -30,6 +30,7 @@ P = ParamSpec("P")
 COMMANDS = {
     "run": "Simulate a scenario: print the answer, write tables and plots.",
     "check": "Find every mistake in a scenario, and show what would run.",
+    "step": "Time a step of training, computation over communication, and say what is best of a sweep.",
     "blame": "Say who holds a run back: what it gains from each link, card and worker that is made better.",
     "whatif": "Say which change buys most: a scenario with each of several changes, ranked.",
     "compare": "Compare algorithms over message sizes: which one to use, from which size on, and by how much.",

@@ -339,6 +339,63 @@ TABLES: dict[str, dict[str, Column]] = {
         **{f"{part}_s": _number(f"seconds of {part} on the path that ended last") for part in PATH_PARTS},
         "error": _text("why there is no answer"),
     },
+    "step": {
+        "name": INPUTS["name"],
+        "model": _text("the model, or the file that its layers come from"),
+        "strategy": _text("ddp, zero-1 or fsdp: what is sharded, and what is sent"),
+        "n_workers": INPUTS["n_workers"],
+        "batch": _integer("examples of one worker in one pass"),
+        "microbatches": _integer("passes whose gradients are added up before they are combined"),
+        "sequence": _integer("tokens of an example"),
+        "dtype": INPUTS["dtype"],
+        "algorithm": INPUTS["algorithm"],
+        "topology": INPUTS["topology"],
+        "bucket_cap_bytes": _integer("a bucket of gradients closes when it holds as much"),
+        "first_bucket_bytes": _integer("the same of the first one"),
+        "prefetch": _integer("blocks of parameters that are gathered ahead"),
+        "n_parameters": _integer("elements of all parameters"),
+        "gradient_bytes": _integer("bytes of all gradients"),
+        "n_collectives": _integer("collectives of a step"),
+        "n_steps": _integer("steps that were timed, of which the means are told"),
+        "step_s": _number("from the start of a step to the end of its last computation and collective"),
+        "step_s_min": _number("the shortest step"),
+        "step_s_max": _number("the longest step"),
+        "compute_s": _number("what a worker computed, mean over workers"),
+        "compute_s_max": _number("what the worker computed that computed longest"),
+        "communication_s": _number("time in which a collective was under way"),
+        "exposed_s": _number("of it, time in which a worker computed nothing, mean over workers"),
+        "hidden_s": _number("of it, time in which a worker computed, mean over workers"),
+        "idle_s": _number(
+            "time in which a worker neither computed nor a collective was under way, mean over workers"
+        ),
+        "bound_s": _number("the step if every collective took what no algorithm takes less than"),
+        "single_s": _number("what the same step takes one worker that is alone"),
+        "efficiency": _number("single_s / step_s: 1 where a worker among many is as fast as alone"),
+        "examples_per_s": _number("examples of all workers in a second"),
+        "tokens_per_s": _number("tokens of all workers in a second"),
+        "error": ANSWERS["error"],
+    },
+    "buckets": {
+        "group": _text("whose collective: the name of the scenario, or that of another group"),
+        "number": _integer("its place in the stream of the group, from 0"),
+        "what": _text("which bucket of gradients, or which block's parameters or gradients"),
+        "collective": INPUTS["collective"],
+        "bytes": _integer("the whole buffer of one worker"),
+        "ready_s": _number("what it sends was ready on every worker"),
+        "start_s": _number("it started: it was ready, and the one before had ended"),
+        "end_s": _number("it had ended on every worker"),
+        "exposed_s": _number(
+            "time in which it was under way and a worker computed nothing, mean over workers"
+        ),
+    },
+    "timeline": {
+        "group": _text("whose: the name of the scenario, or that of another group"),
+        "worker": _integer("who computed; empty for a collective of the whole group"),
+        "kind": _text("forward, backward or update; or the collective"),
+        "what": _text("the layer, or what was sent"),
+        "start_s": _number("when it started"),
+        "end_s": _number("when it had ended"),
+    },
     "states": {
         "phase": _text("reduce-scatter or all-gather; start for the rows before the first step"),
         "step": _integer("step within the phase; empty for the start"),
@@ -347,9 +404,8 @@ TABLES: dict[str, dict[str, Column]] = {
 }
 
 #: Tables of a run or a sweep; the others are those of studies.
-RUN_TABLES = tuple(
-    name for name in TABLES if name not in {"compare", "crossovers", "numerics", "blame", "whatif"}
-)
+_OF_STUDIES = {"compare", "crossovers", "numerics", "blame", "whatif", "step", "buckets", "timeline"}
+RUN_TABLES = tuple(name for name in TABLES if name not in _OF_STUDIES)
 
 
 def kind_of(table: str, column: str) -> Kind:

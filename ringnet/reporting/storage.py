@@ -24,7 +24,7 @@ from ringnet.reporting.atomic import (
     written_file,
     written_whole,
 )
-from ringnet.reporting.columns import RUN_TABLES
+from ringnet.reporting.columns import RUN_TABLES, TABLES
 from ringnet.reporting.plots import PLOTS, STUDY_PLOTS, choose, choose_of_study, save_in_formats
 from ringnet.reporting.results import ResultLike, Results, collect
 from ringnet.reporting.tables import read_table, write_table
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 #: Commands that write a table of their own name, and no summary.
-STUDIES = ("compare", "numerics", "blame", "whatif")
+STUDIES = ("compare", "numerics", "blame", "whatif", "step")
 #: Raised by one whenever an older ringnet could misread the tables.
 RESULTS_VERSION = 1
 #: Of a manifest: far more than one has, whatever its scenario.
@@ -316,7 +316,7 @@ def redraw(
     """
     folder = Path(folder)
     info = read_manifest(folder)
-    studied = [name for name in STUDIES if f"{name}.csv" in info["files"]]
+    studied = [name for name in TABLES if name not in RUN_TABLES and f"{name}.csv" in info["files"]]
     figures, skipped = _study_figures(folder, info, studied, names) if studied else _figures(folder, names)
     if skipped and names is not None:
         raise ResultsError(*(Fault(note, file=str(folder)) for note in skipped))

@@ -254,7 +254,19 @@ def _has_errors(frame: pd.DataFrame) -> bool:
 
 _CURVES = "several message sizes, and times above zero"
 
+
+def _took_steps(frame: pd.DataFrame) -> bool:
+    return bool((frame["step_s"] > 0).sum() > 1)
+
+
 STUDY_PLOTS: dict[str, StudyPlot] = {
+    "step-timeline": StudyPlot(
+        "steps.step_timeline",
+        "timeline",
+        lambda frame: bool((frame["end_s"] > 0).any()),
+        "a single step that takes time",
+    ),
+    "step-parts": StudyPlot("steps.step_parts", "step", _took_steps, "several steps that take time"),
     "time-by-algorithm": StudyPlot("algorithms.time_by_algorithm", "compare", _has_curves, _CURVES),
     "bound-share-by-algorithm": StudyPlot("algorithms.share_by_algorithm", "compare", _has_curves, _CURVES),
     "winner-map": StudyPlot("algorithms.winner_map", "compare", _has_curves, _CURVES),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
-Quantity = Literal["bytes", "seconds", "bytes_per_second", "number", "share"]
+Quantity = Literal["bytes", "seconds", "bytes_per_second", "flops", "number", "share"]
 
 _MOST_TICKS = 6
 #: First digits of round ticks.
@@ -41,6 +41,9 @@ _UNITS: dict[Quantity, tuple[Unit, ...]] = {
     "seconds": (Unit("ns", 1e-9), Unit("us", 1e-6), Unit("ms", 1e-3), Unit("s", 1.0)),
     "bytes_per_second": tuple(
         Unit(name, 1000.0**power) for power, name in enumerate(("B/s", "kB/s", "MB/s", "GB/s", "TB/s"))
+    ),
+    "flops": tuple(
+        Unit(f"{prefix}FLOP/s", 1000.0**power) for power, prefix in enumerate(("", "k", "M", "G", "T", "P"))
     ),
     "number": (Unit("", 1.0),),
     "share": (Unit("%", 0.01),),

@@ -189,7 +189,9 @@ class Scenario(Keys):
         model = self.training.model if self.training else None
         trained = [model.python] if model and model.python else []
         trained += [name for value in swept if (name := _swept_model(value))]
-        return found | {name.rpartition(":")[0] for name in trained}
+        trained += [self.step.python] if self.step and self.step.python else []
+        tables = {self.step.layers} if self.step and self.step.layers else set()
+        return found | tables | {name.rpartition(":")[0] for name in trained}
 
     def key(self) -> str:
         """Return a hash of the document and of the content of its files: equal keys mean equal results."""

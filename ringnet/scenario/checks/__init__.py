@@ -8,6 +8,7 @@ from ringnet.scenario.checks.collective import COLLECTIVE_CHECKS
 from ringnet.scenario.checks.jobs_and_traffic import JOB_CHECKS
 from ringnet.scenario.checks.mistake import Mistake
 from ringnet.scenario.checks.network import NETWORK_CHECKS
+from ringnet.scenario.checks.step import check_step
 from ringnet.scenario.checks.training import check_training
 from ringnet.scenario.keys.model import Keys
 
@@ -17,6 +18,7 @@ CHECKS: tuple[Callable[[Keys], Iterator[Mistake]], ...] = (
     *NETWORK_CHECKS,
     *JOB_CHECKS,
     check_training,
+    check_step,
 )
 
 

@@ -9,6 +9,7 @@ from ringnet.scenario.files.folder import ScenarioFolder
 from ringnet.scenario.files.link_profile import with_link_profiles
 from ringnet.scenario.files.network_file import with_network_file, with_order_file
 from ringnet.scenario.files.presets import with_presets
+from ringnet.scenario.files.step_layers import with_step
 from ringnet.scenario.files.trained_model import with_model
 
 
@@ -20,7 +21,8 @@ def completed(document: Document, folder: ScenarioFolder) -> tuple[Document, lis
     document, disordered = with_order_file(document, folder)
     document, wrong = with_facts(document, folder)
     document, untrainable = with_model(document, folder)
-    return document, [*wrong, *unused, *no_profile, *unreadable, *disordered, *untrainable]
+    document, untimed = with_step(document, folder)
+    return document, [*wrong, *unused, *no_profile, *unreadable, *disordered, *untrainable, *untimed]
 
 
 def known(document: Document, folder: ScenarioFolder) -> Document:

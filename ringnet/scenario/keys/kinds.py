@@ -17,19 +17,25 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from ringnet.errors import UnitError
-from ringnet.units import Kind, format_bytes, format_rate, format_seconds, parse_quantity
+from ringnet.units import Kind, format_bytes, format_flops, format_rate, format_seconds, parse_quantity
 
 #: Example and base unit of each kind.
 _KINDS: dict[Kind, tuple[str, str]] = {
     "bytes": ("64 MiB", "B"),
     "seconds": ("5 us", "s"),
     "bytes_per_second": ("50 GB/s", "B/s"),
+    "flops": ("150 TFLOP/s", "FLOP/s"),
 }
 #: The largest message: twice of it, as one worker sends in an all-reduce, still fits 64 bits.
 LARGEST_BYTES = 2**60
 #: Where a whole number has no bound but that of its 64 bits.
 _ENDLESS = 2**62
-_FORMAT = {"bytes": format_bytes, "seconds": format_seconds, "bytes_per_second": format_rate}
+_FORMAT = {
+    "bytes": format_bytes,
+    "seconds": format_seconds,
+    "bytes_per_second": format_rate,
+    "flops": format_flops,
+}
 
 
 def wrong(message: str, right: str = "", nearest: str = "") -> PydanticCustomError:

@@ -39,6 +39,7 @@ from ringnet.scenario.keys.base import (
 from ringnet.scenario.keys.jobs_and_traffic import JobKeys, TrafficKeys
 from ringnet.scenario.keys.kinds import Line, Name, Number, OneOf, Version, Whole
 from ringnet.scenario.keys.network import NetworkKeys
+from ringnet.scenario.keys.step import StepKeys
 from ringnet.scenario.keys.training import TrainingKeys
 
 #: Versions of the format that are read.
@@ -268,6 +269,11 @@ class Keys(Settings):
     )
     training: TrainingKeys | None = Field(
         default=None, description="What the all-reduce is for: the steps of a training."
+    )
+    step: StepKeys | None = Field(
+        default=None,
+        description="A step of a training in time, computation over communication: `ringnet step` reads it.",
+        examples=[{"model": "gpt2-small", "rate": "150 TFLOP/s"}],
     )
     sweep: SweepKeys | None = Field(default=None, description="Many runs from one file.")
     compare: CompareKeys | None = Field(default=None, description="What `ringnet compare` compares.")

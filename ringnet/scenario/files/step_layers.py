@@ -1,0 +1,121 @@
+"""The layers of a training step: by formula, from a table or from a user's module; what they say of a scenario."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path as FilePath
+from typing import Any
+
+from pydantic import ValidationError
+
+from ringnet.documents.document import Document, Mark, Path
+from ringnet.errors import Fault, InputError
+from ringnet.formats.layer_table import LayerTable, read_layer_table
+from ringnet.formats.python_hook import called, find_function
+from ringnet.payload.dtypes import DTYPES
+from ringnet.scenario.files.folder import ScenarioFolder, digest
+from ringnet.scenario.keys.kinds import quantity_text
+from ringnet.scenario.keys.step import StepKeys
+from ringnet.training.layers import (
+    MODEL_PRESETS,
+    TimedLayer,
+    count_parameters,
+    module_layers,
+    preset_layers,
+    timed_by_rate,
+    timed_by_share,
+)
+
+STEP: Path = ("step",)
+
+
+def layers_of(keys: StepKeys, home: ScenarioFolder) -> tuple[TimedLayer, ...]:
+    """Return the layers with their times.
+
+    Raises
+    ------
+    InputError
+        What is wrong with the table, or the user's file; no times, or no operations that a rate could time.
+    """
+    table = layer_table_of(keys, home)
+    if table is not None and table.has_times:
+        return table.layers
+    layers = _untimed(keys, home) if table is None else table.layers
+    if keys.forward_s is not None and keys.backward_s is not None:
+        return timed_by_share(layers, keys.forward_s, keys.backward_s)
+    if keys.rate_flops is None or not any(layer.forward_flops for layer in layers):
+        message = "nothing says how long the layers take"
+        raise InputError(Fault(message, "step", right="forward: 40 ms, backward: 80 ms"))
+    return timed_by_rate(layers, keys.batch, keys.rate_flops)
+
+
+def _untimed(keys: StepKeys, home: ScenarioFolder) -> tuple[TimedLayer, ...]:
+    if keys.python is not None:
+        function = find_function(keys.python, home.folder, allowed=home.allow_python, right="my.py:model")
+        module = called(function, keys.python)
+        if not hasattr(module, "named_parameters"):
+            message = "the function returns no module: it has no named_parameters()"
+            raise InputError(Fault(message, "python", value=type(module).__name__, right="torch.nn.Module"))
+        return module_layers(module)
+    if keys.model is None:
+        raise InputError(Fault("a step needs the layers of a model", "step", right="model: gpt2-small"))
+    return preset_layers(keys.model, keys.sequence)
+
+
+def layer_table_of(keys: StepKeys, home: ScenarioFolder) -> LayerTable | None:
+    """Return the table that a step names; None where its layers come from elsewhere."""
+    if keys.layers is None:
+        return None
+    file = home.find(keys.layers)
+    return _read(file, digest(file))
+
+
+@lru_cache(maxsize=16)
+def _read(file: FilePath, content: str) -> LayerTable:
+    """Read a file of this content once: a run asks for its layers several times."""
+    return read_layer_table(file)
+
+
+def tokens_of(keys: StepKeys) -> int | None:
+    """Return the tokens of an example; None where an example has none, or nobody says."""
+    return keys.sequence or (MODEL_PRESETS[keys.model].sequence if keys.model else None)
+
+
+def with_step(document: Document, home: ScenarioFolder) -> tuple[Document, list[Fault]]:
+    """Return the document with the size of all gradients for the message, where nothing else gives it."""
+    given = document.get(STEP)
+    if given is None:
+        return document, []
+    missing: set[Path] = {("message",)} if not document.has(("message",)) else set()
+    try:
+        keys = StepKeys.model_validate(given)
+        table = layer_table_of(keys, home)
+        layers = _untimed(keys, home) if table is None else table.layers
+    except ValidationError:  # which is told where all keys are read
+        return replace(document, broken=document.broken | missing), []
+    except InputError as error:
+        faults = [_told(fault, keys, home, document) for fault in error.faults]
+        return replace(document, broken=document.broken | {STEP, *missing}), faults
+    itemsize = DTYPES[dtype].itemsize if (dtype := _dtype(document)) else 0
+    if not missing or not itemsize:
+        return replace(document, broken=document.broken | missing), []
+    at: dict[Path, Mark] = {(): replace(document.mark(STEP), text="", path="step")}
+    text = quantity_text(count_parameters(layers) * itemsize, "bytes")
+    return document.put(("message",), text, at), []
+
+
+def _dtype(document: Document) -> str:
+    name: Any = document.get(("dtype",))
+    return "float32" if name is None else name if isinstance(name, str) and name in DTYPES else ""
+
+
+def _told(fault: Fault, keys: StepKeys, home: ScenarioFolder, document: Document) -> Fault:
+    """Tell a fault at the key that it comes from, with the file's own line."""
+    key = (*STEP, "layers" if keys.layers else "python") if keys.layers or keys.python else STEP
+    name = keys.layers if keys.layers and fault.file else ""
+    where = f"{name}:{fault.line}" if name and fault.line else name or ""
+    column = fault.path if keys.layers else ""
+    message = ": ".join(filter(None, (where, column, fault.message)))
+    message = message.replace(f"{home.folder}/", "")
+    return document.fault(key, message, value=fault.value or None, right=fault.right)

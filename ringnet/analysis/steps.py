@@ -157,6 +157,15 @@ def _spans(groups: Sequence[StepGroup]) -> Any:
             }  # fmt: skip
 
 
+def rate_text(per_s: float) -> str:
+    """Write how many there are in a second, to four digits.
+
+    >>> rate_text(18934.2), rate_text(3.14159)
+    ('18,930', '3.142')
+    """
+    return f"{float(f'{per_s:.4g}'):,.0f}" if per_s >= 1000 else f"{per_s:.4g}"  # noqa: PLR2004 -- four digits
+
+
 def best_points(table: pd.DataFrame, swept: Sequence[str]) -> list[str]:
     """Return in words which point of a sweep is best, and how far the step scales.
 
@@ -176,12 +185,23 @@ def best_points(table: pd.DataFrame, swept: Sequence[str]) -> list[str]:
     where = ", ".join(f"{key}={first[key]}" for key in swept)
     others = f", and {len(good) - 1} more as good" if len(good) > 1 else ""
     said = [
-        f"best of {len(rows)} points: {where}{others}: {first['examples_per_s']:.4g} examples/s, "
+        f"best of {len(rows)} points: {where}{others}: {rate_text(first['examples_per_s'])} examples/s, "
         f"{100 * first['efficiency']:.3g} % of what as many workers would do alone"
     ]
     if len(set(rows["n_workers"])) > 1:
-        said += [*_scaling(rows)]
+        said += [*_best_of_each_n(rows, [key for key in swept if key != "workers"]), *_scaling(rows)]
     return said
+
+
+def _best_of_each_n(rows: pd.DataFrame, others: Sequence[str]) -> Any:
+    """Yield for each N which point of the other keys is best."""
+    for n_workers, points in rows.groupby("n_workers") if others else ():
+        most = points["examples_per_s"].max()
+        good = points[points["examples_per_s"] >= most * (1 - _ALIKE)]
+        if len(points) > len(good):
+            where = ", ".join(f"{key}={good.iloc[0][key]}" for key in others)
+            more = f", and {len(good) - 1} more as good" if len(good) > 1 else ""
+            yield f"best at N={n_workers}: {where}{more}"
 
 
 def _scaling(rows: pd.DataFrame) -> Any:

@@ -76,6 +76,8 @@ class RunCommandOptions:
         """
         if scenario.compare is not None:
             yield "compare is not used: `ringnet compare` reads it"
+        if scenario.step is not None:
+            yield "step is not used: `ringnet step` reads it; this is all of its gradients in one collective"
         if scenario.sweep is None:
             for option in _given({"--jobs": self.processes, "--fresh": self.fresh, "--cache": self.cache}):
                 yield f"{option} is not used: this scenario is a single run"

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from ringnet.analysis.steps import StepResult, best_points
+from ringnet.analysis.steps import StepResult, best_points, rate_text
 from ringnet.cli import options
 from ringnet.cli.printing import complain, note, print_json, print_table
 from ringnet.cli.studies import records
@@ -111,7 +111,7 @@ def _line(row: Mapping[Any, Any], swept: Sequence[str]) -> tuple[str, ...]:
     if pd.isna(row["step_s"]):
         return (*where, "failed", "", "", "", "", "", "")
     times = (format_seconds(row[key]) for key in ("step_s", "compute_s", "exposed_s", "hidden_s", "idle_s"))
-    return (*where, *times, _share(row["efficiency"]), f"{row['examples_per_s']:.4g}")
+    return (*where, *times, _share(row["efficiency"]), rate_text(row["examples_per_s"]))
 
 
 def _share(share: float | None) -> str:
@@ -128,10 +128,10 @@ def _answer(row: Mapping[str, Any]) -> list[tuple[str, str]]:
     )
     slowest = row["compute_s_max"]
     uneven = f", the slowest {format_seconds(slowest)}" if slowest > row["compute_s"] * (1 + 1e-9) else ""
-    tokens = f", {row['tokens_per_s']:.4g} tokens/s" if row["tokens_per_s"] else ""
+    tokens = f", {rate_text(row['tokens_per_s'])} tokens/s" if row["tokens_per_s"] else ""
     size = format_bytes(row["gradient_bytes"])
     speed = [] if row["examples_per_s"] is None else [
-        ("speed", f"{row['examples_per_s']:.4g} examples/s{tokens}"),
+        ("speed", f"{rate_text(row['examples_per_s'])} examples/s{tokens}"),
         ("efficiency", f"{_share(row['efficiency'])} of what each worker does alone"),
     ]  # fmt: skip
     return [

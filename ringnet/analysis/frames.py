@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ringnet.analysis.critical_path import NONE, CriticalPath, PathPiece
 from ringnet.analysis.metrics import makespan_s
 from ringnet.collectives import Schedule
 from ringnet.engines.trace import Columns, Trace
@@ -62,6 +63,36 @@ def worker_frame(trace: Trace, places: tuple[str, ...] | None = None) -> pd.Data
     """Return one row per worker; with its place, where workers do not sit at the places of their numbers."""
     at = {} if places is None else {"place": list(places)}
     return pd.DataFrame({"worker": np.arange(len(trace.workers["end_s"])), **trace.workers, **at})
+
+
+def path_frame(path: CriticalPath, transfers: Columns, names: Sequence[str]) -> pd.DataFrame:
+    """Return one row per piece of a path that takes time, as ``path.csv`` has them.
+
+    Parameters
+    ----------
+    path : CriticalPath
+    transfers : dict of str to ndarray
+        As `Trace.transfers` has them.
+    names : sequence of str
+        Of the links.
+    """
+    pieces = [piece for piece in path.pieces if piece.to_s > piece.from_s]
+
+    def column(of: Callable[[PathPiece], int], values: Sequence[Any] = range(1 << 62)) -> list[Any]:
+        """Return what the numbers of the pieces pick, the numbers themselves if nothing, with gaps for none."""
+        return [pd.NA if of(piece) == NONE else values[of(piece)] for piece in pieces]
+
+    rows = {name: transfers[name].tolist() for name in ("phase", "step", "chunk", "src", "dst")}
+    return pd.DataFrame(
+        {
+            **{name: [getattr(piece, name) for piece in pieces] for name in ("from_s", "to_s", "part")},
+            "worker": column(lambda piece: piece.worker),
+            "link": column(lambda piece: piece.link, names),
+            **{name: column(lambda piece: piece.transfer, cells) for name, cells in rows.items()},
+            "queue": [piece.queue for piece in pieces],
+            "queued_s": [piece.queued_s if piece.queue else np.nan for piece in pieces],
+        }
+    )
 
 
 def queue_frame(waits: Columns, names: Sequence[str], owners: Sequence[str]) -> pd.DataFrame | None:

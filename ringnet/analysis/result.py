@@ -16,8 +16,9 @@ from ringnet.analysis.answer import made_of_words, result_html
 from ringnet.analysis.blame import Again, ByPath, slowest_links
 from ringnet.analysis.bounds import collective_bound, schedule_bound_s
 from ringnet.analysis.closed_form import closed_form_s
+from ringnet.analysis.critical_path import critical_path, why_no_path
 from ringnet.analysis.derivatives import Derivatives, derivatives
-from ringnet.analysis.frames import link_frame, queue_frame, state_frame, worker_frame
+from ringnet.analysis.frames import link_frame, path_frame, queue_frame, state_frame, worker_frame
 from ringnet.analysis.metrics import (
     BUS_FACTORS,
     crossing_bytes,
@@ -146,6 +147,11 @@ class Result:
             self.links,
         )
 
+    @cached_property
+    def path(self) -> pd.DataFrame | None:
+        """One row per piece of the path that ended last, walked when it is first asked for; None where it cannot be."""
+        return _path_of(self.runs[0]) if self.runs else None
+
     @property
     def sentence(self) -> str:
         """What the time is made of, in words."""
@@ -198,6 +204,15 @@ def make_result(
         queues=None if trace.waits is None else queue_frame(trace.waits, run.network.names, owners),
         runs=tuple(runs),
     )
+
+
+def _path_of(run: Run) -> pd.DataFrame | None:
+    """Return the path that ended last, as a table; None where it cannot be walked."""
+    if why_no_path(run.network, run.trace) is not None or run.schedule.n_workers == 1:
+        return None
+    path = critical_path(run.schedule, run.network, run.workers, run.chunk_bytes, run.trace)
+    assert run.trace.transfers is not None
+    return path_frame(path, run.trace.transfers, run.network.names)
 
 
 def _common_verdict(runs: Sequence[Run]) -> Verdict:

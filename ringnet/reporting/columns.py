@@ -218,6 +218,25 @@ TABLES: dict[str, dict[str, Column]] = {
         "collides_with": _integer("other pairs that take that link"),
         "idle_instead": _text("the link of equal cost that carries nothing"),
     },
+    "path": {
+        "from_s": _number(
+            "where this piece of the path that ended last begins: where the one before it ends"
+        ),
+        "to_s": _number("where it ends"),
+        "part": _text("latency, bandwidth, queueing, waiting (for a late start), overhead or reducing"),
+        "worker": _integer("whose overhead, reduction or late start it is"),
+        "link": _text("whose latency or bandwidth it is, or which link it waited for"),
+        "phase": _text("phase of the transfer that it is a piece of"),
+        "step": _integer("step of that transfer within its phase"),
+        "chunk": _integer("the chunk that it carries, or the first of several"),
+        "src": _integer("worker that sends it"),
+        "dst": _integer("worker that receives it"),
+        "queue": _text(
+            "where the next transfer on the path waited for this one to leave the link: own if both are of one "
+            "worker, others if not; of a piece of queueing: others, whose path is not known"
+        ),
+        "queued_s": _number("how long it waited there"),
+    },
     "jobs": {
         "point": _integer("row of the summary that it belongs to, from 0"),
         "job": _text("name of the job; the scenario's own first"),

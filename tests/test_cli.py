@@ -177,7 +177,15 @@ def test_output_that_is_no_terminal_has_no_colours():
 
 def test_plots_are_left_out_on_request(ringnet):
     ringnet("run", "ring.yaml", "--no-plots")
-    assert written() == ["links.csv", "path.csv", "run.json", "summary.csv", "transfers.csv", "workers.csv"]
+    assert written() == [
+        "links.csv",
+        "path.csv",
+        "routes.csv",
+        "run.json",
+        "summary.csv",
+        "transfers.csv",
+        "workers.csv",
+    ]
 
 
 def test_the_scenario_says_which_tables_and_plots(ringnet):

@@ -43,7 +43,15 @@ def change(folder, **changes):
 
 
 def test_a_single_run_has_all_its_tables(out):
-    assert names(out) == ["links.csv", "path.csv", "run.json", "summary.csv", "transfers.csv", "workers.csv"]
+    assert names(out) == [
+        "links.csv",
+        "path.csv",
+        "routes.csv",
+        "run.json",
+        "summary.csv",
+        "transfers.csv",
+        "workers.csv",
+    ]
 
 
 def test_a_sweep_has_one_row_per_point_in_its_order(tmp_path, sweep):
@@ -169,7 +177,15 @@ def test_a_plot_that_cannot_be_drawn_later_is_an_error_with_the_reason(out):
         redraw(out, ["time-vs-workers"])
     with pytest.raises(ResultsError, match=r"no such plot; got spacetime; .* did you mean space-time"):
         redraw(out, ["spacetime"])
-    assert names(out) == ["links.csv", "path.csv", "run.json", "summary.csv", "transfers.csv", "workers.csv"]
+    assert names(out) == [
+        "links.csv",
+        "path.csv",
+        "routes.csv",
+        "run.json",
+        "summary.csv",
+        "transfers.csv",
+        "workers.csv",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -72,9 +72,17 @@ def simulate(
 
 
 def _run_once(
-    scenario: Scenario, parts: RunParts, *, tamper: Tamper | None = None, watch: Watch | None = None
+    scenario: Scenario,
+    parts: RunParts,
+    *,
+    tamper: Tamper | None = None,
+    watch: Watch | None = None,
+    tries_links: bool = True,
 ) -> tuple[Result, AnyPayload]:
-    """Run the collective once: what it means, and what every worker holds afterwards."""
+    """Run the collective once: what it means, and what every worker holds afterwards.
+
+    Where it ``tries_links``, what the slowest links are is confirmed by simulating again.
+    """
     require_memory(parts)
     everybody = (parts, *parts.others)
     for one in everybody:
@@ -92,7 +100,8 @@ def _run_once(
         jobs = [_job(*one, has_states) for one in zip(everybody, streams(everybody), payloads, strict=True)]
         traces = run_jobs(jobs, parts.network, parts.traffic, watch=watch)
     jobs_done = list(zip(everybody, payloads, traces, strict=True))
-    return _result(scenario, parts, chosen, jobs_done, first), payloads[0]
+    again = SimulatedAgain(parts, sharing_of(parts, chosen.name), chosen.name) if tries_links else None
+    return _result(scenario, parts, chosen, jobs_done, first, again), payloads[0]
 
 
 def _result(
@@ -101,11 +110,12 @@ def _result(
     chosen: Choice,
     jobs: list[tuple[RunParts, AnyPayload, Trace]],
     first: list[NDArray[Any]] | None,
+    again: SimulatedAgain | None,
 ) -> Result:
     """Verify what every job came to, and put together what it means."""
     sharing = sharing_of(parts, chosen.name)
     runs = [_judged(scenario, *job, sharing) for job in jobs]
-    runs[0] = replace(runs[0], again=SimulatedAgain(parts, sharing, chosen.name))
+    runs[0] = replace(runs[0], again=again)
 
     def results() -> list[NDArray[Any]]:
         payload, source = jobs[0][1], parts.source

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +26,16 @@ from ringnet.training.trainer import TrainingPlan, train
 from ringnet.training.wrong_ways import Ways
 from ringnet.units import format_bytes
 
-#: Runs one collective: its result, and what every worker holds afterwards.
-RunOnce: TypeAlias = Callable[[RunParts], tuple[Result, Payload | PackedPayload | None]]
+
+class RunOnce(Protocol):
+    """Runs one collective: its result, and what every worker holds afterwards."""
+
+    def __call__(
+        self, parts: RunParts, *, tries_links: bool
+    ) -> tuple[Result, Payload | PackedPayload | None]:
+        """Run it; where it ``tries_links``, what the slowest are is confirmed by simulating again."""
+
+
 #: Arrays like the parameters that a worker keeps, and that all ways beside the right one keep for it, at the most.
 _ARRAYS_KEPT = 24
 
@@ -96,7 +104,8 @@ def run_training(scenario: Scenario, parts: RunParts, run_once: RunOnce, watch: 
 
     def all_reduce(sent: Sequence[NDArray[Any]], reduction: Reduction) -> list[NDArray[Any]]:
         one = replace(parts, source=ArraySource(sent), reduction=reduction)
-        result, payload = run_once(one)
+        # All steps take the same time over the same links: the last one says for all what holds them back.
+        result, payload = run_once(one, tries_links=len(log.rows) == len(plan.steps) - 1)
         results[:] = [result]
         return [_held(payload, worker, one) for worker in range(plan.n_workers)]
 

@@ -369,3 +369,23 @@ def test_a_gradient_that_is_no_number_ends_the_command_with_4(cli, home):
     assert done.exit_code == 4
     assert "the gradient of worker 1 is inf in layer weight, element 1" in done.stderr
     assert not (home / "out").exists()
+
+
+def test_what_asks_for_times_alone_takes_those_of_one_all_reduce(cli, tmp_path):
+    (tmp_path / "train.yaml").write_text(
+        DIGITS.replace("1 GB/s", "1 GB/s, links: {0->1: {bandwidth: 10 MB/s}}")
+    )
+    done = cli("blame", tmp_path / "train.yaml", "--no-plots", "--out", tmp_path / "blame")
+    assert done.exit_code == 0, done.output
+    assert "0->1" in done.stdout
+    options = (
+        "--algorithms",
+        "ring,halving-doubling",
+        "--no-plots",
+        "--set",
+        "network.topology=fully-connected",
+    )
+    reduce = ("--set", "reduce=weighted-mean")
+    for command in ("compare", "numerics"):
+        done = cli(command, tmp_path / "train.yaml", *options, *reduce, "--out", tmp_path / command)
+        assert done.exit_code == 0, done.output

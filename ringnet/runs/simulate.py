@@ -66,7 +66,8 @@ def simulate(
         If some workers wait for ever.
     """
     parts = build(scenario) if parts is None else parts
-    if scenario.training is not None and scenario.training.model is not None:
+    trains = scenario.training is not None and scenario.training.model is not None
+    if trains and parts.source is not None:  # who hands in parts without payload asks for times alone
         return run_training(scenario, parts, partial(_run_once, scenario, tamper=tamper), watch)
     return _run_once(scenario, parts, tamper=tamper, watch=watch)[0]
 

@@ -167,7 +167,7 @@ def _point(scenario: Scenario, n_workers: int, keys: str | AlgorithmKeys) -> Sce
     """Return the scenario of one algorithm at one N; what that orphans is left out of it."""
     mark: dict[KeyPath, Mark] = {(): Mark("--set", origin="set")}
     given = keys if isinstance(keys, str) else keys.model_dump(mode="json", exclude_none=True)
-    document = scenario.base.drop([("data",), ("seed",), ("compare",)])
+    document = scenario.base.drop([("data",), ("seed",), ("compare",), ("training",)])
     changes = {
         "workers": n_workers,
         "algorithm": given,
@@ -175,6 +175,8 @@ def _point(scenario: Scenario, n_workers: int, keys: str | AlgorithmKeys) -> Sce
         "message": "0 B",
         "dtype": scenario.dtype,
     }
+    if scenario.training is not None and scenario.reduce == "weighted-mean":  # by numbers of examples
+        changes["reduce"] = "mean"
     for key, value in changes.items():
         document = document.put((key,), value, mark)
     return single(document, scenario.home)

@@ -12,28 +12,48 @@ from ringnet.collectives.hierarchical import hierarchical
 from ringnet.collectives.proof import check
 from ringnet.collectives.rings import bidirectional_ring, channel_ring, pipelined_ring, ring
 from ringnet.collectives.schedule import EVERY_WORKER, Schedule, Step, make_schedule, make_step, split_sizes
+from ringnet.collectives.sizes import (
+    Size,
+    SizeOf,
+    binomial_size,
+    bruck_size,
+    doubling_size,
+    exchange_size,
+    halving_size,
+    levels_size,
+    pairwise_size,
+    pipelined_size,
+    rings_size,
+    swing_size,
+    too_large,
+    torus_size,
+    tree_size,
+)
 from ringnet.collectives.swing import swing
 from ringnet.collectives.torus_ring import torus_ring
 from ringnet.collectives.trees import binary_tree, binomial_tree, double_binary_tree
+from ringnet.errors import Fault, InputError
 
 
 class Parameter(NamedTuple):
     """What an algorithm takes beside workers and collective: a default of the right kind, a summary, a least value.
 
-    ``trait`` names what of a network it should be where nobody says it, and the network does: ``"workers_per_host"``.
+    One that ``is_worker`` is the number of a worker. ``trait`` names what of a network it should be where nobody says
+    it, and the network does: ``"workers_per_host"``.
     """
 
     default: int | bool | str | tuple[int, ...]
     summary: str
     least: int | None = None
     trait: str = ""
+    is_worker: bool = False
 
 
 class Algorithm(NamedTuple):
     """A line of the registry: what makes the schedule, its collectives, a line about it, its parameters.
 
     ``wider`` are algorithms that do the same over several channels or dimensions, for networks where this one leaves
-    cards or links idle.
+    cards or links idle. ``size`` says how large the schedule would be, before any of it is built: `sizes`.
     """
 
     make: Callable[..., Schedule]
@@ -41,13 +61,51 @@ class Algorithm(NamedTuple):
     summary: str
     parameters: Mapping[str, Parameter] = {}
     wider: tuple[str, ...] = ()
+    size: SizeOf | None = None
 
-    def build(self, *args: Any, **parameters: Any) -> Schedule:
-        """Return the schedule for some workers, a collective and parameters, with a note of what made it."""
-        schedule = self.make(*args, **parameters)
+    def build(self, n_workers: int, collective: str = "", **parameters: Any) -> Schedule:
+        """Return the schedule for some workers, a collective and parameters, with a note of what made it.
+
+        Raises
+        ------
+        InputError
+            It would be too large; or what the algorithm says of its parameters.
+        """
+        self.check_size(n_workers, collective, **parameters)
+        schedule = self.make(n_workers, *([collective] if collective else []), **parameters)
         # No argument of the class: `replace`, which changes a schedule, leaves it out of the copy.
         object.__setattr__(schedule, "made_by", self.function)
         return schedule
+
+    def size_of(self, n_workers: int, collective: str = "", **parameters: Any) -> Size | None:
+        """Return how large the schedule would be; None where nobody says it."""
+        known = {name: parameters.get(name, one.default) for name, one in self.parameters.items()}
+        return self.size and self.size(n_workers, collective or self.collectives[0], **known)
+
+    def check_size(self, n_workers: int, collective: str = "", **parameters: Any) -> None:
+        """Refuse a worker that is not there, and a schedule that is too large to be built: `InputError`."""
+        known = {name: parameters.get(name, one.default) for name, one in self.parameters.items()}
+        for name, one in self.parameters.items():
+            if one.is_worker and not 0 <= known[name] < n_workers:
+                message = f"there is no such worker among {n_workers}"
+                raise InputError(Fault(message, name, value=str(known[name]), right=f"0 to {n_workers - 1}"))
+        size = self.size_of(n_workers, collective, **known)
+        if size is None or size.is_bearable:
+            return
+
+        def sized(number: int, given: Mapping[str, Any]) -> Size:
+            return self.size_of(number, collective, **given) or size
+
+        name, most = too_large(sized, n_workers, known)
+        what = (
+            f"{size.n_chunks:,} chunks"
+            if size.n_chunks > size.n_transfers
+            else f"{size.n_transfers:,} transfers"
+        )
+        value = n_workers if name == "workers" else known[name]
+        raise InputError(
+            Fault(f"too large: the schedule would have {what}", name, "", None, str(value), f"at most {most}")
+        )
 
     @property
     def function(self) -> Callable[..., Schedule]:
@@ -58,7 +116,7 @@ class Algorithm(NamedTuple):
 _SCATTERING = ("all-reduce", "reduce-scatter", "all-gather")
 _ROOTED = ("all-reduce", "broadcast", "reduce")
 _SLICES = {"n_slices": Parameter(4, "parts that are sent on one by one", 1)}
-_ROOT = {"root": Parameter(0, "the worker where a broadcast starts and a reduce ends", 0)}
+_ROOT = {"root": Parameter(0, "the worker where a broadcast starts and a reduce ends", 0, is_worker=True)}
 _CHANNELS = {
     "n_channels": Parameter(2, "rings beside each other", 1, "channels"),
     "strides": Parameter((1,), "how many workers further each ring goes in a step, by turns"),
@@ -83,6 +141,11 @@ _LEVELS = {
     "outer": Parameter("ring", "algorithm across nodes"),
 }
 
+
+def _channels_size(n_workers: int, collective: str, *, n_channels: int, **others: object) -> Size:
+    return rings_size(n_workers, collective, n_channels)
+
+
 _WIDER_RINGS = ("channel-ring", "torus-ring")
 
 _FLAT: dict[str, Algorithm] = {
@@ -91,37 +154,70 @@ _FLAT: dict[str, Algorithm] = {
         _SCATTERING,
         "rings in both directions, a half of the buffer each",
         wider=_WIDER_RINGS,
+        size=partial(rings_size, n_rings=2),
     ),
     "binary-tree": Algorithm(
-        binary_tree, _ROOTED, "a binary tree, slice after slice up and down", _SLICES | _ROOT | _TREES
+        binary_tree,
+        _ROOTED,
+        "a binary tree, slice after slice up and down",
+        _SLICES | _ROOT | _TREES,
+        size=tree_size,
     ),
-    "binomial-tree": Algorithm(binomial_tree, _ROOTED, "log2 N steps up to the root, as many down", _ROOT),
-    "bruck": Algorithm(bruck, ("all-to-all",), "log2 N steps in which blocks travel by powers of two"),
-    "channel-ring": Algorithm(channel_ring, _SCATTERING, "several rings beside each other", _CHANNELS),
+    "binomial-tree": Algorithm(
+        binomial_tree, _ROOTED, "log2 N steps up to the root, as many down", _ROOT, size=binomial_size
+    ),
+    "bruck": Algorithm(
+        bruck, ("all-to-all",), "log2 N steps in which blocks travel by powers of two", size=bruck_size
+    ),
+    "channel-ring": Algorithm(
+        channel_ring, _SCATTERING, "several rings beside each other", _CHANNELS, size=_channels_size
+    ),
     "direct": Algorithm(
-        direct, (*_SCATTERING, "all-to-all"), "everyone to everyone at once, one step a phase"
+        direct,
+        (*_SCATTERING, "all-to-all"),
+        "everyone to everyone at once, one step a phase",
+        size=exchange_size,
     ),
     "double-binary-tree": Algorithm(
-        double_binary_tree, ("all-reduce",), "two trees at once, a half of the buffer each", _SLICES | _TREES
+        double_binary_tree,
+        ("all-reduce",),
+        "two trees at once, a half of the buffer each",
+        _SLICES | _TREES,
+        size=partial(tree_size, n_trees=2),
     ),
     "halving-doubling": Algorithm(
-        halving_doubling, _SCATTERING, "Rabenseifner's: the ring's bytes in 2 log2 N steps"
+        halving_doubling, _SCATTERING, "Rabenseifner's: the ring's bytes in 2 log2 N steps", size=halving_size
     ),
-    "pairwise": Algorithm(pairwise, ("all-to-all",), "N-1 steps, one block out and one in"),
+    "pairwise": Algorithm(
+        pairwise, ("all-to-all",), "N-1 steps, one block out and one in", size=pairwise_size
+    ),
     "pipelined-ring": Algorithm(
         pipelined_ring,
         (*_SCATTERING, "broadcast", "reduce"),
         "a ring whose chunks are sent on in slices",
         _SLICES | _ROOT,
         _WIDER_RINGS,
+        size=pipelined_size,
     ),
-    "recursive-doubling": Algorithm(recursive_doubling, ("all-reduce",), "whole buffers in log2 N steps"),
-    "ring": Algorithm(ring, _SCATTERING, "one ring in one direction, 2(N-1) steps", wider=_WIDER_RINGS),
+    "recursive-doubling": Algorithm(
+        recursive_doubling, ("all-reduce",), "whole buffers in log2 N steps", size=doubling_size
+    ),
+    "ring": Algorithm(
+        ring,
+        _SCATTERING,
+        "one ring in one direction, 2(N-1) steps",
+        wider=_WIDER_RINGS,
+        size=partial(rings_size, n_rings=1),
+    ),
     "swing": Algorithm(
-        swing, _SCATTERING, "halving and doubling with partners near on rings and tori", _SWING
+        swing,
+        _SCATTERING,
+        "halving and doubling with partners near on rings and tori",
+        _SWING,
+        size=swing_size,
     ),
     "torus-ring": Algorithm(
-        torus_ring, _SCATTERING, "rings along the rows and columns of a torus at once", _ROWS
+        torus_ring, _SCATTERING, "rings along the rows and columns of a torus at once", _ROWS, size=torus_size
     ),
 }
 
@@ -134,6 +230,9 @@ ALGORITHMS: dict[str, Algorithm] = dict(
                 _SCATTERING,
                 "one algorithm inside nodes, another across",
                 _LEVELS,
+                size=partial(
+                    levels_size, sizes={name: algorithm.size_of for name, algorithm in _FLAT.items()}
+                ),
             ),
         }.items()
     )

@@ -122,6 +122,7 @@ class ParallelRings:
         self, algorithm: str, collective: str, parameters: Mapping[str, object] | None = None
     ) -> Schedule:
         """Return the schedule of a collective over all rings at once."""
+        n_steps = len(SCATTER_GATHER[collective]) * (self.n_workers - 1)
         return make_schedule(
             algorithm,
             collective,
@@ -130,6 +131,7 @@ class ParallelRings:
             partial(self._steps, SCATTER_GATHER[collective]),
             n_channels=self.n_rings,
             parameters=parameters,
+            counts=(n_steps, n_steps * len(self._owner)),
             **source_and_target(collective, self._owner),
         )
 
@@ -310,9 +312,12 @@ def pipelined_ring(
     if collective in SCATTER_GATHER:
         steps = partial(_sliced_steps, n_workers, n_slices, SCATTER_GATHER[collective])
         owner, n_channels = np.repeat(np.arange(-1, n_workers - 1) % n_workers, n_slices), 2
+        n_steps = len(SCATTER_GATHER[collective]) * (n_workers - 1) * n_slices
+        counts = (n_steps, n_steps * n_workers)
     elif collective in {BROADCAST, REDUCE}:
         steps = partial(_chain_steps, n_workers, n_slices, collective, root)
         owner, n_channels = np.full(n_slices, root), 1
+        counts = (n_workers + n_slices - 2 if n_workers > 1 else 0, (n_workers - 1) * n_slices)
     else:
         raise KeyError(collective)
     return make_schedule(
@@ -323,6 +328,7 @@ def pipelined_ring(
         steps,
         n_channels=n_channels,
         parameters={"n_slices": n_slices, "root": root},
+        counts=counts,
         **source_and_target(collective, owner),
     )
 

@@ -276,8 +276,9 @@ def make_schedule(  # noqa: PLR0913 -- what a schedule consists of
     n_channels: int = 1,
     n_buffers: int = 1,
     parameters: Mapping[str, object] | None = None,
+    counts: tuple[int, int] | None = None,
 ) -> Schedule:
-    """Make a schedule of steps, which it counts.
+    """Make a schedule of steps, which it counts if nobody has.
 
     Parameters
     ----------
@@ -297,6 +298,8 @@ def make_schedule(  # noqa: PLR0913 -- what a schedule consists of
         How many buffers the chunks are cut from; see `Schedule`.
     parameters : mapping of str to object, optional
         Parameters of the algorithm, beside workers and collective.
+    counts : tuple of int, optional
+        Steps and transfers, where a formula has them: there is no need to count then.
 
     Returns
     -------
@@ -314,14 +317,16 @@ def make_schedule(  # noqa: PLR0913 -- what a schedule consists of
     """
     listed = None if callable(steps) else tuple(steps)
     make_steps = steps if callable(steps) else partial(iter, listed)
-    lengths = [len(step) for step in make_steps()]
+    if counts is None:
+        lengths = [len(step) for step in make_steps()]
+        counts = len(lengths), sum(lengths)
     return Schedule(
         algorithm=algorithm,
         collective=collective,
         n_workers=n_workers,
         n_chunks=n_chunks,
-        n_steps=len(lengths),
-        n_transfers=sum(lengths),
+        n_steps=counts[0],
+        n_transfers=counts[1],
         make_steps=make_steps,
         source=_column("source", source, n_chunks),
         target=_column("target", target, n_chunks),

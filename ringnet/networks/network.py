@@ -279,6 +279,8 @@ def change_links(network: Network, changes: dict[str, LinkChange]) -> Network:
 
     A name with ``*`` is a rule for all links that it fits; rules come before single links.
     """
+    if not changes:
+        return network
     links = find_links(network, changes)
     return _changed(network, ((link, changes[name]) for name in links for link in links[name]))
 
@@ -312,6 +314,8 @@ def change_nodes(network: Network, changes: Mapping[str, LinkChange]) -> Network
     >>> change_nodes(switch(2, 50e9, 5e-7), {"1": LinkChange(7.0)}).bandwidth_Bps.tolist()
     [50000000000.0, 7.0, 50000000000.0, 7.0]
     """
+    if not changes:
+        return network
     touching: dict[str, list[int]] = {node: [] for node in changes}
     for link in range(network.n_links):
         for end in network.ends(link):

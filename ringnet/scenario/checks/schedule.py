@@ -16,20 +16,33 @@ from ringnet.scenario.schedule import line_of, schedule_of
 
 def check_schedule(keys: Keys, home: ScenarioFolder) -> Iterator[Mistake]:
     """Return why there is no such schedule: parameters that do not fit N, a file that cannot be read."""
-    if isinstance(keys.algorithm, str):
-        return
-    which = next(key for key in WHICH if getattr(keys.algorithm, key))
+    is_name = isinstance(keys.algorithm, str)
+    which = "name" if is_name else next(key for key in WHICH if getattr(keys.algorithm, key))
     path = ("algorithm",) if which == "name" else ("algorithm", which)
+    causes = (("workers",), ("collective",))
     if which == "name" and not _is_known(keys):
         return
     try:
+        if is_name:  # whose defaults suit any N; a sweep checks thousands of them
+            ALGORITHMS[keys.algorithm_name].check_size(keys.workers, keys.collective)
+            return
         schedule = schedule_of(keys, home)
     except InputError as error:
-        causes = (("workers",), ("collective",))
         for fault in error.faults:
-            yield _of_python(fault, path, causes) if which == "python" else _of_file(fault, path, causes)
+            if which == "name" and fault.path:
+                yield _of_parameter(fault, keys)
+            else:
+                yield _of_python(fault, path, causes) if which == "python" else _of_file(fault, path, causes)
         return
     yield from _others(keys, schedule, path)
+
+
+def _of_parameter(fault: Fault, keys: Keys) -> Mistake:
+    """Tell of a parameter, of the number of workers, or of the algorithm where its parameter is left out."""
+    causes = (("algorithm",), ("collective",), ("workers",))
+    if fault.path == "workers":
+        return Mistake(("workers",), f"with {keys.algorithm_name} {fault.message}", fault.right, "", causes)
+    return Mistake(("algorithm", fault.path), fault.message, fault.right, "", causes)
 
 
 def _of_file(fault: Fault, path: Path, causes: tuple[Path, ...]) -> Mistake:

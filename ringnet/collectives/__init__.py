@@ -80,7 +80,11 @@ class Algorithm(NamedTuple):
     def size_of(self, n_workers: int, collective: str = "", **parameters: Any) -> Size | None:
         """Return how large the schedule would be; None where nobody says it."""
         known = {name: parameters.get(name, one.default) for name, one in self.parameters.items()}
-        return self.size and self.size(n_workers, collective or self.collectives[0], **known)
+        if self.size is None:
+            return None
+        size = self.size(n_workers, collective or self.collectives[0], **known)
+        # The proof holds, of one chunk at least, a bit for every pair of workers.
+        return size._replace(work=max(size.work, n_workers * n_workers // 64))
 
     def check_size(self, n_workers: int, collective: str = "", **parameters: Any) -> None:
         """Refuse a worker that is not there, and a schedule that is too large to be built: `InputError`."""

@@ -18,7 +18,7 @@ from ringnet.collectives.schedule import (
 )
 
 #: Chunks of a schedule, and passes over numbers that counting it may take: a few seconds.
-MOST_CHUNKS, MOST_WORK = 2**24, 2**28
+MOST_CHUNKS, MOST_WORK = 2**22, 2**28
 #: Passes for a transfer that is made, and for a step.
 _A_TRANSFER, _A_STEP = 8, 16_000
 
@@ -50,9 +50,10 @@ def _rounds(n_workers: int) -> int:
 
 
 def rings_size(n_workers: int, collective: str, n_rings: int) -> Size:
-    """Return the size of rings beside each other, which are counted by formula."""
+    """Return the size of rings beside each other: counted by formula, and proved step by step, a view each."""
     n_steps = len(SCATTER_GATHER[collective]) * (n_workers - 1)
-    return Size(n_rings * n_workers, n_steps, n_rings * n_steps * n_workers, 0)
+    n_transfers = n_rings * n_steps * n_workers
+    return Size(n_rings * n_workers, n_steps, n_transfers, n_transfers // 16)
 
 
 def pipelined_size(n_workers: int, collective: str, *, n_slices: int, root: int = 0) -> Size:
@@ -131,7 +132,7 @@ def torus_size(n_workers: int, collective: str, *, n_rows: int) -> Size:
     """Return the size of rings along the rows and columns of a torus."""
     rows = min(max(n_rows or divisor_near_root(n_workers), 1), n_workers)
     n_steps = len(SCATTER_GATHER[collective]) * (rows + n_workers // rows - 2)
-    return _made(2 * n_workers, n_steps, 2 * n_workers * n_steps)
+    return Size(2 * n_workers, n_steps, 2 * n_workers * n_steps, 2 * n_workers * n_steps)
 
 
 def levels_size(

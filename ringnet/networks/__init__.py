@@ -9,7 +9,14 @@ from ringnet.errors import Fault, NetworkError
 from ringnet.networks.basic import fully_connected, pairs, ring, switch
 from ringnet.networks.behaviour import Behaviour, BySize, Constant, OverTime, Piece
 from ringnet.networks.custom import Cable, custom
-from ringnet.networks.datacenter import dragonfly, fat_tree, leaf_spine
+from ringnet.networks.datacenter import (
+    dragonfly,
+    dragonfly_links,
+    fat_tree,
+    fat_tree_links,
+    leaf_spine,
+    leaf_spine_links,
+)
 from ringnet.networks.graph import ecmp, walk, with_routes
 from ringnet.networks.grid import mesh, torus
 from ringnet.networks.network import (
@@ -34,16 +41,24 @@ from ringnet.networks.topology import NetworkBuilder, Topology, TopologyParamete
 TOPOLOGIES: dict[str, Topology] = {
     "custom": Topology(custom, "switches and cables as they are listed"),
     "dragonfly": Topology(
-        dragonfly, "groups of routers, fully connected inside, with a cable between every two groups"
+        dragonfly,
+        "groups of routers, fully connected inside, with a cable between every two groups",
+        n_links=dragonfly_links,
     ),
-    "fat-tree": Topology(fat_tree, "three levels of switches with k ports, and k^3/4 places for workers"),
+    "fat-tree": Topology(
+        fat_tree,
+        "three levels of switches with k ports, and k^3/4 places for workers",
+        n_links=fat_tree_links,
+    ),
     "fully-connected": Topology(
         fully_connected,
         "a private link from every worker to every other",
         has_single_links=True,
         n_links=pairs,
     ),
-    "leaf-spine": Topology(leaf_spine, "workers on leaves, and every leaf with a cable to every spine"),
+    "leaf-spine": Topology(
+        leaf_spine, "workers on leaves, and every leaf with a cable to every spine", n_links=leaf_spine_links
+    ),
     "mesh": Topology(mesh, "a grid of workers in two or three dimensions"),
     "nodes": Topology(
         nodes, "hosts with several workers each, a fast inside, and network cards into another topology"
@@ -104,7 +119,7 @@ def make_network(
     ]
     if faults:
         raise NetworkError(*faults)
-    return kind.build(n_workers, bandwidth_Bps, latency_s, **parameters)
+    return kind.build_bounded(n_workers, bandwidth_Bps, latency_s, **parameters)
 
 
 __all__ = [

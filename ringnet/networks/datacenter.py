@@ -89,6 +89,31 @@ def leaf_spine(
     return replace(links.network("leaf-spine", n_workers, find_route, find_groups), given_sources=sources)
 
 
+def leaf_spine_links(
+    n_workers: int,
+    *,
+    leaves: int | None = None,
+    hosts_per_leaf: int | None = None,
+    spines: int = 1,
+    oversubscription: float = 1,
+) -> int:
+    """Return how many links a leaf-spine has: of places, and between leaves and spines."""
+    per_leaf = hosts_per_leaf or -(-n_workers // (leaves or 1))
+    n_leaves = leaves or -(-n_workers // per_leaf)
+    return 2 * n_leaves * (per_leaf + spines)
+
+
+def fat_tree_links(n_workers: int, *, k: int) -> int:
+    """Return how many links a fat tree has: six groups of as many as there are places."""
+    return 6 * (k**3 // 4)
+
+
+def dragonfly_links(n_workers: int, *, groups: int, routers_per_group: int, hosts_per_router: int) -> int:
+    """Return how many links a dragonfly has: of places, inside groups and between them."""
+    inside = routers_per_group * (2 * hosts_per_router + routers_per_group - 1)
+    return groups * (inside + groups - 1)
+
+
 def _leaves(n_workers: int, leaves: int | None, hosts_per_leaf: int | None) -> tuple[int, int]:
     """Return the leaves and the places on each."""
     if leaves is None and hosts_per_leaf is None:

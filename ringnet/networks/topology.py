@@ -9,7 +9,11 @@ from inspect import Parameter, signature
 from types import MappingProxyType, NoneType, UnionType
 from typing import Annotated, Any, NamedTuple, TypeAlias, Union, get_args, get_origin, get_type_hints
 
+from ringnet.errors import Fault, NetworkError
 from ringnet.networks.network import Network
+
+#: Links of a network with parameters: beyond, making them and asking for their names takes minutes.
+MOST_LINKS = 2**22
 
 #: ``build(n, bandwidth_Bps, latency_s)``: a network whose parameters are settled.
 NetworkBuilder: TypeAlias = Callable[[int, float, float], Network]
@@ -64,18 +68,33 @@ class Topology(NamedTuple):
     has_single_links : bool
         Whether every route is a single link.
     n_links : callable, optional
-        Links for so many workers, where those are far more than workers: memory is asked for before they are made.
+        Links for so many workers and the same keywords, where those may be far more than workers: memory is asked for
+        before they are made.
     """
 
     build: Callable[..., Network]
     summary: str
     has_single_links: bool = False
-    n_links: Callable[[int], int] | None = None
+    n_links: Callable[..., int] | None = None
 
     @property
     def parameters(self) -> Mapping[str, TopologyParameter]:
         """What it takes beside workers, bandwidth and latency, by keyword; `TypeError` for one without a meaning."""
         return _parameters(self.build)
+
+    def build_bounded(self, n_workers: int, *rate: float, **parameters: Any) -> Network:
+        """Return the network; `NetworkError`, before any link is made, for more than are made in a few seconds."""
+        self._check_size(n_workers, parameters)
+        return self.build(n_workers, *rate, **parameters)
+
+    def _check_size(self, n_workers: int, parameters: Mapping[str, Any]) -> None:
+        if self.n_links is None or not parameters or self.n_links(n_workers, **parameters) <= MOST_LINKS:
+            return
+        links = self.n_links(n_workers, **parameters)
+        numbers = {name: one for name, one in parameters.items() if isinstance(one, int)}
+        largest = max(numbers, key=lambda name: numbers[name])
+        message = f"the network would have {links:,} links, more than {MOST_LINKS:,}"
+        raise NetworkError(Fault(message, largest, value=str(numbers[largest]), right=f"a smaller {largest}"))
 
 
 @cache

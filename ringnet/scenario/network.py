@@ -72,7 +72,7 @@ def _build(
     topology: str, given: tuple[tuple[str, Any], ...], places: int, bandwidth_Bps: float, latency_s: float
 ) -> Network:
     parameters = {name: _plain(name, value) for name, value in given}
-    return TOPOLOGIES[topology].build(places, bandwidth_Bps, latency_s, **parameters)
+    return TOPOLOGIES[topology].build_bounded(places, bandwidth_Bps, latency_s, **parameters)
 
 
 _of_file, _of_topology = lru_cache(maxsize=2)(network_of), lru_cache(maxsize=2)(_build)

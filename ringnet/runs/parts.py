@@ -27,6 +27,9 @@ from ringnet.scenario.keys import topology as topology_keys
 from ringnet.scenario.network import bursts, hardware, n_places, ordered, seated, seats
 from ringnet.scenario.schedule import schedule_beside, schedule_of
 
+#: Links for each place from which they are what takes the memory.
+MANY_LINKS = 64
+
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
@@ -88,13 +91,9 @@ class RunParts:
     is_ring : bool
         Whether each transfer is one chunk of a ring.
     n_pair_links : int
-<<<<<<< HEAD
-        Links of a network that has one for every pair of workers; 0 for others, whose workers have few each.
+        Links of a network that may have far more than workers; 0 for others, whose workers have few each.
     read : ReadOff
         What the algorithm takes from the network.
-=======
-        Links of a network that may have far more than workers; 0 for others, whose workers have few each.
->>>>>>> ac5481b (Networks of too many links are refused before they are made; links that may be many count in the memory that is asked for)
     """
 
     schedule: Schedule
@@ -173,16 +172,18 @@ def build(scenario: Scenario) -> RunParts:
         is_alone=not scenario.jobs and not scenario.background,
         engine=scenario.engine,
         is_ring=scenario.algorithm_name == "ring",
-<<<<<<< HEAD
         n_pair_links=_pair_links(scenario),
         read=read,
     )
 
 
 def _pair_links(scenario: Scenario) -> int:
-    """Return how many links a network has that has one for every pair of workers; 0 for others."""
-    n_links = TOPOLOGIES[scenario.network.topology].n_links if scenario.network.file is None else None
-    return 0 if n_links is None else n_links(n_places(scenario))
+    """Return how many links a network has that has far more of them than places; 0 for others."""
+    keys, places = scenario.network, n_places(scenario)
+    n_links = TOPOLOGIES[keys.topology].n_links if keys.file is None else None
+    given = topology_keys.parameters_of(keys)
+    links = 0 if n_links is None else n_links(places, **given)
+    return 0 if given and links <= MANY_LINKS * places else links
 
 
 def read_off_network(scenario: Scenario, network: Callable[[], Network]) -> ReadOff:
@@ -190,17 +191,6 @@ def read_off_network(scenario: Scenario, network: Callable[[], Network]) -> Read
     if channel_orders(scenario.network, scenario.algorithm_name) or _pair_links(scenario):
         return NOTHING
     return read_off(scenario.algorithm_name, parameters_of(scenario.algorithm), network)
-=======
-        n_pair_links=_many_links(scenario),
-    )
-
-
-def _many_links(scenario: Scenario) -> int:
-    """Return the links of a network that may have far more of them than workers; 0 for any other."""
-    keys = scenario.network
-    n_links = None if keys.file is not None else TOPOLOGIES[keys.topology].n_links
-    return 0 if n_links is None else n_links(n_places(scenario), **topology_keys.parameters_of(keys))
->>>>>>> ac5481b (Networks of too many links are refused before they are made; links that may be many count in the memory that is asked for)
 
 
 def _job(scenario: Scenario, number: int, make_site: Callable[[], Site]) -> RunParts:

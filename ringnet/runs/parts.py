@@ -22,8 +22,8 @@ from ringnet.scenario.build.scenario import Scenario
 from ringnet.scenario.checks.collective import COPYING, reduction_of
 from ringnet.scenario.files.data import open_files
 from ringnet.scenario.files.network_file import channel_orders
-from ringnet.scenario.keys.algorithm import parameters_of
 from ringnet.scenario.keys import topology as topology_keys
+from ringnet.scenario.keys.algorithm import parameters_of
 from ringnet.scenario.network import bursts, hardware, n_places, ordered, seated, seats
 from ringnet.scenario.schedule import schedule_beside, schedule_of
 

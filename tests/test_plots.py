@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from ringnet.errors import ResultsError
 from ringnet.networks import LinkChange
-from ringnet.reporting.plots import PLOTS, axes, choose, save_in_formats
+from ringnet.reporting.plots import PLOTS, axes, canvas, choose, save_in_formats
 from ringnet.reporting.plots.axes import unit_for
 from ringnet.reporting.plots.canvas import plain
 from ringnet.reporting.results import collect
@@ -235,6 +235,20 @@ def test_a_transfer_is_drawn_from_its_start_at_the_sender_to_its_end_at_the_rece
     assert (round(first[0, 1]), round(first[2, 1])) == (0, 1)
     assert all(round(band[2, 1]) - round(band[0, 1]) == 1 for band in bands)
     assert {"reduce-scatter", "all-gather", "chunk 0", "chunk 2", "(0)"} <= set(texts(figure))
+
+
+def test_the_path_that_ended_last_is_a_line_along_workers_and_across_with_transfers(points):
+    results = points({}, n_workers=3, chunk_bytes=100, latency_s=0.5, start_s=[0.0, 9.0, 0.0])
+    figure = PLOTS["space-time"].draw(results)
+    (line,) = [line for line in figure.axes[0].lines if line.get_color() == canvas.ALERT]
+    points_of = line.get_xydata()
+    # Worker 1 starts late; what it sends goes on to worker 2, to the first, which stands once more, and so on.
+    assert points_of[:4].tolist() == [[0.0, 1.0], [9.0, 1.0], [9.0, 1.0], [10.5, 2.0]]
+    assert points_of[-1, 0] == results.summary["makespan_s"].iloc[0]
+    assert np.isnan(points_of[6]).all()
+    assert "the path that ended last" in texts(figure)
+    without = PLOTS["space-time"].draw(replace(results, path=None))
+    assert "the path that ended last" not in texts(without)
 
 
 def test_the_phases_can_be_told_apart(draw):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ringnet.reporting.plots import axes, canvas
 from ringnet.reporting.plots.canvas import settings
+from ringnet.reporting.plots.path_line import PATH_COLOR, draw_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,10 +70,13 @@ def space_time(results: Results) -> Figure:
     for number, (_, rows) in enumerate(view.transfers.groupby("phase", sort=False)):
         _bands(ax, rows, colors, view, second=number > 0)
     _own_time(ax, view)
+    walked = results.path is not None and draw_path(ax, results.path, view)
     _scale(ax, view)
     if n_chunks <= MOST_NUMBERED:
         _numbers(ax, view, colors)
     phases, chunks = _phases(view), _chunks(colors)
+    if walked:
+        phases.append(canvas.stroke(PATH_COLOR, "the path that ended last"))
     return canvas.titled(figure, results.name, settings(results.summary, view.words), phases, chunks)
 
 

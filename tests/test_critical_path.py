@@ -13,8 +13,10 @@ from ringnet.analysis.critical_path import critical_path
 from ringnet.analysis.derivatives import Derivatives, derivatives
 from ringnet.collectives import ALGORITHMS
 from ringnet.engines import ENGINES, Workers
+from ringnet.engines.events import Job, run_jobs
 from ringnet.errors import InputError
-from ringnet.networks import make_network
+from ringnet.networks import BySize, OverTime, Packets, Piece, Window, make_network
+from ringnet.networks.behaviour import ANY_SIZE
 
 #: What a derivative may be off, as a share of it.
 SHARE = 1e-6
@@ -145,6 +147,64 @@ def test_derivatives_are_those_of_running_the_recurrence_again(cases, data):
         # Where several paths are as long, what the walk has found lies between.
         assert earlier <= says * (1 + SHARE)
         assert says <= later * (1 + SHARE)
+
+
+@settings(max_examples=30)
+@given(st.data())
+def test_under_fair_sharing_there_is_a_path_and_no_derivative(case, data):
+    one, _ = all_different(data.draw, case)
+    # Which way links are shared is what the run says, also where the network leaves it open.
+    trace = one.but(network=replace(one.network, sharing="fair")).run()
+    is_whole(one.but(network=replace(one.network, sharing="auto")), trace)
+    with pytest.raises(InputError, match="shared fairly"):
+        derivatives(one.schedule, one.network, one.workers, one.chunk_bytes, trace)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"packets": Packets(64)}, "cut into packets"),
+        ({"window": Window(bytes=64)}, "a window"),
+        ({"behaviours": {0: OverTime(100.0, 0.5, ((1.0, 50.0),))}}, "changes over time"),
+    ],
+)
+def test_what_has_no_derivatives_says_so(case, change, words):
+    one = case(3, topology="switch")
+    one = one.but(network=replace(one.network, **change))
+    with pytest.raises(InputError, match=words):
+        derivatives(one.schedule, one.network, one.workers, one.chunk_bytes, one.run())
+
+
+def test_rows_that_were_not_kept_leave_no_path(case):
+    one = case(3)
+    with pytest.raises(InputError, match="transfer rows are left out"):
+        path_of(one, one.run(keep_transfers=0))
+
+
+def test_links_that_treat_sizes_differently_have_the_derivative_of_the_piece_that_applies(case):
+    by_size = BySize((Piece(150, 10.0, 3.0), Piece(ANY_SIZE, 100.0, 1.0)))
+    one = case(2, [100, 200], collective="all-gather")
+    one = one.but(network=replace(one.network, behaviours={0: by_size, 1: by_size}))
+    trace = one.run()
+    found = derivatives(one.schedule, one.network, one.workers, one.chunk_bytes, trace)
+    # A hundred bytes at 10 B/s end after two hundred at 100 B/s.
+    assert float(trace.workers["end_s"].max()) == 100 / 10 + 3
+    assert sorted(found.inverse_bandwidth.tolist()) == [0, 100]
+    assert sorted(found.latency.tolist()) == [0, 1]
+
+
+def test_a_queue_behind_another_job_is_a_piece_of_its_own(case):
+    one = case(2, [100, 100], topology="switch", collective="all-gather")
+    other = Job(one.schedule, one.network, one.workers, np.array([5000, 5000]), keep_transfers=0)
+    mine = replace(other, workers=replace(one.workers, start_s=one.workers.start_s + 1.0), keep_transfers=10)
+    mine = replace(mine, chunk_bytes=one.chunk_bytes)
+    trace, _ = run_jobs([mine, other], one.network)
+    pieces = critical_path(one.schedule, one.network, mine.workers, one.chunk_bytes, trace).pieces
+    (queueing,) = [piece for piece in pieces if piece.part == "queueing"]
+    assert (queueing.from_s, queueing.to_s) == (1.0, 50.0)
+    assert pieces[-1].to_s == float(trace.workers["end_s"].max())
+    with pytest.raises(InputError, match="others share the links"):
+        derivatives(one.schedule, one.network, mine.workers, one.chunk_bytes, trace)
 
 
 @pytest.mark.parametrize("sends", ["eager", "rendezvous"])

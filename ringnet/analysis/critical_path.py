@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ringnet.analysis.sharers import ChunkSharers, ProcessorSharers
 from ringnet.collectives import Schedule, Step
-from ringnet.engines.trace import ROUNDING, Columns, Trace, Workers
+from ringnet.engines.trace import FLOW, ROUNDING, Columns, Trace, Workers
 from ringnet.errors import InputError
 from ringnet.networks import BySize, Network, OverTime, beyond
 
@@ -84,12 +84,12 @@ class CriticalPath:
 
 def why_no_path(network: Network, trace: Trace) -> str | None:
     """Return why the path of a run cannot be walked, in words; None where it can."""
-    if reason := beyond(network, (BySize, OverTime)):
+    if reason := beyond(network, (BySize, OverTime), fair=True):
         return reason
     if trace.transfers is None:
         return f"transfer rows are left out: {trace.n_transfers:,} are more than are kept unasked"
     if trace.services is None:
-        return "links do not serve one transfer after another"
+        return "rows of services were not kept"
     return None
 
 
@@ -117,7 +117,8 @@ def critical_path(
     Where two things end at the same time either is the path; a transfer that arrives is preferred to a worker that is
     ready for it. A transfer that waited for a link goes back to the one that the link served before it: that is where
     time can be won. What other jobs and other traffic did before is not known: there the wait itself is a piece, of
-    queueing, and the path goes on with the transfer that waited.
+    queueing, and the path goes on with the transfer that waited. Under fair sharing a transfer is one piece of latency
+    and one of bandwidth, under the name of the link that kept it from having more in the end, shared or not.
     """
     if reason := why_no_path(network, trace):
         raise InputError(f"there is no critical path: {reason}")
@@ -248,7 +249,12 @@ class _Walk:
 
     def _arrival(self, transfer: int) -> Came:
         row = self.services.last_of(transfer)
-        return self._tail(row)
+        if not self.services.is_flow(row):
+            return self._tail(row)
+        self._put(self.services.start_s(row), "bandwidth", **self._on_link(row))
+        released = self._released(transfer)
+        self._put(released.time_s, "latency", transfer=transfer)
+        return released
 
     def _tail(self, row: int) -> Came:
         """From when a tail has crossed a link back to when it left the link's start: the latency."""
@@ -351,7 +357,7 @@ class _Services:
         ours = np.flatnonzero(services["owner"] == 0)
         n_hops = int(services["hop"][ours].max(initial=0)) + 1
         self.row = np.full((len(n_bytes), n_hops), NONE)
-        self.row[services["transfer"][ours], services["hop"][ours]] = ours
+        self.row[services["transfer"][ours], np.maximum(services["hop"][ours], 0)] = ours
         # Those of each link stand in their order.
         order = np.argsort(services["link"], kind="stable")
         self.before = np.full(len(order), NONE)
@@ -364,6 +370,10 @@ class _Services:
     def transfer(self, row: int) -> int:
         """Return which transfer it serves."""
         return int(self.columns["transfer"][row])
+
+    def is_flow(self, row: int) -> bool:
+        """Whether it is all of a transfer, which shares its links with others."""
+        return bool(self.columns["hop"][row] == FLOW)
 
     def is_ours(self, row: int) -> bool:
         """Whether it serves a transfer of this job."""

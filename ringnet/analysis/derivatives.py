@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ringnet.analysis.critical_path import CriticalPath, critical_path
 from ringnet.collectives import Schedule
-from ringnet.engines.trace import Trace, Workers
+from ringnet.engines.trace import FLOW, Trace, Workers
 from ringnet.errors import InputError
 from ringnet.networks import BySize, Network, beyond
 
@@ -48,6 +48,8 @@ def why_no_derivatives(network: Network, trace: Trace) -> str | None:
         return reason
     if trace.until_s is not None:
         return "others share the links"
+    if trace.services is not None and (trace.services["hop"] == FLOW).any():
+        return "links are shared fairly"
     return None
 
 

@@ -100,8 +100,9 @@ class Trace:
     services : dict of str to ndarray or None
         One row per service of a transfer on a link, those of each link in order: ``transfer, owner, link, hop, head_s,
         start_s, end_s``. ``transfer`` is its row in ``transfers`` of the job ``owner`` (of other traffic: which burst),
-        ``hop`` counts the links of its route from 0; its head comes to the link at ``head_s``. None where transfers are
-        not kept, come in parts, or are not served one after another.
+        ``hop`` counts the links of its route from 0; its head comes to the link at ``head_s``. Under fair sharing one
+        row per transfer: ``link`` is the one that kept it from having more in the end, and ``hop`` is `FLOW`. None
+        where transfers are not kept, or come in parts.
     until_s : float or None
         When the last link had something to do, whoever used it; None where there is one job and nothing else.
     values : list of ndarray or None
@@ -239,6 +240,8 @@ class LinkWaits:
         }
 
 
+#: Stands for the hop of what is on all links of its route at once.
+FLOW = -1
 #: Columns of `Trace.services`.
 SERVICES: dict[str, type] = {
     **dict.fromkeys(("transfer", "owner", "link", "hop"), int),

@@ -13,7 +13,7 @@ import simpy
 from ringnet.engines.events.carried import Carried, Part
 from ringnet.engines.events.clock import LAST, Clock, Process
 from ringnet.engines.events.max_min import Flow, Shares
-from ringnet.engines.trace import ROUNDING, Columns, LinkWaits, beyond_the_first
+from ringnet.engines.trace import FLOW, ROUNDING, Columns, LinkWaits, ServiceRows, beyond_the_first
 from ringnet.networks import Network
 from ringnet.networks.behaviour import ANY_SIZE, NEVER
 
@@ -65,10 +65,12 @@ class Arbiter:
     ----------
     clock : Clock
     network : Network
+    services : ServiceRows or None
+        Where each transfer is written down.
     """
 
-    def __init__(self, clock: Clock, network: Network) -> None:
-        self.clock, self.network = clock, network
+    def __init__(self, clock: Clock, network: Network, services: ServiceRows | None = None) -> None:
+        self.clock, self.network, self.services = clock, network, services
         self.shares = Shares(network.bandwidth_Bps.tolist())
         self.uses = [LinkUse() for _ in range(network.n_links)]
         #: From when to when each flow was on each link.
@@ -234,6 +236,12 @@ class Arbiter:
         heappush(self.ends, (stream.end_s, next(self.numbers), stream))
 
     def _arrive(self, stream: Stream) -> None:
+        carried, held_by = stream.carried, stream.held_by
+        if self.services is not None:
+            if held_by is None:  # alone on its route, or on the narrowest link of it
+                held_by = min(stream.links, key=self.shares.capacity_Bps.__getitem__)
+            times_s = carried.started_s, carried.started_s, self.clock.now
+            self.services.add((carried.index, carried.route.owner, held_by, FLOW, *times_s))
         stream.carried.sent_s = self.clock.now
         stream.carried.arrives(self.clock, self.clock.now)
 

@@ -140,7 +140,7 @@ class FifoLinks:
 
 
 class FairLinks:
-    """Links that share themselves fairly among all that is on them.
+    """Links that share themselves fairly among all that is on them; ``keep_services`` is that of `FifoLinks`.
 
     Raises
     ------
@@ -148,19 +148,21 @@ class FairLinks:
         If a link does something of which it is not known what is fair.
     """
 
-    def __init__(self, clock: Clock, network: Network) -> None:
+    def __init__(self, clock: Clock, network: Network, *, keep_services: bool) -> None:
         if reason := beyond(network, (BySize, OverTime), fair=True, window=True, packets=True):
             raise InputError(Fault(f"links cannot be shared fairly here: {reason}", right="sharing: fifo"))
         self.clock, self.network = clock, network
-        self.arbiter = Arbiter(clock, network)
+        self.served = ServiceRows() if keep_services and not serves_parts(network) else None
+        self.arbiter = Arbiter(clock, network, self.served)
         self.columns, self.waits, self.last_s = (
             self.arbiter.columns,
             self.arbiter.waits,
             self.arbiter.last_s,
         )
 
-    def services(self) -> None:
-        """Nobody is served alone."""
+    def services(self) -> Columns | None:
+        """Return who moved when, as `Trace.services` has it."""
+        return None if self.served is None else self.served.columns()
 
     def along(self, links: LinkNumbers) -> Route:
         """Return the route over some links, by their numbers."""
@@ -199,7 +201,7 @@ class FairLinks:
 def make_links(clock: Clock, network: Network, *, keep_services: bool) -> Links:
     """Return the links of a network whose sharing is known: fifo or fair."""
     if network.sharing == "fair":
-        return FairLinks(clock, network)
+        return FairLinks(clock, network, keep_services=keep_services)
     return FifoLinks(clock, network, keep_services=keep_services)
 
 

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ringnet.analysis.answer import answer
+from ringnet.analysis.winners import advice as advise
 from ringnet.collectives import ALGORITHMS
+from ringnet.errors import InputError
 from ringnet.networks import TRAITS, Inside, Network, NetworkShape, make_network, placed
+from ringnet.runs import advice
+from ringnet.runs.advice import idle_advice
+from ringnet.runs.parts import build
+from ringnet.runs.simulate import simulate
+from ringnet.scenario import loads
+from ringnet.study.compare import compare
+from ringnet.study.tuner import tuner_text
+from ringnet.units import format_seconds
 
 INSIDE = Inside("switch", 300e9, 1e-6)
 
@@ -137,3 +150,197 @@ def test_in_channels_too_a_tree_has_its_root_where_it_is_told(collective: str) -
     schedule = ALGORITHMS["binary-tree"].build(12, collective, root=6, n_channels=4, node_size=4)
     ends = np.concatenate([step.dst if collective == "broadcast" else step.src for step in schedule.steps()])
     assert sorted({*ends.tolist()}) == [worker for worker in range(12) if worker != 6]
+
+
+# ------------------------------------------------------------------------------------- runs, by default and as set
+
+#: Two hosts of four workers and four cards, 1 GB: the issue's numbers, as simulated when the shape was set by hand.
+HOSTS = """\
+scenario_version: 1
+workers: 8
+message: 1 GB
+payload: none
+network:
+  topology: nodes
+  workers_per_host: 4
+  nics: 4
+  inside: {shape: switch, bandwidth: 300 GB/s, latency: 1 us}
+  bandwidth: 3.7 GB/s
+  latency: 5 us
+  sharing: fair
+report: {plots: []}
+"""
+TORUS = """\
+scenario_version: 1
+workers: 16
+message: 64 MiB
+payload: none
+network: {topology: torus, sides: [2, 8], bandwidth: 200 GB/s, latency: 1 ns}
+report: {plots: []}
+"""
+
+
+def summary(text: str, *changes: str) -> dict[str, object]:
+    return dict(simulate(loads(text, [*changes])).summary)
+
+
+@pytest.mark.parametrize(
+    ("text", "algorithm", "before_ms", "by_hand_ms", "shape"),
+    [
+        (HOSTS, "hierarchical", 206.1, 72.6, "node_size 4: workers of a host"),
+        (HOSTS, "channel-ring", 473.0, 118.3, "one for each card of a host, node_size 4: workers of a host"),
+        (HOSTS, "double-binary-tree", 547.3, 280.3, "n_channels 4: one for each card of a host"),
+        (TORUS, "torus-ring", 1.026, 0.5243, "n_rows 8: rows of the network"),
+    ],
+)
+def test_by_default_it_takes_no_more_than_with_the_shape_of_the_network(
+    text: str, algorithm: str, before_ms: float, by_hand_ms: float, shape: str
+) -> None:
+    row = summary(text, f"algorithm={algorithm}")
+    assert float(str(row["makespan_s"])) <= by_hand_ms * 1e-3 * 1.001 < before_ms * 1e-3
+    assert shape in str(row["shape"])
+    assert ("shape", row["shape"]) in answer(row)
+
+
+def test_what_is_set_stays() -> None:
+    row = summary(HOSTS, "algorithm={name: double-binary-tree, node_size: 4, n_channels: 1}")
+    assert row["makespan_s"] == pytest.approx(280.3e-3, rel=1e-3)
+    assert "shape" not in row
+    half = simulate(loads(HOSTS, ["algorithm={name: channel-ring, node_size: 2}"])).runs[0].schedule
+    assert (half.parameters["node_size"], half.parameters["n_channels"]) == (2, 4)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "change", "node_size"),
+    [
+        ("hierarchical", "network.placement=interleaved", 2),
+        ("channel-ring", "network.order=[0, 4, 1, 5, 2, 6, 3, 7]", 1),
+    ],
+)
+def test_where_workers_are_not_numbered_host_by_host_no_shape_is_taken_and_it_is_said(
+    algorithm: str, change: str, node_size: int
+) -> None:
+    result = simulate(loads(HOSTS, [f"algorithm={algorithm}", change]))
+    assert result.runs[0].schedule.parameters["node_size"] == node_size  # as on any network
+    assert "shape" not in result.summary
+    assert any(note.startswith("workers are not numbered host by host, so ") for note in result.notes)
+
+
+def test_half_of_each_host_is_a_shape_too_and_each_job_has_its_own() -> None:
+    places = ["network.places=16", "network.placement=[0, 1, 4, 5, 8, 9, 12, 13]", "algorithm=channel-ring"]
+    jobs = ["jobs=[{workers: [2, 3, 6, 7], message: 1 MB, algorithm: hierarchical}]", "message=1 MB"]
+    result = simulate(loads(HOSTS, [*places, *jobs]))
+    own, other = (run.schedule.parameters for run in result.runs)
+    assert (own["node_size"], own["n_channels"], other["node_size"]) == (2, 2, 2)
+
+
+def test_the_numbers_come_out_in_channels() -> None:
+    for algorithm in ("channel-ring", "binary-tree", "double-binary-tree", "hierarchical"):
+        row = summary(HOSTS, f"algorithm={algorithm}", "message=4 KB", "payload=full")
+        assert row["sum_ok"] is True, algorithm
+
+
+# -------------------------------------------------------------------------------------- what idles, and what would not
+
+
+def advised(text: str, *changes: str) -> str | None:
+    scenario = loads(text, [*changes])
+    parts = build(scenario)
+    return idle_advice(scenario, parts, simulate(scenario, parts=parts))
+
+
+@pytest.mark.parametrize(
+    ("text", "algorithm", "said"),
+    [
+        (
+            HOSTS,
+            "ring",
+            "uses 1 of 4 cards of a host each way: channel-ring (node_size 4, n_channels 4) takes",
+        ),
+        (HOSTS, "bidirectional-ring", "uses 2 of 4 cards of a host each way: channel-ring (node_size 4, n_"),
+        (HOSTS, "{name: double-binary-tree, n_channels: 1}", "uses 2 of 4 cards of a host each way: double-"),
+        (TORUS, "ring", "uses 24 of 48 links: torus-ring (n_rows 8) takes 524.3 us, not 629.2 us"),
+    ],
+)
+def test_an_algorithm_that_is_named_for_idle_cards_is_as_fast_as_is_said(
+    text: str, algorithm: str, said: str
+) -> None:
+    sentence = str(advised(text, f"algorithm={algorithm}"))
+    assert said in sentence
+    label, took, instead = re.findall(r": (.*) takes (.*), not (.*)$", sentence)[0]
+    name, told = re.findall(r"([\w-]+) \((.*)\)", label)[0]
+    parameters = ", ".join(one.replace(" ", ": ") for one in told.split(", "))
+    again = summary(text, f"algorithm={{name: {name}, {parameters}}}")["makespan_s"]
+    assert format_seconds(float(str(again))) == took
+    assert format_seconds(float(str(summary(text, f"algorithm={algorithm}")["makespan_s"]))) == instead
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        ["algorithm=channel-ring"],  # all cards are in use
+        ["algorithm=ring", "message=1 KB"],  # latency alone: nothing is gained
+        ["algorithm=ring", "network.nics=1"],
+        ["algorithm=ring", "workers=4"],  # one host
+        ["algorithm=ring", "network.placement=interleaved"],  # nobody knows a better shape
+    ],
+    ids=str,
+)
+def test_where_nothing_idles_or_nothing_would_be_gained_nothing_is_said(changes: list[str]) -> None:
+    assert advised(HOSTS, *changes) is None
+
+
+def test_what_would_take_long_to_simulate_again_is_named_without_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(advice, "FREE_S", 0.0)
+    sentence = str(advised(HOSTS, "algorithm=ring"))
+    assert sentence == (
+        "this uses 1 of 4 cards of a host each way; channel-ring (node_size 4, n_channels 4) is made for all of them"
+    )
+
+
+# ------------------------------------------------------------------------------------------------------- compare
+
+
+def test_a_comparison_says_which_shapes_it_measured_and_where_eager_slices_mislead() -> None:
+    text = HOSTS + "sweep: {over: {message: [1 MB, 100 MB]}}\n"
+    found = compare(loads(text), ["hierarchical", "double-binary-tree", "ring"], processes=1)
+    times = found.table.set_index(["algorithm", "message_bytes"])["makespan_s"]
+    tree = summary(HOSTS, "algorithm=double-binary-tree", "message=100 MB")["makespan_s"]
+    assert times["double-binary-tree", 100_000_000] == pytest.approx(tree, rel=1e-12)
+    assert "node_size 4: workers of a host (hierarchical, double-binary-tree)" in found.notes
+    assert "n_channels 4: one for each card of a host (double-binary-tree)" in found.notes
+    assert any(
+        note.startswith("double-binary-tree: eager sends hand over all slices") for note in found.notes
+    )
+    assert found.grounds is not found.table
+    assert len(found.grounds) == len(found.table)
+
+
+def test_nothing_is_recommended_on_links_that_are_a_rings_equivalent(tmp_path: Path) -> None:
+    """ABCI's V100 nodes: measured as exchanges of whole messages at 1 KiB, and as a ring with a launch above."""
+    profile = Path(__file__).parents[1] / "scenarios" / "data" / "v100-profile.yaml"
+    (tmp_path / "profile.yaml").write_bytes(profile.read_bytes())
+    inside = "inside: {shape: switch, bandwidth: 450 GB/s, latency: 100 ns}"
+    text = f"""\
+scenario_version: 1
+workers: 8
+payload: none
+network: {{topology: nodes, workers_per_host: 4, {inside}, link: {{file: profile.yaml}}}}
+"""
+    swept = loads(text + "sweep: {over: {message: [1 KiB, 1 MiB]}}\n", folder=tmp_path)
+    found = compare(swept, ["ring", "direct"], processes=1)
+    assert {*found.guesses} == {(8, 1024), (8, 2**20)}
+    assert found.grounds.empty
+    assert advise(found.grounds) == []
+    why = next(note for note in found.notes if note.startswith("nothing is recommended from 1 KiB to 1 MiB"))
+    assert "measured as exchanges of the whole message" in why
+    assert "the launch of a collective is spread over the hops of a ring" in why
+    assert "NCCL_ALGO=Tree" in why
+    with pytest.raises(InputError, match="there is nothing to recommend"):
+        tuner_text(found.grounds, "all-reduce")
+    one = simulate(loads(text + "message: 1 KiB\nalgorithm: direct\n", folder=tmp_path)).summary
+    said = dict(answer(one))
+    assert said["of the bound"].startswith("not known: the links are a ring's equivalent (measured as exch")
+    assert said["slowest link"] == "not known: the links are a ring's equivalent"

@@ -17,7 +17,7 @@ from ringnet.errors import Fault, InputError
 from ringnet.networks import PRESETS, TOPOLOGIES
 from ringnet.payload.dtypes import DTYPES
 from ringnet.payload.reductions import REDUCTIONS
-from ringnet.reporting.columns import TABLES
+from ringnet.reporting.columns import OF_SOME_RUNS, TABLES
 from ringnet.reporting.plots import PLOTS
 
 EXAMPLE = "ringnet list algorithms"
@@ -69,7 +69,8 @@ def columns() -> dict[str, dict[str, str]]:
     >>> columns()["links"]["busy_s"]
     'bytes served / bandwidth'
     """
-    return {table: {name: column.meaning for name, column in of.items()} for table, of in TABLES.items()}
+    known = TABLES | {"summary": TABLES["summary"] | OF_SOME_RUNS}
+    return {table: {name: column.meaning for name, column in of.items()} for table, of in known.items()}
 
 
 def choices() -> dict[str, dict[str, str]]:

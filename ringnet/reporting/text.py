@@ -64,6 +64,8 @@ def sweep_table(summary: pd.DataFrame, jobs: pd.DataFrame | None = None) -> Tabl
     )
     if "is_beyond" in summary:
         heads = (*heads, "links")
+    if "shape" in summary:
+        heads = (*heads, "shape")
     if "training_steps" in summary:
         heads = (*heads, "digits", "loss")
     rows = [
@@ -72,6 +74,7 @@ def sweep_table(summary: pd.DataFrame, jobs: pd.DataFrame | None = None) -> Tabl
             *job,
             *_outcome(row),
             *_beyond(point),
+            *([_setting("shape", point["shape"])] if "shape" in summary else ()),
             *_trained(point),
         )
         for place, point in enumerate(summary.to_dict("records"))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
 
 from ringnet.collectives import ALGORITHMS, Parameter
+from ringnet.networks import TRAITS
 from ringnet.scenario.keys.base import MAPPING, ONE, Settings, mapping_or_one
 from ringnet.scenario.keys.kinds import Line, Name, OneOf, Plain, Truth, Whole, wrong
 
@@ -44,9 +45,10 @@ def _field(name: str) -> Any:
         if name in one.parameters:
             meanings.setdefault(one.parameters[name].summary, []).append(algorithm)
     text = "; ".join(f"of {', '.join(by)}: {meaning}" for meaning, by in meanings.items())
-    return _type_of(PARAMETERS[name]) | None, Field(
-        default=None, description=f"{text[:1].upper()}{text[1:]}."
-    )
+    trait = PARAMETERS[name].trait
+    read = f" If left out, {TRAITS[trait].words}, where the network has such." if trait else ""
+    description = f"{text[:1].upper()}{text[1:]}.{read}"
+    return _type_of(PARAMETERS[name]) | None, Field(default=None, description=description)
 
 
 if TYPE_CHECKING:

@@ -223,7 +223,7 @@ def test_where_workers_are_not_numbered_host_by_host_no_shape_is_taken_and_it_is
     result = simulate(loads(HOSTS, [f"algorithm={algorithm}", change]))
     assert result.runs[0].schedule.parameters["node_size"] == node_size  # as on any network
     assert "shape" not in result.summary
-    assert any(note.startswith("workers are not numbered host by host, so ") for note in result.notes)
+    assert any(note.startswith("workers are not numbered host by host: ") for note in result.notes)
 
 
 def test_half_of_each_host_is_a_shape_too_and_each_job_has_its_own() -> None:

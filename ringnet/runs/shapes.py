@@ -36,9 +36,9 @@ def unread_note(names: Iterable[str], why_not: str) -> str:
     """Say that some parameters, or those of some algorithms, could not be read off a network with hosts or sides.
 
     >>> unread_note(["node_size"], "workers are not numbered host by host")
-    'workers are not numbered host by host, so node_size is as on a network without hosts or sides'
+    'workers are not numbered host by host: node_size as on a network without hosts or sides'
     """
-    return f"{why_not}, so {' and '.join(names)} is as on a network without hosts or sides"
+    return f"{why_not}: {' and '.join(names)} as on a network without hosts or sides"
 
 
 def open_traits(algorithm: str, given: Mapping[str, Any]) -> dict[str, str]:

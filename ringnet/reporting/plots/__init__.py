@@ -252,6 +252,15 @@ def _has_errors(frame: pd.DataFrame) -> bool:
     return bool((frame["relative_rms_error"] > 0).any())
 
 
+def _has_gains(frame: pd.DataFrame) -> bool:
+    gains = [name for name in frame.columns if name.endswith("_gain_s")]
+    return bool((frame[gains].fillna(0.0) > 0).any(axis=None))
+
+
+def _has_answers(frame: pd.DataFrame) -> bool:
+    return bool(frame["rank"].notna().any())
+
+
 _CURVES = "several message sizes, and times above zero"
 
 
@@ -273,6 +282,8 @@ STUDY_PLOTS: dict[str, StudyPlot] = {
     "error-by-algorithm": StudyPlot(
         "algorithms.error_by_algorithm", "numerics", _has_errors, "errors above zero"
     ),
+    "gains": StudyPlot("gains.gains", "blame", _has_gains, "something that gains"),
+    "whatif": StudyPlot("gains.whatif", "whatif", _has_answers, "changes with an answer"),
 }
 
 

@@ -1,0 +1,297 @@
+"""Who is blamed is who helps when mended, by simulations of changed scenarios; and what-if says what a change does.
+
+``RINGNET_SCENARIOS=500 pytest tests/test_blame.py -k named_first`` draws as many random scenarios as that.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+import numpy as np
+import pytest
+
+from ringnet.collectives import ALGORITHMS
+from ringnet.errors import InputError
+from ringnet.runs.simulate import simulate
+from ringnet.scenario import loads
+from ringnet.study.blame import blame, plan_blame
+from ringnet.study.whatif import split_change
+
+N_SCENARIOS = int(os.environ.get("RINGNET_SCENARIOS", "40"))
+
+FOUND = """
+scenario_version: 1
+name: found
+workers: 4
+message: 4 MiB
+payload: none
+algorithm: {name: pipelined-ring, n_slices: 16}
+network:
+  {topology: ring, bandwidth: 50 GB/s, latency: 1 us, links: {0->1: {bandwidth: 20 GB/s}, 2->3: {latency: 20 us}}}
+"""
+HOSTS = """
+scenario_version: 1
+workers: 64
+message: 64 MiB
+payload: none
+network:
+  topology: nodes
+  workers_per_host: 8
+  inside: {shape: switch, bandwidth: 450 GB/s, latency: 1 us}
+  bandwidth: 50 GB/s
+  latency: 5 us
+  links: {h3/nic0->switch: {bandwidth: 25 GB/s}, switch->h3/nic0: {bandwidth: 25 GB/s}}
+"""
+
+
+@pytest.fixture
+def scenario(own_folder):
+    def write(text=FOUND):
+        (own_folder / "found.yaml").write_text(text)
+        return own_folder / "found.yaml"
+
+    return write
+
+
+# ------------------------------------------------------------------------------------------- the slowest link
+
+
+def test_the_link_that_helps_is_blamed_and_not_the_one_with_most_latency():
+    row = simulate(loads(FOUND)).summary
+    mended = simulate(loads(FOUND, ["network.links.0->1.bandwidth=50 GB/s"])).summary
+    assert (row["slowest_link"], row["n_slowest_links"], row["slowest_link_by"]) == ("0->1", 1, "simulation")
+    assert row["slowest_link_gain_s"] == pytest.approx(row["makespan_s"] - mended["makespan_s"], rel=1e-12)
+    assert mended["makespan_s"] == pytest.approx(145.8e-6, rel=1e-3)
+
+
+def test_a_slow_card_is_blamed_with_both_its_directions():
+    row = simulate(loads(HOSTS)).summary
+    assert (row["slowest_link"], row["n_slowest_links"]) == ("h3/nic0->switch", 2)
+    assert row["slowest_link_gain_s"] > 0.4 * row["makespan_s"]
+
+
+def test_trunks_that_hold_everybody_back_are_named_where_no_link_is_below_its_like():
+    network = ["network.links=null", "network.bandwidth=10 GB/s", "network.workers_per_host=4", "workers=8"]
+    row = simulate(loads(HOSTS, network)).summary
+    assert (row["slowest_link"], row["slowest_link_change"]) == ("h0/nic0->switch", "twice as fast")
+    assert row["slowest_link_gain_s"] > 0.3 * row["makespan_s"]
+
+
+# ----------------------------------------------------------------------------------------- random scenarios
+
+
+def random_scenario(rng):
+    """A scenario of up to eight workers in which every link may differ; None for what cannot be."""
+    n_workers = int(rng.integers(2, 9))
+    shapes = {
+        "ring": "",
+        "switch": "",
+        "fully-connected": "",
+        "leaf-spine": ", leaves: 2",
+        "nodes": ", workers_per_host: 2, inside: {shape: switch, bandwidth: 100 GB/s, latency: 1 us}",
+    }
+    topology = str(rng.choice(list(shapes)))
+    network = f"topology: {topology}{shapes[topology]}, bandwidth: 10 GB/s, latency: 2 us"
+    network += f", sharing: {rng.choice(['fifo', 'fair', 'auto'])}"
+    sends, algorithm = rng.choice(["eager", "rendezvous"]), rng.choice(list(ALGORITHMS))
+    worker = f"{{sends: {sends}, send_overhead: {rng.choice(['0 s', '1 us'])}}}"
+    text = (
+        f"{{scenario_version: 1, workers: {n_workers}, message: {2 ** int(rng.integers(10, 24))} B, payload: none, "
+        f"algorithm: {algorithm}, worker: {worker}, network: {{{network}}}}}"
+    )
+    try:
+        names = simulate(loads(text)).links["link"]
+        changes = []
+        for name in names[rng.random(len(names)) < rng.choice([0.2, 1.0])]:
+            changes += [f"network.links.{name}.bandwidth={rng.uniform(1, 20):.3f} GB/s"]
+            changes += [f"network.links.{name}.latency={rng.uniform(0, 20):.3f} us"]
+        return loads(text, changes), text, changes
+    except InputError:
+        return None
+
+
+def gains_of_doubling(scenario, text, changes):
+    """Simulate with each link in use doubled, one after the other: the gains by the name of the link."""
+    today = simulate(scenario)
+    found = {}
+    for row in today.links[today.links["transfers"] > 0].to_dict("records"):
+        key = f"network.links.{row['link']}.bandwidth"
+        kept = [one for one in changes if not one.startswith(f"{key}=")]
+        doubled = simulate(loads(text, [*kept, f"{key}={2 * row['bandwidth_Bps']!r} B/s"]))
+        found[row["link"]] = today.summary["makespan_s"] - doubled.summary["makespan_s"]
+    return found, today.summary["makespan_s"]
+
+
+def wrongly_named(seed, most=None):
+    """Return what is wrong with the link that is named first in random scenarios, and how many there were."""
+    rng, wrong, n_drawn = np.random.default_rng(seed), [], 0
+    while n_drawn < N_SCENARIOS:
+        drawn = random_scenario(rng)
+        if drawn is None or not simulate(drawn[0]).summary["makespan_s"]:
+            continue
+        n_drawn += 1
+        table = blame(drawn[0], most=most, processes=1).table
+        first = table[table["kind"] == "link"].iloc[0]
+        gains, today_s = gains_of_doubling(*drawn)
+        if gains[first["name"]] < max(gains.values()) - 1e-9 * today_s:
+            wrong.append((drawn[1:], first["name"], max(gains, key=gains.get)))
+    return wrong
+
+
+def test_the_link_that_is_named_first_gains_most_of_all_when_doubled():
+    wrong = wrongly_named(11)
+    assert len(wrong) <= 0.01 * N_SCENARIOS, wrong
+
+
+def test_few_simulations_name_the_same_link():
+    """Of many links one is slow: it is found by the path, or by halves where there is none."""
+    slow = [
+        "network.topology=switch",
+        "workers=16",
+        "algorithm=ring",
+        "network.links.5->switch.bandwidth=5 GB/s",
+    ]
+    drop = ["network.links.0->1=null", "network.links.2->3=null"]
+    for sharing in ("fifo", "fair"):
+        changes = [*slow, *drop, f"network.sharing={sharing}"]
+        table = blame(loads(FOUND, changes), most=30, processes=1).table.set_index("name")
+        assert table.index[0] == "5->switch"
+        assert table.loc["5->switch", "twice_gain_s"] > 0
+        assert table.loc["all links of worker 5", "twice_gain_s"] > 0
+
+
+# --------------------------------------------------------------------------------------------------- blame
+
+
+def test_what_the_path_says_stands_beside_what_is_simulated():
+    rows = blame(loads(FOUND), processes=1).table.set_index("name")
+    first = rows.loc["0->1"]
+    assert first["twice_by_path_s"] == pytest.approx(first["twice_gain_s"], rel=1e-6)
+    assert first["alike_by_path_s"] > first["alike_gain_s"] > 0  # 2->3 is the longest then
+    assert first["path_changes"]
+    assert not rows.loc["2->3", "path_changes"]
+    found = rows[rows["alike_gain_s"].notna()]
+    assert (found["alike_by_path_s"] >= found["alike_gain_s"] * (1 - 1e-9)).all()
+
+
+def test_a_late_and_a_slow_worker_are_blamed():
+    changes = ["worker.exceptions.2.start=200 us", "worker.reduce_rate=100 GB/s"]
+    table = blame(loads(FOUND, changes), processes=1).table
+    workers = table[table["kind"] == "worker"]
+    assert workers["name"].iloc[0] == "worker 2"
+    today = simulate(loads(FOUND, changes)).summary["makespan_s"]
+    in_time = simulate(loads(FOUND, changes[1:])).summary["makespan_s"]
+    assert workers["alike_gain_s"].iloc[0] == pytest.approx(today - in_time, rel=1e-9)
+
+
+def test_under_fair_sharing_all_is_simulated_and_it_is_said():
+    found = blame(loads(FOUND, ["network.sharing=fair"]), processes=1)
+    assert found.table["twice_by_path_s"].isna().all()
+    assert any("links are shared fairly" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (["workers=1", "network.links=null"], "with one worker nothing moves"),
+        (["sweep.over.message=[1 MiB, 2 MiB]"], "this scenario is a sweep"),
+        (["message=0 B", "network.latency=0 s", "network.links=null"], "the run takes no time"),
+    ],
+)
+def test_where_nothing_is_to_blame_it_is_said(changes, words):
+    with pytest.raises(InputError, match=words):
+        plan_blame(loads(FOUND, changes))
+
+
+def test_blame_writes_a_table_and_a_plot_and_prints_them(ringnet, scenario, own_folder):
+    result = ringnet("blame", scenario(), "--jobs", 1)
+    assert result.exit_code == 0, result.output
+    assert "slowest link  0->1" in result.stdout
+    assert "169.7 us less (53.8 %), by the path 188.7 us" in result.stdout
+    files = {path.name for path in (own_folder / "reports" / "found-blame").iterdir()}
+    assert files == {"blame.csv", "run.json", "gains.png", "gains.svg"}
+    again = json.loads(ringnet("blame", scenario(), "--jobs", 1, "--json", "--no-plots").stdout)
+    assert (again["slowest_link"], again["suspects"][0]["name"]) == ("0->1", "0->1")
+
+
+# ------------------------------------------------------------------------------------------------- what if
+
+
+def test_a_run_stands_beside_what_it_would_be(ringnet, scenario):
+    result = ringnet("run", scenario(), "--no-plots", "--if", "network.links.0->1.bandwidth=50 GB/s")
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert ["time", "315.6", "us", "145.8", "us", "169.7", "us", "less", "(x", "0.4621)"] in lines
+    assert any(line[:1] == ["because"] for line in lines)
+
+
+def test_changes_of_one_line_are_made_together(ringnet, scenario):
+    changes = ("--if", "network.links.0->1.bandwidth=50 GB/s", "--if", "network.links.2->3.latency=1 us")
+    said = json.loads(ringnet("run", scenario(), "--no-plots", "--json", *changes).stdout)
+    both = simulate(loads(FOUND, list(changes[1::2]))).summary["makespan_s"]
+    assert said["what_if"]["summary"]["makespan_s"] == both
+    assert said["what_if"]["gain_s"] == said["makespan_s"] - both
+
+
+def test_changes_are_ranked_by_what_they_gain(ringnet, scenario, own_folder):
+    (own_folder / "more.yaml").write_text(
+        "whatif: [network.bandwidth=1 GB/s, [network.links.0->1.bandwidth=50 GB/s, network.links.2->3.latency=1 us]]"
+    )
+    one = ("--if", "network.links.0->1.bandwidth=50 GB/s", "--if", "network.links.0->1.bandwidth=20 GB/s")
+    result = ringnet("whatif", scenario(), *one, "--changes", own_folder / "more.yaml", "--jobs", 1, "--json")
+    said = json.loads(result.stdout)
+    assert [row["change"] for row in said["changes"] if row["rank"]] == [
+        "network.links.0->1.bandwidth=50 GB/s and network.links.2->3.latency=1 us",
+        "network.links.0->1.bandwidth=50 GB/s",
+        "network.links.0->1.bandwidth=20 GB/s",
+        "network.bandwidth=1 GB/s",
+    ]
+    assert said["notes"] == [
+        "network.links.0->1.bandwidth=20 GB/s changes nothing: the scenario says so already"
+    ]
+    assert (own_folder / "reports" / "found-whatif" / "whatif.png").is_file()
+
+
+def test_a_change_counts_in_place_of_a_set_of_the_same_key(ringnet, scenario):
+    said = json.loads(
+        ringnet(
+            "run", scenario(), "--no-plots", "--json", "--set", "message=1 MiB", "--if", "message=2 MiB"
+        ).stdout
+    )
+    assert (said["message_bytes"], said["what_if"]["summary"]["message_bytes"]) == (2**20, 2**21)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["whatif", "--if", "network.links.0->9.bandwidth=1 GB/s"], "--if: network.links.0->9"),
+        (["whatif", "--if", "network.bandwith=1 GB/s"], "did you mean bandwidth?"),
+        (["run", "--if", "network.bandwidth=1 XB/s"], "--if: network.bandwidth"),
+        (["run", "--if", "workers"], "--if network.bandwidth="),
+        (["whatif"], "there is no change to try"),
+        (
+            ["whatif", "--set", "sweep.over.message=[1 MiB]", "--if", "workers=8"],
+            "a what-if is about one run",
+        ),
+    ],
+)
+def test_mistakes_in_a_change_are_told(ringnet, scenario, own_folder, arguments, words):
+    command, *options = arguments
+    result = ringnet(command, scenario(), *options)
+    assert result.exit_code == 2
+    assert words in result.stderr
+    assert not (own_folder / "reports").exists()
+
+
+def test_a_change_that_leaves_no_way_is_told(ringnet, scenario, own_folder):
+    network = (
+        "{topology: custom, bandwidth: 1 GB/s, latency: 1 us, cables: [{from: 0, to: 1}, {from: 1, to: 2}]}"
+    )
+    text = f"{{scenario_version: 1, workers: 3, message: 1 MiB, payload: none, network: {network}}}"
+    result = ringnet("whatif", scenario(text), "--if", "network.cables=[{from: 0, to: 1}]")
+    assert result.exit_code in (2, 5)
+    assert "2" in result.stderr
+
+
+def test_values_may_hold_the_word_and():
+    assert split_change("name=this and that and message=1 MiB") == ["name=this and that", "message=1 MiB"]

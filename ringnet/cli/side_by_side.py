@@ -45,7 +45,7 @@ class SideBySide(NamedTuple):
             *parts,
             self._line("algbw", "algbw_Bps", format_rate),
             self._line("busbw", "busbw_Bps", format_rate),
-            self._line("of the bound", "bound_share", percent),
+            ("of the bound", *(_or_none(row["bound_share"], percent) for row in (self.today, self.then)), ""),
             ("slowest link", *names, ""),
             ("because", "", "", cause(self.today, self.then)),
         ]

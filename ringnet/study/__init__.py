@@ -8,6 +8,7 @@ cost            roughly how long points take
 parts           studies of algorithms, in parts that are kept as points are:
 compare         algorithms over sizes and numbers of workers; tuner: the best of them for NCCL
 numerics        what rounding does to sums
+blame, whatif   what a run gains from what is made better, and from changes of its scenario
 ==============  =========================================================================================
 
 Nothing is imported here: pandas and joblib take half a second, and `ringnet check` does not need them.

@@ -44,7 +44,7 @@ FEWEST = 24
 #: One part of so many of what is left is spared for cards and workers, while classes of links are halved.
 SPARED = 3
 #: Sets of links that are halved at once, so that all cores have something to do.
-AT_ONCE = 8
+AT_ONCE = 4
 
 
 @dataclass(frozen=True)

@@ -389,3 +389,27 @@ def test_what_asks_for_times_alone_takes_those_of_one_all_reduce(cli, tmp_path):
     for command in ("compare", "numerics"):
         done = cli(command, tmp_path / "train.yaml", *options, *reduce, "--out", tmp_path / command)
         assert done.exit_code == 0, done.output
+
+
+def test_a_way_that_leads_nowhere_is_drawn_as_far_as_it_goes(cli, tmp_path):
+    (tmp_path / "train.yaml").write_text(DIGITS)
+    sgd = "training.optimizer={name: sgd, learning_rate: 0.5}"
+    changes = ("--set", sgd, "--set", "training.steps=60")
+    done = cli("run", tmp_path / "train.yaml", *changes, "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    ways = ringnet.read_results(tmp_path / "out").divergence.groupby("way").last(skipna=False)
+    assert ways["loss"].isna().to_dict()["as returned"]
+    assert ways["loss"]["one process"] < 0.5
+    assert (tmp_path / "out" / "training-ways.svg").is_file()
+
+
+def test_two_trainings_differ_by_their_loss(cli, tmp_path):
+    (tmp_path / "train.yaml").write_text(BY_HAND)
+    for batch in ("1", "[1, 3]"):
+        change = f"training.batch={batch}"
+        done = cli(
+            "run", tmp_path / "train.yaml", "--no-plots", "--set", change, "--out", tmp_path / batch[:2]
+        )
+        assert done.exit_code == 0
+    done = cli("diff", tmp_path / "1", tmp_path / "[1")
+    assert "loss  40  ->  50" in done.stdout

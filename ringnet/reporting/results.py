@@ -12,7 +12,7 @@ import pandas as pd
 
 from ringnet.analysis.answer import is_missing, result_html
 from ringnet.errors import Fault, ResultsError
-from ringnet.reporting.columns import ANSWERS, OF_SOME_RUNS, RUN_TABLES, TABLES
+from ringnet.reporting.columns import ANSWERS, OF_SOME_RUNS, OF_TRAINING, RUN_TABLES, TABLES
 from ringnet.reporting.sweeps import distinguishing
 from ringnet.reporting.tables import typed_frame
 from ringnet.reporting.text import sweep_html
@@ -182,7 +182,7 @@ def _by_key(summary: pd.DataFrame, keys: list[str]) -> dict[tuple[Any, ...], dic
 
 def _changes(row_a: Mapping[str, Any], row_b: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any, Any]]:
     """Yield every cell of the answer, and the engine, that differs between two points."""
-    for column in ("engine", *ANSWERS):
+    for column in ("engine", *ANSWERS, *OF_TRAINING):
         value_a, value_b = _plain(row_a.get(column)), _plain(row_b.get(column))
         if value_a != value_b:
             yield column, value_a, value_b, _ratio(value_a, value_b)

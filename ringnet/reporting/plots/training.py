@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from ringnet.reporting.plots import axes, canvas
@@ -16,8 +15,8 @@ if TYPE_CHECKING:
 
 #: Of the right way: below the others, and seen where they cover it.
 _RIGHT: dict[str, Any] = {"color": canvas.PALE, "lw": 4}
-#: From this ratio on, losses are drawn on a logarithmic axis.
-_FAR = 30
+#: A loss of so many times the right way's largest is left to leave the picture.
+_FAR = 2
 
 
 @canvas.in_style
@@ -36,12 +35,12 @@ def training_ways(results: Results) -> Figure:
         loss.plot(rows["step"], rows["loss"], **style)
         above = rows[rows["parted"] > 0]
         parted.plot(above["step"], above["parted"], **style)
-    losses = np.concatenate([right["loss"].dropna(), ways["loss"].dropna()])
-    if losses.min() > 0 and losses.max() > _FAR * losses.min():
-        loss.set_yscale("log")
-        axes.logarithmic(loss.yaxis, "number", "loss")
-    else:
-        axes.linear(loss.yaxis, "number", "loss")
+    top = _FAR * right["loss"].max()
+    leaves = bool(top > 0 and (ways["loss"] > top).any())
+    if leaves:
+        low, _ = loss.get_ylim()
+        loss.set_ylim(max(low, 0), top)
+    axes.linear(loss.yaxis, "number", "loss")
     if (ways["parted"] > 0).any():
         parted.set_yscale("log")
         axes.logarithmic(parted.yaxis, "number", "apart from the right way")

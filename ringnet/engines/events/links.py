@@ -74,7 +74,7 @@ class Link:
         self.asleep: simpy.Event | None = None
         self.free_s = clock.now
         self.bytes = self.transfers = self.longest_queue = 0
-        self.busy_s = self.occupied_s = self.queued_s = 0.0
+        self.busy_s = self.held_s = self.queued_s = 0.0
         #: Where transfers come in parts: of which they are.
         self.parts: PartsByTransfer | None = None
         #: Where it is to be kept who waited: there, under the link's number.
@@ -121,14 +121,14 @@ class Link:
                 self.free_s = NEVER
                 return
             latency_s = self.behaviour.offer(carried.whole.bytes, start_s).latency_s
+            self.busy_s += busy_s
         end_s = start_s + busy_s
         if carried.hop == 0:
             carried.started_s, carried.sent_s = start_s, end_s
-        elif self.cut_through and carried.tail_s > end_s:
-            end_s = carried.tail_s
+        elif self.cut_through:
+            end_s = max(end_s, carried.tail_s)
+            self.held_s += (end_s - start_s) - busy_s
         self.free_s = end_s
-        self.busy_s += busy_s
-        self.occupied_s += end_s - start_s
         self.transfers += carried.counts
         self.bytes += carried.bytes
         if start_s > carried.head_s:
@@ -191,8 +191,15 @@ def make_link(
 def link_columns(links: Mapping[int, Link], n_links: int) -> Columns:
     """Return one row per link, as `Trace.links` has them: of zeros for those that nobody used."""
     kinds: dict[str, type] = {"bytes": int, "transfers": int, "longest_queue": int}
-    kinds |= {"busy_s": float, "occupied_s": float, "queued_s": float}
+    kinds |= {"busy_s": float, "held_s": float, "queued_s": float}
     columns: Columns = {name: np.zeros(n_links, dtype=kind) for name, kind in kinds.items()}
     for name, column in columns.items():
         column[[*links]] = [getattr(link, name) for link in links.values()]
-    return columns
+    # Where a link is constant its bytes say how long it was busy: no sum of quotients, whose last bits would depend on
+    # their order, and the other engine's number.
+    for number, link in links.items():
+        if link.behaviour is None:
+            columns["busy_s"][number] = link.bytes / link.bandwidth_Bps
+    columns["occupied_s"] = columns["busy_s"] + columns.pop("held_s")
+    order = ("bytes", "transfers", "busy_s", "occupied_s", "longest_queue", "queued_s")
+    return {name: columns[name] for name in order}

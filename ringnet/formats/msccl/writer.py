@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from itertools import product, zip_longest
 from typing import NamedTuple
 from xml.sax.saxutils import quoteattr
 
@@ -18,6 +18,10 @@ from ringnet.formats.msccl.thread_blocks import Cell
 
 #: Transfers beyond which a file would be too long for anybody to read.
 MAX_TRANSFERS = 200_000
+
+#: Protocols of NCCL, and how many sends a connection holds until they are received; the one for large messages first.
+#: MSCCL cuts the eight slots of a connection into steps of four for ``Simple``, and uses them one by one for ``LL``.
+DEPTHS = {"Simple": 2, "LL": 8}
 
 _MSCCL_NAMES = {ours: theirs for theirs, ours in reversed(COLLECTIVES.items())}
 
@@ -38,10 +42,13 @@ def dumps_msccl(schedule: Schedule) -> str:
     Raises
     ------
     ScheduleError
-        Too many transfers, or workers that do not all have as many chunks of their own.
+        Too many transfers, workers that do not all have as many chunks of their own, or a schedule that would wait for
+        itself on connections that hold a few sends only.
 
     Notes
     -----
+    Where two sends at once to each connection are enough (`DEPTHS`) the protocol is ``Simple``; blocks that send and
+    receive are taken apart for it if need be; ``LL`` where that is not enough.
     Only the types ``s``, ``r``, ``rrc``, ``cpy`` and ``nop`` are used. A ``tb`` has an attribute of its own, ``lane``,
     the channel of the worker: MSCCL passes over it, and `loads_msccl` need not guess. A step waits (``depid``) for what
     comes before it on the same channel, and for what has happened to its chunks on other channels.
@@ -54,9 +61,44 @@ def dumps_msccl(schedule: Schedule) -> str:
             Fault("the schedule is too long for a file", value=str(schedule.n_transfers), right=right)
         )
     layout, number = _numbered(schedule)
-    gpus = [_GpuDraft(worker, layout) for worker in range(schedule.n_workers)]
-    _Drafter(schedule, gpus, number).write()
-    return "\n".join(_lines(schedule, layout, gpus)) + "\n"
+    for (proto, depth), is_apart in product(DEPTHS.items(), (False, True)):
+        gpus = [_GpuDraft(worker, layout) for worker in range(schedule.n_workers)]
+        _Drafter(schedule, gpus, number, is_apart=is_apart).write()
+        if _ends_with(depth, gpus):
+            return "\n".join(_lines(schedule, layout, gpus, proto)) + "\n"
+    most = max(DEPTHS.values())
+    message = (
+        f"a connection of MSCCL holds {most} sends at most, and with so few this schedule waits for itself"
+    )
+    raise ScheduleError(Fault(message, right="fewer slices or chunks, or another algorithm"))
+
+
+def _ends_with(depth: int, gpus: Sequence[_GpuDraft]) -> bool:
+    """Whether all steps are done where a connection holds so many sends that nobody has received yet.
+
+    Blocks do their steps in order, beside each other; a step that can be done stays so until it is, so that one order
+    of trying tells for all.
+    """
+    held: dict[tuple[int, int, int], int] = defaultdict(int)
+    blocks = [(gpu, block) for gpu in gpus for block in gpu.blocks]
+    done = {id(block): 0 for _, block in blocks}
+    moved = True
+    while moved:
+        moved = False
+        for gpu, block in blocks:
+            coming = (block.receive, gpu.worker, block.channel)
+            going = (gpu.worker, block.send, block.channel)
+            for step in block.steps[done[id(block)] :]:
+                other, number = step.waits_for
+                may = other < 0 or done[id(gpu.blocks[other])] > number
+                may = may and (step.kind != "s" or held[going] < depth)
+                if not may or (step.kind in {"r", "rrc"} and not held[coming]):
+                    break
+                held[going] += step.kind == "s"
+                held[coming] -= step.kind in {"r", "rrc"}
+                done[id(block)] += 1
+                moved = True
+    return all(done[id(block)] == len(block.steps) for _, block in blocks)
 
 
 def _numbered(schedule: Schedule) -> tuple[BufferLayout, IntArray]:
@@ -165,8 +207,10 @@ class _GpuDraft:
 class _Drafter:
     """Writes the steps of all workers, in the order of the schedule."""
 
-    def __init__(self, schedule: Schedule, gpus: list[_GpuDraft], number: IntArray) -> None:
-        self.schedule, self.gpus, self.number = schedule, gpus, number
+    def __init__(
+        self, schedule: Schedule, gpus: list[_GpuDraft], number: IntArray, *, is_apart: bool
+    ) -> None:
+        self.schedule, self.gpus, self.number, self.is_apart = schedule, gpus, number, is_apart
         self.codes: dict[tuple[int, int], int] = {}
         self.block_of: dict[tuple[int, int, int, bool, int], _BlockDraft] = {}
         self.last_receive: dict[tuple[int, int], _StepPlace] = {}
@@ -202,7 +246,10 @@ class _Drafter:
                     yield src, dst, part, (channel, to_channel)
 
     def _make_blocks(self) -> None:
-        """Give each channel of a worker one block for each peer it sends to, which also receives from one if it can."""
+        """Give each channel of a worker one block for each peer it sends to, which also receives from one if it can.
+
+        Apart, every block either sends or receives: a full connection then keeps nobody from receiving.
+        """
         peers: dict[tuple[int, int, int], tuple[dict[int, None], dict[int, None]]] = defaultdict(
             lambda: ({}, {})
         )
@@ -213,7 +260,8 @@ class _Drafter:
                 peers[src, channel, code][0][dst] = None
                 peers[dst, to_channel, code][1][src] = None
         for (worker, worker_channel, code), (receivers, senders) in sorted(peers.items()):
-            for send, receive in zip_longest(receivers, senders, fillvalue=-1):
+            gap = [-1] * (len(receivers) if self.is_apart else 0)
+            for send, receive in zip_longest(receivers, [*gap, *senders], fillvalue=-1):
                 block = _BlockDraft(len(self.gpus[worker].blocks), code, worker_channel, send, receive)
                 self.gpus[worker].blocks.append(block)
                 for peer, receives in ((send, False), (receive, True)):
@@ -287,12 +335,12 @@ def _copy_own(gpu: _GpuDraft) -> None:
         gpu.blocks.append(_BlockDraft(len(gpu.blocks), 0, 0, steps=steps))
 
 
-def _lines(schedule: Schedule, layout: BufferLayout, gpus: list[_GpuDraft]) -> Iterator[str]:
+def _lines(schedule: Schedule, layout: BufferLayout, gpus: list[_GpuDraft], proto: str) -> Iterator[str]:
     n_channels = 1 + max((block.channel for gpu in gpus for block in gpu.blocks), default=0)
     rooted = {"broadcast": schedule.source, "reduce": schedule.target}.get(schedule.collective)
     head = {
         "name": schedule.algorithm,
-        "proto": "Simple",
+        "proto": proto,
         "nchannels": n_channels,
         "nchunksperloop": layout.n_chunks // (layout.n_gpus if layout.collective == "all-to-all" else 1),
         "ngpus": layout.n_gpus,

@@ -228,7 +228,8 @@ def dragonfly(
     ----------
     n_workers : int
     bandwidth_Bps, latency_s : float
-        Of every link, in bytes per second and seconds; global ones may be changed by rule: ``g*->g*``.
+        Of every link, in bytes per second and seconds. A rule for global ones names both groups, ``g0/*->g1/*``:
+        ``g*->g*`` is also those inside a group.
     groups, routers_per_group, hosts_per_router : int
         Group i has its cable to group j at router ``((j - i - 1) mod groups) // h``, where each router has
         ``h = ceil((groups - 1) / routers_per_group)`` of them.

@@ -109,10 +109,11 @@ def _points(scenario: Scenario) -> Sequence[Scenario]:
 
 def _look(scenario: Scenario, must_fit: bool) -> tuple[Estimate, tuple[str, str], float]:
     """Return what one run takes, the engine that would run and why, and roughly the seconds."""
-    parts = build(scenario)
-    if must_fit:
-        require_memory(parts)
-    return estimate(parts), _engine(parts), most_s(parts)
+    with scenario.placing_faults():
+        parts = build(scenario)
+        if must_fit:
+            require_memory(parts)
+        return estimate(parts), _engine(parts), most_s(parts)
 
 
 def _engine(parts: RunParts) -> tuple[str, str]:

@@ -63,7 +63,7 @@ class Algorithm(NamedTuple):
     wider: tuple[str, ...] = ()
     size: SizeOf | None = None
 
-    def build(self, n_workers: int, collective: str = "", **parameters: Any) -> Schedule:
+    def build(self, n_workers: int, collective: str = "", *values: Any, **parameters: Any) -> Schedule:
         """Return the schedule for some workers, a collective and parameters, with a note of what made it.
 
         Raises
@@ -72,7 +72,7 @@ class Algorithm(NamedTuple):
             It would be too large; or what the algorithm says of its parameters.
         """
         self.check_size(n_workers, collective, **parameters)
-        schedule = self.make(n_workers, *([collective] if collective else []), **parameters)
+        schedule = self.make(n_workers, *([collective] if collective else []), *values, **parameters)
         # No argument of the class: `replace`, which changes a schedule, leaves it out of the copy.
         object.__setattr__(schedule, "made_by", self.function)
         return schedule

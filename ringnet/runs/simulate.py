@@ -65,11 +65,12 @@ def simulate(
     DeadlockError
         If some workers wait for ever.
     """
-    parts = build(scenario) if parts is None else parts
-    trains = scenario.training is not None and scenario.training.model is not None
-    if trains and parts.source is not None:  # who hands in parts without payload asks for times alone
-        return run_training(scenario, parts, partial(_run_once, scenario, tamper=tamper), watch)
-    return _run_once(scenario, parts, tamper=tamper, watch=watch)[0]
+    with scenario.placing_faults():
+        parts = build(scenario) if parts is None else parts
+        trains = scenario.training is not None and scenario.training.model is not None
+        if trains and parts.source is not None:  # who hands in parts without payload asks for times alone
+            return run_training(scenario, parts, partial(_run_once, scenario, tamper=tamper), watch)
+        return _run_once(scenario, parts, tamper=tamper, watch=watch)[0]
 
 
 def _run_once(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, NamedTuple
 
 from pydantic import PrivateAttr
 
-from ringnet.documents.document import Document
+from ringnet.documents.document import Document, key_path
 from ringnet.errors import Fault, InputError
 from ringnet.scenario.build.resolve import in_order, origins_of, resolve
 from ringnet.scenario.build.sweep import Axis, SweptValue, first_values, grid, with_values
@@ -95,6 +96,20 @@ class Scenario(Keys):
         """Return the same scenario with more to be said about it."""
         origin = replace(self._origin, notes=(*self.notes, *sentences))
         return self.with_origin(origin, self.sweep)
+
+    @contextmanager
+    def placing_faults(self) -> Iterator[None]:
+        """Tell the mistakes that show once a run is built or runs at the lines where their keys are written."""
+        try:
+            yield
+        except InputError as error:
+            raise type(error)(*map(self._placed, error.faults)) from error
+
+    def _placed(self, fault: Fault) -> Fault:
+        if fault.file or not fault.path:
+            return fault
+        mark = self.base.mark(key_path(fault.path, self.base.data))
+        return replace(fault, file=mark.file, line=mark.line)
 
     @property
     def n_points(self) -> int:

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from ringnet.collectives import ALGORITHMS, Schedule
 from ringnet.documents.document import Path
-from ringnet.errors import Fault, InputError
+from ringnet.errors import Fault, InputError, NetworkError
+from ringnet.networks import Network
 from ringnet.scenario.checks.mistake import Mistake
 from ringnet.scenario.files.folder import ScenarioFolder
 from ringnet.scenario.keys.algorithm import WHICH, parameters_of
 from ringnet.scenario.keys.model import Keys
-from ringnet.scenario.schedule import line_of, schedule_of
+from ringnet.scenario.network import hardware, ordered, seated, seats
+from ringnet.scenario.schedule import line_of, schedule_beside, schedule_of
+
+#: Topologies in which nothing may lead from one worker to another.
+ONE_WAY = ("ring", "custom")
+#: Transfers of a schedule that is looked at whole, and the steps of a larger one.
+MOST_LOOKED_AT, FIRST_STEPS = 2**20, 64
 
 
 def check_schedule(keys: Keys, home: ScenarioFolder) -> Iterator[Mistake]:
@@ -35,6 +43,45 @@ def check_schedule(keys: Keys, home: ScenarioFolder) -> Iterator[Mistake]:
                 yield _of_python(fault, path, causes) if which == "python" else _of_file(fault, path, causes)
         return
     yield from _others(keys, schedule, path)
+
+
+def check_ways(keys: Keys, home: ScenarioFolder) -> Iterator[Mistake]:
+    """Find a transfer that nothing leads from its sender to its receiver, where a topology may have no such way."""
+    if keys.network.file is not None or keys.network.topology not in ONE_WAY or keys.algorithm == "ring":
+        return
+    try:
+        network = hardware(keys).network
+        places = seats(keys, network)
+        schedules = [schedule_of(keys, home)] + [
+            schedule_beside(keys, job.algorithm, len(seat), job.collective or keys.collective)
+            for job, seat in zip(keys.jobs, places[1:], strict=True)
+        ]
+        seen = [ordered(keys, seated(network, places[0], "placement"))]
+        seen += [seated(network, seat, "workers") for seat in places[1:]]
+    except InputError:  # which is told of the network, or of the algorithm
+        return
+    for number, (schedule, own) in enumerate(zip(schedules, seen, strict=True)):
+        path: Path = ("network", "topology")
+        causes: tuple[Path, ...] = (("algorithm",), ("workers",)) if number == 0 else (("jobs", number - 1),)
+        if missing := _without_way(schedule, own):
+            message = f"{schedule.algorithm} has no way on it: {missing}"
+            yield Mistake(path, message, "topology: switch, or algorithm: ring", causes=causes)
+
+
+def _without_way(schedule: Schedule, network: Network) -> str:
+    """Return what is said of the first transfer without a route, of those of a large schedule's first steps."""
+    known: set[int] = set()
+    steps = (
+        schedule.steps() if schedule.n_transfers <= MOST_LOOKED_AT else islice(schedule.steps(), FIRST_STEPS)
+    )
+    for step in steps:
+        for pair in set((step.src * schedule.n_workers + step.dst).tolist()) - known:
+            known.add(pair)
+            try:
+                network.route(*divmod(pair, schedule.n_workers))
+            except NetworkError as error:
+                return error.faults[0].message
+    return ""
 
 
 def _of_parameter(fault: Fault, keys: Keys) -> Mistake:

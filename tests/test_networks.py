@@ -156,7 +156,8 @@ def test_a_card_takes_all_its_links_with_it():
 def test_every_node_that_is_not_there_is_named():
     wrong = {"swich": LinkChange(7.0), "switch": LinkChange(7.0), "4": LinkChange(7.0)}
     assert faults(change_nodes, network("switch"), wrong) == [
-        "the switch of 4 workers has no such node; got swich; right would be: 0 to 3, switch; did you mean switch?",
+        "the switch network of 4 workers has no such node; got swich; right would be: 0 to 3, switch; "
+        "did you mean switch?",
         "there is no such worker; got 4; right would be: 0 to 3",
     ]
 
@@ -169,13 +170,16 @@ def test_exceptions_keep_how_the_network_switches_and_shares():
 
 def test_every_link_that_is_not_there_is_named():
     wrong = {"0->2": LinkChange(7.0), "1->2": LinkChange(8.0), "swich->1": LinkChange(9.0)}
-    the_ring, right = "the ring of 4 workers has no such link", "right would be: 0->1, 1->2, 2->3, ..."
+    the_ring, right = (
+        "the ring network of 4 workers has no such link",
+        "right would be: 0->1, 1->2, 2->3, ...",
+    )
     assert faults(change_links, network("ring"), wrong) == [
         f"{the_ring}; got 0->2; {right}; did you mean 1->2?",
         f"{the_ring}; got swich->1; {right}",
     ]
     assert faults(change_links, network("switch", 2), {"swich->1": LinkChange(9.0)}) == [
-        "the switch of 2 workers has no such link; got swich->1; "
+        "the switch network of 2 workers has no such link; got swich->1; "
         "right would be: 0->switch, 1->switch, switch->0, ...; did you mean switch->1?"
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from time import process_time
 
 import numpy as np
 import pytest
@@ -275,10 +276,10 @@ class TestKeysTogether:
 
     def test_a_link_that_is_not_there(self):
         assert with_network("links: {3->5: {latency: 1 us}}") == (
-            "links.3->5: the ring of 8 workers has no such link; right would be: 0->1, 1->2, 2->3, ...; "
+            "links.3->5: the ring network of 8 workers has no such link; right would be: 0->1, 1->2, 2->3, ...; "
             "did you mean 3->4?"
         )
-        assert "the ring of 1 worker has no such link" in fault_of(
+        assert "the ring network of 1 worker has no such link" in fault_of(
             GOOD, "workers=1", "network.links={0->1: {latency: 1 us}}"
         )
 
@@ -289,7 +290,7 @@ class TestKeysTogether:
 
     def test_a_node_that_is_not_there(self):
         assert with_network("links_of: {first: {latency: 1 us}}") == (
-            "links_of.first: the ring of 8 workers has no such node; right would be: 0 to 7"
+            "links_of.first: the ring network of 8 workers has no such node; right would be: 0 to 7"
         )
         assert with_network("topology: switch\n  links_of: {swich: {latency: 1 us}}").endswith(
             "did you mean switch?"
@@ -481,3 +482,33 @@ def test_an_item_that_a_list_does_not_have(given, said):
     with pytest.raises(InputError) as caught:
         loads(text + "{topology: switch, places: 3, bandwidth: 1 GB/s, latency: 1 us}}", [given])
     assert f"--set: {said}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "instead", "right"),
+    [
+        ("network: {loss: 0.01}", "may change over time", "network.profile"),
+        ("network: {jitter: 1 us}", "may change over time", "background traffic"),
+        ("network: {mtu: 4096}", "cut into packets", "network.packet: 4 KiB"),
+        ("alpha: 5 us", "fixed time of a transfer", "network.latency: 5 us"),
+        ("beta: 0.02", "one over", "network.bandwidth: 50 GB/s"),
+        ("ranks: 8", "number of workers", "workers: 8"),
+    ],
+)
+def test_a_key_of_another_tool_is_told_with_what_serves_in_its_place(line, instead, right):
+    with pytest.raises(InputError) as caught:
+        loads(f"scenario_version: 1\n{line}\n", file="s.yaml")
+    (fault,) = [one for one in caught.value.faults if one.message.startswith("there is no such key: ")]
+    assert fault.line == 2
+    assert instead in fault.message
+    assert right in fault.right
+    assert fault.nearest == ""
+
+
+def test_thousands_of_unknown_keys_are_told_in_little_time():
+    text = GOOD + "".join(f"\nunknown_{number}: 1" for number in range(5000))
+    began = process_time()
+    with pytest.raises(InputError) as caught:
+        loads(text)
+    assert len(caught.value.faults) == 5000
+    assert process_time() - began < 10

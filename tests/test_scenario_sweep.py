@@ -113,7 +113,9 @@ class TestOrphans:
     def test_a_link_that_is_gone_with_its_workers(self):
         base = GOOD.replace("us}", "us, links: {3->4: {latency: 9 us}}}")
         found = scenario("workers=2", base=base)
-        assert found.notes == ("network.links.3->4: left out, the ring of 2 workers has no such link",)
+        assert found.notes == (
+            "network.links.3->4: left out, the ring network of 2 workers has no such link",
+        )
         assert found.network.links == {}
 
     def test_exceptions_that_lose_all_they_say(self):

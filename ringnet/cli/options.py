@@ -21,14 +21,14 @@ ScenarioFile = Annotated[
 ]
 Overrides = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change a key: network.latency='5 us'. Again for more."),
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a key: network.latency='5 us'. May be repeated."),
 ]
 WhatIfs = Annotated[
     list[str] | None,
     typer.Option(
         "--if",
         metavar="KEY=VALUE",
-        help="What if: 'network.links.0->1.bandwidth=50 GB/s', several keys with `and` between. Again for more.",
+        help="What if: 'network.links.0->1.bandwidth=50 GB/s', several keys with `and` between. May be repeated.",
     ),
 ]
 AllowOutside = Annotated[

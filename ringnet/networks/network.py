@@ -335,7 +335,7 @@ def _no_such_nodes(network: Network, nodes: list[str]) -> Iterator[Fault]:
             continue
         shown = ", ".join([f"0 to {network.n_workers - 1}", *names[:3], *["..."][: len(names) > 3]])  # noqa: PLR2004 -- three examples
         nearest = get_close_matches(node, names, n=1) if place < SEARCHED else []
-        message = f"the {network.topology} of {network.n_workers} workers has no such node"
+        message = f"the {network.topology} network of {network.n_workers} workers has no such node"
         yield Fault(message, value=node, right=shown, nearest="".join(nearest))
 
 
@@ -354,7 +354,7 @@ def _changed(network: Network, changes: Iterable[tuple[int, LinkChange]]) -> Net
 
 
 def _no_such_links(network: Network, names: list[str]) -> Iterator[Fault]:
-    message = f"the {network.topology} of {network.n_workers} workers has no such link"
+    message = f"the {network.topology} network of {network.n_workers} workers has no such link"
     shown = ", ".join(network.names[:3]) + (", ..." if network.n_links > 3 else "")  # noqa: PLR2004 -- three examples
     for place, name in enumerate(names):
         # Among thousands of links a search takes a quarter of a second: not for thousands of names.

@@ -184,7 +184,7 @@ def _links_are_there(keys: Keys) -> Iterator[Mistake]:
     for name in given:
         if name in names or ("*" in name and any(fnmatchcase(one, name) for one in names)):
             continue
-        message = f"the {made.topology} of {counted(made.n_workers)} has no such link"
+        message = f"the {made.topology} network of {counted(made.n_workers)} has no such link"
         causes = ("workers",), ("network", "topology")
         nearest = nearest_link(name, names)
         yield Mistake(("network", "links", name), message, some(names), nearest, causes, unread=True)
@@ -212,7 +212,7 @@ def _nodes_are_there(keys: Keys) -> Iterator[Mistake]:
             message = f"there is no worker {key} among {counted(places)}"
             yield Mistake(path, message, f"0 to {places - 1}", causes=(("workers",),), unread=True)
         elif made is not None and not key.isdecimal() and key not in nodes:
-            message = f"the {made.topology} of {counted(made.n_workers)} has no such node"
+            message = f"the {made.topology} network of {counted(made.n_workers)} has no such node"
             named = [node for node in nodes if not node.isdecimal()]
             right, nearest = some([f"0 to {places - 1}", *named]), "".join(get_close_matches(key, named, n=1))
             causes = ("workers",), ("network", "topology")

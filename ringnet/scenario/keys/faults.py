@@ -13,6 +13,27 @@ from ringnet.scenario.keys.base import TAGS
 from ringnet.scenario.keys.kinds import Quantity
 from ringnet.scenario.keys.lookup import all_paths, fields, leaf_of
 
+#: Unknown keys for which the nearest known one is looked for.
+MOST_SEARCHED = 50
+_OF_WORKERS = "the number of workers is", "workers: 8"
+_OF_MESSAGE = "the buffer of one worker is", "message: 64 MiB"
+_LESS = "nothing is lost or delayed at random; what a link gives may change over time"
+#: Keys of other tools and words of the field: what serves in their place here, and how it looks.
+_IN_PLACE_OF = {
+    "loss": (_LESS, "network.profile: [{at: 20 us, bandwidth: 10 GB/s}]"),
+    "jitter": (_LESS, "network.profile: [{at: 20 us, bandwidth: 10 GB/s}], or background traffic"),
+    "mtu": ("transfers are cut into packets by", "network.packet: 4 KiB"),
+    "alpha": ("the fixed time of a transfer is", "network.latency: 5 us"),
+    "beta": ("the time of a byte is one over", "network.bandwidth: 50 GB/s"),
+    "gamma": ("the time to reduce a byte is one over", "worker.reduce_rate: 100 GB/s"),
+    "overhead": (
+        "the processor's time for a transfer is",
+        "worker.send_overhead: 1 us, worker.recv_overhead: 1 us",
+    ),
+    "buckets": ("a step with several collectives is a training", "`ringnet schema` has the keys of training"),
+    **dict.fromkeys(("n", "ranks", "n_workers", "world_size", "gpus", "npus_count", "nranks"), _OF_WORKERS),
+    **dict.fromkeys(("size", "bytes", "message_size", "message_bytes", "buffer_size"), _OF_MESSAGE),
+}
 _MAPPING_WANTED = ("model_type", "dict_type", "model_attributes_type")
 
 
@@ -22,10 +43,16 @@ def translate(error: ValidationError, document: Document, at: Path = ()) -> dict
     What was validated stands at ``at``.
     """
     found: dict[Path, Fault] = {}
+    n_unknown = 0
     for detail in error.errors(include_url=False):
         path = at + tuple(part for part in detail["loc"] if part not in TAGS)
-        if not any(is_within(path, broken) for broken in document.broken):
-            found.setdefault(path, _fault(detail, path, document))
+        if path in found or any(is_within(path, broken) for broken in document.broken):
+            continue
+        if detail["type"] == "extra_forbidden":
+            n_unknown += 1
+            found[path] = _unknown_key(path, document, is_searched=n_unknown <= MOST_SEARCHED)
+        else:
+            found[path] = _fault(detail, path, document)
     return found
 
 
@@ -36,8 +63,6 @@ def _fault(detail: ErrorDetails, path: Path, document: Document) -> Fault:
         return document.fault(path, context["message"], right=right, nearest=context["nearest"])
     if kind == "missing":
         return document.fault(path, "the key is missing", right=_example(path))
-    if kind == "extra_forbidden":
-        return _unknown_key(path, document)
     if kind in _MAPPING_WANTED:
         return document.fault(path, "keys with values are wanted here", right=_known_keys(path))
     return document.fault(path, "a list is wanted", right=_example(path))
@@ -52,9 +77,17 @@ def _like_the_keys_example(right: str, path: Path) -> str:
     return right.replace(f"something like {leaf.example}", f"something like {example or leaf.example}")
 
 
-def _unknown_key(path: Path, document: Document) -> Fault:
-    """Point to the nearest key beside it; failing that, to the same key somewhere else."""
+def _unknown_key(path: Path, document: Document, *, is_searched: bool = True) -> Fault:
+    """Say what serves in place of a key of another tool, or point to the nearest key, beside it or somewhere else.
+
+    Of thousands of unknown keys not each ``is_searched``: a comparison of names takes a millisecond.
+    """
     key, known = str(path[-1]), fields(path[:-1])
+    if key.lower() in _IN_PLACE_OF:
+        instead, right = _IN_PLACE_OF[key.lower()]
+        return document.fault(path, f"there is no such key: {instead}", right=right)
+    if not is_searched:
+        return document.fault(path, "there is no such key", right=f"one of {', '.join(known)}")
     nearest = get_close_matches(key, known, n=1)
     elsewhere = {known_path.rpartition(".")[2]: known_path for known_path in all_paths()}
     far = [elsewhere[name] for name in get_close_matches(key, elsewhere, n=1)]

@@ -231,6 +231,28 @@ def paths_add_up(ran: Ran) -> None:
         assert shares * makespan_s == pytest.approx(last, rel=SUMS, abs=ran.slack_s)
 
 
+def the_path_goes_from_the_first_start_to_the_last_end(ran: Ran) -> None:
+    """Without a gap, and each piece within the time of its transfer."""
+    path, network = ran.result.path, ran.parts.network
+    in_parts = network.packets is not None or network.window is not None
+    assert (path is None) == (in_parts or len(ran.workers) == 1)
+    if path is None or path.empty:
+        return
+    assert path["from_s"].iloc[0] == ran.workers["start_s"].min()
+    assert path["to_s"].iloc[-1] == ran.workers["end_s"].max()
+    assert path["from_s"].tolist()[1:] == path["to_s"].tolist()[:-1]
+    assert (path["from_s"] < path["to_s"]).all()
+    assert set(path["part"]) <= set(PATH_PARTS)
+    name = ["phase", "step", "chunk", "src", "dst"]
+    pieces = path.dropna(subset=name).astype(dict.fromkeys(name[1:], np.int64)).reset_index()
+    rows = pieces.merge(ran.transfers, on=name, suffixes=("", "_row"))
+    assert set(rows["index"]) == set(pieces["index"])
+    moving = rows["part"].isin(["latency", "bandwidth", "queueing"])
+    assert (rows["from_s"] >= rows["posted_s"] - ran.slack_s)[moving].all()
+    assert (rows["to_s"] <= rows["arrived_s"] + ran.slack_s)[moving].all()
+    assert (rows["to_s"] <= rows["applied_s"] + ran.slack_s).all()
+
+
 # ------------------------------------------------------------------------------------------ links and workers
 
 
@@ -318,7 +340,7 @@ def tables_read_back_the_same(ran: Ran, folder: Path) -> None:
     written = collect([ran.result], info)
     write_results(folder, [ran.result], info, plots=[])
     read = read_results(folder)
-    for name in ("summary", "links", "workers", "transfers", "jobs", "queues", "routes"):
+    for name in ("summary", "links", "workers", "transfers", "jobs", "queues", "routes", "path"):
         before, after = getattr(written, name), getattr(read, name)
         assert (before is None) == (after is None)
         if before is not None:
@@ -336,6 +358,7 @@ VALIDATORS = (
     no_transfer_is_faster_than_its_links,
     bounds_are_below_the_time,
     paths_add_up,
+    the_path_goes_from_the_first_start_to_the_last_end,
     no_link_is_busy_over_100_percent,
     links_are_busy_with_their_bytes,
     waits_are_at_links_that_carry,

@@ -144,7 +144,10 @@ def test_rows_that_were_not_kept_are_spoken_of(case):
     trace = run.run(keep_transfers=0)
     facts = Run(run.schedule, run.network, run.workers, run.chunk_bytes, trace, labels, verdict)
     made = make_result([facts], list, notes=("of the run",))
-    left_out = "transfer rows are left out: 12 are more than are kept unasked"
+    left_out = (
+        "transfer rows, and the path that ended last, are left out: 12 transfers are more than are kept unasked "
+        "(--transfers all keeps them)"
+    )
     assert made.transfers is None
     assert made.notes == ("of the run", left_out, "of the verdict")
 

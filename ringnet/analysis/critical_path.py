@@ -87,7 +87,7 @@ def why_no_path(network: Network, trace: Trace) -> str | None:
     if reason := beyond(network, (BySize, OverTime), fair=True):
         return reason
     if trace.transfers is None:
-        return f"transfer rows are left out: {trace.n_transfers:,} are more than are kept unasked"
+        return f"transfer rows are left out: {trace.n_transfers:,} transfers are more than are kept unasked"
     if trace.services is None:
         return "rows of services were not kept"
     return None

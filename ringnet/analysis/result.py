@@ -319,5 +319,8 @@ def _left_out(trace: Trace) -> list[str]:
     if trace.waits is None:
         notes.append("queues over time are left out: more transfers waited than are kept")
     if trace.transfers is None:
-        notes.append(f"transfer rows are left out: {trace.n_transfers:,} are more than are kept unasked")
+        notes.append(
+            f"transfer rows, and the path that ended last, are left out: {trace.n_transfers:,} transfers are more than "
+            "are kept unasked (--transfers all keeps them)"
+        )
     return notes

@@ -50,9 +50,8 @@ def training_ways(results: Results) -> Figure:
     parted.set_xlabel("step")
     handles = [canvas.stroke(label="right", **_RIGHT)]
     handles += [canvas.stroke(label=name, **_style(name, color)) for name, color in colors.items()]
-    about = canvas.settings(
-        results.summary, "loss of each step's examples; largest difference of a parameter"
-    )
+    cut = ", cut off above" if leaves else " of each step's examples"
+    about = canvas.settings(results.summary, f"loss{cut}; largest difference of a parameter")
     return canvas.titled(figure, results.name, about, handles)
 
 

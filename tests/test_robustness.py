@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from ringnet.cli import app
 from ringnet.cli.printing import complain, note, print_json, print_table
 from ringnet.documents import text
+from ringnet.networks import TOPOLOGIES
 from ringnet.study.outcome import DamagedError, Outcome, read_entry, write_entry
 
 RING = "{scenario_version: 1, workers: 4, message: 64 B, network: {bandwidth: 1 GB/s, latency: 1 us}}"
@@ -71,6 +72,16 @@ class TestFiles:
             write_entry(path, Outcome(summary, notes, job_rows=jobs))
             with pytest.raises(DamagedError, match="another shape"):
                 read_entry(path)
+
+
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+@pytest.mark.parametrize("more", ["", ", link: {file: none.yaml}", ", order: {file: none.xml}"])
+def test_a_network_file_that_is_not_there_is_told_beside_any_topology(folder, topology, more):
+    """What no file says is nothing that could be built."""
+    np.save("own.npy", np.ones((4, 8), np.float32))
+    where = f"{{topology: {topology}, bandwidth: 1 GB/s, latency: 1 us, file: none.yml{more}}}"
+    (folder / "a.yaml").write_text(f"scenario_version: 1\ndata: own.npy\nnetwork: {where}\n")
+    assert "network.file: none.yml: the file cannot be read" in told("check", "a.yaml")
 
 
 class TestTerminal:

@@ -121,7 +121,12 @@ def test_whatever_the_workers_and_the_sizes(data: st.DataObject) -> None:
     dtype, reduction = data.draw(st.sampled_from(combinations(collective)))
     n_workers = data.draw(st.integers(1, 24 if collective == "all-to-all" else 72))
     several = data.draw(st.lists(st.integers(0, 400), min_size=1, max_size=3))
-    assert not wrong_ones(ALGORITHMS[name].build(n_workers, collective), dtype, reduction, several)
+    divisors = [one for one in range(1, n_workers + 1) if n_workers % one == 0]
+    drawn_from = {"n_channels": st.integers(1, 5), "node_size": st.sampled_from(divisors)}
+    known = drawn_from.keys() & ALGORITHMS[name].parameters.keys()
+    parameters = {one: data.draw(drawn_from[one], one) for one in sorted(known)}
+    schedule = ALGORITHMS[name].build(n_workers, collective, **parameters)
+    assert not wrong_ones(schedule, dtype, reduction, several)
 
 
 def without_last(schedule: Schedule) -> Schedule:

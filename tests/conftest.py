@@ -18,8 +18,10 @@ from hypothesis import strategies as st
 from ringnet.analysis.bounds import collective_bound, schedule_bound_s
 from ringnet.analysis.result import Result, Run, make_result
 from ringnet.analysis.verification import Verdict
+from ringnet.analysis.worker_time import worker_time
 from ringnet.collectives import ALGORITHMS, EVERY_WORKER, Schedule, Step
 from ringnet.engines import ENGINES, PATH_PARTS, Trace, Workers
+from ringnet.engines.sharing import resolve_sharing, used_routes
 from ringnet.networks import TOPOLOGIES, LinkChange, Network, change_links
 from ringnet.payload import PackedPayload, Payload
 from ringnet.runs import memory
@@ -56,6 +58,11 @@ class Case:
         return ENGINES[engine].run(
             self.schedule, self.network, self.workers, self.chunk_bytes, payload, **options
         )
+
+    def spent(self, trace: Trace) -> dict[str, np.ndarray]:
+        """What each worker did with its time."""
+        sharing = resolve_sharing(self.network, used_routes(0, self.schedule, self.network))
+        return worker_time(trace, replace(self.network, sharing=sharing), self.workers)
 
     def but(self, **changes: Any) -> Case:
         return replace(self, **changes)
@@ -238,9 +245,10 @@ def paths_add_up(case: Case, trace: Trace) -> None:
 
 
 def time_of_workers_is_accounted_for(case: Case, trace: Trace) -> None:
-    """With one channel a worker waits, or its processor works: nothing else takes its time."""
+    """Something of a worker moves, or it waits, or its processor works: nothing else takes its time."""
     workers, rows, costs = trace.workers, trace.transfers, case.workers
-    parts = np.array([workers[name] for name in ("waiting_s", "overhead_s", "reducing_s")])
+    columns = case.spent(trace) | workers
+    parts = np.array([columns[name] for name in ("moving_s", "waiting_s", "overhead_s", "reducing_s")])
     assert (parts >= 0).all()
     assert parts.sum(axis=0) == pytest.approx(workers["end_s"] - workers["start_s"], rel=1e-9, abs=1e-15)
     sent, received = (np.bincount(rows[end], minlength=case.schedule.n_workers) for end in ("src", "dst"))

@@ -28,10 +28,12 @@ def path(trace, worker):
 
 
 def test_one_transfer_on_one_link(case, custom, times):
-    trace = case(2, 200, schedule=custom(2, [(0, 1, 0)])).run()
+    one = case(2, 200, schedule=custom(2, [(0, 1, 0)]))
+    trace = one.run()
     assert times(trace) == [(0.0, 0.0, 2.0, 2.5, 2.5)]
     assert trace.workers["end_s"].tolist() == [0.0, 2.5]
-    assert trace.workers["waiting_s"].tolist() == [0.0, 2.5]
+    assert one.spent(trace)["moving_s"].tolist() == [0.0, 2.5]
+    assert one.spent(trace)["waiting_s"].tolist() == [0.0, 0.0]
 
 
 def test_a_processor_takes_its_overheads_and_reduces(case, custom, times):
@@ -163,7 +165,8 @@ def test_in_a_rendezvous_a_slow_link_has_no_queue(case):
 
 
 def test_a_worker_that_starts_late_finds_what_was_sent_early(case, times):
-    trace = case(2, start_s=[0.0, 3.0]).run()
+    late = case(2, start_s=[0.0, 3.0])
+    trace = late.run()
     assert times(trace) == [
         (0.0, 0.0, 1.0, 1.5, 3.0),  # 0 -> 1 is there before its receiver
         (3.0, 3.0, 4.0, 4.5, 4.5),
@@ -171,7 +174,8 @@ def test_a_worker_that_starts_late_finds_what_was_sent_early(case, times):
         (3.0, 4.0, 5.0, 5.5, 5.5),  # 1 -> 0 waits for its link
     ]
     assert trace.workers["end_s"].tolist() == [5.5, 6.0]
-    assert trace.workers["waiting_s"].tolist() == [5.5, 3.0]
+    assert late.spent(trace)["late_partner_s"].tolist() == [2.0, 0.0]  # from 1, when its own is gone, to 3
+    assert late.spent(trace)["moving_s"].tolist() == [3.5, 3.0]
     assert path(trace, 0) == {"waiting": 3.0, "bandwidth": 1.0, "queueing": 1.0, "latency": 0.5}
     assert path(trace, 1) == {"waiting": 3.0, "bandwidth": 2.0, "latency": 1.0}
 
@@ -186,14 +190,16 @@ def test_a_path_starts_with_the_first_worker(case):
 
 
 def test_a_rendezvous_waits_for_a_late_receiver(case, times):
-    trace = case(2, start_s=[0.0, 3.0], sends="rendezvous").run()
+    late = case(2, start_s=[0.0, 3.0], sends="rendezvous")
+    trace = late.run()
     assert times(trace) == [
         (0.0, 3.0, 4.0, 4.5, 4.5),  # posted at 0, and its receiver comes at 3
         (3.0, 3.0, 4.0, 4.5, 4.5),
         (4.5, 4.5, 5.5, 6.0, 6.0),
         (4.5, 4.5, 5.5, 6.0, 6.0),
     ]
-    assert trace.workers["waiting_s"].tolist() == [6.0, 3.0]
+    assert late.spent(trace)["late_partner_s"].tolist() == [3.0, 0.0]
+    assert late.spent(trace)["moving_s"].tolist() == [3.0, 3.0]
     assert path(trace, 0) == path(trace, 1) == {"waiting": 3.0, "bandwidth": 2.0, "latency": 1.0}
 
 

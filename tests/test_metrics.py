@@ -191,22 +191,28 @@ def test_links_of_one_worker(case):
 
 
 def test_a_row_for_each_worker(case):
-    frame = frames.worker_frame(case(2, start_s=[0.0, 3.0]).run())
+    late = case(2, start_s=[0.0, 3.0])
+    frame = frames.worker_frame(late.run(), late.spent(late.run()))
     assert list(frame) == [
         "worker",
         "start_s",
         "end_s",
         "sent_bytes",
         "received_bytes",
-        "waiting_s",
         "overhead_s",
         "reducing_s",
         *(f"path_{part}_s" for part in PATH_PARTS),
+        "moving_s",
+        "late_partner_s",
+        "busy_link_s",
+        "waiting_s",
+        "idle_end_s",
     ]
     assert frame["worker"].tolist() == [0, 1]
     assert frame["end_s"].tolist() == [5.5, 6.0]
     assert frame["sent_bytes"].tolist() == [200, 200]
-    assert frame["waiting_s"].tolist() == [5.5, 3.0]
+    assert frame["waiting_s"].tolist() == [2.0, 0.0]
+    assert frame["idle_end_s"].tolist() == [0.5, 0.0]
 
 
 # -------------------------------------------------------------------------------------------- slowest link

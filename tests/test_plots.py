@@ -197,9 +197,23 @@ def test_where_all_links_can_be_named_idle_ones_are_too(points):
 def test_a_worker_shows_its_waiting_its_overheads_and_its_reducing(points):
     results = points({}, n_workers=3, recv_overhead_s=0.25, reduce_Bps=100.0)
     figure = PLOTS["worker-waiting"].draw(results)
-    assert {"waiting for transfers", "overheads", "reducing"} <= set(texts(figure))
+    assert {"sending or receiving", "overheads", "reducing"} <= set(texts(figure))
+    assert "waiting for a late partner" not in texts(figure)
     ends = max(bar.get_x() + bar.get_width() for bar in figure.axes[0].patches)
     assert ends == pytest.approx(results.workers["end_s"].max(), rel=1e-12)
+
+
+def test_a_late_worker_and_a_slow_link_look_unlike(points):
+    """Others wait for the late one, and in a run with a slow link its receiver receives all the time."""
+    late = points({}, n_workers=3, start_s=[0.0, 9.0, 0.0])
+    assert {"waiting for a late partner", "sending or receiving"} <= set(
+        texts(PLOTS["worker-waiting"].draw(late))
+    )
+    assert late.workers["late_partner_s"].tolist()[1] == 0.0
+    assert min(late.workers["late_partner_s"][[0, 2]]) > 4
+    slow = points({}, n_workers=3, links={"0->1": LinkChange(10.0)}, latency_s=0.0).workers
+    assert slow["moving_s"][1] == slow["end_s"].max()
+    assert slow["late_partner_s"][1] == 0.0 < slow["late_partner_s"][2]
 
 
 def test_shares_of_one_run_are_named_with_their_figures(draw):
@@ -217,11 +231,12 @@ def test_shares_of_a_grid_have_a_panel_for_each_setting(draw):
 def test_areas_can_be_told_apart_without_colour(draw):
     """As the legend shows them: a hatch in the colour of its area would not be seen."""
     slow = {"network.latency": 1.0, "links": {"0->1": LinkChange(1.0)}}
-    figure = draw("time-breakdown", *[slow | {"n_workers": n} for n in (2, 3, 4)], chunk_bytes=9)
+    costs = {"recv_overhead_s": 3.0, "send_overhead_s": 3.0}
+    figure = draw("time-breakdown", *[slow | {"n_workers": n} | costs for n in (2, 3, 4)], chunk_bytes=9)
     FigureCanvasAgg(figure).draw()
     (left, low), (right, high) = figure.axes[0].get_window_extent().padded(-9).get_points().astype(int)
     pixels = np.asarray(figure.canvas.buffer_rgba())[::-1][low:high, left:right, :3]
-    assert (pixels > 200).all(axis=2).any()  # dots, all but white
+    assert (pixels > 200).all(axis=2).any()  # strokes, all but white
 
 
 def test_a_transfer_is_drawn_from_its_start_at_the_sender_to_its_end_at_the_receiver(points):
@@ -287,8 +302,10 @@ def test_reducing_is_drawn_as_long_as_it_takes_up_to_when_the_chunk_is_applied(p
 
 def test_of_very_many_workers_the_one_that_waited_least_is_still_seen(points):
     results = points({}, n_workers=4)
-    many = pd.concat([results.workers] * 256, ignore_index=True).assign(worker=range(1024), waiting_s=5.0)
-    many.loc[777, "waiting_s"] = 1.0
+    many = pd.concat([results.workers] * 256, ignore_index=True).assign(
+        worker=range(1024), moving_s=5.0, waiting_s=5.0
+    )
+    many.loc[777, ["moving_s", "waiting_s"]] = 1.0
     figure = PLOTS["worker-waiting"].draw(replace(results, workers=many))
     assert "of every 2 workers the one that stands out most" in title(figure)
     assert 1.0 in figure.axes[0].patches[0].get_data()[0]

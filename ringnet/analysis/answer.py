@@ -17,6 +17,8 @@ Row: TypeAlias = Mapping[str, Any]
 
 #: Relative difference up to which what a worker sent is what the algorithm says.
 _ROUNDING = 1e-9
+#: Share of the time from which a part of it is told.
+TOLD_SHARE = 0.005
 
 
 def answer(row: Row, made_of: str = "") -> list[tuple[str, str]]:
@@ -78,12 +80,25 @@ def percent(share: float) -> str:
 def made_of_words(row: Row) -> str:
     """Say what the time is made of, the largest part first.
 
+    What waited behind transfers of the same worker waited for bandwidth, and is told as that.
+
     >>> made_of_words({"latency_share": 0.93, "bandwidth_share": 0.07, "queueing_share": 0.0})
     '93 % latency, 7 % bandwidth'
+    >>> made_of_words({"bandwidth_share": 0.25, "queueing_share": 0.75, "own_queueing_share": 0.7})
+    '95 % bandwidth, 5 % queueing'
     """
-    ranked = sorted(PATH_PARTS, key=lambda part: -row.get(f"{part}_share", 0.0))
-    shares = {part: row.get(f"{part}_share", 0.0) for part in ranked}
-    return ", ".join(f"{100 * share:.0f} % {part}" for part, share in shares.items() if share >= 0.005)  # noqa: PLR2004
+    parts = {part: row.get(f"{part}_share", 0.0) for part in PATH_PARTS}
+    own = row.get("own_queueing_share") or 0.0
+    parts |= {"bandwidth": parts["bandwidth"] + own, "queueing": parts["queueing"] - own}
+    shares = dict(sorted(parts.items(), key=lambda one: -one[1]))
+    return ", ".join(f"{100 * share:.0f} % {part}" for part, share in shares.items() if share >= TOLD_SHARE)
+
+
+def _late(row: Row) -> str:
+    """Name the worker that started late, where that is what the run waited for."""
+    if "late_worker" not in row or row.get("waiting_share", 0.0) < TOLD_SHARE:
+        return ""
+    return f"worker {row['late_worker']}, late by {format_seconds(row['late_by_s'])}"
 
 
 def _slowest(row: Row) -> str:
@@ -190,6 +205,7 @@ _LINES: tuple[tuple[str, Callable[[Row], str]], ...] = (
     ("of the bound", _bound),
     ("closed form", _closed_form),
     ("made of", made_of_words),
+    ("waits for", _late),
     ("slowest link", _slowest),
     ("links", _beyond),
     ("shape", _formatted("shape", str)),

@@ -8,7 +8,7 @@ the latest, finds the chain that the time of the run is made of.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 
 from ringnet.analysis.sharers import ChunkSharers, ProcessorSharers
 from ringnet.collectives import Schedule, Step
+from ringnet.engines.sharing import resolve_sharing, used_routes
 from ringnet.engines.trace import FLOW, ROUNDING, Columns, Trace, Workers
 from ringnet.errors import InputError
 from ringnet.networks import BySize, Network, OverTime, beyond
 
+FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 
 #: Stands for no worker, no link, no transfer.
@@ -126,6 +128,34 @@ def critical_path(
     return CriticalPath(tuple(reversed(walk.pieces())))
 
 
+def own_part_of_queueing(
+    schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray, trace: Trace
+) -> float | None:
+    """Return how much of the queueing on the path that ended last was behind transfers of the same sender, 0 to 1.
+
+    Parameters are those of `critical_path`. Here the path goes on with the transfer that waited, as the columns
+    ``path_<part>_s`` have it, and each wait is parted by whom the link served meanwhile.
+
+    Returns
+    -------
+    float or None
+        None where nothing waited, or where nobody knows.
+    """
+    if network.window is None and trace.until_s is None and used_by_one_each(schedule, network):
+        return 1.0
+    if why_no_path(network, trace):
+        return None
+    walk = _Walk(schedule, network, workers, chunk_bytes, trace, goes_to_who_blocks=False)
+    walk.pieces()
+    own_s, all_s = walk.waited_s
+    return own_s / all_s if all_s else None
+
+
+def used_by_one_each(schedule: Schedule, network: Network) -> bool:
+    """Whether every link carries the transfers of one sender only."""
+    return resolve_sharing(replace(network, sharing="auto"), used_routes(0, schedule, network)) == "fifo"
+
+
 class Came(NamedTuple):
     """Something that happened, and how to go on back from it."""
 
@@ -138,8 +168,18 @@ class _Walk:
     """The way back. Each method that takes it further puts down pieces, and returns what came before."""
 
     def __init__(
-        self, schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray, trace: Trace
+        self,
+        schedule: Schedule,
+        network: Network,
+        workers: Workers,
+        chunk_bytes: IntArray,
+        trace: Trace,
+        *,
+        goes_to_who_blocks: bool = True,
     ) -> None:
+        self.goes_to_who_blocks = goes_to_who_blocks
+        #: Where it does not: seconds waited behind transfers of the same sender, and behind anything.
+        self.waited_s = np.zeros(2)
         assert trace.transfers is not None
         assert trace.services is not None
         self.schedule, self.network, self.workers, self.trace = schedule, network, workers, trace
@@ -281,7 +321,10 @@ class _Walk:
     def _begin(self, row: int) -> Came:
         """Go back from the begin of a service: the head has come, and the link is free."""
         head_s, start_s = self.services.head_s(row), self.services.start_s(row)
-        if start_s - head_s > ROUNDING * start_s:
+        if start_s - head_s > ROUNDING * start_s and not self.goes_to_who_blocks:
+            self.waited_s += self._behind(row)
+            self._put(head_s, "queueing", **self._on_link(row))
+        elif start_s - head_s > ROUNDING * start_s:
             ahead = self.services.ahead_of(row)
             if self.services.is_ours(ahead):
                 same = self._sender(row) == self._sender(ahead)
@@ -296,6 +339,17 @@ class _Walk:
             return self._tail(before)
         self._put(self.services.start_s(before), "latency", **self._on_link(before))
         return Came(self.now_s, self._begin, (before,))
+
+    def _behind(self, row: int) -> FloatArray:
+        """Return how long a service waited for others of the same sender, and in all."""
+        own_s, head_s = 0.0, self.services.head_s(row)
+        ahead = self.services.ahead_of(row)
+        while ahead != NONE and self.services.end_s(ahead) > head_s:
+            if self.services.is_ours(ahead) and self._sender(row) == self._sender(ahead):
+                own_s += self.services.end_s(ahead) - max(self.services.start_s(ahead), head_s)
+            ahead = self.services.ahead_of(ahead)
+        all_s = self.services.start_s(row) - head_s
+        return np.array([min(own_s, all_s), all_s])
 
     def _sender(self, row: int) -> int:
         return int(self.rows["src"][self.services.transfer(row)])

@@ -59,10 +59,18 @@ def _mean_wait_s(trace: Trace) -> FloatArray:
     return np.divide(queued_s, transfers, out=mean_s, where=transfers > 0)
 
 
-def worker_frame(trace: Trace, places: tuple[str, ...] | None = None) -> pd.DataFrame:
-    """Return one row per worker; with its place, where workers do not sit at the places of their numbers."""
+def worker_frame(trace: Trace, spent: Columns, places: tuple[str, ...] | None = None) -> pd.DataFrame:
+    """Return one row per worker; with its place, where workers do not sit at the places of their numbers.
+
+    Parameters
+    ----------
+    trace : Trace
+    spent : dict of str to ndarray
+        As `ringnet.analysis.worker_time.worker_time` has it.
+    places : tuple of str, optional
+    """
     at = {} if places is None else {"place": list(places)}
-    return pd.DataFrame({"worker": np.arange(len(trace.workers["end_s"])), **trace.workers, **at})
+    return pd.DataFrame({"worker": np.arange(len(trace.workers["end_s"])), **trace.workers, **spent, **at})
 
 
 def path_frame(path: CriticalPath, transfers: Columns, names: Sequence[str]) -> pd.DataFrame:

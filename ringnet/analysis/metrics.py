@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.collectives import Schedule
-from ringnet.engines.trace import PATH_PARTS, Trace
+from ringnet.engines.trace import PATH_PARTS, ROUNDING, Trace
 from ringnet.networks import Network
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -48,6 +48,17 @@ def path_shares(trace: Trace) -> dict[str, float]:
         if total_s
         else {}
     )
+
+
+def late_start(trace: Trace) -> tuple[int, float] | None:
+    """Return the worker whose late start the path that ended last begins with, and how late it was; None if none."""
+    start_s = trace.workers["start_s"]
+    waited_s = float(trace.workers["path_waiting_s"][int(trace.workers["end_s"].argmax())])
+    if waited_s <= ROUNDING * makespan_s(trace):
+        return None
+    late_s = start_s - start_s.min()
+    worker = int(np.abs(late_s - waited_s).argmin())
+    return worker, float(late_s[worker])
 
 
 def crossing_bytes(schedule: Schedule, network: Network, chunk_bytes: IntArray) -> IntArray:

@@ -16,20 +16,22 @@ from ringnet.analysis.answer import made_of_words, result_html
 from ringnet.analysis.blame import Again, ByPath, slowest_links
 from ringnet.analysis.bounds import collective_bound, schedule_bound_s
 from ringnet.analysis.closed_form import closed_form_s
-from ringnet.analysis.critical_path import critical_path, why_no_path
+from ringnet.analysis.critical_path import critical_path, own_part_of_queueing, why_no_path
 from ringnet.analysis.derivatives import Derivatives, derivatives
 from ringnet.analysis.frames import link_frame, path_frame, queue_frame, state_frame, worker_frame
 from ringnet.analysis.metrics import (
     BUS_FACTORS,
     crossing_bytes,
+    late_start,
     makespan_s,
     path_shares,
 )
 from ringnet.analysis.routes import pair_traffic, route_frame
 from ringnet.analysis.upgrades import IN_WORDS, LinksInUse, Upgrade, estimated_gain_s
 from ringnet.analysis.verification import Verdict
+from ringnet.analysis.worker_time import worker_time
 from ringnet.collectives import Schedule
-from ringnet.engines.trace import PATH_PARTS, Trace, Workers
+from ringnet.engines.trace import PATH_PARTS, Columns, Trace, Workers
 from ringnet.errors import InputError
 from ringnet.networks import Network
 
@@ -78,6 +80,11 @@ class Run:
     def alone(self) -> bool:
         """Whether nothing else was on the links."""
         return self.trace.until_s is None
+
+    @cached_property
+    def spent(self) -> Columns:
+        """What each worker did with its time, as `worker_time` has it."""
+        return worker_time(self.trace, self.network, self.workers)
 
     @property
     def link_bytes(self) -> NDArray[np.int64]:
@@ -193,7 +200,7 @@ def make_result(
     return Result(
         summary=summarise(replace(run, verdict=verdict)),
         links=link_frame(trace, run.network, by_job),
-        workers=worker_frame(trace, run.network.places),
+        workers=worker_frame(trace, run.spent, run.network.places),
         transfers=None if trace.transfers is None else pd.DataFrame(trace.transfers),
         states=None if first is None or trace.values is None else state_frame(run.schedule, trace, first),
         verdict=verdict,
@@ -257,7 +264,7 @@ def summarise(run: Run) -> Row:
         "slowest_link_gain_s": None if isnan(slowest.gain_s) else slowest.gain_s,
         "slowest_link_by": slowest.by if slowest.links or not isnan(slowest.gain_s) else None,
         "longest_queue": int(links["longest_queue"].max()) if len(links) else 0,
-        "waiting_s_max": float(run.trace.workers["waiting_s"].max()),
+        "waiting_s_max": _largest(run.spent["waiting_s"]),
         **{key: getattr(verdict, key) for key in _OF_THE_VERDICT},
         "error": None,
         **{key: labels[key] for key in ("is_beyond", "equivalent", "shape") if key in labels},
@@ -300,7 +307,21 @@ def _times(run: Run) -> Row:
         "bound_share": bound.seconds / total_s if timed else None,
         "bound_cut": bound.cut if timed else None,
         **{f"{part}_share": shares.get(part) for part in PATH_PARTS},
+        "own_queueing_share": _own_queueing_share(run, shares.get("queueing")),
+        **dict(zip(("late_worker", "late_by_s"), late_start(run.trace) or (None, None), strict=True)),
     }
+
+
+def _own_queueing_share(run: Run, queueing_share: float | None) -> float | None:
+    """Return how much of the makespan the path queued behind transfers of the same sender; None where nobody knows."""
+    if not queueing_share:
+        return queueing_share
+    own = own_part_of_queueing(run.schedule, run.network, run.workers, run.chunk_bytes, run.trace)
+    return None if own is None else own * queueing_share
+
+
+def _largest(seconds: NDArray[np.float64]) -> float | None:
+    return None if np.isnan(seconds).any() else float(seconds.max())
 
 
 def _job_frame(runs: Sequence[Run]) -> pd.DataFrame:

@@ -86,7 +86,7 @@ class Trace:
         all transfers together waited for it; under fair sharing, what they took longer, because it kept them from
         having more, than alone on their routes.
     workers : dict of str to ndarray
-        One row per worker: ``start_s, end_s, sent_bytes, received_bytes, waiting_s, overhead_s, reducing_s``, and
+        One row per worker: ``start_s, end_s, sent_bytes, received_bytes, overhead_s, reducing_s``, and
         ``path_<part>_s`` for each of `PATH_PARTS`: what the path that ended last at this worker is made of, from the
         start of the first worker. The parts add up to ``end_s`` less that start.
     n_transfers : int
@@ -100,9 +100,10 @@ class Trace:
     services : dict of str to ndarray or None
         One row per service of a transfer on a link, those of each link in order: ``transfer, owner, link, hop, head_s,
         start_s, end_s``. ``transfer`` is its row in ``transfers`` of the job ``owner`` (of other traffic: which burst),
-        ``hop`` counts the links of its route from 0; its head comes to the link at ``head_s``. Under fair sharing one
-        row per transfer: ``link`` is the one that kept it from having more in the end, and ``hop`` is `FLOW`. None
-        where transfers are not kept, or come in parts.
+        ``hop`` counts the links of its route from 0; its head comes to the link at ``head_s``. What comes in parts has
+        a row for each part. Under fair sharing one row per flow, without the latency of the route, which comes before:
+        ``link`` is the one that kept it from having more in the end, and ``hop`` is `FLOW`. None where transfers are not
+        kept, or where more rows came than are.
     until_s : float or None
         When the last link had something to do, whoever used it; None where there is one job and nothing else.
     values : list of ndarray or None
@@ -250,12 +251,23 @@ SERVICES: dict[str, type] = {
 
 
 class ServiceRows:
-    """Services of transfers on links, one row each, as `Trace.services` has them; ``add`` takes one row."""
+    """Services of transfers on links, one row each, as `Trace.services` has them; ``add`` takes one row.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    may_be_many : bool
+        Whether transfers come in parts, and there may be far more services than transfers: `MOST_ROWS` are kept.
+    """
+
+    def __init__(self, *, may_be_many: bool = False) -> None:
         # Whole numbers are exact in it up to 2^53.
         self._cells = array("d")
-        self.add = self._cells.extend
+        self.add = self._add_some if may_be_many else self._cells.extend
+
+    def _add_some(self, row: Iterable[float]) -> None:
+        """Add a row, unless there are too many already."""
+        if len(self._cells) <= MOST_ROWS * len(SERVICES):
+            self._cells.extend(row)
 
     def add_rows(
         self, transfers: NDArray[np.int64], links: NDArray[np.int64], hop: int, *times_s: FloatArray
@@ -264,8 +276,10 @@ class ServiceRows:
         zeros, hops = np.zeros(len(links)), np.full(len(links), hop)
         self._cells.frombytes(np.column_stack((transfers, zeros, links, hops, *times_s)).tobytes())
 
-    def columns(self) -> Columns:
-        """Return the rows by column."""
+    def columns(self) -> Columns | None:
+        """Return the rows by column; None where more came than are kept."""
+        if len(self._cells) > MOST_ROWS * len(SERVICES):
+            return None
         rows = np.array(self._cells).reshape(-1, len(SERVICES))
         return {name: rows[:, place].astype(kind) for place, (name, kind) in enumerate(SERVICES.items())}
 

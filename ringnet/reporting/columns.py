@@ -67,9 +67,15 @@ ANSWERS: dict[str, Column] = {
     "latency_share": _number("share of the makespan, on the path that ended last: latency of links"),
     "bandwidth_share": _number("the same: bytes going through links"),
     "queueing_share": _number("the same: waiting for a link that was taken"),
+    "own_queueing_share": _number(
+        "of queueing_share what was behind the same worker's own transfers, which is bandwidth by another name; empty "
+        "where that is not known"
+    ),
     "waiting_share": _number("the same: until the first worker on the path has started"),
     "overhead_share": _number("the same: send and receive overheads"),
     "reducing_share": _number("the same: combining chunks"),
+    "late_worker": _integer("the worker whose late start that waiting is for; empty if none"),
+    "late_by_s": _number("how much later than the first worker it started"),
     "bytes_sent_per_worker": _integer("the most that any worker sent"),
     "expected_bytes_per_worker": _number(
         "what busbw counts for each worker: what a ring sends, if all chunks were alike"
@@ -92,7 +98,7 @@ ANSWERS: dict[str, Column] = {
         "simulations would take too long"
     ),
     "longest_queue": _integer("most transfers that waited for one link at one time"),
-    "waiting_s_max": _number("the longest that any worker waited, in all"),
+    "waiting_s_max": _number("the most of waiting_s, in workers.csv, of any worker"),
     "verified_elements": _integer("elements compared, times workers"),
     "max_abs_error": _number("largest difference from the exact result"),
     "max_error_share": _number("the largest error as a share of what rounding allows"),
@@ -167,9 +173,19 @@ TABLES: dict[str, dict[str, Column]] = {
         "end_s": _number("when it left its last step"),
         "sent_bytes": _integer("bytes it sent"),
         "received_bytes": _integer("bytes it received"),
-        "waiting_s": _number("time it waited for transfers, while they were on their way, too"),
+        "moving_s": _number(
+            "time something of its own moved while its processor did not work: its first link served what it sends, or "
+            "what it receives was on its way; empty, as the next three, where transfer rows are not kept"
+        ),
+        "late_partner_s": _number("time it waited for a partner that had sent nothing yet"),
+        "busy_link_s": _number("time something of its own stood at a busy link and nothing of its own moved"),
+        "waiting_s": _number("late_partner_s + busy_link_s"),
         "overhead_s": _number("time of its send and receive overheads"),
         "reducing_s": _number("time it combined chunks"),
+        "idle_end_s": _number(
+            "from its end to that of the last worker; with moving_s, waiting_s, overhead_s and reducing_s all the time "
+            "from its start on"
+        ),
         "path_latency_s": _number("of the path that ended last at this worker: latency of links"),
         "path_bandwidth_s": _number("the same: bytes going through links"),
         "path_queueing_s": _number("the same: waiting for a link that was taken"),

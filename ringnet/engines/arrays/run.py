@@ -115,9 +115,8 @@ def _link_columns(steps: Steps, network: Network) -> Columns:
 def _worker_columns(steps: Steps, n_channels: int) -> Columns:
     """Return one row per worker, as `Trace.workers` has them."""
     ready_s, start_s = steps.ready_s, steps.start_s
-    waiting_s = np.maximum(ready_s - start_s - steps.overhead_s - steps.reducing_s, 0.0)
-    sums = (*steps.actor_bytes(), waiting_s, steps.overhead_s, steps.reducing_s)
-    names = ("sent_bytes", "received_bytes", "waiting_s", "overhead_s", "reducing_s")
+    sums = (*steps.actor_bytes(), steps.overhead_s, steps.reducing_s)
+    names = ("sent_bytes", "received_bytes", "overhead_s", "reducing_s")
     by_actor = ready_s.reshape(-1, n_channels)
     # Of actors that end at the same time the last counts.
     last = n_channels - 1 - by_actor[:, ::-1].argmax(axis=1)

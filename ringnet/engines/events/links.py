@@ -181,10 +181,9 @@ def make_link(
     """Return a link of a network; who waits for it is kept in ``waits``, whom it serves in ``services``."""
     link = Link(clock, network.behaviour(number), cut_through=network.switching == "cut-through")
     link.number, link.waits = number, waits
+    link.services = services
     if serves_parts(network):
         link.parts = PartsByTransfer()
-    else:
-        link.services = services
     return link
 
 

@@ -86,7 +86,7 @@ class FifoLinks:
         #: Made when a route first takes them: of a million links a ring uses a thousand.
         self.links: dict[int, Link] = {}
         self.who_waited = LinkWaits()
-        self.served = ServiceRows() if keep_services and not serves_parts(network) else None
+        self.served = ServiceRows(may_be_many=serves_parts(network)) if keep_services else None
 
     def along(self, links: LinkNumbers) -> Route:
         """Return the route over some links, by their numbers."""
@@ -152,7 +152,7 @@ class FairLinks:
         if reason := beyond(network, (BySize, OverTime), fair=True, window=True, packets=True):
             raise InputError(Fault(f"links cannot be shared fairly here: {reason}", right="sharing: fifo"))
         self.clock, self.network = clock, network
-        self.served = ServiceRows() if keep_services and not serves_parts(network) else None
+        self.served = ServiceRows(may_be_many=serves_parts(network)) if keep_services else None
         self.arbiter = Arbiter(clock, network, self.served)
         self.columns, self.waits, self.last_s = (
             self.arbiter.columns,

@@ -289,7 +289,7 @@ def _column(rows: list[Any], name: str, dtype: type) -> NDArray[Any]:
 
 def _worker_columns(workers: list[Worker]) -> Columns:
     kinds = {"start_s": np.float64, "end_s": np.float64, "sent_bytes": np.int64, "received_bytes": np.int64}
-    kinds |= dict.fromkeys(("waiting_s", "overhead_s", "reducing_s"), np.float64)
+    kinds |= dict.fromkeys(("overhead_s", "reducing_s"), np.float64)
     paths = np.array([(*worker.path[:2], *worker.path[2]) for worker in workers], dtype=np.float64).reshape(
         len(workers), len(PATH_PARTS)
     )

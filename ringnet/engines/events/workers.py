@@ -40,7 +40,7 @@ class RunOptions(NamedTuple):
 class Worker:
     """One worker: its processor (``shared`` if it has several actors), and what its actors have in common.
 
-    ``sent_bytes``, ``waiting_s`` and the like add up over its actors; ``path`` is that of the actor that ended last.
+    ``sent_bytes``, ``overhead_s`` and the like add up over its actors; ``path`` is that of the actor that ended last.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Worker:
         self.last = (start_s, 0)
         self.path: PathSeconds = (0.0, 0.0, OtherSeconds(waiting=start_s - first_start_s))
         self.sent_bytes = self.received_bytes = self.n_applied = 0
-        self.waiting_s = self.overhead_s = self.reducing_s = 0.0
+        self.overhead_s = self.reducing_s = 0.0
 
     def occupy(self, now_s: float, duration_s: float) -> float:
         """Take the processor for a while, after all that asked for it before; return when that is over."""
@@ -158,7 +158,6 @@ class Actor:
     def waited(self, transfer: Transfer) -> None:
         """Go on from an arrival: so does the path."""
         self.stuck_on = None
-        self.worker.waiting_s += transfer.arrived_s - self.since_s
         self.path = transfer.arrived_path()
 
     def outlast(self, sends: list[Transfer]) -> Process:
@@ -176,7 +175,6 @@ class Actor:
                 self.stuck_on, self.since_s, self.use = use.transfer, ready_s, use
                 yield use.wait(self.clock)
                 self.stuck_on = self.use = None
-                self.worker.waiting_s += use.time_s - ready_s
             if use.time_s > ready_s:
                 self.path = use.path
 

@@ -223,8 +223,8 @@ PLOTS: dict[str, Plot] = {
     ),
     "worker-waiting": Plot(
         "breakdown.worker_waiting",
-        "waiting, overheads and reducing of each worker",
-        _has("workers", "waiting_s"),
+        "what each worker did: sending or receiving, waiting for whom, overheads, reducing, done",
+        _has("workers", "moving_s"),
         _SINGLE.format("workers"),
     ),
     "network": Plot(

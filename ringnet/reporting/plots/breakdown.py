@@ -29,11 +29,16 @@ COLORS = dict(
 #: So that the parts can be told apart without colour, too.
 HATCHES = dict(zip(PATH_PARTS, ("", "", "....", "////", "xxxx", "\\\\\\\\"), strict=True))
 MOST_WORKER_BARS, MOST_AREAS = 40, 512
+#: Parts below this share of the time are none.
+ROUNDING = 1e-9
 #: Column, what it is called, and how it looks.
 ACTIVITIES = (
-    ("waiting_s", "waiting for transfers", canvas.PALETTE[4], ""),
-    ("overhead_s", "overheads", canvas.PALETTE[5], "////"),
+    ("moving_s", "sending or receiving", canvas.PALETTE[0], ""),
+    ("busy_link_s", "waiting for a busy link", canvas.PALETTE[1], "...."),
+    ("late_partner_s", "waiting for a late partner", canvas.PALETTE[4], "////"),
+    ("overhead_s", "overheads", canvas.PALETTE[5], "xxxx"),
     ("reducing_s", "reducing", canvas.PALETTE[2], ""),
+    ("idle_end_s", "done", canvas.PALE, ""),
 )
 
 
@@ -122,7 +127,9 @@ def _parts(rows: pd.DataFrame, least: float = NAMED) -> list[str]:
 
 
 def _share(rows: pd.DataFrame, part: str) -> NDArray[np.float64]:
-    return rows[f"{part}_share"].fillna(0.0).to_numpy(dtype=np.float64)
+    """Return a part; waits behind transfers of the same worker are waits for bandwidth, and drawn as that."""
+    own = {"bandwidth": 1.0, "queueing": -1.0}.get(part, 0.0) * rows["own_queueing_share"].fillna(0.0)
+    return (rows[f"{part}_share"].fillna(0.0) + own).to_numpy(dtype=np.float64)
 
 
 def _legend(rows: pd.DataFrame, least: float = NAMED) -> list[Artist]:
@@ -138,10 +145,10 @@ def _legend(rows: pd.DataFrame, least: float = NAMED) -> list[Artist]:
 
 @canvas.in_style
 def worker_waiting(results: Results) -> Figure:
-    """Draw, for each worker, how long it waited, how long its overheads took, and how long it reduced."""
+    """Draw what each worker did with its time, from its start to the end of the run: the parts, not when they were."""
     assert results.workers is not None  # `PLOTS` says when a plot applies
     workers, words = _sampled_workers(results.workers)
-    shown = [activity for activity in ACTIVITIES if activity[0] == "waiting_s" or workers[activity[0]].any()]
+    shown = [one for one in ACTIVITIES if (workers[one[0]] > ROUNDING * float(workers["end_s"].max())).any()]
     edges = np.cumsum([workers["start_s"], *(workers[column] for column, *_ in shown)], axis=0)
     few = len(workers) <= MOST_WORKER_BARS
     figure, (ax,) = canvas.new_figure(0.55 + 0.13 * len(workers) if few else 2.1)

@@ -1,0 +1,174 @@
+"""What workers do with their time, against a count of moments; who is late; whose own transfers stand in the way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringnet.analysis.answer import answer
+from ringnet.collectives import ALGORITHMS
+from ringnet.engines.arrays import why_not_exact
+from ringnet.networks import LinkChange
+from ringnet.runs.simulate import simulate
+from ringnet.scenario import loads
+
+PARTS = ("moving_s", "late_partner_s", "busy_link_s")
+COSTS = st.fixed_dictionaries(
+    {},
+    optional={
+        "send_overhead_s": st.sampled_from([0.25, 1.0]),
+        "recv_overhead_s": st.just(0.5),
+        "reduce_Bps": st.just(300.0),
+    },
+)
+
+
+def scenario(**keys):
+    network = {"topology": "switch", "bandwidth": "1 GB/s", "latency": "1 us"} | keys.pop("network", {})
+    return loads(
+        yaml.safe_dump(
+            {"scenario_version": 1, "workers": 4, "message": "64 KiB", "payload": "none"}
+            | keys
+            | {"network": network}
+        )
+    )
+
+
+def in_order(case):
+    """Return a case whose links serve one after another, also where several workers send over one."""
+    return case.but(network=replace(case.network, sharing="fifo"))
+
+
+def counted(case, trace):
+    """Return the seconds of each worker by part, from a look at the middle of every span between two events."""
+    rows, served, workers = trace.transfers, trace.services, case.workers
+    n_transfers, rendezvous = len(rows["src"]), workers.sends == "rendezvous"
+    works, moves, stands = ([[] for _ in range(case.schedule.n_workers)] for _ in range(3))
+    for row in range(n_transfers):
+        src, dst = int(rows["src"][row]), int(rows["dst"][row])
+        posted_s, applied_s = rows["posted_s"][row], rows["applied_s"][row]
+        works[src].append((posted_s - workers.send_overhead_s[src], posted_s))
+        reducing_s = rows["bytes"][row] / workers.reduce_Bps[dst] if rows["op"][row] == "reduce" else 0.0
+        works[dst].append((applied_s - workers.recv_overhead_s[dst] - reducing_s, applied_s))
+    for row in range(len(served["link"])):
+        transfer, link = int(served["transfer"][row]), int(served["link"][row])
+        src, dst = int(rows["src"][transfer]), int(rows["dst"][transfer])
+        head_s, start_s, end_s = (float(served[name][row]) for name in ("head_s", "start_s", "end_s"))
+        latency_s = float(case.network.latency_s[link])
+        moves[dst].append((start_s, end_s + latency_s))
+        stands[dst].append((head_s, start_s))
+        if rendezvous or served["hop"][row] == 0:
+            moves[src].append((start_s, end_s + latency_s if rendezvous else end_s))
+            stands[src].append((head_s, start_s))
+    found = {part: np.zeros(case.schedule.n_workers) for part in PARTS}
+    for worker in range(case.schedule.n_workers):
+        first_s, last_s = float(trace.workers["start_s"][worker]), float(trace.workers["end_s"][worker])
+        kinds = works[worker], moves[worker], stands[worker]
+        edges = sorted({first_s, last_s, *(time_s for kind in kinds for span in kind for time_s in span)})
+        for low_s, high_s in pairwise(time_s for time_s in edges if first_s <= time_s <= last_s):
+            middle_s = (low_s + high_s) / 2
+            in_kinds = [any(a <= middle_s < b for a, b in kind) for kind in kinds]
+            part = (None, *PARTS[:1], PARTS[2])[in_kinds.index(True)] if any(in_kinds) else PARTS[1]
+            if part:
+                found[part][worker] += high_s - low_s
+    return found
+
+
+@given(st.data())
+def test_the_parts_are_those_of_a_count_of_moments(case, data):
+    """On random unequal links, with costs and late starts, one or several channels, both ways to send."""
+    algorithm = data.draw(
+        st.sampled_from(["ring", "channel-ring", "halving-doubling", "direct", "double-binary-tree"])
+    )
+    n_workers = data.draw(st.sampled_from([2, 4]))
+    slow = data.draw(
+        st.dictionaries(st.integers(0, n_workers - 1), st.sampled_from([20.0, 50.0]), max_size=2)
+    )
+    one = case(
+        n_workers,
+        schedule=ALGORITHMS[algorithm].build(n_workers, "all-reduce"),
+        topology="switch",
+        links={f"{worker}->switch": LinkChange(rate) for worker, rate in slow.items()},
+        start_s=data.draw(st.lists(st.sampled_from([0.0, 0.0, 7.0]), min_size=n_workers, max_size=n_workers)),
+        sends=data.draw(st.sampled_from(["eager", "rendezvous"])),
+        **data.draw(COSTS),
+    )
+    one = in_order(one)
+    trace = one.run()
+    spent, expected = one.spent(trace), counted(one, trace)
+    for part in PARTS:
+        assert spent[part] == pytest.approx(expected[part], rel=1e-9, abs=1e-9)
+
+
+@given(st.data())
+def test_both_engines_say_the_same_to_the_last_bit(case, data):
+    n_workers = data.draw(st.integers(2, 6))
+    name = data.draw(st.sampled_from(["ring", "channel-ring", "pipelined-ring"]))
+    one = case(
+        n_workers,
+        schedule=ALGORITHMS[name].build(n_workers, "all-reduce"),
+        links={f"{data.draw(st.integers(0, n_workers - 1))}->switch": LinkChange(37.0, 0.3)},
+        topology="switch",
+        start_s=data.draw(st.lists(st.floats(0.0, 9.0), min_size=n_workers, max_size=n_workers)),
+        sends=data.draw(st.sampled_from(["eager", "rendezvous"])),
+    )
+    if why_not_exact(one.schedule, one.network, one.workers) is None:
+        events, arrays = (one.spent(one.run(engine=engine)) for engine in ("events", "recurrence"))
+        assert {name: column.tolist() for name, column in events.items()} == {
+            name: column.tolist() for name, column in arrays.items()
+        }
+
+
+def test_a_worker_stands_at_a_link_that_is_busy_with_others(case, custom):
+    """Two hand whole transfers to one receiver: the second is at the switch, and stands while the first goes down."""
+    two = custom(3, [(0, 2, 0), (1, 2, 1)])
+    one = in_order(case(3, 200, schedule=two, topology="switch", sends="rendezvous", latency_s=0.0))
+    one = one.but(network=replace(one.network, switching="store-and-forward"))
+    spent = one.spent(one.run())
+    assert spent["moving_s"].tolist() == [4.0, 4.0, 6.0]  # up in 2 s, both; down in 2 s each
+    assert spent["busy_link_s"].tolist() == [0.0, 2.0, 0.0]
+    assert spent["idle_end_s"].tolist() == [2.0, 0.0, 0.0]
+
+
+def test_without_rows_nothing_is_said(case):
+    one = case(3)
+    spent = one.spent(one.run(keep_transfers=0))
+    assert np.isnan([spent[name] for name in (*PARTS, "waiting_s")]).all()
+    assert spent["idle_end_s"].tolist() == [0.0, 0.0, 0.0]
+
+
+def test_a_late_worker_is_named_where_the_run_waited_for_it():
+    result = simulate(scenario(worker={"exceptions": {3: {"start": "200 ms"}}}))
+    assert dict(answer(result.summary))["waits for"] == "worker 3, late by 200 ms"
+    assert (result.summary["late_worker"], result.summary["late_by_s"]) == (3, 0.2)
+    others = result.workers["late_partner_s"][:3]
+    assert (others > 0.19).all()
+    assert result.workers["waiting_s"][3] < 1e-3
+    on_time = simulate(scenario())
+    assert "waits for" not in dict(answer(on_time.summary))
+    assert on_time.summary["late_worker"] is None
+
+
+def test_queueing_behind_others_is_no_bandwidth_of_ones_own():
+    """All send to one: what waits there waits for others, and under a window for credit."""
+    many = scenario(algorithm="direct", collective="all-to-all", workers=6, network={"sharing": "fifo"})
+    row = simulate(many).summary
+    assert 0 <= row["own_queueing_share"] < row["queueing_share"]
+    held = simulate(scenario(network={"window": "4 KiB"})).summary
+    assert held["queueing_share"] > 0.05
+    assert held["own_queueing_share"] is None
+
+
+def test_what_queues_behind_its_own_is_told_as_bandwidth():
+    link = {"links": {"0->switch": {"bandwidth": "200 MB/s"}}}
+    result = simulate(scenario(algorithm={"name": "pipelined-ring", "n_slices": 8}, network=link))
+    assert result.summary["queueing_share"] > 0.5
+    assert result.summary["own_queueing_share"] == pytest.approx(result.summary["queueing_share"])
+    assert result.sentence.split(",")[0].endswith("% bandwidth")
+    assert "queueing" not in result.sentence

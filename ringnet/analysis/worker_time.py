@@ -102,10 +102,9 @@ def _on_links(
     else:
         from_s, to_s = own["start_s"], own["end_s"] + _latencies_s(own, network, rows["bytes"])
         sent_s = own["end_s"]
-    if is_rendezvous:
-        sent = Intervals(src, from_s, to_s)
-    else:
-        sent = Intervals(src[first], from_s[first], sent_s[first])
+    first |= is_rendezvous  # in which the sender stays until all of it has arrived
+    sent_s = to_s if is_rendezvous else sent_s
+    sent = Intervals(src[first], from_s[first], sent_s[first])
     moving = Intervals(
         *(np.concatenate(pair) for pair in zip(sent, Intervals(dst, from_s, to_s), strict=True))
     )
@@ -114,7 +113,7 @@ def _on_links(
         none = np.zeros(0, dtype=np.int64)
         return moving, Intervals(none, none.astype(np.float64), none.astype(np.float64))
     heads_s, starts_s = own["head_s"][waits], own["start_s"][waits]
-    at_first = first[waits] | is_rendezvous
+    at_first = first[waits]
     return moving, Intervals(
         np.concatenate([src[waits][at_first], dst[waits]]),
         np.concatenate([heads_s[at_first], heads_s]),

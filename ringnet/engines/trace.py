@@ -102,8 +102,8 @@ class Trace:
         start_s, end_s``. ``transfer`` is its row in ``transfers`` of the job ``owner`` (of other traffic: which burst),
         ``hop`` counts the links of its route from 0; its head comes to the link at ``head_s``. What comes in parts has
         a row for each part. Under fair sharing one row per flow, without the latency of the route, which comes before:
-        ``link`` is the one that kept it from having more in the end, and ``hop`` is `FLOW`. None where transfers are not
-        kept, or where more rows came than are.
+        ``link`` is the one that kept it from having more in the end, and ``hop`` is `FLOW`. None where transfers are
+        not kept, or where more rows came than are.
     until_s : float or None
         When the last link had something to do, whoever used it; None where there is one job and nothing else.
     values : list of ndarray or None

@@ -15,7 +15,7 @@ from ringnet.collectives import ALGORITHMS
 from ringnet.engines import ENGINES, Workers
 from ringnet.engines.events import Job, run_jobs
 from ringnet.errors import InputError
-from ringnet.networks import BySize, OverTime, Packets, Piece, Window, make_network
+from ringnet.networks import BySize, LinkChange, OverTime, Packets, Piece, Window, make_network
 from ringnet.networks.behaviour import ANY_SIZE
 
 #: What a derivative may be off, as a share of it.
@@ -205,6 +205,16 @@ def test_a_queue_behind_another_job_is_a_piece_of_its_own(case):
     assert pieces[-1].to_s == float(trace.workers["end_s"].max())
     with pytest.raises(InputError, match="others share the links"):
         derivatives(one.schedule, one.network, mine.workers, one.chunk_bytes, trace)
+
+
+def test_a_channel_waits_for_what_another_has_to_send_of_its_chunk(case, custom):
+    steps = ([(1, 0, 1, 0)], [(0, 2, 0, 0)], [(3, 0, 0, 1)], [(0, 3, 0, 1)])
+    slow = {"1->0": LinkChange(10.0, 0.5), "0->3": LinkChange(1.0, 0.5)}
+    one = case(4, schedule=custom(4, *steps), topology="fully-connected", links=slow)
+    pieces = path_of(one, one.run()).pieces
+    # Not by 3->0, over which chunk 0 came early: worker 0 had yet to send its own, on the channel that waited for 1->0.
+    on_links = [one.network.names[piece.link] for piece in pieces if piece.part == "bandwidth"]
+    assert on_links == ["1->0", "0->3"]
 
 
 @pytest.mark.parametrize("sends", ["eager", "rendezvous"])

@@ -7,11 +7,13 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from ringnet.collectives import ALGORITHMS
 from ringnet.errors import InputError, NetworkError
 from ringnet.networks import TOPOLOGIES, make_network
+from ringnet.payload.files import FileSource
 
 VALUES = {
     "n_slices": (1, 3),
@@ -69,6 +71,7 @@ from ringnet.scenario import loads
 from ringnet.cli.check import preview_of
 from ringnet.errors import InputError, NetworkError
 from ringnet.networks import TOPOLOGIES, make_network
+from ringnet.payload.files import FileSource
 for text in json.loads(sys.stdin.read()):
     began = time.process_time()
     try:
@@ -179,3 +182,15 @@ def test_any_parameter_of_any_topology_may_be_extreme():
 def test_a_network_of_too_many_links_is_refused_before_it_is_made():
     with pytest.raises(NetworkError, match=r"16,000,016 links, more than 4,194,304; got 1000000"):
         make_network("leaf-spine", 8, 1e9, 0.0, hosts_per_leaf=1, spines=10**6)
+
+
+def test_a_header_of_a_thousand_million_workers_is_refused(tmp_path):
+    np.save(tmp_path / "data.npy", np.zeros((10**9, 0), dtype=np.float32))
+    with pytest.raises(InputError, match=r"1,000,000,000 workers; got shape \(1000000000, 0\)"):
+        FileSource.stacked(tmp_path / "data.npy")
+
+
+def test_jobs_of_a_million_workers_are_refused_before_they_are_built():
+    ((said, seconds),) = checked(document(jobs=[{"workers": 2**20, "message": "64 MiB"}] * 100))
+    assert seconds < 20
+    assert "jobs[0]" in said

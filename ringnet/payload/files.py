@@ -16,6 +16,9 @@ from ringnet.errors import Fault, InputError
 from ringnet.payload.dtypes import DTYPES, Array, DType
 from ringnet.payload.sources import IntArray, Source
 
+#: Workers whose data a file may hold: a header says any number in a few bytes.
+MOST_WORKERS = 2**20
+
 PathLike: TypeAlias = str | os.PathLike[str]
 
 #: NumPy reads a header as Python text, and hands on whatever that comes to.
@@ -223,6 +226,10 @@ def _workers_of(path: PathLike, part: _ArrayInFile) -> list[_ArrayInFile]:
         raise InputError(
             Fault(message, file=str(path), value=f"shape {part.shape}", right="(n_workers, ...)")
         )
+    if part.shape[0] > MOST_WORKERS:
+        message = f"it would be the data of {part.shape[0]:,} workers"
+        right = f"at most {MOST_WORKERS:,} along the first axis"
+        raise InputError(Fault(message, file=str(path), value=f"shape {part.shape}", right=right))
     return [replace(part, worker=worker) for worker in range(part.shape[0])]
 
 

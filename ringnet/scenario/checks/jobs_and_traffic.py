@@ -14,6 +14,7 @@ from ringnet.networks.behaviour import NEVER
 from ringnet.payload.dtypes import DTYPES
 from ringnet.scenario.checks.mistake import Mistake, counted, some, unread
 from ringnet.scenario.checks.network import nearest_link, shape_of
+from ringnet.scenario.keys.base import MOST_WORKERS
 from ringnet.scenario.keys.jobs_and_traffic import TrafficKeys
 from ringnet.scenario.keys.model import Keys
 from ringnet.scenario.network import bursts, hardware, n_places
@@ -24,6 +25,16 @@ from ringnet.units import format_bytes
 MOST_BURSTS, MOST_IN_ALL = 10_000, 1_000_000
 #: What the tables call traffic that is no job's.
 RESERVED = "other traffic"
+
+
+def _workers_are_not_too_many(keys: Keys) -> Iterator[Mistake]:
+    """Find jobs that have, together with the scenario, more workers than any scenario may have."""
+    places = n_places(keys)
+    if keys.jobs and places > MOST_WORKERS:
+        message = f"{places:,} workers in all, with those of the jobs"
+        yield Mistake(
+            ("jobs", 0, "workers"), message, f"at most {MOST_WORKERS:,} in all", causes=(("workers",),)
+        )
 
 
 def _jobs(keys: Keys) -> Iterator[Mistake]:
@@ -209,6 +220,7 @@ def _traffic_itself(one: TrafficKeys, path: Path) -> Iterator[Mistake]:
 #: In the order in which they are told.
 JOB_CHECKS: tuple[Callable[[Keys], Iterator[Mistake]], ...] = (
     _names,
+    _workers_are_not_too_many,
     _jobs,
     _order,
     _recurrence_is_alone,

@@ -14,6 +14,7 @@ from ringnet.networks.network import WINDOW_SLOTS
 from ringnet.scenario.checks.files import check_link_profiles, check_network_file, check_order_file
 from ringnet.scenario.checks.mistake import Mistake, counted, some, unread
 from ringnet.scenario.files.link_profile import link_files
+from ringnet.scenario.keys.base import MOST_WORKERS
 from ringnet.scenario.keys.kinds import FoundFile
 from ringnet.scenario.keys.links import BEHAVIOUR_KEYS, LinkExceptionKeys
 from ringnet.scenario.keys.model import Keys
@@ -60,7 +61,7 @@ def _parameters_of(topology: str, given: NetworkKeys | BetweenKeys, at: Path) ->
 def shape_of(keys: Keys) -> tuple[Network | None, list[Mistake]]:
     """Return the network without exceptions, or what keeps its parameters from making one."""
     is_lost = keys.network.file is not None and not isinstance(keys.network.file, FoundFile)
-    if is_lost or [*_parameters(keys)]:
+    if is_lost or [*_parameters(keys)] or n_places(keys) > MOST_WORKERS:
         return None, []
     try:
         return shape(keys.network, n_places(keys)), []

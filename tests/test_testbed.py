@@ -6,14 +6,23 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from ringnet.analysis.blame import slowest_links
+from ringnet.analysis.metrics import makespan_s
+from ringnet.analysis.upgrades import LinksInUse, Upgrade
+from ringnet.collectives.rings import ring
+from ringnet.collectives.schedule import split_sizes
+from ringnet.engines import Workers
+from ringnet.engines.events import run_events
 from ringnet.errors import WorkerError
 from ringnet.measure.allreduce import AllReduce, expected_sum
 from ringnet.measure.processes import run_once
+from ringnet.networks import Network
 from tests.testbed import report, study
 from tests.testbed.beds import CASES, SHAPE, Link, ring_case, uplink_case
 from tests.testbed.namespaces import PREFIX, Bed, Cable, why_not
@@ -41,6 +50,41 @@ def test_two_workers_predict_every_other_network():
     assert max(large) <= 0.12, told
     assert all(1 / 1.5 <= 1 + error <= 1.5 for error in small), told
     assert not namespaces()
+
+
+@dataclass(frozen=True)
+class BedAgain:
+    """Simulates an all-reduce on a network once more, with other links."""
+
+    network: Network
+    chunk_bytes: np.ndarray
+    affordable: int = 100
+
+    def trace(self, upgrade):
+        n_workers = self.network.n_workers
+        network, workers = upgrade.of_network(self.network), Workers.alike(n_workers)
+        return run_events(ring(n_workers), network, workers, self.chunk_bytes)
+
+    def __call__(self, upgrade):
+        return makespan_s(self.trace(upgrade))
+
+
+@real
+@pytest.mark.slow
+def test_the_link_that_is_blamed_gains_what_was_said_when_it_is_really_upgraded():
+    slow, n_bytes = {1: 0.5}, 2**20
+    link = study.calibrate(study.SHORT.repeat)
+    chunk_bytes = 4 * split_sizes(n_bytes // 4, 4)
+    network = ring_case(4, slow).network(link.bandwidth_Bps, link.latency_of(int(chunk_bytes.max())))
+    again = BedAgain(network, chunk_bytes)
+    links = LinksInUse(network, again.trace(Upgrade()).links)
+    blamed = slowest_links(links, again(Upgrade()), again)
+    assert [network.names[one] for one in blamed.links] == ["1->2"]
+    mended = {worker: factor for worker, factor in slow.items() if worker not in blamed.links}
+    effort = study.Effort((n_bytes,), repeat=7, tries=3)
+    cases = [ring_case(4, slow), ring_case(4, mended)]
+    before, after = (point.measured_s for point in study.compare(cases, effort, link))
+    assert before - after == pytest.approx(blamed.gain_s, rel=0.1)
 
 
 @real

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ringnet._version import __version__
 
 if TYPE_CHECKING:
+    from ringnet import training
     from ringnet.analysis.result import Result
     from ringnet.collectives import Schedule, Step, check, make_schedule, make_step
     from ringnet.errors import DeadlockError, InputError, RingnetError, StudyError, VerificationError
@@ -82,10 +83,13 @@ __all__ = [
     "ring_allreduce",
     "run",
     "simulate",
+    "training",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "training":
+        return import_module("ringnet.training")
     if name not in _HOMES:
         raise AttributeError(f"module 'ringnet' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

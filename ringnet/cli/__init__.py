@@ -41,7 +41,7 @@ COMMANDS = {
     "diff": "Show what was changed, and what that changed in the answer.",
     "init": "Write a commented scenario to start from.",
     "draw": "Draw the network, the busiest link standing out, and how much each worker sends to each other one.",
-    "network": "Say what another tool's network file holds, what is assumed, and what is left out.",
+    "network": "List the links of a scenario's network, or say what another tool's network file holds and leaves out.",
     "list": "List the names that a scenario can choose from, or what the columns of the tables mean.",
     "schema": "Print the JSON Schema of scenarios, for editors.",
     "logs": "Show what logs of benchmarks hold, and what is wrong with them.",

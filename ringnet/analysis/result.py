@@ -296,6 +296,7 @@ def _times(run: Run) -> Row:
     timed = schedule.n_workers > 1 and total_s > 0
     algbw = run.labels["message_bytes"] / total_s if timed else None
     shares = path_shares(run.trace) if timed else {}
+    parts = {f"{part}_share": shares.get(part) for part in PATH_PARTS}
     formula_s = closed_form_s(schedule, network, run.workers, run.chunk_bytes) if run.alone else None
     return {
         "makespan_s": total_s,
@@ -306,8 +307,9 @@ def _times(run: Run) -> Row:
         "collective_bound_s": bound.seconds if timed else None,
         "bound_share": bound.seconds / total_s if timed else None,
         "bound_cut": bound.cut if timed else None,
-        **{f"{part}_share": shares.get(part) for part in PATH_PARTS},
+        **{name: parts.pop(name) for name in ("latency_share", "bandwidth_share", "queueing_share")},
         "own_queueing_share": _own_queueing_share(run, shares.get("queueing")),
+        **parts,
         **dict(zip(("late_worker", "late_by_s"), late_start(run.trace) or (None, None), strict=True)),
     }
 

@@ -67,13 +67,13 @@ ANSWERS: dict[str, Column] = {
     "latency_share": _number("share of the makespan, on the path that ended last: latency of links"),
     "bandwidth_share": _number("the same: bytes going through links"),
     "queueing_share": _number("the same: waiting for a link that was taken"),
-    "waiting_share": _number("the same: until the first worker on the path has started"),
-    "overhead_share": _number("the same: send and receive overheads"),
-    "reducing_share": _number("the same: combining chunks"),
     "own_queueing_share": _number(
         "of queueing_share what was behind the same worker's own transfers, which is bandwidth by another name; empty "
         "where that is not known"
     ),
+    "waiting_share": _number("the same: until the first worker on the path has started"),
+    "overhead_share": _number("the same: send and receive overheads"),
+    "reducing_share": _number("the same: combining chunks"),
     "late_worker": _integer("the worker whose late start that waiting is for; empty if none"),
     "late_by_s": _number("how much later than the first worker it started"),
     "bytes_sent_per_worker": _integer("the most that any worker sent"),

@@ -26,6 +26,9 @@ from ringnet.networks import TOPOLOGIES, LinkChange, Network, change_links
 from ringnet.payload import PackedPayload, Payload
 from ringnet.runs import memory
 
+#: Run by the testbed in a Python of its own, which has PyTorch: doctests are not looked for in it.
+collect_ignore = ["testbed/ddp_worker.py"]
+
 # A process that ignores a signal hands that on to those that it starts (nohup, `&` in a script); the tests send
 # Ctrl-C to such processes, and would wait for ever.
 signal.signal(signal.SIGINT, signal.default_int_handler)

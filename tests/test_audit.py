@@ -136,7 +136,9 @@ def test_every_scenario_that_is_shipped(path):
 
 
 @pytest.mark.parametrize(
-    "algorithm", [*({"name": "channel-ring", "n_channels": n} for n in (2, 8)), "bidirectional-ring"]
+    # Not of a ring both ways: two workers send over each link from a switch, so that it is shared fairly.
+    "algorithm",
+    [{"name": "channel-ring", "n_channels": n} for n in (2, 8)],
 )
 def test_nothing_waits_in_a_uniform_ring_with_several_channels(algorithm):
     """And what queues there, queues behind the same worker's own transfers: it is told as bandwidth."""

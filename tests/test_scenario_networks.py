@@ -378,7 +378,7 @@ def test_what_fair_sharing_does_not_read_is_said():
         ("topology: switch, routes: {0->9: [0->switch]}", "network.routes.0->9: there is no worker 9"),
         (
             "topology: switch, links: {up*->*: {latency: 1 us}}",
-            "network.links.up*->*: the switch of 8 workers has no",
+            "network.links.up*->*: the switch network of 8 workers has no",
         ),
         (
             "topology: custom, cables: [{from: 0, to: 1}]",

@@ -24,7 +24,13 @@ _REQUIRED = {
                 ]
             }
         },
-        "anyOf": [{"required": ["workers", "message"]}, {"required": ["data"]}, {"required": ["training"]}],
+        # Data, a training and a step say by themselves how large the message is.
+        "anyOf": [
+            {"required": ["workers", "message"]},
+            {"required": ["workers", "step"]},
+            {"required": ["data"]},
+            {"required": ["training"]},
+        ],
     },
 }
 

@@ -18,7 +18,7 @@ from ringnet.scenario import loads
 from ringnet.study.blame import blame, plan_blame
 from ringnet.study.whatif import split_change
 
-N_SCENARIOS = int(os.environ.get("RINGNET_SCENARIOS", "30"))
+N_SCENARIOS = int(os.environ.get("RINGNET_SCENARIOS", "12"))
 
 FOUND = """
 scenario_version: 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -60,9 +59,9 @@ def draw(rows: pd.DataFrame):
     below.fill_between([LARGE_BYTES, rows.message_bytes.max()], -12, 12, color=canvas.PALE, alpha=0.4, lw=0)
     _scale(above, below)
     kinds = [canvas.stroke(canvas.GREY, "predicted"), canvas.patch(canvas.PALE, "promised: worst 12 %")]
-    title = SimpleNamespace(name="A real ring over TCP, predicted from two workers")
+    title = "A real ring over TCP, predicted from two workers"
     about = "marks: medians between network namespaces, 200 Mbit/s, 2 ms"
-    return canvas.finish(figure, title, about, handles, kinds)
+    return canvas.titled(figure, title, about, handles, kinds)
 
 
 def _scale(above, below):

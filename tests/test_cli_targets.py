@@ -134,3 +134,15 @@ def _contents(folder):
 def test_results_are_run_again_into_their_own_place(sources):
     done = CliRunner().invoke(app, ["run", "before", "--no-plots", "--out", "before"])
     assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize("command", ["blame", "compare", "numerics", "step", "whatif"])
+def test_no_study_replaces_the_folder_that_its_scenario_stands_in(own_folder, command):
+    given = own_folder / "given"
+    given.mkdir()
+    (given / "ring.yaml").write_text(RING)
+    more = ["--if", "message=1 KiB"] if command == "whatif" else []
+    done = CliRunner().invoke(app, [command, "given/ring.yaml", *more, "--out", "given"])
+    assert done.exit_code == 2, done.output
+    assert "--out: ring.yaml is read, and would go with the folder that is replaced" in done.stderr
+    assert (given / "ring.yaml").read_text() == RING

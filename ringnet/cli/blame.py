@@ -11,7 +11,7 @@ from ringnet.analysis.answer import answer, is_missing, percent
 from ringnet.cli import options
 from ringnet.cli.printing import print_json, print_table
 from ringnet.cli.studies import StudyOptions, carried_through, ended, records
-from ringnet.reporting.atomic import check_target
+from ringnet.cli.targets import check_targets, sources_of
 from ringnet.reporting.storage import write_study
 from ringnet.reporting.text import written
 from ringnet.scenario import Scenario
@@ -58,7 +58,7 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     found = options.read_scenario(scenario, overrides, allow_outside, allow_python)
     asked = StudyOptions(None, None, out, as_json, quiet, plots, processes, fresh, cache)
     folder = asked.folder(found, "blame")
-    check_target(folder)
+    check_targets({}, sources_of(found, scenario), {"--out": folder})
     plan = plan_blame(found, most)
     blamed, points = carried_through(plan, blame_parts, asked)
     files = _write(found, blamed, asked, folder)

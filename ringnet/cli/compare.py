@@ -15,7 +15,7 @@ from ringnet.cli import options
 from ringnet.cli.printing import print_json, print_table, say
 from ringnet.cli.studies import StudyOptions, carried_through, ended, records
 from ringnet.cli.targets import check_targets, sources_of
-from ringnet.reporting.atomic import check_target, written_file
+from ringnet.reporting.atomic import written_file
 from ringnet.reporting.storage import write_study
 from ringnet.reporting.text import written
 from ringnet.scenario import Scenario
@@ -61,7 +61,6 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
 def _compare(scenario: Scenario, asked: StudyOptions, tuner: Path | None) -> int:
     """Compare, write and print; nothing is written where something is wrong."""
     folder = asked.folder(scenario, "compare")
-    check_target(folder)
     plan = plan_comparison(scenario, asked.algorithms, asked.workers)
     found, points = carried_through(plan, compare_parts, asked)
     text, notes = _tuner_text(scenario, found, asked) if tuner else ("", [])

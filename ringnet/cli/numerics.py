@@ -13,7 +13,6 @@ from ringnet.cli import options
 from ringnet.cli.printing import print_json, print_table
 from ringnet.cli.studies import StudyOptions, carried_through, ended, records
 from ringnet.cli.targets import check_targets, sources_of
-from ringnet.reporting.atomic import check_target
 from ringnet.reporting.storage import write_study
 from ringnet.reporting.text import written
 from ringnet.scenario import Scenario
@@ -57,7 +56,6 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
 def _study(scenario: Scenario, asked: StudyOptions, dtypes: Sequence[str], accumulate: str | None) -> int:
     """Work it out, write and print it; nothing is written where something is wrong."""
     folder = asked.folder(scenario, "numerics")
-    check_target(folder)
     plan = plan_numerics(scenario, asked.algorithms, asked.workers, dtypes, accumulate)
     found, points = carried_through(plan, numerics_parts, asked)
     files = _write(scenario, found, asked, folder, accumulate)

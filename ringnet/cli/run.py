@@ -20,7 +20,7 @@ from ringnet.cli.printing import complain, note, print_json, print_table, run_pr
 from ringnet.cli.side_by_side import side_by_side
 from ringnet.cli.targets import check_saved, check_targets, sources_of
 from ringnet.errors import Fault, InputError, StudyError, VerificationError
-from ringnet.reporting.atomic import check_target, save_outputs
+from ringnet.reporting.atomic import save_outputs
 from ringnet.reporting.results import ResultLike, collect
 from ringnet.reporting.storage import Written, write_results
 from ringnet.reporting.text import job_lines, sweep_table, written
@@ -101,7 +101,6 @@ class RunCommandOptions:
         check_targets(outputs if is_file else {}, sources_of(scenario, path), {"--out": folder})
         if result is not None and not is_file:
             check_saved(result, folder, sources_of(scenario, path))
-        check_target(folder)
 
     @staticmethod
     def _refuse(given: Mapping[str, object], only_for: str) -> None:

@@ -15,7 +15,6 @@ from ringnet.cli.printing import complain, note, print_json, print_table
 from ringnet.cli.studies import records
 from ringnet.cli.targets import check_targets, sources_of
 from ringnet.errors import DeadlockError, StudyError
-from ringnet.reporting.atomic import check_target
 from ringnet.reporting.columns import TABLES
 from ringnet.reporting.storage import write_study
 from ringnet.reporting.tables import typed_frame
@@ -50,7 +49,6 @@ def command(  # noqa: PLR0917 -- every option is a parameter
     found = options.read_scenario(scenario, overrides, allow_outside, allow_python)
     folder = out or Path("reports") / f"{options.file_name(found.name)}-step"
     check_targets({}, sources_of(found, scenario), {"--out": folder})
-    check_target(folder)
     points = [*_points(found)]
     table = typed_frame(pd.DataFrame([row for row, _ in points], dtype=object), "step")
     single = points[0][1] if len(points) == 1 else None

@@ -8,7 +8,7 @@ from itertools import combinations
 from pathlib import Path
 
 from ringnet.errors import Fault, InputError
-from ringnet.reporting.atomic import MANIFEST, listed_files
+from ringnet.reporting.atomic import MANIFEST, check_target, listed_files
 from ringnet.scenario import Scenario
 
 RIGHT = "another name"
@@ -35,6 +35,8 @@ def check_targets(
     InputError
         With every file whose folder is not there (a slip of a key makes no folders), that is no regular file, that the
         command reads, that belongs to results, or that another option writes too.
+    ResultsError
+        A folder cannot hold results, or holds something else: see `ringnet.reporting.atomic.check_target`.
     """
     wanted = {option: path for option, path in files.items() if path is not None}
     whole = {option: path for option, path in (folders or {}).items() if path is not None}
@@ -42,6 +44,8 @@ def check_targets(
     faults = [*_of_files(wanted, read), *_of_folders(whole, read), *_of_each_other(wanted | whole, whole)]
     if faults:
         raise InputError(*faults)
+    for folder in whole.values():
+        check_target(folder)
 
 
 def check_saved(target: Path, results: Path, sources: Iterable[Path]) -> None:

@@ -12,8 +12,8 @@ from ringnet.analysis.answer import percent
 from ringnet.cli import options
 from ringnet.cli.printing import print_json, print_table
 from ringnet.cli.studies import StudyOptions, carried_through, ended, records
+from ringnet.cli.targets import check_targets, sources_of
 from ringnet.errors import Fault, InputError
-from ringnet.reporting.atomic import check_target
 from ringnet.reporting.storage import write_study
 from ringnet.reporting.text import written
 from ringnet.scenario import Scenario
@@ -52,7 +52,8 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     today = plan.scenarios[0].scenario
     asked = StudyOptions(None, None, out, as_json, quiet, plots, processes, fresh, cache)
     folder = asked.folder(today, "whatif")
-    check_target(folder)
+    read_here = [*sources_of(today, scenario), *([file] if file else [])]
+    check_targets({}, read_here, {"--out": folder})
     found, points = carried_through(plan, whatif_parts, asked)
     files = _write(today, found, asked, folder)
     if as_json:

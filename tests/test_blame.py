@@ -11,8 +11,11 @@ import os
 import numpy as np
 import pytest
 
+from ringnet.analysis.upgrades import Upgrade
 from ringnet.collectives import ALGORITHMS
 from ringnet.errors import InputError
+from ringnet.runs.again import SimulatedAgain
+from ringnet.runs.parts import build
 from ringnet.runs.simulate import simulate
 from ringnet.scenario import loads
 from ringnet.study.blame import blame, plan_blame
@@ -295,3 +298,21 @@ def test_a_change_that_leaves_no_way_is_told(ringnet, scenario, own_folder):
 
 def test_values_may_hold_the_word_and():
     assert split_change("name=this and that and message=1 MiB") == ["name=this and that", "message=1 MiB"]
+
+
+# ------------------------------------------------------------------------------------------- simulated again
+
+TWO_JOBS = """
+{scenario_version: 1, name: first, workers: 4, message: 1 MiB, payload: none,
+network: {topology: switch, bandwidth: 10 GB/s, latency: 1 us},
+jobs: [{name: second, workers: [0, 1, 2, 3], message: 1 MiB}]}
+"""
+
+
+@pytest.mark.parametrize("after", [[], ["jobs.0.after=scenario"]], ids=["at once", "in turn"])
+@pytest.mark.parametrize("sharing", ["auto", "fifo", "fair"])
+def test_a_run_that_is_simulated_again_as_it_is_takes_as_long(after, sharing):
+    scenario = loads(TWO_JOBS, [f"network.sharing={sharing}", *after])
+    row = simulate(scenario).summary
+    again = SimulatedAgain(build(scenario), row["sharing"], row["engine"])
+    assert again(Upgrade()) == row["makespan_s"]

@@ -10,11 +10,11 @@ from ringnet.analysis.metrics import makespan_s
 from ringnet.analysis.upgrades import Upgrade
 from ringnet.engines import ENGINES, KEEP_TRANSFERS
 from ringnet.engines.arrays import why_not_exact
-from ringnet.engines.events import Job, run_jobs
+from ringnet.engines.events import run_jobs
 from ringnet.errors import InputError
-from ringnet.networks import BySize, Network, beyond
+from ringnet.networks import BySize, beyond
 from ringnet.networks.network import Sharing
-from ringnet.runs.parts import RunParts
+from ringnet.runs.parts import RunParts, jobs_of
 
 #: What simulating transfers again costs, in transfers of SimPy under fifo sharing: under fair sharing rates are worked
 #: out anew with every start and end, and stepping whole arrays is far cheaper.
@@ -50,7 +50,7 @@ class SimulatedAgain:
             what = (parts.schedule, network, workers, parts.chunk_bytes, None)
             return makespan_s(ENGINES[self.engine].run(*what, keep_transfers=0))
         everybody = (replace(parts, workers=workers), *parts.others)
-        jobs = [_job(one, upgrade.of_network(one.network)) for one in everybody]
+        jobs = [replace(job, network=upgrade.of_network(job.network)) for job in jobs_of(everybody)]
         return makespan_s(run_jobs(jobs, upgrade.of_network(parts.network), parts.traffic)[0])
 
     def derivatives(self) -> Derivatives | str:
@@ -89,7 +89,3 @@ class SimulatedAgain:
     def affordable(self) -> int:
         """How many simulations an answer may cost beside its run; counted, not timed: a run repeats to the last bit."""
         return int(FREE / self.cost + SHARE) if self.parts.schedule.n_transfers else 0
-
-
-def _job(parts: RunParts, network: Network) -> Job:
-    return Job(parts.schedule, network, parts.workers, parts.chunk_bytes, keep_transfers=0)

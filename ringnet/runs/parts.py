@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.collectives import Schedule
-from ringnet.engines.events import Traffic
+from ringnet.engines.events import Job, Traffic
 from ringnet.engines.trace import Workers
 from ringnet.networks import TOPOLOGIES, Network, settled
 from ringnet.payload.dtypes import DTYPES, DType
@@ -254,6 +254,22 @@ def streams(jobs: Sequence[RunParts]) -> list[int]:
         if tail is not None:
             tails[tail], found[number] = number, found[tail]
     return found
+
+
+def jobs_of(everybody: Sequence[RunParts]) -> list[Job]:
+    """Return all jobs of a run as the engine takes them, for their times alone: without payload, rows and values."""
+    return [
+        Job(
+            one.schedule,
+            one.network,
+            one.workers,
+            one.chunk_bytes,
+            keep_transfers=0,
+            after=one.after,
+            stream=stream,
+        )
+        for one, stream in zip(everybody, streams(everybody), strict=True)
+    ]
 
 
 def build_site(scenario: Scenario) -> Site:

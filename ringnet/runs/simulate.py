@@ -22,7 +22,7 @@ from ringnet.runs.again import SimulatedAgain
 from ringnet.runs.engine import engine_for, is_packed, sharing_of
 from ringnet.runs.memory import require_memory
 from ringnet.runs.notes import measured_link_labels, network_notes, run_notes
-from ringnet.runs.parts import RunParts, build, streams
+from ringnet.runs.parts import RunParts, build, jobs_of
 from ringnet.runs.training import run_training
 from ringnet.scenario.build.scenario import Scenario
 from ringnet.scenario.checks.collective import READABLE_ELEMENTS
@@ -99,7 +99,8 @@ def _run_once(
         what = (parts.schedule, parts.network_of_run, parts.workers, parts.chunk_bytes, payloads[0])
         traces = [run(*what, **keep, watch=watch)]
     else:
-        jobs = [_job(*one, has_states) for one in zip(everybody, streams(everybody), payloads, strict=True)]
+        alike = zip(jobs_of(everybody), everybody, payloads, strict=True)
+        jobs = [_carrying(job, one, payload, has_states) for job, one, payload in alike]
         traces = run_jobs(jobs, parts.network, parts.traffic, watch=watch)
     jobs_done = list(zip(everybody, payloads, traces, strict=True))
     again = SimulatedAgain(parts, sharing_of(parts, chosen.name), chosen.name) if tries_links else None
@@ -137,19 +138,11 @@ def _payload(parts: RunParts, engine: str, tamper: Tamper | None) -> AnyPayload:
     )
 
 
-def _job(parts: RunParts, stream: int, payload: AnyPayload, has_states: bool) -> Job:
+def _carrying(job: Job, parts: RunParts, payload: AnyPayload, has_states: bool) -> Job:
+    """Return a job with its payload, and with the rows and values that are to be kept of it."""
     assert not isinstance(payload, PackedPayload)  # which only the recurrence takes
-    return Job(
-        parts.schedule,
-        parts.network,
-        parts.workers,
-        parts.chunk_bytes,
-        payload,
-        parts.keep_transfers,
-        parts.keep_values and has_states,
-        parts.after,
-        stream,
-    )
+    keep_values = parts.keep_values and has_states
+    return replace(job, payload=payload, keep_transfers=parts.keep_transfers, keep_values=keep_values)
 
 
 def _judged(scenario: Scenario, parts: RunParts, payload: AnyPayload, trace: Trace, sharing: Sharing) -> Run:

@@ -309,7 +309,7 @@ jobs: [{name: second, workers: [0, 1, 2, 3], message: 1 MiB}]}
 """
 
 
-@pytest.mark.parametrize("after", [[], ["jobs.0.after=scenario"]], ids=["at once", "in turn"])
+@pytest.mark.parametrize("after", [[], ["jobs.0.after=first"]], ids=["at once", "in turn"])
 @pytest.mark.parametrize("sharing", ["auto", "fifo", "fair"])
 def test_a_run_that_is_simulated_again_as_it_is_takes_as_long(after, sharing):
     scenario = loads(TWO_JOBS, [f"network.sharing={sharing}", *after])

@@ -209,7 +209,7 @@ def _advice(scenario: Scenario, result: Result, parts: RunParts) -> list[str]:
     """Return what would be worth trying where cards or links are idle, or where a run spends its time in queues."""
     queueing = result.summary["queueing_share"] or 0.0
     order = order_advice(scenario, parts.network) if queueing > WORTH_ADVICE else None
-    found = (idle_advice(scenario, parts, result), order, route_advice(scenario, result, parts))
+    found = (idle_advice(scenario, parts, result), order, route_advice(result, parts))
     return [*filter(None, found)]
 
 

@@ -17,11 +17,11 @@ from ringnet.collectives import ALGORITHMS
 from ringnet.errors import RingnetError
 from ringnet.networks import Network
 from ringnet.networks.shape import CARDS, HOSTS
+from ringnet.runs.again import makespan_of
 from ringnet.runs.engine import TRANSFERS_PER_S, engine_of
 from ringnet.runs.notes import ring_equivalents
 from ringnet.runs.parts import RunParts, Site, build
 from ringnet.runs.shapes import open_traits, read_off_shape
-from ringnet.runs.simulate import simulate
 from ringnet.scenario.build.scenario import Scenario
 from ringnet.scenario.keys.algorithm import AlgorithmKeys, label_of, parameters_of
 from ringnet.units import format_seconds
@@ -36,7 +36,7 @@ FREE_S, SHARE = 0.3, 0.1
 NAMED = 3
 
 
-def route_advice(scenario: Scenario, result: Result, parts: RunParts) -> str | None:
+def route_advice(result: Result, parts: RunParts) -> str | None:
     """Say what routes cost that ecmp drew over one link while another of equal cost carried nothing.
 
     The run is simulated once more, with the routes of its own workers spread. None where that gains little, where none
@@ -51,7 +51,7 @@ def route_advice(scenario: Scenario, result: Result, parts: RunParts) -> str | N
         return None
     before_s = makespan_s(result.runs[0].trace)
     spread = _with_routes(parts, spread_routes(network, traffic))
-    after_s = makespan_s(simulate(scenario, parts=spread).runs[0].trace)
+    after_s = makespan_of(spread)
     if before_s - after_s < WORTH * before_s:
         return None
     worst = max(found.values(), key=lambda one: float(result.links["busy_s"][one.link]))
@@ -140,7 +140,7 @@ def idle_advice(scenario: Scenario, parts: RunParts, result: Result) -> str | No
             if _cost_s(others) > allowed_s:
                 return f"this {use}; {label_of(keys)} is made for all of them"
             allowed_s -= _cost_s(others)
-            found[label_of(keys)] = simulate(other, parts=others).summary["makespan_s"]
+            found[label_of(keys)] = makespan_of(others)
         except RingnetError:  # it cannot run here: nothing to name
             continue
     label = min(found, key=lambda name: found[name], default="")

@@ -14,6 +14,7 @@ from ringnet.engines.events import run_jobs
 from ringnet.errors import InputError
 from ringnet.networks import BySize, beyond
 from ringnet.networks.network import Sharing
+from ringnet.runs.engine import engine_of, sharing_of
 from ringnet.runs.parts import RunParts, jobs_of
 
 #: What simulating transfers again costs, in transfers of SimPy under fifo sharing: under fair sharing rates are worked
@@ -89,3 +90,9 @@ class SimulatedAgain:
     def affordable(self) -> int:
         """How many simulations an answer may cost beside its run; counted, not timed: a run repeats to the last bit."""
         return int(FREE / self.cost + SHARE) if self.parts.schedule.n_transfers else 0
+
+
+def makespan_of(parts: RunParts) -> float:
+    """Return the makespan of a run, in seconds, where nothing else is asked of it; errors are those of its engine."""
+    engine = engine_of(parts)
+    return SimulatedAgain(parts, sharing_of(parts, engine), engine)(Upgrade())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
@@ -90,11 +91,13 @@ class Document:
 
     def drop(self, paths: Iterable[Path]) -> Document:
         """Return a copy without what stands at ``paths``; a mapping that becomes empty goes too."""
-        data, marks = self.data, self.marks
-        for path in sorted(paths, key=_order, reverse=True):  # so that places in lists stay
-            data = _drop(data, path)
-            marks = {at: mark for at, mark in marks.items() if not is_within(at, path)}
-        return replace(self, data=data, marks=marks)
+        gone = set(paths)
+        kept = {
+            at: mark
+            for at, mark in self.marks.items()
+            if not any(at[:length] in gone for length in range(1, len(at) + 1))
+        }
+        return replace(self, data=_without(self.data, gone), marks=kept)
 
     def mark(self, path: Path) -> Mark:
         """Return the mark of ``path``, or of the nearest thing inside or around it."""
@@ -197,17 +200,25 @@ def _put(data: Any, path: Path, value: Any) -> Any:
     return {**inside, part: _put(inside.get(part), rest, value)}
 
 
-def _drop(data: Any, path: Path) -> Any:
-    part, rest = path[0], path[1:]
-    if find(data, (part,)) is None:
-        return data
-    inner = _drop(data[part], rest) if rest else None
-    if inner:
-        return _put(data, (part,), inner)
+def _without(data: Any, paths: Iterable[Path]) -> Any:
+    """Return data without what stands at some paths, all in one pass; what becomes empty inside goes too."""
+    inside: dict[str | int, list[Path]] = defaultdict(list)
+    for path in paths:
+        inside[path[0]].append(path[1:])
+
+    if isinstance(data, dict):
+        return dict(_left(data.items(), inside))
     if isinstance(data, list):
-        return [item for at, item in enumerate(data) if at != part]
-    return {key: item for key, item in data.items() if key != part}
+        return [item for _, item in _left(enumerate(data), inside)]
+    return data
 
 
-def _order(path: Path) -> tuple[tuple[bool, int, str], ...]:
-    return tuple((isinstance(part, int), part if isinstance(part, int) else 0, str(part)) for part in path)
+def _left(
+    items: Iterable[tuple[Any, Any]], gone: Mapping[str | int, Sequence[Path]]
+) -> Iterator[tuple[Any, Any]]:
+    """Yield what is left of the items of a mapping or a list, each with what is left of it."""
+    for part, item in items:
+        if part not in gone or item is None:
+            yield part, item
+        elif () not in gone[part] and (rest := _without(item, gone[part])):
+            yield part, rest

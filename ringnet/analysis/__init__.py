@@ -12,6 +12,7 @@ verification   whether the sum is right, and how that is known
 result         one run put together: `Result`, with the row of the summary
 answer         what is told of a run, in words
 winners        which algorithm to use, for which sizes
+nccl           what NCCL believes of a machine: its constants, its cost model, its choice
 calibration    from measured times to a machine's latency and bandwidth, and back
 =============  ==========================================================================================
 """

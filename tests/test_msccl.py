@@ -139,21 +139,46 @@ def test_the_public_schedule_that_does_not_sum_is_refused_with_its_chunks() -> N
 # ------------------------------------------------------------------------------------------------------- writing
 
 
-@pytest.mark.parametrize("n_workers", [1, 2, 3, 6, 8])
+def rows(schedule: Schedule) -> list[object]:
+    """All that a schedule says of what moves, but for the names of its phases."""
+    columns = [
+        (step.op, np.stack([step.src, step.dst, step.chunk, step.channel, step.receiving_channel]).tolist())
+        for step in schedule.steps()
+        if len(step)
+    ]
+    sizes = [step.sizes(np.ones(schedule.n_chunks, int)).tolist() for step in schedule.steps() if len(step)]
+    ends = (schedule.source.tolist(), schedule.target.tolist())
+    n_channels = schedule.n_channels if columns else 1  # of one worker nothing is said: it sends nothing
+    counts = (schedule.n_workers, schedule.n_chunks, n_channels, schedule.n_buffers)
+    return [schedule.algorithm, schedule.collective, counts, ends, columns, sizes]
+
+
+def foreign(text: str) -> str:
+    """Return a file without what ringnet adds to it."""
+    return re.sub(r' (lane|turn|row|chunk|chunks|own)="[^"]*"', "", text)
+
+
+@pytest.mark.parametrize("n_workers", [1, 2, 3, 6, 8, 12])
 @pytest.mark.parametrize(("name", "collective"), KINDS)
-def test_what_is_written_reads_back_with_the_same_sums_and_times(
-    name: str, collective: str, n_workers: int
-) -> None:
-    schedule = ALGORITHMS[name].build(n_workers, collective)
-    read = loads_msccl(dumps_msccl(schedule).encode())
+def test_what_is_written_reads_back_row_for_row(name: str, collective: str, n_workers: int) -> None:
+    """The same rows take the same time on any network, and have the same sums."""
+    try:
+        schedule = ALGORITHMS[name].build(n_workers, collective)
+    except InputError:  # there is none for so many
+        return
+    text = dumps_msccl(schedule)
+    assert rows(loads_msccl(text.encode())) == rows(schedule)
+    longest = max(map(len, re.findall(r'"([^"]*)"', text)))
+    assert longest < 256  # what NCCL's reader of XML takes of an attribute
+    assert max(line.count('="') for line in text.splitlines()) <= 16  # and of an element
+
+
+@pytest.mark.parametrize(("name", "collective"), KINDS)
+def test_what_ringnet_adds_is_not_needed_for_the_sums(name: str, collective: str) -> None:
+    schedule = ALGORITHMS[name].build(6, collective)
+    read = loads_msccl(foreign(dumps_msccl(schedule)).encode())
     check(read)
-    assert (read.collective, read.n_workers, read.n_chunks) == (collective, n_workers, schedule.n_chunks)
-    for latency_s in (0.0, 1e-6):
-        assert end_times(read, latency_s=latency_s) == pytest.approx(
-            end_times(schedule, latency_s=latency_s), rel=1e-12
-        )
-    if read.n_transfers == schedule.n_transfers:  # none was taken apart, since its chunks have other numbers
-        assert end_times(read, 3e8) == pytest.approx(end_times(schedule, 3e8), rel=1e-12)
+    assert (read.collective, read.n_workers, read.n_chunks) == (collective, 6, schedule.n_chunks)
     if collective != "reduce-scatter" and (read.source == schedule.source).all():
         assert results(read).tobytes() == results(schedule).tobytes()
 
@@ -162,18 +187,17 @@ CHANNELS = [
     ("binary-tree", "broadcast", {"root": 5, "n_channels": 2, "node_size": 4}),
     ("binary-tree", "all-reduce", {"root": 5, "n_channels": 4, "node_size": 4}),
     ("double-binary-tree", "all-reduce", {"n_channels": 2, "node_size": 4}),
+    ("pipelined-ring", "reduce-scatter", {"n_slices": 8}),
+    ("channel-ring", "all-gather", {"n_channels": 4}),
 ]
 
 
 @pytest.mark.parametrize(("name", "collective", "parameters"), CHANNELS)
-def test_trees_in_channels_read_back_with_the_same_sums_and_times(
+def test_channels_and_slices_read_back_row_for_row(
     name: str, collective: str, parameters: dict[str, int]
 ) -> None:
     schedule = ALGORITHMS[name].build(12, collective, **parameters)
-    read = loads_msccl(dumps_msccl(schedule).encode())
-    check(read)
-    assert end_times(read, 3e8) == pytest.approx(end_times(schedule, 3e8), rel=1e-12)
-    assert results(read).tobytes() == results(schedule).tobytes()
+    assert rows(loads_msccl(dumps_msccl(schedule).encode())) == rows(schedule)
 
 
 #: Algorithms of a level of which the other is a ring: channels of both meet at a worker.
@@ -199,22 +223,46 @@ def test_levels_read_back_with_the_same_sums_and_times(
 ) -> None:
     schedule = ALGORITHMS["hierarchical"].build(n_workers, "all-reduce", node_size=node_size, **told)
     text = dumps_msccl(schedule)
-    read = loads_msccl(text.encode())
+    assert rows(loads_msccl(text.encode())) == rows(schedule)
+    read = loads_msccl(foreign(text).encode())
+    check(read)
     assert results(read).tobytes() == results(schedule).tobytes()
-    for reduce_Bps in (np.inf, 3e8):
-        assert end_times(read, reduce_Bps) == pytest.approx(end_times(schedule, reduce_Bps), rel=1e-12)
-    # A file that says nothing of lanes has the same sums, whatever is made of its blocks.
-    foreign = loads_msccl(re.sub(r' lane="\d+"', "", text).encode())
-    check(foreign)
-    assert results(foreign).tobytes() == results(schedule).tobytes()
 
 
-def test_lanes_that_the_waits_of_the_file_do_not_bear_out_are_passed_over() -> None:
-    schedule = ALGORITHMS["channel-ring"].build(4, "all-reduce", n_channels=2)
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('lane="1"', 'lane="0"'),  # another channel than the waits of the file tell of
+        (r'turn="0" row="0"', 'turn="0" row="1"'),  # two transfers in one
+        ('turn="1"', 'turn="7"'),  # a step much later than the file has it
+        (r'chunk="\d+"', 'chunk="0"'),
+        (r'chunk="0" chunks="1"', 'chunk="0" chunks="99"'),
+        (r' turn="0" row="0" chunk="\d+" chunks="\d+"', ""),
+        ('own="[^"]*"', 'own="0:1:99999999 a::b"'),
+        ('own="[^"]*"', 'own="0:0:2"'),
+    ],
+)
+def test_what_ringnet_adds_is_passed_over_where_the_file_does_not_bear_it_out(old: str, new: str) -> None:
+    schedule = ALGORITHMS["channel-ring"].build(4, "all-gather", n_channels=2)
     text = dumps_msccl(schedule)
-    one = loads_msccl(re.sub(r'lane="\d+"', 'lane="0"', text).encode())
-    assert end_times(one) == pytest.approx(end_times(schedule), rel=1e-12)
-    assert "lane is no whole number in range; got x" in told(text.replace('lane="1"', 'lane="x"'))
+    assert re.search(old, text)
+    for edited in (re.sub(old, new, text, count=1), re.sub(old, new, text)):
+        read = loads_msccl(edited.encode())
+        check(read)
+        assert rows(read) == rows(loads_msccl(foreign(text).encode()))
+    assert rows(read) != rows(schedule)
+    assert end_times(read) == pytest.approx(end_times(schedule), rel=1e-12)
+
+
+def test_a_file_with_other_waits_is_not_what_ringnet_wrote() -> None:
+    """Somebody takes a wait out: the chunk of the second step is no longer the one that came in the first."""
+    text = dumps_msccl(ALGORITHMS["ring"].build(3, "all-reduce"))
+    assert 'depid="0"' not in text  # each block does all of its worker, in order
+    swapped = re.sub(r'(<step s="1" .*?)cnt="1"', r'\1cnt="2"', text, count=1)
+    with pytest.raises(ScheduleError):
+        loads_msccl(swapped.encode())
+    assert "lane is no whole number in range; got x" in told(text.replace('lane="0"', 'lane="x"'))
+    assert "turn is no whole number in range; got x" in told(text.replace('turn="1"', 'turn="x"'))
 
 
 def test_a_root_is_kept() -> None:
@@ -225,8 +273,8 @@ def test_a_root_is_kept() -> None:
 
 
 def test_chunks_of_a_reduce_scatter_are_numbered_as_msccl_wants_them() -> None:
-    read = loads_msccl(dumps_msccl(ALGORITHMS["ring"].build(4, "reduce-scatter")).encode())
-    assert read.target.tolist() == [0, 1, 2, 3]
+    text = dumps_msccl(ALGORITHMS["ring"].build(4, "reduce-scatter"))
+    assert loads_msccl(foreign(text).encode()).target.tolist() == [0, 1, 2, 3]
 
 
 def test_blocks_and_names_are_as_msccl_wants_them() -> None:

@@ -6,16 +6,15 @@ any schedule of ringnet becomes a file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
-from ringnet.collectives.schedule import Schedule, Step, frozen, make_schedule
+from ringnet.collectives.schedule import Schedule, frozen, make_schedule
 from ringnet.documents.text import read_bounded
 from ringnet.formats.msccl.dataflow import BufferLayout, follow
 from ringnet.formats.msccl.steps import plan_transfers, put_in_order
 from ringnet.formats.msccl.thread_blocks import SCHEDULE_XML, execute, parse_schedule
 from ringnet.formats.msccl.writer import dumps_msccl
+from ringnet.formats.msccl.written import as_written
 
 __all__ = ["dumps_msccl", "load_msccl", "loads_msccl"]
 
@@ -54,9 +53,10 @@ def loads_msccl(text: bytes, file: str = "schedule.xml") -> Schedule:
 
     Notes
     -----
-    Thread blocks become channels; of a file that ringnet wrote the channels are those it had. Their steps run in
-    order; a step that waits for another block (``depid``) waits for it here too where they share a channel or a
-    chunk. What is received into scratch and added later is one transfer that reduces, at the place of the addition.
+    A file that ringnet wrote is the schedule that it was written from, row for row. Any other goes by its waits, also
+    one of these in which somebody changed more than the layout: thread blocks become channels and run in order;
+    a step that waits for another block (``depid``) waits for it here too where they share a channel or a chunk. What is
+    received into scratch and added later is one transfer that reduces, at the place of the addition.
     Chunks of a collective in which each worker has its own are numbered by worker.
 
     Examples
@@ -69,6 +69,9 @@ def loads_msccl(text: bytes, file: str = "schedule.xml") -> Schedule:
     """
     schedule = parse_schedule(text, file)
     layout = BufferLayout.of(schedule, file)
+    written = as_written(schedule, layout)
+    if written is not None:
+        return written
     run = execute(schedule, file)
     flow = follow(run, layout, file)
     channels, steps = put_in_order(plan_transfers(flow.deliveries), run, flow, file)
@@ -77,19 +80,9 @@ def loads_msccl(text: bytes, file: str = "schedule.xml") -> Schedule:
         layout.collective,
         schedule.n_gpus,
         layout.n_chunks,
-        _Steps(tuple(steps)),
+        steps,
         source=frozen(layout.source),
         target=frozen(layout.target),
         n_channels=max((channel.number + 1 for channel in channels), default=1),
         n_buffers=layout.n_buffers,
     )
-
-
-@dataclass(frozen=True)
-class _Steps:
-    """Steps that are there already, handed out again and again."""
-
-    steps: tuple[Step, ...]
-
-    def __call__(self) -> Iterator[Step]:
-        return iter(self.steps)

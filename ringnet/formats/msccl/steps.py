@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ import numpy as np
 from ringnet.collectives.schedule import IntArray, Step, frozen
 from ringnet.errors import ScheduleError
 from ringnet.formats.msccl.dataflow import Access, Dataflow, Delivery
-from ringnet.formats.msccl.thread_blocks import Execution, ThreadBlock, VectorClock, refuse
+from ringnet.formats.msccl.thread_blocks import Execution, VectorClock, refuse
 
 
 @dataclass(eq=False)
@@ -82,9 +81,6 @@ def put_in_order(
     ScheduleError
         Transfers of which each would be in an earlier step than the other.
     """
-    written = written_channels(transfers, run)
-    if written is not None:
-        return written, make_steps(transfers, written, flow, file)
     try:
         channels = assign_channels(transfers, _ChannelChoice(run))
         return channels, make_steps(transfers, channels, flow, file)
@@ -92,43 +88,6 @@ def put_in_order(
         # Receives that need not come after a send of their channel; it waits for its chunk, wherever it is.
         channels = assign_channels(transfers, _ChannelChoice(run, flow))
         return channels, make_steps(transfers, channels, flow, file)
-
-
-def written_channels(transfers: Sequence[PlannedTransfer], run: Sequence[Execution]) -> list[_Channel] | None:
-    """Return the channels that ringnet itself wrote to the file; None where it did not, or its waits say otherwise."""
-    if any(done.block.worker_channel is None for done in run):
-        return None
-    channels: dict[tuple[int, int], _Channel] = {}
-    when = {done: place for place, done in enumerate(run)}
-    for transfer in sorted(transfers, key=lambda transfer: when[transfer.received]):
-        channel = _written_channel(channels, transfer.received.block)
-        last = channel.events[-1][0].received if channel.events else transfer.received
-        if transfer.parts[0].applied is not transfer.received or not (
-            last is transfer.received or transfer.received.comes_after(last)
-        ):
-            return None
-        channel.events.append((transfer, True))
-        transfer.to_channel = channel.number
-    sends: dict[_Channel, dict[int, list[PlannedTransfer]]] = defaultdict(lambda: defaultdict(list))
-    for transfer in transfers:
-        channel = _written_channel(channels, transfer.sent.block)
-        transfer.channel = channel.number
-        # Receives of a channel come one after another: those before a send are the first so many.
-        first = bisect_left(
-            channel.events, True, key=lambda event: not transfer.sent.comes_after(event[0].received)
-        )
-        sends[channel][first].append(transfer)
-    for channel in channels.values():
-        received, channel.events = channel.events, []
-        for place, one in enumerate([*received, None]):
-            channel.events += [(transfer, False) for transfer in sends[channel][place]]
-            channel.events += [one] if one else []
-    return list(channels.values())
-
-
-def _written_channel(channels: dict[tuple[int, int], _Channel], block: ThreadBlock) -> _Channel:
-    number = block.worker_channel or 0
-    return channels.setdefault((block.gpu, number), _Channel(number, np.zeros(0, dtype=np.int32)))
 
 
 def assign_channels(transfers: Sequence[PlannedTransfer], choice: _ChannelChoice) -> list[_Channel]:

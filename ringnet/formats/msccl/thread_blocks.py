@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import NoReturn, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,16 +37,29 @@ BUFFERS = ("i", "o", "s")
 Cell: TypeAlias = tuple[str, int]
 
 
+class TransferRow(NamedTuple):
+    """What a step sends, as ringnet's writer adds it to a file: step of the schedule, row in it, chunks of the row."""
+
+    turn: int
+    row: int
+    chunk: int
+    chunks: int
+
+
 @dataclass(frozen=True)
 class Operation:
-    """A step of a thread block: what it does to which cells, and which step of another block it waits for."""
+    """A step of a thread block: what it does to which cells, and which step of another block it waits for.
+
+    ``row`` is there in a file of ringnet's.
+    """
 
     kind: str
     src: Cell
     dst: Cell
     count: int
     waits_for: tuple[int, int] | None
-    line: int
+    line: int = field(compare=False)
+    row: TransferRow | None = None
 
 
 @dataclass(frozen=True)
@@ -62,7 +75,7 @@ class ThreadBlock:
     receive: int | None
     channel: int
     operations: tuple[Operation, ...]
-    line: int
+    line: int = field(compare=False)
     worker_channel: int | None = None
 
     def __str__(self) -> str:
@@ -73,7 +86,7 @@ class ThreadBlock:
 class ScheduleFile:
     """A whole file, with its numbers checked but nothing said of what it does.
 
-    ``root`` is that of a broadcast or reduce.
+    ``root`` is that of a broadcast or reduce; ``own`` is what ringnet's writer says of the chunks of each gpu.
     """
 
     name: str
@@ -83,6 +96,7 @@ class ScheduleFile:
     in_place: bool
     root: int
     blocks: tuple[ThreadBlock, ...]
+    own: tuple[str, ...]
 
 
 def parse_schedule(text: bytes, file: str) -> ScheduleFile:
@@ -144,7 +158,8 @@ class _FileReader:
         raise_all(self.faults)
         name, collective = algo.attributes.get("name", "msccl"), algo.attributes.get("coll", "")
         in_place = algo.attributes.get("inplace", "0") == "1"
-        return ScheduleFile(name, collective, n_gpus, n_chunks, in_place, root, blocks)
+        own = tuple(gpus[gpu].attributes.get("own", "") for gpu in range(n_gpus))
+        return ScheduleFile(name, collective, n_gpus, n_chunks, in_place, root, blocks, own)
 
     def blocks(
         self, gpu: int, element: XmlElement, n_gpus: int, sizes: Mapping[str, int]
@@ -183,7 +198,12 @@ class _FileReader:
         block, waits_for = self.number(step, "depid", -1, len(gpu.children) - 1, "-1"), None
         if block >= 0:
             waits_for = block, self.number(step, "deps", 0, len(gpu.children[block].children) - 1, "-1")
-        return Operation(kind, src, dst, count, waits_for, step.line)
+        return Operation(kind, src, dst, count, waits_for, step.line, self.row(step))
+
+    def row(self, step: XmlElement) -> TransferRow | None:
+        if "turn" not in step.attributes:
+            return None
+        return TransferRow(*(self.number(step, name, 0, MAX_STEPS) for name in TransferRow._fields))
 
     def cell(self, step: XmlElement, end: str, kind: str) -> Cell:
         buffer = step.attributes.get(f"{end}buf", "")

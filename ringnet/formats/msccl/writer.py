@@ -14,7 +14,7 @@ import numpy as np
 from ringnet.collectives.schedule import EVERY_WORKER, IntArray, Schedule, Step
 from ringnet.errors import Fault, ScheduleError
 from ringnet.formats.msccl.dataflow import COLLECTIVES, BufferLayout, make_layout
-from ringnet.formats.msccl.thread_blocks import Cell
+from ringnet.formats.msccl.thread_blocks import Cell, TransferRow
 
 #: Transfers beyond which a file would be too long for anybody to read.
 MAX_TRANSFERS = 200_000
@@ -49,23 +49,26 @@ def dumps_msccl(schedule: Schedule) -> str:
     -----
     Where two sends at once to each connection are enough (`DEPTHS`) the protocol is ``Simple``; blocks that send and
     receive are taken apart for it if need be; ``LL`` where that is not enough.
-    Only the types ``s``, ``r``, ``rrc``, ``cpy`` and ``nop`` are used. A ``tb`` has an attribute of its own, ``lane``,
-    the channel of the worker: MSCCL passes over it, and `loads_msccl` need not guess. A step waits (``depid``) for what
-    comes before it on the same channel, and for what has happened to its chunks on other channels.
-    `loads_msccl` gives the same sums and, with eager workers, the same times; if their overheads are zero
-    also where transfers were taken apart.
+    Only the types ``s``, ``r``, ``rrc``, ``cpy`` and ``nop`` are used. A step waits (``depid``) for what comes before
+    it on the same channel, and for what has happened to its chunks on other channels.
+
+    Beside MSCCL's attributes, which say nothing of the order in which what may go at once is posted, nor of what is one
+    transfer, there are some that MSCCL passes over: ``lane`` of a ``tb``, the channel of the worker; ``turn`` and
+    ``row`` of a step that sends, the step of the schedule and the transfer, and ``chunk`` and ``chunks``, the first
+    chunk of the transfer and how many, as the schedule numbers them; ``own`` of a ``gpu``, its chunks as the schedule
+    numbers them. By these `loads_msccl` returns the same schedule, row for row.
     """
     if schedule.n_transfers > MAX_TRANSFERS:
         right = f"at most {MAX_TRANSFERS} transfers"
         raise ScheduleError(
             Fault("the schedule is too long for a file", value=str(schedule.n_transfers), right=right)
         )
-    layout, number = _numbered(schedule)
+    layout, order = _numbered(schedule)
     for (proto, depth), is_apart in product(DEPTHS.items(), (False, True)):
         gpus = [_GpuDraft(worker, layout) for worker in range(schedule.n_workers)]
-        _Drafter(schedule, gpus, number, is_apart=is_apart).write()
+        _Drafter(schedule, gpus, make_numbering(order), is_apart=is_apart).write()
         if _ends_with(depth, gpus):
-            return "\n".join(_lines(schedule, layout, gpus, proto)) + "\n"
+            return "\n".join(_lines(schedule, layout, gpus, proto, order)) + "\n"
     most = max(DEPTHS.values())
     message = (
         f"a connection of MSCCL holds {most} sends at most, and with so few this schedule waits for itself"
@@ -102,14 +105,12 @@ def _ends_with(depth: int, gpus: Sequence[_GpuDraft]) -> bool:
 
 
 def _numbered(schedule: Schedule) -> tuple[BufferLayout, IntArray]:
-    """Return the layout of the collective in MSCCL's order, and the number there of each chunk."""
+    """Return the layout of the collective in MSCCL's order, and the chunks of the schedule in that order."""
     collective, n_workers = schedule.collective, schedule.n_workers
     owner = schedule.source if collective in {"all-gather", "all-to-all", "broadcast"} else schedule.target
     if collective == "all-to-all":
         owner = schedule.source * n_workers + schedule.target
     order = np.argsort(owner, kind="stable")
-    number = np.empty_like(order)
-    number[order] = np.arange(len(order))
     each = {"all-to-all": n_workers * n_workers, "all-gather": n_workers, "reduce-scatter": n_workers}
     root = int(owner[0]) if collective in {"broadcast", "reduce"} else 0
     in_place = collective != "all-to-all"
@@ -120,16 +121,24 @@ def _numbered(schedule: Schedule) -> tuple[BufferLayout, IntArray]:
         and np.array_equal(layout.target, schedule.target[order])
     ):
         raise ScheduleError(Fault(f"workers do not all have as many chunks of this {collective}"))
-    return layout, number
+    return layout, order
+
+
+def make_numbering(order: IntArray) -> IntArray:
+    """Return the number in a file of each chunk of a schedule, by the chunks of the schedule in the file's order."""
+    number = np.empty_like(order)
+    number[order] = np.arange(len(order))
+    return number
 
 
 class _TransferEnd(NamedTuple):
-    """One transfer as one of its ends sees it."""
+    """One transfer as one of its ends sees it, or a part of one."""
 
     receives: bool
     reduces: bool
     peer: int
     chunks: list[int]
+    row: TransferRow
 
 
 @dataclass(eq=False)
@@ -141,6 +150,7 @@ class _StepDraft:
     dst: Cell
     count: int
     waits_for: tuple[int, int] = (-1, -1)
+    row: TransferRow | None = None
     awaited: bool = False
 
 
@@ -220,30 +230,29 @@ class _Drafter:
     def write(self) -> None:
         """Write blocks, then steps: all that a step of the schedule sends, then all that it receives, by source."""
         self._make_blocks()
-        for step in self.schedule.steps():
-            rows = list(self._rows(step))
-            for src, dst, chunks, channels in rows:
-                self._add(src, channels, _TransferEnd(receives=False, reduces=False, peer=dst, chunks=chunks))
-            for src, dst, chunks, channels in sorted(rows, key=lambda row: row[0]):
-                self._add(
-                    dst,
-                    channels,
-                    _TransferEnd(receives=True, reduces=step.op == "reduce", peer=src, chunks=chunks),
-                )
+        steps = (step for step in self.schedule.steps() if len(step))
+        for turn, step in enumerate(steps):
+            rows = list(self._rows(turn, step))
+            for src, dst, chunks, channels, row in rows:
+                self._add(src, channels, _TransferEnd(False, False, dst, chunks, row))
+            for src, dst, chunks, channels, row in sorted(rows, key=lambda row: row[0]):
+                self._add(dst, channels, _TransferEnd(True, step.op == "reduce", src, chunks, row))
         for gpu in self.gpus:
             _copy_own(gpu)
 
-    def _rows(self, step: Step) -> Iterator[tuple[int, int, list[int], tuple[int, int]]]:
-        """Yield source, target, chunks as the file numbers them, and both channels of what goes as one message."""
+    def _rows(
+        self, turn: int, step: Step
+    ) -> Iterator[tuple[int, int, list[int], tuple[int, int], TransferRow]]:
+        """Yield source, target, chunks as the file numbers them, both channels and transfer of each message."""
         columns = (step.src, step.dst, step.channel, step.receiving_channel, step.chunk)
         counts = np.ones_like(step.chunk) if step.count is None else step.count
-        for src, dst, channel, to_channel, first, count in zip(
-            *(column.tolist() for column in (*columns, counts)), strict=True
+        for row, (src, dst, channel, to_channel, first, count) in enumerate(
+            zip(*(column.tolist() for column in (*columns, counts)), strict=True)
         ):
             chunks = sorted(self.number[first : first + count].tolist())
             for run in self.gpus[src].runs(chunks):
                 for part in self.gpus[dst].runs(run):
-                    yield src, dst, part, (channel, to_channel)
+                    yield src, dst, part, (channel, to_channel), TransferRow(turn, row, first, count)
 
     def _make_blocks(self) -> None:
         """Give each channel of a worker one block for each peer it sends to, which also receives from one if it can.
@@ -273,7 +282,7 @@ class _Drafter:
         before = self._before(worker, worker_channel, event)
         here, there = gpu.home(event.chunks[0]), self.gpus[event.peer].home(event.chunks[0])
         if not event.receives:
-            step = _StepDraft("s", here, there, len(event.chunks))
+            step = _StepDraft("s", here, there, len(event.chunks), row=event.row)
         elif event.reduces:
             step = _StepDraft("rrc", here, here, len(event.chunks))
         else:
@@ -335,7 +344,9 @@ def _copy_own(gpu: _GpuDraft) -> None:
         gpu.blocks.append(_BlockDraft(len(gpu.blocks), 0, 0, steps=steps))
 
 
-def _lines(schedule: Schedule, layout: BufferLayout, gpus: list[_GpuDraft], proto: str) -> Iterator[str]:
+def _lines(
+    schedule: Schedule, layout: BufferLayout, gpus: list[_GpuDraft], proto: str, order: IntArray
+) -> Iterator[str]:
     n_channels = 1 + max((block.channel for gpu in gpus for block in gpu.blocks), default=0)
     rooted = {"broadcast": schedule.source, "reduce": schedule.target}.get(schedule.collective)
     head = {
@@ -348,9 +359,14 @@ def _lines(schedule: Schedule, layout: BufferLayout, gpus: list[_GpuDraft], prot
         "inplace": int(layout.in_place),
     } | ({} if rooted is None or rooted[0] == EVERY_WORKER else {"root": int(rooted[0])})
     yield f"<algo {_attributes(head)}>"
+    is_renumbered = bool((order != np.arange(len(order))).any())
+    own = np.split(order, len(gpus)) if is_renumbered else []
     for gpu in gpus:
         sizes = {f"{buffer}_chunks": size for buffer, size in gpu.sizes().items()}
-        yield f"  <gpu {_attributes({'id': gpu.worker} | sizes)}>"
+        values: dict[str, object] = {"id": gpu.worker, **sizes}
+        if is_renumbered:
+            values["own"] = " ".join(_series(own[gpu.worker].tolist()))
+        yield f"  <gpu {_attributes(values)}>"
         for block in gpu.blocks:
             yield from _block_lines(block)
         yield "  </gpu>"
@@ -369,8 +385,26 @@ def _block_lines(block: _BlockDraft) -> Iterator[str]:
     for number, step in enumerate(block.steps):
         cells = {"srcbuf": step.src[0], "srcoff": step.src[1], "dstbuf": step.dst[0], "dstoff": step.dst[1]}
         waits = {"depid": step.waits_for[0], "deps": step.waits_for[1], "hasdep": int(step.awaited)}
-        yield f"      <step {_attributes({'s': number, 'type': step.kind} | cells | {'cnt': step.count} | waits)}/>"
+        row = step.row._asdict() if step.row else {}
+        values = {"s": number, "type": step.kind} | cells | {"cnt": step.count} | waits | row
+        yield f"      <step {_attributes(values)}/>"
     yield "    </tb>"
+
+
+def _series(numbers: Sequence[int]) -> Iterator[str]:
+    """Yield numbers as series, ``first:stride:count``: an attribute of NCCL's XML has 255 characters at most.
+
+    >>> " ".join(_series([0, 4, 8, 1, 2, 3]))
+    '0:4:3 1:1:3'
+    """
+    start = 0
+    while start < len(numbers):
+        end = start + 1
+        stride = numbers[end] - numbers[start] if end < len(numbers) else 1
+        while end < len(numbers) and numbers[end] - numbers[end - 1] == stride:
+            end += 1
+        yield f"{numbers[start]}:{stride}:{end - start}"
+        start = end
 
 
 def _attributes(values: Mapping[str, object]) -> str:

@@ -31,6 +31,7 @@ SHAPES = {
     "fat-tree": {"k": 4},
     "dragonfly": {"groups": 4, "routers_per_group": 2, "hosts_per_router": 1},
     "nodes": {"workers_per_host": 4, "nics": 2, "inside": INSIDE},
+    "rails": {"rails": 2, "spines": 2, "hosts_per_rack": [1, 3]},
     "custom": {"switches": ["a", "b"], "cables": CABLES},
 }
 FLOWS = [

@@ -32,19 +32,61 @@ def sides(n_workers: int) -> st.SearchStrategy[dict[str, Any]]:
 
 
 def hosts(n_workers: int) -> st.SearchStrategy[dict[str, Any]]:
-    def of_size(size: int) -> st.SearchStrategy[dict[str, Any]]:
-        inside = {"shape": st.sampled_from(["switch", "ring", "pcie"]), "bandwidth": RATES, "latency": TIMES}
-        between = [{"topology": "fully-connected"}, {"topology": "leaf-spine", "leaves": 2, "spines": 2}]
-        return st.fixed_dictionaries(
-            {
-                "workers_per_host": st.just(size),
-                "inside": st.fixed_dictionaries(inside),
-                "nics": st.integers(1, min(2, size)),
-                "between": st.sampled_from(between),
-            }
-        )
+    """Hosts alike, or two that differ; cards on rails or not, used in order or not, over one socket or two."""
+    link = st.fixed_dictionaries({"bandwidth": RATES, "latency": TIMES})
 
-    return st.sampled_from(divisors(n_workers)).flatmap(of_size)
+    def of_size(size: int) -> st.SearchStrategy[dict[str, Any]]:
+        return st.integers(1, min(2, size)).flatmap(lambda nics: with_cards(size, nics))
+
+    def with_cards(size: int, nics: int) -> st.SearchStrategy[dict[str, Any]]:
+        n_cards, sockets = n_workers // size * nics, 1 if size == 1 else 2
+        inside = {
+            "shape": st.sampled_from(["switch", "ring", "pcie"]),
+            "bandwidth": RATES,
+            "latency": TIMES,
+            "card": maybe(link),
+            "sockets": st.just(sockets),
+            "socket": link if sockets > 1 else st.none(),
+        }
+        between = [
+            {"topology": "fully-connected"},
+            {"topology": "leaf-spine", "leaves": 2, "spines": 2},
+            {"topology": "leaf-spine", "hosts_per_leaf": [1, n_cards], "oversubscription": 2},
+            {"topology": "rails", "rails": nics, "spines": 2},
+            {"topology": "rails", "rails": nics, "hosts_per_rack": [1, n_cards], "spines": 1},
+            *([{"topology": "rails", "rails": nics}] if nics > 1 else []),
+        ]
+        used = st.permutations([place % nics for place in range(size)])
+        keys = {
+            "workers_per_host": st.just(size),
+            "inside": st.fixed_dictionaries(inside).map(said),
+            "nics": st.just(nics),
+            "affinity": maybe(used),
+            "between": st.sampled_from(between),
+        }
+        return st.fixed_dictionaries(keys).map(said)
+
+    def that_differ(first: int) -> st.SearchStrategy[dict[str, Any]]:
+        own = st.fixed_dictionaries(
+            {"shape": st.sampled_from(["switch", "pcie"]), "bandwidth": RATES, "latency": TIMES}
+        )
+        sizes = {"workers_per_host": st.just([first, n_workers - first]), "inside": own}
+        return st.fixed_dictionaries({**sizes, "nics": st.just([1, min(2, n_workers - first)])})
+
+    alike = st.sampled_from(divisors(n_workers)).flatmap(of_size)
+    return (
+        st.one_of(alike, alike, st.integers(1, n_workers - 1).flatmap(that_differ))
+        if n_workers > 1
+        else alike
+    )
+
+
+def said(keys: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in keys.items() if value is not None}
+
+
+def on_rails(n_workers: int) -> st.SearchStrategy[dict[str, Any]]:
+    return st.sampled_from(divisors(n_workers)).map(lambda each: {"rails": each, "spines": 2})
 
 
 def cables(n_workers: int) -> st.SearchStrategy[dict[str, Any]]:
@@ -77,6 +119,7 @@ SHAPES = {
     "mesh": sides,
     "leaf-spine": leaves,
     "fat-tree": lambda n: st.just({"k": 4}),
+    "rails": on_rails,
     "dragonfly": lambda n: st.just({"groups": 4, "routers_per_group": 2, "hosts_per_router": 2}),
     "nodes": hosts,
     "custom": cables,

@@ -260,7 +260,7 @@ def test_a_document_names_the_file_and_repeats_the_run(tmp_path):
     assert ringnet.simulate(again).summary == ringnet.simulate(first).summary
     assert list(first.inputs()) == ["p.yaml"]
     nodes = scenario(f"network={INSIDE}").document()["network"]
-    assert nodes["inside"] == {"shape": "switch", "link": {"file": "real.yaml"}}
+    assert nodes["inside"] == {"shape": "switch", "link": {"file": "real.yaml"}, "sockets": 1}
 
 
 def test_another_profile_is_another_run():

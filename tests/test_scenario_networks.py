@@ -29,6 +29,7 @@ SHAPES = {
     "fat-tree": "k: 4",
     "dragonfly": "groups: 3, routers_per_group: 2, hosts_per_router: 2",
     "nodes": "workers_per_host: 4, nics: 2, inside: {shape: pcie, link: pcie4-x16}, between: {topology: ring}",
+    "rails": "rails: 4, spines: 2",
     "custom": STAR,
 }
 TWO_LEAVES = "topology: leaf-spine, leaves: 2, oversubscription: 4"

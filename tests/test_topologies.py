@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise, permutations, product
 from math import prod
 
@@ -22,6 +23,7 @@ from ringnet.networks import (
     Cable,
     Inside,
     LinkChange,
+    LinkNumbers,
     Network,
     best_order,
     change_links,
@@ -32,6 +34,7 @@ from ringnet.networks import (
     with_routes,
 )
 from ringnet.networks.graph import Graph
+from ringnet.networks.rails import rails
 from ringnet.runs.notes import order_advice
 from ringnet.runs.parts import build as build_parts
 from ringnet.runs.simulate import simulate
@@ -54,6 +57,7 @@ SHAPES: dict[str, tuple[str, dict]] = {
     "mesh 2x4": ("mesh", {"sides": [2, 4]}),
     "mesh 2x2x2": ("mesh", {"sides": [2, 2, 2]}),
     "leaf-spine": ("leaf-spine", {"leaves": 2, "spines": 2, "oversubscription": 2.0}),
+    "leaf-spine, unequal": ("leaf-spine", {"hosts_per_leaf": [6, 2], "spines": 2}),
     "leaf-spine, not full": ("leaf-spine", {"hosts_per_leaf": 3}),
     "fat tree": ("fat-tree", {"k": 4}),
     "dragonfly": ("dragonfly", {"groups": 3, "routers_per_group": 2, "hosts_per_router": 2}),
@@ -61,6 +65,24 @@ SHAPES: dict[str, tuple[str, dict]] = {
     "nodes, ring": ("nodes", {"workers_per_host": 4, "inside": replace(FAST, shape="ring"), "nics": 2}),
     "nodes, pcie": ("nodes", {"workers_per_host": 4, "inside": replace(FAST, shape="pcie"), "nics": 2}),
     "nodes, pairs": ("nodes", {"workers_per_host": 2, "inside": replace(FAST, shape="ring")}),
+    "nodes, on rails": (
+        "nodes",
+        {"workers_per_host": 4, "inside": FAST, "nics": 4, "between": partial(rails, rails=4)},
+    ),
+    "nodes, two sockets": (
+        "nodes",
+        {"workers_per_host": 4, "inside": replace(FAST, sockets=2, socket=LinkNumbers(50.0, 0.5))},
+    ),
+    "nodes, two roots": (
+        "nodes",
+        {
+            "workers_per_host": 4,
+            "inside": replace(FAST, shape="pcie", sockets=2, socket=LinkNumbers(50.0, 0.5)),
+        },
+    ),
+    "nodes, unequal": ("nodes", {"workers_per_host": [6, 2], "inside": FAST, "nics": [2, 1]}),
+    "rails": ("rails", {"rails": 4, "spines": 2}),
+    "rails, two racks": ("rails", {"rails": 2, "spines": 1, "hosts_per_rack": [3, 1]}),
     "custom star": ("custom", STAR),
     "custom bus": ("custom", BUS),
 }

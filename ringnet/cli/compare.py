@@ -15,11 +15,12 @@ from ringnet.cli import options
 from ringnet.cli.printing import print_json, print_table, say
 from ringnet.cli.studies import StudyOptions, carried_through, ended, records
 from ringnet.cli.targets import check_targets, sources_of
+from ringnet.errors import Fault, InputError
 from ringnet.reporting.atomic import written_file
 from ringnet.reporting.storage import write_study
 from ringnet.reporting.text import written
 from ringnet.scenario import Scenario
-from ringnet.scenario.keys.topology import workers_per_host
+from ringnet.scenario.keys.topology import hosts_differ, workers_per_host
 from ringnet.study.compare import Comparison, channels_of, compare_parts, plan_comparison
 from ringnet.study.points import run_info
 from ringnet.study.tuner import tuner_text
@@ -77,6 +78,9 @@ def _compare(scenario: Scenario, asked: StudyOptions, tuner: Path | None) -> int
 
 
 def _tuner_text(scenario: Scenario, found: Comparison, asked: StudyOptions) -> tuple[str, list[str]]:
+    if hosts_differ(scenario.network):
+        message = "hosts differ in size: a line of NCCL's tuner is for so many nodes alike"
+        raise InputError(Fault(message, "--tuner", right="hosts alike"))
     channels = channels_of(scenario, asked.algorithms)
     return tuner_text(found.grounds, scenario.collective, channels, workers_per_host(scenario.network))
 

@@ -14,11 +14,12 @@ from ringnet.cli.printing import in_number, print_json, print_table
 from ringnet.collectives import ALGORITHMS, COLLECTIVES
 from ringnet.engines import ENGINES
 from ringnet.errors import Fault, InputError
-from ringnet.networks import PRESETS, TOPOLOGIES
+from ringnet.networks import PRESETS, TOPOLOGIES, Preset
 from ringnet.payload.dtypes import DTYPES
 from ringnet.payload.reductions import REDUCTIONS
 from ringnet.reporting.columns import OF_SOME_RUNS, TABLES
 from ringnet.reporting.plots import PLOTS
+from ringnet.units import format_rate, format_seconds
 
 EXAMPLE = "ringnet list algorithms"
 
@@ -83,12 +84,19 @@ def choices() -> dict[str, dict[str, str]]:
         "collectives": {name: _known_by(name) for name in COLLECTIVES},
         "algorithms": {name: algorithm.summary for name, algorithm in ALGORITHMS.items()},
         "topologies": {name: topology.summary for name, topology in TOPOLOGIES.items()},
-        "links": {name: preset.summary for name, preset in PRESETS.items()},
+        "links": {name: _link_words(preset) for name, preset in PRESETS.items()},
         "reductions": {name: reduction.summary for name, reduction in REDUCTIONS.items()},
         "dtypes": {name: f"{in_number(dtype.itemsize, 'byte')} an element" for name, dtype in DTYPES.items()},
         "engines": {name: engine.summary for name, engine in ENGINES.items()},
         "plots": {name: plot.summary for name, plot in PLOTS.items()},
     }
+
+
+def _link_words(preset: Preset) -> str:
+    """Say what a link is, its numbers and where they come from."""
+    numbers = f"{format_rate(preset.bandwidth_Bps)}, {format_seconds(preset.latency_s)} from end to end"
+    sources = f"bandwidth: {preset.bandwidth_source}; latency: {preset.latency_source}"
+    return f"{preset.summary}; {numbers} ({sources})"
 
 
 def _known_by(collective: str) -> str:

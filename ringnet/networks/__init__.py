@@ -17,37 +17,44 @@ from ringnet.networks.datacenter import (
     leaf_spine,
     leaf_spine_links,
 )
+from ringnet.networks.exceptions import (
+    LinkChange,
+    change_links,
+    change_nodes,
+    find_links,
+    group_names,
+    links_at,
+)
 from ringnet.networks.graph import ecmp, walk, with_routes
 from ringnet.networks.grid import mesh, torus
 from ringnet.networks.network import (
-    LinkChange,
     LinkSource,
     LinkSources,
     Network,
     Packets,
     Window,
     beyond,
-    change_links,
-    change_nodes,
-    find_links,
     settled,
 )
-from ringnet.networks.nodes import Inside, nodes
+from ringnet.networks.nodes import Inside, LinkNumbers, nodes
 from ringnet.networks.placement import best_order, interleaved, placed, ring_load
-from ringnet.networks.presets import PRESETS, Preset
-from ringnet.networks.shape import TRAITS, NetworkShape, Trait
+from ringnet.networks.presets import PRESETS, NumberSource, Preset
+from ringnet.networks.rails import rails, rails_links
+from ringnet.networks.shape import TRAITS, NetworkShape, Trait, is_card
 from ringnet.networks.topology import NetworkBuilder, Topology, TopologyParameter
 
 TOPOLOGIES: dict[str, Topology] = {
-    "custom": Topology(custom, "switches and cables as they are listed"),
+    "custom": Topology(custom, "switches and cables as they are listed", n_way=2),
     "dragonfly": Topology(
         dragonfly,
         "groups of routers, fully connected inside, with a cable between every two groups",
+        n_way=2,
         n_links=dragonfly_links,
     ),
     "fat-tree": Topology(
         fat_tree,
         "three levels of switches with k ports, and k^3/4 places for workers",
+        n_way=2,
         n_links=fat_tree_links,
     ),
     "fully-connected": Topology(
@@ -57,16 +64,27 @@ TOPOLOGIES: dict[str, Topology] = {
         n_links=pairs,
     ),
     "leaf-spine": Topology(
-        leaf_spine, "workers on leaves, and every leaf with a cable to every spine", n_links=leaf_spine_links
+        leaf_spine,
+        "workers on leaves, and every leaf with a cable to every spine",
+        n_way=2,
+        n_links=leaf_spine_links,
     ),
     "mesh": Topology(mesh, "a grid of workers in two or three dimensions"),
     "nodes": Topology(
         nodes, "hosts with several workers each, a fast inside, and network cards into another topology"
     ),
+    "rails": Topology(
+        rails,
+        "card k of every host on leaf k, and the leaves joined by spines or not",
+        n_way=2,
+        n_links=rails_links,
+    ),
     "ring": Topology(
         ring, "a private link from every worker to its right-hand neighbour", has_single_links=True
     ),
-    "switch": Topology(switch, "one switch; every worker has a link up to it and a link down from it"),
+    "switch": Topology(
+        switch, "one switch; every worker has a link up to it and a link down from it", n_way=2
+    ),
     "torus": Topology(torus, "a grid of workers in two or three dimensions whose rows close to rings"),
 }
 
@@ -132,11 +150,13 @@ __all__ = [
     "Constant",
     "Inside",
     "LinkChange",
+    "LinkNumbers",
     "LinkSource",
     "LinkSources",
     "Network",
     "NetworkBuilder",
     "NetworkShape",
+    "NumberSource",
     "OverTime",
     "Packets",
     "Piece",
@@ -151,7 +171,10 @@ __all__ = [
     "change_nodes",
     "ecmp",
     "find_links",
+    "group_names",
     "interleaved",
+    "is_card",
+    "links_at",
     "make_network",
     "placed",
     "ring_load",

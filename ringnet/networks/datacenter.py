@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -21,7 +22,10 @@ def leaf_spine(
     *,
     leaves: Annotated[int | None, TopologyParameter("leaves; hosts_per_leaf gives it too", 2)] = None,
     hosts_per_leaf: Annotated[
-        int | None, TopologyParameter("places for workers on a leaf; leaves gives it too", 4)
+        int | Sequence[int] | None,
+        TopologyParameter(
+            "places for workers on a leaf, on each leaf where they differ; leaves gives it too", 4
+        ),
     ] = None,
     spines: Annotated[int, TopologyParameter("spines; 1 if left out", 2)] = 1,
     oversubscription: Annotated[
@@ -31,7 +35,7 @@ def leaf_spine(
         ),
     ] = 1.0,
 ) -> Network:
-    """Workers fill the leaves in order: worker i is on leaf ``i // hosts_per_leaf``.
+    """Workers fill the leaves in order: where these are alike worker i is on leaf ``i // hosts_per_leaf``.
 
     A route between two leaves takes the spine ``dst % spines``, as static routing by destination does.
 
@@ -40,12 +44,13 @@ def leaf_spine(
     n_workers : int
     bandwidth_Bps, latency_s : float
         Of every link between a worker and its leaf, in bytes per second and seconds; the latency of all links.
-    leaves, hosts_per_leaf : int, optional
+    leaves : int, optional
+    hosts_per_leaf : int or sequence of int, optional
         One of them gives the other.
     spines : int
     oversubscription : float
         What the workers of a leaf can send, over what its links to the spines can carry: these have
-        ``hosts_per_leaf * bandwidth / (spines * oversubscription)`` each.
+        ``hosts_per_leaf * bandwidth / (spines * oversubscription)`` each, by the places of their own leaf.
 
     Raises
     ------
@@ -60,44 +65,88 @@ def leaf_spine(
     """
     if oversubscription <= 0:
         raise NetworkError(Fault("a ratio is more than zero", "oversubscription", right="4"))
-    leaves, per_leaf = _leaves(n_workers, leaves, hosts_per_leaf)
-    n_places = leaves * per_leaf
-    hosts, leaf = np.arange(n_places), np.arange(n_places) // per_leaf + n_places
-    up, spine = (part.ravel() for part in np.divmod(np.arange(leaves * spines), spines))
-    up, spine = up + n_places, spine + n_places + leaves
-    nodes = [*place_names(n_workers, n_places), *(f"leaf{i}" for i in range(leaves))]
+    sizes = _leaf_sizes(n_workers, leaves, hosts_per_leaf)
+    n_leaves, n_places = len(sizes), sum(sizes)
+    on_leaf = np.repeat(np.arange(n_leaves), sizes)
+    nodes = [*place_names(n_workers, n_places), *(f"leaf{i}" for i in range(n_leaves))]
     nodes += [f"spine{i}" for i in range(spines)]
     own = bandwidth_Bps, latency_s
-    trunk = per_leaf * bandwidth_Bps / (spines * oversubscription), latency_s
-    links = LinkColumns.of(
-        nodes, [(hosts, leaf), (leaf, hosts), (up, spine), (spine, up)], [own, own, trunk, trunk]
-    )
+    hosts, leaf = np.arange(n_places), on_leaf + n_places
+    trunks = Trunks.of(sizes, spines, oversubscription, own)
+    ends, rates = trunks.links(n_places, n_places + n_leaves)
+    links = LinkColumns.of(nodes, [(hosts, leaf), (leaf, hosts), *ends], [own, own, *rates])
+    leaf_of = on_leaf.tolist()
 
     def find_route(src: int, dst: int) -> Route:
         if src == dst:
             return ()
-        a, b, over = src // per_leaf, dst // per_leaf, dst % spines
-        between = (a * spines + over, leaves * spines + b * spines + over) if a != b else ()
+        between = trunks.between(leaf_of[src], leaf_of[dst], dst % spines)
         return (src, *(2 * n_places + link for link in between), n_places + dst)
 
     def find_groups() -> Groups:
-        of_places = {nodes[place]: f"leaf{place // per_leaf}" for place in range(n_places)}
-        return {"leaves": of_places | {f"leaf{i}": f"leaf{i}" for i in range(leaves)}}
+        of_places = {nodes[place]: f"leaf{leaf_of[place]}" for place in range(n_places)}
+        return {"leaves": of_places | {f"leaf{i}": f"leaf{i}" for i in range(n_leaves)}}
 
-    sources = LinkSources.alike(len(links.start))
-    sources.bandwidth[2 * n_places :] = LinkSource.RULE if trunk == own else LinkSource.SCALED
-    return replace(links.network("leaf-spine", n_workers, find_route, find_groups), given_sources=sources)
+    made = links.network("leaf-spine", n_workers, find_route, find_groups)
+    return replace(made, given_sources=trunks.sources(2 * n_places, own))
+
+
+class Trunks(NamedTuple):
+    """The links between leaves and spines, those up first, by leaf and then by spine.
+
+    Parameters
+    ----------
+    n_leaves, n_spines : int
+    rates : sequence of (bandwidth_Bps, latency_s)
+        Of each link of each leaf.
+    """
+
+    n_leaves: int
+    n_spines: int
+    rates: Sequence[tuple[float, float]]
+
+    @classmethod
+    def of(
+        cls, sizes: Sequence[int], n_spines: int, oversubscription: float, own: tuple[float, float]
+    ) -> Trunks:
+        """Return trunks that carry what the places of each leaf send, over the stated ratio."""
+        bandwidth_Bps, latency_s = own
+        rates = [(size * bandwidth_Bps / (n_spines * oversubscription), latency_s) for size in sizes]
+        return cls(len(sizes), n_spines, rates)
+
+    def links(
+        self, first_leaf: int, first_spine: int
+    ) -> tuple[list[tuple[IntArray, IntArray]], list[tuple[float, float]]]:
+        """Return the ends of the links of each leaf, and their rates, as `LinkColumns` takes them."""
+        spines = np.arange(first_spine, first_spine + self.n_spines)
+        up = [(np.full(self.n_spines, first_leaf + leaf), spines) for leaf in range(self.n_leaves)]
+        return [*up, *((end, start) for start, end in up)], [*self.rates, *self.rates]
+
+    def between(self, leaf: int, other: int, spine: int) -> tuple[int, ...]:
+        """Return the numbers among these links of those from one leaf over a spine to another."""
+        if leaf == other:
+            return ()
+        return leaf * self.n_spines + spine, (self.n_leaves + other) * self.n_spines + spine
+
+    def sources(self, n_before: int, own: tuple[float, float]) -> LinkSources:
+        """Return where the numbers of links of their places come from, and after them those of the trunks."""
+        found = LinkSources.alike(n_before + 2 * self.n_leaves * self.n_spines)
+        as_own = np.repeat([rate == own for rate in self.rates] * 2, self.n_spines)
+        found.bandwidth[n_before:] = np.where(as_own, LinkSource.RULE, LinkSource.SCALED)
+        return found
 
 
 def leaf_spine_links(
     n_workers: int,
     *,
     leaves: int | None = None,
-    hosts_per_leaf: int | None = None,
+    hosts_per_leaf: int | Sequence[int] | None = None,
     spines: int = 1,
     oversubscription: float = 1,
 ) -> int:
     """Return how many links a leaf-spine has: of places, and between leaves and spines."""
+    if isinstance(hosts_per_leaf, Sequence):
+        return 2 * (sum(hosts_per_leaf) + len(hosts_per_leaf) * spines)
     per_leaf = hosts_per_leaf or -(-n_workers // (leaves or 1))
     n_leaves = leaves or -(-n_workers // per_leaf)
     return 2 * n_leaves * (per_leaf + spines)
@@ -114,18 +163,24 @@ def dragonfly_links(n_workers: int, *, groups: int, routers_per_group: int, host
     return groups * (inside + groups - 1)
 
 
-def _leaves(n_workers: int, leaves: int | None, hosts_per_leaf: int | None) -> tuple[int, int]:
-    """Return the leaves and the places on each."""
+def _leaf_sizes(n_workers: int, leaves: int | None, hosts_per_leaf: int | Sequence[int] | None) -> list[int]:
+    """Return the places on each leaf."""
     if leaves is None and hosts_per_leaf is None:
         raise NetworkError(Fault("a leaf-spine needs leaves or hosts_per_leaf", "leaves", right="leaves: 2"))
     if hosts_per_leaf is None:
         hosts_per_leaf = max(1, -(-n_workers // (leaves or 1)))
-    if leaves is None:
-        leaves = max(1, -(-n_workers // hosts_per_leaf))
-    if leaves * hosts_per_leaf < n_workers:
-        message = f"{leaves} leaves of {hosts_per_leaf} have places for {leaves * hosts_per_leaf} workers"
-        raise NetworkError(Fault(f"{message}, not for {n_workers}", "leaves", right="more leaves"))
-    return leaves, hosts_per_leaf
+    if isinstance(hosts_per_leaf, int):
+        sizes = [hosts_per_leaf] * (max(1, -(-n_workers // hosts_per_leaf)) if leaves is None else leaves)
+        what = f"{len(sizes)} leaves of {hosts_per_leaf}"
+    else:
+        sizes, what = [*hosts_per_leaf], f"leaves of {', '.join(map(str, hosts_per_leaf))}"
+        if leaves not in (None, len(sizes)):
+            message = f"{leaves} leaves, and the places of {len(sizes)} are listed"
+            raise NetworkError(Fault(message, "leaves", right="the key left out"))
+    if sum(sizes) < n_workers:
+        message = f"{what} have places for {sum(sizes)} workers, not for {n_workers}"
+        raise NetworkError(Fault(message, "leaves", right="more leaves"))
+    return sizes
 
 
 def fat_tree(

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from enum import IntEnum
-from fnmatch import fnmatchcase
 from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ringnet.errors import Fault, NetworkError
+from ringnet.errors import NetworkError
 from ringnet.networks.behaviour import Behaviour, BySize, Constant
 from ringnet.networks.shape import NetworkShape
 
@@ -29,16 +27,6 @@ ONE_WAY, BOTH_WAYS = "->", "<->"
 WINDOW_SLOTS = 8
 #: Routes of equal cost that are looked at for one pair of workers.
 MOST_EQUAL_ROUTES = 256
-#: Unknown links for which the nearest name is looked up.
-SEARCHED = 8
-
-
-@dataclass(frozen=True)
-class LinkChange:
-    """What an exception changes of a link; ``None`` leaves it as the rule for all links has it."""
-
-    bandwidth_Bps: float | None = None
-    latency_s: float | None = None
 
 
 class LinkSource(IntEnum):
@@ -272,91 +260,3 @@ def link_array(value: float, n_links: int) -> FloatArray:
     [5.0, 5.0]
     """
     return np.full(n_links, value, dtype=np.float64)
-
-
-def change_links(network: Network, changes: dict[str, LinkChange]) -> Network:
-    """Return the network with some links changed, by name; `NetworkError` names every unknown one.
-
-    A name with ``*`` is a rule for all links that it fits; rules come before single links.
-    """
-    if not changes:
-        return network
-    links = find_links(network, changes)
-    return _changed(network, ((link, changes[name]) for name in links for link in links[name]))
-
-
-def find_links(network: Network, names: Iterable[str]) -> dict[str, list[int]]:
-    """Return the links of each name, names with ``*`` first; `NetworkError` names every one that fits none.
-
-    >>> from ringnet.networks.basic import switch
-    >>> find_links(switch(2, 50e9, 5e-7), ["0->switch", "switch->*"])
-    {'switch->*': [2, 3], '0->switch': [0]}
-    """
-    numbers = {name: link for link, name in enumerate(network.names)}
-    found = {}
-    for name in sorted(names, key=lambda name: "*" not in name):
-        one = [numbers[name]] if name in numbers else []
-        found[name] = (
-            [link for key, link in numbers.items() if fnmatchcase(key, name)] if "*" in name else one
-        )
-    if unknown := [name for name, links in found.items() if not links]:
-        raise NetworkError(*_no_such_links(network, unknown))
-    return found
-
-
-def change_nodes(network: Network, changes: Mapping[str, LinkChange]) -> Network:
-    """Return the network with every link into or out of some nodes changed; `NetworkError` names each unknown one.
-
-    A node is a worker's place by its number, or a switch or a network card by its name: ``"3"``, ``"h0/nic1"``. A link
-    between two of them becomes what is said of the later one.
-
-    >>> from ringnet.networks.basic import switch
-    >>> change_nodes(switch(2, 50e9, 5e-7), {"1": LinkChange(7.0)}).bandwidth_Bps.tolist()
-    [50000000000.0, 7.0, 50000000000.0, 7.0]
-    """
-    if not changes:
-        return network
-    touching: dict[str, list[int]] = {node: [] for node in changes}
-    for link in range(network.n_links):
-        for end in network.ends(link):
-            if end in touching:
-                touching[end].append(link)
-    places = {str(place) for place in range(network.n_workers)}
-    if unknown := [node for node, links in touching.items() if not links and node not in places]:
-        raise NetworkError(*_no_such_nodes(network, unknown))
-    return _changed(network, ((link, change) for node, change in changes.items() for link in touching[node]))
-
-
-def _no_such_nodes(network: Network, nodes: list[str]) -> Iterator[Fault]:
-    names = [node for node in network.nodes if not node.isdecimal()]
-    for place, node in enumerate(nodes):
-        if node.lstrip("-").isdecimal():
-            yield Fault("there is no such worker", value=node, right=f"0 to {network.n_workers - 1}")
-            continue
-        shown = ", ".join([f"0 to {network.n_workers - 1}", *names[:3], *["..."][: len(names) > 3]])  # noqa: PLR2004 -- three examples
-        nearest = get_close_matches(node, names, n=1) if place < SEARCHED else []
-        message = f"the {network.topology} network of {network.n_workers} workers has no such node"
-        yield Fault(message, value=node, right=shown, nearest="".join(nearest))
-
-
-def _changed(network: Network, changes: Iterable[tuple[int, LinkChange]]) -> Network:
-    bandwidth, latency, before = network.bandwidth_Bps.copy(), network.latency_s.copy(), network.sources
-    sources = LinkSources(before.bandwidth.copy(), before.latency.copy())
-    for link, change in changes:
-        if link in network.behaviours:
-            raise NetworkError(f"link {network.names[link]} is to be changed before it gets a behaviour")
-        # What changes nothing is no exception: the link keeps to the rule.
-        if change.bandwidth_Bps not in (None, bandwidth[link]):
-            bandwidth[link], sources.bandwidth[link] = change.bandwidth_Bps, LinkSource.OWN
-        if change.latency_s not in (None, latency[link]):
-            latency[link], sources.latency[link] = change.latency_s, LinkSource.OWN
-    return replace(network, bandwidth_Bps=bandwidth, latency_s=latency, given_sources=sources)
-
-
-def _no_such_links(network: Network, names: list[str]) -> Iterator[Fault]:
-    message = f"the {network.topology} network of {network.n_workers} workers has no such link"
-    shown = ", ".join(network.names[:3]) + (", ..." if network.n_links > 3 else "")  # noqa: PLR2004 -- three examples
-    for place, name in enumerate(names):
-        # Among thousands of links a search takes a quarter of a second: not for thousands of names.
-        nearest = get_close_matches(name, network.names, n=1) if place < SEARCHED else []
-        yield Fault(message, value=name, right=shown, nearest="".join(nearest))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import pairwise
+from itertools import accumulate, combinations, pairwise
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -13,26 +12,110 @@ import numpy as np
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks.basic import switch
 from ringnet.networks.network import ONE_WAY, Groups, LinkSource, LinkSources, Network, Route
-from ringnet.networks.shape import CARDS, HOSTS
-from ringnet.networks.topology import NetworkBuilder, TopologyParameter
+from ringnet.networks.shape import CARDS, HOSTS, RAILS
+from ringnet.networks.topology import NetworkBuilder, TopologyParameter, each_of
 
 InsideShape: TypeAlias = Literal["switch", "ring", "pcie"]
+#: What a link inside a host is: one of those that join its workers, one to a card, one between sockets.
+InsideKind: TypeAlias = Literal["inside", "card", "socket"]
 
 
-class HostLinks(NamedTuple):
-    """Links inside a host by name, and the route between two of its nodes: workers by number, cards as ``nic0``."""
+class LinkNumbers(NamedTuple):
+    """Bandwidth (bytes/s) and latency (s) of some links."""
 
-    names: list[str]
-    route: Callable[[str, str], list[str]]
+    bandwidth_Bps: float
+    latency_s: float
 
 
 @dataclass(frozen=True)
 class Inside:
-    """The inside of a host: what shape it has, and bandwidth (bytes/s) and latency (s) of every link in it."""
+    """The inside of a host.
+
+    Parameters
+    ----------
+    shape : {"switch", "ring", "pcie"}
+    bandwidth_Bps, latency_s : float
+        Of every link in it that ``card`` and ``socket`` do not say other of, in bytes per second and seconds.
+    card : LinkNumbers, optional
+        Of the links to its network cards.
+    sockets : int or sequence of int
+        Sockets over which workers and cards are spread in order; or the socket of each worker.
+    socket : LinkNumbers, optional
+        Of the links between two sockets; needed where there are several.
+    """
 
     shape: InsideShape
     bandwidth_Bps: float
     latency_s: float
+    card: LinkNumbers | None = None
+    sockets: int | tuple[int, ...] = 1
+    socket: LinkNumbers | None = None
+
+    def numbers(self, kind: InsideKind) -> LinkNumbers:
+        """Return bandwidth and latency of links of a kind."""
+        own = {"card": self.card, "socket": self.socket}.get(kind)
+        return own or LinkNumbers(self.bandwidth_Bps, self.latency_s)
+
+    @property
+    def n_sockets(self) -> int:
+        """Sockets of a host."""
+        return self.sockets if isinstance(self.sockets, int) else max(self.sockets) + 1
+
+    def socket_of(self, worker: int, size: int) -> int:
+        """Return the socket of a worker of a host with ``size`` workers."""
+        return worker * self.sockets // size if isinstance(self.sockets, int) else self.sockets[worker]
+
+
+@dataclass(frozen=True)
+class Host:
+    """A host: its workers, and the card that each of them uses.
+
+    Parameters
+    ----------
+    number : int
+    first : int
+        Number of its first worker.
+    cards : tuple of int
+        By worker, which of the host's cards.
+    n_cards : int
+    first_card : int
+        Its place among the cards of all hosts.
+    """
+
+    number: int
+    first: int
+    cards: tuple[int, ...]
+    n_cards: int
+    first_card: int
+
+    @property
+    def size(self) -> int:
+        """Its workers."""
+        return len(self.cards)
+
+    @property
+    def workers(self) -> list[str]:
+        """The names of its workers."""
+        return [str(self.first + place) for place in range(self.size)]
+
+    def node(self, name: str) -> str:
+        """Return the name of a node in it: ``"h0/nic1"``."""
+        return f"h{self.number}/{name}"
+
+    def card(self, worker: int) -> str:
+        """Return the name of the card that a worker of it uses."""
+        return self.node(f"nic{self.cards[worker]}")
+
+    def card_place(self, worker: int) -> int:
+        """Return that card's place among the cards of all hosts."""
+        return self.first_card + self.cards[worker]
+
+
+class HostLinks(NamedTuple):
+    """Links inside a host by name, each with its kind, and the route between two of its nodes by their names."""
+
+    kinds: dict[str, InsideKind]
+    route: Callable[[str, str], list[str]]
 
 
 def nodes(
@@ -40,7 +123,9 @@ def nodes(
     bandwidth_Bps: float,
     latency_s: float,
     *,
-    workers_per_host: Annotated[int, TopologyParameter("workers of a host", 4)],
+    workers_per_host: Annotated[
+        int | Sequence[int], TopologyParameter("workers of a host; of each host where they differ", 4)
+    ],
     inside: Annotated[
         Inside,
         TopologyParameter(
@@ -48,7 +133,18 @@ def nodes(
             {"shape": "switch", "link": "nvlink4"},
         ),
     ],
-    nics: Annotated[int, TopologyParameter("network cards of a host; 1 if left out", 4)] = 1,
+    nics: Annotated[
+        int | Sequence[int],
+        TopologyParameter("network cards of a host; of each host where they differ; 1 if left out", 4),
+    ] = 1,
+    affinity: Annotated[
+        Sequence[int] | None,
+        TopologyParameter(
+            "card that each worker of a host uses; spread over them in order if left out",
+            [0, 0, 1, 1],
+            least=0,
+        ),
+    ] = None,
     between: Annotated[
         NetworkBuilder,
         TopologyParameter(
@@ -62,8 +158,12 @@ def nodes(
 
     - ``switch``: every worker has a link to the host's switch and one back (NVSwitch), and a link to its card;
     - ``ring``: every worker has a link to both neighbours, the shorter way around is taken, and a link to its card;
-    - ``pcie``: one PCIe switch for each card with its workers; all share one root, by a link up and a link down for
-      each switch.
+    - ``pcie``: one PCIe switch for each card with its workers; all of a socket share one root, by a link up and a link
+      down for each switch.
+
+    A worker whose card is at another socket goes over the links between the two sockets. Where the topology between
+    the cards has no way from one card to another (rails without a spine), a transfer first goes inside its host to a
+    worker with a card that has one, as NCCL's PXN does; if there is none, over such a worker of the other host.
 
     Parameters
     ----------
@@ -71,17 +171,20 @@ def nodes(
         A whole number of hosts.
     bandwidth_Bps, latency_s : float
         Of every link between the hosts, in bytes per second and seconds.
-    workers_per_host : int
+    workers_per_host : int or sequence of int
     inside : Inside
-    nics : int
+    nics : int or sequence of int
         Network cards of a host.
+    affinity : sequence of int, optional
+        By worker of a host, the card that it uses.
     between : callable
         ``between(n, bandwidth_Bps, latency_s)`` builds the network of n cards.
 
     Raises
     ------
     NetworkError
-        If the workers are no whole number of hosts, or the cards are more than the workers of a host.
+        If the workers are no whole number of hosts, the cards are more than the workers of a host or not on a rail
+        each, or what is said of cards and sockets does not fit the workers.
 
     Examples
     --------
@@ -89,138 +192,315 @@ def nodes(
     >>> [network.names[link] for link in network.route(1, 2)]
     ['1->h0/nic0', 'h0/nic0->switch', 'switch->h1/nic0', 'h1/nic0->2']
     """
-    _check(n_workers, workers_per_host, nics)
-    n_hosts = n_workers // workers_per_host
-    outer = between(n_hosts * nics, bandwidth_Bps, latency_s)
-    hosts = [INSIDES[inside.shape](host, workers_per_host, nics) for host in range(n_hosts)]
-    inner = [name for host in hosts for name in host.names]
-    card = {str(place): f"h{place // nics}/nic{place % nics}" for place in range(n_hosts * nics)}
+    hosts = _hosts(n_workers, workers_per_host, nics, affinity)
+    _check_sockets(inside, hosts)
+    n_cards = sum(host.n_cards for host in hosts)
+    outer = between(n_cards, bandwidth_Bps, latency_s)
+    groups_between = outer.find_groups() if outer.find_groups else {}
+    _check_rails(hosts, groups_between)
+    insides = [INSIDES[inside.shape](host, inside) for host in hosts]
+    kinds = {name: kind for links in insides for name, kind in links.kinds.items()}
+    card = {
+        str(host.first_card + one): host.node(f"nic{one}") for host in hosts for one in range(host.n_cards)
+    }
     named = [ONE_WAY.join(card.get(end, end) for end in outer.ends(link)) for link in range(outer.n_links)]
-    number = {name: link for link, name in enumerate(inner)}
+    number = {name: link for link, name in enumerate(kinds)}
+    of_worker = np.repeat(np.arange(len(hosts)), [host.size for host in hosts]).tolist()
+    way_out = _WayOut(hosts, outer)
 
     def find_route(src: int, dst: int) -> Route:
-        here, there = src // workers_per_host, dst // workers_per_host
-        if here == there:
-            return tuple(number[name] for name in hosts[here].route(str(src), str(dst)))
-        ends = [worker % workers_per_host * nics // workers_per_host for worker in (src, dst)]
-        up = hosts[here].route(str(src), f"h{here}/nic{ends[0]}")
-        down = hosts[there].route(f"h{there}/nic{ends[1]}", str(dst))
-        over = outer.route(here * nics + ends[0], there * nics + ends[1])
-        return (*map(number.get, up), *(len(inner) + link for link in over), *map(number.get, down))  # type: ignore[arg-type]
+        here, there = hosts[of_worker[src]], hosts[of_worker[dst]]
+        one, other = insides[here.number], insides[there.number]
+        if here is there:
+            return tuple(number[name] for name in one.route(str(src), str(dst)))
+        leaving, entering, over = way_out.between(src, dst, here, there)
+        up = [*one.route(str(src), str(leaving)), *one.route(str(leaving), here.card(leaving - here.first))]
+        down = other.route(there.card(entering - there.first), str(entering))
+        down += other.route(str(entering), str(dst))
+        return (
+            *(number[name] for name in up),
+            *(len(number) + link for link in over),
+            *(number[name] for name in down),
+        )
 
+    numbers = np.array([inside.numbers(kind) for kind in kinds.values()]).reshape(-1, 2)
+    # What has numbers of its own keeps them where measured ones take the place of those inside hosts.
+    own = [
+        LinkSource.OWN if {"card": inside.card, "socket": inside.socket}.get(kind) else LinkSource.INSIDE
+        for kind in kinds.values()
+    ]
+    inner = np.array(own, dtype=np.int8)
     return Network(
         topology="nodes",
         n_workers=n_workers,
-        names=(*inner, *named),
-        bandwidth_Bps=np.concatenate([np.full(len(inner), inside.bandwidth_Bps), outer.bandwidth_Bps]),
-        latency_s=np.concatenate([np.full(len(inner), inside.latency_s), outer.latency_s]),
+        names=(*kinds, *named),
+        bandwidth_Bps=np.concatenate([numbers[:, 0], outer.bandwidth_Bps]),
+        latency_s=np.concatenate([numbers[:, 1], outer.latency_s]),
         find_route=find_route,
-        find_groups=partial(_groups, n_workers, workers_per_host, nics, inner, outer.find_groups),
-        given_sources=LinkSources.alike(len(inner), LinkSource.INSIDE) + outer.sources,
+        find_groups=lambda: _groups(hosts, [*kinds], groups_between),
+        given_sources=LinkSources(inner, inner.copy()) + outer.sources,
     )
 
 
-def _groups(
+def _hosts(
     n_workers: int,
-    workers_per_host: int,
-    nics: int,
-    inner: Sequence[str],
-    groups_between: Callable[[], Groups] | None,
-) -> Groups:
-    """Return the cards with their workers, the hosts, and what the topology between groups, where hosts lie in one."""
-    n_hosts = n_workers // workers_per_host
-    host = {str(worker): f"h{worker // workers_per_host}" for worker in range(n_workers)}
-    host |= {node: node.partition("/")[0] for name in inner for node in name.split(ONE_WAY) if "/" in node}
-    card = {
-        str(
-            worker
-        ): f"h{worker // workers_per_host}/nic{worker % workers_per_host * nics // workers_per_host}"
-        for worker in range(n_workers)
-    }
-    card |= {name.replace("nic", kind): name for name in {*card.values()} for kind in ("nic", "pcie")}
-    groups = {
-        CARDS: {node: f"card {name}" for node, name in card.items()},
-        HOSTS: {node: f"host {name}" for node, name in host.items()},
-    }
-    for kind, between in (groups_between() if groups_between else {}).items():
-        of_hosts = [{between[str(number * nics + one)] for one in range(nics)} for number in range(n_hosts)]
-        if all(len(found) == 1 for found in of_hosts):
-            whole = {f"h{number}": found.pop() for number, found in enumerate(of_hosts)}
-            switches = {node: group for node, group in between.items() if not node.isdecimal()}
-            groups[kind] = switches | {node: whole[name] for node, name in host.items()}
-    return groups
+    workers_per_host: int | Sequence[int],
+    nics: int | Sequence[int],
+    affinity: Sequence[int] | None,
+) -> list[Host]:
+    """Return the hosts, or raise with all that keeps these numbers from making any."""
+    sizes = each_of(workers_per_host, n_workers)
+    if sum(sizes) != n_workers:
+        if isinstance(workers_per_host, int):
+            message = f"{n_workers} workers are no whole number of hosts with {workers_per_host} each"
+            right = f"a divisor of {n_workers}"
+        else:
+            message = f"hosts of {_listed(sizes)} hold {sum(sizes)} workers, not {n_workers}"
+            right = f"numbers whose sum is {n_workers}"
+        raise NetworkError(Fault(message, "workers_per_host", right=right))
+    n_cards = [nics] * len(sizes) if isinstance(nics, int) else [*nics]
+    if len(n_cards) != len(sizes):
+        message = f"cards of {len(n_cards)} hosts, and there are {len(sizes)}"
+        raise NetworkError(Fault(message, "nics", right="one number for each host"))
+    for host, (cards, size) in enumerate(zip(n_cards, sizes, strict=True)):
+        if cards > size:
+            where = "a host" if len({*sizes, *n_cards}) <= 2 else f"host h{host}"  # noqa: PLR2004 -- all alike
+            message = f"{cards} cards are more than the {size} workers of {where}"
+            raise NetworkError(Fault(message, "nics", right=f"at most {size}"))
+    used = _cards_used(affinity, sizes, n_cards)
+    firsts, first_cards = ([0, *accumulate(each)] for each in (sizes, n_cards))
+    return [Host(at, firsts[at], cards, n_cards[at], first_cards[at]) for at, cards in enumerate(used)]
 
 
-def _check(n_workers: int, workers_per_host: int, nics: int) -> None:
+def _cards_used(
+    affinity: Sequence[int] | None, sizes: Sequence[int], n_cards: Sequence[int]
+) -> list[tuple[int, ...]]:
+    """Return, by host, the card of each worker."""
+    if affinity is None:
+        return [
+            tuple(worker * cards // size for worker in range(size))
+            for size, cards in zip(sizes, n_cards, strict=True)
+        ]
     faults = []
-    if n_workers % workers_per_host:
-        message = f"{n_workers} workers are no whole number of hosts with {workers_per_host} each"
-        faults.append(Fault(message, "workers_per_host", right=f"a divisor of {n_workers}"))
-    if nics > workers_per_host:
-        message = f"{nics} cards are more than the {workers_per_host} workers of a host"
-        faults.append(Fault(message, "nics", right=f"at most {workers_per_host}"))
+    if len({*sizes}) > 1 or len({*n_cards}) > 1:
+        faults.append(
+            Fault("hosts differ: one list says nothing of all of them", "affinity", right="no affinity")
+        )
+    elif len(affinity) != sizes[0]:
+        message = f"cards of {len(affinity)} workers, and a host has {sizes[0]}"
+        faults.append(Fault(message, "affinity", right="one card for each worker of a host"))
+    elif max(affinity) >= n_cards[0]:
+        message = f"there is no card {max(affinity)} among {n_cards[0]}"
+        faults.append(Fault(message, "affinity", right=f"0 to {n_cards[0] - 1}"))
+    elif idle := sorted({*range(n_cards[0])} - {*affinity}):
+        message = f"nobody uses card {idle[0]}"
+        faults.append(Fault(message, "affinity", right="each card used by some worker, or fewer nics"))
+    if faults:
+        raise NetworkError(*faults)
+    return [tuple(affinity)] * len(sizes)
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers[:-1])) + f" and {numbers[-1]}" if len(numbers) > 1 else str(numbers[0])
+
+
+def _check_sockets(inside: Inside, hosts: Sequence[Host]) -> None:
+    """Refuse sockets that do not go with the workers, or whose link nobody knows."""
+    sizes, faults = {host.size for host in hosts}, []
+    if isinstance(inside.sockets, int):
+        if inside.sockets > min(sizes):
+            message = f"{inside.sockets} sockets are more than the {min(sizes)} workers of a host"
+            faults.append(Fault(message, "inside.sockets", right=f"at most {min(sizes)}"))
+    elif inside.shape == "pcie":
+        message = "a PCIe tree has its switches at the sockets in order"
+        faults.append(Fault(message, "inside.sockets", right="a number of sockets"))
+    elif {len(inside.sockets)} != sizes:
+        message = f"sockets of {len(inside.sockets)} workers, and a host has {_listed(sorted(sizes))}"
+        faults.append(Fault(message, "inside.sockets", right="one socket for each worker of a host"))
+    elif skipped := sorted({*range(max(inside.sockets))} - {*inside.sockets}):
+        message = f"no worker is at socket {skipped[0]}"
+        faults.append(Fault(message, "inside.sockets", right="sockets numbered from 0 without a gap"))
+    if inside.n_sockets > 1 and inside.socket is None:
+        message = "the key is missing: what joins two sockets"
+        faults.append(Fault(message, "inside.socket", right="socket: {bandwidth: 20 GB/s, latency: 0.5 us}"))
     if faults:
         raise NetworkError(*faults)
 
 
-def _workers(host: int, size: int) -> list[str]:
-    return [str(host * size + place) for place in range(size)]
+def _check_rails(hosts: Sequence[Host], groups_between: Groups) -> None:
+    """Refuse rails on which the cards of a host do not lie as they are numbered."""
+    rails = groups_between.get(RAILS)
+    if rails is None:
+        return
+    n_rails, cards = len({*rails.values()}), {host.n_cards for host in hosts}
+    if cards == {n_rails}:
+        return
+    if len(cards) > 1:
+        message, right = "hosts differ in their cards: these have no rails", "topology: leaf-spine"
+    elif cards == {1}:
+        message, right = f"{n_rails} rails, and a host has one card", "topology: switch, or more nics"
+    else:
+        message = f"{n_rails} rails, and a host has {max(cards)} cards: card k of every host is on rail k"
+        right = f"rails: {max(cards)}"
+    raise NetworkError(Fault(message, "between.rails", right=right))
+
+
+class _WayOut:
+    """Over which workers transfers leave and enter hosts."""
+
+    def __init__(self, hosts: Sequence[Host], outer: Network) -> None:
+        self.outer = outer
+        self.first_with = [
+            {card: host.first + host.cards.index(card) for card in sorted({*host.cards})} for host in hosts
+        ]
+
+    def between(self, src: int, dst: int, here: Host, there: Host) -> tuple[int, int, Route]:
+        """Return the workers over whose cards a transfer leaves and enters, and the links between these.
+
+        Its own where these have a way to each other.
+        """
+        own, other = src - here.first, dst - there.first
+        refused: NetworkError | None = None
+        for leaving, entering in self._pairs(own, other, here, there):
+            try:
+                over = self.outer.route(here.card_place(leaving), there.card_place(entering))
+                return here.first + leaving, there.first + entering, over
+            except NetworkError as error:
+                refused = refused or error
+        assert refused is not None  # the own cards are tried first
+        raise refused
+
+    def _pairs(self, own: int, other: int, here: Host, there: Host) -> Iterator[tuple[int, int]]:
+        """Yield workers of the two hosts by their numbers in these, the least way first."""
+        yield own, other
+        # The worker that has the receiver's number most likely has its rail.
+        if other < here.size:
+            yield other, other
+        yield from ((first - here.first, other) for first in self.first_with[here.number].values())
+        yield from ((own, first - there.first) for first in self.first_with[there.number].values())
+
+
+def _groups(hosts: Sequence[Host], inner: Sequence[str], groups_between: Groups) -> Groups:
+    """Return cards with their workers, hosts, rails, and what the topology between groups of whole hosts."""
+    host_of = {name: f"h{host.number}" for host in hosts for name in host.workers}
+    host_of |= {node: node.partition("/")[0] for name in inner for node in name.split(ONE_WAY) if "/" in node}
+    card_of = {name: host.card(place) for host in hosts for place, name in enumerate(host.workers)}
+    card_of |= {name.replace("nic", kind): name for name in {*card_of.values()} for kind in ("nic", "pcie")}
+    groups: dict[str, Mapping[str, str]] = {
+        CARDS: {node: f"card {name}" for node, name in card_of.items()},
+        HOSTS: {node: f"host {name}" for node, name in host_of.items()},
+    }
+    for kind, between in groups_between.items():
+        switches = {node: group for node, group in between.items() if not node.isdecimal()}
+        if kind == RAILS:
+            rail_of = {
+                host.node(f"nic{one}"): between[str(host.first_card + one)]
+                for host in hosts
+                for one in range(host.n_cards)
+            }
+            groups[kind] = switches | {node: rail_of[name] for node, name in card_of.items()}
+            continue
+        of_hosts = [{between[str(host.first_card + one)] for one in range(host.n_cards)} for host in hosts]
+        if all(len(found) == 1 for found in of_hosts):
+            whole = {f"h{number}": found.pop() for number, found in enumerate(of_hosts)}
+            groups[kind] = switches | {node: whole[name] for node, name in host_of.items()}
+    return groups
+
+
+# Insides.
 
 
 def _hops(*stops: str) -> list[str]:
     return [f"{one}{ONE_WAY}{other}" for one, other in pairwise(stops)]
 
 
-def _both_ways(pairs: list[tuple[str, str]]) -> list[str]:
-    return [name for one, other in pairs for name in (*_hops(one, other), *_hops(other, one))]
+def _both_ways(kind: InsideKind, pairs: Sequence[tuple[str, str]]) -> dict[str, InsideKind]:
+    return {name: kind for one, other in pairs for name in (*_hops(one, other), *_hops(other, one))}
 
 
-def _cards(host: int, size: int, nics: int) -> list[tuple[str, str]]:
-    """Return each worker with its card."""
-    return [(name, f"h{host}/nic{place * nics // size}") for place, name in enumerate(_workers(host, size))]
+class _ToCards:
+    """The ways between the workers of a host and their cards where no PCIe switch is drawn.
+
+    A link each; but where the card is at another socket, over both sockets.
+    """
+
+    def __init__(self, host: Host, inside: Inside) -> None:
+        self.stops: dict[str, tuple[str, ...]] = {}
+        for worker, name in enumerate(host.workers):
+            sockets = (
+                inside.socket_of(worker, host.size),
+                host.cards[worker] * inside.n_sockets // host.n_cards,
+            )
+            over = [host.node(f"socket{socket}") for socket in sockets] if sockets[0] != sockets[1] else []
+            self.stops[name] = (name, *over, host.card(worker))
+
+    def links(self) -> dict[str, InsideKind]:
+        """Return the links of these ways."""
+        found: dict[str, InsideKind] = {}
+        for stops in self.stops.values():
+            for place, pair in enumerate(pairwise(stops)):
+                found |= _both_ways("socket" if place == 1 else "card", [pair])
+        return found
+
+    def route(self, src: str, dst: str) -> list[str]:
+        """Return the links from a worker to its card, or back."""
+        return _hops(*self.stops[src]) if src in self.stops else _hops(*reversed(self.stops[dst]))
 
 
-def _switch(host: int, size: int, nics: int) -> HostLinks:
-    centre, workers = f"h{host}/switch", _workers(host, size)
-    links = _both_ways([(name, centre) for name in workers]) if size > 1 else []
+def _switch(host: Host, inside: Inside) -> HostLinks:
+    centre, workers, cards = host.node("switch"), {*host.workers}, _ToCards(host, inside)
+    links = _both_ways("inside", [(name, centre) for name in host.workers]) if host.size > 1 else {}
 
     def route(src: str, dst: str) -> list[str]:
         if src == dst:
             return []
-        return _hops(src, centre, dst) if src in workers and dst in workers else _hops(src, dst)
+        return _hops(src, centre, dst) if src in workers and dst in workers else cards.route(src, dst)
 
-    return HostLinks(links + _both_ways(_cards(host, size, nics)), route)
+    return HostLinks(links | cards.links(), route)
 
 
-def _ring(host: int, size: int, nics: int) -> HostLinks:
-    workers = _workers(host, size)
+def _ring(host: Host, inside: Inside) -> HostLinks:
+    workers, size, cards = host.workers, host.size, _ToCards(host, inside)
     pairs = [(name, workers[(place + 1) % size]) for place, name in enumerate(workers)]
-    links = _both_ways(pairs if size > 2 else pairs[: size - 1])  # noqa: PLR2004 -- two have one cable
+    links = _both_ways("inside", pairs if size > 2 else pairs[: size - 1])  # noqa: PLR2004 -- two have one cable
 
     def route(src: str, dst: str) -> list[str]:
         if src not in workers or dst not in workers:
-            return _hops(src, dst)
+            return cards.route(src, dst)
         first, distance = workers.index(src), (workers.index(dst) - workers.index(src)) % size
         way, hops = (1, distance) if 2 * distance <= size else (-1, size - distance)
         return _hops(*(workers[(first + way * hop) % size] for hop in range(hops + 1)))
 
-    return HostLinks(links + _both_ways(_cards(host, size, nics)), route)
+    return HostLinks(links | cards.links(), route)
 
 
-def _pcie(host: int, size: int, nics: int) -> HostLinks:
-    parents = {name: f"h{host}/pcie{card.rpartition('nic')[2]}" for name, card in _cards(host, size, nics)}
-    parents |= {f"h{host}/nic{card}": f"h{host}/pcie{card}" for card in range(nics)}
-    root = f"h{host}/root"
-    middle = dict.fromkeys(parents.values()) if nics > 1 else {}
-    links = _both_ways([*parents.items(), *((one, root) for one in middle)])
+def _pcie(host: Host, inside: Inside) -> HostLinks:
+    n_cards, n_sockets = host.n_cards, inside.n_sockets
+    n_switches = max(n_cards, n_sockets)
+    # Workers and cards hang at the switches in order, whichever card a worker uses.
+    parents = {
+        name: host.node(f"pcie{place * n_switches // host.size}") for place, name in enumerate(host.workers)
+    }
+    parents |= {
+        host.node(f"nic{one}"): host.node(f"pcie{one * n_switches // n_cards}") for one in range(n_cards)
+    }
+    roots = [host.node("root" if n_sockets == 1 else f"root{socket}") for socket in range(n_sockets)]
+    root_of = {host.node(f"pcie{one}"): roots[one * n_sockets // n_switches] for one in range(n_switches)}
+    links: dict[str, InsideKind] = {}
+    for node, parent in parents.items():
+        links |= _both_ways("card" if "/" in node else "inside", [(node, parent)])
+    if n_switches > 1:
+        links |= _both_ways("inside", [*root_of.items()])
+        links |= _both_ways("socket", [*combinations(roots, 2)])
 
     def route(src: str, dst: str) -> list[str]:
         if src == dst:
             return []
         one, other = parents[src], parents[dst]
-        return _hops(src, *([one] if one == other else [one, root, other]), dst)
+        over = [one] if one == other else [one, *dict.fromkeys((root_of[one], root_of[other])), other]
+        return _hops(src, *over, dst)
 
     return HostLinks(links, route)
 
 
-INSIDES: dict[str, Callable[[int, int, int], HostLinks]] = {"switch": _switch, "ring": _ring, "pcie": _pcie}
+INSIDES: dict[str, Callable[[Host, Inside], HostLinks]] = {"switch": _switch, "ring": _ring, "pcie": _pcie}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import log, prod, sqrt
 from typing import NamedTuple
 
@@ -11,6 +12,17 @@ import numpy as np
 
 #: Kinds of groups that say where the hosts and their cards are, and what those of the dimensions of a grid begin with.
 HOSTS, CARDS, ACROSS = "hosts", "cards", "slices across "
+#: Cards that hosts have on one set of switches.
+RAILS = "rails"
+
+
+def is_card(node: str) -> bool:
+    """Whether a node is a network card of a host, by its name.
+
+    >>> is_card("h0/nic1"), is_card("h0/switch")
+    (True, False)
+    """
+    return "/nic" in node
 
 
 @dataclass(frozen=True)
@@ -59,7 +71,7 @@ class NetworkShape:
         if HOSTS in found:
             per_host = _run(found[HOSTS])
             cards = None if per_host is None or CARDS not in found else _cards(found[CARDS], per_host)
-            why_not = "" if per_host else "workers are not numbered host by host"
+            why_not = "" if per_host else _why_no_host_size(found[HOSTS])
             return cls(n_workers, per_host, cards, why_not=why_not)
         if across:
             sides = _sides(across)
@@ -74,6 +86,12 @@ def _run(labels: Sequence[str]) -> int | None:
     firsts = labels[::each]
     even = len(labels) % each == 0 and len(set(firsts)) == len(firsts)
     return each if even and all(label == firsts[at // each] for at, label in enumerate(labels)) else None
+
+
+def _why_no_host_size(hosts: Sequence[str]) -> str:
+    """Say why no number is that of the workers of every host."""
+    runs = 1 + sum(one != other for one, other in pairwise(hosts))
+    return "hosts differ in size" if runs == len({*hosts}) else "workers are not numbered host by host"
 
 
 def _cards(labels: Sequence[str], per_host: int) -> int | None:

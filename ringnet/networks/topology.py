@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from inspect import Parameter, signature
@@ -35,7 +35,8 @@ class TopologyParameter:
     least, most : float, optional
         Bounds of a number, or of each in a list: from 1 (a whole number) or 0 up if left out.
     kind : type
-        What the signature has: ``int``, ``float``, ``Sequence[int]`` and so on, without ``None``.
+        What the signature has: ``int``, ``float``, ``Sequence[int]``, ``int | Sequence[int]`` and so on, without
+        ``None``.
     required : bool
         Whether the signature has no default.
 
@@ -67,6 +68,8 @@ class Topology(NamedTuple):
         One line about it.
     has_single_links : bool
         Whether every route is a single link.
+    n_way : int
+        Links from a worker to its nearest: a latency from end to end is that of so many.
     n_links : callable, optional
         Links for so many workers and the same keywords, where those may be far more than workers: memory is asked for
         before they are made.
@@ -75,6 +78,7 @@ class Topology(NamedTuple):
     build: Callable[..., Network]
     summary: str
     has_single_links: bool = False
+    n_way: int = 1
     n_links: Callable[..., int] | None = None
 
     @property
@@ -111,5 +115,14 @@ def _parameter(build: Callable[..., Network], keyword: Parameter, hint: Any) -> 
         form = f"{keyword.name}: Annotated[int, TopologyParameter('what it means', example=4)]"
         raise TypeError(f"the signature of {build.__name__} says of each keyword what it is: {form}")
     if get_origin(kind) in (Union, UnionType):
-        kind = next(one for one in get_args(kind) if one is not NoneType)
+        kind = Union[tuple(one for one in get_args(kind) if one is not NoneType)]  # noqa: UP007 -- made of a tuple
     return replace(told, kind=kind, required=keyword.default is Parameter.empty)
+
+
+def each_of(sizes: int | Sequence[int], total: int) -> list[int]:
+    """Return the size of each group: of groups alike, as many as hold ``total``; or those that are listed.
+
+    >>> each_of(4, 10), each_of([6, 4], 10)
+    ([4, 4, 4], [6, 4])
+    """
+    return [sizes] * -(-total // sizes) if isinstance(sizes, int) else [*sizes]

@@ -162,7 +162,8 @@ def ring_equivalents(scenario: Scenario, sizes: Sequence[int], *, in_rate: bool 
 
 
 def _equivalent(regime: Regime, scenario: Scenario, in_rate: bool) -> str:
-    cards = getattr(scenario.network, "nics", None) or 1
+    nics = getattr(scenario.network, "nics", None) or 1
+    cards = nics if isinstance(nics, int) else max(nics)
     if regime.model != "ring":
         return _SHAPES[regime.model].rstrip(",")
     if cards > 1:

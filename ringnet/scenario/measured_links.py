@@ -15,7 +15,7 @@ from ringnet.errors import Fault, NetworkError
 from ringnet.networks import LinkSource, Network, Piece
 from ringnet.scenario.files.link_profile import INSIDE, NETWORK, profile_of
 from ringnet.scenario.keys.model import Keys
-from ringnet.scenario.keys.topology import inside_of, workers_per_host
+from ringnet.scenario.keys.topology import hosts_differ, inside_of, workers_per_host
 
 Pieces: TypeAlias = Mapping[int, tuple[Piece, ...]]
 #: Bandwidth and latency that a topology is built with where its links were measured: a bandwidth is then the factor by
@@ -83,11 +83,13 @@ def measured(network: Network, keys: Keys) -> Measured:
     Raises
     ------
     NetworkError
-        At ``link``: no link takes the profile, or it has no bandwidth.
+        At ``link``: no link takes the profile, or it has no bandwidth; or hosts are such that nothing says how a
+        measured hop is spread over their links.
     """
     inside, outside = (profile_of(keys.network, path) for path in (INSIDE, NETWORK))
     if keys.network.file is not None or (inside is None and outside is None):
         return Measured(network)
+    _check_spread(keys, "link" if inside is None else "inside.link")
     host, way = _ways(network, keys)
     inner: tuple[LinkPiece, ...] = ()
     found = Measured(network)
@@ -104,6 +106,19 @@ def measured(network: Network, keys: Keys) -> Measured:
         late = any(taken > hop.latency_s * (1 + 1e-9) for hop, taken in zip(hops, taken_s, strict=True))
         found = replace(_placed(found, LinkSource.RULE, outer, "link"), too_slow_inside=late)
     return found
+
+
+def _check_spread(keys: Keys, path: str) -> None:
+    """Refuse hosts over whose links nobody knows how to spread what was measured."""
+    within = inside_of(keys.network)
+    if hosts_differ(keys.network):
+        raise NetworkError(
+            Fault("hosts differ in size: a profile is of hosts alike", path, right="hosts alike")
+        )
+    for key, own in (("card", within and within.card), ("sockets", within and within.sockets != 1)):
+        if own:
+            message = f"a measured hop holds the links of inside.{key} already"
+            raise NetworkError(Fault(message, path, right=f"no inside.{key}, or bandwidth and latency"))
 
 
 def _ways(network: Network, keys: Keys) -> tuple[int, _Way]:

@@ -20,6 +20,7 @@ from ringnet.networks import (
     Cable,
     Inside,
     LinkChange,
+    LinkNumbers,
     Network,
     OverTime,
     Packets,
@@ -31,6 +32,7 @@ from ringnet.networks import (
     ecmp,
     find_links,
     interleaved,
+    links_at,
     placed,
     with_routes,
 )
@@ -81,9 +83,12 @@ _of_file, _of_topology = lru_cache(maxsize=2)(network_of), lru_cache(maxsize=2)(
 def _plain(name: str, value: Any) -> Any:
     """Return a parameter as the networks know it."""
     if isinstance(value, InsideKeys):
-        return Inside(
-            value.shape, *(STANDARD if link_file(value) else (value.bandwidth_Bps, value.latency_s))
+        own = STANDARD if link_file(value) else (value.bandwidth_Bps, value.latency_s)
+        card, socket = (
+            None if one is None else LinkNumbers(one.bandwidth_Bps, one.latency_s)
+            for one in (value.card, value.socket)
         )
+        return Inside(value.shape, *own, card=card, sockets=value.sockets, socket=socket)
     if isinstance(value, BetweenKeys):
         return partial(_between, value, name)
     if isinstance(value, tuple) and value and isinstance(value[0], CableKeys):
@@ -188,9 +193,9 @@ def _behaving(
 ) -> Iterator[tuple[list[int], NetworkKeys | LinkExceptionKeys]]:
     if given.behaviours():
         yield network.sources.as_the_rule.nonzero()[0].tolist(), given
-    for node, one in given.links_of.items():
-        if one.behaviours():
-            yield [link for link in range(network.n_links) if node in network.ends(link)], one
+    behaving = {node: one for node, one in given.links_of.items() if one.behaviours()}
+    for node, links in links_at(network, behaving).items() if behaving else ():
+        yield links, behaving[node]
     found = find_links(network, given.links) if given.links else {}
     yield from ((links, given.links[name]) for name, links in found.items())
 

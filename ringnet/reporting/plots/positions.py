@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
+from ringnet.networks.shape import is_card
+
 Point: TypeAlias = tuple[float, float]
 #: Width of a picture, and the most that it is high.
 WIDTH, MOST_HEIGHT = 3.3, 4.2
@@ -78,15 +80,6 @@ def lay_out(links: Iterable[tuple[str, str]], workers: Sequence[str]) -> NodePos
     if len(others) == 1 and all(beside[place] <= {*others} for place in places):
         return _circle(places, hub=others[0])
     return _layers(beside, places, ports)
-
-
-def is_card(node: str) -> bool:
-    """Whether a node is a network card of a host, by its name.
-
-    >>> is_card("h0/nic1"), is_card("h0/switch")
-    (True, False)
-    """
-    return "/nic" in node
 
 
 def _idle_ports(beside: Mapping[str, set[str]]) -> set[str]:

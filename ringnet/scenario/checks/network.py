@@ -9,7 +9,7 @@ from itertools import combinations
 
 from ringnet.documents.document import Path, in_flow
 from ringnet.errors import NetworkError
-from ringnet.networks import TOPOLOGIES, Network
+from ringnet.networks import TOPOLOGIES, Network, group_names, links_at
 from ringnet.networks.network import WINDOW_SLOTS
 from ringnet.scenario.checks.files import check_link_profiles, check_network_file, check_order_file
 from ringnet.scenario.checks.mistake import Mistake, counted, some, unread
@@ -19,7 +19,7 @@ from ringnet.scenario.keys.kinds import FoundFile
 from ringnet.scenario.keys.links import BEHAVIOUR_KEYS, LinkExceptionKeys
 from ringnet.scenario.keys.model import Keys
 from ringnet.scenario.keys.network import NetworkKeys
-from ringnet.scenario.keys.topology import BetweenKeys, parameters_of
+from ringnet.scenario.keys.topology import BetweenKeys, inside_of, parameters_of
 from ringnet.scenario.network import (
     hardware,
     n_places,
@@ -208,16 +208,17 @@ def nearest_link(name: str, names: Iterable[str]) -> str:
 def _nodes_are_there(keys: Keys) -> Iterator[Mistake]:
     places, given = n_places(keys), keys.network.links_of
     made = None if all(map(str.isdecimal, given)) else shape_of(keys)[0]
-    nodes = () if made is None else made.nodes
+    named = [] if made is None else [key for key in given if not key.isdecimal()]
+    touching = {} if made is None else links_at(made, named)
     for key in given:
         path = ("network", "links_of", key)
         if key.isdecimal() and int(key) >= places:
             message = f"there is no worker {key} among {counted(places)}"
             yield Mistake(path, message, f"0 to {places - 1}", causes=(("workers",),), unread=True)
-        elif made is not None and not key.isdecimal() and key not in nodes:
+        elif made is not None and key in touching and not touching[key]:
             message = f"the {made.topology} network of {counted(made.n_workers)} has no such node"
-            named = [node for node in nodes if not node.isdecimal()]
-            right, nearest = some([f"0 to {places - 1}", *named]), "".join(get_close_matches(key, named, n=1))
+            known = [*(node for node in made.nodes if not node.isdecimal()), *group_names(made)]
+            right, nearest = some([f"0 to {places - 1}", *known]), "".join(get_close_matches(key, known, n=1))
             causes = ("workers",), ("network", "topology")
             yield Mistake(path, message, right, nearest, causes, unread=True)
 
@@ -226,19 +227,17 @@ def _links_set_once(keys: Keys) -> Iterator[Mistake]:
     """Refuse to let the order settle a link between two nodes, or of two rules, that say otherwise."""
     changes = keys.network.links_of
     made = shape_of(keys)[0] if len(changes) > 1 else None
-    for link in range(made.n_links) if made else ():
+    first: dict[int, str] = {}
+    for name, links in links_at(made, changes).items() if made else ():
         assert made is not None
-        (start, end), name = made.ends(link), made.names[link]
-        if (
-            start in changes
-            and end in changes
-            and changes[start] != changes[end]
-            and name not in keys.network.links
-        ):
-            message = f"links_of.{start} says otherwise of link {name}"
-            causes = ("network", "links_of", start), ("workers",)
-            path = ("network", "links_of", end)
-            yield Mistake(path, message, f"links: {{{name}: ...}} beside it", causes=causes)
+        for link in links:
+            other = first.setdefault(link, name)
+            if changes[other] != changes[name] and made.names[link] not in keys.network.links:
+                message = f"links_of.{other} says otherwise of link {made.names[link]}"
+                causes = ("network", "links_of", other), ("workers",)
+                path, right = ("network", "links_of", name), f"links: {{{made.names[link]}: ...}} beside it"
+                yield Mistake(path, message, right, causes=causes)
+                break
     yield from _rules_agree(keys)
 
 
@@ -329,6 +328,19 @@ def _unread_in_network(keys: Keys) -> Iterator[Mistake]:
             yield Mistake(("network", key), "nothing would ever move", "1 MiB")
 
 
+def _hosts_are_read(keys: Keys) -> Iterator[Mistake]:
+    """Find what is said of sockets and cards and has no effect."""
+    network, inside = keys.network, inside_of(keys.network)
+    if inside is None:
+        return
+    if inside.sockets == 1:
+        at = ("network", "inside", "socket")
+        yield unread(at, "a host has one socket", ("network", "inside", "sockets"), right="sockets: 2")
+    if network.routes == "ecmp" and inside.shape == "pcie":
+        message = "ecmp takes the nearest card of a PCIe tree, whoever is to use it"
+        yield unread(("network", "affinity"), message, ("network", "routes"), right="routes: shortest")
+
+
 def _credit_has_a_way(keys: Keys) -> Iterator[Mistake]:
     network = keys.network
     is_ring = network.file is None and network.topology == "ring"
@@ -351,6 +363,7 @@ NETWORK_CHECKS: tuple[Callable[[Keys], Iterator[Mistake]], ...] = (
     _orders,
     _ascending,
     _unread_in_network,
+    _hosts_are_read,
     _credit_has_a_way,
     _parts_are_not_too_many,
 )

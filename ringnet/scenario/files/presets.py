@@ -7,10 +7,17 @@ from dataclasses import replace
 
 from ringnet.documents.document import Document, Mark, Path, path_text
 from ringnet.errors import Fault
-from ringnet.networks import PRESETS
+from ringnet.networks import PRESETS, TOPOLOGIES, is_card
+from ringnet.networks.network import ONE_WAY
 from ringnet.scenario.files.link_profile import PATHS as PROFILES
 from ringnet.scenario.keys.kinds import quantity_text
 
+#: Mappings of links inside hosts.
+INSIDES: tuple[Path, ...] = (
+    ("network", "inside"),
+    ("network", "inside", "card"),
+    ("network", "inside", "socket"),
+)
 #: What a preset gives.
 GIVEN = ("bandwidth", "latency")
 
@@ -18,7 +25,7 @@ GIVEN = ("bandwidth", "latency")
 def link_keys(document: Document) -> Iterator[Path]:
     """Yield the path of every key ``link`` of the network and inside it."""
     network = document.get(("network",))
-    around: list[Path] = [("network",), ("network", "inside")]
+    around: list[Path] = [("network",), *INSIDES]
     for key in ("links", "links_of"):
         inside = network.get(key) if isinstance(network, dict) else None
         around += [("network", key, str(name)) for name in inside] if isinstance(inside, dict) else []
@@ -31,6 +38,8 @@ def link_keys(document: Document) -> Iterator[Path]:
 
 def with_presets(document: Document) -> tuple[Document, list[Fault]]:
     """Return the document with what its presets give, and those presets that give nothing.
+
+    A preset's latency is from end to end: through a switch each of the two links gets half of it.
 
     Where there is no such preset, the keys that it would give are broken: only the name is told.
     """
@@ -48,13 +57,37 @@ def with_presets(document: Document) -> tuple[Document, list[Fault]]:
             message = "the key is never read: bandwidth and latency say it all"
             faults.append(document.fault(path, message, right="one of the three left out"))
         written: dict[Path, Mark] = {(): replace(document.mark(path), text=name, path=path_text(path))}
+        latency_s = preset.latency_s / _links_of_a_way(document, path)
         values = {
             "bandwidth": quantity_text(preset.bandwidth_Bps, "bytes_per_second"),
-            "latency": quantity_text(preset.latency_s, "seconds"),
+            "latency": quantity_text(latency_s, "seconds"),
         }
         for place in missing:
             document = document.put(place, values[str(place[-1])], written)
     return document, faults
+
+
+def _links_of_a_way(document: Document, path: Path) -> int:
+    """Return over how many links of a key a latency from end to end is spread: two where a switch is between."""
+    place = path[1:-1]
+    if place == ("inside",):
+        return 1 if document.get((*path[:-1], "shape")) == "ring" else 2
+    if place == ("inside", "socket"):
+        return 1
+    if place == ("inside", "card"):
+        return 2
+    ends: list[str] = []
+    if place[:1] == ("cables",):
+        ends = [str(document.get((*path[:-1], key))) for key in ("from", "to")]
+    elif place[:1] == ("links",):
+        ends = str(place[1]).split(ONE_WAY)
+    if ends and "*" not in ends:
+        return 1 if all(end.isdecimal() or is_card(end) for end in ends) else 2
+    topology = document.get(("network", "topology")) or "ring"
+    if topology == "nodes":
+        between = document.get(("network", "between"))
+        topology = (between.get("topology") if isinstance(between, dict) else None) or "switch"
+    return TOPOLOGIES[topology].n_way if topology in TOPOLOGIES else 1
 
 
 def unwritten(base: Document, first: Document, swept: set[Path]) -> set[Path]:

@@ -20,7 +20,11 @@ Start: TypeAlias = Annotated[float, Quantity("seconds", {"never": math.inf})]
 WorkerNumber: TypeAlias = Annotated[str, Name(r"0|[1-9][0-9]*", "the number of a worker", "3")]
 NodeKey: TypeAlias = Annotated[
     str,
-    Name(r"0|[1-9][0-9]*|[A-Za-z][^\s.*<>]*", "the number of a worker's place, or the name of a node", "3"),
+    Name(
+        r"0|[1-9][0-9]*|[A-Za-z*][^\s.<>]*",
+        "the number of a worker's place, or the name of a node, a host or a rail",
+        "3",
+    ),
 ]
 LinkPattern: TypeAlias = Annotated[
     str, Name(r"[^\s.]+->[^\s.]+", "the name of a link, * standing for anything", "3->4")

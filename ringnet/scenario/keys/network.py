@@ -161,7 +161,9 @@ class NetworkKeys(ShapeKeys, BehaviourKeys):
     links_of: dict[NodeKey, Annotated[LinkExceptionKeys, NotEmpty]] = Field(
         default={},
         description="Exceptions by node, for all links into and out of it: a worker's place `{3: {latency: 9 us}}`, "
-        "a network card `{h0/nic1: {bandwidth: 5 GB/s}}`, a switch; `ringnet network SCENARIO --links` names them.",
+        "a network card `{h0/nic1: {bandwidth: 5 GB/s}}`, a switch, * standing for anything "
+        "(`h*/nic1`, `h0/*`); or by group, for the links over its border: a host `{h0: {bandwidth: 5 GB/s}}`, a rail "
+        "`rail1`, a rack `rack0`; `ringnet network SCENARIO --links` names them.",
         examples=[{"3": {"bandwidth": "5 GB/s"}, "h0/nic1": {"latency": "20 us"}}],
     )
     links: dict[LinkPattern, Annotated[LinkExceptionKeys, NotEmpty]] = Field(

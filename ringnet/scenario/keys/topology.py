@@ -3,18 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args, get_origin
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
 
-from pydantic import Field, create_model
+from pydantic import Discriminator, Field, Tag, create_model
 
 from ringnet.networks import TOPOLOGIES, Cable, Inside, NetworkBuilder, TopologyParameter
 from ringnet.networks.custom import Duplex
 from ringnet.networks.nodes import InsideShape
-from ringnet.scenario.keys.base import MOST_WORKERS, NotEmpty, Rate, Seconds, Settings
+from ringnet.scenario.keys.base import (
+    LIST,
+    MOST_WORKERS,
+    ONE,
+    NotEmpty,
+    Rate,
+    Seconds,
+    Settings,
+    list_or_one,
+)
 from ringnet.scenario.keys.kinds import Leaf, Node, Number, OneOf, Truth, Whole
 from ringnet.scenario.keys.links import A_LINK, A_LINK_OR_FILE, LinkOrFile, PresetName
 
+#: Sockets of a host at most.
+MOST_SOCKETS = 64
+
 NodeName: TypeAlias = Annotated[str, Node()]
+SocketKeys: TypeAlias = Annotated[
+    Annotated[int, Whole(1, MOST_SOCKETS), Tag(ONE)]
+    | Annotated[tuple[Annotated[int, Whole(0, MOST_SOCKETS - 1)], ...], NotEmpty, Tag(LIST)],
+    Discriminator(list_or_one),
+]
+
+
+class InsideLinkKeys(Settings):
+    """Some of the links inside a host."""
+
+    link: PresetName | None = Field(default=None, description=A_LINK)
+    bandwidth_Bps: Rate = Field(alias="bandwidth", description="Of each direction: `64 GB/s`.")
+    latency_s: Seconds = Field(alias="latency", description="From one end to the other: `500 ns`.")
 
 
 class InsideKeys(Settings):
@@ -26,6 +52,22 @@ class InsideKeys(Settings):
     link: LinkOrFile | None = Field(default=None, description=A_LINK_OR_FILE)
     bandwidth_Bps: Rate = Field(alias="bandwidth", description="Of every link in a host: `450 GB/s`.")
     latency_s: Seconds = Field(alias="latency", description="Of every link in a host: `1 us`.")
+    card: InsideLinkKeys | None = Field(
+        default=None,
+        description="Links to network cards, where they are not as the others: `{link: pcie5-x16}`.",
+        examples=[{"link": "pcie5-x16"}],
+    )
+    sockets: SocketKeys = Field(
+        default=1,
+        description="Sockets of a host, over which workers and cards are spread in order; or the socket of each worker "
+        "of a host: `[0, 0, 1, 1]`. Who uses a card at another socket crosses the links between them.",
+        examples=[2, [0, 0, 1, 1]],
+    )
+    socket: InsideLinkKeys | None = Field(
+        default=None,
+        description="Links between two sockets, each way: `{bandwidth: 20 GB/s, latency: 0.5 us}`.",
+        examples=[{"bandwidth": "20 GB/s", "latency": "0.5 us"}],
+    )
 
 
 class CableKeys(Settings):
@@ -59,6 +101,11 @@ _MAPPINGS: dict[Any, Any] = {Inside: InsideKeys, Cable: CableKeys, str: NodeName
 def _read_as(parameter: TopologyParameter, kind: Any) -> Any:
     """Return how a scenario has a parameter of some kind; `TypeError` for a kind that it has no form for."""
     example = parameter.example[0] if isinstance(parameter.example, list) else parameter.example
+    if get_origin(kind) in (Union, UnionType):  # a number, or a list of such
+        one, several = get_args(kind)
+        single, listed = _read_as(parameter, one), _read_as(parameter, several)
+        form: Any = Union[Annotated[single, Tag(ONE)], Annotated[listed, NotEmpty, Tag(LIST)]]  # noqa: UP007
+        return Annotated[form, Discriminator(list_or_one)]
     if get_origin(kind) is Sequence:
         items = tuple.__class_getitem__((_read_as(parameter, get_args(kind)[0]), ...))
         return Annotated[items, NotEmpty] if parameter.required else items
@@ -116,7 +163,9 @@ def _keys(model: str, topologies: Sequence[str]) -> Any:
 def _is_plain(topology: str) -> bool:
     """Whether it takes numbers only: what joins cards is no list of cables, and has no hosts of its own."""
     kinds = [one.kind for one in TOPOLOGIES[topology].parameters.values()]
-    return all(kind in (bool, int, float) or kind in (Sequence[int], Sequence[float]) for kind in kinds)
+    return all(
+        kind in (bool, int, float, Sequence[int], Sequence[float], int | Sequence[int]) for kind in kinds
+    )
 
 
 #: Topologies that can join the cards of hosts, and those that cannot.
@@ -161,6 +210,14 @@ def inside_of(keys: ShapeKeys) -> InsideKeys | None:
 
 
 def workers_per_host(keys: ShapeKeys) -> int | None:
-    """Return the workers of a host; None where there are none."""
-    found: int | None = getattr(keys, "workers_per_host", None)
+    """Return the workers of every host; None where there are none, or where hosts differ in them."""
+    found: int | tuple[int, ...] | None = getattr(keys, "workers_per_host", None)
+    if isinstance(found, tuple):
+        return found[0] if len({*found}) == 1 else None
     return found
+
+
+def hosts_differ(keys: ShapeKeys) -> bool:
+    """Whether there are hosts with other numbers of workers, or of cards, than others."""
+    given = (getattr(keys, name, None) for name in ("workers_per_host", "nics"))
+    return any(isinstance(one, tuple) and len({*one}) > 1 for one in given)

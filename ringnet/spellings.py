@@ -8,20 +8,24 @@ and dd have it; with a `B` behind it, k, M and G count thousands: `KB` is a thou
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
 DECIMAL = {"k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
 BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
 
-# What a spelling stands for, each in full: prefixes left to pint would make a millibyte of `mB` and a megasecond
-# of `Ms`, and a slip of the shift key would pass.
-SIZES = {"B": "[information]", "bit": "1/8 B"}
-SIZES |= {f"{prefix}B": f"{factor} B" for prefix, factor in (DECIMAL | BINARY).items()}
-SIZES |= {f"{prefix}bit": f"{factor} bit" for prefix, factor in (DECIMAL | BINARY).items()}
-TIMES = {"s": "[time]", "ms": "1/1000 s", "us": "1/1000 ms", "ns": "1/1000 us", "ps": "1/1000 ns"}
-TIMES |= {"min": "60 s", "h": "60 min"}
-FLOPS = {"FLOP": "[operation]"} | {f"{prefix}FLOP": f"{factor} FLOP" for prefix, factor in DECIMAL.items()}
+#: What each unit is in the base unit of its kind, exactly. Every prefix stands there in full: rules for prefixes would
+#: make a millibyte of `mB` and a megasecond of `Ms`, and a slip of the shift key would pass.
+SIZES = {"B": Fraction(1), "bit": Fraction(1, 8)}
+SIZES |= {
+    f"{prefix}{unit}": factor * SIZES[unit]
+    for unit in ("B", "bit")
+    for prefix, factor in (DECIMAL | BINARY).items()
+}
+TIMES = {"s": Fraction(1), "ms": Fraction(1, 10**3), "us": Fraction(1, 10**6), "ns": Fraction(1, 10**9)}
+TIMES |= {"ps": Fraction(1, 10**12), "min": Fraction(60), "h": Fraction(3600)}
+FLOPS = {"FLOP": Fraction(1)} | {f"{prefix}FLOP": Fraction(factor) for prefix, factor in DECIMAL.items()}
 
 _WORDS = {"kilo": "k", "mega": "M", "giga": "G", "tera": "T", "peta": "P"}
 _WORDS |= {"kibi": "Ki", "mebi": "Mi", "gibi": "Gi", "tebi": "Ti", "pebi": "Pi"}

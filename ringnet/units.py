@@ -12,8 +12,7 @@ import re
 import reprlib
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from functools import cache
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, overload
+from typing import Literal, NamedTuple, TypeAlias, overload
 
 from ringnet.errors import Fault, UnitError
 from ringnet.spellings import (
@@ -31,9 +30,6 @@ from ringnet.spellings import (
     time_meant,
 )
 
-if TYPE_CHECKING:
-    import pint
-
 Kind: TypeAlias = Literal["bytes", "seconds", "bytes_per_second", "flops", "number"]
 
 # What is written, largest first.
@@ -41,6 +37,8 @@ _IN_BINARY = {f"{prefix}B": float(factor) for prefix, factor in reversed(BINARY.
 _IN_DECIMAL = {f"{prefix}B": float(factor) for prefix, factor in reversed(DECIMAL.items())} | {"B": 1.0}
 _IN_FLOPS = {f"{prefix}FLOP": float(factor) for prefix, factor in reversed(DECIMAL.items())} | {"FLOP": 1.0}
 _IN_TIME = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+
+_FACTORS = SIZES | TIMES | FLOPS
 
 _QUANTITY = re.compile(
     r"""(?P<number>[+-]? (?: (?:[0-9]+\.?[0-9]*|\.[0-9]+) (?:e[+-]?[0-9]+)? | (?:inf|infinity|nan)\b ))
@@ -202,7 +200,7 @@ def _read(rule: _Rule, text: str) -> Fraction:
     meant = rule.meant(spelt)
     if not meant.is_read:
         raise _refusal(rule, text, _wrong_unit(rule, text, spelt), _respelt(rule, text))
-    exact = _exact(rule, text, number) * _factor(meant.units[0], rule.base)
+    exact = _exact(rule, text, number) * _factor(meant.units[0])
     _check_range(rule, text, exact)
     return exact
 
@@ -253,21 +251,9 @@ def _check_range(rule: _Rule, text: str, exact: Fraction) -> None:
         raise _refusal(rule, text, f"{rule.noun} must be a whole number of bytes", right)
 
 
-@cache
-def _factor(unit: str, base: str) -> Fraction:
-    if unit == base:
-        return Fraction(1)
-    return Fraction(_registry().Quantity(Fraction(1), unit).to(base).magnitude)
-
-
-@cache
-def _registry() -> pint.UnitRegistry[Fraction]:
-    import pint  # noqa: PLC0415 -- takes a third of a second, and only a scenario with units needs it
-
-    registry: pint.UnitRegistry[Fraction] = pint.UnitRegistry(None, non_int_type=Fraction)
-    for name, definition in (SIZES | TIMES | FLOPS).items():
-        registry.define(f"{name} = {definition}")
-    return registry
+def _factor(unit: str) -> Fraction:
+    """Return what a unit is in the base unit of its kind: a rate is so much of its count each second."""
+    return _FACTORS[unit.removesuffix("/s")] if unit else Fraction(1)
 
 
 # Refusing.

@@ -27,7 +27,7 @@ network: {bandwidth: 1 GB/s, latency: 1 us}
 """
 FOLDER = Path("reports/two-rings-a-bell")
 COMMANDS = ("run", "check", "plot", "diff", "init", "list", "schema")
-HEAVY = ("matplotlib", "networkx", "numpy", "pandas", "pint", "pydantic", "rich", "scipy", "simpy", "yaml")
+HEAVY = ("matplotlib", "networkx", "numpy", "pandas", "pydantic", "rich", "scipy", "simpy", "yaml")
 
 
 @pytest.fixture(autouse=True)

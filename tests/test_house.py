@@ -27,7 +27,7 @@ TOP_LEVEL = {
     "scenarios",
     "tests",
 }
-HEAVY = {"matplotlib", "networkx", "pandas", "pint", "pydantic", "rich", "scipy", "simpy", "typer", "yaml"}
+HEAVY = {"matplotlib", "networkx", "pandas", "pydantic", "rich", "scipy", "simpy", "typer", "yaml"}
 
 
 def loaded_by(code):

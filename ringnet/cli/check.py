@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from joblib import cpu_count
-
 from ringnet.cli import options
 from ringnet.cli.printing import note, print_json, print_table
 from ringnet.collectives.proof import check
@@ -17,6 +15,7 @@ from ringnet.runs.memory import Estimate, available_bytes, estimate, require_mem
 from ringnet.runs.parts import RunParts, build
 from ringnet.scenario import Scenario
 from ringnet.study.cost import in_words, most_s, sample
+from ringnet.study.local import n_cores
 from ringnet.units import format_bytes, format_count
 
 EXAMPLE = "ringnet check scenario.yaml --set workers=1024"
@@ -88,6 +87,7 @@ def preview_of(scenario: Scenario) -> Preview:
     looked_at = [_look(point, scenario.sweep is None) for point in _points(scenario)]
     wanted, engines, seconds = zip(*looked_at, strict=True)
     transfers = [one.n_transfers for one in wanted]
+    at_once = 1 if scenario.n_points == 1 else min(scenario.n_points, n_cores())
     return Preview(
         name=scenario.name,
         points=scenario.n_points,
@@ -97,7 +97,7 @@ def preview_of(scenario: Scenario) -> Preview:
         memory_bytes=max(one.memory_bytes for one in wanted),
         available_bytes=available_bytes(),
         engines=dict(engines),
-        seconds=sum(seconds) / len(seconds) * scenario.n_points / min(scenario.n_points, cpu_count()),
+        seconds=sum(seconds) / len(seconds) * scenario.n_points / at_once,
     )
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from joblib import cpu_count
 
 from ringnet.analysis.answer import answer
 from ringnet.analysis.result import Result
@@ -31,6 +30,7 @@ from ringnet.runs.simulate import simulate
 from ringnet.scenario import Scenario, SweepPoint
 from ringnet.scenario.build.load import CHECKED_POINTS
 from ringnet.study.cost import in_words, most_s, sweep_s
+from ringnet.study.local import n_cores
 from ringnet.study.outcome import Outcome, default_cache_dir, wrong_sum
 from ringnet.study.points import run_info, run_points
 from ringnet.study.whatif import Changed, changed_scenarios
@@ -234,7 +234,7 @@ def _ask_about_size(scenario: Scenario, processes: int | None) -> None:
     InputError
         Nobody said yes.
     """
-    time = in_words(sweep_s(scenario, processes or cpu_count()))
+    time = in_words(sweep_s(scenario, processes or n_cores()))
     size = f"the grid has {scenario.n_points:,} points and takes roughly {time}"
     if not is_terminal():
         raise InputError(Fault(size, "sweep", right="fewer values, or --yes"))

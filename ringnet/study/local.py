@@ -1,4 +1,7 @@
-"""Points on the cores of this machine, through joblib's processes: as many at once as memory allows."""
+"""Points on the cores of this machine, through joblib's processes: as many at once as memory allows.
+
+joblib is imported where there are processes to start: one run needs none, and need not wait for it.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,7 @@ from itertools import groupby
 from multiprocessing import resource_tracker
 from typing import NamedTuple
 
-from joblib import Parallel, delayed
-from joblib.externals.loky.backend import resource_tracker as loky_tracker
-
-from ringnet.errors import InputError
+from ringnet.errors import Fault, InputError
 from ringnet.runs.memory import available_bytes, estimate
 from ringnet.runs.parts import build
 from ringnet.study.cost import LEAST_S, most_s
@@ -60,14 +60,34 @@ def at_once(tasks: list[Sized], n_processes: int, memory_bytes: int) -> list[tup
     return [(width, [one.task for one in group]) for width, group in groupby(tasks, key=fitting)]
 
 
-def on_this_machine(tasks: list[Task], n_processes: int, say: Callable[[str], None]) -> Generator[Done]:
-    """Yield every task's outcome as it is finished, up to ``n_processes`` at a time, as many as memory allows."""
-    if n_processes == 1:
+def checked_processes(processes: int | None) -> int | None:
+    """Return how many points shall run at once, if somebody says so.
+
+    Raises
+    ------
+    InputError
+        Fewer than one.
+    """
+    if processes is not None and processes < 1:
+        raise InputError(Fault("no point can be run", "--jobs", value=str(processes), right="1 or more"))
+    return processes
+
+
+def n_cores() -> int:
+    """Return how many cores this process may use: of the machine, of its affinity and of its container."""
+    from joblib import cpu_count  # noqa: PLC0415
+
+    return int(cpu_count())
+
+
+def on_this_machine(tasks: list[Task], processes: int | None, say: Callable[[str], None]) -> Generator[Done]:
+    """Yield every task's outcome as it is finished, ``processes`` (or all cores) at a time if memory allows."""
+    if processes == 1 or len(tasks) == 1:
         yield from map(carry_out, tasks)
         return
     largest_first = sized(tasks)
-    if sum(one.most_s for one in largest_first) < SMALL_S:
-        n_processes = 1
+    is_small = sum(one.most_s for one in largest_first) < SMALL_S
+    n_processes = 1 if is_small else processes or n_cores()
     for width, group in at_once(largest_first, n_processes, available_bytes()):
         if width == 1:
             yield from map(carry_out, group)
@@ -107,6 +127,8 @@ def _until_one_is_killed(tasks: list[Task]) -> Generator[Done]:
 
 
 def _side_by_side(tasks: list[Task], n_processes: int) -> Generator[Done]:
+    from joblib import Parallel, delayed  # noqa: PLC0415
+
     begin = {"initializer": _begin, "initargs": (os.getpid(),)}
     parallel = Parallel(n_processes, "loky", return_as="generator_unordered", max_nbytes=None, **begin)
     with quietly(), ExitStack() as stack:
@@ -121,6 +143,8 @@ def _ctrl_c_held() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):  # not on Windows
         yield
         return
+    from joblib.externals.loky.backend import resource_tracker as loky_tracker  # noqa: PLC0415
+
     for tracker in (resource_tracker, loky_tracker):
         tracker.ensure_running()  # these let the signal through again as they start: not after it is held
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

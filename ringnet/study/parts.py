@@ -26,7 +26,7 @@ from ringnet.scenario.keys.algorithm import AlgorithmKeys, label_of
 from ringnet.scenario.schedule import file_names
 from ringnet.study import local
 from ringnet.study.outcome import Done, Outcome, Simulate, Store, Task, carry_out
-from ringnet.study.points import OnResult, Say, checked_processes, finished, once
+from ringnet.study.points import OnResult, Say, finished, once
 
 #: Keys that change nothing of what comes out of a part.
 _UNREAD = {"name", "report", "sweep", "compare", "payload", "engine"}
@@ -87,7 +87,7 @@ def run_parts(parts: Sequence[StudyPart], how: PartOptions) -> list[Outcome]:
     compute = partial(
         _computed,
         costs={part.key: part.most_s for part in parts},
-        n_processes=checked_processes(how.processes),
+        processes=local.checked_processes(how.processes),
         say=say,
     )
     found: dict[str, Outcome] = {}
@@ -98,9 +98,13 @@ def run_parts(parts: Sequence[StudyPart], how: PartOptions) -> list[Outcome]:
     return [found[part.key] for part in parts]
 
 
-def _computed(tasks: list[Task], costs: Mapping[str, float], n_processes: int, say: Say) -> Generator[Done]:
+def _computed(
+    tasks: list[Task], costs: Mapping[str, float], processes: int | None, say: Say
+) -> Generator[Done]:
     """Yield every outcome; the longest come first, so that no process is left alone with one at the end."""
-    if n_processes == 1 or len(tasks) == 1 or sum(costs[task.key] for task in tasks) < local.SMALL_S:
+    is_small = len(tasks) == 1 or sum(costs[task.key] for task in tasks) < local.SMALL_S
+    n_processes = 1 if is_small else processes or local.n_cores()
+    if n_processes == 1:
         yield from map(carry_out, tasks)
     else:
         yield from local.in_processes(sorted(tasks, key=lambda task: -costs[task.key]), n_processes, say)

@@ -12,16 +12,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from joblib import cpu_count
-
 from ringnet.analysis.verification import payload_text
-from ringnet.errors import Fault, InputError
 from ringnet.reporting.columns import TABLES
 from ringnet.reporting.results import ResultLike, Results, collect
 from ringnet.reporting.storage import write_results
 from ringnet.runs.simulate import simulate as run_one
 from ringnet.scenario import Scenario, SweepPoint, load
-from ringnet.study.local import on_this_machine
+from ringnet.study.local import checked_processes, on_this_machine
 from ringnet.study.outcome import Done, Outcome, Simulate, Store, Task
 
 #: What hears of each outcome, and what hears each sentence for a person.
@@ -145,8 +142,8 @@ def run_points(
     StudyError
         The cluster was lost; what is finished is kept.
     """
-    n_processes, left, say = checked_processes(processes), iter(points), once(say)
-    compute: Compute = partial(on_this_machine, n_processes=n_processes, say=say)
+    left, say = iter(points), once(say)
+    compute: Compute = partial(on_this_machine, processes=checked_processes(processes), say=say)
     if cluster is not None:
         compute = partial(_on_cluster, address=cluster)
     study = _Study(Store(cache_dir and cache_dir.absolute(), fresh, say), compute, simulate, on_result)
@@ -154,13 +151,6 @@ def run_points(
     while block := list(islice(left, BLOCK)):
         outcomes += study.run(block)
     return outcomes
-
-
-def checked_processes(processes: int | None) -> int:
-    """Return how many points run at once: as many as there are cores where nobody says."""
-    if processes is not None and processes < 1:
-        raise InputError(Fault("no point can be run", "--jobs", value=str(processes), right="1 or more"))
-    return processes or int(cpu_count())
 
 
 def once(say: Say) -> Say:

@@ -13,7 +13,6 @@ from typing import Any
 
 from ringnet.collectives import ALGORITHMS, Schedule, Step
 from ringnet.errors import Fault, InputError
-from ringnet.formats.msccl import load_msccl
 from ringnet.formats.python_hook import files_opened, load_function
 from ringnet.scenario.files.folder import ScenarioFolder, digest
 from ringnet.scenario.files.network_file import channel_orders
@@ -90,6 +89,8 @@ def schedule_beside(
 @lru_cache(maxsize=16)
 def _read(file: FilePath, content: str) -> Schedule:
     """Read a file of this content once: a run asks for its schedule several times."""
+    from ringnet.formats.msccl import load_msccl  # noqa: PLC0415 -- few scenarios have such a file
+
     return load_msccl(file)
 
 

@@ -14,8 +14,7 @@ from ringnet.runs.engine import engine_for
 from ringnet.runs.memory import Estimate, available_bytes, estimate, require_memory
 from ringnet.runs.parts import RunParts, build
 from ringnet.scenario import Scenario
-from ringnet.study.cost import in_words, most_s, sample
-from ringnet.study.local import n_cores
+from ringnet.study.cost import in_words, most_s, n_cores, sample
 from ringnet.units import format_bytes, format_count
 
 EXAMPLE = "ringnet check scenario.yaml --set workers=1024"

@@ -10,12 +10,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from ringnet.analysis.answer import is_missing
 from ringnet.errors import Fault, ResultsError
 from ringnet.reporting.columns import TABLES, Kind, kind_of
 
 AnySeries: TypeAlias = "pd.Series[Any]"
+AnyArray: TypeAlias = "NDArray[Any] | pd.api.extensions.ExtensionArray | AnySeries"
 
 #: Tables in which each of something has one row; what it is.
 ONE_ROW_EACH = {"links": "link", "workers": "worker"}
@@ -37,29 +39,34 @@ def typed_frame(frame: pd.DataFrame, table: str) -> pd.DataFrame:
     return pd.DataFrame({name: typed(frame[name], kind_of(table, str(name))) for name in names})
 
 
-def typed(cells: AnySeries, kind: Kind) -> AnySeries:
+def typed(cells: AnySeries, kind: Kind) -> AnyArray:
     """Return one column with the type that its kind asks for; ``ValueError`` for a cell that is not of it."""
-    return _CASTS[kind](cells.reset_index(drop=True))
+    return _CASTS[kind](cells)
 
 
-def _missing(cells: AnySeries) -> AnySeries:
-    return cells.isna() | (cells == "")
+def _objects(cells: AnySeries) -> tuple[NDArray[np.object_], NDArray[np.bool_]]:
+    """Return the cells, and which of them are empty."""
+    values = cells.to_numpy(dtype=object)
+    missing = pd.isna(values)
+    missing[~missing] = values[~missing] == ""
+    return values, missing
 
 
-def _numbers(cells: AnySeries) -> AnySeries:
+def _numbers(cells: AnySeries) -> AnyArray:
     if cells.dtype == np.float64:
-        return cells
-    return cells.astype(object).mask(_missing(cells), np.nan).astype(np.float64)
+        return cells.to_numpy()
+    values, missing = _objects(cells)
+    return np.where(missing, np.nan, values).astype(np.float64)
 
 
-def _integers(cells: AnySeries) -> AnySeries:
+def _integers(cells: AnySeries) -> AnyArray:
     """Whole numbers, exact however large; what is not whole comes as float."""
     if cells.dtype == np.int64:
-        return cells
-    missing = _missing(cells)
+        return cells.to_numpy()
+    values, missing = _objects(cells)
     try:
-        whole = [pd.NA if gone else _whole(cell) for cell, gone in zip(cells, missing, strict=True)]
-        return pd.Series(whole, dtype="Int64" if missing.any() else "int64", name=cells.name)
+        whole = [pd.NA if gone else _whole(cell) for cell, gone in zip(values, missing, strict=True)]
+        return pd.array(whole, dtype="Int64") if missing.any() else np.array(whole, dtype=np.int64)
     except (ValueError, OverflowError):
         return _numbers(cells)
 
@@ -70,29 +77,31 @@ def _whole(cell: Any) -> int:
     return int(cell)
 
 
-def _values(cells: AnySeries) -> AnySeries:
+def _values(cells: AnySeries) -> AnyArray:
     """Elements of a buffer: whole numbers where their type is, else floats, as short as in their type."""
     texts = [str(cell) for cell in cells.to_numpy()]
     try:
-        return pd.Series([int(text) for text in texts], dtype="int64", name=cells.name)
+        return np.array([int(text) for text in texts], dtype=np.int64)
     except ValueError:
-        return pd.Series([float(text) for text in texts], dtype="float64", name=cells.name)
+        return np.array([float(text) for text in texts], dtype=np.float64)
 
 
-def _truths(cells: AnySeries) -> AnySeries:
-    missing = _missing(cells)
-    if not (missing | cells.isin(list(_TRUTHS))).all():
+def _truths(cells: AnySeries) -> AnyArray:
+    values, missing = _objects(cells)
+    if not cells[~missing].isin(list(_TRUTHS)).all():
         raise ValueError(cells.name)
-    known = [pd.NA if gone else _TRUTHS[cell] for cell, gone in zip(cells, missing, strict=True)]
-    return pd.Series(known, dtype="boolean", name=cells.name)
+    known = [pd.NA if gone else _TRUTHS[cell] for cell, gone in zip(values, missing, strict=True)]
+    return pd.array(known, dtype="boolean")
 
 
 def _text(cells: AnySeries) -> AnySeries:
-    known = [None if gone else str(cell) for cell, gone in zip(cells, _missing(cells), strict=True)]
-    return pd.Series(known, dtype=object, name=cells.name)
+    known = [None if gone else str(cell) for cell, gone in zip(*_objects(cells), strict=True)]
+    return pd.Series(
+        known, dtype=object
+    )  # an array of objects would become a column of `str`, and None a NaN
 
 
-_CASTS: dict[Kind, Callable[[AnySeries], AnySeries]] = {
+_CASTS: dict[Kind, Callable[[AnySeries], AnyArray]] = {
     "text": _text,
     "integer": _integers,
     "number": _numbers,
@@ -190,7 +199,7 @@ def _read_text(path: Path) -> pd.DataFrame:
     return pd.DataFrame(dict(zip(heads, map(list, columns), strict=True)), dtype=object)
 
 
-def _column(cells: AnySeries, kind: Kind, path: Path) -> AnySeries:
+def _column(cells: AnySeries, kind: Kind, path: Path) -> AnyArray:
     try:
         return typed(cells, kind)
     except ValueError:

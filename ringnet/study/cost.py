@@ -76,6 +76,13 @@ def _point(document: dict[str, Any], overrides: Iterator[str], scenario: Scenari
         return
 
 
+def n_cores() -> int:
+    """Return how many cores this process may use: of the machine, of its affinity and of its container."""
+    from joblib import cpu_count  # noqa: PLC0415 -- a fifth of a second, and one run has no use for it
+
+    return int(cpu_count())
+
+
 def in_words(seconds: float) -> str:
     """Write a rough time in a unit that suits it.
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from ringnet.errors import Fault, InputError
 from ringnet.runs.memory import available_bytes, estimate
 from ringnet.runs.parts import build
-from ringnet.study.cost import LEAST_S, most_s
+from ringnet.study.cost import LEAST_S, most_s, n_cores
 from ringnet.study.outcome import Done, Task, carry_out, quietly
 
 #: A sweep that takes less is not worth other processes: they take half as long to start.
@@ -71,13 +71,6 @@ def checked_processes(processes: int | None) -> int | None:
     if processes is not None and processes < 1:
         raise InputError(Fault("no point can be run", "--jobs", value=str(processes), right="1 or more"))
     return processes
-
-
-def n_cores() -> int:
-    """Return how many cores this process may use: of the machine, of its affinity and of its container."""
-    from joblib import cpu_count  # noqa: PLC0415
-
-    return int(cpu_count())
 
 
 def on_this_machine(tasks: list[Task], processes: int | None, say: Callable[[str], None]) -> Generator[Done]:

@@ -25,6 +25,7 @@ from ringnet.scenario.checks.schedule import check_schedule
 from ringnet.scenario.keys.algorithm import AlgorithmKeys, label_of
 from ringnet.scenario.schedule import file_names
 from ringnet.study import local
+from ringnet.study.cost import n_cores
 from ringnet.study.outcome import Done, Outcome, Simulate, Store, Task, carry_out
 from ringnet.study.points import OnResult, Say, finished, once
 
@@ -103,7 +104,7 @@ def _computed(
 ) -> Generator[Done]:
     """Yield every outcome; the longest come first, so that no process is left alone with one at the end."""
     is_small = len(tasks) == 1 or sum(costs[task.key] for task in tasks) < local.SMALL_S
-    n_processes = 1 if is_small else processes or local.n_cores()
+    n_processes = 1 if is_small else processes or n_cores()
     if n_processes == 1:
         yield from map(carry_out, tasks)
     else:

@@ -72,7 +72,9 @@ class Scenario(Keys):
     @classmethod
     def of(cls, data: dict[str, Any], origin: MadeFrom) -> Scenario:
         """Return a scenario of ``data``, which is known to be right."""
-        scenario = cls.model_validate(data)
+        # Validated as `Keys`, as it was before: a schema of its own would have to be built for the same keys.
+        keys = Keys.model_validate(data)
+        scenario = cls.model_construct(keys.model_fields_set, **dict(keys))
         scenario._origin = origin
         return scenario
 

@@ -77,4 +77,7 @@ Seats: TypeAlias = Annotated[tuple[PlaceNumber, ...], NotEmpty, Tag(LIST)]
 class Settings(BaseModel):
     """A mapping of the scenario: frozen, and unknown keys are mistakes."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_by_alias=True, serialize_by_alias=True)
+    # What reads a mapping is made when one is read: most scenarios have few of those that there may be.
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, defer_build=True, validate_by_alias=True, serialize_by_alias=True
+    )

@@ -14,7 +14,7 @@ from ringnet.errors import InputError, VerificationError
 from ringnet.payload.tamper import Tamper
 from ringnet.reporting.results import collect
 from ringnet.runs.training import plan_of
-from ringnet.training.trainer import train
+from ringnet.training.trainer import Replica, train
 
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
 NETWORK = "network: {bandwidth: 1 GB/s, latency: 1 us}"
@@ -162,6 +162,29 @@ def test_each_step_takes_the_time_of_the_same_all_reduce_without_training():
     result = run(DIGITS)
     alone = f"{{scenario_version: 1, workers: 4, message: {(64 * 5 + 5 + 60) * 4} B, {NETWORK}}}"
     assert set(result.training["makespan_s"]) == {run(alone).summary["makespan_s"]}
+
+
+def test_parameters_are_within_rounding_of_one_exact_process_and_are_handed_out():
+    momentum = "training.optimizer={name: momentum, learning_rate: 0.02}"
+    result = run(DIGITS, momentum, "training.steps=8")
+    assert result.summary["exact_steps"] == 8
+    assert 0 < result.summary["exact_share"] <= 1
+    assert result.training["exact_share"].max() == result.summary["exact_share"]
+    assert {name: array.shape for name, array in result.parameters.items()} == {
+        "weight0": (64, 5), "bias0": (5,), "weight1": (5, 10), "bias1": (10,)
+    }  # fmt: skip
+    adam = run(DIGITS, "training.optimizer={name: adam, learning_rate: 0.05}", "training.steps=8")
+    n = adam.summary["exact_steps"]
+    assert 0 < n < 8
+    assert adam.training["exact_share"].isna().tolist() == [False] * n + [True] * (8 - n)
+
+
+def test_parameters_beyond_what_rounding_can_do_are_wrong(monkeypatch):
+    update = Replica.update
+    monkeypatch.setattr(Replica, "update", lambda self, plan, gradient: update(self, plan, gradient * 1.001))
+    result = run(DIGITS, "training.optimizer.name=sgd", "training.optimizer.learning_rate=0.1")
+    assert result.summary["sum_ok"] is False
+    assert "parameters further from one process than rounding goes" in str(result.verdict.mismatch)
 
 
 def test_the_ways_are_in_a_table_and_the_wrong_ones_part():
@@ -356,7 +379,7 @@ def test_the_command_trains_and_draws(cli, tmp_path):
     done = cli("run", tmp_path / "train.yaml", "--out", tmp_path / "out")
     assert done.exit_code == 0, done.output
     assert "training" in done.stdout
-    assert "alike after every step, bit for bit, from one process" in done.stdout
+    assert "one process      gradients alike to" in done.stdout
     assert {"training.csv", "divergence.csv", "training-ways.png"} <= {
         file.name for file in (tmp_path / "out").iterdir()
     }

@@ -2,7 +2,7 @@
 
 ``python -m tests.trust`` prints it as Markdown, for docs/trust.md. A row whose data is not here says so; logs of
 nccl-tests are found through ``RINGNET_LOGS``, and the figures of the real network are those of the last
-``python -m tests.testbed``.
+``python -m tests.testbed`` and ``python -m tests.testbed.ddp``.
 """
 
 from __future__ import annotations
@@ -131,6 +131,9 @@ def real_network() -> Iterator[Row]:
     large = found["message_bytes"] >= 256 * 1024
     yield Row("real network, 256 KiB and more", found["error"][large].to_numpy(), "calibrated on two workers")
     yield Row("real network, smaller", found["error"][~large].to_numpy())
+    steps = pd.read_csv(table.with_name("ddp.csv"))
+    remark = "steps of DistributedDataParallel over gloo, calibrated on two workers"
+    yield Row("real PyTorch", steps["error"].to_numpy(), remark)
 
 
 def main() -> None:

@@ -183,18 +183,26 @@ def _trained(row: Row) -> str:
     return f"{steps}{loss}; the time is that of one all-reduce, {format_seconds(row['all_reduce_s'])} for all"
 
 
-def _one_process(row: Row) -> str:
-    """Say of a training whether all workers stayed alike, and how far they are from one process."""
+def _alike(row: Row) -> str:
+    """Say of a training whether all workers held the same after every step."""
     if "state_agrees" not in row:
         return ""
-    said = ["alike after every step, bit for bit" if row["state_agrees"] else "NOT alike: see the error"]
+    return "alike after every step, bit for bit" if row["state_agrees"] else "NOT alike: see the error"
+
+
+def _one_process(row: Row) -> str:
+    """Say of a training how far it is from one process: each gradient, and the parameters of all steps so far."""
+    said = [f"gradients alike to {row['gradient_digits']:.1f} digits"] if "gradient_digits" in row else []
     if "whole_batch_share" in row:
         share = row["whole_batch_share"]
-        said.append(
-            f"from one process {percent(share)} of what rounding allows" if share else "as one process"
+        said.append(f"{percent(share)} of what rounding allows" if share else "gradients the same")
+    if row.get("exact_steps"):
+        n, share = int(row["exact_steps"]), row["exact_share"]
+        steps = f"{format_count(n)} step{'s' if n > 1 else ''}"
+        far = (
+            f"{percent(share)} of what {steps} allow{'s' if n == 1 else ''}" if share else f"too, for {steps}"
         )
-    if "gradient_digits" in row:
-        said.append(f"gradients alike to {row['gradient_digits']:.1f} digits")
+        said.append(f"parameters {far}")
     return ", ".join(said)
 
 
@@ -212,7 +220,8 @@ _LINES: tuple[tuple[str, Callable[[Row], str]], ...] = (
     ("sent per worker", _traffic),
     ("sum", _verified),
     ("training", _trained),
-    ("workers", _one_process),
+    ("workers", _alike),
+    ("one process", _one_process),
     ("error", _formatted("error", str)),
 )
 

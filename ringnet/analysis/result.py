@@ -121,6 +121,8 @@ class Result:
     training, divergence, step_states : pandas.DataFrame or None
         Of a training: one row per step; one per step and way beside the right one; every number of every worker's
         state, where they are few enough to be read.
+    parameters : dict of str to ndarray, or None
+        Of a training: the parameters after the last step, which every worker holds, by name.
     about : tuple of str
         Those of the notes that say what the network was taken to be, in a sweep too.
     runs : tuple of Run
@@ -137,6 +139,7 @@ class Result:
     outputs: Callable[[], list[NDArray[Any]]]
     jobs: pd.DataFrame | None = None
     queues: pd.DataFrame | None = None
+    parameters: dict[str, NDArray[Any]] | None = None
     training: pd.DataFrame | None = None
     divergence: pd.DataFrame | None = None
     step_states: pd.DataFrame | None = None

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from ringnet.analysis.result import Result
 from ringnet.analysis.verification import Mismatch, Verdict
 from ringnet.collectives import Schedule
+from ringnet.training.exact import ExactDistance
 from ringnet.training.models import Shapes, unflattened
 from ringnet.training.trainer import TrainedStep
 from ringnet.training.wrong_ways import Divergence
@@ -62,8 +64,18 @@ class TrainingLog:
         """Whether a step was wrong."""
         return bool(self.mismatches) or not all(verdict.sum_ok for verdict in self.judged)
 
-    def add(self, step: TrainedStep, result: Result, schedule: Schedule, n_elements: int) -> None:
-        """Take in a step and the result of its all-reduce; what was sent has ``n_elements`` elements."""
+    def add(
+        self,
+        step: TrainedStep,
+        result: Result,
+        schedule: Schedule,
+        n_elements: int,
+        exact: ExactDistance | None,
+    ) -> None:
+        """Take in a step, the result of its all-reduce, and how far parameters then are from one exact process.
+
+        What was sent has ``n_elements`` elements.
+        """
         makespan_s, far, verdict = result.summary["makespan_s"], step.distance, result.verdict
         self.verdicts.append(verdict)
         self.rows.append(
@@ -78,6 +90,8 @@ class TrainingLog:
                 "whole_batch_error": None if far is None else far.error,
                 "whole_batch_share": None if far is None else far.share,
                 "gradient_digits": None if far is None else far.digits,
+                "exact_error": None if exact is None else exact.error,
+                "exact_share": None if exact is None else exact.share,
                 "max_abs_error": verdict.max_abs_error,
                 "sum_ok": verdict.sum_ok,
                 "state_agrees": step.difference is None,
@@ -93,6 +107,9 @@ class TrainingLog:
         if far is not None and far.share is not None and not far.share <= 1:
             check = f"step {step.step}: further from the whole batch's gradient than rounding goes"
             self.mismatches.append(Mismatch(0, 0, 0, check, f"an error of {far.error:.3g}", "less"))
+        if exact is not None and not exact.share <= 1:
+            check = f"step {step.step}: parameters further from one process than rounding goes in all steps"
+            self.mismatches.append(Mismatch(0, 0, 0, check, f"an error of {exact.error:.3g}", "less"))
 
 
 def state_rows(step: TrainedStep, shapes: Shapes) -> list[dict[str, Any]]:
@@ -114,8 +131,13 @@ def state_rows(step: TrainedStep, shapes: Shapes) -> list[dict[str, Any]]:
     ]
 
 
-def with_training(result: Result, log: TrainingLog, notes: Sequence[str]) -> Result:
-    """Return the result of the last step's all-reduce as that of the training: its tables, and one verdict on all."""
+def with_training(
+    result: Result, log: TrainingLog, parameters: dict[str, NDArray[Any]], notes: Sequence[str]
+) -> Result:
+    """Return the result of the last step's all-reduce as that of the training: its tables, and one verdict on all.
+
+    ``parameters`` are those after the last step, by name.
+    """
     verdict = _verdict(log)
     rows = log.rows
     of_verdict = ("verified_elements", "max_abs_error", "max_error_share", "workers_agree", "sum_ok")
@@ -128,6 +150,8 @@ def with_training(result: Result, log: TrainingLog, notes: Sequence[str]) -> Res
         "state_agrees": all(row["state_agrees"] for row in rows),
         "whole_batch_share": _extreme(rows, "whole_batch_share", max),
         "gradient_digits": _extreme(rows, "gradient_digits", min),
+        "exact_steps": sum(row["exact_share"] is not None for row in rows),
+        "exact_share": _extreme(rows, "exact_share", max),
     }
     kept = [note for note in result.notes if note not in result.verdict.notes]
     return replace(
@@ -135,6 +159,7 @@ def with_training(result: Result, log: TrainingLog, notes: Sequence[str]) -> Res
         summary=summary,
         verdict=verdict,
         notes=(*kept, *notes, *verdict.notes),
+        parameters=parameters,
         training=pd.DataFrame(rows, dtype=object),
         divergence=pd.DataFrame(log.divergence, dtype=object) if log.divergence else None,
         step_states=pd.DataFrame(log.states, dtype=object) if log.states else None,

@@ -135,6 +135,13 @@ OF_TRAINING: dict[str, Column] = {
     "gradient_digits": _number(
         "decimal digits that combined gradients share with the whole batch's, at the fewest"
     ),
+    "exact_steps": _integer(
+        "steps up to which the bound on parameters tells something: how far rounding, from the first step on, can take "
+        "them from one exact process"
+    ),
+    "exact_share": _number(
+        "largest difference of a parameter from one exact process, as a share of that bound"
+    ),
 }
 #: Columns that a summary has only in some runs; no keys of the scenario.
 OF_SOME_RUNS: dict[str, Column] = {**OF_MEASURED_LINKS, **OF_SHAPES, **OF_TRAINING}
@@ -273,6 +280,13 @@ TABLES: dict[str, dict[str, Column]] = {
             "the largest difference as a share of its bound; empty where none is known"
         ),
         "gradient_digits": _number("decimal digits that both have in common, over all elements"),
+        "exact_error": _number(
+            "largest difference of a parameter from one exact process that took the same steps; empty from where on "
+            "no bound is known, or it is over a tenth of how far parameters have come"
+        ),
+        "exact_share": _number(
+            "that difference as a share of how far rounding, from the first step on, can take it"
+        ),
         "max_abs_error": _number("largest difference of the all-reduce from the exact sum of what was sent"),
         "sum_ok": _truth("the all-reduce passed both checks"),
         "state_agrees": _truth("all workers hold the same bits after the step"),

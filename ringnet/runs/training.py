@@ -20,7 +20,8 @@ from ringnet.runs.parts import RunParts
 from ringnet.scenario.build.scenario import Scenario
 from ringnet.scenario.files.trained_model import EXAMPLES, model_of
 from ringnet.scenario.keys.training import TrainingKeys
-from ringnet.training.models import n_parameters
+from ringnet.training.exact import ExactTraining
+from ringnet.training.models import n_parameters, unflattened
 from ringnet.training.optimizers import make_optimizer
 from ringnet.training.trainer import TrainingPlan, train
 from ringnet.training.wrong_ways import Ways
@@ -99,7 +100,7 @@ def run_training(scenario: Scenario, parts: RunParts, run_once: RunOnce, watch: 
     plan = plan_of(scenario, scenario.training)
     n = n_parameters(plan.model.shapes)
     _require_memory(plan, n)
-    log, ways, results = TrainingLog.empty(), Ways(plan), list[Result]()
+    log, ways, exact, results = TrainingLog.empty(), Ways(plan), ExactTraining(plan), list[Result]()
     is_readable = n * plan.n_workers * len(plan.steps) * _states_kept(plan) <= READABLE_STATES
 
     def all_reduce(sent: Sequence[NDArray[Any]], reduction: Reduction) -> list[NDArray[Any]]:
@@ -112,12 +113,13 @@ def run_training(scenario: Scenario, parts: RunParts, run_once: RunOnce, watch: 
     if watch is not None:
         watch(len(plan.steps), lambda: len(log.rows))
     for step in train(plan, all_reduce):
-        log.add(step, results[0], parts.schedule, n)
+        log.add(step, results[0], parts.schedule, n, exact.follow(step))
         log.divergence.extend(ways.follow(step))
         log.states.extend(state_rows(step, plan.model.shapes) if is_readable else ())
         if log.is_wrong:  # what follows would be wrong for this reason
             break
-    return with_training(results[0], log, _notes(plan, log))
+    parameters = {name: part.copy() for name, part in unflattened(step.parameters, plan.model.shapes).items()}
+    return with_training(results[0], log, parameters, _notes(plan, log))
 
 
 def _states_kept(plan: TrainingPlan) -> int:

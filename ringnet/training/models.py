@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ringnet.payload.bounds import gamma
 from ringnet.training.digits import N_CLASSES, SIDE, digit_images
 
 Array: TypeAlias = NDArray[Any]
@@ -48,6 +49,23 @@ class BatchGradient(NamedTuple):
     magnitude: Array | None = None
 
 
+class Around(NamedTuple):
+    """Exact values, and how far what is computed may be from each; both float64, of one shape."""
+
+    value: NDArray[np.float64]
+    radius: NDArray[np.float64]
+
+    @classmethod
+    def exactly(cls, value: Array) -> Around:
+        """Return values without any doubt."""
+        return cls(value.astype(np.float64), np.zeros(value.shape))
+
+    @property
+    def most(self) -> NDArray[np.float64]:
+        """The largest magnitudes."""
+        return np.abs(self.value) + self.radius
+
+
 class TrainableModel(Protocol):
     """What a training asks of a model."""
 
@@ -67,6 +85,16 @@ class TrainableModel(Protocol):
 
     def whole(self, parameters: Array, batches: Sequence[Batch]) -> BatchGradient:
         """Return loss and gradient over all batches as one process computes them, summed in float64."""
+
+    def around(
+        self, parameters: Around, batches: Sequence[Batch], unit: float
+    ) -> tuple[Around, NDArray[np.float64]] | None:
+        """Return the exact mean of the examples' gradients, and how far that of computed ones is from it at most.
+
+        The computed ones may be at any parameters within the radius, and are rounded to a type of unit roundoff
+        ``unit``, each operation in any order; how they are added up is not counted. Beside it stands the mean of
+        their largest magnitudes. None where a model does not know how it rounds.
+        """
 
 
 def n_parameters(shapes: Shapes) -> int:
@@ -140,6 +168,15 @@ class GivenGradients:
         mean, size = ((counts * values).sum(axis=0) / counts.sum() for values in (rows, np.abs(rows)))
         return BatchGradient(float((mean * parameters).sum()), mean, size)
 
+    def around(
+        self, parameters: Around, batches: Sequence[Batch], unit: float
+    ) -> tuple[Around, NDArray[np.float64]]:
+        """See `TrainableModel.around`; a row is rounded once, to the type of the parameters."""
+        counts = np.array([[batch.n] for batch in batches], dtype=np.float64)
+        rows = self.rows[[batch.worker for batch in batches]]
+        mean, size = ((counts * values).sum(axis=0) / counts.sum() for values in (rows, np.abs(rows)))
+        return Around(mean, unit * size), (1 + unit) * size
+
 
 class DigitsNetwork:
     """A network with rectified hidden layers that learns `digit_images` by least squares.
@@ -186,6 +223,51 @@ class DigitsNetwork:
         examples = np.concatenate([batch.examples for batch in batches])
         found = self._sums(parameters, examples, np.dtype(np.float64))
         return BatchGradient(found.loss / len(examples), found.gradient / len(examples), found.magnitude)
+
+    def around(
+        self, parameters: Around, batches: Sequence[Batch], unit: float
+    ) -> tuple[Around, NDArray[np.float64]]:
+        """See `TrainableModel.around`."""
+        examples, n_layers = np.concatenate([batch.examples for batch in batches]), len(self.widths) - 1
+        layers = {
+            name: Around(value, radius)
+            for (name, value), radius in zip(
+                unflattened(parameters.value, self.shapes).items(),
+                unflattened(parameters.radius, self.shapes).values(),
+                strict=True,
+            )
+        }
+        held, certain = [Around.exactly(self._images[examples])], []
+        for number in range(n_layers):
+            out = around_product(held[-1], layers[f"weight{number}"], unit, layers[f"bias{number}"])
+            low, high = out.value - out.radius, out.value + out.radius
+            certain.append((low > 0) | (high <= 0))
+            if number < n_layers - 1:
+                on = np.maximum(out.value, 0)
+                out = Around(on, np.maximum(np.maximum(high, 0) - on, on - np.maximum(low, 0)))
+            held.append(out)
+        targets = self._targets[examples]
+        error = Around(held[-1].value - targets, held[-1].radius + unit * (held[-1].most + np.abs(targets)))
+        sums = [np.zeros(len(parameters.value)) for _ in range(3)]
+        values, radii, sizes = (unflattened(flat, self.shapes) for flat in sums)
+        for number in reversed(range(n_layers)):
+            given, most = held[number], in_order_product(held[number].most.T, error.most)
+            values[f"weight{number}"][...] = in_order_product(given.value.T, error.value)
+            radii[f"weight{number}"][...] = (
+                in_order_product(given.radius.T, error.most)
+                + in_order_product(np.abs(given.value).T, error.radius)
+                + unit * most
+            )
+            sizes[f"weight{number}"][...] = (1 + unit) * most
+            for found, part in ((values, error.value), (radii, error.radius), (sizes, error.most)):
+                found[f"bias{number}"][...] = part.sum(axis=0)
+            if number:
+                back = around_product(error, Around(*(part.T for part in layers[f"weight{number}"])), unit)
+                slope = held[number].value > 0
+                radius = np.where(certain[number - 1], back.radius * slope, back.most)
+                error = Around(back.value * slope, radius)
+        mean, radius, size = (flat / len(examples) for flat in sums)
+        return Around(mean, radius), size
 
     def accuracy(self, parameters: Array) -> float:
         """Return the share of all pictures in which the largest output is that of the digit."""
@@ -254,3 +336,17 @@ def in_order_product(a: Array, b: Array) -> Array:
     for k in range(1, a.shape[1]):
         total += a[:, k : k + 1] * b[k : k + 1]
     return total
+
+
+def around_product(a: Around, b: Around, unit: float, start: Around | None = None) -> Around:
+    """Return a matrix product, with what is added to each of its rows, and how far a rounded one may be from it.
+
+    >>> one = Around(np.array([[1.0, 2.0]]), np.array([[0.5, 0.0]]))
+    >>> around_product(one, Around.exactly(np.array([[3.0], [4.0]])), 0.0)
+    Around(value=array([[11.]]), radius=array([[1.5]]))
+    """
+    value, most = in_order_product(a.value, b.value), in_order_product(a.most, b.most)
+    radius = in_order_product(a.radius, b.most) + in_order_product(np.abs(a.value), b.radius)
+    if start is not None:
+        value, most, radius = value + start.value, most + start.most, radius + start.radius
+    return Around(value, radius + gamma(a.value.shape[1] + 1, unit) * most)

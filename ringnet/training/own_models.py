@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.errors import Fault, InputError
-from ringnet.training.models import Batch, BatchGradient, Shapes, n_parameters, unflattened
+from ringnet.training.models import Around, Batch, BatchGradient, Shapes, n_parameters, unflattened
 
 Array: TypeAlias = NDArray[Any]
 #: Called with the parameters by name and numbers of examples; returns their mean loss and its gradients by name.
@@ -75,6 +75,9 @@ class OwnModel:
         """See `TrainableModel.whole`: one call for all examples; how that rounds is not known, so no magnitude."""
         loss, flat = self._called(parameters, np.concatenate([batch.examples for batch in batches]))
         return BatchGradient(loss, flat.astype(np.float64))
+
+    def around(self, parameters: Around, batches: Sequence[Batch], unit: float) -> None:
+        """See `TrainableModel.around`: how a function rounds is not known."""
 
     def _called(self, parameters: Array, examples: NDArray[np.int64]) -> tuple[float, Array]:
         given = {name: part.copy() for name, part in unflattened(parameters, self.shapes).items()}

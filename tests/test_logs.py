@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from ringnet.errors import InputError
 from ringnet.formats.logs import Measurement, flag_outliers, read_log
-from ringnet.formats.logs.log import MOST_BYTES, possible_workers
+from ringnet.formats.logs.evidence import possible_workers
+from ringnet.formats.logs.log import MOST_BYTES
 
 DATA = Path(__file__).parent / "data" / "logs"
 HEADING = """\
@@ -299,7 +300,9 @@ def test_a_csv_of_latencies_without_sizes(read):
         (b"", "empty"),
         (b"  \n \n", "empty"),
         (b"\x7fELF\x00\x01\x02", "binary"),
-        (gzip.compress(b"log", mtime=0), "packed (gzip)"),
+        (gzip.compress(b"log", mtime=0), "no table of a benchmark"),
+        (gzip.compress(b"log" * 99, mtime=0)[:20], "packed (gzip), and damaged"),
+        (b"BZh9 and so on", "packed (bzip2)"),
         (b"Intel(R) MPI Benchmarks 2021\n# Allreduce\n 0 1000 0.1 0.2 0.3\n", "the Intel MPI Benchmarks"),
         (b"[ ID] Interval Transfer Bitrate\n[ 5] 0.00-1.00 sec 1.0 GBytes\n", "iperf"),
         (b"dear diary\nnothing happened today\n", "no table of a benchmark"),

@@ -16,7 +16,7 @@ from ringnet.analysis.calibration import calibrate as fit_profile
 from ringnet.analysis.calibration.calibration import Errors
 from ringnet.analysis.calibration.models import Setting
 from ringnet.cli import options
-from ringnet.cli.logs import read_logs, say_remarks
+from ringnet.cli.logs import LogOptions, read_logs, say_remarks
 from ringnet.cli.printing import in_number, note, print_json, print_table, run_progress, say
 from ringnet.cli.targets import check_targets
 from ringnet.formats.logs import Log
@@ -38,7 +38,7 @@ class FilesWanted(NamedTuple):
     csv: Path | None
 
 
-def command(  # noqa: PLR0917 -- every option is a parameter
+def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     files: options.Logs,
     out: Annotated[
         Path | None,
@@ -52,6 +52,8 @@ def command(  # noqa: PLR0917 -- every option is a parameter
     ] = "all_reduce",
     workers: options.WorkersOfLogs = None,
     nodes: options.NodesOfLogs = None,
+    tables: options.TablesOfLogs = None,
+    in_place: options.InPlace = False,
     plot: Annotated[
         Path | None,
         typer.Option(metavar="FILE.png", help="Draw points, fit and errors.  [beside the profile]"),
@@ -64,7 +66,7 @@ def command(  # noqa: PLR0917 -- every option is a parameter
     """Fit latency and bandwidth to logs of one machine, and say how far to trust them."""
     wanted = FilesWanted(out, plot or (out and out.with_suffix(".png")), csv)
     check_targets({"--out": wanted.profile, "--plot": wanted.plot, "--csv": wanted.csv}, files)
-    logs, faults = read_logs(files, workers, nodes)
+    logs, faults = read_logs(files, LogOptions(workers, nodes, tables, in_place))
     options.refuse(faults)
     remarks = Notes()
     samples = samples_of(logs, collective, remarks)

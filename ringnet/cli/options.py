@@ -74,11 +74,30 @@ Logs = Annotated[
 ]
 WorkersOfLogs = Annotated[
     list[str] | None,
-    typer.Option("--workers", metavar="N|FILE=N", help="How many workers, where a log does not say."),
+    typer.Option(
+        "--workers",
+        metavar="N|FILE=N|FILE#2=N",
+        help="How many workers, where a log, or its second table, does not say.",
+    ),
 ]
 NodesOfLogs = Annotated[
     list[str] | None,
-    typer.Option("--nodes", metavar="M|FILE=M", help="On how many nodes, where a log does not say."),
+    typer.Option(
+        "--nodes",
+        metavar="M|FILE=M|FILE#2=M",
+        help="On how many nodes, where a log, or its second table, does not say.",
+    ),
+]
+TablesOfLogs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--table",
+        metavar="2|WORDS|FILE=2",
+        help="Only this table of a log: its number as `ringnet logs` has it, or words of its condition.",
+    ),
+]
+InPlace = Annotated[
+    bool, typer.Option("--in-place", help="Take times in place, where there are any, for those out of place.")
 ]
 
 #: Most workers of a study, as of a scenario.

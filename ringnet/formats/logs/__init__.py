@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
 from ringnet.errors import Fault, InputError
 from ringnet.formats.logs.csv_table import is_csv, read_csv
+from ringnet.formats.logs.gloo import is_gloo, read_gloo
 from ringnet.formats.logs.json_report import is_json, read_json
 from ringnet.formats.logs.log import MOST_BYTES, Log, LogText, Measurement, Remark, open_text
 from ringnet.formats.logs.nccl_tests import is_nccl, read_nccl
@@ -30,6 +30,7 @@ class LogFormat(NamedTuple):
 FORMATS: dict[str, LogFormat] = {
     "JSON": LogFormat(is_json, read_json),
     "OSU": LogFormat(is_osu, read_osu),
+    "gloo": LogFormat(is_gloo, read_gloo),
     "nccl-tests": LogFormat(is_nccl, read_nccl),
     "CSV": LogFormat(is_csv, read_csv),
 }
@@ -44,15 +45,20 @@ _OTHER_TOOLS = {
     "nvbandwidth": "nvbandwidth",
     "NCCL INFO": "NCCL itself, without a benchmark's table",
 }
-_KNOWN = "what nccl-tests or rccl-tests print, their JSON, an OSU collective, or CSV with sizes and times"
+_KNOWN = (
+    "what nccl-tests, rccl-tests or nccom-test print, their JSON, an OSU collective, gloo's benchmark, or CSV with "
+    "sizes and times"
+)
 
 
-def read_log(path: Path | str) -> Log:
+def read_log(path: Path | str, *, in_place: bool = False) -> Log:
     """Read a log of any known format.
 
     Parameters
     ----------
     path : path
+    in_place : bool
+        Take the times measured in place, where there are any, for those out of place.
 
     Returns
     -------
@@ -69,9 +75,14 @@ def read_log(path: Path | str) -> Log:
     if found is None:
         raise InputError(_not_known(text))
     log = found.read(text)
-    rows = flag_outliers(log.measurements)
+    measured = [_in_place(row) for row in log.measurements] if in_place else log.measurements
+    rows = flag_outliers(measured)
     remarks = (*log.remarks, *_remarks_on(rows, text))
     return replace(log, measurements=tuple(rows), remarks=remarks, sha256=text.sha256())
+
+
+def _in_place(row: Measurement) -> Measurement:
+    return replace(row, time_s=row.in_place_s, is_in_place=True) if row.in_place_s else row
 
 
 def _not_known(text: LogText) -> Fault:
@@ -90,9 +101,16 @@ def _remarks_on(rows: Sequence[Measurement], text: LogText) -> Iterator[Remark]:
         yield Remark(
             f"{len(empty)} row(s) of zero bytes: they move nothing, and no fit uses them", empty[0].line
         )
+    firsts = {
+        (row.table, row.collective): row for row in reversed([row for row in rows if row.message_bytes])
+    }
     for row in rows:
+        is_first = firsts.get((row.table, row.collective)) is row
+        what = f"{'a cold start' if is_first else 'an outlier'} at {format_bytes(row.message_bytes)}"
         if row.is_outlier:
-            yield Remark(f"an outlier at {format_bytes(row.message_bytes)}: no fit uses it", row.line)
+            yield Remark(f"{what}: no fit uses it", row.line)
+        if row.is_rescued:
+            yield Remark(f"{what}: the time in place is taken, which is like those beside it", row.line)
         if row.wrong:
             yield Remark(f"wrong values at {format_bytes(row.message_bytes)}: {row.wrong}", row.line)
     if text.is_cut:
@@ -107,23 +125,36 @@ _OUTLIER = 1.5
 def flag_outliers(rows: Sequence[Measurement]) -> list[Measurement]:
     """Mark the rows whose time is far above those of the next smaller and the next larger size.
 
-    The largest size has none above it and is never marked; only rows of one series are compared.
+    The largest size has none above it and is never marked; only rows of one series are compared. Where the time in
+    place is like those of the neighbours, it is taken, and the row is of use.
 
     Parameters
     ----------
     rows : sequence of Measurement
         In order of size within each series.
     """
-    flagged: list[Measurement] = []
-    for _, group in groupby(rows, key=lambda row: (row.collective, row.n_workers, row.n_nodes, row.dtype)):
-        series = list(group)
-        for place, row in enumerate(series):
-            before, after = series[max(place - 1, 0) : place], series[place + 1 : place + 2]
-            sizes = [one.message_bytes for one in (*before, row, *after)]
-            is_outlier = (
-                bool(after)
-                and sizes == sorted(sizes)
-                and row.time_s > _OUTLIER * max(one.time_s for one in (*before, *after))
+    series: dict[tuple[object, ...], list[int]] = {}
+    for place, row in enumerate(rows):
+        series.setdefault((row.table, row.collective, row.n_workers, row.n_nodes, row.dtype), []).append(
+            place
+        )
+    flagged = list(rows)
+    for places in series.values():
+        for at, place in enumerate(places):
+            before, after = places[max(at - 1, 0) : at], places[at + 1 : at + 2]
+            flagged[place] = _flagged(
+                rows[place], [rows[one] for one in before], [rows[one] for one in after]
             )
-            flagged.append(replace(row, is_outlier=is_outlier))
     return flagged
+
+
+def _flagged(row: Measurement, before: Sequence[Measurement], after: Sequence[Measurement]) -> Measurement:
+    """Return a row, marked if it is an outlier beside those before and after it."""
+    beside = (*before, *after)
+    sizes = [one.message_bytes for one in (*before, row, *after)]
+    most_s = _OUTLIER * max((one.time_s for one in beside), default=0.0)
+    if not after or sizes != sorted(sizes) or row.time_s <= most_s:
+        return row
+    if row.in_place_s and row.in_place_s <= most_s and not row.is_in_place:
+        return replace(row, time_s=row.in_place_s, is_in_place=True, is_rescued=True)
+    return replace(row, is_outlier=True)

@@ -10,7 +10,9 @@ from typing import Any, TypeAlias
 from ringnet.errors import Fault, InputError
 from ringnet.formats.logs.log import Log, LogText, Measurement, Notes, collective_name
 
-_SEPARATORS = ",;\t"
+_SEPARATORS = ",;\t|"
+#: The line of dashes under the names of a Markdown table.
+_RULE = re.compile(r"\|?[\s|:-]*-[\s|:-]*")
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _DECIMAL = re.compile(r"\d+,\d+")
 #: Lines in which the names of the columns are looked for.
@@ -60,6 +62,8 @@ def _heading(text: LogText) -> tuple[int, str, list[str]] | None:
 
 
 def _cells(line: str, separator: str) -> list[str]:
+    if separator == "|":
+        line = line.strip().removeprefix("|").removesuffix("|")
     return [cell.strip() for cell in next(csv.reader([line], delimiter=separator), [])]
 
 
@@ -68,6 +72,8 @@ def _rows(
 ) -> Iterator[tuple[int, dict[str, str]]]:
     for number, line in text.lines():
         if number <= first or not line.strip() or line.lstrip().startswith("#"):
+            continue
+        if separator == "|" and _RULE.fullmatch(line.strip()):
             continue
         cells = _cells(line, separator)
         if len(cells) == len(names):

@@ -11,15 +11,8 @@ from typing import Any, TypeAlias
 
 from ringnet.errors import Fault, InputError
 from ringnet.formats.logs.csv_table import Columns, read_rows
-from ringnet.formats.logs.log import (
-    Bandwidths,
-    Log,
-    LogText,
-    Measurement,
-    Notes,
-    collective_and_workers,
-    collective_name,
-)
+from ringnet.formats.logs.evidence import TableEvidence, answers_of
+from ringnet.formats.logs.log import Log, LogText, Measurement, Notes, collective_name
 from ringnet.formats.logs.nccl_tests import forced_only
 
 _ROW = re.compile(r'\{\s*"(?:size|numCycle|name)"\s*:')
@@ -114,17 +107,20 @@ def _measurements(report: Report, rows: list[Mapping[str, Any]], notes: Notes) -
     are_all_listed = len(ranks) > 1 or (len(ranks) == 1 and per_process == 1)
     args = report.get("args")
     program = str(args[0]) if isinstance(args, list) and args else ""
-    collective, n_workers = collective_and_workers(
+    bandwidths = [_bandwidths(row) for row in rows if _is_nccl(row)]
+    evidence = TableEvidence(
         collective_name(program.rpartition("/")[2].removesuffix("_mpi")),
         len(ranks) if are_all_listed else None,
-        [_bandwidths(row) for row in rows if _is_nccl(row)],
-        notes,
+        reduces=any(redop not in ("", "none") for _, _, redop in bandwidths),
+        pairs=tuple((alg, bus) for alg, bus, _ in bandwidths if alg and bus),
     )
+    ((collective, n_workers, is_n_sure),) = answers_of([evidence], notes)
     env = report.get("env")
     forced = dict(_FORCED.findall("\n".join(map(str, env)))) if isinstance(env, list) else {}
     common: dict[str, Any] = {
         "collective": collective,
         "n_workers": n_workers,
+        "is_n_sure": is_n_sure,
         "n_nodes": len(hosts) if len(ranks) == n_workers else None,
         "algorithm": forced_only(forced.get("ALGO", "")),
         "protocol": forced_only(forced.get("PROTO", "")),
@@ -156,7 +152,8 @@ def _measurement(row: Mapping[str, Any], notes: Notes, place: int) -> Measuremen
     )
 
 
-def _bandwidths(row: Mapping[str, Any]) -> Bandwidths:
+def _bandwidths(row: Mapping[str, Any]) -> tuple[float | None, float | None, str]:
+    """Return algbw and busbw in GB/s as printed, and the reduction of a row."""
     half = _half(row, "out_of_place", "in_place")
     return _real(half.get("alg_bw")), _real(half.get("bus_bw")), str(row.get("redop") or "")
 

@@ -1,17 +1,15 @@
-"""What a log is, of any tool: text, measurements, remarks; and which collective, N and unit its numbers tell."""
+"""What a log is, of any tool: text, measurements, remarks, and the names of collectives."""
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import re
+import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import median
-from typing import TypeAlias
-
-import numpy as np
 
 from ringnet.errors import Fault, InputError
 from ringnet.units import format_bytes
@@ -26,25 +24,26 @@ _HEAD = 65536
 
 _UTF16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _PACKED = {
-    b"\x1f\x8b": "gzip",
     b"PK": "a zip archive",
     b"BZh": "bzip2",
     b"\xfd7zXZ": "xz",
     b"\x28\xb5\x2f\xfd": "zstd",
 }
+_GZIP = b"\x1f\x8b"
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
 
 @dataclass(frozen=True)
 class LogText:
-    """A file that is text, as far as it is read: bounded, decoded, without colours.
+    """A file that is text, as far as it is read: bounded, unpacked from gzip, decoded, without colours.
 
     Parameters
     ----------
     path : Path
     encoding : str
     n_bytes : int
-        Size of the whole file.
+        Size of the whole text, as far as it is known without reading on: of one that is packed, up to a byte more
+        than what is read.
     """
 
     path: Path
@@ -53,7 +52,7 @@ class LogText:
 
     @property
     def is_cut(self) -> bool:
-        """Whether the file is longer than what is read of it."""
+        """Whether the text is longer than what is read of it."""
         return self.n_bytes > MOST_BYTES
 
     def lines(self) -> Iterator[tuple[int, str]]:
@@ -65,13 +64,11 @@ class LogText:
 
     def content(self) -> str:
         """Return the whole text, as far as it is read."""
-        with self.path.open("rb") as file:
-            return file.read(MOST_BYTES).decode(self.encoding, errors="replace").lstrip("\ufeff")
+        return _read(self.path, MOST_BYTES).decode(self.encoding, errors="replace").lstrip("\ufeff")
 
     def sha256(self) -> str:
-        """Return the hash of what is read of the file."""
-        with self.path.open("rb") as file:
-            return hashlib.sha256(file.read(MOST_BYTES)).hexdigest()
+        """Return the hash of what is read of the text: packed or not, a log is the same."""
+        return hashlib.sha256(_read(self.path, MOST_BYTES)).hexdigest()
 
 
 def open_text(path: Path) -> LogText:
@@ -88,12 +85,26 @@ def open_text(path: Path) -> LogText:
         message = "this is a pipe or a device: a log is read more than once"
         raise InputError(Fault(message, file=str(path), right="a regular file"))
     try:
-        with path.open("rb") as file:
-            head = file.read(_HEAD)
-            n_bytes = path.stat().st_size
+        head, n_bytes = _read(path, _HEAD), path.stat().st_size
+        if _is_packed(path):
+            n_bytes = len(_read(path, MOST_BYTES + 1))
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        message = f"the file is packed (gzip), and damaged: {error}"
+        raise InputError(Fault(message, file=str(path), right="the log, unpacked")) from error
     except OSError as error:
         raise InputError(Fault(f"cannot be read: {error.strerror or error}", file=str(path))) from error
     return LogText(path, _encoding(path, head, n_bytes), n_bytes)
+
+
+def _is_packed(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(_GZIP)) == _GZIP
+
+
+def _read(path: Path, most: int) -> bytes:
+    """Return the first bytes of a file, unpacked; a bomb is unpacked so far only."""
+    with gzip.open(path) if _is_packed(path) else path.open("rb") as file:
+        return file.read(most)
 
 
 def _encoding(path: Path, head: bytes, n_bytes: int) -> str:
@@ -150,6 +161,14 @@ class Measurement:
     is_outlier : bool
         Far above the sizes on either side; left out of fits.
     line : int or None
+    table : int
+        Number of its table within the file, from 1.
+    condition : str
+        What the log says of how that table came to be: the launch, the environment, a heading; may be empty.
+    is_n_sure : bool
+        Whether N is stated, not what bandwidths leave.
+    is_in_place, is_rescued : bool
+        Whether ``time_s`` is the time in place: as asked, or as that out of place is an outlier.
     """
 
     message_bytes: int
@@ -167,6 +186,11 @@ class Measurement:
     wrong: str = ""
     is_outlier: bool = False
     line: int | None = None
+    table: int = 1
+    condition: str = ""
+    is_n_sure: bool = True
+    is_in_place: bool = False
+    is_rescued: bool = False
 
 
 @dataclass(frozen=True)
@@ -224,18 +248,8 @@ class Notes:
         )
 
 
-# ------------------------------------------------------------------------------ which collective, N and which unit
+# ---------------------------------------------------------------------------------------- names of collectives
 
-#: ``busbw / algbw`` of each collective, as nccl-tests defines them: a function of N.
-BUS_FACTORS: dict[str, Callable[[int], float]] = {
-    "all_reduce": lambda n: 2 * (n - 1) / n,
-    "all_gather": lambda n: (n - 1) / n,
-    "reduce_scatter": lambda n: (n - 1) / n,
-    "alltoall": lambda n: (n - 1) / n,
-    "broadcast": lambda n: 1.0,
-    "reduce": lambda n: 1.0,
-    "sendrecv": lambda n: 1.0,
-}
 _NAMES = {
     "allreduce": "all_reduce",
     "allgather": "all_gather",
@@ -248,18 +262,6 @@ _NAMES = {
 }
 #: How a remark asks for N.
 ASKED = "say it with --workers"
-#: Half of the last digit of a bandwidth as printed, in GB/s, and a little for a rounded number.
-_HALF_DIGIT = 0.00501
-#: Share of the rows that must agree; one that a line was printed into may not.
-_MOST_ROWS = 0.95
-
-_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
-#: GB/s from which two printed digits say enough of a time.
-_TELLING = 0.5
-_TOLERANCE = 0.1
-
-#: algbw and busbw in GB/s as printed, and the reduction of a row.
-Bandwidths: TypeAlias = tuple[float | None, float | None, str]
 
 
 def collective_name(text: str) -> str:
@@ -273,103 +275,3 @@ def collective_name(text: str) -> str:
     bare = text.lower().replace("mpi_", "").removesuffix("_mpi").removesuffix("_perf")
     bare = re.sub(r"[-_ ]", "", bare.removesuffix(" personalized exchange"))
     return _NAMES.get(bare, "")
-
-
-def possible_workers(pairs: Sequence[tuple[float, float]], collective: str, most: int = 8192) -> list[int]:
-    """Return every N that printed bandwidths allow.
-
-    Parameters
-    ----------
-    pairs : sequence of (float, float)
-        algbw and busbw of each row, in GB/s with two digits, as nccl-tests prints them.
-    collective : str
-
-    Examples
-    --------
-    >>> possible_workers([(41.78, 78.33), (0.29, 0.54)], "all_reduce")
-    [16]
-    """
-    n = np.arange(2, most + 1)
-    factor = np.array([BUS_FACTORS[collective](int(each)) for each in n])[:, None]
-    alg, bus = np.array(pairs, dtype=np.float64).reshape(-1, 2).T
-    fits = np.abs(bus - factor * alg) <= _HALF_DIGIT * (1 + factor)
-    return [int(each) for each in n[fits.mean(axis=1) >= _MOST_ROWS]] if len(alg) else []
-
-
-def time_unit(stated: str, rows: Sequence[tuple[int, float | None, float]], notes: Notes) -> float:
-    """Return seconds per unit of the times of a table: as its heading says, if size over algbw agrees.
-
-    Parameters
-    ----------
-    stated : str
-        ``us`` or ``ms``; empty where the heading does not say.
-    rows : sequence of (int, float or None, float)
-        Bytes, and algbw in GB/s and the time as printed.
-    """
-    ratios = [
-        size / (algbw * 1e9 * time) for size, algbw, time in rows if algbw and time and algbw >= _TELLING
-    ]
-    if not ratios:
-        if not stated:
-            notes.say("no unit of time is stated, and no row tells it: microseconds are assumed")
-        return _SECONDS[stated or "us"]
-    implied = median(ratios)
-    unit = next((name for name, s in _SECONDS.items() if abs(implied / s - 1) < _TOLERANCE), "")
-    if not stated:
-        notes.say(f"no unit of time is stated: {unit or 'us'}, as size over algbw says")
-    elif unit not in ("", stated):
-        notes.say(f"times are headed ({stated}), but size over algbw makes them {unit}: {unit} is taken")
-    return _SECONDS[unit or stated or "us"]
-
-
-def collective_and_workers(
-    stated: str, n_stated: int | None, rows: Sequence[Bandwidths], notes: Notes
-) -> tuple[str, int | None]:
-    """Return the collective and N of a table: as stated, else from busbw / algbw.
-
-    Parameters
-    ----------
-    stated : str
-        The collective by its name, empty if there is none.
-    n_stated : int or None
-        N by the list of ranks.
-    rows : sequence of (algbw, busbw, redop)
-        As printed, in GB/s.
-    """
-    pairs = [(alg, bus) for alg, bus, _ in rows if alg and bus]
-    redops = {redop for _, _, redop in rows}
-    collective = stated or _likely_collective(pairs, n_stated, redops, notes)
-    return collective, _likely_workers(collective, n_stated, pairs, notes)
-
-
-def _likely_collective(
-    pairs: Sequence[tuple[float, float]], n: int | None, redops: set[str], notes: Notes
-) -> str:
-    """Return the collective whose busbw / algbw is the one that was printed."""
-    moved = any(redop not in ("", "none") for redop in redops)
-    names = ["all_reduce", "reduce_scatter", "reduce"] if moved else ["all_gather", "alltoall", "broadcast"]
-    possible = {name: possible_workers(pairs, name) for name in names}
-    fitting = [name for name in names if (n in possible[name] if n else possible[name])]
-    if not pairs or not fitting:
-        notes.say(f"the collective is not named, and the bandwidths do not tell it: {names[0]} is assumed")
-        return names[0]
-    notes.say(f"the collective is not named: {fitting[0]}, by busbw / algbw and the reduction")
-    return fitting[0]
-
-
-def _likely_workers(
-    collective: str, n: int | None, pairs: Sequence[tuple[float, float]], notes: Notes
-) -> int | None:
-    if not pairs or BUS_FACTORS[collective](2) == BUS_FACTORS[collective](3):
-        return n
-    possible = possible_workers(pairs, collective)
-    if n:
-        if n not in possible:
-            notes.say(f"busbw / algbw does not fit N={n} of the list of ranks: the list is taken")
-        return n
-    if len(possible) == 1:
-        notes.say(f"N is not in the log: N={possible[0]}, the only one that fits busbw / algbw in every row")
-        return possible[0]
-    allowed = f", and busbw / algbw allows {possible[0]} to {possible[-1]}" if possible else ""
-    notes.say(f"N is not in the log{allowed}: {ASKED}")
-    return None

@@ -9,17 +9,23 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from ringnet.errors import Fault, InputError
-from ringnet.formats.logs.log import (
-    Log,
-    LogText,
-    Measurement,
-    Notes,
-    collective_and_workers,
-    collective_name,
-    time_unit,
+from ringnet.formats.logs.evidence import TableAnswer, TableEvidence, answers_of, parts_of, time_unit
+from ringnet.formats.logs.log import Log, LogText, Measurement, Notes, collective_name
+from ringnet.formats.logs.printed_rows import (
+    NUMBER,
+    Heading,
+    RowHalf,
+    RowHead,
+    halves_of,
+    heading_of,
+    leading_numbers,
+    split_row,
+    without_launcher,
 )
+from ringnet.formats.logs.tables import Condition, TableKey, numbers_of
 
 _RELAUNCH = "one world of all ranks: nccl-tests built with MPI=1 and started by the same MPI's mpirun"
+_NCCOM = "nccom-test"
 
 
 def is_nccl(text: LogText) -> bool:
@@ -47,145 +53,14 @@ def read_nccl(text: LogText) -> Log:
     for section in sections:
         if section not in sound:
             notes.say(f"a table is left out: {_why_broken(section)}", section.rows[0].line)
-    rows = [row for section in sound for row in _measurements(section, notes)]
+    rows = _measured(sound, notes)
     if not rows:
         message, line = "no row has a time above zero: nothing was measured", sound[0].rows[0].line
         right = "a log of a run that took some time"
         raise InputError(Fault(message, file=file, line=line, right=right))
     devices = sorted(set().union(*(section.devices for section in sound)))
-    return Log(text.path, "nccl-tests", tuple(rows), notes.remarks(), tuple(devices))
-
-
-# -------------------------------------------------------------------------------------------- a row of a table
-
-_TYPES = (
-    r"float|double|half|bfloat16|u?int(?:8|32|64)?|char|float(?:8|16|32|64)\w*|f8e\w+|fp8\w*|b?f(?:p?\d\d)"
-)
-_ROW_HEAD = re.compile(
-    rf"(?<![\w.])(?P<size>\d+)\s+(?P<count>\d+)\s+(?P<dtype>{_TYPES})(?![\w.])(?:\s+(?P<redop>[a-z]+\d?)(?![\w.]))?"
-)
-_LAUNCHERS = re.compile(
-    r"\[\d+,\d+\](?:\[[^\]]*\])?<std\w+>:|\[\d+\](?=\s*\d+\s+\d+\s+[a-z])|(?:(?<=^)|(?<=\s))\d+:(?=\s)"
-)
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*(?:e[+-]?\d+)?|inf|nan)|N/A", re.IGNORECASE)
-#: A column as ringnet calls it, by what headings have called it.
-_COLUMNS = {"cputime": "time", "error": "check", "res": "check", "delta": "check"}
-#: Half of a row where the heading is lost.
-_USUAL_HALF = ("time", "algbw", "busbw", "check")
-#: Errors of floats stay far below, counts of wrong elements start here.
-_WRONG = 0.01
-
-
-class Heading(NamedTuple):
-    """Columns of a table: whether there is a root, and what each half of a row holds."""
-
-    has_root: bool | None
-    halves: tuple[tuple[str, ...], ...]
-
-
-class RowHead(NamedTuple):
-    """The first columns of a row."""
-
-    size: int
-    dtype: str
-    redop: str
-
-
-class RowHalf(NamedTuple):
-    """Out of place or in place: time and bandwidths as printed, and what the check of the values found."""
-
-    time: float
-    algbw: float | None
-    busbw: float | None
-    wrong: str
-
-
-def without_launcher(line: str) -> str:
-    """Take out what launchers put before lines, also in the middle of one.
-
-    >>> without_launcher("[1,0]<stdout>:   8   2  float  sum  -1[1,0]<stdout>:  12.9").split()
-    ['8', '2', 'float', 'sum', '-1', '12.9']
-    """
-    return _LAUNCHERS.sub(" ", line)
-
-
-def heading_of(line: str) -> Heading | None:
-    """Read the heading of a table, with or without its ``#``; None if the line is none.
-
-    >>> heading_of("# size count type redop root time algbw busbw #wrong time algbw busbw #wrong").has_root
-    True
-    """
-    if "algbw" not in line:
-        return None
-    words = line.replace("#wrong", "check").replace("#", " ").split()
-    words = [_COLUMNS.get(word, word) for word in words]
-    start = next((place for place, word in enumerate(words) if word in ("size", "bytes")), len(words))
-    words = [word for word in words[start:] if word != "timestamp"]
-    starts = [place for place, word in enumerate(words) if word == "time"]
-    if "algbw" not in words or not starts:
-        return None
-    ends = [*starts[1:], len(words)]
-    halves = tuple(tuple(words[first:last]) for first, last in zip(starts, ends, strict=True))
-    return Heading("root" in words, halves)
-
-
-def split_row(line: str) -> tuple[RowHead, str] | None:
-    """Find the first columns of a row anywhere in a line; return them and the rest of the line, or None."""
-    match = _ROW_HEAD.search(line)
-    if not match:
-        return None
-    return RowHead(int(match["size"]), match["dtype"], match["redop"] or ""), line[match.end() :]
-
-
-def halves_of(rest: str, heading: Heading | None) -> list[RowHalf]:
-    """Read the halves of a row that are whole: two, one, or none of a row that was cut.
-
-    Parameters
-    ----------
-    rest : str
-        What follows the first columns.
-    heading : Heading or None
-        None where it is lost: the number of columns tells.
-    """
-    numbers = _leading_numbers(rest)
-    if heading is None:
-        n_halves = 2 if len(numbers) >= 2 * len(_USUAL_HALF) else 1
-        heading = Heading(len(numbers) % 4 == 1, n_halves * (_USUAL_HALF,))
-    if _has_root(numbers, heading):
-        numbers = numbers[1:]
-    found: list[RowHalf] = []
-    for columns in heading.halves:
-        if len(numbers) < len(columns):
-            break
-        found.append(_half(dict(zip(columns, numbers, strict=False))))
-        numbers = numbers[len(columns) :]
-    return found
-
-
-def _leading_numbers(rest: str) -> list[str]:
-    numbers: list[str] = []
-    for word in rest.split():
-        if not _NUMBER.fullmatch(word):
-            break
-        numbers.append(word)
-    return numbers
-
-
-def _has_root(numbers: Sequence[str], heading: Heading) -> bool:
-    n_columns = sum(map(len, heading.halves))
-    # All-reduce of 2019 to 2021 prints no root, whatever a heading of another era says: count.
-    if len(numbers) in (n_columns, n_columns + 1):
-        return len(numbers) == n_columns + 1
-    return bool(heading.has_root) and bool(numbers) and numbers[0].lstrip("-").isdigit()
-
-
-def _half(cells: dict[str, str]) -> RowHalf:
-    time, algbw, busbw, check = (
-        None if cells.get(name, "N/A") == "N/A" else float(cells[name]) for name in _USUAL_HALF
-    )
-    # Until 2022 the column is the largest error of a float, then the number of wrong elements.
-    wrong = cells["check"] if not (check or 0.0) < _WRONG else ""
-    return RowHalf(math.nan if time is None else time, algbw, busbw, wrong)
+    is_nccom = any(section.is_nccom for section in sound)
+    return Log(text.path, _NCCOM if is_nccom else "nccl-tests", tuple(rows), notes.remarks(), tuple(devices))
 
 
 # ------------------------------------------------------------------------------- the tables, and what stands around
@@ -200,7 +75,25 @@ _RANK = re.compile(
     r"#?\s*\bRank\s+(\d+)\s+(?:Group\s+\d+\s+)?(?:Pid\s+(\d+)\s+)?(?:on\s+(\S+)|uses)\s+device\s+\d+\s+(?:\[[^\]]*\]\s*)?(.*)"
 )
 _N_RANKS = re.compile(r"NCCL INFO.*\bnranks (\d+)\b")
-_FORCED = re.compile(r"\bNCCL_(ALGO|PROTO)(?:\s*=\s*|\s+set by environment to\s+)[\"']?(\^?[A-Za-z0-9,]+)")
+_VARIABLE = re.compile(
+    r"\b(?:NCCL|RCCL)_(?!DEBUG)([A-Z0-9_]+)(?:\s*=\s*|\s+set by environment to\s+)[\"']?(\^?[\w,.:/;^-]+)"
+)
+_LAUNCH = re.compile(
+    r"(?:^|[\s/])(?:mpirun|mpiexec|srun|torchrun|prun|jsrun|aprun)\s|_perf(?:_mpi)?\s+-|nccom-test\s"
+)
+#: A line that somebody put above a table: ``=== with the plug-in ===``, ``## NVLS off``, ``without GDR:``.
+_TITLE = re.compile(
+    r"\s*(?:(?:[=*~>+-]{2,}|#{2,})\s*(?P<ruled>[^\s=*~>+#-].*?)|(?P<named>[A-Za-z][^:|#]{1,78}):)\s*[=*~<+#-]*\s*"
+)
+#: nccom-test's command: how many ranks, and which collective.
+_NCCOM_COMMAND = re.compile(
+    r"nccom-test\b.*?\s-{1,2}(?:r|nworkers)[ =]?(\d+)\b.*?\b(allr|allg|redsct|alltoall|bcast|sendrecv)\b"
+)
+_NCCOM_NAMES = {"allr": "all_reduce", "allg": "all_gather", "redsct": "reduce_scatter", "bcast": "broadcast"}
+#: How a run says that it came to nothing.
+_ABORTED = re.compile(
+    r"Test \w+ failure|MPI_ABORT|exited on signal|Segmentation fault|srun: error|non-zero exit|ABORT", re.I
+)
 _ELIDED = re.compile(r"^\s*(?:\.\.\.|\u2026)\s*$")
 #: Numbers that a line holds at least that goes on with a row which was cut in two.
 _FEWEST_LEFT = 2
@@ -210,6 +103,7 @@ class PrintedRow(NamedTuple):
     """A row as printed, times in the unit of its table."""
 
     head: RowHead
+    root: int | None
     out: RowHalf
     in_place: RowHalf | None
     line: int
@@ -225,24 +119,45 @@ class CutRow(NamedTuple):
 
 @dataclass
 class Section:
-    """One table and what was printed before it; ``ranks`` are rank, host and process of each."""
+    """One table and what was printed before it.
+
+    ``ranks`` are rank, host and process of each; ``n_lists`` counts lists of ranks before that one. ``exported`` holds
+    for the runs that follow, too.
+    """
 
     collective: str = ""
     heading: Heading | None = None
     unit: str = ""
     rows: list[PrintedRow] = field(default_factory=list)
     ranks: list[tuple[int, str, str]] = field(default_factory=list)
+    n_lists: int = 0
     devices: set[str] = field(default_factory=set)
     n_ranks: set[int] = field(default_factory=set)
-    forced: dict[str, str] = field(default_factory=dict)
+    title: str = ""
+    launch: str = ""
+    environment: dict[str, str] = field(default_factory=dict)
+    exported: dict[str, str] = field(default_factory=dict)
     is_whole: bool = False
+    is_nccom: bool = False
 
     def add_row(self, line: int, head: RowHead, rest: str) -> bool:
         """Add a row if it is whole, and tell whether it is."""
-        halves = halves_of(rest, self.heading)
+        root, halves = halves_of(rest, self.heading)
         if halves:
-            self.rows.append(PrintedRow(head, halves[0], halves[1] if len(halves) > 1 else None, line))
+            in_place = halves[1] if len(halves) > 1 else None
+            self.rows.append(PrintedRow(head, root, halves[0], in_place, line))
         return bool(halves)
+
+    def next_run(self) -> Section:
+        """Return what holds on for the next run of one job."""
+        return Section(environment=dict(self.exported), exported=dict(self.exported))
+
+    def list_rank(self, rank: int, host: str, process: str) -> None:
+        """Take in a line of the list of ranks; that of a run which came to no row is not that of the next."""
+        if rank == 0 and len({known for known, _, _ in self.ranks}) > 1:
+            self.ranks.clear()
+            self.n_lists += 1
+        self.ranks.append((rank, host, process))
 
 
 def _sections(lines: Iterator[tuple[int, str]], notes: Notes) -> list[Section]:
@@ -253,16 +168,33 @@ def _sections(lines: Iterator[tuple[int, str]], notes: Notes) -> list[Section]:
         if section.rows and heading_of(line):  # printed again: all but the rows holds on
             section = replace(section, rows=[], is_whole=False)
             sections.append(section)
-        elif section.rows and (_STARTS.search(line) or _OPTIONS.search(line)):  # the next run of one job
-            section = Section(forced=dict(section.forced))
+        elif section.rows and _starts_run(line):
+            section = section.next_run()
             sections.append(section)
         cut = _read_line(section, number, line, cut, notes)
     if cut:
         notes.say("the last row is cut off: left out", cut.line)
-    if section.rows and not section.is_whole:
+    if section.rows and not section.is_whole and not section.is_nccom:
         message = "the log ends before its table does: it is used as far as it goes"
         notes.say(message, section.rows[-1].line)
     return sections
+
+
+def _starts_run(line: str) -> bool:
+    """Whether a line after rows is of the next run: its command, its first words, or what somebody calls it."""
+    return bool(
+        _STARTS.search(line) or _OPTIONS.search(line) or _LAUNCH.search(line) or _title_of(line)
+    ) and not split_row(line)
+
+
+def _title_of(line: str) -> str:
+    """Return what somebody wrote above a table; empty for a line of a benchmark or of NCCL.
+
+    >>> _title_of("=== with the plug-in ==="), _title_of("# Using devices"), _title_of("host:1:2 [0] NCCL INFO x:")
+    ('with the plug-in', '', '')
+    """
+    match = None if "NCCL" in line and "INFO" in line else _TITLE.fullmatch(line)
+    return (match["ruled"] or match["named"] or "").strip() if match and not _ENDS.search(line) else ""
 
 
 def _read_line(section: Section, number: int, line: str, cut: CutRow | None, notes: Notes) -> CutRow | None:
@@ -273,9 +205,9 @@ def _read_line(section: Section, number: int, line: str, cut: CutRow | None, not
         if section.add_row(number, head, rest):
             return None
         notes.say("a row without its times: left out unless its rest follows", number)
-        return CutRow(head, " ".join(_leading_numbers(rest)), number)
+        return CutRow(head, " ".join(leading_numbers(rest)), number)
     words = line.split() if cut else []
-    is_rest = len(words) >= _FEWEST_LEFT and all(_NUMBER.fullmatch(word) for word in words)
+    is_rest = len(words) >= _FEWEST_LEFT and all(NUMBER.fullmatch(word) for word in words)
     if cut and is_rest and section.add_row(cut.line, cut.head, f"{cut.numbers} {line}"):
         notes.say("a row was cut in two by something printed into it: put together again", cut.line)
         return None
@@ -285,25 +217,42 @@ def _read_line(section: Section, number: int, line: str, cut: CutRow | None, not
 
 def _read_fact(section: Section, number: int, line: str, notes: Notes) -> None:
     """Take in what a line says of the table that follows or that it belongs to."""
-    section.heading = heading_of(line) or section.heading
+    if heading := heading_of(line):
+        section.heading = heading
+        section.is_nccom = "size(B)" in line
     if section.heading and not section.unit and "GB/s" in line:
         section.unit = next((unit for unit in ("us", "ms") if f"({unit})" in line), "")
     if _ELIDED.match(line):
         notes.say("rows were left out by whoever kept this log", number)
-    name = _STARTS.search(line) or _TEST.search(line)
-    if name and not section.rows:
-        section.collective = collective_name(name[1])
-    for key, value in _FORCED.findall(line) if "NCCL_" in line else ():
-        section.forced[key] = value
-    # Looked for before it is parsed: NCCL's own chatter can be a million lines.
-    rank = _RANK.search(line) if "device" in line else None
-    n_ranks = _N_RANKS.search(line) if "nranks" in line else None
-    if rank and not section.rows:
-        section.ranks.append((int(rank[1]), rank[3] or "", rank[2] or ""))
-        section.devices.add(rank[4].strip())
-    if n_ranks:
-        section.n_ranks.add(int(n_ranks[1]))
     section.is_whole |= bool(section.rows and _ENDS.search(line))
+    # Looked for before it is parsed: NCCL's own chatter can be a million lines.
+    if "nranks" in line and (n_ranks := _N_RANKS.search(line)):
+        section.n_ranks.add(int(n_ranks[1]))
+    if not section.rows:
+        _read_launch(section, line)
+
+
+def _read_launch(section: Section, line: str) -> None:
+    """Take in what a line before the rows says of how the run was started, and of its ranks."""
+    name = _STARTS.search(line) or _TEST.search(line)
+    if name:
+        section.collective = collective_name(name[1])
+    if command := _NCCOM_COMMAND.search(line):
+        section.n_ranks.add(int(command[1]))
+        section.collective = _NCCOM_NAMES.get(command[2], command[2])
+    is_launch = bool(_LAUNCH.search(line)) and not line.lstrip().startswith("#")
+    if is_launch:
+        section.launch = line.strip()
+    found = dict(_VARIABLE.findall(line)) if "CCL_" in line else {}
+    section.environment |= found
+    if not is_launch and "INFO" not in line:
+        section.exported |= found
+    section.title = _title_of(line) or section.title
+    if "device" in line and (rank := _RANK.search(line)):
+        section.list_rank(int(rank[1]), rank[3] or "", rank[2] or "")
+        section.devices.add(rank[4].strip())
+    elif section.ranks and _ABORTED.search(line):
+        section.ranks.clear()
 
 
 def _why_broken(section: Section) -> str:
@@ -311,10 +260,13 @@ def _why_broken(section: Section) -> str:
     moved = [row.out for row in section.rows if (row.out.algbw or 0.0) >= 0.1]  # noqa: PLR2004 -- GB/s, two digits
     if moved and all(half.busbw == 0.0 for half in moved):
         return "busbw is 0.00 in every row: each process ran alone, in a world of one rank, and moved nothing"
-    firsts = [rank for rank in section.ranks if rank[0] == 0]
-    if len(set(firsts)) > 1:
-        return f"{len(firsts)} processes say they are rank 0: each ran alone, in a world of its own"
-    if len(section.ranks) == 1 and not moved:
+    n_firsts = len({rank for rank in section.ranks if rank[0] == 0})
+    # Where a list of ranks comes again, a run came to nothing before this one, or two print their rows by turns.
+    if section.n_lists and len({row.head.size for row in section.rows}) < len(section.rows):
+        n_firsts += section.n_lists
+    if n_firsts > 1:
+        return f"{n_firsts} processes say they are rank 0: each ran alone, in a world of its own"
+    if len(section.ranks) == n_firsts == 1 and not moved:
         return "there is a single rank: nothing was moved between workers"
     return ""
 
@@ -322,15 +274,53 @@ def _why_broken(section: Section) -> str:
 # ------------------------------------------------------------------------------------------------- measurements
 
 
-def _measurements(section: Section, notes: Notes) -> Iterator[Measurement]:
+def _measured(sections: Sequence[Section], notes: Notes) -> list[Measurement]:
+    """Return the rows of all tables: tables that are alike say together of which collective and N they are."""
+    answers = answers_of([_evidence(section, notes) for section in sections], notes)
+    conditions = [Condition(one.title, one.environment, one.launch) for one in sections]
+    keys = [
+        TableKey(*answer[:2], _forced(section), condition, {row.head.size for row in section.rows})
+        for section, answer, condition in zip(sections, answers, conditions, strict=True)
+    ]
+    parts = zip(sections, answers, numbers_of(keys), conditions, strict=True)
+    return [
+        replace(row, table=number, condition=str(condition))
+        for section, answer, number, condition in parts
+        for row in _measurements(section, answer, notes)
+    ]
+
+
+def _evidence(section: Section, notes: Notes) -> TableEvidence:
+    rows = section.rows
+    ranks = {rank for rank, _, _ in section.ranks}
+    n_least = max(ranks, default=-1) + 1
+    is_cut = n_least > len(ranks)
+    stated = max(section.n_ranks, default=0)
+    if ranks and stated and n_least != stated:
+        message = f"the list of ranks has {len(ranks)}, NCCL speaks of {stated}: {stated} is taken"
+        notes.say(f"{message}, the list may be cut")
+    return TableEvidence(
+        section.collective,
+        stated or (None if is_cut else n_least) or None,
+        n_least if is_cut else 0,
+        reduces=None if section.is_nccom else any(row.head.redop not in ("", "none") for row in rows),
+        has_root=any((row.root if row.root is not None else -1) >= 0 for row in rows),
+        n_parts=parts_of([(row.head.size, row.head.n_elements, row.head.dtype) for row in rows]),
+        pairs=tuple((row.out.algbw, row.out.busbw) for row in rows if row.out.algbw and row.out.busbw),
+    )
+
+
+def _forced(section: Section) -> tuple[str, str]:
+    algorithm, protocol = (forced_only(section.environment.get(name, "")) for name in ("ALGO", "PROTO"))
+    return algorithm, protocol
+
+
+def _measurements(section: Section, answer: TableAnswer, notes: Notes) -> Iterator[Measurement]:
     printed = [(row.head.size, row.out.algbw, row.out.time) for row in section.rows]
     unit_s = time_unit(section.unit, printed, notes)
-    ranks = {rank for rank, _, _ in section.ranks}
-    bandwidths = [(row.out.algbw, row.out.busbw, row.head.redop) for row in section.rows]
-    n_stated = _stated_workers(section, len(ranks), notes)
-    collective, n_workers = collective_and_workers(section.collective, n_stated, bandwidths, notes)
     hosts = {host for _, host, _ in section.ranks if host}
-    n_nodes = len(hosts) if hosts and len(ranks) == n_workers else None
+    are_all_listed = len({rank for rank, _, _ in section.ranks}) == answer.n_workers
+    algorithm, protocol = _forced(section)
     for row in section.rows:
         if not 0.0 < row.out.time < math.inf:
             notes.say(f"a time of {row.out.time:g}: left out", row.line)
@@ -340,27 +330,19 @@ def _measurements(section: Section, notes: Notes) -> Iterator[Measurement]:
             message_bytes=row.head.size,
             time_s=row.out.time * unit_s,
             in_place_s=None if in_place is None else in_place * unit_s,
-            n_workers=n_workers,
-            n_nodes=n_nodes,
-            collective=collective,
+            n_workers=answer.n_workers,
+            n_nodes=len(hosts) if hosts and are_all_listed else None,
+            collective=answer.collective,
             dtype=row.head.dtype,
             redop=row.head.redop,
             algbw_Bps=None if row.out.algbw is None else row.out.algbw * 1e9,
             busbw_Bps=None if row.out.busbw is None else row.out.busbw * 1e9,
-            algorithm=forced_only(section.forced.get("ALGO", "")),
-            protocol=forced_only(section.forced.get("PROTO", "")),
+            algorithm=algorithm,
+            protocol=protocol,
             wrong=row.out.wrong,
             line=row.line,
+            is_n_sure=answer.is_sure,
         )
-
-
-def _stated_workers(section: Section, n_listed: int, notes: Notes) -> int | None:
-    """Return N as the log states it: by its list of ranks, or by what NCCL says of its communicator."""
-    stated = max(section.n_ranks, default=0)
-    if n_listed and stated and n_listed != stated:
-        message = f"the list of ranks has {n_listed}, NCCL speaks of {stated}: {stated} is taken"
-        notes.say(f"{message}, the list may be cut")
-    return stated or n_listed or None
 
 
 def forced_only(value: str) -> str:

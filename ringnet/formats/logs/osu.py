@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from ringnet.errors import Fault, InputError
 from ringnet.formats.logs.log import ASKED, Log, LogText, Measurement, Notes, collective_name
-from ringnet.formats.logs.nccl_tests import without_launcher
+from ringnet.formats.logs.printed_rows import without_launcher
+from ringnet.formats.logs.tables import Condition, TableKey, numbers_of
 
 #: Collectives whose size is, in the logs of OSU, that of a part.
 PER_RANK = ("all_gather", "alltoall")
@@ -20,7 +22,10 @@ _TITLE = re.compile(
 _COMMAND = re.compile(
     r"\b(?:mpirun|mpiexec|mpirun_rsh|srun|prun|jsrun)\b.*?\s-{1,2}(?:np|n|ntasks)[ =]?(\d+)\b.*\bosu_\w+"
 )
-_COLUMNS = re.compile(r"#?\s*\bSize\s+(?:Avg )?Lat", re.I)
+_COLUMNS = re.compile(r"#?\s*\bSize\s+(?:(?:Avg )?Lat|Overall)", re.I)
+#: The column of a non-blocking benchmark for what the collective takes without the computation beside it.
+_PURE = re.compile(r"Overall.*(?=Pure Comm)", re.I)
+_NON_BLOCKING = re.compile(r"^non-?blocking\s+", re.I)
 #: Size, times and what else ``-f`` prints, and with ``-c`` whether the values were right.
 _ROW = re.compile(r"^\s*(\d+)((?:\s+[\d.]+)+)(?:\s+(pass|fail))?\s*$", re.I)
 
@@ -31,12 +36,14 @@ def is_osu(text: LogText) -> bool:
 
 
 class OsuTable(NamedTuple):
-    """What stands above rows: the benchmark in OSU's words, the collective, its line, and N where a command says it."""
+    """What stands above rows: the benchmark in OSU's words, the collective, its line, and what a command says."""
 
     title: str
     collective: str
     line: int
-    n_workers: int | None
+    n_workers: int | None = None
+    launch: str = ""
+    is_non_blocking: bool = False
 
 
 def read_osu(text: LogText) -> Log:
@@ -66,24 +73,46 @@ def read_osu(text: LogText) -> Log:
         notes.say(f"N={', '.join(map(str, stated))}, by the command that stands in the log")
     if any(row.n_workers is None for row in rows):
         notes.say(f"N is not in the logs of OSU: {ASKED}")
-    return Log(text.path, "OSU", tuple(rows), notes.remarks())
+    if any(table.is_non_blocking for table, _ in found):
+        notes.say(
+            "non-blocking collectives beside a computation: the time of the communication alone is taken (Pure Comm.)"
+        )
+    return Log(text.path, "OSU", tuple(_numbered(found)), notes.remarks())
+
+
+def _numbered(found: Sequence[tuple[OsuTable, Measurement]]) -> Iterator[Measurement]:
+    """Yield the rows of collectives, each with the number of its table."""
+    kept = [(table, row) for table, row in found if table.collective]
+    keys = [
+        TableKey(row.collective, row.n_workers, ("", ""), Condition(launch=table.launch), {row.message_bytes})
+        for table, row in kept
+    ]
+    for (table, row), number in zip(kept, numbers_of(keys), strict=True):
+        yield replace(row, table=number, condition=str(Condition(launch=table.launch)))
 
 
 def _rows(text: LogText) -> Iterator[tuple[OsuTable, Measurement]]:
-    table, n_workers = OsuTable("", "all_reduce", 0, None), None
+    table, n_workers, launch, place = OsuTable("", "all_reduce", 0), None, "", 0
     for number, raw in text.lines():
         line = without_launcher(raw)
         command, title, row = _COMMAND.search(line), _TITLE.search(line), _ROW.match(line)
-        n_workers = int(command[1]) if command else n_workers
+        if command:
+            n_workers, launch = int(command[1]), line.strip()
         if title:
-            table, n_workers = OsuTable(title[1], collective_name(title[1]), number, n_workers), None
-        elif row:
+            bare = _NON_BLOCKING.sub("", title[1])
+            table = OsuTable(title[1], collective_name(bare), number, n_workers, launch, bare != title[1])
+            n_workers, launch, place = None, "", 0
+        elif _COLUMNS.search(line):
+            before = _PURE.search(line)
+            place = before[0].count("(") if before else 0
+            table = table._replace(is_non_blocking=table.is_non_blocking or bool(before))
+        elif row and place < len(times := row[2].split()):
             whole = int(row[1]) * ((table.n_workers or 1) if table.collective in PER_RANK else 1)
             yield (
                 table,
                 Measurement(
                     message_bytes=whole,
-                    time_s=float(row[2].split()[0]) * 1e-6,
+                    time_s=float(times[place]) * 1e-6,
                     n_workers=table.n_workers,
                     collective=table.collective,
                     wrong="validation failed" if (row[3] or "").lower() == "fail" else "",

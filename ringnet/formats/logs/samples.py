@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -12,40 +13,53 @@ from ringnet.analysis.calibration.calibration import TWO_MACHINES
 from ringnet.errors import Fault, InputError
 from ringnet.formats.logs.log import ASKED, Log, Measurement, Notes
 from ringnet.formats.logs.osu import PER_RANK
+from ringnet.formats.logs.tables import APART, tables_of, times_apart
 
+_MAKER = re.compile(r"^(?:NVIDIA|AMD)\s+")
 _FORCED = {"ring": ("ring",), "tree": ("tree", "doubling")}
 
 
 def complete(log: Log, workers: Mapping[str, int], nodes: Mapping[str, int]) -> Log:
-    """Return a log with N and nodes filled in where it says none; what it says itself stands.
+    """Return a log with N and nodes filled in where it says none; what it says itself stands, and that is said.
 
     Parameters
     ----------
     log : Log
     workers, nodes : mapping of str to int
-        By name of the file; the empty name is for every file.
+        By name of the file, with ``#2`` behind it for its second table; the empty name is for every file.
     """
-    n_workers, n_nodes = (
-        given.get(log.path.name, given.get(str(log.path), given.get(""))) for given in (workers, nodes)
-    )
-    rows = []
+    notes, rows, filled = Notes(), [], set[int]()
     for row in log.measurements:
+        n_workers, n_nodes = (_given(given, log, row.table) for given in (workers, nodes))
+        if n_workers and row.n_workers and row.is_n_sure and n_workers != row.n_workers:
+            notes.say(f"--workers {n_workers} is not used: the log says N={row.n_workers}", row.line)
+        if n_nodes and row.n_nodes and n_nodes != row.n_nodes:
+            notes.say(f"--nodes {n_nodes} is not used: the log lists {row.n_nodes}", row.line)
+        is_stated = row.n_workers and (row.is_n_sure or not n_workers)
+        n_of_row = row.n_workers if is_stated else n_workers
+        filled |= {n_workers} if n_workers and not is_stated else set()
         # OSU counts a part of the buffer: with N it is known how much the whole one is.
         is_part = log.tool == "OSU" and row.collective in PER_RANK and not row.n_workers
-        n_parts = n_workers if is_part and n_workers else 1
         rows.append(
             replace(
                 row,
-                message_bytes=row.message_bytes * n_parts,
-                n_workers=row.n_workers or n_workers,
+                message_bytes=row.message_bytes * (n_of_row or 1 if is_part else 1),
+                n_workers=n_of_row,
                 n_nodes=row.n_nodes or n_nodes,
             )
         )
     remarks = log.remarks
-    if n_workers:
-        answer = f"N={n_workers}, as --workers says"
+    if filled and all(row.n_workers for row in rows):
+        answer = f"N={', '.join(map(str, sorted(filled)))}, as --workers says"
         remarks = tuple(replace(one, text=one.text.replace(ASKED, answer)) for one in remarks)
-    return replace(log, measurements=tuple(rows), remarks=remarks)
+    return replace(log, measurements=tuple(rows), remarks=(*remarks, *notes.remarks()))
+
+
+def _given(given: Mapping[str, int], log: Log, table: int) -> int | None:
+    """Return what an option says of a table: of that table first, then of its file, then of all."""
+    files = (log.path.name, str(log.path))
+    keys = [f"{name}#{table}" for name in files], files, (f"#{table}", "")
+    return next((given[key] for group in keys for key in group if key in given), None)
 
 
 def samples_of(logs: Sequence[Log], collective: str, notes: Notes) -> Samples:
@@ -61,7 +75,8 @@ def samples_of(logs: Sequence[Log], collective: str, notes: Notes) -> Samples:
     Raises
     ------
     InputError
-        A log has none of them, does not say its N, or N is one: every fault at once.
+        A log has none of them, does not say its N, or N is one, or its tables are of conditions that are far apart:
+        every fault at once.
     """
     if collective not in PASSES:
         known = ", ".join(PASSES)
@@ -71,6 +86,7 @@ def samples_of(logs: Sequence[Log], collective: str, notes: Notes) -> Samples:
         raise InputError(*faults)
     used = [[row for row in log.of(collective) if not row.is_outlier and row.time_s > 0] for log in logs]
     _say_what_is_left_out(logs, used, collective, notes)
+    _say_what_is_pooled(logs, used, notes)
     rows = [(row, index) for index, found in enumerate(used) for row in found]
     nodes = np.array([row.n_nodes or 0 for row, _ in rows], dtype=np.int64)
     if (nodes == 0).any() and (nodes > 0).any():
@@ -110,15 +126,49 @@ def _faults(log: Log, collective: str) -> list[Fault]:
         return [Fault("every time in it is 0", file=file, right="a log with more digits")]
     bad = next((row for row in rows if row.n_nodes and row.n_nodes > (row.n_workers or 0)), None)
     if bad:
-        return [
-            Fault(
-                "more nodes than workers",
-                file=file,
-                line=bad.line,
-                value=f"N={bad.n_workers} on {bad.n_nodes} nodes",
-            )
-        ]
+        message, value = "more nodes than workers", f"N={bad.n_workers} on {bad.n_nodes} nodes"
+        return [Fault(message, file=file, line=bad.line, value=value)]
+    return _conditions_apart(log, rows)
+
+
+def _conditions_apart(log: Log, rows: Sequence[Measurement]) -> list[Fault]:
+    """Return a fault where two tables of one N are so far apart that no fit would be of either."""
+    tables = [*tables_of(rows).items()]
+    for place, (number, one) in enumerate(tables):
+        for other_number, other in tables[place + 1 :]:
+            factor = times_apart(one, other) if _where(one[0]) == _where(other[0]) else None
+            if factor and factor > APART:
+                message = f"tables {number} and {other_number} are both of {_where(one[0])}, {factor:.3g} times apart"
+                right = (
+                    f"one of them: --table {_called(number, one)}, or --table {_called(other_number, other)}"
+                )
+                return [Fault(message, file=str(log.path), line=other[0].line, right=right)]
     return []
+
+
+def _where(row: Measurement) -> str:
+    on = f" on {row.n_nodes} node{'s' * (row.n_nodes != 1)}" if row.n_nodes else ""
+    return f"N={row.n_workers}{on}"
+
+
+def _called(number: int, rows: Sequence[Measurement]) -> str:
+    return f"{number} ({rows[0].condition})" if rows[0].condition else str(number)
+
+
+def _say_what_is_pooled(logs: Sequence[Log], used: Sequence[Sequence[Measurement]], notes: Notes) -> None:
+    """Say which tables, of one log or of several, are of one N: their times are taken together."""
+    by_where: dict[str, list[tuple[str, Sequence[Measurement]]]] = {}
+    for log, rows in zip(logs, used, strict=True):
+        tables = tables_of(rows)
+        for number, table in tables.items():
+            name = f"table {number} of {log.path.name}" if len(tables) > 1 else log.path.name
+            by_where.setdefault(_where(table[0]), []).append((name, table))
+    for where, tables_there in by_where.items():
+        if len(tables_there) > 1:
+            names = ", ".join(name for name, _ in tables_there)
+            apart = [times_apart(tables_there[0][1], table) or 1.0 for _, table in tables_there[1:]]
+            far = f", though up to {max(apart):.3g} times apart" if max(apart) > APART else ""
+            notes.say(f"{names} are all of {where}: taken together{far}")
 
 
 def _say_what_is_left_out(
@@ -155,9 +205,14 @@ def sources_of(logs: Sequence[Log], samples: Samples) -> list[SourceFile]:
     ]
 
 
+def _models(log: Log) -> tuple[str, ...]:
+    """Return the devices of a log without their maker: drivers of some years name it, of others not."""
+    return tuple(sorted({_MAKER.sub("", device) for device in log.devices}))
+
+
 def machines_of(logs: Sequence[Log]) -> list[CalibrationVerdict]:
     """Say it where logs are of different devices, or of different tools that time different things."""
-    devices = {log.devices: log.path.name for log in logs if log.devices}
+    devices = {_models(log): log.path.name for log in logs if log.devices}
     tools = {log.tool.removesuffix(" JSON"): log.path.name for log in logs}
     found = []
     if len(devices) > 1:

@@ -112,7 +112,7 @@ def answers_of(tables: Sequence[TableEvidence], notes: Notes) -> list[TableAnswe
 
 
 def _is_told(table: TableEvidence) -> bool | None:
-    """Whether any N fits the bandwidths, None without any: of tables of several N none does, and each is asked alone."""
+    """Whether any N fits the bandwidths, None without any: to tables of several N none does, each is asked alone."""
     names = (table.stated,) if table.stated in BUS_FACTORS else _candidates(table)
     return any(possible_workers(table.pairs, name) for name in names) if table.pairs else None
 

@@ -109,16 +109,26 @@ class ResultsError(InputError):
 
 @dataclass(frozen=True)
 class Wait:
-    """One worker that never went on: who waits, for whom (itself, if it never started), for what, since when."""
+    """One worker that never went on: who waits, for whom (itself, if it never started), for what, since when.
+
+    Numbers from ``n_workers`` on are ``switches`` that reduce; None where there are none.
+    """
 
     worker: int
     waits_for: int
     what: str
     since_s: float
+    n_workers: int | None = None
+    switches: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        whom = "" if self.waits_for == self.worker else f"worker {self.waits_for}: "
-        return f"worker {self.worker} waits for {whom}{self.what}, since {self.since_s:.9g} s"
+        whom = "" if self.waits_for == self.worker else f"{self._name(self.waits_for)}: "
+        return f"{self._name(self.worker)} waits for {whom}{self.what}, since {self.since_s:.9g} s"
+
+    def _name(self, member: int) -> str:
+        if self.n_workers is None or member < self.n_workers:
+            return f"worker {member}"
+        return f"switch {self.switches[member - self.n_workers]}"
 
 
 class DeadlockError(RingnetError):

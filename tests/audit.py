@@ -164,9 +164,15 @@ def routes_are_those_of_the_transfers(ran: Ran) -> None:
         assert row["links"].split() == [network.names[link] for link in network.route(row["src"], row["dst"])]
 
 
+def of_workers(ran: Ran, end: str) -> pd.DataFrame:
+    """The transfers of which one end is a worker, not a switch that reduces."""
+    return ran.transfers[ran.transfers[end] < len(ran.workers)]
+
+
 def workers_send_and_receive_what_is_moved(ran: Ran) -> None:
     for end, column in (("src", "sent_bytes"), ("dst", "received_bytes")):
-        moved = np.bincount(ran.transfers[end], ran.transfers["bytes"], minlength=len(ran.workers))
+        rows = of_workers(ran, end)
+        moved = np.bincount(rows[end], rows["bytes"], minlength=len(ran.workers))
         assert ran.workers[column].tolist() == moved.tolist()
 
 
@@ -181,13 +187,18 @@ def times_fit_within_each_other(ran: Ran) -> None:
     assert (workers["start_s"] <= workers["end_s"]).all()
     start_s, end_s = workers["start_s"].to_numpy(), workers["end_s"].to_numpy()
     for worker, column in (("src", "posted_s"), ("dst", "applied_s")):
-        assert (rows[column] >= start_s[rows[worker]] - ran.slack_s).all()
-        assert (rows[column] <= end_s[rows[worker]] + ran.slack_s).all()
+        own = of_workers(ran, worker)
+        assert (own[column] >= start_s[own[worker]] - ran.slack_s).all()
+        assert (own[column] <= end_s[own[worker]] + ran.slack_s).all()
 
 
 def workers_end_with_their_last_transfer(ran: Ran) -> None:
-    rows, ends_s = ran.transfers, ran.workers["start_s"].to_numpy().copy()
-    np.maximum.at(ends_s, rows["dst"], rows["applied_s"])
+    rows, to, ends_s = (
+        of_workers(ran, "src"),
+        of_workers(ran, "dst"),
+        ran.workers["start_s"].to_numpy().copy(),
+    )
+    np.maximum.at(ends_s, to["dst"], to["applied_s"])
     np.maximum.at(ends_s, rows["src"], rows["posted_s"])
     if ran.summary["sends"] == "rendezvous":
         np.maximum.at(ends_s, rows["src"], rows["arrived_s"])
@@ -292,10 +303,13 @@ def waits_are_at_links_that_carry(ran: Ran) -> None:
 
 def processors_do_what_is_charged(ran: Ran) -> None:
     rows, costs = ran.transfers, ran.parts.workers
-    sent, received = (np.bincount(rows[end], minlength=len(ran.workers)) for end in ("src", "dst"))
+    n_workers = len(ran.workers)
+    sent, received = (np.bincount(rows[end], minlength=n_workers)[:n_workers] for end in ("src", "dst"))
     overhead_s = sent * costs.send_overhead_s + received * costs.recv_overhead_s
     assert ran.workers["overhead_s"].to_numpy() == pytest.approx(overhead_s, rel=SUMS)
-    reduced = np.bincount(rows["dst"], rows["bytes"] * (rows["op"] == "reduce"), minlength=len(sent))
+    reduced = np.bincount(rows["dst"], rows["bytes"] * (rows["op"] == "reduce"), minlength=n_workers)[
+        :n_workers
+    ]
     assert ran.workers["reducing_s"].to_numpy() == pytest.approx(reduced / costs.reduce_Bps, rel=SUMS)
     busy_s = ran.workers["overhead_s"] + ran.workers["reducing_s"]
     assert (busy_s <= (ran.workers["end_s"] - ran.workers["start_s"]) * (1 + SUMS)).all()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,7 +17,8 @@ from ringnet.engines.arrays import why_not_exact
 from ringnet.engines.arrays.run import stepper
 from ringnet.errors import InputError
 from ringnet.networks import Network
-from ringnet.payload import PackedPayload, Payload
+from ringnet.networks.basic import switch
+from ringnet.payload import PackedPayload, Payload, SwitchSums
 from ringnet.payload.reductions import REDUCTIONS, make_reduction
 from ringnet.payload.sources import RandomSource
 
@@ -57,6 +59,10 @@ def told(kind: str) -> list[tuple[str, str, dict[str, object]]]:
 
 def knows(name: str, collective: str) -> bool:
     return collective in ALGORITHMS[name].collectives
+
+
+def in_switches(name: object) -> bool:
+    return ALGORITHMS[str(name)].in_switches
 
 
 def sizes(n_workers: int) -> list[int]:
@@ -131,7 +137,7 @@ def test_any_algorithm_does_at_either_level(
 ) -> None:
     levels = [parameters.get("inner", "ring"), parameters.get("outer", "ring")]
     inside = any(knows(str(levels[0]), kind) for kind in ("reduce-scatter", "reduce"))
-    if not inside or not knows(str(levels[1]), "all-reduce"):
+    if not inside or not knows(str(levels[1]), "all-reduce") or any(map(in_switches, levels)):
         with pytest.raises(InputError, match="no such algorithm has"):
             ALGORITHMS[name].build(12, collective, **parameters)
         return
@@ -160,7 +166,8 @@ def payload_run(schedule: Schedule, reduction: str, n_elements: int, dtype: str,
     weights = list(range(1, schedule.n_workers + 1)) if reduction == "weighted-mean" else None
     rule = make_reduction(reduction, schedule.n_workers, weights)
     chunk_sizes = schedule.chunk_sizes(n_elements)
-    payload = made(source, rule, schedule.n_workers, chunk_sizes, schedule.source)
+    switches = {"switches": SwitchSums(schedule.n_switches)} if made is Payload else {}
+    payload = made(source, rule, schedule.n_workers, chunk_sizes, schedule.source, **switches)
     move = stepper(payload, None)
     for step in schedule.steps():
         move(step)
@@ -178,7 +185,8 @@ def test_chunks_of_every_size_arrive(name: str, collective: str) -> None:
         for n_elements in sizes(n_workers):
             reduction = sorted(REDUCTIONS)[turn % len(REDUCTIONS)]
             dtype = "float32" if "mean" in reduction or turn % 2 else "int32"
-            payload_run(schedule, reduction, n_elements, dtype, (Payload, PackedPayload)[turn % 3 == 0])
+            packed = turn % 3 == 0 and not in_switches(name)
+            payload_run(schedule, reduction, n_elements, dtype, (Payload, PackedPayload)[packed])
             turn += 1
 
 
@@ -197,6 +205,13 @@ def private_links(n_workers: int, bandwidth_Bps: float = 1e9, latency_s: float =
     )
 
 
+def network_for(schedule: Schedule) -> Network:
+    """Links of their own for all pairs, or a switch that adds for a schedule that takes one."""
+    if not schedule.n_switches:
+        return private_links(schedule.n_workers)
+    return replace(switch(schedule.n_workers, 1e9, 1e-6), reduce_Bps={"switch": 4e9})
+
+
 @pytest.mark.parametrize("sends", ["eager", "rendezvous"])
 @pytest.mark.parametrize(("name", "collective"), KINDS)
 def test_the_engines_bring_the_payload_where_it_belongs(name: str, collective: str, sends: str) -> None:
@@ -208,11 +223,18 @@ def test_the_engines_bring_the_payload_where_it_belongs(name: str, collective: s
         n_workers, send_overhead_s=1e-7, recv_overhead_s=2e-7, reduce_Bps=1e8, sends=sends
     )
     workers.start_s[2] = 3e-6
-    payload = Payload(source, rule, n_workers, chunk_sizes, schedule.source)
-    trace = ENGINES["events"].run(schedule, private_links(n_workers), workers, 4 * chunk_sizes, payload)
+    switches = SwitchSums(schedule.n_switches)
+    payload = Payload(source, rule, n_workers, chunk_sizes, schedule.source, switches=switches)
+    what = (schedule, network_for(schedule), workers, 4 * chunk_sizes, payload)
+    if in_switches(name) and sends == "rendezvous":
+        with pytest.raises(InputError, match="switches that reduce take what comes"):
+            ENGINES["events"].run(*what)
+        return
+    trace = ENGINES["events"].run(*what)
     verdict = verify(schedule, payload, source, rule, chunk_sizes)
     assert verdict.sum_ok, verdict.mismatch
-    assert trace.transfers["bytes"].sum() == trace.workers["received_bytes"].sum()
+    at_workers = trace.transfers["dst"] < n_workers
+    assert trace.transfers["bytes"][at_workers].sum() == trace.workers["received_bytes"].sum()
 
 
 #: Numbers of workers, elements, reductions and types by turns, with a clock.
@@ -238,8 +260,9 @@ def test_with_a_clock_sums_are_those_of_the_replay(name: str, collective: str) -
         )
         weights = list(range(1, n_workers + 1)) if reduction == "weighted-mean" else None
         rule, chunk_sizes = make_reduction(reduction, n_workers, weights), schedule.chunk_sizes(n_elements)
-        payload = Payload(source, rule, n_workers, chunk_sizes, schedule.source)
-        network, workers = private_links(n_workers), Workers.alike(n_workers, reduce_Bps=1e9)
+        switches = SwitchSums(schedule.n_switches)
+        payload = Payload(source, rule, n_workers, chunk_sizes, schedule.source, switches=switches)
+        network, workers = network_for(schedule), Workers.alike(n_workers, reduce_Bps=1e9)
         ENGINES["events"].run(schedule, network, workers, np.dtype(dtype).itemsize * chunk_sizes, payload)
         verdict = verify(schedule, payload, source, rule, chunk_sizes)
         assert verdict.sum_ok, (n_workers, n_elements, reduction, verdict.mismatch)
@@ -248,11 +271,11 @@ def test_with_a_clock_sums_are_those_of_the_replay(name: str, collective: str) -
 @pytest.mark.parametrize(("name", "collective"), KINDS)
 def test_the_fast_engine_has_the_same_times_or_says_why_not(name: str, collective: str) -> None:
     schedule = ALGORITHMS[name].build(7, collective)
-    network, workers = private_links(7), Workers.alike(7)
+    network, workers = network_for(schedule), Workers.alike(7)
     chunk_bytes = 4 * schedule.chunk_sizes(1000)
     events = ENGINES["events"].run(schedule, network, workers, chunk_bytes)
     if reason := why_not_exact(schedule, network, workers):
-        assert "link" in reason or "channels" in reason
+        assert "link" in reason or "channels" in reason or "switches" in reason
         return
     fast = ENGINES["recurrence"].run(schedule, network, workers, chunk_bytes)
     assert fast.workers["end_s"].tolist() == events.workers["end_s"].tolist()
@@ -294,10 +317,13 @@ def test_the_steps_are_as_many_as_said() -> None:
         "double-binary-tree": 14,
         "halving-doubling": 8,
         "hierarchical": 12,
+        "nvls": 4 * 16,
+        "nvls-tree": 4 * 16,
         "pairwise": 15,
         "pipelined-ring": 120,
         "recursive-doubling": 4,
         "ring": 30,
+        "sharp": 2 * 16,
         "swing": 8,
         "torus-ring": 12,
     }

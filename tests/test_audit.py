@@ -65,6 +65,12 @@ CONDITIONS = {
 }
 SENDS = [*product(["fifo", "fair"], ["eager", "rendezvous"])]
 ALL = [(name, collective) for name, one in ALGORITHMS.items() for collective in one.collectives]
+#: Where algorithms that reduce in switches find such: all workers next to one, or all under a tree.
+SWITCHED = {
+    "nvls": ["switch"],
+    "nvls-tree": ["switch"],
+    "sharp": ["switch", "leaf-spine", "fat-tree", "dragonfly"],
+}
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
 FEW_TRANSFERS = 2000
 
@@ -91,6 +97,11 @@ def scenario(algorithm, collective, topology, condition, sharing, sends):
         keys["worker"].pop("reduce_rate", None)
     if sharing == "fair" and "header" not in keys["network"]:
         keys["network"].pop("packet", None)
+    if ALGORITHMS[algorithm].in_switches:
+        keys["network"]["reduction"] = {"rate": "6 GB/s"}
+        keys["worker"]["sends"] = "eager"  # to switches that take what comes
+        if "jobs" in keys:  # which would share the rate
+            keys["jobs"] = [one | {"algorithm": "ring"} for one in keys["jobs"]]
     keys["network"] = {key: value for key, value in keys["network"].items() if value is not None}
     return loads(yaml.safe_dump(keys))
 
@@ -108,6 +119,7 @@ def test_there_is_a_shape_of_every_topology():
 @pytest.mark.parametrize(("algorithm", "collective"), ALL)
 def test_every_algorithm_and_collective(algorithm, collective):
     shapes = [name for name in SHAPES if name != "ring"]  # on which only neighbours have a way
+    shapes = SWITCHED.get(algorithm, shapes)
     for case in rounds(shapes, ALL.index((algorithm, collective))):
         audit(Ran.of(scenario(algorithm, collective, *case)))
 

@@ -13,7 +13,7 @@ from ringnet.collectives import ALGORITHMS, Schedule, Step
 from ringnet.collectives.proof import check
 from ringnet.engines.arrays.run import stepper
 from ringnet.errors import ScheduleError
-from ringnet.payload import Payload
+from ringnet.payload import Payload, SwitchSums
 from ringnet.payload.reductions import make_reduction
 from ringnet.payload.sources import RandomSource
 
@@ -87,7 +87,8 @@ KINDS = [(name, kind) for name, algorithm in ALGORITHMS.items() for kind in algo
 def comes_out(schedule: Schedule) -> bool:
     source = RandomSource(N_WORKERS, 840, np.dtype("int32"), seed=1)
     rule, sizes = make_reduction("sum", N_WORKERS), schedule.chunk_sizes(840)
-    payload = Payload(source, rule, N_WORKERS, sizes, schedule.source)
+    switches = SwitchSums(schedule.n_switches)
+    payload = Payload(source, rule, N_WORKERS, sizes, schedule.source, switches=switches)
     move = stepper(payload, None)
     try:
         for step in schedule.steps():

@@ -76,7 +76,8 @@ def test_contributors_and_holders_read_source_and_target():
 @pytest.mark.parametrize(("build", "n", "collective"), EVERY_SCHEDULE)
 def test_columns_are_int64_of_one_length_within_their_ranges_and_frozen(build, n, collective):
     schedule = build(n, collective)
-    limits = {"src": n, "dst": n, "chunk": schedule.n_chunks, "channel": schedule.n_channels}
+    members = schedule.n_members
+    limits = {"src": members, "dst": members, "chunk": schedule.n_chunks, "channel": schedule.n_channels}
     for step in schedule.steps():
         for name, limit in limits.items():
             column = getattr(step, name)

@@ -139,6 +139,8 @@ def _traffic(row: Row) -> str:
         return f"{format_bytes(sent)}, as expected"
     if sent > counted + _unevenness(row):  # a tree's root, or an algorithm that sends whole buffers
         return f"{format_bytes(sent)} at most; busbw counts {format_bytes(round(counted))}"
+    if sent < counted - _unevenness(row):  # switches add the rest
+        return f"{format_bytes(sent)} at most; busbw counts {format_bytes(round(counted))}, as if no switch reduced"
     return f"{format_count(sent)} B at most; {counted:,.2f} B if all chunks were alike".replace(".00 B", " B")
 
 

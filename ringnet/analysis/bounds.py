@@ -64,7 +64,6 @@ class Cuts:
     Parameters
     ----------
     network : Network
-        Nothing is reduced inside it.
     start_s : float
         When the first worker starts: capacities that change are integrated from then on.
 
@@ -76,10 +75,14 @@ class Cuts:
       in is at best the sum of all that the others have;
     - *out of a group* must go every chunk that it contributes to and that others are to hold, once at least;
     - *between the groups* a chunk to which c groups contribute and which h are to hold crosses c - 1 borders for its c
-      values to meet, if nothing is reduced on the way, and one for each holder that is not where they met.
+      values to meet, if nothing is reduced on the way, and one for each holder that is not where they met. Where
+      switches reduce that are in none of the groups, values meet there, and go on from there to several groups at once:
+      then this is no bound.
 
     So an all-reduce of S bytes takes S / (the capacity into or out of any group), and 2(k-1) S / (the capacity of all
-    links that leave a group), if that is more. For groups of one worker each: Patarasuk and Yuan, JPDC 69 (2009). Of
+    links that leave a group), if that is more; where a switch between the workers reduces, S / (the capacity of the
+    narrowest worker) is left, about half of it. What algorithms do without such switches is held against that, too. For
+    groups of one worker each: Patarasuk and Yuan, JPDC 69 (2009). Of
     two groups it is the cut of Ford and Fulkerson (1956). Of networks whose groups nobody has named, the narrowest cuts
     between a worker and each other one are found by maximum flow.
 
@@ -175,6 +178,8 @@ class Partition:
         Of the links into each group, out of it, and of all of these; a link of both directions counts once in the last.
     all_into, all_out : Capacity
         Of all links that lead into some group, and of those out of one.
+    meets_outside : bool
+        Whether some switch that is in none of the groups reduces.
     """
 
     kind: str
@@ -185,6 +190,7 @@ class Partition:
     across: Capacity | None
     all_into: Capacity
     all_out: Capacity
+    meets_outside: bool
 
     def bound(self, schedule: Schedule, chunk_bytes: IntArray) -> Bound:
         """Return what `Cuts.bound` does, over this partition."""
@@ -200,7 +206,7 @@ class Partition:
         apart = (source != EVERY_WORKER) & (target != EVERY_WORKER) & (source != target)
         between = ((contributors - 1 + holders - 1 + apart) * chunk_bytes).sum()
         between_s = max(float(way.least_s(between)[0]) for way in (self.all_into, self.all_out))
-        found = [Bound(between_s, f"between the {self.kind}")]
+        found = [] if self.meets_outside else [Bound(between_s, f"between the {self.kind}")]
         ways = [("into", self.into, into), ("out of", self.out, out)]
         if self.across is not None:
             ways.append(("into and out of", self.across, into + out))
@@ -240,6 +246,7 @@ class _Borders:
         self.start, self.end = np.concatenate([start, end[both]]), np.concatenate([end, start[both]])
         self.half_duplex = bool(len(both))
         self.times_s, self.rate_Bps = _rates(network, start_s)
+        self.reducing = network.reduce_Bps.keys() & self.nodes.keys()
 
     def _ends(self, network: Network) -> tuple[IntArray, IntArray]:
         """Return the number of the node where each link starts, and where it ends; number the nodes that are new."""
@@ -286,6 +293,7 @@ class _Borders:
             across=across,
             all_into=self._together(into),
             all_out=self._together(out),
+            meets_outside=any(group[self.nodes[node]] == OUTSIDE for node in self.reducing),
         )
 
     def _together(self, rows: NDArray[np.bool_]) -> Capacity:

@@ -38,7 +38,7 @@ class PathPiece(NamedTuple):
     part : str
         One of `ringnet.engines.PATH_PARTS`.
     worker : int
-        Whose overhead, reduction or late start it is; `NONE` for pieces on links.
+        Whose overhead, reduction or late start it is, switches numbered after workers; `NONE` for pieces on links.
     link : int
         Which link's latency or bandwidth it is; `NONE` for pieces of workers.
     transfer : int
@@ -182,7 +182,8 @@ class _Walk:
         self.waited_s = np.zeros(2)
         assert trace.transfers is not None
         assert trace.services is not None
-        self.schedule, self.network, self.workers, self.trace = schedule, network, workers, trace
+        self.schedule, self.network, self.trace = schedule, network, trace
+        self.workers = workers = workers.with_switches(schedule, network)
         self.rows, self.ends_s = trace.transfers, trace.workers["end_s"]
         self.rendezvous = workers.sends == "rendezvous"
         self.cut_through = network.switching == "cut-through"

@@ -32,6 +32,8 @@ class Derivatives:
         Seconds per second of a worker's start, of its overhead for each transfer sent, and received.
     inverse_reduce_rate : ndarray of float64, shape (n_workers,)
         Seconds per second/byte of one by the rate at which a worker reduces: the bytes that the path waits for there.
+    inverse_switch_rate : ndarray of float64, shape (n_switches,)
+        The same of the switches of the schedule.
     """
 
     latency: FloatArray
@@ -40,6 +42,7 @@ class Derivatives:
     send_overhead: FloatArray
     recv_overhead: FloatArray
     inverse_reduce_rate: FloatArray
+    inverse_switch_rate: FloatArray
 
 
 def why_no_derivatives(network: Network, trace: Trace) -> str | None:
@@ -92,14 +95,16 @@ def derivatives(
     if reason := why_no_derivatives(network, trace):
         raise InputError(f"there are no derivatives: {reason}")
     path = critical_path(schedule, network, workers, chunk_bytes, trace)
-    return derivatives_along(path, network, workers, trace)
+    return derivatives_along(path, schedule, network, trace)
 
 
-def derivatives_along(path: CriticalPath, network: Network, workers: Workers, trace: Trace) -> Derivatives:
+def derivatives_along(path: CriticalPath, schedule: Schedule, network: Network, trace: Trace) -> Derivatives:
     """Return the derivatives that a path says, of a run that has some: see `derivatives`."""
     assert trace.transfers is not None
+    n_workers = schedule.n_workers
     found = Derivatives(
-        *(np.zeros(network.n_links) for _ in range(2)), *(np.zeros(len(workers.start_s)) for _ in range(4))
+        *(np.zeros(network.n_links) for _ in range(2)),
+        *(np.zeros(n) for n in (n_workers, n_workers, n_workers, n_workers, schedule.n_switches)),
     )
     # The path leaves the start of a worker, late or not.
     found.start[path.starter] = 1.0
@@ -109,6 +114,9 @@ def derivatives_along(path: CriticalPath, network: Network, workers: Workers, tr
             found.latency[piece.link] += 1
         elif piece.part == "bandwidth":
             found.inverse_bandwidth[piece.link] += n_bytes[piece.transfer]
+        elif piece.worker >= n_workers:  # a switch, which has no overheads
+            if piece.part == "reducing":
+                found.inverse_switch_rate[piece.worker - n_workers] += n_bytes[piece.transfer]
         elif piece.part == "reducing":
             found.inverse_reduce_rate[piece.worker] += n_bytes[piece.transfer]
         elif piece.part == "overhead":

@@ -65,13 +65,13 @@ def crossing_bytes(schedule: Schedule, network: Network, chunk_bytes: IntArray) 
     """Return the bytes that a schedule puts on each link of a network whose sharing is known, shape (n_links,)."""
     pairs: dict[int, int] = {}
     for step in schedule.steps():
-        each = step.src * schedule.n_workers + step.dst
+        each = step.src * schedule.n_members + step.dst
         carried = charged_bytes(network, step.sizes(chunk_bytes))
         for pair, n_bytes in zip(each.tolist(), carried.tolist(), strict=True):
             pairs[pair] = pairs.get(pair, 0) + n_bytes
     crossing = np.zeros(network.n_links, dtype=np.int64)
     for pair, n_bytes in pairs.items():
-        crossing[[*network.route(*divmod(pair, schedule.n_workers))]] += n_bytes
+        crossing[[*network.route(*divmod(pair, schedule.n_members))]] += n_bytes
     return crossing
 
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from ringnet.collectives import EVERY_WORKER, Schedule
 from ringnet.collectives.schedule import IntArray, Op, Step
-from ringnet.payload import Reduction
+from ringnet.payload import Reduction, SwitchSums
 from ringnet.payload.blocks import prepare
-from ringnet.payload.buffers import conflict_free_batches
+from ringnet.payload.buffers import NO_SWITCHES, conflict_free_batches
 from ringnet.payload.dtypes import Array, DType, bits_of
 
 
@@ -51,7 +51,12 @@ def moves_by_chunk(schedule: Schedule, chunks: Sequence[int]) -> dict[int, list[
     return found
 
 
-def replay_chunk(moves: Sequence[Moves], rows: list[Array], combine: Callable[..., Any]) -> None:
+def replay_chunk(
+    moves: Sequence[Moves],
+    rows: list[Array],
+    combine: Callable[..., Any],
+    switches: SwitchSums = NO_SWITCHES,
+) -> None:
     """Replay one chunk on what each worker holds of it.
 
     Parameters
@@ -62,22 +67,42 @@ def replay_chunk(moves: Sequence[Moves], rows: list[Array], combine: Callable[..
         may be overwritten.
     combine : callable
         ``combine(own, incoming, out=None)``, a ufunc.
+    switches : SwitchSums
     """
-    shared: set[int] = set()  # workers whose array someone else may still refer to
+    dtype, n_workers = rows[0].dtype, len(rows)
+    wide = switches.dtype or dtype
+    held: list[Array | None] = [*rows, *[None] * switches.n_switches]
+    shared: set[int] = set()  # whose array someone else may still refer to
     for op, sources, targets in moves:
-        carried = [rows[src] for src in sources]
+        for src in sources:
+            held[src] = _of_type(held[src], dtype)
+        carried = [held[src] for src in sources]
         shared.update(sources)
         for dst, incoming in zip(targets, carried, strict=True):
-            if op == "copy":
-                rows[dst] = incoming
+            own = held[dst]
+            if op == "copy" or own is None:
+                held[dst] = incoming
                 shared.add(dst)
+                continue
+            if dst >= n_workers and wide != dtype:
+                held[dst] = combine(_of_type(own, wide), _of_type(incoming, wide))
             else:
-                own = rows[dst]
-                rows[dst] = combine(own, incoming, out=None if dst in shared else own)
-                shared.discard(dst)
+                held[dst] = combine(own, incoming, out=None if dst in shared else own)
+            shared.discard(dst)
+    rows[:] = held[:n_workers]  # type: ignore[assignment] # a worker that starts with something holds it or more
 
 
-def replay_table(schedule: Schedule, chunks: IntArray, table: Array, combine: Callable[..., Any]) -> None:
+def _of_type(array: Array | None, dtype: DType) -> Any:
+    return None if array is None else array.astype(dtype, copy=False)
+
+
+def replay_table(
+    schedule: Schedule,
+    chunks: IntArray,
+    table: Array,
+    combine: Callable[..., Any],
+    accumulate: DType | None = None,
+) -> None:
     """Replay some chunks at once on what all workers hold of them.
 
     Parameters
@@ -88,18 +113,50 @@ def replay_table(schedule: Schedule, chunks: IntArray, table: Array, combine: Ca
         Becomes what each worker holds in the end.
     combine : callable
         ``combine(own, incoming, out=None)``, a ufunc.
+    accumulate : numpy.dtype, optional
+        Type of the sums in switches until they are sent on; that of the table if left out.
     """
     place = np.full(schedule.n_chunks, -1)
     place[chunks] = np.arange(len(chunks))
     rows = table.reshape(table.shape[0] * table.shape[1], table.shape[2])
+    sums = _SwitchRows(rows, schedule.n_switches * len(chunks), accumulate) if schedule.n_switches else None
     for step in schedule.moves():
         sent, taken = _rows_of(step, place, len(chunks))
-        incoming = rows.take(sent, axis=0)
+        incoming = rows.take(sent, axis=0) if sums is None else sums.take(sent)
         for turn in _turns(step, sent, taken):
-            into = taken[turn]
-            rows[into] = (
-                incoming[turn] if step.op == "copy" else combine(rows.take(into, axis=0), incoming[turn])
-            )
+            into, came = taken[turn], incoming[turn]
+            if sums is not None:
+                at_worker = into < len(rows)
+                sums.put(step.op, into[~at_worker], came[~at_worker], combine)
+                into, came = into[at_worker], came[at_worker]
+            rows[into] = came if step.op == "copy" else combine(rows.take(into, axis=0), came)
+
+
+class _SwitchRows:
+    """What switches hold: rows numbered after those of the workers, at first empty."""
+
+    def __init__(self, rows: Array, n_rows: int, accumulate: DType | None) -> None:
+        self.rows = rows
+        self.sums = np.zeros((n_rows, rows.shape[1]), accumulate or rows.dtype)
+        self.filled = np.zeros(n_rows, dtype=np.bool_)
+
+    def take(self, places: IntArray) -> Array:
+        """Return rows of workers and switches; what is sent of a sum is rounded, and stays so."""
+        taken = np.empty((len(places), self.rows.shape[1]), self.rows.dtype)
+        at_switch = places >= len(self.rows)
+        taken[~at_switch] = self.rows[places[~at_switch]]
+        sums = places[at_switch] - len(self.rows)
+        taken[at_switch] = self.sums[sums].astype(self.rows.dtype)
+        self.sums[sums] = taken[at_switch].astype(self.sums.dtype)
+        return taken
+
+    def put(self, op: Op, places: IntArray, incoming: Array, combine: Callable[..., Any]) -> None:
+        """Copy or reduce into rows of switches; what comes to an empty one is its sum so far."""
+        sums, wide = places - len(self.rows), incoming.astype(self.sums.dtype)
+        if op == "reduce":
+            again = self.filled[sums]
+            wide[again] = combine(self.sums[sums[again]], wide[again])
+        self.sums[sums], self.filled[sums] = wide, True
 
 
 def _rows_of(step: Step, place: IntArray, n: int) -> tuple[IntArray, IntArray]:

@@ -84,7 +84,7 @@ class Run:
     @cached_property
     def spent(self) -> Columns:
         """What each worker did with its time, as `worker_time` has it."""
-        return worker_time(self.trace, self.network, self.workers)
+        return worker_time(self.trace, self.network, self.workers.with_switches(self.schedule, self.network))
 
     @property
     def link_bytes(self) -> NDArray[np.int64]:

@@ -29,7 +29,7 @@ NAMED = 3
 
 
 class PairTraffic(NamedTuple):
-    """What each pair of workers moved, by sender and then by receiver; all arrays have shape (n_pairs,)."""
+    """What each pair of workers, or switches, moved, by sender and then receiver; arrays of shape (n_pairs,)."""
 
     src: IntArray
     dst: IntArray
@@ -52,7 +52,7 @@ def pair_traffic(schedule: Schedule, chunk_bytes: IntArray) -> PairTraffic:
     >>> moved.src.tolist(), moved.dst.tolist(), moved.transfers.tolist(), moved.bytes.tolist()
     ([0, 1, 2], [1, 2, 0], [4, 4, 4], [42, 42, 44])
     """
-    merged = _Merged(schedule.n_workers)
+    merged = _Merged(schedule.n_members)
     src = dst = np.zeros(0, dtype=np.int64)
     n_steps, n_bytes = 0, np.zeros(0, dtype=np.int64)
     for step in schedule.steps():
@@ -69,12 +69,12 @@ def pair_traffic(schedule: Schedule, chunk_bytes: IntArray) -> PairTraffic:
 class _Merged:
     """Rows of pairs, added up by pair whenever many have come."""
 
-    def __init__(self, n_workers: int) -> None:
-        self.n_workers, self.n_gathered = n_workers, 0
+    def __init__(self, n_members: int) -> None:
+        self.n_members, self.n_gathered = n_members, 0
         self._rows: list[IntArray] = [np.zeros((3, 0), dtype=np.int64)]
 
     def add(self, src: IntArray, dst: IntArray, n_transfers: int, n_bytes: IntArray) -> None:
-        self._rows.append(np.stack([src * self.n_workers + dst, np.full(len(src), n_transfers), n_bytes]))
+        self._rows.append(np.stack([src * self.n_members + dst, np.full(len(src), n_transfers), n_bytes]))
         self.n_gathered += len(src)
         if self.n_gathered > GATHERED:
             self._merge()
@@ -90,7 +90,7 @@ class _Merged:
     def traffic(self) -> PairTraffic:
         self._merge()
         pairs, transfers, n_bytes = self._rows[0]
-        src, dst = np.divmod(pairs, self.n_workers)
+        src, dst = np.divmod(pairs, self.n_members)
         return PairTraffic(src, dst, transfers, n_bytes)
 
 
@@ -132,7 +132,7 @@ def collisions(network: Network, traffic: PairTraffic, link_bytes: IntArray) -> 
             over[link].append(pair)
     found: dict[int, Collision] = {}
     for pair in pairs:
-        route, equal = network.route(*pair), network.find_equal_routes(*pair)
+        route, equal = network.route(*pair), network.equal_routes(*pair)
         for hop, link in enumerate(route):
             if len(over[link]) > 1 and link not in found:
                 siblings = {other[hop] for other in equal if other[:hop] == route[:hop]}
@@ -154,7 +154,6 @@ def spread_routes(network: Network, traffic: PairTraffic) -> dict[tuple[int, int
         With ``find_equal_routes``.
     traffic : PairTraffic
     """
-    assert network.find_equal_routes is not None
     busy_s = np.zeros(network.n_links)
     moved = {}
     order = np.argsort(-traffic.bytes, kind="stable")
@@ -167,7 +166,7 @@ def spread_routes(network: Network, traffic: PairTraffic) -> dict[tuple[int, int
             after_s = busy_s[[*route]] + n_bytes / network.bandwidth_Bps[[*route]]
             return float(after_s.max(initial=0.0)), float(after_s.sum()), route != took
 
-        best = min([took, *network.find_equal_routes(src, dst)], key=cost)
+        best = min([took, *network.equal_routes(src, dst)], key=cost)
         busy_s[[*best]] += n_bytes / network.bandwidth_Bps[[*best]]
         if best != took:
             moved[src, dst] = best

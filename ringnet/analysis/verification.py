@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ringnet.analysis.replay import Moves, moves_by_chunk, replay_chunk, replay_table
 from ringnet.collectives import EVERY_WORKER, Schedule
 from ringnet.collectives.schedule import IntArray
-from ringnet.payload import PackedPayload, Payload, Reduction, Source
+from ringnet.payload import PackedPayload, Payload, Reduction, Source, SwitchSums
 from ringnet.payload.blocks import LARGE, Block, Layout, contributions, parallel, prepare
 from ringnet.payload.bounds import Expected, ExtremeOracle, Judgement, Oracle, judge
 from ringnet.payload.dtypes import Array, DType, bits_of, is_float
@@ -114,6 +114,8 @@ def verify(
     reduction: Reduction,
     chunk_sizes: IntArray,
     carry: int | None = None,
+    *,
+    accumulate: DType | None = None,
 ) -> Verdict:
     """Check every carried element of every worker that must hold it in the end.
 
@@ -134,6 +136,8 @@ def verify(
         Elements of each chunk.
     carry : int, optional
         Elements of each chunk that were carried; all if None.
+    accumulate : numpy.dtype, optional
+        Type of sums in switches until they are sent on; that of the elements if left out.
 
     Returns
     -------
@@ -142,7 +146,7 @@ def verify(
     if payload is None or source is None:
         return Verdict(payload_text(None, carried=False))
     layout = Layout.of(schedule.n_workers, chunk_sizes, schedule.source, carry, source.n_elements)
-    check = _Check(schedule, payload, source, reduction, layout)
+    check = _Check(schedule, payload, source, reduction, layout, accumulate)
     found = _merged(parallel(check.block, check.blocks()))
     factor = check.oracle.factor if (schedule.source == EVERY_WORKER).any() else 0.0
     return _with_notes(_verdict(found, factor, payload_text(carry)), source.dtype, schedule.n_workers)
@@ -208,9 +212,10 @@ class _Check:
         source: Source,
         reduction: Reduction,
         layout: Layout,
+        accumulate: DType | None = None,
     ) -> None:
         self.schedule, self.payload, self.source = schedule, payload, source
-        self.reduction, self.layout = reduction, layout
+        self.reduction, self.layout, self.accumulate = reduction, layout, accumulate
         self.oracle = reduction.oracle(source.dtype, layout.n_workers)
         # A chunk that starts at one worker is only copied.
         self._copied = ExtremeOracle(np.maximum, source.dtype, 1)
@@ -236,13 +241,15 @@ class _Check:
             rows = list(values) if block.everyone else [np.zeros_like(values[0])] * n_workers
             if not block.everyone:
                 rows[int(self.layout.holders[block.chunks[0]])] = values[0]
-            replay_chunk(moves, rows, self.reduction.ufunc)
+            replay_chunk(
+                moves, rows, self.reduction.ufunc, SwitchSums(self.schedule.n_switches, self.accumulate)
+            )
             return lambda position, workers: _stacked([rows[worker] for worker in workers])
         shape = (n_workers, len(block.chunks), block.width)
         table = values.reshape(shape) if block.everyone else np.zeros(shape, values.dtype)
         if not block.everyone:
             table[self.layout.holders[block.chunks], range(len(block.chunks))] = values.reshape(shape[1:])
-        replay_table(self.schedule, block.chunks, table, self.reduction.ufunc)
+        replay_table(self.schedule, block.chunks, table, self.reduction.ufunc, self.accumulate)
         return lambda position, workers: _rows(table[:, position], workers)
 
     def _compared(self, block: Block, expected: Expected, want: ExpectedRows) -> _Tally:

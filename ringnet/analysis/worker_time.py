@@ -39,6 +39,7 @@ def worker_time(trace: Trace, network: Network, workers: Workers) -> Columns:
     network : Network
         With the sharing of the run.
     workers : Workers
+        And switches, of a schedule with some.
 
     Returns
     -------
@@ -63,7 +64,8 @@ def worker_time(trace: Trace, network: Network, workers: Workers) -> Columns:
         return {**dict.fromkeys(names, unknown), **idle}
     moving, queueing = _on_links(trace.transfers, trace.services, network, workers.sends == "rendezvous")
     works = _processor(trace.transfers, workers)
-    parts = _swept((works, moving, queueing), start_s, end_s)
+    kinds = tuple(_of_workers(kind, len(start_s)) for kind in (works, moving, queueing))
+    parts = _swept(kinds, start_s, end_s)
     return {
         "moving_s": parts[:, MOVES],
         "late_partner_s": parts[:, LATE],
@@ -71,6 +73,12 @@ def worker_time(trace: Trace, network: Network, workers: Workers) -> Columns:
         "waiting_s": parts[:, LATE] + parts[:, QUEUES],
         **idle,
     }
+
+
+def _of_workers(kind: Intervals, n_workers: int) -> Intervals:
+    """Leave out what switches do: it is nobody's time."""
+    own = kind.worker < n_workers
+    return kind if own.all() else Intervals(kind.worker[own], kind.from_s[own], kind.to_s[own])
 
 
 def _processor(rows: Columns, workers: Workers) -> Intervals:

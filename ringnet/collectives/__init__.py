@@ -24,12 +24,15 @@ from ringnet.collectives.sizes import (
     pairwise_size,
     pipelined_size,
     rings_size,
+    shares_size,
     swing_size,
+    switch_tree_size,
     too_large,
     torus_size,
     tree_size,
 )
 from ringnet.collectives.swing import swing
+from ringnet.collectives.switches import nvls, nvls_tree, sharp
 from ringnet.collectives.torus_ring import torus_ring
 from ringnet.collectives.trees import binary_tree, binomial_tree, double_binary_tree
 from ringnet.errors import Fault, InputError
@@ -39,7 +42,8 @@ class Parameter(NamedTuple):
     """What an algorithm takes beside workers and collective: a default of the right kind, a summary, a least value.
 
     One that ``is_worker`` is the number of a worker. ``trait`` names what of a network it should be where nobody says
-    it, and the network does: ``"workers_per_host"``.
+    it, and the network does: ``"workers_per_host"``. The ``least`` of a tuple is that of each number in it, 1 if left
+    out.
     """
 
     default: int | bool | str | tuple[int, ...]
@@ -54,6 +58,7 @@ class Algorithm(NamedTuple):
 
     ``wider`` are algorithms that do the same over several channels or dimensions, for networks where this one leaves
     cards or links idle. ``size`` says how large the schedule would be, before any of it is built: `sizes`.
+    ``in_switches`` says that switches of the network reduce: not every network has such, nor every type of element.
     """
 
     make: Callable[..., Schedule]
@@ -62,6 +67,7 @@ class Algorithm(NamedTuple):
     parameters: Mapping[str, Parameter] = {}
     wider: tuple[str, ...] = ()
     size: SizeOf | None = None
+    in_switches: bool = False
 
     def build(self, n_workers: int, collective: str = "", *values: Any, **parameters: Any) -> Schedule:
         """Return the schedule for some workers, a collective and parameters, with a note of what made it.
@@ -120,6 +126,7 @@ class Algorithm(NamedTuple):
 _SCATTERING = ("all-reduce", "reduce-scatter", "all-gather")
 _ROOTED = ("all-reduce", "broadcast", "reduce")
 _SLICES = {"n_slices": Parameter(4, "parts that are sent on one by one", 1)}
+_PARTS = {"n_slices": Parameter(16, "parts that follow each other through the switches", 1)}
 _ROOT = {"root": Parameter(0, "the worker where a broadcast starts and a reduce ends", 0, is_worker=True)}
 _CHANNELS = {
     "n_channels": Parameter(2, "rings beside each other", 1, "channels"),
@@ -192,6 +199,22 @@ _FLAT: dict[str, Algorithm] = {
     "halving-doubling": Algorithm(
         halving_doubling, _SCATTERING, "Rabenseifner's: the ring's bytes in 2 log2 N steps", size=halving_size
     ),
+    "nvls": Algorithm(
+        nvls,
+        _SCATTERING,
+        "one switch adds, a share for each worker, and multicasts what they send back",
+        _PARTS,
+        size=shares_size,
+        in_switches=True,
+    ),
+    "nvls-tree": Algorithm(
+        nvls_tree,
+        ("all-reduce",),
+        "nvls at the switch of each host, and for each share two binary trees across",
+        _PARTS | {"node_size": Parameter(0, "workers of a switch, 0 for all", 0, "workers_per_switch")},
+        size=shares_size,
+        in_switches=True,
+    ),
     "pairwise": Algorithm(
         pairwise, ("all-to-all",), "N-1 steps, one block out and one in", size=pairwise_size
     ),
@@ -213,6 +236,23 @@ _FLAT: dict[str, Algorithm] = {
         wider=_WIDER_RINGS,
         size=partial(rings_size, n_rings=1),
     ),
+    "sharp": Algorithm(
+        sharp,
+        _ROOTED,
+        "a tree of switches: each adds what comes from below, and multicasts what comes from above",
+        _PARTS
+        | _ROOT
+        | {
+            "switch_above": Parameter(
+                (),
+                "by worker, then by switch, the number of the switch above, -1 for none",
+                -1,
+                "switch_above",
+            )
+        },
+        size=switch_tree_size,
+        in_switches=True,
+    ),
     "swing": Algorithm(
         swing,
         _SCATTERING,
@@ -225,17 +265,20 @@ _FLAT: dict[str, Algorithm] = {
     ),
 }
 
+#: What can stand on a level of another: switches are of a network, not of a part of its workers.
+_LEVEL = {name: algorithm for name, algorithm in _FLAT.items() if not algorithm.in_switches}
+
 ALGORITHMS: dict[str, Algorithm] = dict(
     sorted(
         {
             **_FLAT,
             "hierarchical": Algorithm(
-                partial(hierarchical, levels=_FLAT),
+                partial(hierarchical, levels=_LEVEL),
                 _SCATTERING,
                 "one algorithm inside nodes, another across",
                 _LEVELS,
                 size=partial(
-                    levels_size, sizes={name: algorithm.size_of for name, algorithm in _FLAT.items()}
+                    levels_size, sizes={name: algorithm.size_of for name, algorithm in _LEVEL.items()}
                 ),
             ),
         }.items()

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ringnet.collectives.schedule import EVERY_WORKER, IntArray, Op, Schedule, Step
+from ringnet.collectives.schedule import EVERY_WORKER, IntArray, Op, Schedule, Step, member_name
 from ringnet.errors import Fault, ScheduleError
 from ringnet.payload.buffers import conflict_free_batches
 
@@ -36,9 +36,9 @@ ENDS = {
 
 
 class BadTransfer(NamedTuple):
-    """A transfer that cannot be: who sends which chunk, and what is wrong with that."""
+    """A transfer that cannot be: which worker or switch sends which chunk, and what is wrong with that."""
 
-    worker: int
+    member: int
     chunk: int
     what: str
 
@@ -68,7 +68,8 @@ def check(schedule: Schedule) -> None:
     Notes
     -----
     A cell is one chunk at one worker; its value is the set of workers whose data is in it. A copy replaces a
-    set, a reduce unites two that must be disjoint. In a schedule that looks the same from every worker (a
+    set, a reduce unites two that must be disjoint; a switch starts with nothing, and what it reduces first it takes as
+    it is. In a schedule that looks the same from every worker (a
     ring does), one worker's cells stand for all: N sets instead of N squared.
 
     That is all that can go wrong: each transfer has one sender and one receiver, so that no message is left
@@ -89,14 +90,14 @@ def check(schedule: Schedule) -> None:
         sets = ContributionSets(schedule, chunks)
         for step in schedule.moves():
             if (wrong := sets.apply(step)) is not None:
-                _raise_at(step, wrong)
+                _raise_at(step, wrong, schedule.n_workers)
         n_more, more = sets.gaps(SHOWN)
         n_gaps, gaps = n_gaps + n_more, gaps + more
     _raise_gaps(schedule, sorted(gaps, key=lambda gap: (gap.chunk, gap.worker)), n_gaps)
 
 
-def _raise_at(step: Step, wrong: BadTransfer) -> NoReturn:
-    refuse(f"{at(step)}: worker {wrong.worker} sends chunk {wrong.chunk}, {wrong.what}")
+def _raise_at(step: Step, wrong: BadTransfer, n_workers: int) -> NoReturn:
+    refuse(f"{at(step)}: {member_name(wrong.member, n_workers)} sends chunk {wrong.chunk}, {wrong.what}")
 
 
 def _raise_gaps(schedule: Schedule, gaps: list[Gap], n_gaps: int) -> None:
@@ -165,8 +166,8 @@ def _check_step(schedule: Schedule, step: Step) -> None:
     if step.op not in get_args(Op):
         refuse(f"{at(step)}: an op that there is not", step.op, " or ".join(get_args(Op)))
     limits = {
-        "src": schedule.n_workers,
-        "dst": schedule.n_workers,
+        "src": schedule.n_members,
+        "dst": schedule.n_members,
         "chunk": schedule.n_chunks,
         "channel": schedule.n_channels,
         "to_channel": schedule.n_channels,
@@ -179,8 +180,8 @@ def _check_step(schedule: Schedule, step: Step) -> None:
     if step.count is not None:
         _check_counts(schedule, step, step.count)
     if (to_itself := step.src == step.dst).any():
-        worker, chunk = step.src[to_itself][0], step.chunk[to_itself][0]
-        refuse(f"{at(step)}: worker {worker} sends chunk {chunk} to itself")
+        member, chunk = int(step.src[to_itself][0]), step.chunk[to_itself][0]
+        refuse(f"{at(step)}: {member_name(member, schedule.n_workers)} sends chunk {chunk} to itself")
 
 
 def _check_counts(schedule: Schedule, step: Step, count: IntArray) -> None:
@@ -206,7 +207,7 @@ def blocks_of_chunks(schedule: Schedule) -> Iterator[IntArray]:
         np.flatnonzero(schedule.source != EVERY_WORKER),
     ):
         if len(chunks):
-            each = schedule.n_workers * _n_words(schedule, chunks) * (WORD // 8)
+            each = schedule.n_members * _n_words(schedule, chunks) * (WORD // 8)
             n_blocks = -(-len(chunks) * each // BLOCK_BYTES)
             yield from np.array_split(chunks, min(n_blocks, len(chunks)))
 
@@ -216,7 +217,7 @@ def _n_words(schedule: Schedule, chunks: IntArray) -> int:
 
 
 class ContributionSets:
-    """The contributions to some chunks at every worker, as bits; to chunks of one worker a single bit: there or not.
+    """The contributions to some chunks at every worker and switch, as bits; of one worker's chunks: there or not.
 
     Parameters
     ----------
@@ -229,7 +230,7 @@ class ContributionSets:
         self.schedule, self.chunks = schedule, chunks
         self.place = np.full(schedule.n_chunks, -1)
         self.place[chunks] = np.arange(len(chunks))
-        shape = (schedule.n_workers, len(chunks), _n_words(schedule, chunks))
+        shape = (schedule.n_members, len(chunks), _n_words(schedule, chunks))
         self.table: BitSets = np.zeros(shape, dtype=np.uint64)
         self.source = schedule.source[chunks]
         self.whole = self._start()
@@ -243,7 +244,7 @@ class ContributionSets:
         worker = np.arange(self.schedule.n_workers)
         own = np.zeros((len(worker), self.table.shape[2]), dtype=np.uint64)
         own[worker, worker // WORD] = np.uint64(1) << (worker % WORD).astype(np.uint64)
-        self.table[:] = own[:, None]
+        self.table[: len(worker)] = own[:, None]
         whole: BitSets = np.bitwise_or.reduce(own)
         return whole
 
@@ -261,19 +262,19 @@ class ContributionSets:
         one_each = len(dst) == 0 or np.bincount(dst).max() <= 1
         for batch in [np.arange(len(src))] if one_each else conflict_free_batches(src, into):
             if step.op == "reduce":
-                found += self._reduce(src[batch], column[batch], into[batch], sent[batch])
+                found += self._reduce(src[batch], dst[batch], column[batch], into[batch], sent[batch])
             else:
                 self.cells[into[batch]] = sent[batch]
-        wrong = min(found, key=lambda one: one.worker, default=None)
+        wrong = min(found, key=lambda one: one.member, default=None)
         return None if wrong is None else wrong._replace(chunk=int(self.chunks[wrong.chunk]))
 
     def _reduce(
-        self, src: IntArray, column: IntArray, into: IntArray, sent: BitSets
+        self, src: IntArray, dst: IntArray, column: IntArray, into: IntArray, sent: BitSets
     ) -> Iterator[BadTransfer]:
         own = self.cells[into]
         both = own & sent
         self.cells[into] = own | sent
-        nothing: Flags = np.logical_not(own.any(axis=1))
+        nothing: Flags = np.logical_not(own.any(axis=1)) & (dst < self.schedule.n_workers)
         twice: Flags = np.asarray(both.any(axis=1))
         for k in _first(nothing, src):
             yield BadTransfer(int(src[k]), int(column[k]), "to be reduced where there is nothing of it yet")
@@ -284,9 +285,10 @@ class ContributionSets:
 
     def gaps(self, shown: int) -> tuple[int, list[Gap]]:
         """Return how many cells end without all that they must hold, and the first few by chunk."""
-        missing = self.whole & ~self.table
+        n_workers = self.schedule.n_workers
+        missing = self.whole & ~self.table[:n_workers]
         target = self.schedule.target[self.chunks]
-        must = (target == EVERY_WORKER) | (target == np.arange(len(self.table))[:, None])
+        must = (target == EVERY_WORKER) | (target == np.arange(n_workers)[:, None])
         lacking = np.argwhere((missing.any(axis=2) & must).T).tolist()
         return len(lacking), [
             Gap(worker, int(self.chunks[place]), self._members(missing[worker, place], place))
@@ -345,13 +347,13 @@ class _OneForAll:
         place = (chunk - distance * self.each) % self.schedule.n_chunks
         own = self.cells.get(place, 0)
         if not sent:
-            _raise_at(step, BadTransfer(0, chunk, "which it does not hold yet"))
+            _raise_at(step, BadTransfer(0, chunk, "which it does not hold yet"), self.n)
         if step.op == "reduce" and not own:
-            _raise_at(step, BadTransfer(0, chunk, "to be reduced where there is nothing of it yet"))
+            _raise_at(step, BadTransfer(0, chunk, "to be reduced where there is nothing of it yet"), self.n)
         if step.op == "reduce" and own & sent:
             twice = _bits(own & sent)[0]
             what = f"whose receiver already has the contribution of worker {twice}"
-            _raise_at(step, BadTransfer(0, chunk, what))
+            _raise_at(step, BadTransfer(0, chunk, what), self.n)
         self.cells[place] = own | sent if step.op == "reduce" else sent
 
     def _turned(self, contributors: int, turn: int) -> int:
@@ -373,7 +375,7 @@ def _same_for_all(schedule: Schedule) -> bool:
     """Whether every worker does the same, seen from its own place: its own chunks further on."""
     n_workers = schedule.n_workers
     each, rest = divmod(schedule.n_chunks, n_workers)
-    if rest or not each:
+    if rest or not each or schedule.n_switches:
         return False
     if not (_owned(schedule.source, each, n_workers) and _owned(schedule.target, each, n_workers)):
         return False

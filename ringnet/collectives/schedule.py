@@ -34,7 +34,8 @@ class Step:
     op : {"reduce", "copy"}
         What the receiver does: combine with its own chunk, or replace it.
     src, dst, chunk, channel : ndarray of int64, shape (n_transfers,)
-        Row k says that worker ``src[k]`` sends ``chunk[k]`` to ``dst[k]`` on ``channel[k]``.
+        Row k says that worker ``src[k]`` sends ``chunk[k]`` to ``dst[k]`` on ``channel[k]``. Numbers from
+        ``n_workers`` on are the switches of the schedule.
     to_channel : ndarray of int64, shape (n_transfers,), or None
         The channel on which the receiver waits for it, where that is another one; None: the same.
     count : ndarray of int64, shape (n_transfers,), or None
@@ -113,6 +114,10 @@ class Schedule:
         1's, and so on.
     parameters : mapping of str to object
         Parameters of the algorithm, beside workers and collective.
+    n_switches : int
+        Switches that take part, numbered after the workers: the first is ``n_workers``. A switch has no data of its
+        own: the first chunk that it is to reduce is its sum so far, others are added to it by sender. It sends on what
+        it holds, to several at once if need be, and need hold nothing at the end.
     made_by : callable or None
         The function of ringnet's registry that made it, set there; None for any other schedule, and for a changed
         copy. What is known of an algorithm (its closed form) is known of the schedules that it made, never of others
@@ -131,7 +136,13 @@ class Schedule:
     n_channels: int = 1
     n_buffers: int = 1
     parameters: Mapping[str, object] = field(default_factory=dict)
+    n_switches: int = 0
     made_by: Callable[..., Schedule] | None = field(default=None, init=False, compare=False)
+
+    @property
+    def n_members(self) -> int:
+        """Workers and switches: what the numbers in ``src`` and ``dst`` of a step are below."""
+        return self.n_workers + self.n_switches
 
     def steps(self) -> Iterator[Step]:
         """Return a fresh iterator over the steps, in order."""
@@ -152,6 +163,15 @@ class Schedule:
     def holders(self, chunk: int) -> range:
         """Workers that must hold ``chunk``, complete, at the end."""
         return _workers(int(self.target[chunk]), self.n_workers)
+
+
+def member_name(member: int, n_workers: int) -> str:
+    """Return in words who a number in ``src`` or ``dst`` is.
+
+    >>> member_name(3, 4), member_name(4, 4)
+    ('worker 3', 'switch 0')
+    """
+    return f"worker {member}" if member < n_workers else f"switch {member - n_workers}"
 
 
 def _workers(which: int, n_workers: int) -> range:
@@ -275,6 +295,7 @@ def make_schedule(  # noqa: PLR0913 -- what a schedule consists of
     target: ArrayLike = EVERY_WORKER,
     n_channels: int = 1,
     n_buffers: int = 1,
+    n_switches: int = 0,
     parameters: Mapping[str, object] | None = None,
     counts: tuple[int, int] | None = None,
 ) -> Schedule:
@@ -296,6 +317,8 @@ def make_schedule(  # noqa: PLR0913 -- what a schedule consists of
         Channels that the steps use, numbered from 0.
     n_buffers : int
         How many buffers the chunks are cut from; see `Schedule`.
+    n_switches : int
+        Switches that take part, numbered after the workers; see `Schedule`.
     parameters : mapping of str to object, optional
         Parameters of the algorithm, beside workers and collective.
     counts : tuple of int, optional
@@ -333,6 +356,7 @@ def make_schedule(  # noqa: PLR0913 -- what a schedule consists of
         n_channels=n_channels,
         n_buffers=n_buffers,
         parameters=parameters or {},
+        n_switches=n_switches,
     )
 
 

@@ -84,6 +84,24 @@ def tree_size(
     return _made(trees * n_slices, n_steps, phases * trees * n_slices * max(n_workers - 1, 0), passes)
 
 
+def switch_tree_size(
+    n_workers: int, collective: str, *, n_slices: int, root: int = 0, switch_above: Sequence[int] = ()
+) -> Size:
+    """Return the size of slices through a tree of switches."""
+    members, phases = max(len(switch_above), n_workers + 1), len(UP_DOWN[collective])
+    deepest = members - n_workers + 1
+    n_steps = phases * (n_slices + 2 * deepest)
+    return _made(n_slices, n_steps, phases * n_slices * members, members * (n_steps + deepest))
+
+
+def shares_size(n_workers: int, collective: str, *, n_slices: int, node_size: int = 0) -> Size:
+    """Return the size of slices of which each worker of a switch takes a share, with trees across switches."""
+    size = min(max(node_size or n_workers, 1), n_workers)
+    levels = 2 * _rounds(max(n_workers // size, 1))
+    n_hops = 2 * len(SCATTER_GATHER[collective])
+    return _made(n_slices * size, n_slices * (n_hops + levels), n_slices * n_workers * (n_hops + 2))
+
+
 def binomial_size(n_workers: int, collective: str, *, root: int = 0) -> Size:
     """Return the size of a binomial tree."""
     phases = len(UP_DOWN[collective])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -85,13 +86,15 @@ class PipelinedTrees:
 
     Parameters
     ----------
-    parents : sequence of ndarray of int64, shape (n_workers,)
-        The parent of each worker, -1 for the root; one for each tree.
+    parents : sequence of ndarray of int64, shape (n_workers + n_switches,)
+        The parent of each worker, and of each switch where some take part, -1 for the root; one for each tree.
     n_slices : int
         k: tree q works on chunks q k .. q k + k-1.
     phases : sequence of str
         ``"reduce"``, ``"broadcast"`` or both. Each has a channel of its own in each tree, so that they
         overlap in time.
+    n_switches : int
+        How many of them are switches, the last ones.
 
     Notes
     -----
@@ -99,20 +102,23 @@ class PipelinedTrees:
     waits for the next slice of its children; and it gets slice t - (D + d - 1) from its parent.
     """
 
-    def __init__(self, parents: Sequence[IntArray], n_slices: int, phases: Sequence[str]) -> None:
-        self.parents, self.n_slices, self.phases = parents, n_slices, phases
+    def __init__(
+        self, parents: Sequence[IntArray], n_slices: int, phases: Sequence[str], n_switches: int = 0
+    ) -> None:
+        self.parents, self.n_slices, self.phases, self.n_switches = parents, n_slices, phases, n_switches
         self.depths = [depths(parent) for parent in parents]
         self.depth = max(int(depth.max()) for depth in self.depths)
 
-    def schedule(self, algorithm: str, collective: str, **parameters: int) -> Schedule:
+    def schedule(self, algorithm: str, collective: str, **parameters: Any) -> Schedule:
         """Return the schedule of a collective; ``root`` among the parameters is where it starts or ends."""
         return make_schedule(
             algorithm,
             collective,
-            len(self.parents[0]),
+            len(self.parents[0]) - self.n_switches,
             len(self.parents) * self.n_slices,
             self._steps,
             n_channels=len(self.parents) * len(self.phases),
+            n_switches=self.n_switches,
             parameters=parameters,
             **source_and_target(collective, parameters.get("root", EVERY_WORKER)),
         )

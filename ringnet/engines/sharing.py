@@ -42,8 +42,8 @@ def used_routes(job: int, schedule: Schedule, network: Network) -> Iterator[tupl
         if before is not None and step.src is before.src and step.dst is before.dst:
             continue
         before = step
-        for pair in np.unique(step.src * schedule.n_workers + step.dst).tolist():
+        for pair in np.unique(step.src * schedule.n_members + step.dst).tolist():
             if pair not in seen:
                 seen.add(pair)
-                src, dst = divmod(pair, schedule.n_workers)
+                src, dst = divmod(pair, schedule.n_members)
                 yield (job, src), network.route(src, dst)

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.collectives import Schedule, Step
+from ringnet.errors import Fault, NetworkError
+from ringnet.networks import Network
 from ringnet.payload import PackedPayload, Payload
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -67,6 +69,33 @@ class Workers:
         start, send, recv, reduce = (np.full(n_workers, value) for value in values)
         return cls(start, send, recv, reduce, sends)
 
+    def with_switches(self, schedule: Schedule, network: Network) -> Workers:
+        """Return the same with an entry for each switch of a schedule after those of the workers.
+
+        A switch is there from the first start on, takes in and sends on without overhead, and adds at its own rate.
+
+        Raises
+        ------
+        NetworkError
+            The network has no such switches.
+        """
+        if not schedule.n_switches:
+            return self
+        names = network.switches.names if network.reduce_Bps else ()
+        if len(names) < schedule.n_switches:
+            message = f"{schedule.algorithm} takes {schedule.n_switches} switches that reduce"
+            reason = network.switches.why_not if network.reduce_Bps and not names else ""
+            raise NetworkError(Fault(f"{message}, and the {network.topology} has {len(names)}", value=reason))
+        nothing = np.zeros(schedule.n_switches)
+        rates = np.array([network.reduce_Bps[name] for name in names[: schedule.n_switches]])
+        return Workers(
+            np.concatenate([self.start_s, nothing + self.start_s.min()]),
+            np.concatenate([self.send_overhead_s, nothing]),
+            np.concatenate([self.recv_overhead_s, nothing]),
+            np.concatenate([self.reduce_Bps, rates]),
+            self.sends,
+        )
+
 
 @dataclass(frozen=True)
 class Trace:
@@ -79,7 +108,8 @@ class Trace:
     transfers : dict of str to ndarray, or None
         One row per transfer, by (step of the whole schedule, channel, src, dst): ``phase, step, channel, op, src, dst,
         chunk, bytes, posted_s, started_s, sent_s, arrived_s, applied_s``. ``sent_s`` is when the tail leaves the first
-        link. None when there were more than were to be kept.
+        link. Switches that send or receive are numbered after the workers. None when there were more than were to be
+        kept.
     links : dict of str to ndarray
         One row per link: ``bytes, transfers, busy_s, occupied_s, longest_queue, queued_s``. ``busy_s`` is bytes served
         over bandwidth, ``occupied_s`` also counts being held by a slower link upstream, ``queued_s`` is the time that

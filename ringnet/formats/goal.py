@@ -58,6 +58,9 @@ def dumps_goal(schedule: Schedule, chunk_bytes: IntArray, reduce_ns_per_byte: fl
     l2: recv 8b from 0 tag 0
     }
     """
+    if schedule.n_switches:
+        message = f"GOAL knows ranks only, and {schedule.algorithm} takes {schedule.n_switches} switches that reduce"
+        raise ScheduleError(Fault(message, right="an algorithm without switches"))
     if schedule.n_transfers > MAX_TRANSFERS:
         right = f"at most {MAX_TRANSFERS} transfers"
         raise ScheduleError(

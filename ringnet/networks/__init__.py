@@ -40,6 +40,7 @@ from ringnet.networks.nodes import Inside, LinkNumbers, nodes
 from ringnet.networks.placement import best_order, interleaved, placed, ring_load
 from ringnet.networks.presets import PRESETS, NumberSource, Preset
 from ringnet.networks.rails import rails, rails_links
+from ringnet.networks.reduction import ReducingSwitches, find_switches
 from ringnet.networks.shape import TRAITS, NetworkShape, Trait, is_card
 from ringnet.networks.topology import NetworkBuilder, Topology, TopologyParameter
 
@@ -161,6 +162,7 @@ __all__ = [
     "Packets",
     "Piece",
     "Preset",
+    "ReducingSwitches",
     "Topology",
     "TopologyParameter",
     "Trait",
@@ -171,6 +173,7 @@ __all__ = [
     "change_nodes",
     "ecmp",
     "find_links",
+    "find_switches",
     "group_names",
     "interleaved",
     "is_card",

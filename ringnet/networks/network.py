@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from ringnet.errors import NetworkError
 from ringnet.networks.behaviour import Behaviour, BySize, Constant
+from ringnet.networks.reduction import ReducingSwitches, reducing_switches
 from ringnet.networks.shape import NetworkShape
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -122,6 +124,9 @@ class Network:
     find_equal_routes : callable or None
         ``find_equal_routes(src, dst)`` gives the routes of equal cost of which a draw took one, at most
         `MOST_EQUAL_ROUTES`; None where routes are not drawn.
+    reduce_Bps : mapping of str to float
+        By node, of switches that reduce: the bytes that each takes in and adds in a second, over all its links
+        together; infinite where that takes no time. What it has added it can send to several at once.
     """
 
     topology: str
@@ -139,6 +144,7 @@ class Network:
     find_groups: Callable[[], Groups] | None = None
     given_sources: LinkSources | None = None
     find_equal_routes: Callable[[int, int], list[Route]] | None = None
+    reduce_Bps: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def sources(self) -> LinkSources:
@@ -154,11 +160,27 @@ class Network:
         return len(self.names)
 
     def route(self, src: int, dst: int) -> Route:
-        """Links from worker ``src`` to worker ``dst``, in order; `NetworkError` where there is no way."""
+        """Links from worker ``src`` to worker ``dst``, in order; `NetworkError` where there is no way.
+
+        Numbers from ``n_workers`` on are those of `switches`.
+        """
+        if max(src, dst) >= self.n_workers and min(src, dst) >= 0 and self.reduce_Bps:
+            return self.switches.route(src, dst)
         for worker in (src, dst):
             if not 0 <= worker < self.n_workers:
                 raise NetworkError(f"the {self.topology} of {self.n_workers} workers has no worker {worker}")
         return self.find_route(src, dst)
+
+    def equal_routes(self, src: int, dst: int) -> list[Route]:
+        """Return the routes of equal cost of which a draw took one; of what is not drawn the one that there is."""
+        if self.find_equal_routes is None or max(src, dst) >= self.n_workers:
+            return [self.route(src, dst)]
+        return self.find_equal_routes(src, dst)
+
+    @cached_property
+    def switches(self) -> ReducingSwitches:
+        """The switches that reduce, as the workers find them."""
+        return reducing_switches(self)
 
     def behaviour(self, link: int) -> Behaviour:
         """Return what a link does."""
@@ -179,7 +201,8 @@ class Network:
     def shape(self) -> NetworkShape:
         """What the numbers of the workers say of hosts, cards and sides, wherever the workers sit."""
         groups = {} if self.find_groups is None else self.find_groups()
-        return NetworkShape.of(groups, [self.node(worker) for worker in range(self.n_workers)])
+        nodes = [self.node(worker) for worker in range(self.n_workers)]
+        return NetworkShape.of(groups, nodes, self.switches if self.reduce_Bps else None)
 
     def node(self, worker: int) -> str:
         """Return the node where a worker sits: an end of its links."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import log, prod, sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+
+from ringnet.networks.reduction import ReducingSwitches
 
 #: Kinds of groups that say where the hosts and their cards are, and what those of the dimensions of a grid begin with.
 HOSTS, CARDS, ACROSS = "hosts", "cards", "slices across "
@@ -39,6 +41,10 @@ class NetworkShape:
         the order of their numbers.
     sides : tuple of int or None
         Workers along each dimension of a torus or mesh, where their numbers go along the first one first, and by one.
+    workers_per_switch : int or None
+        Where workers 0 to g-1 are next to one switch that reduces, the next g to another, and so on.
+    switch_above : tuple of int or None
+        By worker and then by switch the number of the switch above that reduces, -1 for the topmost.
     why_not : str
         Why nothing is known of hosts or sides that there are, in words.
 
@@ -57,10 +63,26 @@ class NetworkShape:
     cards_per_host: int | None = None
     sides: tuple[int, ...] | None = None
     why_not: str = ""
+    workers_per_switch: int | None = None
+    switch_above: tuple[int, ...] | None = None
 
     @classmethod
-    def of(cls, groups: Mapping[str, Mapping[str, str]], nodes: Sequence[str]) -> NetworkShape:
-        """Return the shape of a network by its groups, with a worker at each of some nodes."""
+    def of(
+        cls,
+        groups: Mapping[str, Mapping[str, str]],
+        nodes: Sequence[str],
+        switches: ReducingSwitches | None = None,
+    ) -> NetworkShape:
+        """Return the shape of a network by its groups and switches, with a worker at each of some nodes."""
+        shape = cls._of_groups(groups, nodes)
+        if switches is None or not switches.names:
+            return shape
+        per_switch = _run([str(above) for above in switches.above[: len(nodes)]])
+        above = switches.above if switches.is_tree else None
+        return replace(shape, workers_per_switch=per_switch, switch_above=above)
+
+    @classmethod
+    def _of_groups(cls, groups: Mapping[str, Mapping[str, str]], nodes: Sequence[str]) -> NetworkShape:
         n_workers = len(nodes)
         found = {
             kind: [of_kind.get(node, "") for node in nodes]
@@ -120,10 +142,14 @@ def _sides(across: Sequence[Sequence[str]]) -> tuple[int, ...] | None:
 
 
 class Trait(NamedTuple):
-    """What of a network a parameter can be: how it is read off the shape (None: it does not say), and what it is."""
+    """What of a network a parameter can be: how it is read off the shape (None: it does not say), and what it is.
+
+    ``said`` puts into words what was read, where the numbers themselves are nothing to read.
+    """
 
     read: Callable[[NetworkShape], int | tuple[int, ...] | None]
     words: str
+    said: Callable[[Any], str] | None = None
 
 
 def _per_host(shape: NetworkShape) -> int | None:
@@ -150,10 +176,21 @@ def _powers_of_two(shape: NetworkShape) -> tuple[int, ...] | None:
     return None if sides is None or any(side & (side - 1) for side in sides) else sides[::-1]
 
 
+def _switch_above(shape: NetworkShape) -> tuple[int, ...] | None:
+    return shape.switch_above
+
+
+def _tree_said(above: Sequence[int]) -> str:
+    n_switches = max(above) + 1
+    return f"a tree of {n_switches} switches" if n_switches > 1 else "one switch"
+
+
 #: By name, as a `Parameter` of an algorithm has it.
 TRAITS: dict[str, Trait] = {
     "workers_per_host": Trait(_per_host, "workers of a host"),
     "channels": Trait(_channels, "one for each card of a host"),
     "rows": Trait(_rows, "rows of the network"),
+    "switch_above": Trait(_switch_above, "the tree of switches that reduce", _tree_said),
+    "workers_per_switch": Trait(lambda shape: shape.workers_per_switch, "workers of a switch that reduces"),
     "powers_of_two": Trait(_powers_of_two, "sides of the network, slowest first"),
 }

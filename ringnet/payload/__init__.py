@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ringnet.payload.buffers import PackedPayload, Payload, payload_bytes
+from ringnet.payload.buffers import PackedPayload, Payload, SwitchSums, payload_bytes
 from ringnet.payload.dtypes import DTYPES, dtype_of, is_float
 from ringnet.payload.files import ArraySource, FileSource
 from ringnet.payload.reductions import REDUCTIONS, Reduction, check_dtype, make_reduction
@@ -19,6 +19,7 @@ __all__ = [
     "RandomSource",
     "Reduction",
     "Source",
+    "SwitchSums",
     "check_dtype",
     "dtype_of",
     "is_float",

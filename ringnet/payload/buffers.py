@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextvars
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,6 +15,20 @@ from ringnet.payload.sources import IntArray, Source
 
 #: Memory of one small array beside its elements: the object, its place in a list, what the allocator adds.
 ARRAY_BYTES = 144
+
+
+class SwitchSums(NamedTuple):
+    """Switches that reduce, numbered after the workers; each starts with nothing, and takes what comes first as it is.
+
+    ``dtype`` is the type of their sums until they are sent on, rounded; None for that of the elements.
+    """
+
+    n_switches: int = 0
+    dtype: DType | None = None
+
+
+#: Of a schedule in which workers alone reduce.
+NO_SWITCHES = SwitchSums()
 
 
 class Payload:
@@ -37,6 +52,8 @@ class Payload:
         contributes.
     carry : int, optional
         Carry only the first ``carry`` elements of each chunk.
+    switches : SwitchSums
+        Switches that hold sums, too.
     """
 
     def __init__(
@@ -47,26 +64,38 @@ class Payload:
         chunk_sizes: IntArray,
         holders: IntArray,
         carry: int | None = None,
+        *,
+        switches: SwitchSums = NO_SWITCHES,
     ) -> None:
         self.layout = Layout.of(n_workers, chunk_sizes, holders, carry, source.n_elements)
-        self.dtype = source.dtype
+        self.dtype, self._sum_dtype = source.dtype, switches.dtype or source.dtype
         self._ufunc = reduction.ufunc
         self._quietly = quiet_context().run
-        self._rows: list[list[Array | None]] = [[None] * len(self.layout.sizes) for _ in range(n_workers)]
+        self._rows: list[list[Array | None]] = [
+            [None] * len(self.layout.sizes) for _ in range(n_workers + switches.n_switches)
+        ]
         self._make(source, reduction)
 
     def send(self, worker: int, chunk: int) -> Array:
-        """Freeze what ``worker`` holds of ``chunk`` and return a reference to it."""
+        """Freeze what ``worker``, or a switch, holds of ``chunk`` and return a reference to it."""
         array = self._rows[worker][chunk]
         if array is None:
             raise LookupError(f"worker {worker} holds nothing of chunk {chunk}, so it cannot send it")
+        if array.dtype != self.dtype:
+            array = self._rows[worker][chunk] = self._quietly(array.astype, self.dtype)
         array.flags.writeable = False
         return array
 
     def reduce(self, worker: int, chunk: int, incoming: Array) -> None:
-        """Combine what ``worker`` holds of ``chunk`` with what came in."""
+        """Combine what ``worker``, or a switch, holds of ``chunk`` with what came in."""
         row = self._rows[worker]
         own = row[chunk]
+        if worker >= self.layout.n_workers:
+            incoming = incoming.astype(self._sum_dtype, copy=False)
+            if own is None:
+                row[chunk] = incoming
+                return
+            own = own.astype(self._sum_dtype, copy=False)
         if own is None:
             raise LookupError(f"worker {worker} holds nothing of chunk {chunk}, so it cannot reduce into it")
         out = own if own.flags.writeable else None
@@ -256,6 +285,7 @@ def payload_bytes(
     carry: int | None = None,
     *,
     packed: bool = False,
+    n_switches: int = 0,
 ) -> int:
     """Estimate the memory of a payload, before it is made.
 
@@ -270,6 +300,8 @@ def payload_bytes(
         How many elements of each chunk are carried; all of them if left out.
     packed : bool
         Whether it is a `PackedPayload`.
+    n_switches : int
+        Switches that may hold a sum of every chunk.
 
     Returns
     -------
@@ -285,5 +317,6 @@ def payload_bytes(
     if packed:
         return n_workers * len(layout.sizes) * int(layout.sizes.max(initial=0)) * dtype.itemsize
     starters = np.where(layout.holders == EVERYONE, n_workers, 1)
-    elements = int((starters * layout.sizes).sum())
-    return elements * dtype.itemsize + int(starters.sum()) * ARRAY_BYTES + n_workers * len(layout.sizes) * 8
+    arrays = starters + n_switches
+    elements, n_rows = int((arrays * layout.sizes).sum()), (n_workers + n_switches) * len(layout.sizes)
+    return elements * dtype.itemsize + int(arrays.sum()) * ARRAY_BYTES + n_rows * 8

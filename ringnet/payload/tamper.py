@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ringnet.payload.buffers import PackedPayload, Payload
+from ringnet.payload.buffers import NO_SWITCHES, PackedPayload, Payload, SwitchSums
 from ringnet.payload.dtypes import Array, bits_of
 from ringnet.payload.reductions import Reduction
 from ringnet.payload.sources import IntArray, Source
@@ -20,8 +20,8 @@ class Tamper:
     Parameters
     ----------
     kind : {"drop", "double", "swap", "flip"}
-        The first transfer of ``chunk`` that reaches ``worker`` is lost, applied twice, exchanged with what
-        the worker holds of another chunk of the same size, or has one bit flipped.
+        The first transfer of ``chunk`` that reaches ``worker`` (or a switch) is lost, applied twice, exchanged with
+        what the worker holds of another chunk of the same size, or has one bit flipped.
     worker, chunk : int
     bit : int
         Which bit of the first element, from the lowest; negative from the highest.
@@ -49,8 +49,8 @@ class Tamper:
 class TamperedPayload(Payload):
     """A payload with one thing that goes wrong; takes what `Payload` takes, and a `Tamper`."""
 
-    def __init__(self, tamper: Tamper, *args: Any) -> None:
-        super().__init__(*args)
+    def __init__(self, tamper: Tamper, *args: Any, switches: SwitchSums = NO_SWITCHES) -> None:
+        super().__init__(*args, switches=switches)
         self._tamper: Tamper | None = tamper
 
     def reduce(self, worker: int, chunk: int, incoming: Array) -> None:
@@ -116,6 +116,7 @@ def make_payload(
     *,
     packed: bool = False,
     tamper: Tamper | None = None,
+    switches: SwitchSums = NO_SWITCHES,
 ) -> Payload | PackedPayload:
     """Make every worker's data.
 
@@ -124,15 +125,19 @@ def make_payload(
     source, reduction, chunk_sizes, holders, carry
         As for `Payload`.
     packed : bool
-        Whether to make a `PackedPayload`, for an engine that steps whole arrays.
+        Whether to make a `PackedPayload`, for an engine that steps whole arrays; it knows no switches.
     tamper : Tamper, optional
         What is to go wrong.
+    switches : SwitchSums
+        As for `Payload`.
 
     Returns
     -------
     Payload or PackedPayload
     """
     what = (source, reduction, source.n_workers, chunk_sizes, holders, carry)
+    if packed:
+        return PackedPayload(*what) if tamper is None else TamperedPackedPayload(tamper, *what)
     if tamper is None:
-        return PackedPayload(*what) if packed else Payload(*what)
-    return TamperedPackedPayload(tamper, *what) if packed else TamperedPayload(tamper, *what)
+        return Payload(*what, switches=switches)
+    return TamperedPayload(tamper, *what, switches=switches)

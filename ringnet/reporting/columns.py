@@ -205,8 +205,8 @@ TABLES: dict[str, dict[str, Column]] = {
         "step": _integer("step within the phase, from 0"),
         "channel": _integer("channels run beside each other"),
         "op": _text("reduce or copy: what the receiver does"),
-        "src": _integer("worker that sends"),
-        "dst": _integer("worker that receives"),
+        "src": _integer("worker that sends; from n_workers on a switch that reduces"),
+        "dst": _integer("worker that receives; from n_workers on a switch that reduces"),
         "chunk": _integer("which part of the buffer"),
         "bytes": _integer("size of the chunk"),
         "posted_s": _number("handed to the network by the sender"),
@@ -225,8 +225,8 @@ TABLES: dict[str, dict[str, Column]] = {
     },
     "routes": {
         "job": _text("name of the job: the scenario's own, and after it the others"),
-        "src": _integer("worker that sends"),
-        "dst": _integer("worker that receives"),
+        "src": _integer("worker that sends; from n_workers on a switch that reduces"),
+        "dst": _integer("worker that receives; from n_workers on a switch that reduces"),
         "links": _text("the links that all it sends takes, in order"),
         "transfers": _integer("transfers that went there"),
         "bytes": _integer("their bytes, without headers of packets"),
@@ -252,8 +252,8 @@ TABLES: dict[str, dict[str, Column]] = {
         "phase": _text("phase of the transfer that it is a piece of"),
         "step": _integer("step of that transfer within its phase"),
         "chunk": _integer("the chunk that it carries, or the first of several"),
-        "src": _integer("worker that sends it"),
-        "dst": _integer("worker that receives it"),
+        "src": _integer("worker that sends it; from n_workers on a switch that reduces"),
+        "dst": _integer("worker that receives it; from n_workers on a switch that reduces"),
         "queue": _text(
             "where the next transfer on the path waited for this one to leave the link: own if both are of one "
             "worker, others if not; of a piece of queueing: others, whose path is not known"

@@ -80,7 +80,7 @@ def _carried_bytes(parts: RunParts, carry: int | None) -> int:
     """Return the memory of the carried elements of one job, as its engine would carry them."""
     n_workers, held = parts.schedule.n_workers, parts.schedule.source
     carried = (n_workers, parts.chunk_sizes, held, parts.dtype, carry)
-    payload = payload_bytes(*carried)
+    payload = payload_bytes(*carried, n_switches=parts.schedule.n_switches)
     if parts.is_alone and payload > MATTERS_BYTES and is_packed("recurrence", parts.chunk_sizes, carry):
         packed = payload_bytes(*carried, packed=True)
         if packed < available_bytes() and engine_of(parts) == "recurrence":

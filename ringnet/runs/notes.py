@@ -8,8 +8,9 @@ import numpy as np
 
 from ringnet.analysis.calibration import Prediction, Profile, Regime, n_hops, predict
 from ringnet.analysis.overload import overloads
+from ringnet.collectives import Schedule
 from ringnet.documents.document import path_text
-from ringnet.engines import ENGINES, MANY_TRANSFERS, Choice
+from ringnet.engines import ENGINES, MANY_TRANSFERS, Choice, Workers
 from ringnet.networks import Network, best_order, placed, ring_load
 from ringnet.runs.parts import RunParts
 from ringnet.runs.shapes import open_traits, unread_note
@@ -30,11 +31,6 @@ from ringnet.units import format_bytes, format_seconds
 RINGS = ("ring", "pipelined-ring")
 #: From how many times the load on another order is worth a word.
 WORTH = 1.1
-#: Of algorithms with slices, where sends are eager and links are shared fairly.
-EAGER_SLICES = (
-    "eager sends hand over all slices of a chunk at once, and under fair sharing they arrive together: worker.sends: "
-    "rendezvous sends one after another"
-)
 #: What a model that is no ring is in words.
 _SHAPES = {
     "tree": "measured as a tree",
@@ -52,6 +48,18 @@ def network_notes(scenario: Scenario, parts: RunParts) -> tuple[str, ...]:
     )
 
 
+def slices_together(schedule: Schedule, workers: Workers, sharing: str) -> str:
+    """Say that slices do not follow each other, where sends are eager and links are shared fairly; else nothing."""
+    if sharing != "fair" or workers.sends != "eager" or schedule.parameters.get("n_slices", 1) == 1:
+        return ""
+    said = (
+        "eager sends hand over all slices of a chunk at once, and under fair sharing they arrive together: "
+    )
+    if schedule.n_switches:
+        return f"{said}network.sharing: fifo serves one after another"
+    return f"{said}worker.sends: rendezvous sends one after another"
+
+
 def run_notes(
     scenario: Scenario, parts: RunParts, chosen: Choice, sharing: str, *, has_states: bool
 ) -> tuple[str, ...]:
@@ -66,12 +74,8 @@ def run_notes(
             notes.append(f"switching: {network.switching} is not read, for links are shared fairly")
         if network.packet is not None and not network.header:
             notes.append("packet is not read: links are shared fairly, and headers are left out")
-    if (
-        sharing == "fair"
-        and parts.workers.sends == "eager"
-        and parts.schedule.parameters.get("n_slices", 1) != 1
-    ):
-        notes.append(EAGER_SLICES)
+    if together := slices_together(parts.schedule, parts.workers, sharing):
+        notes.append(together)
     if scenario.engine not in ENGINES and parts.schedule.n_transfers >= MANY_TRANSFERS:
         notes.append(f"engine: auto chose {chosen.name}, for {chosen.reason}")
     if parts.keep_values and not has_states and parts.source is not None:

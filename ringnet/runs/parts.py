@@ -19,11 +19,12 @@ from ringnet.payload.reductions import Reduction, make_reduction
 from ringnet.payload.sources import RampSource, RandomSource, Source, message_elements
 from ringnet.runs.shapes import NOTHING, ReadOff, read_off
 from ringnet.scenario.build.scenario import Scenario
-from ringnet.scenario.checks.collective import COPYING, reduction_of
+from ringnet.scenario.checks.collective import reduction_of
 from ringnet.scenario.files.data import open_files
 from ringnet.scenario.files.network_file import channel_orders
 from ringnet.scenario.keys import topology as topology_keys
 from ringnet.scenario.keys.algorithm import parameters_of
+from ringnet.scenario.keys.model import COPYING
 from ringnet.scenario.network import bursts, hardware, n_places, ordered, seated, seats
 from ringnet.scenario.schedule import schedule_beside, schedule_of
 
@@ -94,6 +95,8 @@ class RunParts:
         Links of a network that may have far more than workers; 0 for others, whose workers have few each.
     read : ReadOff
         What the algorithm takes from the network.
+    accumulate : numpy.dtype or None
+        Type of sums in switches until they are sent on; None for that of the elements.
     """
 
     schedule: Schedule
@@ -118,6 +121,7 @@ class RunParts:
     is_ring: bool = False
     n_pair_links: int = 0
     read: ReadOff = NOTHING
+    accumulate: DType | None = None
 
     @property
     def network(self) -> Network:
@@ -174,7 +178,13 @@ def build(scenario: Scenario) -> RunParts:
         is_ring=scenario.algorithm_name == "ring",
         n_pair_links=_pair_links(scenario),
         read=read,
+        accumulate=_accumulate(scenario),
     )
+
+
+def _accumulate(scenario: Scenario) -> DType | None:
+    keys = scenario.network.reduction
+    return None if keys is None or keys.accumulate is None else DTYPES[keys.accumulate]
 
 
 def _pair_links(scenario: Scenario) -> int:
@@ -237,6 +247,7 @@ def _job(scenario: Scenario, number: int, make_site: Callable[[], Site]) -> RunP
         after=tuple(scenario.job_names.index(name) for name in job.follows),
         is_alone=False,
         read=read,
+        accumulate=_accumulate(scenario),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ringnet.collectives import ALGORITHMS
-from ringnet.networks import TRAITS, Network, NetworkShape
+from ringnet.networks import TRAITS, Network, NetworkShape, Trait
 from ringnet.scenario.keys.algorithm import value_text
 
 
@@ -70,9 +70,13 @@ def read_off(algorithm: str, given: Mapping[str, Any], network: Callable[[], Net
     return read_off_shape(traits, network().shape) if traits else NOTHING
 
 
+def _phrase(name: str, value: Any, trait: Trait) -> str:
+    return f"{name} {trait.said(value) if trait.said else value_text(value)}: {trait.words}"
+
+
 def read_off_shape(traits: Mapping[str, str], shape: NetworkShape) -> ReadOff:
     """Return what some parameters are by a shape; ``traits`` says what each is read off."""
     values = {name: TRAITS[trait].read(shape) for name, trait in traits.items()}
     found = {name: value for name, value in values.items() if value is not None}
-    phrases = (f"{name} {value_text(value)}: {TRAITS[traits[name]].words}" for name, value in found.items())
+    phrases = (_phrase(name, value, TRAITS[traits[name]]) for name, value in found.items())
     return ReadOff(found, tuple(phrases), "" if found else shape.why_not)

@@ -16,7 +16,7 @@ from ringnet.engines import ENGINES, Choice, Trace
 from ringnet.engines.events import Job, run_jobs
 from ringnet.engines.trace import Watch
 from ringnet.networks.network import Sharing
-from ringnet.payload import PackedPayload, Payload
+from ringnet.payload import PackedPayload, Payload, SwitchSums
 from ringnet.payload.tamper import Tamper, make_payload
 from ringnet.runs.again import SimulatedAgain
 from ringnet.runs.engine import engine_for, is_packed, sharing_of
@@ -133,8 +133,9 @@ def _payload(parts: RunParts, engine: str, tamper: Tamper | None) -> AnyPayload:
         return None
     packed = is_packed(engine, parts.chunk_sizes, parts.carry)
     sizes, holders = parts.chunk_sizes, parts.schedule.source
+    what = (parts.source, parts.reduction, sizes, holders, parts.carry)
     return make_payload(
-        parts.source, parts.reduction, sizes, holders, parts.carry, packed=packed, tamper=tamper
+        *what, packed=packed, tamper=tamper, switches=SwitchSums(parts.schedule.n_switches, parts.accumulate)
     )
 
 
@@ -154,7 +155,15 @@ def _judged(scenario: Scenario, parts: RunParts, payload: AnyPayload, trace: Tra
         parts.chunk_bytes,
         trace,
         _labels(scenario, parts, sharing),
-        verify(parts.schedule, payload, parts.source, parts.reduction, parts.chunk_sizes, parts.carry),
+        verify(
+            parts.schedule,
+            payload,
+            parts.source,
+            parts.reduction,
+            parts.chunk_sizes,
+            parts.carry,
+            accumulate=parts.accumulate,
+        ),
         parts.network,
         tuple(one.name for one in parts.traffic),
     )

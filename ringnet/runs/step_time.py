@@ -22,7 +22,7 @@ from ringnet.networks import BySize, Network
 from ringnet.networks.network import beyond
 from ringnet.payload.dtypes import DTYPES
 from ringnet.runs.engine import engine_for
-from ringnet.runs.parts import RunParts, build
+from ringnet.runs.parts import RunParts, build, read_off_network
 from ringnet.scenario.build.scenario import Scenario
 from ringnet.scenario.files.step_layers import layers_of, tokens_of
 from ringnet.scenario.keys.step import StepKeys
@@ -139,7 +139,7 @@ def _groups(scenario: Scenario) -> Iterator[_Group]:
 
     def own_schedule(collective: str) -> Schedule:
         changed = scenario.model_copy(update={"collective": collective})
-        return schedule_of(changed, scenario.home)
+        return schedule_of(changed, scenario.home, own.read.parameters)
 
     yield group(0, scenario.name, own, own_schedule)
     whole = hardware(scenario)[0] if keys.groups else None
@@ -166,11 +166,12 @@ def _other_group(
         sends=worker.sends,
     )
     parts = replace(own, workers=workers, make_site=lambda: here, is_alone=False)
+    read = read_off_network(scenario, lambda: network)
     return group(
         number,
         f"group {number}",
         parts,
-        lambda collective: schedule_beside(scenario, None, n_workers, collective),
+        lambda collective: schedule_beside(scenario, None, n_workers, collective, read.parameters),
     )
 
 

@@ -31,6 +31,7 @@ from ringnet.networks import (
     change_nodes,
     ecmp,
     find_links,
+    find_switches,
     interleaved,
     links_at,
     placed,
@@ -42,7 +43,7 @@ from ringnet.scenario.files.network_file import network_of, ring_order
 from ringnet.scenario.keys.jobs_and_traffic import TrafficKeys
 from ringnet.scenario.keys.kinds import FoundFile
 from ringnet.scenario.keys.links import ChangeList, LinkExceptionKeys, RegimeList
-from ringnet.scenario.keys.model import Keys
+from ringnet.scenario.keys.model import COPYING, Keys
 from ringnet.scenario.keys.network import NetworkKeys, OrderFile
 from ringnet.scenario.keys.topology import BetweenKeys, CableKeys, InsideKeys, parameters_of
 from ringnet.scenario.measured_links import STANDARD, Measured, measured
@@ -128,6 +129,8 @@ def hardware(keys: Keys) -> Hardware:
         network = change_links(network, {link: _change(one) for link, one in given.links.items()})
         network = _with_behaviour(network, given, found)
     network = _with_routes(network, given)
+    with _faults_at("reduction"):
+        network = _with_reduction(network, keys)
     window = given.window
     network = replace(
         network,
@@ -141,6 +144,25 @@ def hardware(keys: Keys) -> Hardware:
         else Window(transfers=window.transfers),
     )
     return Hardware(network, found.too_slow_inside)
+
+
+#: Reductions that switches make, as NVLink SHARP and SHARP have them.
+IN_SWITCHES = ("sum", "mean", "weighted-mean", "max", "min")
+
+
+def _with_reduction(network: Network, keys: Keys) -> Network:
+    """Return the network with the switches that reduce what this scenario reduces."""
+    given = keys.network.reduction
+    if given is None:
+        return network
+    if keys.network.file is not None and given.switches is None:
+        message = "a file does not say which nodes are switches that reduce"
+        raise NetworkError(Fault(message, "switches", right="switches: [h*/switch]"))
+    found = find_switches(network, given.switches)
+    adds = given.dtypes is None or keys.dtype in given.dtypes
+    if keys.collective not in COPYING and not (adds and keys.reduce in IN_SWITCHES):
+        return network
+    return replace(network, reduce_Bps=dict.fromkeys(found, given.reduce_Bps))
 
 
 def _change(exception: LinkExceptionKeys) -> LinkChange:

@@ -33,7 +33,7 @@ from ringnet.payload.dtypes import DTYPES
 from ringnet.payload.sources import message_elements
 from ringnet.reporting.columns import TABLES
 from ringnet.runs.engine import TRANSFERS_PER_S
-from ringnet.runs.notes import EAGER_SLICES, comparison_notes, ring_equivalents
+from ringnet.runs.notes import comparison_notes, ring_equivalents, slices_together
 from ringnet.runs.parts import build, build_schedule, read_off_network
 from ringnet.runs.shapes import unread_note
 from ringnet.scenario import Scenario
@@ -163,12 +163,11 @@ def _about_shapes(plan: StudyPlan, outcomes: Sequence[Outcome]) -> Iterator[str]
 
 
 def _about_slices(plan: StudyPlan, outcomes: Sequence[Outcome]) -> list[str]:
-    sliced = dict.fromkeys(
-        part.label
-        for part, outcome in zip(plan.parts, outcomes, strict=True)
-        if outcome.summary.get("slices_together")
-    )
-    return [f"{', '.join(sliced)}: {EAGER_SLICES}"] if sliced else []
+    labels = defaultdict[str, dict[str, None]](dict)
+    for part, outcome in zip(plan.parts, outcomes, strict=True):
+        if said := outcome.summary.get("slices_together"):
+            labels[said][part.label] = None
+    return [f"{', '.join(names)}: {said}" for said, names in labels.items()]
 
 
 def _about_sends(plan: StudyPlan, table: pd.DataFrame) -> list[str]:
@@ -309,10 +308,14 @@ def _timed(task: AlgorithmTiming, scenario: Scenario) -> dict[str, Any]:
     network, workers, cuts = _network_parts(_NetworkOf.of(scenario))
     schedule, read = build_schedule(scenario, network), read_off_network(scenario, lambda: network)
     check(schedule)
-    sliced = workers.sends == "eager" and schedule.parameters.get("n_slices", 1) != 1
-    together = sliced and resolve_sharing(network, used_routes(0, schedule, network)) == "fair"
+    sharing = resolve_sharing(network, used_routes(0, schedule, network))
     rows = _rows(task, scenario, schedule, _NetworkParts(network, workers, cuts))
-    return {"rows": rows, "read": list(read.phrases), "why_not": read.why_not, "slices_together": together}
+    return {
+        "rows": rows,
+        "read": list(read.phrases),
+        "why_not": read.why_not,
+        "slices_together": slices_together(schedule, workers, sharing),
+    }
 
 
 def _rows(

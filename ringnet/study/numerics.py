@@ -21,8 +21,9 @@ from ringnet.payload.sources import message_elements
 from ringnet.reporting.columns import TABLES
 from ringnet.runs.parts import build_schedule, build_source
 from ringnet.scenario import Scenario
-from ringnet.scenario.checks.collective import COPYING, reduction_of
+from ringnet.scenario.checks.collective import reduction_of
 from ringnet.scenario.keys.algorithm import AlgorithmKeys, label_of
+from ringnet.scenario.keys.model import COPYING
 from ringnet.study.outcome import Outcome
 from ringnet.study.parts import (
     PartOptions,

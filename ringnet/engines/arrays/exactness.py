@@ -27,9 +27,9 @@ def why_not_exact(
     ``maker`` makes the rounds of all steps on the way. ``channels_may_meet`` asks less, where the order of service is
     looked at afterwards: one worker for each link.
     """
-    maker = maker or RoundMaker(schedule, network)
-    if reason := beyond(network):
+    if reason := "switches reduce what comes to them" if schedule.n_switches else beyond(network):
         return reason
+    maker = maker or RoundMaker(schedule, network)
     if not np.isfinite(workers.start_s).all():
         return f"worker {int(np.argmax(~np.isfinite(workers.start_s)))} never starts"
     if schedule.n_channels > 1 and _charges(workers):

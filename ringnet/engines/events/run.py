@@ -28,7 +28,7 @@ from ringnet.engines.trace import (
     Workers,
     schedule_columns,
 )
-from ringnet.errors import DeadlockError, Wait
+from ringnet.errors import DeadlockError, Fault, InputError, Wait
 from ringnet.networks import Network
 from ringnet.networks.behaviour import NEVER
 from ringnet.payload import Payload
@@ -160,6 +160,12 @@ def run_jobs(
     NetworkError
         If a schedule sends where its network has no route.
     """
+    if reason := _shared_switches(jobs):
+        raise InputError(
+            Fault(reason, "network.reduction.rate", right="rate: free, or one of them by itself")
+        )
+    for job in jobs:  # a switch that is not there is told as such, not as a route that is missing
+        job.workers.with_switches(job.schedule, job.network)
     clock = Clock()
     routes = [
         used_routes(number if job.stream is None else job.stream, job.schedule, job.network)
@@ -186,6 +192,17 @@ def run_jobs(
         return traces
     until_s = max(links.last_s(), *(float(trace.workers["end_s"].max()) for trace in traces))
     return [replace(trace, until_s=until_s) for trace in traces]
+
+
+def _shared_switches(jobs: Sequence[Job]) -> str:
+    """Say why it cannot be simulated how several jobs share switches that reduce; nothing where none do."""
+    takers = {
+        number if job.stream is None else job.stream: job
+        for number, job in enumerate(jobs)
+        if job.schedule.n_switches
+    }
+    rated = any(np.isfinite([*job.network.reduce_Bps.values()]).any() for job in takers.values())
+    return "several jobs share the rate of switches that reduce" if len(takers) > 1 and rated else ""
 
 
 class RunningJobs:
@@ -218,7 +235,7 @@ class RunningJobs:
 
     def n_applied(self) -> int:
         """Return how many transfers are done."""
-        return sum(worker.n_applied for job in [*self.started.values()] for worker in job.people)
+        return sum(worker.n_applied for job in [*self.started.values()] for worker in job.members)
 
     def stuck(self) -> list[Wait]:
         """Return who waits for whom, for ever."""
@@ -236,10 +253,15 @@ class RunningJob:
         self.rows = TransferRows(schedule.n_transfers, job.payload if keep_values else None) if keep else None
         program = Program(schedule, job.chunk_bytes, JobRoutes(links, job.network, number))
         options = RunOptions(job.payload, job.workers.sends == "rendezvous", self.rows, self._one_ended)
-        self.people = _workers(job.workers, shared=schedule.n_channels > 1)
+        workers = job.workers.with_switches(schedule, job.network)
+        if schedule.n_switches and workers.sends == "rendezvous":
+            raise InputError(
+                Fault("switches that reduce take what comes: they are in no step", right="sends: eager")
+            )
+        self.members = _workers(workers, shared=schedule.n_channels > 1)
         self.actors = [
-            Actor(clock, worker, program, channel, options)
-            for worker in self.people
+            Actor(clock, member, program, channel, options)
+            for member in self.members
             for channel in range(schedule.n_channels)
         ]
         self._ended, self._n_left = ended, len(self.actors)
@@ -267,7 +289,7 @@ class RunningJob:
             links=links.columns(),
             waits=links.waits(),
             services=None if rows is None else links.services(),
-            workers=_worker_columns(self.people),
+            workers=_worker_columns(self.members[: schedule.n_workers]),
             n_transfers=schedule.n_transfers,
             counts={"events": clock.scheduled()},
             values=None if rows is None else rows.values(),

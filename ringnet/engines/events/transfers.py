@@ -208,7 +208,7 @@ def _others(actor: int, uses: list[ChunkUse | None]) -> tuple[ChunkUse, ...]:
 class OpenStep:
     """One step that some actors have not left yet.
 
-    An actor is one worker on one channel, numbered ``worker * n_channels + channel``.
+    An actor is one worker, or switch, on one channel, numbered ``worker * n_channels + channel``.
     """
 
     __slots__ = ("n_inside", "owed", "sends")
@@ -232,7 +232,9 @@ class Program:
 
     def __init__(self, schedule: Schedule, chunk_bytes: NDArray[np.int64], routes: JobRoutes) -> None:
         self.schedule, self.chunk_bytes, self.routes = schedule, chunk_bytes, routes
-        self.n_actors = schedule.n_workers * schedule.n_channels
+        self.n_actors = schedule.n_members * schedule.n_channels
+        #: Who the numbers of members are: how many are workers, and the names of the switches after them.
+        self.members = schedule.n_workers, routes.network.switches.names if schedule.n_switches else ()
         self._coming = schedule.steps()
         self._index = count()
         self._order = ChunkOrder() if schedule.n_channels > 1 else None

@@ -86,6 +86,7 @@ class Actor:
     ) -> None:
         self.clock, self.worker, self.channel = clock, worker, channel
         self.payload, self.rendezvous, self.rows, self.ended = options
+        self.members = program.members
         self.steps = program.of(worker.number * program.schedule.n_channels + channel)
         self.path = worker.path
         self.stuck_on: Transfer | None = None
@@ -233,5 +234,5 @@ class Actor:
             return Wait(number, number, "its own start, which never comes", 0.0)
         what = f"chunk {transfer.chunk} in {transfer.step.phase} step {transfer.step.step}"
         if transfer.dst == number:
-            return Wait(number, transfer.src, f"to send {what}", self.since_s)
-        return Wait(number, transfer.dst, f"to receive {what}", self.since_s)
+            return Wait(number, transfer.src, f"to send {what}", self.since_s, *self.members)
+        return Wait(number, transfer.dst, f"to receive {what}", self.since_s, *self.members)

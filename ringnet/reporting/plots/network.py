@@ -174,7 +174,11 @@ def _draw_sends(
     """Lay over the links who sends to whom: the edges of the ring."""
     if transfers is None:
         return []
-    pairs = transfers[["src", "dst"]].drop_duplicates().to_numpy().tolist()
+    # What goes to switches that reduce, and from them, goes where the links are.
+    between = transfers[(transfers[["src", "dst"]] < len(places)).all(axis=1)]
+    pairs = between[["src", "dst"]].drop_duplicates().to_numpy().tolist()
+    if not pairs:
+        return []
     if len(pairs) > MOST_SENDS:
         return [canvas.stroke("none", f"{len(pairs):,} pairs of workers send to each other")]
     bends = [_bend(layout, places[src], places[dst]) for src, dst in pairs]

@@ -36,6 +36,10 @@ class Rows(Protocol):
     def again(self) -> bool:
         """Whether what goes to the first worker goes to one more row, below the last."""
 
+    @property
+    def n_switches(self) -> int:
+        """Switches with rows of their own, below the last worker."""
+
 
 class Stretch(NamedTuple):
     """A stretch of the line: from when, at whose row, to when, at whose."""
@@ -52,7 +56,8 @@ def draw_path(ax: Axes, path: pd.DataFrame, view: Rows) -> bool:
     row = np.nan
     for stretch in _stretches(path, view):
         # The first worker's second row is the first one: nothing moves from there to here.
-        if row != stretch.begin and row % view.n_workers == stretch.begin % view.n_workers:
+        turned = view.again and row % view.n_workers == stretch.begin % view.n_workers
+        if row != stretch.begin and turned:
             xs.append(np.nan)
             ys.append(np.nan)
         xs += [stretch.from_s, stretch.to_s]
@@ -78,7 +83,7 @@ def _stretches(path: pd.DataFrame, view: Rows) -> Iterator[Stretch]:
                 end = begin
         else:
             begin = end = _shown(first["worker"], view)
-            if row % view.n_workers == begin:  # it stays where it has arrived
+            if view.again and row % view.n_workers == begin:  # it stays where it has arrived
                 begin = end = row
         yield Stretch(first["from_s"], begin, last["to_s"], end)
         row = end
@@ -96,6 +101,8 @@ def _ends(src: int, dst: int, view: Rows) -> tuple[float, float]:
 
 
 def _shown(worker: int, view: Rows) -> float:
-    """Return the row of a worker; none if it is not shown."""
+    """Return the row of a worker, or of a switch; none if it is not shown."""
+    if worker >= view.n_workers and not view.again:
+        return float(worker - view.n_workers + view.workers.stop) if view.n_switches else np.nan
     last = view.workers.stop if view.again else view.workers.stop - 1
     return float(worker) if view.workers.start <= worker <= last else np.nan

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ringnet.reporting.results import Results
 
-MOST_WORKERS, MOST_BANDS = 32, 4096
+MOST_WORKERS, MOST_SWITCHES, MOST_BANDS = 32, 16, 4096
 #: Bands up to which the second phase is hatched; beyond, where that would hide the colours, it is paler.
 MOST_HATCHED = 600
 #: Chunks up to which each has its number in its bands, and the share of the width that a number needs.
@@ -41,11 +41,18 @@ class View(NamedTuple):
     n_workers: int
     again: bool
     words: str
+    n_switches: int = 0
 
     @property
     def rows(self) -> list[int]:
-        """Rows of the picture; one more than workers where the first is shown again."""
-        return [*self.workers, *([self.workers.stop] if self.again else [])]
+        """Rows of the picture: workers, the first again where it is shown twice, or switches below them."""
+        return [*range(self.workers.start, self.workers.stop + (1 if self.again else self.n_switches))]
+
+    def name(self, row: int) -> str:
+        """Return what stands at a row."""
+        if self.n_switches and row >= self.workers.stop:
+            return f"switch {row - self.workers.stop}"
+        return str(row) if row < self.n_workers else f"({row % self.n_workers})"
 
     @property
     def end_s(self) -> float:
@@ -92,6 +99,9 @@ def _view(transfers: pd.DataFrame, n_workers: int) -> View:
     so that no band crosses the whole picture.
     """
     workers = _shown_workers(transfers, n_workers)
+    n_switches = max(0, int(transfers[["src", "dst"]].to_numpy().max()) + 1 - n_workers)
+    if n_switches:
+        return _with_switches(transfers, workers, n_workers, n_switches)
     again = bool(((transfers["dst"] - transfers["src"]) % n_workers == 1).all())
     placed = transfers.assign(row=transfers["src"] + 1 if again else transfers["dst"])
     if not again:  # areas between distant workers would hide each other: a stroke from the start to the end
@@ -103,6 +113,24 @@ def _view(transfers: pd.DataFrame, n_workers: int) -> View:
     )
     words += ["first transfers only"] if len(kept) > MOST_BANDS else []
     return View(kept.iloc[:MOST_BANDS], workers, n_workers, again, ", ".join(words))
+
+
+def _with_switches(transfers: pd.DataFrame, workers: range, n_workers: int, n_switches: int) -> View:
+    """Show switches that reduce in rows of their own below the workers; a stroke for each transfer."""
+    shown = n_switches if n_switches <= MOST_SWITCHES else 0
+
+    def rows(members: pd.Series) -> pd.Series:
+        return members.where(members < n_workers, members - n_workers + workers.stop)
+
+    ends = transfers[["src", "dst"]]
+    inside = (ends.isin(workers) | ((ends >= n_workers) & (shown > 0))).all(axis=1)
+    kept = transfers[inside].sort_values("started_s", kind="stable")
+    kept = kept.assign(src=rows(kept["src"]), row=rows(kept["dst"]), sent_s=kept["started_s"])
+    words = [f"workers {workers.start} to {workers.stop - 1} of {n_workers}"] * (len(workers) < n_workers)
+    words += ["without the switches"] * (shown == 0) + ["first transfers only"] * (len(kept) > MOST_BANDS)
+    return View(
+        kept.iloc[:MOST_BANDS], workers, n_workers, again=False, words=", ".join(words), n_switches=shown
+    )
 
 
 def _shown_workers(transfers: pd.DataFrame, n_workers: int) -> range:
@@ -173,7 +201,7 @@ def _with_reducing(transfers: pd.DataFrame, workers: pd.DataFrame | None) -> pd.
     if workers is None or not reduced.any():
         return transfers.assign(reducing_s=0.0)
     of_worker = reduced.groupby(transfers["dst"]).transform("sum")
-    total_s = transfers["dst"].map(workers.set_index("worker")["reducing_s"])
+    total_s = transfers["dst"].map(workers.set_index("worker")["reducing_s"]).fillna(0.0)
     return transfers.assign(reducing_s=total_s * reduced / of_worker.where(of_worker > 0, 1))
 
 
@@ -196,9 +224,8 @@ def _numbers(ax: Axes, view: View, colors: Any) -> None:
 def _scale(ax: Axes, view: View) -> None:
     ax.set_xlim(0, 1.01 * view.end_s)
     rows = view.rows
-    names = [str(row) if row < view.n_workers else f"({row % view.n_workers})" for row in rows]
     step = 1 if len(rows) <= 20 else 4  # noqa: PLR2004 -- labels that fit
-    ax.set_yticks(rows[::step], names[::step])
+    ax.set_yticks(rows[::step], [view.name(row) for row in rows[::step]])
     ax.set_ylim(rows[-1] + 0.35, rows[0] - 0.35)
     ax.set_ylabel("worker")
     ax.grid(visible=False, axis="y")

@@ -207,13 +207,15 @@ def traffic_matrix(results: Results) -> Figure:
     """Draw the bytes that each worker sent to each other one; beyond many workers, to each group of neighbours."""
     assert results.transfers is not None  # `PLOTS` says when a plot applies
     n_workers = int(results.summary["n_workers"].iloc[0])
-    group = -(-n_workers // MOST_CELLS)
-    sent = _sent_bytes(results, n_workers, group)
+    # Switches that reduce are numbered after the workers.
+    n_members = max(n_workers, int(results.transfers[["src", "dst"]].to_numpy().max(initial=0)) + 1)
+    group = -(-n_members // MOST_CELLS)
+    sent = _sent_bytes(results, n_members, group)
     figure, (ax,) = canvas.new_figure(3.0)
     shades = LinearSegmentedColormap.from_list(
         "traffic", [canvas.paler(canvas.PALETTE[0]), canvas.PALETTE[0]]
     )
-    low, high = -0.5, n_workers - 0.5
+    low, high = -0.5, n_members - 0.5
     image = ax.imshow(
         np.where(sent > 0, sent, np.nan),
         cmap=shades,
@@ -222,14 +224,15 @@ def traffic_matrix(results: Results) -> Figure:
         extent=(low, high, high, low),
         interpolation="none",
     )
-    _scale_matrix(ax, n_workers)
-    if n_workers <= MOST_SAID:
+    _scale_matrix(ax, n_members)
+    if n_members <= MOST_SAID:
         _say_bytes(ax, sent)
     bar = figure.colorbar(image, ax=ax, shrink=0.8)
     axes.linear(bar.ax.yaxis, "bytes", "bytes sent", float(sent.max()))
     bar.outline.set_visible(False)
-    words = f"of every {group} workers the sum" if group > 1 else ""
-    return canvas.titled(figure, results.name, settings(results.summary, words))
+    words = [f"of every {group} workers the sum"] * (group > 1)
+    words += [f"from {n_workers} on: switches"] * (n_members > n_workers)
+    return canvas.titled(figure, results.name, settings(results.summary, ", ".join(words)))
 
 
 def _sent_bytes(results: Results, n_workers: int, group: int) -> NDArray[np.float64]:

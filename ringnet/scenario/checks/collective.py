@@ -11,12 +11,11 @@ from ringnet.errors import InputError
 from ringnet.payload.dtypes import DTYPES
 from ringnet.payload.reductions import REDUCTIONS, check_dtype, make_reduction
 from ringnet.scenario.checks.mistake import Mistake, counted, some, unread
+from ringnet.scenario.checks.reduction import check_reduction
 from ringnet.scenario.keys.algorithm import parameters_of
 from ringnet.scenario.keys.kinds import quantity_text
-from ringnet.scenario.keys.model import Keys
+from ringnet.scenario.keys.model import COPYING, Keys
 
-#: Collectives that move chunks and never combine them.
-COPYING = ("all-gather", "all-to-all", "broadcast")
 #: Reductions that weights belong to.
 WEIGHTED = ("mean", "weighted-mean")
 #: Elements of all workers' buffers up to which a table of states is worth its room.
@@ -24,9 +23,10 @@ READABLE_ELEMENTS = 1024
 
 
 def check_algorithm(keys: Keys) -> Iterator[Mistake]:
-    """Return what is wrong with the algorithm alone: the collective, its parameters."""
+    """Return what is wrong with the algorithm alone: the collective, its parameters, switches that it takes."""
     yield from _collective_known(keys)
     yield from _unread_parameters(keys)
+    yield from check_reduction(keys)
 
 
 def _whole_elements(keys: Keys) -> Iterator[Mistake]:
@@ -150,6 +150,7 @@ COLLECTIVE_CHECKS: tuple[Callable[[Keys], Iterator[Mistake]], ...] = (
     _whole_elements,
     _collective_known,
     _unread_parameters,
+    check_reduction,
     _reduction,
     _workers_are_there,
     _states,

@@ -136,7 +136,8 @@ def _is_special(keys: Keys) -> bool:
     ]
     behave = any(one.behaviours() for one in around)
     behave = behave or bool(link_files(network))
-    return not plain or behave or bool(keys.jobs) or bool(keys.background)
+    reduces = network.reduction is not None
+    return not plain or behave or reduces or bool(keys.jobs) or bool(keys.background)
 
 
 def _ring_has_ways(keys: Keys, network: Network) -> Iterator[Mistake]:

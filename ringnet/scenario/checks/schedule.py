@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
+from typing import Any
 
 from ringnet.collectives import ALGORITHMS, Schedule
 from ringnet.documents.document import Path
 from ringnet.errors import Fault, InputError, NetworkError
-from ringnet.networks import Network
+from ringnet.networks import TRAITS, Network
 from ringnet.scenario.checks.mistake import Mistake
+from ringnet.scenario.checks.network import shape_of
+from ringnet.scenario.checks.reduction import reduces_in_switches
 from ringnet.scenario.files.folder import ScenarioFolder
 from ringnet.scenario.keys.algorithm import WHICH, parameters_of
 from ringnet.scenario.keys.model import Keys
@@ -47,25 +50,41 @@ def check_schedule(keys: Keys, home: ScenarioFolder) -> Iterator[Mistake]:
 
 def check_ways(keys: Keys, home: ScenarioFolder) -> Iterator[Mistake]:
     """Find a transfer that nothing leads from its sender to its receiver, where a topology may have no such way."""
-    if keys.network.file is not None or keys.network.topology not in ONE_WAY or keys.algorithm == "ring":
+    names = [keys.algorithm_name, *(job.algorithm or keys.algorithm_name for job in keys.jobs)]
+    in_switches = any(map(reduces_in_switches, names))
+    one_way = keys.network.file is None and keys.network.topology in ONE_WAY and keys.algorithm != "ring"
+    if not (one_way or in_switches) or (in_switches and shape_of(keys)[0] is None):
         return
     try:
         network = hardware(keys).network
         places = seats(keys, network)
-        schedules = [schedule_of(keys, home)] + [
-            schedule_beside(keys, job.algorithm, len(seat), job.collective or keys.collective)
-            for job, seat in zip(keys.jobs, places[1:], strict=True)
-        ]
         seen = [ordered(keys, seated(network, places[0], "placement"))]
         seen += [seated(network, seat, "workers") for seat in places[1:]]
+        read = [_read_off(*each) for each in zip(names, seen, strict=True)]
+        schedules = [schedule_of(keys, home, read[0])] + [
+            schedule_beside(keys, job.algorithm, len(seat), job.collective or keys.collective, found)
+            for job, seat, found in zip(keys.jobs, places[1:], read[1:], strict=True)
+        ]
     except InputError:  # which is told of the network, or of the algorithm
         return
     for number, (schedule, own) in enumerate(zip(schedules, seen, strict=True)):
-        path: Path = ("network", "topology")
+        path: Path = ("network", "reduction" if reduces_in_switches(names[number]) else "topology")
         causes: tuple[Path, ...] = (("algorithm",), ("workers",)) if number == 0 else (("jobs", number - 1),)
         if missing := _without_way(schedule, own):
             message = f"{schedule.algorithm} has no way on it: {missing}"
-            yield Mistake(path, message, "topology: switch, or algorithm: ring", causes=causes)
+            right = "topology: switch, or algorithm: ring"
+            if schedule.n_switches:
+                right = "switches that reduce next to all its workers, or algorithm: ring"
+            yield Mistake(path, message, right, causes=causes)
+
+
+def _read_off(algorithm: str, network: Network) -> dict[str, Any]:
+    """Return what an algorithm that reduces in switches is told of them."""
+    if not reduces_in_switches(algorithm):
+        return {}
+    shape, known = network.shape, ALGORITHMS[algorithm].parameters
+    values = {name: TRAITS[one.trait].read(shape) for name, one in known.items() if one.trait}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _without_way(schedule: Schedule, network: Network) -> str:
@@ -75,10 +94,10 @@ def _without_way(schedule: Schedule, network: Network) -> str:
         schedule.steps() if schedule.n_transfers <= MOST_LOOKED_AT else islice(schedule.steps(), FIRST_STEPS)
     )
     for step in steps:
-        for pair in set((step.src * schedule.n_workers + step.dst).tolist()) - known:
+        for pair in set((step.src * schedule.n_members + step.dst).tolist()) - known:
             known.add(pair)
             try:
-                network.route(*divmod(pair, schedule.n_workers))
+                network.route(*divmod(pair, schedule.n_members))
             except NetworkError as error:
                 return error.faults[0].message
     return ""

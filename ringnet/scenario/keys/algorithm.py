@@ -24,7 +24,11 @@ PARAMETERS: dict[str, Parameter] = {
     name: parameter for algorithm in ALGORITHMS.values() for name, parameter in algorithm.parameters.items()
 }
 #: Algorithms that can stand on one level of another.
-_FLAT = [name for name, algorithm in ALGORITHMS.items() if "inner" not in algorithm.parameters]
+_FLAT = [
+    name
+    for name, algorithm in ALGORITHMS.items()
+    if "inner" not in algorithm.parameters and not algorithm.in_switches
+]
 
 
 def _type_of(parameter: Parameter) -> Any:
@@ -36,7 +40,8 @@ def _type_of(parameter: Parameter) -> Any:
         return Annotated[int, Whole(parameter.least or 0, example=max(default, 1))]
     if isinstance(default, str):
         return Annotated[str, OneOf(_FLAT, "algorithm of a level")]
-    return tuple[Annotated[int, Whole(1, example=4)], ...]
+    least = 1 if parameter.least is None else parameter.least
+    return tuple[Annotated[int, Whole(least, example=4)], ...]
 
 
 def _field(name: str) -> Any:

@@ -46,6 +46,8 @@ from ringnet.scenario.keys.training import TrainingKeys
 VERSIONS = (1,)
 #: The most values of a range.
 MOST_VALUES = 10_000
+#: Collectives that move chunks and never combine them.
+COPYING = ("all-gather", "all-to-all", "broadcast")
 #: Values of ``data`` that are not files.
 MADE_DATA = ("random", "ramp")
 

@@ -33,6 +33,7 @@ from ringnet.scenario.keys.links import (
     LinkExceptionKeys,
     LinkOrFile,
 )
+from ringnet.scenario.keys.reduction import ReductionKeys
 from ringnet.scenario.keys.topology import ShapeKeys, parameter_names
 
 #: Ways to find routes, and to place workers and rings, that have a name.
@@ -130,6 +131,12 @@ class NetworkKeys(ShapeKeys, BehaviourKeys):
         "`1 MiB`, or `{transfers: 4}`. Transfers go in slots of an eighth of it, each with a credit "
         "of its own.",
         examples=["1 MiB", {"transfers": 4}],
+    )
+    reduction: ReductionKeys | None = Field(
+        default=None,
+        description="Switches that reduce: they add what comes to them and send the sum on, to several at once. Taken "
+        "by nvls, nvls-tree and sharp, and by the bound of every algorithm: `{}` for all switches.",
+        examples=[{"rate": "3600 GB/s"}, {}],
     )
     routes: RouteKeys = Field(
         default="shortest",

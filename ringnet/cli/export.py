@@ -13,7 +13,7 @@ from ringnet.cli.printing import note, print_table
 from ringnet.cli.targets import check_targets, sources_of
 from ringnet.collectives.proof import check
 from ringnet.errors import Fault, InputError
-from ringnet.formats.goal import dumps_goal
+from ringnet.formats.goal import HOLDS, dumps_goal
 from ringnet.formats.msccl import dumps_msccl
 from ringnet.reporting.atomic import written_file
 from ringnet.runs.parts import build
@@ -38,6 +38,8 @@ def command(
     _check_files(msccl, goal, sources_of(found, scenario))
     _export(found, msccl, goal)
     note(f"left out: {', '.join(_left_out(found))}")
+    if goal is not None:
+        note(HOLDS)
     if found.sweep is not None:
         note("this scenario is a sweep: the schedule is that of its first point")
     return 0

@@ -14,9 +14,15 @@ from ringnet.errors import Fault, ScheduleError
 #: Transfers beyond which a text would be too long: LogGOPSim takes seconds to convert hundreds of megabytes.
 MAX_TRANSFERS = 4_000_000
 
+#: What LogGOPSim does otherwise than ringnet, at the head of each text.
+HOLDS = (
+    "LogGOPSim lets a message that comes in hold its rank's processor until its last byte: where a worker sends, "
+    "reduces or receives another one meanwhile, its time is not ringnet's"
+)
+
 
 def dumps_goal(schedule: Schedule, chunk_bytes: IntArray, reduce_ns_per_byte: float = 0.0) -> str:
-    """Return a schedule as GOAL text.
+    r"""Return a schedule as GOAL text.
 
     Parameters
     ----------
@@ -40,14 +46,20 @@ def dumps_goal(schedule: Schedule, chunk_bytes: IntArray, reduce_ns_per_byte: fl
     Notes
     -----
     A send requires the last receive on its channel, and what came for its chunks on other channels; a receive
-    the receive before it on its channel, and what was sent of its chunks. LogGOPSim charges c - 1 bytes for a
-    transfer of c: its time is G less for each transfer on the critical path. Hoefler, Siebert and Lumsdaine,
-    *Group operation assembly language*, ICPP 2009; *LogGOPSim*, LSAP 2010.
+    the receive before it on its channel, and what was sent of its chunks. Sends of a channel begin one after another
+    (``irequires``), or LogGOPSim would take those that are ready together in any order.
+
+    LogGOPSim charges c - 1 bytes for a transfer of c: its time is G less for each transfer on the critical path. And a
+    message that comes in holds the processor of its rank from its first byte to its last: no other is received
+    meanwhile, nothing sent, nothing computed. A ring, direct, pairwise and Bruck's take the same there; where a worker
+    passes on what it has while more is coming (pipelined rings and trees, channels, both ways at once) they do not.
+    Hoefler, Siebert and Lumsdaine, *Group operation assembly language*, ICPP 2009; *LogGOPSim*, LSAP 2010.
 
     Examples
     --------
     >>> from ringnet.collectives import ALGORITHMS
-    >>> print(dumps_goal(ALGORITHMS["ring"].build(2, "reduce-scatter"), np.array([8, 8])), end="")
+    >>> text = dumps_goal(ALGORITHMS["ring"].build(2, "reduce-scatter"), np.array([8, 8]))
+    >>> print(text.partition("\n")[2], end="")
     num_ranks 2
     rank 0 {
     l1: send 8b to 1 tag 0
@@ -77,7 +89,7 @@ def dumps_goal(schedule: Schedule, chunk_bytes: IntArray, reduce_ns_per_byte: fl
                 chunks, n_bytes, channels[1], f"from {src} tag {tag}", reduces=step.op == "reduce"
             )
     blocks = ("\n".join([f"rank {rank} {{", *ranks[rank].lines, "}"]) for rank in range(len(ranks)))
-    return "\n".join([f"num_ranks {schedule.n_workers}", *blocks]) + "\n"
+    return "\n".join([f"// {HOLDS}", f"num_ranks {schedule.n_workers}", *blocks]) + "\n"
 
 
 def _rows(step: Step, chunk_bytes: IntArray) -> Iterator[tuple[int, int, range, int, tuple[int, int]]]:
@@ -107,13 +119,17 @@ class _Rank:
         self.reduce_ns_per_byte = reduce_ns_per_byte
         self.n_labels = 0
         self.received: list[int | None] = [None] * n_channels
+        self.posted: list[int | None] = [None] * n_channels
         self.applied: dict[int, int] = {}
         self.sent: dict[int, list[int]] = defaultdict(list)
 
     def send(self, chunks: range, n_bytes: int, channel: int, whom: str) -> None:
-        """Add a send, after the last receive on its channel and what came for its chunks."""
+        """Add a send, after the last receive and the last send on its channel and what came for its chunks."""
         label = self._add(f"send {n_bytes}b {whom}")
         self._require(label, {self.received[channel], *(self.applied.get(chunk) for chunk in chunks)})
+        if (before := self.posted[channel]) is not None:
+            self.lines.append(f"l{label} irequires l{before}")
+        self.posted[channel] = label
         for chunk in chunks:
             self.sent[chunk].append(label)
 

@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from random import Random
+
 import pytest
 
-from tests.fuzz.kinds import kinds
-from tests.fuzz.trying import attempt, wrong_with
+from tests.fuzz.keys import pairs, places
+from tests.fuzz.kinds import PairsKind, kinds
+from tests.fuzz.options import ARGUMENTS
+from tests.fuzz.trying import apart, attempt, wrong_with
 
 #: How many of each kind: fewer of those that draw.
-N_INPUTS = {"scenario": 12, "msccl": 12, "network": 12, "log": 4, "profile": 12, "npy": 12, "results": 3}
+N_INPUTS = {
+    "scenario": 12,
+    "msccl": 12,
+    "network": 8,
+    "log": 2,
+    "profile": 8,
+    "npy": 12,
+    "results": 2,
+    "keys": 20,
+    "layers": 12,
+    "hook": 10,
+    "options": 8,
+}
 KINDS = tuple(N_INPUTS)
+N_PAIRS = 40
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +43,28 @@ def made(tmp_path_factory):
 def test_no_wrong_input_ends_in_a_bug_a_hang_or_without_a_word(kind, made, own_folder):
     tried = [attempt(kind, made[kind], seed, own_folder / "here") for seed in range(N_INPUTS[kind])]
     assert [one for _, findings in tried for one in findings] == []
-    assert sum(n_commands for n_commands, _ in tried) == N_INPUTS[kind] * len(made[kind].commands)
+    assert sum(len(ended) for ended, _ in tried) >= N_INPUTS[kind]
+
+
+@pytest.mark.filterwarnings("default")
+def test_no_two_keys_of_the_format_end_in_a_bug(made, own_folder):
+    """Every key is in one of them; `python -m tests.fuzz --pairs` sets every two."""
+    kind = PairsKind(made["keys"].files, made["keys"].commands)
+    tried = [
+        attempt("pairs", kind, number, own_folder / "here")
+        for number in Random(0).sample(range(len(pairs())), N_PAIRS)
+    ]
+    assert [one for _, findings in tried for one in findings] == []
+    assert any(one.code == 0 for ended, _ in tried for one in ended)
+
+
+def test_every_key_and_every_command_has_its_turn():
+    assert len(pairs()) == len(places()) * (len(places()) - 1) / 2
+    assert all(place.values for place in places())
+    assert {"network.topology", "jobs.0.after", "step.slow_workers.1"} <= {str(place) for place in places()}
+    from ringnet.cli import COMMANDS  # noqa: PLC0415
+
+    assert {*COMMANDS} - {*ARGUMENTS} == {"measure", "schema"}
 
 
 @pytest.mark.parametrize(
@@ -36,9 +76,18 @@ def test_no_wrong_input_ends_in_a_bug_a_hang_or_without_a_word(kind, made, own_f
         (124, "", "exit code 124: "),
         (0, "\x1b[31m", "what is not printable"),
         (2, " ", "refused without a word"),
+        (2, "Error: somewhere something is wrong", "no place: Error: somewhere"),
         (2, "out of memory", "memory ran out"),
     ],
 )
 def test_what_no_command_may_do_is_seen(code, said, wrong):
     found = [*wrong_with(code, said)]
     assert found == [] if not wrong else found[0].startswith(wrong)
+
+
+def test_what_crashes_or_takes_memory_is_seen():
+    assert apart(lambda: os.kill(os.getpid(), signal.SIGSEGV)) == "the process ended with SIGSEGV"
+    assert apart(lambda: os._exit(3)) == "the process ended with 3"
+    n_bytes = 64 << 20
+    done, taken_bytes = apart(lambda: len(b"x" * n_bytes))
+    assert (done, taken_bytes >= n_bytes) == (n_bytes, True)

@@ -156,3 +156,9 @@ def test_a_circle_of_jobs_is_refused():
     with pytest.raises(ringnet.InputError, match="wait for itself") as error:
         ringnet.loads(IN_TURN.replace("after: first", "after: last"))
     assert [fault.path for fault in error.value.faults] == ["jobs[0].after", "jobs[1].after"]
+
+
+def test_a_job_of_one_worker_waits_for_nobody(tmp_path):
+    (tmp_path / "a.yaml").write_text(TEXT.replace("[1, 5, 6]", "[4]"))
+    found = ringnet.run(ringnet.load(tmp_path / "a.yaml"))
+    assert found.jobs["makespan_s"].tolist()[1] == 0

@@ -12,9 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringnet.analysis.answer import answer
+from ringnet.analysis.worker_time import worker_time
 from ringnet.collectives import ALGORITHMS
+from ringnet.engines import Workers
 from ringnet.engines.arrays import why_not_exact
-from ringnet.networks import LinkChange
+from ringnet.engines.events import Job, run_jobs
+from ringnet.networks import TOPOLOGIES, LinkChange, placed
 from ringnet.runs.simulate import simulate
 from ringnet.scenario import loads
 
@@ -172,3 +175,27 @@ def test_what_queues_behind_its_own_is_told_as_bandwidth():
     assert result.summary["own_queueing_share"] == pytest.approx(result.summary["queueing_share"])
     assert result.sentence.split(",")[0].endswith("% bandwidth")
     assert "queueing" not in result.sentence
+
+
+def test_each_job_has_its_own_time_whichever_is_the_first():
+    """Two jobs that share no link: the services of all links are told apart by whose they are."""
+    network = replace(TOPOLOGIES["switch"].build(8, 1e9, 1e-6), sharing="fifo")
+    found = []
+    for first in ("direct", "binomial-tree"):
+        jobs = {}
+        for name, seats in (("direct", [0, 1, 2, 3]), ("binomial-tree", [4, 5, 6, 7])):
+            schedule = ALGORITHMS[name].build(4, "all-reduce")
+            workers = Workers.alike(4, send_overhead_s=1e-6)
+            own = placed(network, seats)
+            jobs[name] = Job(schedule, own, workers, np.full(schedule.n_chunks, 5000))
+        order = [first, *(name for name in jobs if name != first)]
+        traces = run_jobs([jobs[name] for name in order], network)
+        times = {
+            name: worker_time(trace, jobs[name].network, jobs[name].workers)
+            for name, trace in zip(order, traces, strict=True)
+        }
+        found.append(
+            {name: {part: column.tolist() for part, column in times[name].items()} for name in sorted(times)}
+        )
+    assert found[0] == found[1]
+    assert sum(found[0]["direct"]["moving_s"]) != sum(found[0]["binomial-tree"]["moving_s"]) > 0

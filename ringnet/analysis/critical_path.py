@@ -188,7 +188,7 @@ class _Walk:
         self.rendezvous = workers.sends == "rendezvous"
         self.cut_through = network.switching == "cut-through"
         self.program = _Program(schedule)
-        self.services = _Services(trace.services, network, self.rows["bytes"])
+        self.services = _Services(trace.services, network, self.rows["bytes"], trace.job)
         self.chunks = ChunkSharers(schedule) if schedule.n_channels > 1 else None
         self.processors = ProcessorSharers(workers, self.rows) if schedule.n_channels > 1 else None
         self._pieces: list[PathPiece] = []
@@ -407,9 +407,9 @@ class _Program:
 class _Services:
     """Services of links, by row; those of this job's transfers also by transfer and hop."""
 
-    def __init__(self, services: Columns, network: Network, n_bytes: IntArray) -> None:
-        self.columns, self.network, self.n_bytes = services, network, n_bytes
-        ours = np.flatnonzero(services["owner"] == 0)
+    def __init__(self, services: Columns, network: Network, n_bytes: IntArray, job: int) -> None:
+        self.columns, self.network, self.n_bytes, self.job = services, network, n_bytes, job
+        ours = np.flatnonzero(services["owner"] == job)
         n_hops = int(services["hop"][ours].max(initial=0)) + 1
         self.row = np.full((len(n_bytes), n_hops), NONE)
         self.row[services["transfer"][ours], np.maximum(services["hop"][ours], 0)] = ours
@@ -432,7 +432,7 @@ class _Services:
 
     def is_ours(self, row: int) -> bool:
         """Whether it serves a transfer of this job."""
-        return bool(self.columns["owner"][row] == 0)
+        return bool(self.columns["owner"][row] == self.job)
 
     def head_s(self, row: int) -> float:
         """Return when the head came."""

@@ -62,7 +62,8 @@ def worker_time(trace: Trace, network: Network, workers: Workers) -> Columns:
     if trace.transfers is None or trace.services is None:
         names = ("moving_s", "late_partner_s", "busy_link_s", "waiting_s")
         return {**dict.fromkeys(names, unknown), **idle}
-    moving, queueing = _on_links(trace.transfers, trace.services, network, workers.sends == "rendezvous")
+    own = {name: column[trace.services["owner"] == trace.job] for name, column in trace.services.items()}
+    moving, queueing = _on_links(trace.transfers, own, network, workers.sends == "rendezvous")
     works = _processor(trace.transfers, workers)
     kinds = tuple(_of_workers(kind, len(start_s)) for kind in (works, moving, queueing))
     parts = _swept(kinds, start_s, end_s)
@@ -94,10 +95,9 @@ def _processor(rows: Columns, workers: Workers) -> Intervals:
 
 
 def _on_links(
-    rows: Columns, services: Columns, network: Network, is_rendezvous: bool
+    rows: Columns, own: Columns, network: Network, is_rendezvous: bool
 ) -> tuple[Intervals, Intervals]:
-    """Return when something moves from or to a worker, and when it stands at a busy link."""
-    own = {name: column[services["owner"] == 0] for name, column in services.items()}
+    """Return when something moves from or to a worker, by the services of its own transfers, and when it stands."""
     src, dst = rows["src"][own["transfer"]], rows["dst"][own["transfer"]]
     first = own["hop"] == 0
     if network.sharing == "fair":  # all links at once, after the latency of the whole route

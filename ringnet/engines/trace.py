@@ -136,6 +136,8 @@ class Trace:
         not kept, or where more rows came than are.
     until_s : float or None
         When the last link had something to do, whoever used it; None where there is one job and nothing else.
+    job : int
+        The number of the job whose trace it is: of waits and services, which are all links', those are its own.
     values : list of ndarray or None
         What the receiver held after each transfer, in the order of ``transfers``; for small runs that ask for it.
     """
@@ -150,6 +152,7 @@ class Trace:
     until_s: float | None = None
     waits: Columns | None = None
     services: Columns | None = None
+    job: int = 0
 
 
 TIMES = ("posted_s", "started_s", "sent_s", "arrived_s", "applied_s")

@@ -1,62 +1,76 @@
 """The long run: ``python -m tests.fuzz --inputs 5000``, with a count of inputs a kind and every finding.
 
 An input is known by its kind and number; ``--kind log --first 17 --inputs 1 --keep DIR`` makes that one again, and
-leaves it in DIR.
+leaves it in DIR. ``--pairs`` instead sets every two keys of the format, some 31,000 scenarios; ``--first`` and
+``--inputs`` choose a part of them.
+
+Every input is tried in a process of its own, forked from one that has all modules: what crashes, hangs or takes more
+memory than was told ends alone. What any input may lead to is in `tests.fuzz.trying`.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import resource
 import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
-from tests.fuzz.kinds import kinds
-from tests.fuzz.trying import Finding, attempt
+from tests.fuzz.keys import pairs
+from tests.fuzz.kinds import PairsKind, kinds
+from tests.fuzz.trying import Finding, attempt, attempt_apart
 
-#: Address space of the whole run: an input that wants more ends as one that nobody bounded.
-MOST_BYTES = 8 << 30
 SHOWN = 400
 
 
 def main() -> int:
     """Try inputs of every kind in turn; return 1 if any command ended as none may."""
     asked = _asked()
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, resource.getrlimit(resource.RLIMIT_AS)[1]))
     findings: list[Finding] = []
-    inputs, commands = Counter[str](), 0
+    inputs, commands, codes = Counter[str](), 0, Counter[int]()
     begin = time.monotonic()
     with tempfile.TemporaryDirectory() as home:
-        os.environ |= {"XDG_CACHE_HOME": f"{home}/cache", "RINGNET_DEBUG": ""}
+        os.environ |= {"XDG_CACHE_HOME": f"{home}/cache", "RINGNET_DEBUG": "", "MPLBACKEND": "agg"}
         here = Path(home, "here")
         made = kinds(Path(home))
-        chosen = [name for name in made if asked.kind in (None, name)]
-        for number in range(asked.inputs):
-            kind = chosen[number % len(chosen)]
-            seed = asked.first + number // len(chosen)
-            n_commands, found = attempt(kind, made[kind], seed, asked.keep or here)
+        for kind, one in made.items():  # what a command imports when it is run is imported once
+            attempt(kind, one, 0, here)
+        if asked.pairs:
+            made = {"pairs": PairsKind(made["keys"].files, made["keys"].commands)}
+        for kind, seed in _chosen(asked, [*made]):
+            ended, found = attempt_apart(kind, made[kind], seed, asked.keep or here)
             inputs[kind] += 1
-            commands += n_commands
+            commands += len(ended)
+            codes.update(one.code for one in ended)
             findings += found
             for one in found:
                 _print(f"{one.kind} {one.seed}: {one.command}: {one.what[-SHOWN:]!r}")
             if asked.minutes and time.monotonic() - begin > 60 * asked.minutes:
                 break
     _print(f"{sum(inputs.values())} inputs, {commands} commands, {time.monotonic() - begin:.0f} s")
+    _print(f"exit codes: {', '.join(f'{code}: {number}' for code, number in sorted(codes.items()))}")
     for kind, count in inputs.items():
         _print(f"{kind:10} {count:6} inputs, {sum(one.kind == kind for one in findings)} findings")
     return 1 if findings else 0
 
 
+def _chosen(asked: argparse.Namespace, names: list[str]) -> Iterator[tuple[str, int]]:
+    """Yield the kind and the number of each input, the kinds in turn."""
+    chosen = [name for name in names if asked.kind in (None, name)]
+    n_inputs = asked.inputs or (len(pairs()) if asked.pairs else 5000)
+    for number in range(n_inputs):
+        yield chosen[number % len(chosen)], asked.first + number // len(chosen)
+
+
 def _asked() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    parser.add_argument("--inputs", type=int, default=5000)
+    parser.add_argument("--inputs", type=int, default=0, help="how many; 5000, or every pair")
     parser.add_argument("--first", type=int, default=0, help="number of the first input of each kind")
     parser.add_argument("--kind", default=None)
+    parser.add_argument("--pairs", action="store_true", help="set every two keys of the format")
     parser.add_argument("--minutes", type=float, default=0.0, help="end after so many minutes")
     parser.add_argument("--keep", type=lambda text: Path(text).absolute(), default=None)
     return parser.parse_args()

@@ -12,7 +12,11 @@ import numpy as np
 from typer.testing import CliRunner
 
 from ringnet.cli import app
+from ringnet.collectives import ALGORITHMS
+from ringnet.formats.msccl import dumps_msccl
+from tests.fuzz.keys import changed, pairs, places, text_of
 from tests.fuzz.mutate import ALL, BLIND
+from tests.fuzz.options import PLAIN, STEP, typed_command
 
 ROOT = Path(__file__).parents[2]
 DATA, SCENARIOS = ROOT / "tests" / "data", ROOT / "scenarios"
@@ -41,7 +45,7 @@ class Kind:
     mutations: Sequence[Mutation] = BLIND
     beside: dict[str, str] | None = None
 
-    def prepare(self, folder: Path, random: Random) -> str:
+    def prepare(self, folder: Path, random: Random, number: int) -> str:
         """Write one mutated file and what it needs into an empty folder; return its name."""
         source = random.choice(self.files)
         content = source.read_bytes()
@@ -50,6 +54,10 @@ class Kind:
         (folder / source.name).write_bytes(content)
         self.put_beside(folder, source.name)
         return source.name
+
+    def commands_for(self, random: Random) -> Sequence[Sequence[str]]:
+        """Return the words of what is run on one input."""
+        return [command.split() for command in self.commands]
 
     def put_beside(self, folder: Path, name: str) -> None:
         """Write what the file needs around it."""
@@ -65,10 +73,55 @@ class ScenarioKind(Kind):
         shutil.copytree(SCENARIOS / "data", folder / "data")
 
 
+class KeysKind(Kind):
+    """Scenarios made of the schema: a few keys set, next to all files that the examples of the schema name."""
+
+    def prepare(self, folder: Path, random: Random, number: int) -> str:
+        """Choose a few keys."""
+        chosen = random.sample(places(), random.choice((1, 1, 2, 3, 5)))
+        (folder / "s.yaml").write_text(text_of(changed(random, chosen)))
+        self.put_beside(folder, "s.yaml")
+        return "s.yaml"
+
+    def put_beside(self, folder: Path, name: str) -> None:
+        """Link the files."""
+        for file in self.files:
+            if file.is_dir():
+                shutil.copytree(file, folder / "whole")
+            else:
+                (folder / file.name).symlink_to(file)
+
+
+class PairsKind(KeysKind):
+    """The same of every two keys: the number of an input is that of a pair."""
+
+    def prepare(self, folder: Path, random: Random, number: int) -> str:
+        """Set the two keys of a pair."""
+        (folder / "s.yaml").write_text(text_of(changed(random, pairs()[number % len(pairs())])))
+        self.put_beside(folder, "s.yaml")
+        return "s.yaml"
+
+
+class OptionsKind(KeysKind):
+    """Whole scenarios and whole commands, with options that are given what somebody may type."""
+
+    def commands_for(self, random: Random) -> Sequence[Sequence[str]]:
+        """Return one command."""
+        return [typed_command(random)]
+
+    def prepare(self, folder: Path, random: Random, number: int) -> str:
+        """Leave all files whole."""
+        for name, text in {"s.yaml": PLAIN, "t.yaml": STEP}.items():
+            (folder / name).write_text(text)
+        shutil.copy(DATA / "logs" / "nccl-2019.txt", folder / "log.txt")
+        self.put_beside(folder, "s.yaml")
+        return "s.yaml"
+
+
 class ResultsKind(Kind):
     """Folders of results in which one file is damaged: by hand, by a disk."""
 
-    def prepare(self, folder: Path, random: Random) -> str:
+    def prepare(self, folder: Path, random: Random, number: int) -> str:
         """Copy a folder of results and damage one of its tables, or its manifest."""
         source = random.choice(self.files)
         shutil.copytree(source, folder / "results")
@@ -121,6 +174,26 @@ def _made(command: str, file: Path, out: Path, *more: str) -> Path:
     return out
 
 
+def files_of_examples(folder: Path) -> list[Path]:
+    """Make the files that the examples of the schema name."""
+    folder.mkdir(exist_ok=True)
+    copies = {
+        "topology.xml": DATA / "networks" / "nvlink-server.xml",
+        "graph.xml": DATA / "networks" / "rings.xml",
+        "profile.yaml": SCENARIOS / "data" / "v100-profile.yaml",
+        "layers.csv": DATA / "fuzz" / "layers.csv",
+        "my.py": DATA / "fuzz" / "my.py",
+        "my_ring.py": DATA / "fuzz" / "my.py",
+    }
+    for name, source in copies.items():
+        shutil.copy(source, folder / name)
+    for name, shape in {"gradients": (4, 8), "w0": (8,), "w1": (8,)}.items():
+        np.save(folder / f"{name}.npy", np.ones(shape, np.float32))
+    ring = dumps_msccl(ALGORITHMS["ring"].build(4, "all-reduce"))
+    (folder / "schedule.xml").write_text(ring)
+    return sorted(folder.iterdir())
+
+
 def npy_files(folder: Path) -> list[Path]:
     """Make arrays to be damaged: of several types, of either order, with one axis and with two."""
     folder.mkdir(exist_ok=True)
@@ -137,7 +210,7 @@ def npy_files(folder: Path) -> list[Path]:
 
 def kinds(folder: Path) -> dict[str, Kind]:
     """Return every kind by its name; what there is to start from is made in ``folder`` where it is no file here."""
-    run = "run {file} --no-plots --jobs 1 --out out"
+    run = "run {file} --no-plots --jobs 1 --quiet --out out"
     msccl = "{scenario_version: 1, workers: 2, message: 1 KiB, algorithm: {file: {file}}, " + NETWORK + "}"
     network = "{scenario_version: 1, message: 1 KiB, network: {file: {file}}}"
     order = (
@@ -148,6 +221,19 @@ def kinds(folder: Path) -> dict[str, Kind]:
         "{scenario_version: 1, workers: 8, message: 1 MiB, network: {topology: ring, link: {file: {file}}}}"
     )
     data = "{scenario_version: 1, data: {file}, " + NETWORK + "}"
+    step = "{scenario_version: 1, workers: 4, step: {layers: {file}%s}, " + NETWORK + "}"
+    hook = (
+        "{scenario_version: 1, workers: 4, message: 1 KiB, algorithm: {python: my.py:my_ring}, "
+        + NETWORK
+        + "}"
+    )
+    model = (
+        "{scenario_version: 1, workers: 2, training: {model: {python: my.py:gradients, examples: 8}, steps: 2}, "
+        + NETWORK
+        + "}"
+    )
+    results = results_folders(folder)
+    beside = files_of_examples(folder / "examples")
     logs = sorted(path for path in (DATA / "logs").iterdir() if path.suffix != ".md")
     as_scenario = ("check s.yaml", run.replace("{file}", "s.yaml"))
     return {
@@ -155,19 +241,35 @@ def kinds(folder: Path) -> dict[str, Kind]:
         "msccl": Kind(sorted((DATA / "msccl").iterdir()), as_scenario, beside={"s.yaml": msccl}),
         "network": Kind(
             [*sorted((DATA / "networks").iterdir()), SCENARIOS / "data" / "pcie-server.xml"],
-            ("network {file}", "check s.yaml", "check o.yaml"),
+            ("network {file}", "check s.yaml", run.replace("{file}", "s.yaml"), "check o.yaml"),
             beside={"s.yaml": network, "o.yaml": order},
         ),
         "log": Kind(logs, ("logs {file}", "calibrate {file} --workers 8 --out p.yaml --plot p.svg")),
         "profile": Kind(
             [SCENARIOS / "data" / "v100-profile.yaml"],
-            ("predict {file} --workers 4,64", "check s.yaml"),
+            ("predict {file} --workers 4,64 --plot p.svg", *as_scenario),
             ALL,
             {"s.yaml": profile},
         ),
         "npy": Kind(npy_files(folder / "arrays"), as_scenario, beside={"s.yaml": data}),
         "results": ResultsKind(
-            results_folders(folder),
-            ("plot results", "diff whole results", "run results --no-plots --jobs 1 --out out"),
+            results,
+            ("plot results", "diff whole results", run.replace("{file}", "results")),
         ),
+        "keys": KeysKind(beside, ("check s.yaml --allow-python", f"{as_scenario[1]} --allow-python")),
+        "layers": Kind(
+            [DATA / "fuzz" / "layers.csv", DATA / "fuzz" / "operations.csv"],
+            (
+                "check t.yaml",
+                "step t.yaml --no-plots --quiet --out out",
+                "step r.yaml --no-plots --quiet --out out2",
+            ),
+            beside={"t.yaml": step % "", "r.yaml": step % ", rate: 1 TFLOP/s"},
+        ),
+        "hook": Kind(
+            [DATA / "fuzz" / "my.py"],
+            tuple(f"{command} --allow-python" for command in (*as_scenario, run.replace("{file}", "m.yaml"))),
+            beside={"s.yaml": hook, "m.yaml": model},
+        ),
+        "options": OptionsKind([*beside, results[0]], ()),
     }

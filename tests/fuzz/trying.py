@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import pickle
+import re
+import resource
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from types import FrameType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from typer.testing import CliRunner
 
@@ -21,8 +24,17 @@ from tests.fuzz.kinds import Kind
 MOST_S = 20.0
 #: What a command may end with: all is well, a mistake told, a run that cannot finish, a wrong sum, points that failed.
 ENDS = {0, 2, 3, 4, 5}
-#: Only what a terminal shows: no escape sequences, and lines of a length that somebody reads.
-LONGEST_LINE = 4000
+#: Address space of a process that tries an input: one that wants more ends as one that nobody bounded.
+MOST_BYTES = 6 << 30
+#: Memory that an input may take of which `check` says nothing, and by how much what it says may be wrong.
+UNTOLD_BYTES, SLACK = 300 << 20, 1.5
+#: Where a mistake is: a file with its line or key, a file, an option, a key; before what is wrong.
+_PLACE = re.compile(
+    r"Error: ((--)?[^\s:]+(:\d+)?|--\w+, --\w+|[^:]*\.(yaml|yml|xml|csv|npy|py|json|txt)(:\d+)?|[^\s]+ step \d+): ."
+    r"|Error: (Missing option|No such option|Missing argument|Option|Got unexpected extra|Invalid value for)"
+)
+_MEMORY = re.compile(r"^memory +about ([\d.]+) (\w+)", re.MULTILINE)
+_UNITS = {"MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 
 
 class HangError(BaseException):
@@ -38,20 +50,82 @@ class Finding(NamedTuple):
     what: str
 
 
-def attempt(kind: str, made: Kind, seed: int, folder: Path) -> tuple[int, list[Finding]]:
-    """Try one input: return how many commands were run on it, and what is wrong with how they ended."""
+class Ended(NamedTuple):
+    """A command, its exit code and all that it said."""
+
+    command: str
+    code: int
+    said: str
+
+
+def attempt(kind: str, made: Kind, seed: int, folder: Path) -> tuple[list[Ended], list[Finding]]:
+    """Try one input: return what was run on it, and what is wrong with how that ended."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    name = made.prepare(folder, Random(f"{kind} {seed}"))
+    random = Random(f"{kind} {seed}")
+    name = made.prepare(folder, random, seed)
     with _working_in(folder):
-        ended = [(command, *_run(command.split(), name)) for command in made.commands]
-    findings = [
-        Finding(kind, seed, command, what) for command, code, said in ended for what in wrong_with(code, said)
-    ]
-    codes = {command.split()[0]: code for command, code, _ in ended}
-    if codes.get("check") == 0 and codes.get("run") == 2:
-        findings.append(Finding(kind, seed, "run", f"check agrees, run refuses: {ended[-1][2]}"))
-    return len(ended), findings
+        ended = [
+            _run([word.replace("{file}", name) for word in words]) for words in made.commands_for(random)
+        ]
+    return ended, [Finding(kind, seed, *one) for one in wrong_with_all(ended)]
+
+
+def attempt_apart(kind: str, made: Kind, seed: int, folder: Path) -> tuple[list[Ended], list[Finding]]:
+    """Try one input in a process of its own, which may crash, hang or take all memory; and look at what it took."""
+    done = apart(lambda: attempt(kind, made, seed, folder))
+    if isinstance(done, str):
+        return [], [Finding(kind, seed, "", done)]
+    (ended, findings), taken_bytes = done
+    told = [_MEMORY.search(one.said) for one in ended]
+    most_bytes = max([UNTOLD_BYTES, *(SLACK * float(one[1]) * _UNITS[one[2]] for one in told if one)])
+    if taken_bytes > most_bytes:
+        findings.append(
+            Finding(kind, seed, "", f"{taken_bytes >> 20} MiB taken, at most {most_bytes / 2**20:.0f} told")
+        )
+    return ended, findings
+
+
+def apart(work: Callable[[], Any]) -> tuple[Any, int] | str:
+    """Do some work in a forked process: return what it returned and the memory it took, or how it ended instead."""
+    reading, writing = os.pipe()
+    process = os.fork()
+    if not process:
+        os.close(reading)
+        _limit()
+        before = _peak_bytes()
+        with os.fdopen(writing, "wb") as pipe:
+            pickle.dump((work(), _peak_bytes() - before), pipe)
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        content = pipe.read()
+    _, status = os.waitpid(process, 0)
+    if status or not content:
+        number = os.waitstatus_to_exitcode(status)
+        return f"the process ended with {signal.Signals(-number).name if number < 0 else number}"
+    done: tuple[Any, int] = pickle.loads(content)
+    return done
+
+
+def _limit() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+    seconds = int(5 * MOST_S)
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+
+
+def _peak_bytes() -> int:
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def wrong_with_all(ended: Sequence[Ended]) -> Iterator[tuple[str, str]]:
+    """Yield commands and what is wrong with how they ended, each alone and beside each other."""
+    for one in ended:
+        yield from ((one.command, what) for what in wrong_with(one.code, one.said))
+    codes = {one.command.split()[0]: one for one in reversed(ended)}
+    check, run = codes.get("check"), codes.get("run") or codes.get("step")
+    if check and run and check.code == 0 and run.code == 2:
+        yield run.command, f"check agrees, {run.command.split()[0]} refuses: {run.said}"
 
 
 def wrong_with(code: int, said: str) -> Iterator[str]:
@@ -64,18 +138,23 @@ def wrong_with(code: int, said: str) -> Iterator[str]:
         yield f"what is not printable reaches the terminal: {said[-300:]!r}"
     if code == 2 and not said.strip():
         yield "refused without a word"
+    for line in said.splitlines():
+        if line.startswith("Error: ") and code == 2 and not _PLACE.match(line):
+            yield f"no place: {line}"
 
 
-def _run(command: list[str], name: str) -> tuple[int, str]:
-    words = [word.replace("{file}", name) for word in command]
+def _run(words: list[str]) -> Ended:
+    command = " ".join(words)
     try:
         with _bounded():
             done = CliRunner().invoke(app, words)
     except HangError:
-        return 124, f"more than {MOST_S:g} s of processor time"
+        return Ended(command, 124, f"more than {MOST_S:g} s of processor time")
+    if isinstance(done.exception, HangError):
+        return Ended(command, 124, "hang")
     if done.exception is not None and not isinstance(done.exception, SystemExit):
-        return (124, "hang") if isinstance(done.exception, HangError) else (1, repr(done.exception))
-    return done.exit_code, done.output
+        return Ended(command, 1, repr(done.exception))
+    return Ended(command, done.exit_code, done.output)
 
 
 @contextmanager

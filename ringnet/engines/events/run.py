@@ -249,7 +249,7 @@ class RunningJob:
         schedule = job.schedule
         keep = schedule.n_transfers <= job.keep_transfers
         keep_values = job.keep_values and job.payload is not None
-        self.job = job
+        self.job, self.number = job, number
         self.rows = TransferRows(schedule.n_transfers, job.payload if keep_values else None) if keep else None
         program = Program(schedule, job.chunk_bytes, JobRoutes(links, job.network, number))
         options = RunOptions(job.payload, job.workers.sends == "rendezvous", self.rows, self._one_ended)
@@ -289,6 +289,7 @@ class RunningJob:
             links=links.columns(),
             waits=links.waits(),
             services=None if rows is None else links.services(),
+            job=self.number,
             workers=_worker_columns(self.members[: schedule.n_workers]),
             n_transfers=schedule.n_transfers,
             counts={"events": clock.scheduled()},

@@ -14,6 +14,7 @@ from ringnet.networks.behaviour import NEVER
 from ringnet.payload.dtypes import DTYPES
 from ringnet.scenario.checks.mistake import Mistake, counted, some, unread
 from ringnet.scenario.checks.network import nearest_link, shape_of
+from ringnet.scenario.keys.algorithm import knows_parameters
 from ringnet.scenario.keys.base import MOST_WORKERS
 from ringnet.scenario.keys.jobs_and_traffic import TrafficKeys
 from ringnet.scenario.keys.model import Keys
@@ -61,6 +62,8 @@ def _jobs(keys: Keys) -> Iterator[Mistake]:
 def _has_a_schedule(keys: Keys, number: int) -> Iterator[Mistake]:
     """Find parameters of an algorithm that do not fit the workers of a job."""
     job = keys.jobs[number]
+    if not job.algorithm and not knows_parameters(keys.algorithm):  # which is told of the scenario's own
+        return
     n_workers = job.workers if isinstance(job.workers, int) else len(job.workers)
     try:
         schedule_beside(keys, job.algorithm, n_workers, job.collective or keys.collective)

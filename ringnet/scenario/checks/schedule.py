@@ -14,7 +14,7 @@ from ringnet.scenario.checks.mistake import Mistake
 from ringnet.scenario.checks.network import shape_of
 from ringnet.scenario.checks.reduction import reduces_in_switches
 from ringnet.scenario.files.folder import ScenarioFolder
-from ringnet.scenario.keys.algorithm import WHICH, parameters_of
+from ringnet.scenario.keys.algorithm import WHICH, knows_parameters
 from ringnet.scenario.keys.model import Keys
 from ringnet.scenario.network import hardware, ordered, seated, seats
 from ringnet.scenario.schedule import line_of, schedule_beside, schedule_of
@@ -54,6 +54,8 @@ def check_ways(keys: Keys, home: ScenarioFolder) -> Iterator[Mistake]:
     in_switches = any(map(reduces_in_switches, names))
     one_way = keys.network.file is None and keys.network.topology in ONE_WAY and keys.algorithm != "ring"
     if not (one_way or in_switches) or (in_switches and shape_of(keys)[0] is None):
+        return
+    if not knows_parameters(keys.algorithm):
         return
     try:
         network = hardware(keys).network
@@ -124,11 +126,7 @@ def _of_python(fault: Fault, path: Path, causes: tuple[Path, ...]) -> Mistake:
 
 def _is_known(keys: Keys) -> bool:
     """Whether the algorithm knows the collective and its parameters; if not, that is told elsewhere."""
-    known = ALGORITHMS[keys.algorithm_name]
-    return (
-        keys.collective in known.collectives
-        and parameters_of(keys.algorithm).keys() <= known.parameters.keys()
-    )
+    return keys.collective in ALGORITHMS[keys.algorithm_name].collectives and knows_parameters(keys.algorithm)
 
 
 def _others(keys: Keys, schedule: Schedule, path: tuple[str, ...]) -> Iterator[Mistake]:

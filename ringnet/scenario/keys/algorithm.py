@@ -141,6 +141,12 @@ def parameters_of(keys: str | AlgorithmKeys) -> dict[str, Any]:
     return given | dict(keys.parameters or {})
 
 
+def knows_parameters(keys: str | AlgorithmKeys) -> bool:
+    """Whether an algorithm has all parameters that are given; if one of ringnet's has not, that is told of them."""
+    is_ours = isinstance(keys, str) or keys.name
+    return not is_ours or parameters_of(keys).keys() <= ALGORITHMS[name_of(keys)].parameters.keys()
+
+
 def label_of(keys: str | AlgorithmKeys) -> str:
     """Return the name with its parameters, to tell an algorithm from itself with others.
 

@@ -48,7 +48,9 @@ def command(
 def _check_files(msccl: Path | None, goal: Path | None, sources: Iterable[Path]) -> None:
     """Refuse if neither file is named, the same twice, or one that cannot or must not be written."""
     if msccl is None and goal is None:
-        raise InputError(Fault("no file is named", "--msccl, --goal", right="--msccl FILE, --goal FILE, or both"))
+        raise InputError(
+            Fault("no file is named", "--msccl, --goal", right="--msccl FILE, --goal FILE, or both")
+        )
     if msccl is not None and goal is not None and msccl.resolve() == goal.resolve():
         raise InputError(
             Fault("both texts would go to one file", "--goal", value=str(goal), right="another file")

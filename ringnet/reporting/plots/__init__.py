@@ -346,7 +346,7 @@ def _chosen(
 
 def _no_such_plot(name: str, plots: Iterable[str], message: str) -> Fault:
     nearest = get_close_matches(name, plots, n=1)
-    return Fault(message, value=name, right=", ".join(plots), nearest=nearest[0] if nearest else "")
+    return Fault(message, "plots", value=name, right=", ".join(plots), nearest=nearest[0] if nearest else "")
 
 
 def save_in_formats(figure: Figure, targets: Mapping[str, Path]) -> None:

@@ -84,6 +84,16 @@ def test_a_network_file_that_is_not_there_is_told_beside_any_topology(folder, to
     assert "network.file: none.yml: the file cannot be read" in told("check", "a.yaml")
 
 
+@pytest.mark.parametrize("more", ["jobs: [{workers: [2, 3], message: 1 KiB}]", "seed: 1"])
+@pytest.mark.parametrize("own", ["n_slices: 4", "parameters: {n_slices: 4}", "root: 1"])
+def test_a_parameter_that_an_algorithm_has_not_is_told_beside_a_job_and_on_a_ring(folder, own, more):
+        f"{RING[1:-1].replace(', ', chr(10), 2)}\n".replace("network", "\nnetwork")
+    )
+    text = f"scenario_version: 1\nworkers: 4\nmessage: 64 B\nnetwork: {{bandwidth: 1 GB/s, latency: 1 us}}\n{more}\n"
+    (folder / "a.yaml").write_text(f"{text}algorithm: {{name: ring, {own}}}\n")
+    assert "a.yaml:6: algorithm" in told("check", "a.yaml")
+
+
 class TestTerminal:
     @pytest.mark.parametrize("backend", ["module://none_such.backend", "nonsense"])
     def test_what_a_notebook_left_in_the_environment_keeps_no_plot_from_being_drawn(self, folder, backend):

@@ -87,8 +87,6 @@ def test_a_network_file_that_is_not_there_is_told_beside_any_topology(folder, to
 @pytest.mark.parametrize("more", ["jobs: [{workers: [2, 3], message: 1 KiB}]", "seed: 1"])
 @pytest.mark.parametrize("own", ["n_slices: 4", "parameters: {n_slices: 4}", "root: 1"])
 def test_a_parameter_that_an_algorithm_has_not_is_told_beside_a_job_and_on_a_ring(folder, own, more):
-        f"{RING[1:-1].replace(', ', chr(10), 2)}\n".replace("network", "\nnetwork")
-    )
     text = f"scenario_version: 1\nworkers: 4\nmessage: 64 B\nnetwork: {{bandwidth: 1 GB/s, latency: 1 us}}\n{more}\n"
     (folder / "a.yaml").write_text(f"{text}algorithm: {{name: ring, {own}}}\n")
     assert "a.yaml:6: algorithm" in told("check", "a.yaml")

@@ -41,7 +41,7 @@ def hosts(n_workers: int) -> st.SearchStrategy[dict[str, Any]]:
     def with_cards(size: int, nics: int) -> st.SearchStrategy[dict[str, Any]]:
         n_cards, sockets = n_workers // size * nics, 1 if size == 1 else 2
         inside = {
-            "shape": st.sampled_from(["switch", "ring", "pcie"]),
+            "shape": st.sampled_from(["switch", "ring", "mesh", "pcie"]),
             "bandwidth": RATES,
             "latency": TIMES,
             "card": maybe(link),

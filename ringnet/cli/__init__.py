@@ -43,6 +43,7 @@ COMMANDS = {
     "draw": "Draw the network, the busiest link standing out, and how much each worker sends to each other one.",
     "network": "List the links of a scenario's network, or say what another tool's network file holds and leaves out.",
     "list": "List the names that a scenario can choose from, or what the columns of the tables mean.",
+    "show": "Show a machine: its numbers, where each comes from, and a drawing.",
     "schema": "Print the JSON Schema of scenarios, for editors.",
     "logs": "Show what logs of benchmarks hold, and what is wrong with them.",
     "calibrate": "Fit latency and bandwidth to logs of one machine, and say how far to trust them.",

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import Annotated
+
+import typer
 
 from ringnet.cli import options
 from ringnet.cli.printing import note, print_json, print_table
@@ -60,6 +63,9 @@ class Preview:
 def command(
     scenario: options.ScenarioFile,
     overrides: options.Overrides = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Say of each key that somebody gave where its value comes from.")
+    ] = False,
     as_json: options.Json = False,
     allow_outside: options.AllowOutside = False,
     allow_python: options.AllowPython = False,
@@ -67,10 +73,15 @@ def command(
     """Find every mistake in a scenario, and show what would run."""
     found = options.read_scenario(scenario, overrides, allow_outside, allow_python)
     preview = preview_of(found)
+    rows = found.explained() if explain else []
     if as_json:
-        print_json(asdict(preview))
+        said = [dict(zip(("key", "value", "from"), row, strict=True)) for row in rows]
+        print_json(asdict(preview) | ({"keys": said} if explain else {}))
         return 0
     print_table(_lines(preview))
+    if explain:
+        typer.echo()
+        print_table([("key", "value", "from"), *rows, ("every other key", "its default", "")])
     note(*found.notes)
     return 0
 

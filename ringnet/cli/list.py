@@ -14,17 +14,21 @@ from ringnet.cli.printing import in_number, print_json, print_table
 from ringnet.collectives import ALGORITHMS, COLLECTIVES
 from ringnet.engines import ENGINES
 from ringnet.errors import Fault, InputError
-from ringnet.networks import PRESETS, TOPOLOGIES, Preset
+from ringnet.networks import PRESETS, TOPOLOGIES
 from ringnet.payload.dtypes import DTYPES
 from ringnet.payload.reductions import REDUCTIONS
 from ringnet.reporting.columns import OF_SOME_RUNS, TABLES
 from ringnet.reporting.plots import PLOTS
+from ringnet.scenario.files.machines import machine_of
+from ringnet.scenario.keys.machine import MACHINES
 from ringnet.units import format_rate, format_seconds
 
 EXAMPLE = "ringnet list algorithms"
 
 #: The kind that no scenario chooses from.
 COLUMNS = "columns"
+#: The kind whose numbers and sources are told where it is asked for.
+LINKS = "links"
 #: Characters of a line about a name.
 WIDTH = 96
 
@@ -49,7 +53,10 @@ def command(
         return 0
     for heading, names in known.items():
         typer.echo(f"{heading}.csv" if kind == COLUMNS else heading)
-        print_table([*names.items()], indent="  ")
+        if kind == LINKS:
+            _tell_links()
+        else:
+            print_table([*names.items()], indent="  ")
     if kind is None:
         typer.echo(f"{COLUMNS} of the tables: ringnet list {COLUMNS}")
     return 0
@@ -84,7 +91,8 @@ def choices() -> dict[str, dict[str, str]]:
         "collectives": {name: _known_by(name) for name in COLLECTIVES},
         "algorithms": {name: algorithm.summary for name, algorithm in ALGORITHMS.items()},
         "topologies": {name: topology.summary for name, topology in TOPOLOGIES.items()},
-        "links": {name: _link_words(preset) for name, preset in PRESETS.items()},
+        "links": {name: preset.summary for name, preset in PRESETS.items()},
+        "machines": {name: shorten(machine_of(name).title, WIDTH, placeholder=" ...") for name in MACHINES},
         "reductions": {name: reduction.summary for name, reduction in REDUCTIONS.items()},
         "dtypes": {name: f"{in_number(dtype.itemsize, 'byte')} an element" for name, dtype in DTYPES.items()},
         "engines": {name: engine.summary for name, engine in ENGINES.items()},
@@ -92,11 +100,20 @@ def choices() -> dict[str, dict[str, str]]:
     }
 
 
-def _link_words(preset: Preset) -> str:
-    """Say what a link is, its numbers and where they come from."""
-    numbers = f"{format_rate(preset.bandwidth_Bps)}, {format_seconds(preset.latency_s)} from end to end"
-    sources = f"bandwidth: {preset.bandwidth_source}; latency: {preset.latency_source}"
-    return f"{preset.summary}; {numbers} ({sources})"
+def _tell_links() -> None:
+    """Print the links by name with their numbers and where these come from."""
+    rows = [
+        (
+            name,
+            format_rate(link.bandwidth_Bps),
+            format_seconds(link.latency_s),
+            link.summary,
+            f"bandwidth: {link.bandwidth_source}; latency: {link.latency_source}",
+        )
+        for name, link in PRESETS.items()
+    ]
+    print_table([("link", "each way", "end to end", "what it is", "sources"), *rows], indent="  ")
+    typer.echo("  a latency is from end to end: through a switch each of the two links has half of it")
 
 
 def _known_by(collective: str) -> str:

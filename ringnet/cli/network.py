@@ -19,6 +19,7 @@ from ringnet.formats.networks.reading import Reading
 from ringnet.networks import Behaviour, BySize, Constant, Network, OverTime
 from ringnet.reporting.atomic import MANIFEST
 from ringnet.runs.parts import build_site
+from ringnet.scenario.build.load import STANDARD_INPUT
 from ringnet.units import format_bytes, format_rate, format_seconds
 
 EXAMPLE = "ringnet network scenario.yaml --links 'h0/*'"
@@ -49,7 +50,7 @@ def command(  # noqa: PLR0917 -- every option is a parameter
     allow_python: options.AllowPython = False,
 ) -> int:
     """List the links of a scenario's network, or say what another tool's network file holds and leaves out."""
-    if file.is_dir() or file.name == MANIFEST or is_scenario(file):
+    if str(file) == STANDARD_INPUT or file.is_dir() or file.name == MANIFEST or is_scenario(file):
         scenario = options.read_scenario(file, overrides, allow_outside, allow_python)
         note(*(["of a sweep the first point is told"] if scenario.sweep is not None else []))
         network = build_site(scenario).networks[0]

@@ -22,7 +22,11 @@ if TYPE_CHECKING:
     from ringnet.scenario import Scenario
 
 ScenarioFile = Annotated[
-    Path, typer.Argument(metavar="SCENARIO", help="A scenario in YAML, or a folder of results to run again.")
+    Path,
+    typer.Argument(
+        metavar="SCENARIO",
+        help="A scenario in YAML, - for standard input, or a folder of results to run again.",
+    ),
 ]
 Overrides = Annotated[
     list[str] | None,

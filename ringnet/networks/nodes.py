@@ -15,7 +15,7 @@ from ringnet.networks.network import ONE_WAY, Groups, LinkSource, LinkSources, N
 from ringnet.networks.shape import CARDS, HOSTS, RAILS
 from ringnet.networks.topology import NetworkBuilder, TopologyParameter, each_of
 
-InsideShape: TypeAlias = Literal["switch", "ring", "pcie"]
+InsideShape: TypeAlias = Literal["switch", "ring", "mesh", "pcie"]
 #: What a link inside a host is: one of those that join its workers, one to a card, one between sockets.
 InsideKind: TypeAlias = Literal["inside", "card", "socket"]
 
@@ -33,7 +33,7 @@ class Inside:
 
     Parameters
     ----------
-    shape : {"switch", "ring", "pcie"}
+    shape : {"switch", "ring", "mesh", "pcie"}
     bandwidth_Bps, latency_s : float
         Of every link in it that ``card`` and ``socket`` do not say other of, in bytes per second and seconds.
     card : LinkNumbers, optional
@@ -129,7 +129,7 @@ def nodes(
     inside: Annotated[
         Inside,
         TopologyParameter(
-            "what joins them: a switch, a ring, or a PCIe tree with a shared root",
+            "what joins them: a switch, a ring, a mesh (a link between every two), or a PCIe tree with a shared root",
             {"shape": "switch", "link": "nvlink4"},
         ),
     ],
@@ -158,6 +158,7 @@ def nodes(
 
     - ``switch``: every worker has a link to the host's switch and one back (NVSwitch), and a link to its card;
     - ``ring``: every worker has a link to both neighbours, the shorter way around is taken, and a link to its card;
+    - ``mesh``: every worker has a link to every other one, and a link to its card;
     - ``pcie``: one PCIe switch for each card with its workers; all of a socket share one root, by a link up and a link
       down for each switch.
 
@@ -474,6 +475,20 @@ def _ring(host: Host, inside: Inside) -> HostLinks:
     return HostLinks(links | cards.links(), route)
 
 
+def _mesh(host: Host, inside: Inside) -> HostLinks:
+    workers, cards = {*host.workers}, _ToCards(host, inside)
+    links = _both_ways("inside", [*combinations(host.workers, 2)])
+
+    def route(src: str, dst: str) -> list[str]:
+        return (
+            ([] if src == dst else _hops(src, dst))
+            if src in workers and dst in workers
+            else cards.route(src, dst)
+        )
+
+    return HostLinks(links | cards.links(), route)
+
+
 def _pcie(host: Host, inside: Inside) -> HostLinks:
     n_cards, n_sockets = host.n_cards, inside.n_sockets
     n_switches = max(n_cards, n_sockets)
@@ -503,4 +518,9 @@ def _pcie(host: Host, inside: Inside) -> HostLinks:
     return HostLinks(links, route)
 
 
-INSIDES: dict[str, Callable[[Host, Inside], HostLinks]] = {"switch": _switch, "ring": _ring, "pcie": _pcie}
+INSIDES: dict[str, Callable[[Host, Inside], HostLinks]] = {
+    "switch": _switch,
+    "ring": _ring,
+    "mesh": _mesh,
+    "pcie": _pcie,
+}

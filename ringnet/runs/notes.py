@@ -18,6 +18,7 @@ from ringnet.scenario.build.scenario import Scenario
 from ringnet.scenario.checks.collective import READABLE_ELEMENTS
 from ringnet.scenario.checks.mistake import some
 from ringnet.scenario.files.link_profile import INSIDE, NETWORK, link_files, profile_of
+from ringnet.scenario.files.machines import estimate_note
 from ringnet.scenario.files.network_file import OF_CHANNELS, read_found, reading_of
 from ringnet.scenario.keys.algorithm import name_of, parameters_of
 from ringnet.scenario.keys.kinds import FoundFile
@@ -41,6 +42,7 @@ _SHAPES = {
 def network_notes(scenario: Scenario, parts: RunParts) -> tuple[str, ...]:
     """Return a sentence on each thing that the network was taken to be; in a sweep they are said once."""
     return (
+        *([estimated] if (estimated := estimate_note(scenario.base)) else []),
         *network_file_notes(scenario.network),
         *order_file_notes(scenario),
         *behaviour_notes(parts.network, scenario.network),

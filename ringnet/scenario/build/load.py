@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import chain
 from math import prod
 from pathlib import Path as FilePath
@@ -12,9 +14,10 @@ from pathlib import Path as FilePath
 from pydantic import ValidationError
 
 from ringnet.documents.document import Document, Mark, is_within, key_path, path_text
-from ringnet.documents.text import clip
-from ringnet.documents.yaml_text import read_text, read_yaml
+from ringnet.documents.text import clip, decode
+from ringnet.documents.yaml_text import SCENARIO, read_text, read_yaml
 from ringnet.errors import Fault, InputError
+from ringnet.scenario.build.include import INCLUDE, included
 from ringnet.scenario.build.overrides import override
 from ringnet.scenario.build.resolve import in_order, nonsense_on_the_way
 from ringnet.scenario.build.scenario import MadeFrom, Scenario, single
@@ -23,6 +26,8 @@ from ringnet.scenario.files.folder import ScenarioFolder
 from ringnet.scenario.keys.faults import translate
 from ringnet.scenario.keys.model import SweepKeys
 
+#: What stands for a file on the command line.
+STANDARD_INPUT = "-"
 #: Points of a sweep that are all checked when it is loaded; of a larger one, each value once.
 CHECKED_POINTS = 10_000
 
@@ -39,7 +44,7 @@ def load(
     Parameters
     ----------
     path : path
-        YAML, in UTF-8.
+        YAML, in UTF-8; ``-`` for standard input, whose files are those of the folder one is in.
     overrides : sequence of str
         ``path.key=value`` each, as for ``--set``: see `overrides.override`.
     allow_outside : bool
@@ -57,9 +62,22 @@ def load(
     InputError
         With every mistake at once, each with file, line, path, value, and what would be right.
     """
+    if os.fspath(path) == STANDARD_INPUT:
+        here = ScenarioFolder(FilePath().absolute(), allow_outside, allow_python)
+        return _interpret(_standard_input(), overrides, "<stdin>", "stdin", here)
     file = FilePath(path)
     home = ScenarioFolder(file.absolute().parent, allow_outside, allow_python)
     return _interpret(read_text(path), overrides, os.fspath(path), file.stem, home)
+
+
+@cache
+def _standard_input() -> str:
+    """Return what comes over standard input, once: some commands read a scenario again, with other settings."""
+    content = sys.stdin.buffer.read(SCENARIO.n_bytes + 1)
+    if len(content) > SCENARIO.n_bytes:
+        right = f"at most {SCENARIO.n_bytes:,} bytes"
+        raise InputError(Fault("the text is too large for a scenario", file="<stdin>", right=right))
+    return decode(content, "<stdin>")
 
 
 def loads(
@@ -88,9 +106,15 @@ def loads(
 
 def _interpret(text: str, overrides: Sequence[str], file: str, name: str, home: ScenarioFolder) -> Scenario:
     document, faults = read_yaml(text, file)
+    document, unfound = included(document, home, file)
+    faults += unfound
     document, notes, wrong = override(document, overrides)
     if not document.has(("name",)):
         document = document.put(("name",), clip(name), {(): Mark(file)})
+    if document.has(INCLUDE):
+        message, right = "files are included before --set counts", "include in the file"
+        wrong.append(document.fault(INCLUDE, message, right=right))
+        document = document.drop([INCLUDE])
     sweep, axes, unreadable = _sweep_of(document)
     values = first_values(axes)
     wrong += [fault for value in values for fault in nonsense_on_the_way(document, value.path)]

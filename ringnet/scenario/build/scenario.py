@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from pydantic import PrivateAttr
 
-from ringnet.documents.document import Document, key_path
+from ringnet.documents.document import Document, Mark, Path, in_flow, key_path, path_text
+from ringnet.documents.text import clip
 from ringnet.errors import Fault, InputError
 from ringnet.scenario.build.resolve import in_order, origins_of, resolve
 from ringnet.scenario.build.sweep import Axis, SweptValue, first_values, grid, with_values
@@ -22,6 +23,7 @@ from ringnet.scenario.files.data import FACTS
 from ringnet.scenario.files.folder import ScenarioFolder, digest
 from ringnet.scenario.files.link_profile import PATHS as LINK_FILES
 from ringnet.scenario.files.link_profile import link_files
+from ringnet.scenario.files.machines import given_by_machine
 from ringnet.scenario.files.network_file import NETWORK_FILE, ORDER_FILE
 from ringnet.scenario.files.presets import unwritten
 from ringnet.scenario.files.trained_model import MODEL
@@ -163,9 +165,24 @@ class Scenario(Keys):
         if origin.axes:  # other points may have other files
             gone |= {(key,) for key in FACTS if not origin.base.has((key,))} if keys.files else set()
             gone |= {value.path for value in first_values(origin.axes)}
+        if {"machine", "hosts"} & {str(value.path[0]) for value in first_values(origin.axes)}:
+            gone |= given_by_machine(origin.base, first)
         gone |= unwritten(origin.base, first, {value.path for value in first_values(origin.axes)})
         plain = Document(keys.model_dump(mode="json", exclude_none=True)).drop(gone).data
         return plain | ({"sweep": _sweep_document(origin.axes)} if origin.axes else {})
+
+    def explained(self) -> list[tuple[str, str, str]]:
+        """Return each key that somebody gave: its path, its value, and where that was written or what it follows from.
+
+        Of a sweep, those of its first point. All other keys have their defaults.
+        """
+        origin = self._origin
+        first = known(with_values(origin.base, first_values(origin.axes)), origin.home)
+        return [
+            (path_text(path), clip(_as_written(mark, path, first.get(path))), _told_from(mark, path))
+            for path, mark in first.marks.items()
+            if path and first.has(path) and _is_value(first.get(path)) and not _is_value(first.get(path[:-1]))
+        ]
 
     def inputs(self) -> dict[str, str]:
         """Return the SHA-256 of each file that data, network or schedule come from, by its name in the scenario.
@@ -220,6 +237,29 @@ def single(document: Document, home: ScenarioFolder) -> Scenario:
     """Return the scenario of one run; `InputError` for everything that is wrong."""
     left, notes = resolve(document, home)
     return Scenario.of(known(left, home).data, MadeFrom(left, (), home, tuple(notes)))
+
+
+def _is_value(given: Any) -> bool:
+    """Whether something is a scalar, or a list of such."""
+    if isinstance(given, list):
+        return not any(isinstance(one, dict | list) for one in given)
+    return not isinstance(given, dict)
+
+
+def _as_written(mark: Mark, path: Path, value: Any) -> str:
+    """Return a value as it was written; in flow where it follows from another key."""
+    is_own = mark.text and (not mark.path or mark.path == path_text(path) or mark.origin == "sweep")
+    return mark.text if is_own else in_flow(value)
+
+
+def _told_from(mark: Mark, path: Path) -> str:
+    """Say where a value was written; of one that follows from another key, which."""
+    where = f"{mark.file}:{mark.line}" if mark.line else mark.file
+    if mark.origin == "sweep":
+        where = f"the sweep, {where}"
+    if mark.path and mark.path != path_text(path) and mark.origin != "sweep":
+        where = f"{mark.path}, {where}"
+    return where
 
 
 def _dotted(value: SweptValue) -> str:

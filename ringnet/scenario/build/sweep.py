@@ -28,7 +28,7 @@ from ringnet.scenario.keys.lookup import leaf_of
 from ringnet.scenario.keys.model import MOST_VALUES, RangeKeys, SweepKeys
 
 #: Keys that are no matter of a single run.
-FIXED = ("scenario_version", "name", "sweep", "compare", "report")
+FIXED = ("scenario_version", "name", "include", "sweep", "compare", "report")
 SECTIONS = ("over", "zip")
 #: Bytes between the ends of a range by count are rounded to this, so that every dtype divides them.
 ALIGNED_BYTES = 8

@@ -342,6 +342,15 @@ def _hosts_are_read(keys: Keys) -> Iterator[Mistake]:
         yield unread(("network", "affinity"), message, ("network", "routes"), right="routes: shortest")
 
 
+def _machine_is_read(keys: Keys) -> Iterator[Mistake]:
+    """Find hosts of no machine, and of one that has none."""
+    if keys.machine is None:
+        yield unread(("hosts",), "hosts are those of a machine", ("machine",), right="machine: dgx-h100")
+    elif keys.network.file is not None or getattr(keys.network, "sides", None) is not None:
+        message = "this network has no hosts"
+        yield unread(("hosts",), message, ("machine",), ("network",), right="network.sides")
+
+
 def _credit_has_a_way(keys: Keys) -> Iterator[Mistake]:
     network = keys.network
     is_ring = network.file is None and network.topology == "ring"
@@ -365,6 +374,7 @@ NETWORK_CHECKS: tuple[Callable[[Keys], Iterator[Mistake]], ...] = (
     _ascending,
     _unread_in_network,
     _hosts_are_read,
+    _machine_is_read,
     _credit_has_a_way,
     _parts_are_not_too_many,
 )

@@ -71,7 +71,7 @@ def _links_of_a_way(document: Document, path: Path) -> int:
     """Return over how many links of a key a latency from end to end is spread: two where a switch is between."""
     place = path[1:-1]
     if place == ("inside",):
-        return 1 if document.get((*path[:-1], "shape")) == "ring" else 2
+        return 1 if document.get((*path[:-1], "shape")) in ("ring", "mesh") else 2
     if place == ("inside", "socket"):
         return 1
     if place == ("inside", "card"):

@@ -38,6 +38,7 @@ from ringnet.scenario.keys.base import (
 )
 from ringnet.scenario.keys.jobs_and_traffic import JobKeys, TrafficKeys
 from ringnet.scenario.keys.kinds import Line, Name, Number, OneOf, Version, Whole
+from ringnet.scenario.keys.machine import IncludeKeys, MachineName
 from ringnet.scenario.keys.network import NetworkKeys
 from ringnet.scenario.keys.step import StepKeys
 from ringnet.scenario.keys.training import TrainingKeys
@@ -210,6 +211,23 @@ class Keys(Settings):
     name: Annotated[str, Line("slow link")] = Field(
         description="A few words for titles and tables; the name of the file if left out.",
         examples=["quickstart"],
+    )
+    include: IncludeKeys | None = Field(
+        default=None,
+        description="Scenarios that this one is based on, files in its folder or machines by name: `base.yaml`, "
+        "`[dgx-h100, base.yaml]`; of a key in several the later one counts, and what is written here counts most.",
+        examples=["base.yaml", ["dgx-h100", "base.yaml"]],
+    )
+    machine: MachineName | None = Field(
+        default=None,
+        description="A known machine, for what the network does not say: `dgx-h100`. `ringnet list machines` names "
+        "them, `ringnet show dgx-h100` tells numbers and sources.",
+        examples=["dgx-h100"],
+    )
+    hosts: Annotated[int, Whole(1, MOST_WORKERS)] | None = Field(
+        default=None,
+        description="Hosts of the machine; as many as the workers take if left out, and workers as many as they hold.",
+        examples=[16],
     )
     collective: Annotated[str, OneOf(COLLECTIVES, "collective")] = Field(
         default="all-reduce", description="What is computed together."

@@ -9,10 +9,10 @@ from pydantic.json_schema import GenerateJsonSchema
 from ringnet.scenario.keys.model import Keys
 
 _NULL = {"type": "null"}
-#: A sweep may give the keys that a single run must have.
+#: A sweep, a machine or what is included may give the keys that a single run must have.
 _REQUIRED = {
     "required": ["scenario_version"],
-    "if": {"not": {"required": ["sweep"]}},
+    "if": {"not": {"anyOf": [{"required": [key]} for key in ("sweep", "include", "machine")]}},
     "then": {
         "required": ["network"],
         "properties": {

@@ -47,7 +47,8 @@ class InsideKeys(Settings):
     """The inside of a host."""
 
     shape: Annotated[InsideShape, OneOf(get_args(InsideShape), "inside of a host")] = Field(
-        default="switch", description="switch, ring, or pcie: a tree with a root that is shared."
+        default="switch",
+        description="switch, ring, mesh (a link between every two), or pcie: a tree with a root that is shared.",
     )
     link: LinkOrFile | None = Field(default=None, description=A_LINK_OR_FILE)
     bandwidth_Bps: Rate = Field(alias="bandwidth", description="Of every link in a host: `450 GB/s`.")

@@ -1,0 +1,170 @@
+"""Machines by name, ``machine: dgx-h100``: a network with the sources of its numbers, which a scenario changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from math import prod
+from pathlib import Path as FilePath
+from typing import Any
+
+from ringnet.documents.document import Document, Mark, Path, key_path
+from ringnet.documents.yaml_text import read_text, read_yaml
+from ringnet.errors import Fault, InputError
+from ringnet.networks.presets import NumberSource
+from ringnet.scenario.files.layers import layered
+from ringnet.scenario.keys.base import MOST_WORKERS
+from ringnet.scenario.keys.machine import FOLDER, MACHINES
+
+#: What a machine gives by itself, beside its network.
+GIVEN: tuple[Path, ...] = (("workers",), ("network", "places"))
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine that can be bought or rented.
+
+    Parameters
+    ----------
+    name : str
+    title : str
+        What it is, in a line.
+    document : Document
+        The keys of a scenario that it gives, all of them of the network.
+    sources : mapping of str to NumberSource
+        Where each number comes from, by the path of its key.
+    """
+
+    name: str
+    title: str
+    document: Document
+    sources: Mapping[str, NumberSource]
+
+    @property
+    def estimates(self) -> list[str]:
+        """The keys whose numbers nobody published."""
+        return [key for key, source in self.sources.items() if source.is_estimate]
+
+
+@cache
+def machine_of(name: str) -> Machine:
+    """Return a machine that is there; its file is the package's own."""
+    file = FilePath(FOLDER) / f"{name}.yaml"
+    whole, faults = read_yaml(read_text(file), file.name)
+    if faults:
+        raise InputError(*faults)
+    # Lines are told as of the machine.
+    marks = {path: replace(mark, file=f"machine {name}") for path, mark in whole.marks.items()}
+    network = {path: mark for path, mark in marks.items() if path[:1] == ("network",)}
+    sources = {
+        key: NumberSource(str(one["source"]), bool(one.get("estimate", False)))
+        for key, one in whole.data["sources"].items()
+    }
+    document = Document({"network": whole.data["network"]}, network)
+    return Machine(name, str(whole.data["title"]), document, sources)
+
+
+def with_machine(document: Document) -> tuple[Document, list[Fault]]:
+    """Return the document over what its machine gives, its workers among it, and what is wrong with that.
+
+    The workers are as many as the hosts hold if they are left out, and the hosts as many as these take; with fewer
+    workers the other places stay empty. Of a machine that is no cluster of hosts the sides of its torus count.
+    """
+    name = document.get(("machine",))
+    if name is None:
+        return document, []
+    if name not in MACHINES:
+        needed: tuple[Path, ...] = (
+            ("network",),
+            ("workers",),
+            ("network", "bandwidth"),
+            ("network", "latency"),
+        )
+        missing = {path for path in needed if not document.has(path)}
+        return replace(document, broken=document.broken | missing), []  # told where keys are read one by one
+    machine = machine_of(name)
+    found = layered(document, machine.document)
+    per_host = _workers_per_host(found, machine)
+    if per_host is None:
+        return _of_sides(found), []
+    return _of_hosts(found, per_host)
+
+
+def _of_hosts(found: Document, per_host: int) -> tuple[Document, list[Fault]]:
+    hosts, workers = found.get(("hosts",)), found.get(("workers",))
+    known = [one for one in (hosts, workers) if one is not None]
+    if not all(type(one) is int and 0 < one <= MOST_WORKERS for one in known):
+        return replace(found, broken=found.broken | {("workers",)} if workers is None else found.broken), []
+    at = {
+        (): replace(found.mark(("hosts",) if hosts else ("machine",)), path="hosts" if hosts else "machine")
+    }
+    hosts = hosts or -(-(workers or per_host) // per_host)
+    capacity = hosts * per_host
+    if workers is None:
+        return found.put(("workers",), capacity, at), []
+    if workers > capacity:
+        held = f"{hosts} host{'s' * (hosts > 1)} of {per_host} hold"
+        message = f"{workers} workers are more than the {capacity} that {held}"
+        right = f"at most {capacity}, or hosts: {-(-workers // per_host)}"
+        # That these are no whole number of hosts is the same mistake once more.
+        told = replace(found, broken=found.broken | {("network", "workers_per_host")})
+        return told, [found.fault(("workers",), message, right=right)]
+    if workers < capacity and not found.has(("network", "places")) and not found.has(("jobs",)):
+        found = found.put(("network", "places"), capacity, at)
+    return found, []
+
+
+def _of_sides(found: Document) -> Document:
+    sides = found.get(("network", "sides"))
+    if found.has(("workers",)) or not isinstance(sides, list) or not all(type(one) is int for one in sides):
+        return found
+    mark = found.mark(("network", "sides"))
+    at: dict[Path, Mark] = {(): replace(mark, path="network.sides")}
+    return found.put(("workers",), prod(sides), at)
+
+
+def _workers_per_host(found: Document, machine: Machine) -> int | None:
+    """Return the workers of a host, of the machine's own where the network has none; None where hosts do not count."""
+    network: dict[str, Any] = found.get(("network",)) if isinstance(found.get(("network",)), dict) else {}
+    if "sides" in network or "file" in network:
+        return None
+    own = machine.document.get(("network", "workers_per_host")) or 1
+    each = network.get("workers_per_host", own)
+    return each if type(each) is int and each > 0 else None
+
+
+def given_by_machine(base: Document, first: Document) -> set[Path]:
+    """Return what a machine gave, as paths of a document: what is in the first point and nobody wrote."""
+    name = first.get(("machine",))
+    if not isinstance(name, str) or name not in MACHINES:
+        return set()
+    written = {path for path in base.marks if base.has(path)}
+    leaves = {path for path in machine_of(name).document.marks if not base.has(path)}
+    return {path for path in leaves | {*GIVEN} if path not in written}
+
+
+def source_of(machine: Machine, path: Path) -> NumberSource | None:
+    """Return where the number at a path comes from; that of the key around it where it has none of its own."""
+    known = {key_path(key, machine.document.data): source for key, source in machine.sources.items()}
+    for length in range(len(path), 0, -1):
+        if path[:length] in known:
+            return known[path[:length]]
+    return None
+
+
+def estimate_note(base: Document) -> str | None:
+    """Say which numbers of a machine nobody published, of those that a scenario leaves as they are."""
+    name = base.get(("machine",))
+    if not isinstance(name, str) or name not in MACHINES:
+        return None
+    machine = machine_of(name)
+    document, _ = with_machine(base)
+    left = [
+        key
+        for key in machine.estimates
+        if document.mark(key_path(key, document.data)).file == f"machine {name}"
+    ]
+    if not left:
+        return None
+    return f"machine {name}: estimated, since nobody published it: {', '.join(left)} (ringnet show {name})"

@@ -93,12 +93,11 @@ def with_machine(document: Document) -> tuple[Document, list[Fault]]:
 
 def _of_hosts(found: Document, per_host: int) -> tuple[Document, list[Fault]]:
     hosts, workers = found.get(("hosts",)), found.get(("workers",))
-    known = [one for one in (hosts, workers) if one is not None]
-    if not all(type(one) is int and 0 < one <= MOST_WORKERS for one in known):
+    given = [one for one in (hosts, workers) if one is not None]
+    if not all(type(one) is int and 0 < one <= MOST_WORKERS for one in given):
         return replace(found, broken=found.broken | {("workers",)} if workers is None else found.broken), []
-    at = {
-        (): replace(found.mark(("hosts",) if hosts else ("machine",)), path="hosts" if hosts else "machine")
-    }
+    by = "hosts" if hosts else "machine"
+    at: dict[Path, Mark] = {(): replace(found.mark((by,)), path=by)}
     hosts = hosts or -(-(workers or per_host) // per_host)
     capacity = hosts * per_host
     if workers is None:

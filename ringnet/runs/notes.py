@@ -32,6 +32,8 @@ from ringnet.units import format_bytes, format_seconds
 RINGS = ("ring", "pipelined-ring")
 #: From how many times the load on another order is worth a word.
 WORTH = 1.1
+#: What a file leaves out is told in so many sentences.
+MOST_LEFT_OUT = 3
 #: What a model that is no ring is in words.
 _SHAPES = {
     "tree": "measured as a tree",
@@ -44,6 +46,7 @@ def network_notes(scenario: Scenario, parts: RunParts) -> tuple[str, ...]:
     return (
         *([estimated] if (estimated := estimate_note(scenario.base)) else []),
         *network_file_notes(scenario.network),
+        *schedule_file_notes(scenario, parts),
         *order_file_notes(scenario),
         *behaviour_notes(parts.network, scenario.network),
         *traffic_notes(parts),
@@ -88,10 +91,32 @@ def run_notes(
 
 
 def network_file_notes(keys: NetworkKeys) -> list[str]:
-    """Return a sentence on what the file does not say."""
-    if not isinstance(keys.file, FoundFile) or not read_found(keys.file).assumed:
+    """Return what the file leaves out, a sentence each, and one on what it does not say."""
+    if not isinstance(keys.file, FoundFile):
         return []
-    return [f"network.file: `ringnet network {keys.file}` says what is assumed where the file says nothing"]
+    reading = read_found(keys.file)
+    notes = [f"network.file leaves out {sentence}" for sentence in reading.left_out[:MOST_LEFT_OUT]]
+    more = [f"{len(reading.left_out) - MOST_LEFT_OUT} more left out"] * (
+        len(reading.left_out) > MOST_LEFT_OUT
+    )
+    more += ["what is assumed where the file says nothing"] * bool(reading.assumed)
+    return notes + (
+        [f"network.file: `ringnet network {keys.file}` says {' and '.join(more)}"] if more else []
+    )
+
+
+def schedule_file_notes(scenario: Scenario, parts: RunParts) -> list[str]:
+    """Return a sentence where a message is of a size that a schedule's file says it is not for."""
+    told, size = parts.schedule.parameters, scenario.message_bytes
+    least, most = (told.get(name) for name in ("min_bytes", "max_bytes"))
+    is_below = isinstance(least, int) and size < least
+    is_above = isinstance(most, int) and size > most
+    if not (is_below or is_above):
+        return []
+    span = [f"from {format_bytes(least)}"] if isinstance(least, int) else []
+    span += [f"up to {format_bytes(most)}"] if isinstance(most, int) else []
+    here = f"this one of {format_bytes(size)} would go another way"
+    return [f"algorithm.file: the schedule says it is for messages {' '.join(span)}: {here}"]
 
 
 def order_file_notes(keys: Keys) -> list[str]:

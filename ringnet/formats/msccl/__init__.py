@@ -12,9 +12,10 @@ from ringnet.collectives.schedule import Schedule, frozen, make_schedule
 from ringnet.documents.text import read_bounded
 from ringnet.formats.msccl.dataflow import BufferLayout, follow
 from ringnet.formats.msccl.steps import plan_transfers, put_in_order
-from ringnet.formats.msccl.thread_blocks import SCHEDULE_XML, execute, parse_schedule
+from ringnet.formats.msccl.thread_blocks import SCHEDULE_XML, ScheduleFile, execute, parse_schedule
 from ringnet.formats.msccl.writer import dumps_msccl
 from ringnet.formats.msccl.written import as_written
+from ringnet.formats.others import refuse_other
 
 __all__ = ["dumps_msccl", "load_msccl", "loads_msccl"]
 
@@ -37,6 +38,8 @@ def load_msccl(path: Path) -> Schedule:
         The file cannot be read; all else as `loads_msccl`.
     """
     text = read_bounded(path, SCHEDULE_XML.n_bytes, "a schedule")
+    if not text.lstrip().startswith(b"<"):
+        refuse_other(text, str(path))
     return loads_msccl(text, str(path))
 
 
@@ -73,7 +76,7 @@ def loads_msccl(text: bytes, file: str = "schedule.xml") -> Schedule:
     if written is not None:
         return written
     run = execute(schedule, file)
-    flow = follow(run, layout, file)
+    flow = follow(run, layout, file, schedule.copies)
     channels, steps = put_in_order(plan_transfers(flow.deliveries), run, flow, file)
     return make_schedule(
         schedule.name,
@@ -85,4 +88,11 @@ def loads_msccl(text: bytes, file: str = "schedule.xml") -> Schedule:
         target=frozen(layout.target),
         n_channels=max((channel.number + 1 for channel in channels), default=1),
         n_buffers=layout.n_buffers,
+        parameters=_bytes_for(schedule),
     )
+
+
+def _bytes_for(schedule: ScheduleFile) -> dict[str, object]:
+    """Return the sizes of messages that a file says it is for, those that it says."""
+    said = zip(("min_bytes", "max_bytes"), schedule.bytes_for, strict=True)
+    return {name: value for name, value in said if value is not None}

@@ -164,8 +164,13 @@ class Dataflow:
     accesses: dict[tuple[int, int], list[Access]] = field(default_factory=lambda: defaultdict(list))
 
 
-def follow(run: Sequence[Execution], layout: BufferLayout, file: str) -> Dataflow:
-    """Follow every value through a run.
+def follow(
+    run: Sequence[Execution],
+    layout: BufferLayout,
+    file: str,
+    copies: Sequence[Sequence[tuple[int, int]]] = (),
+) -> Dataflow:
+    """Follow every value through a run, before which each gpu copies some chunks from its input to its output.
 
     Raises
     ------
@@ -174,6 +179,7 @@ def follow(run: Sequence[Execution], layout: BufferLayout, file: str) -> Dataflo
         at once.
     """
     follower = _Follower(layout, file)
+    follower.copy_first(copies)
     for done in run:
         follower.do(done)
     follower.end()
@@ -196,6 +202,19 @@ class _Follower:
         self.wrote: dict[tuple[int, Cell], Execution] = {}
         self.read: dict[tuple[int, Cell], list[Execution]] = defaultdict(list)
         self.messages: dict[Execution, list[Delivery]] = defaultdict(list)
+
+    def copy_first(self, copies: Sequence[Sequence[tuple[int, int]]]) -> None:
+        """Copy from input to output before anything is done; a copy of a gpu to itself is free."""
+        for gpu, pairs in enumerate(copies):
+            held = {
+                self.layout.canonical(gpu, ("o", end)): self.cells.get(
+                    (gpu, self.layout.canonical(gpu, ("i", start)))
+                )
+                for start, end in pairs
+            }
+            for cell, value in held.items():
+                if value is not None:
+                    self.cells[gpu, cell] = value
 
     def do(self, done: Execution) -> None:
         """Do one operation, cell by cell."""

@@ -17,6 +17,8 @@ from ringnet.errors import Fault, InputError, ScheduleError
 MAX_GPUS, MAX_CHUNKS, MAX_STEPS = 4096, 1 << 16, 1 << 18
 #: Chunks of all gpus together.
 MAX_CELLS = 1 << 22
+#: Bytes of a message, as twelve digits hold them.
+MAX_BYTES = 10**11
 #: Steps times blocks, up to which what comes before what is worked out.
 MAX_CLOCK_CELLS = 1 << 27
 #: Mistakes that are listed one by one.
@@ -26,7 +28,7 @@ SCHEDULE_XML = XmlKind(
     n_bytes=64 << 20,
     n_elements=2 * MAX_STEPS,
     depth=4,
-    inside={"algo": "", "gpu": "algo", "tb": "gpu", "step": "tb"},
+    inside={"algo": "", "gpu": "algo", "tb": "gpu", "copy": "gpu", "step": "tb"},
 )
 #: Types of steps that receive, and that send.
 RECEIVES, SENDS = frozenset({"r", "rcs", "rrc", "rrs", "rrcs"}), frozenset({"s", "rcs", "rrs", "rrcs"})
@@ -87,6 +89,8 @@ class ScheduleFile:
     """A whole file, with its numbers checked but nothing said of what it does.
 
     ``root`` is that of a broadcast or reduce; ``own`` is what ringnet's writer says of the chunks of each gpu.
+    ``copies`` are what each gpu copies from its input to its output before all else, pairs of chunks. ``bytes_for`` are
+    the smallest and the largest message that the file is for; None where it does not say.
     """
 
     name: str
@@ -97,6 +101,8 @@ class ScheduleFile:
     root: int
     blocks: tuple[ThreadBlock, ...]
     own: tuple[str, ...]
+    copies: tuple[tuple[tuple[int, int], ...], ...] = ()
+    bytes_for: tuple[int | None, int | None] = (None, None)
 
 
 def parse_schedule(text: bytes, file: str) -> ScheduleFile:
@@ -159,19 +165,47 @@ class _FileReader:
         name, collective = algo.attributes.get("name", "msccl"), algo.attributes.get("coll", "")
         in_place = algo.attributes.get("inplace", "0") == "1"
         own = tuple(gpus[gpu].attributes.get("own", "") for gpu in range(n_gpus))
-        return ScheduleFile(name, collective, n_gpus, n_chunks, in_place, root, blocks, own)
+        copies = tuple(tuple(self.copies(gpus[gpu], sizes[gpu])) for gpu in range(n_gpus))
+        bytes_for = self.bytes_for(algo)
+        raise_all(self.faults)
+        return ScheduleFile(
+            name, collective, n_gpus, n_chunks, in_place, root, blocks, own, copies, bytes_for
+        )
+
+    def copies(self, gpu: XmlElement, sizes: Mapping[str, int]) -> Iterator[tuple[int, int]]:
+        """Yield the copies of a gpu from its input to its output, as TACCL and TE-CCL write them."""
+        for copy in gpu.of("copy"):
+            each = self.number(copy, "cnt", 1, MAX_CHUNKS, "1")
+            ends = [self.number(copy, f"{buffer}_off", 0, MAX_CHUNKS) for buffer in ("i", "o")]
+            for buffer, first in zip(("i", "o"), ends, strict=True):
+                size = sizes[buffer] or (sizes["i"] if buffer == "o" else 0)
+                if first + each > size:
+                    message = f"a copy goes beyond buffer {buffer}"
+                    self.fault(copy, message, f"chunks {first} to {first + each - 1}", f"below {size}")
+                    break
+            else:
+                yield from zip(*(range(first, first + each) for first in ends), strict=True)
+
+    def bytes_for(self, algo: XmlElement) -> tuple[int | None, int | None]:
+        """Return the smallest and the largest message that a file says it is for."""
+        least, most = (
+            self.number(algo, name, 0, MAX_BYTES) if name in algo.attributes else None
+            for name in ("minBytes", "maxBytes")
+        )
+        if least is not None and most is not None and 0 < most < least:
+            self.fault(algo, "maxBytes is below minBytes", str(most), f"at least {least}")
+        return least, most or None
 
     def blocks(
         self, gpu: int, element: XmlElement, n_gpus: int, sizes: Mapping[str, int]
     ) -> Iterator[ThreadBlock]:
-        for place, tb in enumerate(element.children):
+        tbs = [*element.of("tb")]
+        for place, tb in enumerate(tbs):
             if self.number(tb, "id", 0, MAX_STEPS) != place:
                 self.fault(tb, "thread blocks are not numbered from 0 up", tb.attributes["id"], str(place))
             send, receive = (self.number(tb, end, -1, n_gpus - 1) for end in ("send", "recv"))
             peers = {end: None if peer < 0 else peer for end, peer in (("s", send), ("r", receive))}
-            steps = tuple(
-                self.operation(step, number, element, peers) for number, step in enumerate(tb.children)
-            )
+            steps = tuple(self.operation(step, number, tbs, peers) for number, step in enumerate(tb.children))
             if gpu in (send, receive):
                 self.fault(tb, "a thread block whose peer is its own gpu", str(gpu))
             channel = self.number(tb, "chan", 0, MAX_STEPS)
@@ -183,7 +217,7 @@ class _FileReader:
             yield block
 
     def operation(
-        self, step: XmlElement, number: int, gpu: XmlElement, peers: Mapping[str, int | None]
+        self, step: XmlElement, number: int, tbs: Sequence[XmlElement], peers: Mapping[str, int | None]
     ) -> Operation:
         if self.number(step, "s", 0, MAX_STEPS) != number:
             self.fault(step, "steps are not numbered from 0 up", step.attributes["s"], str(number))
@@ -195,9 +229,9 @@ class _FileReader:
                 self.fault(step, f"a step of type {kind} {what} in a block without a peer for it")
         src, dst = (self.cell(step, end, kind) for end in ("src", "dst"))
         count = self.number(step, "cnt", 0 if kind == "nop" else 1, MAX_CHUNKS)
-        block, waits_for = self.number(step, "depid", -1, len(gpu.children) - 1, "-1"), None
+        block, waits_for = self.number(step, "depid", -1, len(tbs) - 1, "-1"), None
         if block >= 0:
-            waits_for = block, self.number(step, "deps", 0, len(gpu.children[block].children) - 1, "-1")
+            waits_for = block, self.number(step, "deps", 0, len(tbs[block].children) - 1, "-1")
         return Operation(kind, src, dst, count, waits_for, step.line, self.row(step))
 
     def row(self, step: XmlElement) -> TransferRow | None:

@@ -13,6 +13,7 @@ from ringnet.formats.networks.astra import read_astra
 from ringnet.formats.networks.nccl_graph import graph_of
 from ringnet.formats.networks.nccl_topology import topology_of
 from ringnet.formats.networks.reading import NETWORK_XML, Reading, count
+from ringnet.formats.others import refuse_other
 
 #: What reads a document, by its outermost element. A new kind of XML is one file, and one line here.
 XML: dict[str, Callable[[XmlElement, str], Reading]] = {"system": topology_of, "graphs": graph_of}
@@ -37,6 +38,7 @@ def read_network_file(path: str | Path) -> Reading:
         if _SCENARIO.search(content):
             message = "this is a scenario of ringnet, not a network file: `ringnet draw` shows its network"
             raise InputError(Fault(message, file=file, right=_RIGHT))
+        refuse_other(content, file)
         return read_astra(content, file)
     top = parse_xml(content, file, NETWORK_XML)
     if top.tag not in XML:

@@ -14,7 +14,7 @@ from itertools import combinations
 from math import prod
 from typing import NamedTuple
 
-from ringnet.documents.document import Document, Mark
+from ringnet.documents.document import Document, Mark, in_flow
 from ringnet.documents.text import clip, decode
 from ringnet.documents.yaml_text import YamlKind, read_yaml
 from ringnet.errors import Fault, InputError
@@ -97,6 +97,27 @@ SHAPES: dict[str, Shape] = {
 }
 
 
+#: Keys of ASTRA-sim's first version, and what each is now.
+VERSION_1 = {
+    "topologies-per-dim": "topology",
+    "units-count": "npus_count",
+    "link-bandwidth": "bandwidth",
+    "link-latency": "latency",
+}
+
+
+def _refuse_version_1(document: Document, file: str) -> None:
+    """Refuse a network of ASTRA-sim's first version, with the file that says the same of its links now."""
+    if not {"topologies-per-dim", "units-count"} & document.data.keys():
+        return
+    said = [f"{now}: {in_flow(document.get((key,)) or '[ ... ]')}" for key, now in VERSION_1.items()]
+    dropped = [key for key in document.data if key not in VERSION_1 and "-" in key]
+    message = "this is a network of ASTRA-sim's first version, which counts links, cards and memory too"
+    gone = f"; {', '.join(dropped)} have no place there" if dropped else ""
+    line = min((mark.line or 1 for path, mark in document.marks.items() if path), default=1)
+    raise InputError(Fault(message, file=file, line=line, right=f"a file with {', '.join(said)}{gone}"))
+
+
 def read_astra(content: bytes, file: str) -> Reading:
     r"""Read a network file.
 
@@ -121,6 +142,7 @@ def read_astra(content: bytes, file: str) -> Reading:
         right = f"at most {_KIND.n_bytes:,} bytes"
         raise InputError(Fault(f"the file is too large for {_KIND.name}", file=file, right=right))
     document, faults = read_yaml(decode(content, file), file, _KIND)
+    _refuse_version_1(document, file)
     dimensions = _Dimensions(document, file, faults).read()
     network = build(dimensions)
     sizes = " x ".join(str(one.size) for one in dimensions)

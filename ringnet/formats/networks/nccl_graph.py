@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from ringnet.documents.text import clip
 from ringnet.documents.xml_tree import XmlElement, parse_xml
 from ringnet.errors import Fault, InputError
-from ringnet.formats.networks.reading import NETWORK_XML, Reading, count
+from ringnet.formats.networks.nccl_rates import number_of
+from ringnet.formats.networks.reading import NETWORK_XML, Reading, count, told_once
 
 #: Patterns of NCCL's search, by their number in ``graph.h``.
 _PATTERNS = {
@@ -55,7 +56,7 @@ def graph_of(top: XmlElement, file: str) -> Reading:
     channels = [_devices(channel, file, faults) for channel in rings[0].of("channel")]
     faults += _wrong(rings[0], channels, file)
     if faults:
-        raise InputError(*faults)
+        raise InputError(*told_once(faults))
     devices = sorted(channels[0])
     workers = {device: worker for worker, device in enumerate(devices)}
     return Reading(
@@ -72,8 +73,9 @@ def _devices(channel: XmlElement, file: str, faults: list[Fault]) -> list[int]:
     found = []
     for gpu in channel.of("gpu"):
         text = gpu.attributes.get("dev", "")
-        if text.isdecimal() and len(text) < 8:  # noqa: PLR2004 -- no device has such a number
-            found.append(int(text))
+        number = number_of(text)
+        if number is not None:
+            found.append(number)
         else:
             faults.append(gpu.fault(file, "the dev of a GPU is a whole number", text, 'dev="0"'))
     faults.extend(

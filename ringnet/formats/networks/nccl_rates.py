@@ -29,8 +29,20 @@ _WIDTHS = (1, 2, 4, 8, 12, 16, 32)
 #: NVLink of GA10x and of Blackwell), the last that fits.
 _NVLINK = ((60, 20.0), (70, 25.0), (86, 14.0625), (90, 25.0), (100, 50.0))
 #: GB/s of one xGMI (Infinity Fabric) link in one direction (AMD's data sheets: MI50, MI100, MI200, MI300).
-_XGMI = {"gfx906": 46.0, "gfx908": 46.0, "gfx90a": 50.0, "gfx942": 64.0, "gfx950": 76.8}
+_XGMI = {
+    "gfx906": 46.0,
+    "gfx908": 46.0,
+    "gfx90a": 50.0,
+    "gfx940": 64.0,
+    "gfx941": 64.0,
+    "gfx942": 64.0,
+    "gfx950": 76.8,
+}
+#: What RCCL's older files have in place of a name with letters: HIP's number of the architecture.
+_GCN_NUMBERS = {"910": "90a"}
 _UNKNOWN_NVLINK, _UNKNOWN_XGMI = 25.0, 50.0
+#: Bytes per second of a port that says no speed, or -1 (NCCL's ``topo.cc``: 10 Gbit/s).
+UNKNOWN_PORT_BPS = 10e9 / 8
 
 #: GB/s between two processors, as NCCL 2.2x has them in ``topo.h``: by vendor, from some model on.
 _PROCESSORS = {
@@ -83,7 +95,7 @@ def direct_rate(
     """Return what one direction of one NVLink or xGMI carries; the file has the number of links only."""
     attributes = gpu.attributes if gpu is not None else {}
     if link.tag == "xgmi":
-        name = clip(attributes.get("gcn", ""))
+        name = clip(gcn_name(attributes.get("gcn", "")))
         rate = _XGMI.get(name, _UNKNOWN_XGMI)
     else:
         text = attributes.get("sm", "")
@@ -94,6 +106,41 @@ def direct_rate(
         rate = _from(_NVLINK, int(text or 0), _UNKNOWN_NVLINK)
     assumed[f"one {link.tag} of {name or 'an unknown GPU'} is {format_rate(rate * 1e9)} each way"] = None
     return rate * 1e9
+
+
+def gcn_name(text: str) -> str:
+    """Return the name of AMD's architecture, however a file spells it: with its features, without ``gfx``, by number.
+
+    >>> [gcn_name(text) for text in ("gfx942:sramecc+:xnack-", "940", "GFX90A", "910", "")]
+    ['gfx942', 'gfx940', 'gfx90a', 'gfx90a', '']
+    """
+    bare = text.strip().lower().partition(":")[0].removeprefix("gfx").removeprefix("0x")
+    return f"gfx{_GCN_NUMBERS.get(bare, bare)}" if bare else ""
+
+
+def port_rate(net: XmlElement, complain: Complain, assumed: dict[str, None]) -> float:
+    """Return what one direction of a network port carries; where the file does not say it, what NCCL takes."""
+    text = net.attributes.get("speed", "").strip()
+    if text in ("", "0", "-1"):
+        assumed["network ports without a speed are 10 Gbit/s, as NCCL takes them"] = None
+        return UNKNOWN_PORT_BPS
+    if text.isdecimal() and 0 < int(text[:12]) < 10**9:
+        return int(text) * 1e6 / 8
+    complain(net, "the speed of a port is a number of Mbit/s above 0", text, 'speed="100000"')
+    return 1.0
+
+
+def number_of(text: str) -> int | None:
+    """Return the number of a device, in decimal or, as in ``0x4``, in hexadecimal; None for what is none.
+
+    >>> number_of("12"), number_of("0x1b"), number_of("-1"), number_of("x")
+    (12, 27, None, None)
+    """
+    if len(text) >= 8:  # noqa: PLR2004 -- no device has such a number
+        return None
+    if text.isascii() and text.isdecimal():
+        return int(text)
+    return int(text, 16) if re.fullmatch(r"0[xX][0-9a-fA-F]+", text) else None
 
 
 def processor_rate(cpu: XmlElement, assumed: dict[str, None]) -> float:

@@ -20,10 +20,12 @@ from ringnet.formats.networks.nccl_rates import (
     direct_rate,
     is_gpu,
     is_port,
+    number_of,
     pcie_rate,
+    port_rate,
     processor_rate,
 )
-from ringnet.formats.networks.reading import Reading, Wiring, count
+from ringnet.formats.networks.reading import Reading, Wiring, count, told_once
 from ringnet.units import format_rate, format_seconds
 
 #: The node that all NVSwitches make, and the PCI class of one.
@@ -46,7 +48,7 @@ class Gpu:
     def number(self, name: str) -> int | None:
         """Return a number that the file gives it; None where it gives none."""
         text = self.detail.attributes.get(name, "") if self.detail is not None else ""
-        return int(text) if text.isdecimal() and len(text) < 8 else None  # noqa: PLR2004 -- no rank is that large
+        return number_of(text)
 
 
 @dataclass
@@ -79,7 +81,7 @@ class Server:
     def stop(self) -> None:
         """Raise what was found to be wrong."""
         if self.faults:
-            raise InputError(*self.faults)
+            raise InputError(*told_once(self.faults))
 
 
 def topology_of(top: XmlElement, file: str) -> Reading:
@@ -169,15 +171,7 @@ def _ports(nic: XmlElement, above: str, server: Server) -> None:
         words = f"network port {clip(child.attributes.get('name', ''))}"
         name = server.node("net", child, words)
         server.above[name] = above
-        server.wiring.join(name, above, _port_rate(child, server), LATENCY_S["port"])
-
-
-def _port_rate(net: XmlElement, server: Server) -> float:
-    text = net.attributes.get("speed", "")
-    if text.isdecimal() and 0 < int(text[:12]) < 10**9:
-        return int(text) * 1e6 / 8
-    server.fault(net, "the speed of a port is a number of Mbit/s above 0", text, 'speed="100000"')
-    return 1.0
+        server.wiring.join(name, above, port_rate(child, server.fault, server.assumed), LATENCY_S["port"])
 
 
 # ----------------------------------------------------------------------------------------------- the workers

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
 
 from ringnet.documents.xml_tree import XmlKind
+from ringnet.errors import Fault
 from ringnet.networks import Network
 from ringnet.networks.network import Route
 
@@ -80,6 +81,31 @@ class Wiring:
             latency_s=rates[:, 1].copy(),
             find_route=find_route,
         )
+
+
+#: Lines that are named where one mistake stands in many.
+NAMED_LINES = 5
+
+
+def told_once(faults: Sequence[Fault]) -> list[Fault]:
+    """Return the faults, one for all that say the same of the same element in other lines, which are named.
+
+    >>> told_once([Fault("no number", "<gpu>", "x.xml", line, "y") for line in (3, 5)])[0].message
+    'no number (also in line 5)'
+    """
+    alike: dict[tuple[str, ...], list[Fault]] = {}
+    for fault in faults:
+        alike.setdefault((fault.message, fault.path, fault.file, fault.value, fault.right), []).append(fault)
+    return [replace(first, message=first.message + _also(others)) for first, *others in alike.values()]
+
+
+def _also(others: Sequence[Fault]) -> str:
+    lines = list(dict.fromkeys(fault.line for fault in others if fault.line is not None))
+    if not lines:
+        return ""
+    named = ", ".join(map(str, lines[:NAMED_LINES]))
+    more = f" and {len(lines) - NAMED_LINES} more" if len(lines) > NAMED_LINES else ""
+    return f" (also in line{'s' * (len(lines) > 1)} {named}{more})"
 
 
 def count(number: int, noun: str, plural: str = "") -> str:

@@ -166,3 +166,18 @@ def test_no_two_modules_of_a_package_differ_by_an_ending_only():
         package, _, name = module.rpartition(".")
         alike[package, stem(name)].append(module)
     assert [modules for modules in alike.values() if len(modules) > 1] == []
+
+
+def test_all_that_a_command_says_passes_one_place():
+    """Where what a terminal would obey is escaped; the version is a text of ringnet's own."""
+    speaking = {
+        (module, ast.unparse(node.func))
+        for module, tree in MODULES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func)
+        in {"print", "typer.echo", "typer.secho", "Console", "sys.stdout.write", "sys.stderr.write"}
+    }
+    of_printing = {("ringnet.cli.printing", name) for name in ("typer.echo", "Console")}
+    worker = ("ringnet.measure.worker", "sys.stdout.write")  # JSON to the process that started it
+    assert speaking == of_printing | {worker, ("ringnet.cli", "typer.echo")}

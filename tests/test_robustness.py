@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from ringnet.cli import app
+from ringnet.cli import COMMANDS, app, main
 from ringnet.cli.printing import complain, note, print_json, print_table
 from ringnet.documents import text
 from ringnet.networks import TOPOLOGIES
@@ -116,6 +116,35 @@ class TestTerminal:
         assert all(sign.isprintable() or sign == "\n" for sign in shown.out + shown.err)
         assert json.loads(shown.out[shown.out.index("{") :]) == {evil: [evil]}
         assert "\\x1b" in told("check", "no\x1b[31msuch\n.yaml")
+
+    @pytest.mark.parametrize("place", ["argument", "option"])
+    @pytest.mark.parametrize("command", COMMANDS)
+    def test_no_command_prints_what_it_was_given_as_it_is(self, folder, monkeypatch, capfd, command, place):
+        evil = "\x1b[31mno\x9b2Jsuch"
+        words = {
+            "argument": [evil, evil],
+            "option": [f"--{evil}"],
+            "value": [evil, "--set", evil, "--out", evil],
+        }
+        monkeypatch.setattr("sys.argv", ["ringnet", command, *words[place]])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        told = capfd.readouterr()
+        assert ended.value.code == 2
+        assert "no\\x9b2Jsuch" in told.err or "is missing" in told.err or "Missing" in told.err
+        assert all(sign.isprintable() or sign == "\n" for sign in told.out + told.err)
+
+    def test_names_in_results_that_somebody_edited_are_no_orders_for_a_terminal(self, folder, capfd):
+        """They were escaped wherever a scenario was read; what is read again is anybody's text."""
+        for name in ("a", "b"):
+            told("run", "ring.yaml", "--no-plots", "--out", name, "--quiet", code=0)
+        info = json.loads((folder / "b" / "run.json").read_text())
+        info["scenario"]["\x1b[31mnetwork"] = "\x1b]0;owned\x07"
+        (folder / "b" / "run.json").write_text(json.dumps(info))
+        done = CliRunner().invoke(app, ["diff", "a", "b"])
+        assert done.exit_code == 0
+        assert "\\x1b[31mnetwork" in done.stdout
+        assert all(sign.isprintable() or sign == "\n" for sign in done.output)
 
 
 class TestResults:

@@ -22,6 +22,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ringnet._version import __version__
+from ringnet.documents.text import one_line
 from ringnet.errors import InputError, RingnetError
 
 P = ParamSpec("P")
@@ -56,6 +57,8 @@ DEBUG = "RINGNET_DEBUG"
 
 BUG = RingnetError.exit_code
 INTERRUPTED = 130
+#: What typer raises where it cannot read a command line, whichever version it is.
+USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
 #: What a shell reports of a program that wrote to a pipe which nobody reads any more.
 PIPE_CLOSED = 141
 
@@ -96,8 +99,14 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """Run the command line."""
-    app()
+    """Run the command line; no message prints what it was given as it is."""
+    try:
+        exit_code = app(standalone_mode=False)
+    except USAGE_ERROR as error:
+        error.message = "\n".join(map(one_line, error.message.splitlines()))
+        error.show()
+        exit_code = error.exit_code
+    sys.exit(exit_code)
 
 
 def _print_version(wanted: bool) -> None:

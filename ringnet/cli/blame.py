@@ -9,7 +9,7 @@ import typer
 
 from ringnet.analysis.answer import answer, is_missing, percent
 from ringnet.cli import options
-from ringnet.cli.printing import print_json, print_table
+from ringnet.cli.printing import print_json, print_table, say
 from ringnet.cli.studies import StudyOptions, carried_through, ended, records
 from ringnet.cli.targets import check_targets, sources_of
 from ringnet.reporting.storage import write_study
@@ -93,13 +93,13 @@ def _print(plan: BlamePlan, found: Blame) -> None:
         gains = rows[[f"{change}_gain_s" for change in COLUMNS]].fillna(0.0)
         gaining = rows[gains.ne(0).any(axis=1)]
         shown = gaining.head(SHOWN_ROWS).to_dict("records")
-        typer.echo()
+        say()
         print_table([(HEADS[str(kind)], *COLUMNS.values()), *map(_line, shown)])
         if len(gaining) > len(shown):
-            typer.echo(f"... and {len(gaining) - len(shown)} more in blame.csv")
+            say(f"... and {len(gaining) - len(shown)} more in blame.csv")
         if len(rows) > len(gaining):
-            typer.echo(f"{len(rows) - len(gaining)} that gain nothing")
-    typer.echo()
+            say(f"{len(rows) - len(gaining)} that gain nothing")
+    say()
 
 
 def _line(row: dict[Any, Any]) -> tuple[str, ...]:

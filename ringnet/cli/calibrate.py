@@ -94,9 +94,9 @@ def _print(found: Calibration) -> None:
     print_table(
         [_HEADS, *(_regime_row(regime, found.profile.settings[-1]) for regime in found.profile.regimes)]
     )
-    typer.echo()
+    say()
     print_table([("errors of the fit", "points", "median", "worst"), *_error_rows(found)])
-    typer.echo()
+    say()
     for verdict in found.verdicts:
         say(f"{verdict.name}: {verdict.text}")
 

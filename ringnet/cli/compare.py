@@ -117,10 +117,10 @@ def _print(found: Comparison) -> None:
         sizes_of_rows = (rows[rows["message_bytes"] == size] for size in shown)
         lines = zip(sizes_of_rows, guessed, strict=True)
         print_table([heads, *(_line(one, here, is_guess) for one, is_guess in lines)])
-        typer.echo()
+        say()
     if n_sizes > SHOWN_SIZES:
         say(f"{SHOWN_SIZES} of {n_sizes} sizes are shown, compare.csv has all")
-        typer.echo()
+        say()
     for one in crossovers(found.grounds):
         low, high = format_size(one.between_low_bytes), format_size(one.between_high_bytes)
         say(f"N={one.n_workers}: {one.faster_above} overtakes {one.slower_above} between {low} and {high}")

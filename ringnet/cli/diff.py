@@ -10,7 +10,7 @@ import pandas as pd
 import typer
 
 from ringnet.cli import options
-from ringnet.cli.printing import print_json, print_table
+from ringnet.cli.printing import print_json, print_table, say
 from ringnet.reporting.results import Difference, diff_results
 from ringnet.reporting.storage import read_results
 from ringnet.units import format_bytes, format_rate, format_seconds
@@ -58,11 +58,11 @@ def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _print_part(title: str, rows: Sequence[Sequence[str]]) -> None:
-    typer.echo(title if rows else f"{title}: nothing")
+    say(title if rows else f"{title}: nothing")
     if rows:
         print_table(rows[:SHOWN_ROWS], indent="  ")
     if len(rows) > SHOWN_ROWS:
-        typer.echo(f"  ... and {len(rows) - SHOWN_ROWS} more; --json shows them all")
+        say(f"  ... and {len(rows) - SHOWN_ROWS} more; --json shows them all")
 
 
 def _scenario_row(row: Mapping[str, Any]) -> tuple[str, ...]:

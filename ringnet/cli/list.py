@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ringnet.cli import options
-from ringnet.cli.printing import in_number, print_json, print_table
+from ringnet.cli.printing import in_number, print_json, print_table, say
 from ringnet.collectives import ALGORITHMS, COLLECTIVES
 from ringnet.engines import ENGINES
 from ringnet.errors import Fault, InputError
@@ -52,13 +52,13 @@ def command(
         print_json(known)
         return 0
     for heading, names in known.items():
-        typer.echo(f"{heading}.csv" if kind == COLUMNS else heading)
+        say(f"{heading}.csv" if kind == COLUMNS else heading)
         if kind == LINKS:
             _tell_links()
         else:
             print_table([*names.items()], indent="  ")
     if kind is None:
-        typer.echo(f"{COLUMNS} of the tables: ringnet list {COLUMNS}")
+        say(f"{COLUMNS} of the tables: ringnet list {COLUMNS}")
     return 0
 
 

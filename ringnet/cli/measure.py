@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from ringnet.cli import options
-from ringnet.cli.printing import print_json
+from ringnet.cli.printing import print_json, say
 from ringnet.cli.targets import check_targets
 from ringnet.errors import Fault, InputError, RingnetError
 from ringnet.measure.allreduce import AllReduce
@@ -207,7 +207,7 @@ class _Report:
     def _print(self, lines: Sequence[str]) -> None:
         if not self._asked.json:
             for text in lines:
-                typer.echo(text)
+                say(text)
 
 
 def _document(row: MeasuredRow) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from ringnet.cli import options
-from ringnet.cli.printing import in_number, note, print_json, print_table
+from ringnet.cli.printing import in_number, note, print_json, print_table, say
 from ringnet.errors import Fault, InputError
 from ringnet.formats.networks import is_scenario, read_network_file
 from ringnet.formats.networks.reading import Reading
@@ -137,7 +137,7 @@ def _tell_links(network: Network, patterns: Sequence[str], *, as_json: bool) -> 
     shown = [_link_words(network, link) for link in chosen[:SHOWN_LINKS]]
     print_table([("link", "from", "to", "bandwidth", "latency", ""), *shown])
     if len(chosen) > SHOWN_LINKS:
-        typer.echo(f"... and {len(chosen) - SHOWN_LINKS:,} more; a name with * picks some, --json has all")
+        say(f"... and {len(chosen) - SHOWN_LINKS:,} more; a name with * picks some, --json has all")
     return 0
 
 

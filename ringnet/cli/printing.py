@@ -34,29 +34,33 @@ if TYPE_CHECKING:
     from ringnet.study.outcome import Outcome
 
 
+def _put(line: str, *, err: bool = False) -> None:
+    """Print a line: all that a command says passes here, and what a terminal would obey (in a name, say) is escaped."""
+    typer.echo(one_line(line), err=err)
+
+
 def complain(text: str) -> None:
     """Say on standard error what is wrong, a line each."""
-    for line in map(one_line, text.splitlines()):
-        typer.echo(line if line.startswith(" ") else f"Error: {line}", err=True)
+    for line in text.splitlines():
+        _put(line if line.startswith(" ") else f"Error: {line}", err=True)
 
 
-def say(text: str) -> None:
-    """Say one line of an answer on standard output; what is not printable in it (in a name, say) as an escape."""
-    typer.echo(one_line(text))
+def say(text: str = "") -> None:
+    """Say one line of an answer on standard output."""
+    _put(text)
 
 
 def note(*sentences: str, quiet: bool = False) -> None:
     """Say on standard error what a person should know; nothing where quiet is wanted."""
     for sentence in () if quiet else sentences:
-        typer.echo(f"Note: {one_line(sentence)}", err=True)
+        _put(f"Note: {sentence}", err=True)
 
 
 def print_json(document: Any) -> None:
     """Print one JSON object; a number that JSON does not have becomes null."""
     text = json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False)
-    typer.echo(
-        "".join(sign if sign.isprintable() or sign == "\n" else json.dumps(sign)[1:-1] for sign in text)
-    )
+    for line in text.split("\n"):
+        _put("".join(sign if sign.isprintable() else json.dumps(sign)[1:-1] for sign in line))
 
 
 def _plain(value: Any) -> Any:
@@ -86,7 +90,7 @@ def in_number(number: int, noun: str) -> str:
 def print_table(rows: Sequence[Sequence[str]], *, indent: str = "") -> None:
     """Print rows of text, each column as wide as its widest cell, the last as it is."""
     for line in aligned(rows):
-        typer.echo(f"{indent}{line}")
+        _put(f"{indent}{line}")
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> Iterable[str]:
@@ -165,7 +169,7 @@ def sweep_progress(total: int, quiet: bool) -> Iterator[SweepProgress]:
                 left -= 1
                 bar.update(counter, total=left)
 
-        yield SweepProgress(count, lambda sentence: console.print(Text(f"Note: {sentence}")))
+        yield SweepProgress(count, lambda sentence: console.print(Text(one_line(f"Note: {sentence}"))))
 
 
 @contextmanager
@@ -187,7 +191,7 @@ def run_progress(say: Callable[[], str], quiet: bool) -> Iterator[Watch | None]:
         TimeRemainingColumn(elapsed_when_finished=True),
     )
     with PollingBar(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(say(), total=None)
+        task = bar.add_task(one_line(say()), total=None)
 
         def watch(total: int, how_far: Callable[[], int]) -> None:
             bar.reset(task, total=total)

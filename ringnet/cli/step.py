@@ -11,7 +11,7 @@ import typer
 
 from ringnet.analysis.steps import StepResult, best_points, rate_text
 from ringnet.cli import options
-from ringnet.cli.printing import complain, note, print_json, print_table
+from ringnet.cli.printing import complain, note, print_json, print_table, say
 from ringnet.cli.studies import records
 from ringnet.cli.targets import check_targets, sources_of
 from ringnet.errors import DeadlockError, StudyError
@@ -62,7 +62,7 @@ def command(  # noqa: PLR0917 -- every option is a parameter
     elif not quiet:
         _print(table, single, found.swept)
         for sentence in advice:
-            typer.echo(sentence)
+            say(sentence)
         print_table([("written", written(files.folder, files.files))])
     note(*notes, quiet=quiet)
     return _complain(table, found.swept)
@@ -101,7 +101,7 @@ def _print(table: pd.DataFrame, single: StepResult | None, swept: Sequence[str])
     rows = [_line(row, swept) for row in table.head(SHOWN_ROWS).to_dict("records")]
     print_table([heads, *rows])
     if len(table) > SHOWN_ROWS:
-        typer.echo(f"... and {len(table) - SHOWN_ROWS} more in step.csv")
+        say(f"... and {len(table) - SHOWN_ROWS} more in step.csv")
 
 
 def _line(row: Mapping[Any, Any], swept: Sequence[str]) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from ringnet.runs.engine import engine_for
 from ringnet.runs.memory import Estimate, available_bytes, estimate, require_memory
 from ringnet.runs.parts import RunParts, build
 from ringnet.scenario import Scenario
-from ringnet.study.cost import in_words, most_s, n_cores, sample
+from ringnet.study.cost import in_words, most_s, n_cores, run_s, sample, sweep_s
 from ringnet.units import format_bytes, format_count
 
 EXAMPLE = "ringnet check scenario.yaml --set workers=1024"
@@ -94,10 +94,9 @@ def preview_of(scenario: Scenario) -> Preview:
     InputError
         It cannot be run: it is too large for this machine, or its engine is not exact for it.
     """
-    looked_at = [_look(point, scenario.sweep is None) for point in _points(scenario)]
+    looked_at = [_look(point, is_single=scenario.sweep is None) for point in _points(scenario)]
     wanted, engines, seconds = zip(*looked_at, strict=True)
     transfers = [one.n_transfers for one in wanted]
-    at_once = 1 if scenario.n_points == 1 else min(scenario.n_points, n_cores())
     return Preview(
         name=scenario.name,
         points=scenario.n_points,
@@ -107,7 +106,7 @@ def preview_of(scenario: Scenario) -> Preview:
         memory_bytes=max(one.memory_bytes for one in wanted),
         available_bytes=available_bytes(),
         engines=dict(engines),
-        seconds=sum(seconds) / len(seconds) * scenario.n_points / at_once,
+        seconds=seconds[0] if scenario.sweep is None else sweep_s(scenario, n_cores(), seconds),
     )
 
 
@@ -117,13 +116,14 @@ def _points(scenario: Scenario) -> Sequence[Scenario]:
     return sample(scenario)
 
 
-def _look(scenario: Scenario, must_fit: bool) -> tuple[Estimate, tuple[str, str], float]:
+def _look(scenario: Scenario, *, is_single: bool) -> tuple[Estimate, tuple[str, str], float]:
     """Return what one run takes, the engine that would run and why, and roughly the seconds."""
     with scenario.placing_faults():
         parts = build(scenario)
-        if must_fit:
+        if is_single:
             require_memory(parts)
-        return estimate(parts), _engine(parts), most_s(parts)
+        engine = _engine(parts)
+        return estimate(parts), engine, run_s(scenario, parts) if is_single else most_s(parts)
 
 
 def _engine(parts: RunParts) -> tuple[str, str]:

@@ -7,6 +7,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from time import process_time
 from typing import Annotated
 
 import typer
@@ -29,7 +30,7 @@ from ringnet.runs.parts import RunParts, build
 from ringnet.runs.simulate import simulate
 from ringnet.scenario import Scenario, SweepPoint
 from ringnet.scenario.build.load import CHECKED_POINTS
-from ringnet.study.cost import in_words, most_s, n_cores, sweep_s
+from ringnet.study.cost import in_words, learn, n_cores, run_s, sweep_s
 from ringnet.study.outcome import Outcome, default_cache_dir, wrong_sum
 from ringnet.study.points import run_info, run_points
 from ringnet.study.whatif import Changed, changed_scenarios
@@ -163,14 +164,19 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
 
 
 def _run_one(scenario: Scenario, asked: RunCommandOptions, then: Changed | None = None) -> int:
+    said_s: list[float] = []
+
     def words() -> str:
-        return f"{scenario.name}: takes roughly {in_words(most_s(parts))}"
+        said_s.append(run_s(scenario, parts, plots=asked.plots))
+        return f"{scenario.name}: takes roughly {in_words(said_s[0])}"
 
     parts = build(scenario)
     with run_progress(words, asked.quiet) as watch:
         result = simulate(scenario, watch=watch, parts=parts)
         advice = _advice(scenario, result, parts)
         files = _write(scenario, asked, [result], [*result.notes, *advice])
+    for seconds in said_s:
+        learn(seconds, process_time())
     is_right = result.verdict.sum_ok is not False
     saved = save_outputs(asked.save_result, result.outputs()) if asked.save_result and is_right else ()
     changed = None if then is None else side_by_side(result.summary, then)

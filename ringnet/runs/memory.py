@@ -7,20 +7,26 @@ from dataclasses import dataclass
 from math import isqrt
 from pathlib import Path
 
+from ringnet.collectives import Schedule
+from ringnet.collectives.proof import BLOCK_BYTES
 from ringnet.errors import Fault, InputError
+from ringnet.networks import Network
 from ringnet.payload import payload_bytes
 from ringnet.runs.engine import engine_of, is_packed
 from ringnet.runs.parts import RunParts
 from ringnet.units import format_bytes
 
 #: Python, its libraries, the blocks of verification, plots.
-FIXED_BYTES = 200 * 2**20
-#: A row of the transfers: its columns, and what makes a table of them.
-ROW_BYTES = 400
+FIXED_BYTES = 140 * 2**20
+#: A row of the transfers: its columns, and what makes a table of them. Each link that a packet or slot of it crosses.
+ROW_BYTES, SERVICE_BYTES = 1_750, 500
+LINKS_OF_ROUTE = 2
 #: What a worker takes, with its links and its rows.
-WORKER_BYTES = 20_000
+WORKER_BYTES = 5_000
 #: What a link takes where there are far more of them than workers: its columns, and its row of the table.
-LINK_BYTES = 400
+LINK_BYTES = 1_450
+#: Sets of contributions that the proof looks at together, where workers differ, with what it makes of them.
+PROOF_BYTES = 3 * BLOCK_BYTES
 #: Memory of a payload from which it matters enough to find out which engine runs: one of them packs small chunks.
 MATTERS_BYTES = 64 * 2**20
 
@@ -72,8 +78,34 @@ def _with_carry(parts: RunParts, carry: int | None) -> Estimate:
     payload = 0 if carry == 0 else sum(_carried_bytes(one, carry) for one in (parts, *parts.others))
     n_rows = schedule.n_transfers if schedule.n_transfers <= parts.keep_transfers else 0
     memory = FIXED_BYTES + payload + n_rows * ROW_BYTES + schedule.n_workers * WORKER_BYTES
-    memory += parts.n_pair_links * LINK_BYTES
+    memory += parts.n_pair_links * LINK_BYTES + _proof_bytes(schedule)
+    memory += _n_parts(parts) * SERVICE_BYTES if n_rows else 0
     return Estimate(schedule.n_transfers, n_rows, payload, memory)
+
+
+def part_bytes(network: Network) -> int | None:
+    """Return the bytes of the packets, or of the slots of a window, that transfers are cut into; None where in none."""
+    found = [
+        *([] if network.packets is None or network.sharing == "fair" else [network.packets.bytes]),
+        *([] if network.window is None or network.window.bytes is None else [network.window.slot_bytes]),
+    ]
+    return min(found, default=None)
+
+
+def _proof_bytes(schedule: Schedule) -> int:
+    """Return the memory of the sets of contributions; of a ring one worker's stand for all."""
+    if schedule.algorithm == "ring":
+        return 0
+    return min(PROOF_BYTES, 3 * schedule.n_workers * schedule.n_chunks * (schedule.n_workers // 8 + 8))
+
+
+def _n_parts(parts: RunParts) -> int:
+    """Return the packets, or slots of a window, that all transfers are cut into, times the links that they cross."""
+    each = None if parts.n_pair_links else part_bytes(parts.network)
+    if each is None:
+        return 0
+    n_bytes = int(parts.chunk_bytes.mean()) if len(parts.chunk_bytes) else 0
+    return parts.schedule.n_transfers * (n_bytes // each) * LINKS_OF_ROUTE
 
 
 def _carried_bytes(parts: RunParts, carry: int | None) -> int:

@@ -32,8 +32,8 @@ from ringnet.runs.again import SimulatedAgain
 from ringnet.runs.engine import TRANSFERS_PER_S
 from ringnet.runs.parts import RunParts, build
 from ringnet.runs.simulate import simulate
+from ringnet.runs.work import LEAST_S
 from ringnet.scenario import Scenario
-from ringnet.study.cost import LEAST_S
 from ringnet.study.outcome import Outcome
 from ringnet.study.parts import PartOptions, StudyPart, key_of, run_parts
 

@@ -1,25 +1,42 @@
-"""A guess at how long points take, before they are run: to tell seconds from hours, no more."""
+"""How long runs take, before they are run: what they have to do, counted, by how fast this machine is."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import cache
 from itertools import chain
-from typing import Any
+from math import inf
+from pathlib import Path
+from time import process_time
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ringnet.errors import InputError
-from ringnet.runs.engine import TRANSFERS_PER_S, engine_of
-from ringnet.runs.memory import estimate
+from ringnet.documents.text import read_bounded
+from ringnet.engines.events import run_events
+from ringnet.errors import InputError, ResultsError
+from ringnet.reporting.atomic import written_file
 from ringnet.runs.parts import RunParts, build
+from ringnet.runs.work import work_of
 from ringnet.scenario import Scenario, loads
+from ringnet.study.outcome import default_cache_dir
 
 #: Points of a large grid that are looked at.
 SAMPLED = 20
-#: Carried bytes a second on a slow core; what a point takes at least.
-PAYLOAD_BPS = 500e6
-LEAST_S = 0.005
+#: Starting a command, and matplotlib, with the libraries; each plot, and how many there are where nobody says which.
+START_S, PLOTS_START_S, PLOT_S, PLOTS_OF_RUN, PLOTS_OF_SWEEP = 1.1, 0.6, 0.14, 10, 4
+#: A step of a training beside its all-reduce, and how many there are where nobody says it.
+TRAINING_STEP_S, STEPS_OF_EPOCH = 0.025, 30
+
+#: The scenario by which a machine is measured, and how often.
+_MEASURED_BY, _TIMES = (
+    "{scenario_version: 1, workers: 16, message: 1 MiB, payload: none, network: {bandwidth: 1 GB/s, latency: 1 us}}",
+    3,
+)
+#: A run that takes less says nothing of the machine; how much one says, and how far from what was measured it leads.
+TELLING_S, WEIGHT, MOST_APART = 0.5, 0.2, 1.5
 
 #: Units of a rough time, and how many of one make it worth using.
 _UNITS = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}
@@ -27,17 +44,107 @@ _FROM = 1.2
 
 
 def most_s(parts: RunParts) -> float:
-    """Return roughly how long one run takes, in seconds."""
-    wanted = estimate(parts)
-    return (
-        LEAST_S + wanted.n_transfers / TRANSFERS_PER_S[engine_of(parts)] + wanted.payload_bytes / PAYLOAD_BPS
-    )
+    """Return roughly how long it takes to simulate one run, in seconds, without starting and plots."""
+    return work_of(parts).seconds * pace()
 
 
-def sweep_s(scenario: Scenario, n_processes: int) -> float:
-    """Return roughly how long a sweep takes, in seconds, ``n_processes`` points at a time."""
-    costs = [most_s(build(point)) for point in sample(scenario)]
-    return scenario.n_points * float(np.mean(costs)) / n_processes
+def run_s(scenario: Scenario, parts: RunParts, *, plots: bool = True) -> float:
+    """Return roughly how long ``ringnet run`` takes for one run, in seconds."""
+    n_times, beside_s = 1, START_S
+    if scenario.training is not None and scenario.training.model is not None:
+        n_times = scenario.training.steps or STEPS_OF_EPOCH
+        beside_s += n_times * TRAINING_STEP_S
+    return n_times * most_s(parts) + pace() * (beside_s + _plots_s(scenario, plots=plots))
+
+
+def sweep_s(scenario: Scenario, n_processes: int, costs: Sequence[float] = ()) -> float:
+    """Return roughly how long a sweep takes, in seconds, ``n_processes`` points at a time.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    n_processes : int
+    costs : sequence of float, optional
+        Seconds of points of the sweep, where they are known; of a few points spread over its grid otherwise.
+    """
+    costs = costs or [most_s(build(point)) for point in sample(scenario)]
+    points_s = scenario.n_points * float(np.mean(costs)) / min(n_processes, scenario.n_points)
+    return points_s + pace() * (START_S + _plots_s(scenario))
+
+
+def _plots_s(scenario: Scenario, *, plots: bool = True) -> float:
+    unasked = PLOTS_OF_RUN if scenario.sweep is None else PLOTS_OF_SWEEP
+    chosen = scenario.report.plots
+    n_plots = unasked if chosen is None else len(chosen)
+    is_drawn = plots and n_plots and (scenario.sweep is not None or scenario.workers > 1)
+    return PLOTS_START_S + n_plots * PLOT_S if is_drawn else 0.0
+
+
+# How fast this machine is.
+
+
+class Pace(NamedTuple):
+    """Seconds that this machine takes for what took one where the seconds of `ringnet.runs.work` were measured.
+
+    ``measured`` by a small run; ``now`` by longer runs since, too.
+    """
+
+    measured: float
+    now: float
+
+
+def pace() -> float:
+    """Return how many seconds this machine takes for one: measured once, and kept beside the cache."""
+    return _pace(_kept_at()).now
+
+
+def learn(estimated_s: float, took_s: float) -> None:
+    """Hold the time that a run was said to take against the processor time that it took."""
+    if min(estimated_s, took_s) < TELLING_S:
+        return
+    path = _kept_at()
+    measured, now = _pace(path)
+    then = now * (1 + WEIGHT * (min(max(took_s / estimated_s, 0.5), 2.0) - 1))
+    _keep(path, Pace(measured, min(max(then, measured / MOST_APART), measured * MOST_APART)))
+
+
+def _kept_at() -> Path:
+    return default_cache_dir().parent / "pace.json"
+
+
+@cache
+def _pace(path: Path) -> Pace:
+    """Return what is kept; measure where that is nothing that can be read."""
+    try:
+        kept = json.loads(read_bounded(path, 1000, "a pace"))
+        found = Pace(float(kept["measured"]), float(kept["now"]))
+        if 0 < found.measured < inf and 1 / MOST_APART <= found.now / found.measured <= MOST_APART:
+            return found
+    except (InputError, ValueError, TypeError, KeyError):
+        pass
+    measured = _measure()
+    return _keep(path, Pace(measured, measured))
+
+
+def _measure() -> float:
+    parts = build(loads(_MEASURED_BY))
+    what = (parts.schedule, parts.network, parts.workers, parts.chunk_bytes)
+    took_s = []
+    for _ in range(_TIMES):
+        start_s = process_time()
+        run_events(*what, keep_transfers=0)
+        took_s.append(process_time() - start_s)
+    return min(took_s) / work_of(parts).engine_s
+
+
+def _keep(path: Path, found: Pace) -> Pace:
+    _pace.cache_clear()
+    with suppress(OSError, ResultsError), written_file(path) as target:
+        target.write_text(json.dumps(found._asdict()), encoding="utf-8")
+    return found
+
+
+# Points of a sweep.
 
 
 def sample(scenario: Scenario) -> list[Scenario]:

@@ -19,7 +19,8 @@ from typing import NamedTuple
 from ringnet.errors import Fault, InputError
 from ringnet.runs.memory import available_bytes, estimate
 from ringnet.runs.parts import build
-from ringnet.study.cost import LEAST_S, most_s, n_cores
+from ringnet.runs.work import LEAST_S
+from ringnet.study.cost import most_s, n_cores
 from ringnet.study.outcome import Done, Task, carry_out, quietly
 
 #: A sweep that takes less is not worth other processes: they take half as long to start.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from heapq import heappop, heappush
 from typing import Any, TypeAlias
@@ -27,6 +27,8 @@ class Clock(simpy.Environment):
 
     #: Seconds, as in the base class, where it is a property: one call less, some ten times a transfer.
     now: float = 0.0
+    #: Events processed by `advance`.
+    n_events = 0
 
     def at(self, time_s: float, event: simpy.Event, priority: int = NORMAL) -> simpy.Event:
         """Let ``event`` happen at ``time_s``, and return it."""
@@ -52,6 +54,19 @@ class Clock(simpy.Environment):
                     callback(event)
                 if not event._ok and not hasattr(event, "_defused"):
                     raise event._value
+
+    def advance(self, most_events: int, is_enough: Callable[[], bool]) -> bool:
+        """Process events, up to so many in all, until it ``is_enough``; return whether none is left."""
+        with _collector_paused():
+            while self._queue and self.n_events < most_events and not is_enough():
+                self.step()
+                self.n_events += 1
+        return not self._queue
+
+    def step(self) -> None:
+        """Process the next event."""
+        self.now = self._queue[0][0]
+        super().step()
 
     def scheduled(self) -> int:
         """Count the events scheduled so far. Each costs the same; tests pin the number per transfer."""

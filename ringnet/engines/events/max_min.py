@@ -60,6 +60,8 @@ class Shares:
         self.capacity_Bps = capacity_Bps
         self.on: list[dict[Flow, None]] = [{} for _ in capacity_Bps]
         self._use: dict[int, tuple[bool, float]] = {}
+        #: How many rates were worked out: what settling costs.
+        self.n_filled = 0
 
     def settle(self, coming: Iterable[Flow], going: Iterable[Flow], changed: Iterable[int]) -> list[Flow]:
         """Take in flows that start, flows that end and links whose capacity has changed; return whose rate is new."""
@@ -134,6 +136,7 @@ class Shares:
 
     def _fill(self, pool: dict[Flow, float]) -> None:
         """Let the rates of the pool rise together from zero, beside the others as they are, until each is stopped."""
+        self.n_filled += len(pool)
         caps, rising = self._rising(pool)
         left = {link: self._left(link, flows, pool) for link, flows in rising.items()}
         count = {link: len(flows) for link, flows in rising.items()}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ringnet.collectives import Schedule
 from ringnet.engines.events.carried import PathSeconds
 from ringnet.engines.events.clock import Clock, Process
-from ringnet.engines.events.routes import JobRoutes, Links, Route, make_links
+from ringnet.engines.events.routes import FairLinks, JobRoutes, Links, Route, make_links
 from ringnet.engines.events.transfers import Program
 from ringnet.engines.events.workers import Actor, RunOptions, Worker, WorkerCosts
 from ringnet.engines.sharing import resolve_sharing, used_routes
@@ -160,6 +160,24 @@ def run_jobs(
     NetworkError
         If a schedule sends where its network has no route.
     """
+    clock, links, running = _set_up(jobs, network, traffic, succession)
+    if watch is not None:
+        watch(sum(job.schedule.n_transfers for job in jobs), running.n_applied)
+    clock.drain()
+    # Nothing is scheduled any more, also when some processes still wait.
+    if stuck := running.stuck():
+        raise DeadlockError(*stuck)
+    traces = [running.started[number].trace(links, clock) for number in range(len(jobs))]
+    if len(jobs) == 1 and not traffic:
+        return traces
+    until_s = max(links.last_s(), *(float(trace.workers["end_s"].max()) for trace in traces))
+    return [replace(trace, until_s=until_s) for trace in traces]
+
+
+def _set_up(
+    jobs: Sequence[Job], network: Network, traffic: Sequence[Traffic], succession: Succession | None = None
+) -> tuple[Clock, Links, RunningJobs]:
+    """Make the processes of all jobs and traffic, on a clock that stands still."""
     if reason := _shared_switches(jobs):
         raise InputError(
             Fault(reason, "network.reduction.rate", right="rate: free, or one of them by itself")
@@ -181,17 +199,51 @@ def run_jobs(
         route = links.along(some.links)
         route.owner = len(jobs) + names.index(some.name)
         clock.process(send(clock, some, order, route, running.is_over))
-    if watch is not None:
-        watch(sum(job.schedule.n_transfers for job in jobs), running.n_applied)
-    clock.drain()
-    # Nothing is scheduled any more, also when some processes still wait.
-    if stuck := running.stuck():
-        raise DeadlockError(*stuck)
-    traces = [running.started[number].trace(links, clock) for number in range(len(jobs))]
-    if len(jobs) == 1 and not traffic:
-        return traces
-    until_s = max(links.last_s(), *(float(trace.workers["end_s"].max()) for trace in traces))
-    return [replace(trace, until_s=until_s) for trace in traces]
+    return clock, links, running
+
+
+#: Events at most for each rate that is worked out: those of a beginning end where nothing needs any.
+EVENTS_OF_RATE = 10
+
+
+class Beginning(NamedTuple):
+    """What the beginning of a run took.
+
+    Parameters
+    ----------
+    events : int
+        Of SimPy.
+    settlements, rates : int
+        How often rates were worked out, and how many in all.
+    moved_bytes : int
+        What workers had posted, and what they had applied.
+    is_all : bool
+        Whether it was the whole run.
+    """
+
+    events: int
+    settlements: int
+    rates: int
+    moved_bytes: int
+    is_all: bool
+
+
+def begin(jobs: Sequence[Job], network: Network, traffic: Sequence[Traffic]) -> Callable[[int], Beginning]:
+    """Begin a run under fair sharing, to see what it takes; see `run_jobs`.
+
+    What is returned simulates on until so many rates were worked out in all, and says what it has come to.
+    """
+    clock, links, running = _set_up(jobs, network, traffic)
+    assert isinstance(links, FairLinks)
+    arbiter, shares = links.arbiter, links.arbiter.shares
+
+    def until(n_rates: int) -> Beginning:
+        is_all = clock.advance(EVENTS_OF_RATE * n_rates, lambda: shares.n_filled >= n_rates)
+        people = [worker for job in running.started.values() for worker in job.members]
+        moved_bytes = sum(worker.sent_bytes + worker.received_bytes for worker in people)
+        return Beginning(clock.n_events, arbiter.settlements, shares.n_filled, moved_bytes, is_all)
+
+    return until
 
 
 def _shared_switches(jobs: Sequence[Job]) -> str:

@@ -1,0 +1,237 @@
+"""What a run has to do, counted before it is run: so many events, rates, rows and bytes, and what each takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+
+import numpy as np
+
+from ringnet.collectives import Step
+from ringnet.engines.events.run import Beginning, begin
+from ringnet.payload.blocks import EVERYONE
+from ringnet.runs.engine import engine_of, is_packed, sharing_of
+from ringnet.runs.memory import estimate, part_bytes
+from ringnet.runs.parts import RunParts, jobs_of
+
+#: Steps of a schedule that are looked at, and pairs of a step whose routes are.
+MOST_STEPS, MOST_PAIRS = 2_000, 32
+#: Of a run under fair sharing the beginning is simulated, to see how far it is out of step. Rates worked out in it: for
+#: each transfer, at least and at most; and of a large run, a share of all, and at most.
+SHARE_OF_TRANSFERS, LEAST_RATES, MOST_RATES = 0.25, 400, 4_000
+SHARE_OF_RATES, MOST_RATES_OF_LARGE = 0.05, 20_000
+#: Settlements for each rate below which all are in step. What a run takes beyond its beginning, once they are not: more
+#: where the channels of a worker, or other traffic, part from each other first.
+IN_STEP, OUT_OF_STEP, OUT_OF_STEP_MUCH = 0.03, 1.1, 1.8
+#: Workers in a word of a set of contributions.
+_WORD_BITS = 64
+
+# Seconds, on the machine that they were measured on; `ringnet.study.cost.pace` says how fast another one is.
+EVENT_S, SETTLEMENT_S, RATE_S = 4.5e-6, 10e-6, 10e-6
+#: Of stepping whole arrays: a step, a transfer of it, and one of which a row is kept.
+STEP_S, STEPPED_S, STEPPED_ROW_S = 50e-6, 14e-9, 0.5e-6
+#: Of the proof: a step, a chunk that moves, and each word of the set of contributions that it brings.
+PROVED_STEP_S, PROVED_S, PROVED_WORD_S, PROVED_ALIKE_S = 20e-6, 0.3e-6, 22e-9, 28e-9
+#: Of tables: a row of the transfers with the path that is walked over them, and a row of links, workers or routes.
+ROW_S, SMALL_ROW_S = 9.5e-6, 15e-6
+#: Of carried elements: making, moving and verifying them, by byte, or by element where the processor has no such
+#: arithmetic; and of those packed by chunk.
+BYTE_S, SMALL_ELEMENT_S, PACKED_BYTE_S, PACKED_CHUNK_S = 2.6e-9, 24e-9, 12e-9, 0.3e-6
+#: A run at the least, with what is written of it.
+LEAST_S = 0.02
+#: What an answer may cost beside its run; see `ringnet.runs.again`.
+ADVICE_SHARE = 0.1
+
+
+@dataclass(frozen=True)
+class Moves:
+    """What the steps of a schedule are, by those that were looked at."""
+
+    steps: tuple[Step, ...]
+    n_steps: int
+
+    @property
+    def share(self) -> float:
+        """How much of the schedule was looked at."""
+        return len(self.steps) / self.n_steps if self.n_steps else 1.0
+
+    @cached_property
+    def chunks(self) -> int:
+        """Chunks that move in all."""
+        return int(
+            sum(len(step) if step.count is None else step.count.sum() for step in self.steps) / self.share
+        )
+
+
+@dataclass(frozen=True)
+class Work:
+    """What simulating a run takes, counted.
+
+    Parameters
+    ----------
+    events, settlements, rates : float
+        Of SimPy; under fair sharing, how often rates are worked out, and how many in all.
+    engine_s, proof_s, payload_s, table_s : float
+        Seconds of the engine, the proof of the schedule, what is carried, and tables.
+    """
+
+    events: float
+    settlements: float
+    rates: float
+    engine_s: float
+    proof_s: float
+    payload_s: float
+    table_s: float
+
+    @property
+    def seconds(self) -> float:
+        """All together, on the machine that it was measured on."""
+        engine_s = self.engine_s * (1 + ADVICE_SHARE)
+        return LEAST_S + engine_s + self.proof_s + self.payload_s + self.table_s
+
+
+def work_of(parts: RunParts) -> Work:
+    """Count what a run takes, before it is run.
+
+    Raises
+    ------
+    InputError
+        Its network cannot be made, or its engine is not exact for it.
+    """
+    everybody = (parts, *parts.others)
+    moves = [_moves(one) for one in everybody]
+    events = settlements = rates = 0.0
+    engine = engine_of(parts)
+    if engine == "recurrence":
+        schedule = parts.schedule
+        each_s = STEPPED_ROW_S if schedule.n_transfers <= parts.keep_transfers else STEPPED_S
+        engine_s = schedule.n_steps * STEP_S + schedule.n_transfers * each_s
+    else:
+        if sharing_of(parts, engine) == "fair":
+            events, settlements, rates = _fair_work(parts, moves)
+        else:
+            events = sum(map(_fifo_events, everybody, moves))
+        engine_s = events * EVENT_S + settlements * SETTLEMENT_S + rates * RATE_S
+    return Work(
+        events,
+        settlements,
+        rates,
+        engine_s,
+        sum(map(_proof_s, everybody, moves)),
+        sum(_payload_s(one, engine) for one in everybody),
+        _table_s(parts),
+    )
+
+
+def _moves(parts: RunParts) -> Moves:
+    return Moves(tuple(islice(parts.schedule.steps(), MOST_STEPS)), parts.schedule.n_steps)
+
+
+def _fifo_events(parts: RunParts, moves: Moves) -> float:
+    """Return the events of a job.
+
+    Two for each link that a transfer crosses; one for each that a packet or a slot of a window does, one for its
+    arrival, and one for the credit that comes back.
+    """
+    if not parts.schedule.n_transfers:
+        return 0.0
+    network, events = parts.network, 0.0
+    hops_of: dict[tuple[int, int], int] = {}
+    for step in moves.steps:
+        rows = np.unique(np.linspace(0, len(step) - 1, min(len(step), MOST_PAIRS)).astype(np.int64))
+        hops = 0
+        for src, dst in zip(step.src[rows].tolist(), step.dst[rows].tolist(), strict=True):
+            if (src, dst) not in hops_of:
+                hops_of[src, dst] = len(network.route(src, dst))
+            hops += hops_of[src, dst]
+        n_parts, each = _n_parts(parts, step), hops / len(rows)
+        has_parts = n_parts > len(step)
+        events += n_parts * (each + 1 + (network.window is not None) if has_parts else 2 * each)
+    return events / moves.share
+
+
+def _n_parts(parts: RunParts, step: Step) -> int:
+    """Return into how many packets, or slots of a window, the transfers of a step are cut."""
+    each = part_bytes(parts.network)
+    if each is None:
+        return len(step)
+    return int(np.maximum(-(-step.sizes(parts.chunk_bytes) // each), 1).sum())
+
+
+def _fair_work(parts: RunParts, moves: list[Moves]) -> tuple[float, float, float]:
+    """Return the events, settlements and rates of a run under fair sharing, by its beginning."""
+    everybody = (parts, *parts.others)
+    n_transfers = sum(one.schedule.n_transfers for one in everybody)
+    n_steps = sum(one.schedule.n_steps for one in everybody)
+    if max((len(move.steps[0]) for move in moves if move.steps), default=0) > MOST_RATES:
+        return (
+            1.0 * n_transfers,
+            2.0 * n_steps,
+            1.0 * n_transfers,
+        )  # as in step: a beginning would be half of it
+    to_move, until = _bytes_to_move(everybody, moves), begin(jobs_of(everybody), parts.network, parts.traffic)
+    n_rates = int(min(MOST_RATES, max(SHARE_OF_TRANSFERS * n_transfers, LEAST_RATES)))
+    guess = _by_beginning(until, n_rates, to_move, parts)
+    more = int(min(SHARE_OF_RATES * guess[2], MOST_RATES_OF_LARGE))
+    return guess if more < 2 * n_rates else _by_beginning(until, more, to_move, parts)
+
+
+def _by_beginning(
+    until: Callable[[int], Beginning], n_rates: int, to_move: float, parts: RunParts
+) -> tuple[float, float, float]:
+    """Return the events, settlements and rates of a run, by the second half of a beginning with so many rates."""
+    half, whole = until(n_rates // 2), until(n_rates)
+    if whole.is_all:
+        return whole.events, whole.settlements, whole.rates
+    if whole.moved_bytes == half.moved_bytes or whole.rates == half.rates:
+        half = Beginning(0, 0, 0, 0, is_all=False)
+    events, settlements, rates, moved_bytes = (
+        last - first for last, first in zip(whole[:4], half[:4], strict=True)
+    )
+    ratio = max(to_move, 1.0) / max(moved_bytes, 1) * _out_of_step(parts, settlements, rates)
+    return events * ratio, settlements * ratio, rates * ratio
+
+
+def _bytes_to_move(jobs: Sequence[RunParts], moves: list[Moves]) -> float:
+    """Return what all workers post and apply."""
+    looked_at = zip(jobs, moves, strict=True)
+    return sum(
+        2 * sum(int(step.sizes(one.chunk_bytes).sum()) for step in move.steps) / move.share
+        for one, move in looked_at
+    )
+
+
+def _out_of_step(parts: RunParts, settlements: float, rates: float) -> float:
+    """Return how much more it takes once all are out of step; where many rates are worked out at once, they are not."""
+    if settlements < IN_STEP * rates:
+        return 1.0
+    parts_ways = bool(parts.traffic) or any(one.schedule.n_channels > 1 for one in (parts, *parts.others))
+    return OUT_OF_STEP_MUCH if parts_ways else OUT_OF_STEP
+
+
+def _proof_s(parts: RunParts, moves: Moves) -> float:
+    schedule = parts.schedule
+    if not schedule.n_transfers:
+        return 0.0
+    first = moves.steps[0]
+    if first.count is None and len(first) == schedule.n_workers:  # as in a ring, one worker stands for all
+        return schedule.n_steps * PROVED_STEP_S + schedule.n_transfers * PROVED_ALIKE_S
+    words = -(-schedule.n_workers // _WORD_BITS) if (schedule.source == EVERYONE).any() else 1
+    return schedule.n_steps * PROVED_STEP_S + moves.chunks * (PROVED_S + words * PROVED_WORD_S)
+
+
+def _payload_s(parts: RunParts, engine: str) -> float:
+    if parts.source is None:
+        return 0.0
+    n_bytes = estimate(parts).payload_bytes
+    if is_packed(engine, parts.chunk_sizes, parts.carry):
+        return n_bytes * PACKED_BYTE_S + parts.schedule.n_workers * len(parts.chunk_sizes) * PACKED_CHUNK_S
+    is_small = parts.dtype.itemsize <= 2  # noqa: PLR2004 -- bytes of what no processor adds by itself
+    return n_bytes * (SMALL_ELEMENT_S / parts.dtype.itemsize if is_small else BYTE_S)
+
+
+def _table_s(parts: RunParts) -> float:
+    n_rows = estimate(parts).n_rows
+    return n_rows * ROW_S + (parts.network.n_links + parts.schedule.n_workers) * SMALL_ROW_S

@@ -1,0 +1,105 @@
+"""How far the estimates of `ringnet check` are from what runs take: ``python -m tests.benchmarks.estimates [WORD]``.
+
+Each run of `estimated_runs` (or those with a word in their names) is estimated, and carried out in its own process.
+Times are of the processor, so that other load matters less; memory is the most that the process held.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from time import process_time
+from typing import NamedTuple
+
+from ringnet.cli.check import preview_of
+from ringnet.scenario import load
+from tests.benchmarks.estimated_runs import RUNS
+
+#: How far an estimate may be off, either way.
+MOST_OFF_TIME, MOST_OFF_MEMORY = 2.0, 1.5
+MIB = 2**20
+
+
+class Estimated(NamedTuple):
+    """What was said of a run, and what it took: seconds, bytes; and the seconds of saying it."""
+
+    name: str
+    said_s: float
+    took_s: float
+    said_bytes: int
+    took_bytes: int
+    saying_s: float
+
+    @property
+    def line(self) -> str:
+        time, memory = self.said_s / self.took_s, self.said_bytes / self.took_bytes
+        return (
+            f"{self.name:<36} {self.said_s:8.2f} {self.took_s:8.2f} {time:6.2f}{_mark(time, MOST_OFF_TIME)}"
+            f" {self.said_bytes / MIB:8.0f} {self.took_bytes / MIB:8.0f} {memory:6.2f}{_mark(memory, MOST_OFF_MEMORY)}"
+            f" {1000 * self.saying_s:8.0f}"
+        )
+
+
+def _mark(ratio: float, most: float) -> str:
+    return " " if 1 / most <= ratio <= most else "*"
+
+
+def measure(name: str, folder: Path) -> Estimated:
+    """Estimate a run, and carry it out."""
+    path = folder / "scenario.yaml"
+    path.write_text(RUNS[name])
+    start_s = process_time()
+    preview = preview_of(load(path))
+    saying_s = process_time() - start_s
+    words = (
+        "-m",
+        "ringnet",
+        "run",
+        str(path),
+        "--out",
+        str(folder / "out"),
+        "--quiet",
+        "--cache",
+        str(folder / "c"),
+    )
+    jobs = ("--jobs", "1") if preview.points > 1 else ()
+    child = os.spawnv(os.P_NOWAIT, sys.executable, [sys.executable, *words, *jobs])
+    _, status, used = os.wait4(child, 0)
+    if status:
+        raise SystemExit(f"{name}: ringnet run ended with {status}")
+    said_s = preview.seconds * (os.cpu_count() or 1 if preview.points > 1 else 1)
+    took_s, took_bytes = used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
+    return Estimated(name, said_s, took_s, preview.memory_bytes, took_bytes, saying_s)
+
+
+def spread(what: str, ratios: Sequence[float], most: float) -> str:
+    """Return in words how a number of ratios are spread."""
+    ordered = sorted(ratios)
+    at = [ordered[int(share * (len(ordered) - 1))] for share in (0, 0.1, 0.5, 0.9, 1)]
+    within = sum(1 / most <= ratio <= most for ratio in ratios)
+    return (
+        f"{what}: {within} of {len(ratios)} within a factor of {most}; "
+        f"least {at[0]:.2f}, a tenth below {at[1]:.2f}, median {at[2]:.2f}, a tenth above {at[3]:.2f}, most {at[4]:.2f}"
+    )
+
+
+def main(words: Sequence[str]) -> None:
+    """Print a line for each run, and how the ratios are spread."""
+    chosen = [name for name in RUNS if not words or any(word in name for word in words)]
+    print(
+        f"{'':<36} {'said s':>8} {'took s':>8} {'ratio':>7} {'said MiB':>8} {'took':>8} {'ratio':>7} {'ms':>8}"
+    )
+    found = []
+    for name in chosen:
+        with tempfile.TemporaryDirectory() as folder:
+            found.append(measure(name, Path(folder)))
+        print(found[-1].line, flush=True)
+    print(spread("time", [one.said_s / one.took_s for one in found], MOST_OFF_TIME))
+    print(spread("memory", [one.said_bytes / one.took_bytes for one in found], MOST_OFF_MEMORY))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -402,15 +402,21 @@ def machine_bytes() -> Iterator[Callable[[], int]]:
 # ---------------------------------------------------------------------------------------- the command line
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep nothing in the home folder, nor read what is kept there but the fonts that matplotlib has found."""
+    with pytest.MonkeyPatch.context() as patched:
+        fonts = os.environ.get("MPLCONFIGDIR", str(Path.home() / ".cache" / "matplotlib"))
+        patched.setenv("MPLCONFIGDIR", fonts)
+        patched.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture
 def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Work in an empty folder, with a cache of its own and no debugging."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    # The fonts that matplotlib has found once are not looked for again.
-    monkeypatch.setenv(
-        "MPLCONFIGDIR", os.environ.get("MPLCONFIGDIR", str(Path.home() / ".cache" / "matplotlib"))
-    )
     monkeypatch.setenv("RINGNET_DEBUG", "")
     return tmp_path
 

@@ -1,0 +1,172 @@
+"""What a run is said to take is counted: so it is held against counts of the run itself, not against a clock."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+
+from ringnet.cli.check import preview_of
+from ringnet.engines.events import run_jobs
+from ringnet.engines.events.max_min import Shares
+from ringnet.runs.parts import build, jobs_of
+from ringnet.runs.work import work_of
+from ringnet.scenario import loads
+from ringnet.study import cost
+from ringnet.study.cost import Pace, learn, pace, run_s
+
+RING = "scenario_version: 1\nworkers: 16\nmessage: 1 MiB\npayload: none\nengine: events\n"
+ON = "bandwidth: 25 GB/s, latency: 1 us"
+RACKS = f"network: {{topology: leaf-spine, leaves: 4, hosts_per_leaf: 4, spines: 2, {ON}"
+NETWORKS = {
+    "ring": f"network: {{topology: ring, {ON}}}",
+    "switch": f"network: {{topology: switch, {ON}}}",
+    "packets": f"network: {{topology: switch, sharing: fifo, packet: 4 KiB, {ON}}}",
+    "window": f"network: {{topology: switch, window: 64 KiB, {ON}}}",
+    "long routes": f"{RACKS}, sharing: fifo, placement: interleaved}}",
+}
+SHARED = {
+    "in step": f"{RACKS}, placement: interleaved}}",
+    "out of step": f"{RACKS}, routes: ecmp, placement: interleaved}}",
+    "channels": f"{RACKS}, routes: ecmp}}\nalgorithm: {{name: channel-ring, n_channels: 4}}",
+    "both ways": f"network: {{topology: switch, {ON}}}\nalgorithm: bidirectional-ring",
+    "traffic": f"{RACKS}}}\nbackground: [{{from: 0, to: 5, burst: 64 KiB, rate: 10 GB/s}}]",
+}
+
+
+def simulated(parts):
+    return run_jobs(
+        [replace(job, payload=None) for job in jobs_of((parts, *parts.others))], parts.network, parts.traffic
+    )
+
+
+def near(found, wanted, factor):
+    return found == pytest.approx(wanted, rel=0) or 1 / factor < found / wanted < factor
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_events_are_counted_as_they_come(network):
+    parts = build(loads(RING + NETWORKS[network]))
+    (trace,) = simulated(parts)
+    assert near(work_of(parts).events, trace.counts["events"], 1.3)
+
+
+@pytest.mark.parametrize("network", SHARED)
+@pytest.mark.parametrize("workers", [8, 16])
+def test_rates_under_fair_sharing_are_judged_by_the_beginning(network, workers, monkeypatch):
+    n_rates = 0
+    fill = Shares._fill
+
+    def counting(self, pool):
+        nonlocal n_rates
+        n_rates += len(pool)
+        fill(self, pool)
+
+    parts = build(loads(RING.replace("16", str(workers)) + SHARED[network]))
+    with monkeypatch.context() as patched:
+        patched.setattr(Shares, "_fill", counting)
+        simulated(parts)
+    assert near(work_of(parts).rates, n_rates, 2.0)
+
+
+def test_what_the_estimate_itself_simulates_is_bounded(monkeypatch):
+    """However large the run: in rates, of which each takes some ten microseconds."""
+    counted = []
+    monkeypatch.setattr(
+        Shares, "_fill", lambda self, pool, fill=Shares._fill: counted.append(len(pool)) or fill(self, pool)
+    )
+    work = work_of(build(loads(FAIR)))
+    assert sum(counted) < 25_000 < work.rates / 20
+
+
+FAIR = """
+scenario_version: 1
+workers: 48
+message: 1 GB
+payload: none
+network:
+  topology: nodes
+  workers_per_host: 8
+  nics: 8
+  inside: {shape: switch, bandwidth: 300 GB/s, latency: 1 us}
+  between: {topology: leaf-spine, leaves: 6, hosts_per_leaf: 8, spines: 8}
+  bandwidth: 12.5 GB/s
+  latency: 3 us
+  sharing: fair
+  routes: ecmp
+  placement: interleaved
+algorithm: {name: channel-ring, n_channels: 8, node_size: 8}
+report: {plots: []}
+"""
+PACKETS = f"""
+{{scenario_version: 1, workers: 8, message: 16 MiB, payload: none, report: {{plots: []}},
+ network: {{topology: switch, sharing: fifo, packet: 48 B, {ON}}}}}
+"""
+
+
+@pytest.mark.parametrize(("text", "took_s"), [(FAIR, 23), (PACKETS, 95)])
+def test_runs_that_were_said_to_take_a_second(text, took_s, monkeypatch):
+    """Processor time that they took where the seconds of `ringnet.runs.work` were measured."""
+    monkeypatch.setattr(cost, "pace", lambda: 1.0)
+    assert near(preview_of(loads(text)).seconds, took_s, 2.0)
+
+
+def test_check_and_run_say_the_same():
+    scenario = loads(RING + NETWORKS["packets"])
+    assert preview_of(scenario).seconds == run_s(scenario, build(scenario))
+
+
+class TestPace:
+    @pytest.fixture(autouse=True)
+    def kept(self, monkeypatch, tmp_path):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+        cost._pace.cache_clear()
+        yield cost._kept_at()
+        cost._pace.cache_clear()
+
+    def test_it_is_measured_once_and_kept_beside_the_cache(self, kept, monkeypatch):
+        monkeypatch.setattr(cost, "_measure", lambda: 1.5)
+        assert pace() == 1.5
+        assert json.loads(kept.read_text()) == {"measured": 1.5, "now": 1.5}
+        monkeypatch.setattr(cost, "_measure", lambda: 9.0)
+        cost._pace.cache_clear()
+        assert pace() == 1.5
+
+    def test_a_small_run_says_how_fast_the_machine_is(self):
+        assert 0.01 < cost._measure() < 100
+
+    @pytest.mark.parametrize(
+        "text", ["", "[]", "{}", '{"measured": NaN, "now": 1}', '{"measured": 1, "now": 100}', "x" * 2000]
+    )
+    def test_what_is_kept_and_damaged_is_measured_again(self, kept, monkeypatch, text):
+        monkeypatch.setattr(cost, "_measure", lambda: 2.0)
+        kept.parent.mkdir(parents=True)
+        kept.write_text(text)
+        assert pace() == 2.0
+        assert json.loads(kept.read_text())["now"] == 2.0
+
+    def test_it_follows_what_runs_took_a_little_at_a_time_and_not_far(self, monkeypatch):
+        monkeypatch.setattr(cost, "_measure", lambda: 1.0)
+        learn(10.0, 15.0)
+        assert pace() == pytest.approx(1.1)
+        learn(10.0, 0.1)  # tells nothing
+        assert pace() == pytest.approx(1.1)
+        for _ in range(20):
+            learn(10.0, 1000.0)
+        assert pace() == pytest.approx(1.5)
+
+    def test_where_nothing_can_be_kept_nothing_is_said(self, kept, monkeypatch):
+        monkeypatch.setattr(cost, "_measure", lambda: 1.0)
+        kept.parent.parent.mkdir(parents=True, exist_ok=True)
+        kept.parent.write_text("a file where the folder should be")
+        assert pace() == 1.0
+        assert cost._keep(kept, Pace(1.0, 1.2)).now == 1.2
+
+
+def test_a_step_that_is_most_of_the_run_is_not_simulated_to_estimate_it(monkeypatch):
+    monkeypatch.setattr("ringnet.runs.work.begin", lambda *_: pytest.fail("it was simulated"))
+    direct = RING.replace("16", "128").replace("engine: events\n", "") + NETWORKS["switch"]
+    work = work_of(build(loads(direct + "\nalgorithm: direct")))
+    assert math.isclose(work.rates, 2 * 128 * 127)

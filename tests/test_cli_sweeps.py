@@ -172,7 +172,7 @@ def test_a_larger_sweep_computes_what_is_new(ringnet):
 def test_points_are_kept_where_the_user_says(ringnet):
     ringnet("sweep.yaml", "--cache", "elsewhere")
     assert len([*Path("elsewhere").rglob("*.json")]) == N_POINTS
-    assert not Path("cache/ringnet").exists()
+    assert not Path("cache/ringnet/points").exists()
 
 
 def test_quiet_says_nothing(ringnet):

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ringnet.cli import options
-from ringnet.cli.printing import note, print_json, print_table
+from ringnet.cli.printing import note, print_json, print_table, say
 from ringnet.collectives.proof import check
 from ringnet.engines.arrays import why_not_exact
 from ringnet.errors import Fault, InputError
@@ -80,7 +80,7 @@ def command(
         return 0
     print_table(_lines(preview))
     if explain:
-        typer.echo()
+        say()
         print_table([("key", "value", "from"), *rows, ("every other key", "its default", "")])
     note(*found.notes)
     return 0

@@ -113,7 +113,7 @@ def _tell_links() -> None:
         for name, link in PRESETS.items()
     ]
     print_table([("link", "each way", "end to end", "what it is", "sources"), *rows], indent="  ")
-    typer.echo("  a latency is from end to end: through a switch each of the two links has half of it")
+    say("  a latency is from end to end: through a switch each of the two links has half of it")
 
 
 def _known_by(collective: str) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from ringnet.cli import options
-from ringnet.cli.printing import print_json, print_table
+from ringnet.cli.printing import print_json, print_table, say
 from ringnet.documents.document import in_flow, path_text
 from ringnet.errors import Fault, InputError
 from ringnet.networks import PRESETS, Network
@@ -48,12 +48,12 @@ def command(
         rows: list[dict[str, Any]] = [one._asdict() for one in values]
         print_json({"machine": machine, "title": found.title, "values": rows})
         return 0
-    typer.echo(f"{machine}: {found.title}\n")
+    say(f"{machine}: {found.title}\n")
     said = [(key, value, f"estimate: {text}" if guess else text) for key, value, text, guess in values]
     print_table([("key", "value", "source"), *said])
-    typer.echo("\nways of a transfer:")
+    say("\nways of a transfer:")
     print_table([*_ways(found)], indent="  ")
-    typer.echo(f"\nin a scenario: machine: {machine}, and beside it the keys that differ")
+    say(f"\nin a scenario: machine: {machine}, and beside it the keys that differ")
     return 0
 
 

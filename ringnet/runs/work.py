@@ -46,7 +46,7 @@ ADVICE_SHARE = 0.1
 
 
 @dataclass(frozen=True)
-class Moves:
+class SampledSteps:
     """What the steps of a schedule are, by those that were looked at."""
 
     steps: tuple[Step, ...]
@@ -125,11 +125,11 @@ def work_of(parts: RunParts) -> Work:
     )
 
 
-def _moves(parts: RunParts) -> Moves:
-    return Moves(tuple(islice(parts.schedule.steps(), MOST_STEPS)), parts.schedule.n_steps)
+def _moves(parts: RunParts) -> SampledSteps:
+    return SampledSteps(tuple(islice(parts.schedule.steps(), MOST_STEPS)), parts.schedule.n_steps)
 
 
-def _fifo_events(parts: RunParts, moves: Moves) -> float:
+def _fifo_events(parts: RunParts, moves: SampledSteps) -> float:
     """Return the events of a job.
 
     Two for each link that a transfer crosses; one for each that a packet or a slot of a window does, one for its
@@ -160,7 +160,7 @@ def _n_parts(parts: RunParts, step: Step) -> int:
     return int(np.maximum(-(-step.sizes(parts.chunk_bytes) // each), 1).sum())
 
 
-def _fair_work(parts: RunParts, moves: list[Moves]) -> tuple[float, float, float]:
+def _fair_work(parts: RunParts, moves: list[SampledSteps]) -> tuple[float, float, float]:
     """Return the events, settlements and rates of a run under fair sharing, by its beginning."""
     everybody = (parts, *parts.others)
     n_transfers = sum(one.schedule.n_transfers for one in everybody)
@@ -194,7 +194,7 @@ def _by_beginning(
     return events * ratio, settlements * ratio, rates * ratio
 
 
-def _bytes_to_move(jobs: Sequence[RunParts], moves: list[Moves]) -> float:
+def _bytes_to_move(jobs: Sequence[RunParts], moves: list[SampledSteps]) -> float:
     """Return what all workers post and apply."""
     looked_at = zip(jobs, moves, strict=True)
     return sum(
@@ -211,7 +211,7 @@ def _out_of_step(parts: RunParts, settlements: float, rates: float) -> float:
     return OUT_OF_STEP_MUCH if parts_ways else OUT_OF_STEP
 
 
-def _proof_s(parts: RunParts, moves: Moves) -> float:
+def _proof_s(parts: RunParts, moves: SampledSteps) -> float:
     schedule = parts.schedule
     if not schedule.n_transfers:
         return 0.0

@@ -28,6 +28,7 @@ from ringnet.analysis.metrics import (
 )
 from ringnet.analysis.routes import pair_traffic, route_frame
 from ringnet.analysis.upgrades import IN_WORDS, LinksInUse, Upgrade, estimated_gain_s
+from ringnet.analysis.utilisation import utilisation_frame
 from ringnet.analysis.verification import Verdict
 from ringnet.analysis.worker_time import worker_time
 from ringnet.collectives import Schedule
@@ -161,6 +162,11 @@ class Result:
     def path(self) -> pd.DataFrame | None:
         """One row per piece of the path that ended last, walked when it is first asked for; None where it cannot be."""
         return _path_of(self.runs[0]) if self.runs else None
+
+    @cached_property
+    def utilisation(self) -> pd.DataFrame | None:
+        """How busy links were over time, whoever used them; None where that is not known."""
+        return utilisation_frame(self.runs[0].trace, self.runs[0].network) if self.runs else None
 
     @property
     def sentence(self) -> str:

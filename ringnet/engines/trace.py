@@ -128,12 +128,17 @@ class Trace:
         on after the jobs. Under fair sharing whatever comes first to a link does not wait, the others do until it has
         gone. None where they were too many to be kept.
     services : dict of str to ndarray or None
-        One row per service of a transfer on a link, those of each link in order: ``transfer, owner, link, hop, head_s,
-        start_s, end_s``. ``transfer`` is its row in ``transfers`` of the job ``owner`` (of other traffic: which burst),
-        ``hop`` counts the links of its route from 0; its head comes to the link at ``head_s``. What comes in parts has
-        a row for each part. Under fair sharing one row per flow, without the latency of the route, which comes before:
-        ``link`` is the one that kept it from having more in the end, and ``hop`` is `FLOW`. None where transfers are
-        not kept, or where more rows came than are.
+        One row per service of a transfer on a link, those of each link in order: ``transfer, owner, link, hop, bytes,
+        head_s, start_s, end_s``. ``transfer`` is its row in ``transfers`` of the job ``owner`` (of other traffic: which
+        burst), ``hop`` counts the links of its route from 0; its head comes to the link at ``head_s``. What comes in
+        parts has a row for each part; ``bytes`` has the headers of packets, too. Under fair sharing one row per flow,
+        which goes on to the network at ``head_s`` and moves once the latency of the route is over: ``link`` is the one
+        that kept it from having more in the end, and ``hop`` is `FLOW`. None where transfers are not kept, or where
+        more rows came than are.
+    rates : dict of str to ndarray or None
+        Under fair sharing, of each flow, whoever's, a row per link of its route and span of time in which it moved at
+        an even rate: ``link, from_s, to_s, bytes``. None under fifo sharing, whose services say it, and where these
+        are not kept.
     until_s : float or None
         When the last link had something to do, whoever used it; None where there is one job and nothing else.
     job : int
@@ -152,6 +157,7 @@ class Trace:
     until_s: float | None = None
     waits: Columns | None = None
     services: Columns | None = None
+    rates: Columns | None = None
     job: int = 0
 
 
@@ -278,7 +284,7 @@ class LinkWaits:
 FLOW = -1
 #: Columns of `Trace.services`.
 SERVICES: dict[str, type] = {
-    **dict.fromkeys(("transfer", "owner", "link", "hop"), int),
+    **dict.fromkeys(("transfer", "owner", "link", "hop", "bytes"), int),
     **dict.fromkeys(("head_s", "start_s", "end_s"), float),
 }
 
@@ -303,11 +309,18 @@ class ServiceRows:
             self._cells.extend(row)
 
     def add_rows(
-        self, transfers: NDArray[np.int64], links: NDArray[np.int64], hop: int, *times_s: FloatArray
+        self,
+        transfers: NDArray[np.int64],
+        links: NDArray[np.int64],
+        hop: int,
+        n_bytes: NDArray[np.int64] | int,
+        *times_s: FloatArray,
     ) -> None:
         """Add the services of some transfers of the first job, one on each link; all arrays have shape (n_rows,)."""
-        zeros, hops = np.zeros(len(links)), np.full(len(links), hop)
-        self._cells.frombytes(np.column_stack((transfers, zeros, links, hops, *times_s)).tobytes())
+        rows = np.empty((len(links), len(SERVICES)))
+        for place, column in enumerate((transfers, 0, links, hop, n_bytes, *times_s)):
+            rows[:, place] = column
+        self._cells.frombytes(rows.tobytes())
 
     def columns(self) -> Columns | None:
         """Return the rows by column; None where more came than are kept."""
@@ -315,6 +328,39 @@ class ServiceRows:
             return None
         rows = np.array(self._cells).reshape(-1, len(SERVICES))
         return {name: rows[:, place].astype(kind) for place, (name, kind) in enumerate(SERVICES.items())}
+
+
+class RateRows:
+    """Spans of time in which something moved over its route at an even rate, as `Trace.rates` has them.
+
+    Parameters
+    ----------
+    most : int
+        Spans that are kept; none of them if more come.
+    """
+
+    def __init__(self, most: int = MOST_ROWS) -> None:
+        self.most = most
+        self._routes: dict[tuple[int, ...], int] = {}
+        self._cells = array("d")
+
+    def add(self, route: tuple[int, ...], from_s: float, to_s: float, n_bytes: float) -> None:
+        """Add a span in which some bytes moved over the links of a route."""
+        if len(self._cells) <= self.most * 4:
+            number = self._routes.setdefault(route, len(self._routes))
+            self._cells.extend((number, from_s, to_s, n_bytes))
+
+    def columns(self) -> Columns | None:
+        """Return ``link, from_s, to_s, bytes``, a row for each link; None if there were too many spans."""
+        if len(self._cells) > self.most * 4:
+            return None
+        numbers, from_s, to_s, n_bytes = np.array(self._cells).reshape(-1, 4).T
+        routes = [np.array(route, dtype=np.int64) for route in self._routes]
+        lengths = np.array([len(route) for route in routes], dtype=np.int64)
+        at = numbers.astype(np.int64)
+        rows = np.repeat(np.arange(len(at)), lengths[at])
+        links = np.concatenate([np.zeros(0, dtype=np.int64), *(routes[one] for one in at.tolist())])
+        return {"link": links, "from_s": from_s[rows], "to_s": to_s[rows], "bytes": n_bytes[rows]}
 
 
 def beyond_the_first(flows: Columns) -> Columns:

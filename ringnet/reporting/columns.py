@@ -223,6 +223,17 @@ TABLES: dict[str, dict[str, Column]] = {
             "beyond the first"
         ),
     },
+    "utilisation": {
+        "link": _text(
+            "one of the links in use, those that were busy longest first; of many the first hundred"
+        ),
+        "from_s": _number("where this bin begins: where the one before it ends"),
+        "to_s": _number("where it ends; all bins but the last are of one length"),
+        "bytes": _number(
+            "bytes that crossed the link in the bin; what was under way longer is spread evenly"
+        ),
+        "utilisation": _number("time that it was busy in the bin / the length of the bin"),
+    },
     "routes": {
         "job": _text("name of the job: the scenario's own, and after it the others"),
         "src": _integer("worker that sends; from n_workers on a switch that reduces"),

@@ -53,7 +53,8 @@ class Results:
     ----------
     summary : DataFrame
         One row per point; columns as in `columns.TABLES`, then one per swept key that has none of its own.
-    links, workers, transfers, states, jobs, queues, routes, path, training, divergence, step_states : DataFrame or None
+    links, workers, transfers, states, jobs, queues, utilisation, routes, path : DataFrame or None
+    training, divergence, step_states : DataFrame or None
         Tables of a single run, where they were written.
     run_info : dict
         ``run.json``: scenario, versions, seed, notes, files.
@@ -66,6 +67,7 @@ class Results:
     states: pd.DataFrame | None = None
     jobs: pd.DataFrame | None = None
     queues: pd.DataFrame | None = None
+    utilisation: pd.DataFrame | None = None
     path: pd.DataFrame | None = None
     training: pd.DataFrame | None = None
     divergence: pd.DataFrame | None = None

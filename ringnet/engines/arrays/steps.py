@@ -229,7 +229,8 @@ class Steps:
                 queued[hop.rows] |= start > came_s
             if self.services is not None:
                 rows = np.arange(self.first_row, self.first_row + len(self.current))[sends.rows]
-                self.services.add_rows(rows[hop.rows], hop.links, place, came_s, start, end)
+                of_rows = _of_rows(n_bytes, hop.rows)
+                self.services.add_rows(rows[hop.rows], hop.links, place, of_rows, came_s, start, end)
             if not place:
                 start_s, sent_s = start, end
             latency_s = self._of_all_sizes(hop.latency_s)

@@ -13,7 +13,15 @@ import simpy
 from ringnet.engines.events.carried import Carried, Part
 from ringnet.engines.events.clock import LAST, Clock, Process
 from ringnet.engines.events.max_min import Flow, Shares
-from ringnet.engines.trace import FLOW, ROUNDING, Columns, LinkWaits, ServiceRows, beyond_the_first
+from ringnet.engines.trace import (
+    FLOW,
+    ROUNDING,
+    Columns,
+    LinkWaits,
+    RateRows,
+    ServiceRows,
+    beyond_the_first,
+)
 from ringnet.networks import Network
 from ringnet.networks.behaviour import ANY_SIZE, NEVER
 
@@ -25,11 +33,14 @@ SAME_TIME = 1e-14
 class Stream(Flow):
     """A flow that ends: what it moves, how many bytes are left of it since when, and when it will so end."""
 
-    __slots__ = ("carried", "end_s", "held_by", "left", "n_bytes", "since_s")
+    __slots__ = ("carried", "end_s", "held_by", "left", "n_bytes", "posted_s", "since_s")
 
-    def __init__(self, carried: Carried, links: tuple[int, ...], n_bytes: int, cap_Bps: float) -> None:
+    def __init__(
+        self, carried: Carried, links: tuple[int, ...], n_bytes: int, cap_Bps: float, posted_s: float
+    ) -> None:
         super().__init__(links, cap_Bps)
-        self.carried, self.n_bytes = carried, n_bytes
+        #: ``posted_s``: when it went on to the network, before the latency of its route.
+        self.carried, self.n_bytes, self.posted_s = carried, n_bytes, posted_s
         self.left = float(n_bytes)
         self.since_s, self.end_s = 0.0, NEVER
         #: The link that has kept it from having more since then.
@@ -73,6 +84,7 @@ class Arbiter:
         self.clock, self.network, self.services = clock, network, services
         self.shares = Shares(network.bandwidth_Bps.tolist())
         self.uses = [LinkUse() for _ in range(network.n_links)]
+        self.rates = None if services is None else RateRows()
         #: From when to when each flow was on each link.
         self.flows = LinkWaits()
         #: Parts of a transfer that have come, in order: they move one after another.
@@ -176,6 +188,8 @@ class Arbiter:
     def _leave(self, stream: Stream, now_s: float) -> None:
         """Write down what has ended: what it lost last, and when it was on its links."""
         self._lose(stream, stream.rate_Bps, now_s)
+        if self.rates is not None:
+            self.rates.add(stream.links, stream.since_s, now_s, stream.left)
         owner = stream.carried.route.owner
         self.flows.add_all(stream.links, owner, stream.carried.started_s, now_s)
 
@@ -230,9 +244,12 @@ class Arbiter:
         """Predict the end of a stream whose rate is new; as long as the rate stays no rounding creeps into it."""
         self._lose(stream, stream.before_Bps, now_s)
         stream.held_by = stream.stop
-        stream.left -= stream.before_Bps * (now_s - stream.since_s)
+        moved = min(stream.before_Bps * (now_s - stream.since_s), stream.left)
+        if self.rates is not None and moved:
+            self.rates.add(stream.links, stream.since_s, now_s, moved)
+        stream.left -= moved
         stream.since_s = now_s
-        stream.end_s = now_s + max(stream.left, 0.0) / stream.rate_Bps if stream.rate_Bps else NEVER
+        stream.end_s = now_s + stream.left / stream.rate_Bps if stream.rate_Bps else NEVER
         heappush(self.ends, (stream.end_s, next(self.numbers), stream))
 
     def _arrive(self, stream: Stream) -> None:
@@ -240,8 +257,8 @@ class Arbiter:
         if self.services is not None:
             if held_by is None:  # alone on its route, or on the narrowest link of it
                 held_by = min(stream.links, key=self.shares.capacity_Bps.__getitem__)
-            times_s = carried.started_s, carried.started_s, self.clock.now
-            self.services.add((carried.index, carried.route.owner, held_by, FLOW, *times_s))
+            times_s = stream.posted_s, carried.started_s, self.clock.now
+            self.services.add((carried.index, carried.route.owner, held_by, FLOW, stream.n_bytes, *times_s))
         stream.carried.sent_s = self.clock.now
         stream.carried.arrives(self.clock, self.clock.now)
 

@@ -138,9 +138,8 @@ class Link:
         if self.parts is not None:
             self.parts.is_served(carried, end_s)
         if self.services is not None:
-            self.services.add(
-                (carried.index, carried.route.owner, self.number, carried.hop, carried.head_s, start_s, end_s)
-            )
+            what = carried.index, carried.route.owner, self.number, carried.hop, carried.bytes
+            self.services.add((*what, carried.head_s, start_s, end_s))
         carried.tail_s = end_s + latency_s
         carried.hop += 1
         if carried.hop == len(carried.route.links):

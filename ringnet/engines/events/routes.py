@@ -74,6 +74,9 @@ class Links(Protocol):
     def services(self) -> Columns | None:
         """Return who was served when, as `Trace.services` has it."""
 
+    def rates(self) -> Columns | None:
+        """Return how fast what moved when, as `Trace.rates` has it."""
+
     def last_s(self) -> float:
         """Return when the last link had something to do."""
 
@@ -134,6 +137,9 @@ class FifoLinks:
         """Return who was served when, as `Trace.services` has it."""
         return None if self.served is None else self.served.columns()
 
+    def rates(self) -> None:
+        """Return nothing: the services say it."""
+
     def last_s(self) -> float:
         """Return when the last link had something to do."""
         return max((link.free_s for link in self.links.values() if link.free_s != NEVER), default=0.0)
@@ -164,6 +170,10 @@ class FairLinks:
         """Return who moved when, as `Trace.services` has it."""
         return None if self.served is None else self.served.columns()
 
+    def rates(self) -> Columns | None:
+        """Return how fast what moved when, as `Trace.rates` has it."""
+        return None if self.arbiter.rates is None else self.arbiter.rates.columns()
+
     def along(self, links: LinkNumbers) -> Route:
         """Return the route over some links, by their numbers."""
         behaviours = [self.network.behaviour(link) for link in links]
@@ -187,7 +197,7 @@ class FairLinks:
                 n_bytes = carried.whole.bytes
                 latency_s = latency(n_bytes, self.clock.now)
                 most_Bps = min(_most_Bps(behaviour, n_bytes) for behaviour in behaviours)
-            stream = Stream(carried, links, self._charged(carried.bytes), most_Bps)
+            stream = Stream(carried, links, self._charged(carried.bytes), most_Bps, self.clock.now)
             head = self.clock.wake_at(self.clock.now + latency_s)
             head.callbacks.append(lambda _: self.arbiter.enter(stream))
 

@@ -341,6 +341,7 @@ class RunningJob:
             links=links.columns(),
             waits=links.waits(),
             services=None if rows is None else links.services(),
+            rates=None if rows is None else links.rates(),
             job=self.number,
             workers=_worker_columns(self.members[: schedule.n_workers]),
             n_transfers=schedule.n_transfers,

@@ -138,6 +138,10 @@ def _has_few_links(results: Results) -> bool:
     return _has("links", "bytes")(results) and results.links is not None and len(results.links) <= MOST_LINKS
 
 
+def _has_utilisation(results: Results) -> bool:
+    return _has("utilisation", "utilisation")(results) and results.links is not None
+
+
 def _was_trained(results: Results) -> bool:
     frames = results.training, results.divergence
     return all(frame is not None and len(frame["step"].unique()) > 1 for frame in frames)
@@ -208,6 +212,12 @@ PLOTS: dict[str, Plot] = {
         "share of the time that each link was busy",
         _has("links", "utilisation"),
         _SINGLE.format("links"),
+    ),
+    "utilisation-over-time": Plot(
+        "traffic.utilisation_over_time",
+        "how busy each link was over time, the busiest on top",
+        _has_utilisation,
+        f"{_SINGLE.format('utilisation')} and links.csv",
     ),
     "queues": Plot(
         "traffic.queues",

@@ -137,6 +137,45 @@ def _profile(ax: Axes, links: pd.DataFrame, column: str, slowest: pd.Series[bool
 
 
 @canvas.in_style
+def utilisation_over_time(results: Results) -> Figure:
+    """Draw how busy each link was over time, the busiest on top, a cell per bin."""
+    assert results.utilisation is not None  # `PLOTS` says when a plot applies
+    frame = results.utilisation
+    links = [*dict.fromkeys(frame["link"])]
+    shown = links[:MOST_BARS]
+    shares = frame["utilisation"].to_numpy().reshape(len(links), -1)[: len(shown)]
+    n_bins = shares.shape[1]
+    edges_s = np.append(frame["from_s"].to_numpy()[:n_bins], frame["to_s"].to_numpy()[n_bins - 1])
+    figure, (ax,) = canvas.new_figure(0.75 + 0.13 * len(shown))
+    cells = ax.pcolormesh(
+        edges_s,
+        np.arange(len(shown) + 1) - 0.5,
+        shares,
+        cmap=_shades("white"),
+        vmin=0,
+        vmax=1,
+        rasterized=True,
+    )
+    ax.set_yticks(range(len(shown)), [clipped(str(link), 22) for link in shown])
+    ax.set_ylim(len(shown) - 0.5, -0.5)
+    ax.set_ylabel("link")
+    ax.grid(visible=False)
+    axes.linear(ax.xaxis, "seconds", "time", float(edges_s[-1]))
+    bar = figure.colorbar(cells, ax=ax, fraction=0.05, pad=0.02)
+    axes.linear(bar.ax.yaxis, "share", "busy", 1.0)
+    bar.outline.set_visible(False)
+    assert results.links is not None
+    n_used = int((results.links["bytes"] > 0).sum())
+    words = f"the {len(shown)} busiest of {n_used} links in use" if n_used > len(shown) else ""
+    return canvas.titled(figure, results.name, settings(results.summary, words))
+
+
+def _shades(least: str) -> LinearSegmentedColormap:
+    """Return shades from the least to the most."""
+    return LinearSegmentedColormap.from_list("traffic", [least, canvas.PALETTE[0]])
+
+
+@canvas.in_style
 def queues(results: Results) -> Figure:
     """Draw, for each of the links with most queueing, who waits for it over time."""
     assert results.queues is not None  # `PLOTS` says when a plot applies
@@ -212,13 +251,10 @@ def traffic_matrix(results: Results) -> Figure:
     group = -(-n_members // MOST_CELLS)
     sent = _sent_bytes(results, n_members, group)
     figure, (ax,) = canvas.new_figure(3.0)
-    shades = LinearSegmentedColormap.from_list(
-        "traffic", [canvas.paler(canvas.PALETTE[0]), canvas.PALETTE[0]]
-    )
     low, high = -0.5, n_members - 0.5
     image = ax.imshow(
         np.where(sent > 0, sent, np.nan),
-        cmap=shades,
+        cmap=_shades(canvas.paler(canvas.PALETTE[0])),
         vmin=0,
         vmax=sent.max(),
         extent=(low, high, high, low),

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from ringnet.analysis.critical_path import critical_path
 from ringnet.analysis.derivatives import Derivatives, derivatives
 from ringnet.collectives import ALGORITHMS
 from ringnet.engines import ENGINES, Workers
+from ringnet.engines.arrays.recall import Checkpoints
 from ringnet.engines.events import Job, run_jobs
 from ringnet.errors import InputError
 from ringnet.networks import BySize, LinkChange, OverTime, Packets, Piece, Window, make_network
@@ -149,6 +151,42 @@ def test_derivatives_are_those_of_running_the_recurrence_again(cases, data):
         assert says <= later * (1 + SHARE)
 
 
+@settings(max_examples=60)
+@given(st.data())
+def test_rows_made_again_leave_the_same_path(case, data):
+    """Also with times that are alike, of which the walk has to choose as it does with all rows."""
+    one, _ = all_different(data.draw, case)
+    if data.draw(st.booleans()):
+        network = replace(one.network, bandwidth_Bps=one.network.bandwidth_Bps * 0 + 1e9)
+        one = one.but(network=replace(network, latency_s=network.latency_s * 0 + 1e-6))
+    try:
+        long = one.run(engine="recurrence", keep_transfers=1)
+    except InputError:
+        assume(condition=False)
+    whole = one.run(engine="recurrence")
+    assume(long.transfers is None)
+    if long.recall is None:  # channels of a worker share chunks
+        with pytest.raises(InputError, match="left out"):
+            path_of(one, long)
+        return
+    assert path_of(one, long) == path_of(one, whole)
+    expected = derivatives(one.schedule, one.network, one.workers, one.chunk_bytes, whole)
+    found = derivatives(one.schedule, one.network, one.workers, one.chunk_bytes, long)
+    assert all((getattr(found, kind) == getattr(expected, kind)).all() for kind in KINDS)
+
+
+def test_a_long_run_is_made_again_for_those_on_its_path_alone(case, monkeypatch):
+    one = case(64, 6400)
+    made = []
+    recall = Checkpoints.make
+    monkeypatch.setattr(Checkpoints, "make", lambda *asked: made.append(recall(*asked)) or made[-1])
+    trace = one.run(engine="recurrence", keep_transfers=1)
+    assert path_of(one, trace) == path_of(one, one.run(engine="recurrence"))
+    # 126 steps in parts of 11: of 64 workers those within 11 places of the two that were asked, and one on each side.
+    assert len(trace.recall.first_steps) == len(made) - 1 == 12
+    assert max(len(places) for places, *_ in made) <= 11 * 14
+
+
 @settings(max_examples=30)
 @given(st.data())
 def test_under_fair_sharing_there_is_a_path_and_no_derivative(case, data):
@@ -158,6 +196,72 @@ def test_under_fair_sharing_there_is_a_path_and_no_derivative(case, data):
     is_whole(one.but(network=replace(one.network, sharing="auto")), trace)
     with pytest.raises(InputError, match="shared fairly"):
         derivatives(one.schedule, one.network, one.workers, one.chunk_bytes, trace)
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_what_comes_in_parts_has_a_whole_path(case, data):
+    """Packets and windows: every wait is one for something of this very run, of which it is known what it was."""
+    one, _ = all_different(data.draw, case)
+    slots = Window(bytes=data.draw(st.sampled_from([1000, 100_000, 10_000_000])))
+    changes = {
+        "sharing": data.draw(st.sampled_from(["fifo", "fair"])),
+        "packets": data.draw(st.sampled_from([None, Packets(70_000, 100)])),
+        "window": data.draw(st.sampled_from([None, slots, Window(transfers=1), Window(transfers=2)])),
+    }
+    sizes = one.chunk_bytes // (1 if slots.bytes > 1000 else 500)
+    one = one.but(network=replace(one.network, **changes), chunk_bytes=sizes)
+    trace = one.run()
+    is_whole(one, trace)
+    path = path_of(one, trace)
+    assert path.is_whole
+    # Parts of a transfer that follow each other over a link are one piece.
+    pieces = [(piece.part, piece.link, piece.transfer) for piece in path.pieces]
+    assert not any(one == other and one[0] == "bandwidth" for one, other in pairwise(pieces))
+
+
+def pieces_in_words(path, names):
+    return [
+        (piece.part, names[piece.link] if piece.link >= 0 else "", piece.from_s, piece.to_s)
+        for piece in path.pieces
+        if piece.to_s > piece.from_s
+    ]
+
+
+def one_way(case, custom, wired, n_bytes, **changes):
+    """One transfer over one link of 100 B/s and half a second, with a way back of the same."""
+    network = wired({"there": (100.0, 0.5), "back": (100.0, 0.5)}, {(0, 1): ["there"], (1, 0): ["back"]}, 2)
+    network = replace(network, sharing="fifo", **changes)
+    return case(2, n_bytes, schedule=custom(2, [(0, 1, 0)])).but(network=network)
+
+
+def test_packets_that_follow_each_other_are_one_piece(case, custom, wired):
+    one = one_way(case, custom, wired, 300, packets=Packets(50))
+    path = path_of(one, one.run())
+    assert pieces_in_words(path, one.network.names) == [
+        ("bandwidth", "there", 0.0, 3.0), ("latency", "there", 3.0, 3.5)
+    ]  # fmt: skip
+    assert not any(piece.queue for piece in path.pieces)
+
+
+@pytest.mark.parametrize("sharing", ["fifo", "fair"])
+def test_a_window_makes_the_path_go_there_and_back(case, custom, wired, sharing):
+    # Eight slots of 10 bytes go at once; the credit of the first is back at 0.1 + 0.5 + 0.5 s, and so on.
+    one = one_way(case, custom, wired, 160, window=Window(bytes=80))
+    one = one.but(network=replace(one.network, sharing=sharing))
+    words = pieces_in_words(path_of(one, one.run()), one.network.names)
+    parts = [(part, round(to_s - from_s, 9)) for part, _, from_s, to_s in words]
+    there = (
+        [("bandwidth", 0.8), ("latency", 0.5)]
+        if sharing == "fifo"
+        else [("latency", 0.5), ("bandwidth", 0.8)]
+    )
+    assert sum(seconds for _, seconds in parts) == pytest.approx(2.4)
+    assert sum(seconds for part, seconds in parts if part == "latency") == pytest.approx(1.5)
+    assert [seconds for part, seconds in parts if part == "bandwidth"] in (
+        pytest.approx([0.1 * first, 0.1 * (9 - first)]) for first in range(1, 9)
+    )
+    assert {part for part, _ in parts} == {part for part, _ in there}
 
 
 @pytest.mark.parametrize(

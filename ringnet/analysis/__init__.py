@@ -5,7 +5,8 @@ metrics        what is concluded from a trace: time, what it is made of, bytes
 upgrades       links and workers made better: what is alike, what each becomes, what the path says of it
 blame          who holds a run back, by simulating again with whom to suspect made better
 bounds         what no run can beat; closed_form, formulas: what a formula says
-critical_path  the path that ended last, walked back; sharers: what channels share; derivatives: what it says
+critical_path  the path that ended last, walked back; path_records: over what; derivatives: what it says
+sharers        what channels of a worker share; worker_time, utilisation: what workers and links did when
 frames         a trace as tables: links, workers, queues, states
 replay         the schedule without time: what every worker must hold, what rounding does
 verification   whether the sum is right, and how that is known

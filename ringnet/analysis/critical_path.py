@@ -8,24 +8,22 @@ the latest, finds the chain that the time of the run is made of.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ringnet.analysis.path_records import NONE, PathRecords, Service, StepTransfers, WindowCredits
 from ringnet.analysis.sharers import ChunkSharers, ProcessorSharers
-from ringnet.collectives import Schedule, Step
+from ringnet.collectives import Schedule
 from ringnet.engines.sharing import resolve_sharing, used_routes
-from ringnet.engines.trace import FLOW, ROUNDING, Columns, Trace, Workers
+from ringnet.engines.trace import ROUNDING, Columns, Trace, Workers
 from ringnet.errors import InputError
 from ringnet.networks import BySize, Network, OverTime, beyond
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
-
-#: Stands for no worker, no link, no transfer.
-NONE = -1
 
 
 class PathPiece(NamedTuple):
@@ -40,7 +38,8 @@ class PathPiece(NamedTuple):
     worker : int
         Whose overhead, reduction or late start it is, switches numbered after workers; `NONE` for pieces on links.
     link : int
-        Which link's latency or bandwidth it is; `NONE` for pieces of workers.
+        Which link's latency or bandwidth it is; `NONE` for pieces of workers, for the latency of a whole route under
+        fair sharing, and for that of the way back of a window's credit.
     transfer : int
         Row of the transfer; `NONE` for a late start.
     queue : str
@@ -72,6 +71,18 @@ class CriticalPath:
     """
 
     pieces: tuple[PathPiece, ...]
+    #: ``phase, step, chunk, src, dst, bytes`` of each transfer that a piece is of, in the order of ``transfers``.
+    moved: Columns = field(compare=False, repr=False)
+    transfers: IntArray = field(compare=False, repr=False)
+
+    def of_pieces(self, name: str) -> list[Any]:
+        """Return for each piece what a column of ``moved`` says of its transfer; None of a late start."""
+        places = np.searchsorted(self.transfers, [piece.transfer for piece in self.pieces]).tolist()
+        cells = self.moved[name].tolist()
+        return [
+            None if piece.transfer == NONE else cells[place]
+            for piece, place in zip(self.pieces, places, strict=True)
+        ]
 
     @property
     def starter(self) -> int:
@@ -86,8 +97,10 @@ class CriticalPath:
 
 def why_no_path(network: Network, trace: Trace) -> str | None:
     """Return why the path of a run cannot be walked, in words; None where it can."""
-    if reason := beyond(network, (BySize, OverTime), fair=True):
+    if reason := beyond(network, (BySize, OverTime), fair=True, window=True, packets=True):
         return reason
+    if trace.recall is not None:
+        return None
     if trace.transfers is None:
         return f"transfer rows are left out: {trace.n_transfers:,} transfers are more than are kept unasked"
     if trace.services is None:
@@ -107,7 +120,7 @@ def critical_path(
     workers : Workers
     chunk_bytes : ndarray of int64, shape (n_chunks,)
     trace : Trace
-        What a run of the other four left behind, with its rows.
+        What a run of the other four left behind, with its rows or with what makes them again.
 
     Raises
     ------
@@ -120,12 +133,16 @@ def critical_path(
     ready for it. A transfer that waited for a link goes back to the one that the link served before it: that is where
     time can be won. What other jobs and other traffic did before is not known: there the wait itself is a piece, of
     queueing, and the path goes on with the transfer that waited. Under fair sharing a transfer is one piece of latency
-    and one of bandwidth, under the name of the link that kept it from having more in the end, shared or not.
+    and one of bandwidth, under the name of the link that kept it from having more in the end, shared or not. Packets of
+    a transfer that follow each other over a link are one piece; what waits for a window's credit goes back to what gave
+    it: the arrival of an earlier slot, or an apply, and from there the latency of the way back.
     """
     if reason := why_no_path(network, trace):
         raise InputError(f"there is no critical path: {reason}")
     walk = _Walk(schedule, network, workers, chunk_bytes, trace)
-    return CriticalPath(tuple(reversed(walk.pieces())))
+    pieces = tuple(reversed(walk.pieces()))
+    transfers = np.unique([piece.transfer for piece in pieces if piece.transfer != NONE]).astype(np.int64)
+    return CriticalPath(pieces, walk.transfers.columns(transfers.tolist()), transfers)
 
 
 def own_part_of_queueing(
@@ -143,7 +160,7 @@ def own_part_of_queueing(
     """
     if network.window is None and trace.until_s is None and used_by_one_each(schedule, network):
         return 1.0
-    if why_no_path(network, trace):
+    if why_no_path(network, trace) or network.window is not None or network.packets is not None:
         return None
     walk = _Walk(schedule, network, workers, chunk_bytes, trace, goes_to_who_blocks=False)
     walk.pieces()
@@ -161,7 +178,7 @@ class Came(NamedTuple):
 
     time_s: float
     back: Callable[..., Came | None]
-    of: tuple[int, ...] = ()
+    of: tuple[Any, ...] = ()
 
 
 class _Walk:
@@ -180,17 +197,19 @@ class _Walk:
         self.goes_to_who_blocks = goes_to_who_blocks
         #: Where it does not: seconds waited behind transfers of the same sender, and behind anything.
         self.waited_s = np.zeros(2)
-        assert trace.transfers is not None
-        assert trace.services is not None
-        self.schedule, self.network, self.trace = schedule, network, trace
-        self.workers = workers = workers.with_switches(schedule, network)
-        self.rows, self.ends_s = trace.transfers, trace.workers["end_s"]
+        self.schedule, self.workers = schedule, workers.with_switches(schedule, network)
+        self.ends_s = trace.workers["end_s"]
         self.rendezvous = workers.sends == "rendezvous"
         self.cut_through = network.switching == "cut-through"
-        self.program = _Program(schedule)
-        self.services = _Services(trace.services, network, self.rows["bytes"], trace.job)
-        self.chunks = ChunkSharers(schedule) if schedule.n_channels > 1 else None
-        self.processors = ProcessorSharers(workers, self.rows) if schedule.n_channels > 1 else None
+        self.transfers = StepTransfers(schedule, chunk_bytes)
+        self.records = PathRecords(network, trace, self.transfers)
+        self.chunks = self.processors = self.credits = None
+        if trace.transfers is not None:  # channels of a longer run share nothing, nor has it a window
+            if schedule.n_channels > 1:
+                self.chunks = ChunkSharers(schedule)
+                self.processors = ProcessorSharers(self.workers, trace.transfers)
+            if network.window is not None:
+                self.credits = WindowCredits(network, self.records, trace.transfers)
         self._pieces: list[PathPiece] = []
         self._queue: tuple[str, float] = "", 0.0
 
@@ -206,11 +225,22 @@ class _Walk:
 
     def _put(self, from_s: float, part: str, **of: Any) -> None:
         """Put down a piece from ``from_s`` to where the walk is, which goes on from there."""
+        if self._goes_on(part, of):
+            self._pieces[-1] = self._pieces[-1]._replace(from_s=from_s)
+            self.now_s = from_s
+            return
         if from_s < self.now_s and self._queue[0]:
             of |= dict(zip(("queue", "queued_s"), self._queue, strict=True))
             self._queue = "", 0.0
         self._pieces.append(PathPiece(from_s, self.now_s, part, **of))
         self.now_s = from_s
+
+    def _goes_on(self, part: str, of: dict[str, Any]) -> bool:
+        """Whether a piece is of the same transfer over the same link as the one after it: of two parts of it."""
+        if part != "bandwidth" or not self._pieces or self._queue[0]:
+            return False
+        last = self._pieces[-1]
+        return (last.part, last.link, last.transfer) == (part, of["link"], of["transfer"])
 
     @staticmethod
     def _latest(came: list[Came]) -> Came:
@@ -221,49 +251,49 @@ class _Walk:
     def _ready(self, actor: int, step: int) -> Came:
         """When an actor is ready for a step: since the last one before it in which it had something to do."""
         for before in range(step - 1, -1, -1):
-            if self.program.sends(actor, before) or self.program.owed(actor, before):
+            if self.transfers.sends(actor, before) or self.transfers.owed(actor, before):
                 return self._left(actor, before)
         worker = actor // self.schedule.n_channels
         return Came(float(self.workers.start_s[worker]), self._start, (worker,))
 
     def _left(self, actor: int, step: int) -> Came:
         """When an actor left a step: in a rendezvous not before its own sends have arrived."""
-        sends, owed = self.program.sends(actor, step), self.program.owed(actor, step)
+        sends, owed = self.transfers.sends(actor, step), self.transfers.owed(actor, step)
         came = [self._applied(owed[-1]) if owed else self._posted(sends[-1])]
         if self.rendezvous:
             came += map(self._arrived, sends)
         return self._latest(came)
 
     def _posted(self, transfer: int) -> Came:
-        return Came(float(self.rows["posted_s"][transfer]), self._post, (transfer,))
+        return Came(self.records.time_s("posted_s", transfer), self._post, (transfer,))
 
     def _applied(self, transfer: int) -> Came:
-        return Came(float(self.rows["applied_s"][transfer]), self._apply, (transfer,))
+        return Came(self.records.time_s("applied_s", transfer), self._apply, (transfer,))
 
     def _arrived(self, transfer: int) -> Came:
-        return Came(float(self.rows["arrived_s"][transfer]), self._arrival, (transfer,))
+        return Came(self.records.time_s("arrived_s", transfer), self._arrival, (transfer,))
 
     def _start(self, worker: int) -> None:
         self._put(float(self.workers.start_s.min()), "waiting", worker=worker)
 
     def _post(self, transfer: int) -> Came:
         """Go back from a post: by the overhead of its sender to what the sender did before."""
-        step, (actor, _) = self.program.step_of(transfer), self.program.actors(transfer)
-        sends = self.program.sends(actor, step)
+        step, (actor, _) = self.transfers.step_of(transfer), self.transfers.actors(transfer)
+        sends = self.transfers.sends(actor, step)
         place = sends.index(transfer)
         came = [self._posted(sends[place - 1]) if place else self._ready(actor, step)]
         if self.chunks is not None and self.processors is not None:
             came += self._uses(self.chunks.before_post(transfer))
             came += self._uses(self.processors.before_post(transfer))
         begun = self._latest(came)
-        self._put(begun.time_s, "overhead", worker=int(self.rows["src"][transfer]), transfer=transfer)
+        self._put(begun.time_s, "overhead", worker=self.transfers.src(transfer), transfer=transfer)
         return begun
 
     def _apply(self, transfer: int) -> Came:
         """Go back from an apply: by reduction and overhead to the arrival, or to what the receiver did before."""
-        worker, step = int(self.rows["dst"][transfer]), self.program.step_of(transfer)
-        _, actor = self.program.actors(transfer)
-        owed, sends = self.program.owed(actor, step), self.program.sends(actor, step)
+        step, (_, actor) = self.transfers.step_of(transfer), self.transfers.actors(transfer)
+        worker = actor // self.schedule.n_channels
+        owed, sends = self.transfers.owed(actor, step), self.transfers.sends(actor, step)
         place = owed.index(transfer)
         came = [self._arrived(transfer)]
         if place:
@@ -274,8 +304,8 @@ class _Walk:
             came += self._uses(self.chunks.before_apply(transfer))
             came += self._uses(self.processors.before_apply(transfer))
         begun = self._latest(came)
-        if self.rows["op"][transfer] == "reduce":
-            reducing_s = float(self.rows["bytes"][transfer] / self.workers.reduce_Bps[worker])
+        if self.transfers.step(step).op == "reduce":
+            reducing_s = float(self.transfers.n_bytes(transfer) / self.workers.reduce_Bps[worker])
             overhead_s = float(self.workers.recv_overhead_s[worker])
             reduced_s = begun.time_s + overhead_s if reducing_s else self.now_s
             self._put(min(reduced_s, self.now_s), "reducing", worker=worker, transfer=transfer)
@@ -289,177 +319,111 @@ class _Walk:
     # ------------------------------------------------------------------------------------------------ links
 
     def _arrival(self, transfer: int) -> Came:
-        row = self.services.last_of(transfer)
-        if not self.services.is_flow(row):
-            return self._tail(row)
-        self._put(self.services.start_s(row), "bandwidth", **self._on_link(row))
-        released = self._released(transfer)
-        self._put(released.time_s, "latency", transfer=transfer)
-        return released
+        last = self.records.of(transfer, self.records.last_hop(transfer))[-1]
+        return self._flow(last) if self.records.is_flow(last) else self._tail(last)
 
-    def _tail(self, row: int) -> Came:
-        """From when a tail has crossed a link back to when it left the link's start: the latency."""
-        end_s = self.services.end_s(row)
-        self._put(end_s, "latency", **self._on_link(row))
-        return Came(end_s, self._end, (row,))
-
-    def _on_link(self, row: int) -> dict[str, int]:
-        return {"link": self.services.link(row), "transfer": self.services.transfer(row)}
-
-    def _end(self, row: int) -> Came:
-        """Go back from the end of a service: all bytes have passed, and under cut-through the tail has come."""
-        before = self.services.hop_before(row)
+    def _flow(self, at: Service) -> Came:
+        """Go back from the end of a flow: over its bytes to when it began, and over the latency to when it was sent."""
+        start_s, transfer, number = (
+            self.records.start_s(at),
+            self.records.transfer(at),
+            self.records.number(at),
+        )
+        self._put(start_s, "bandwidth", **self._on_link(at))
+        before = self.records.of(transfer)[number - 1] if number else None
         if (
-            self.cut_through
-            and before is not None
-            and self.services.tail_s(before) >= self.services.end_s(row)
-        ):
-            return self._tail(before)
-        start_s = self.services.start_s(row)
-        self._put(start_s, "bandwidth", **self._on_link(row))
-        return Came(start_s, self._begin, (row,))
+            before is not None and self.records.end_s(before) == start_s
+        ):  # parts of a transfer follow each other
+            return Came(start_s, self._flow, (before,))
+        entered = self._entered(at)
+        self._put(entered.time_s, "latency", transfer=transfer)
+        return entered
 
-    def _begin(self, row: int) -> Came:
+    def _tail(self, at: Service) -> Came:
+        """From when a tail has crossed a link back to when it left the link's start: the latency."""
+        end_s = self.records.end_s(at)
+        self._put(end_s, "latency", **self._on_link(at))
+        return Came(end_s, self._end, (at,))
+
+    def _on_link(self, at: Service) -> dict[str, int]:
+        return {"link": self.records.link(at), "transfer": self.records.transfer(at)}
+
+    def _end(self, at: Service) -> Came:
+        """Go back from the end of a service: all bytes have passed, and under cut-through the tail has come."""
+        before = self.records.hop_before(at) if self.cut_through else None
+        if before is not None and self.records.tail_s(before) >= self.records.end_s(at):
+            return self._tail(before)
+        start_s = self.records.start_s(at)
+        self._put(start_s, "bandwidth", **self._on_link(at))
+        return Came(start_s, self._begin, (at,))
+
+    def _begin(self, at: Service) -> Came:
         """Go back from the begin of a service: the head has come, and the link is free."""
-        head_s, start_s = self.services.head_s(row), self.services.start_s(row)
-        if start_s - head_s > ROUNDING * start_s and not self.goes_to_who_blocks:
-            self.waited_s += self._behind(row)
-            self._put(head_s, "queueing", **self._on_link(row))
-        elif start_s - head_s > ROUNDING * start_s:
-            ahead = self.services.ahead_of(row)
-            if self.services.is_ours(ahead):
-                same = self._sender(row) == self._sender(ahead)
-                self._queue = "own" if same else "others", start_s - head_s
-                return Came(self.services.end_s(ahead), self._end, (ahead,))
-            self._queue = "others", start_s - head_s
-            self._put(head_s, "queueing", **self._on_link(row))
-        before = self.services.hop_before(row)
+        head_s, start_s = self.records.head_s(at), self.records.start_s(at)
+        if start_s - head_s > ROUNDING * start_s:
+            if not self.goes_to_who_blocks:
+                self.waited_s += self._behind(at)
+                self._put(head_s, "queueing", **self._on_link(at))
+            else:
+                ahead = self.records.ahead_of(at)
+                assert ahead is not None
+                if self.records.is_ours(ahead):
+                    self._note_queue(at, ahead, start_s - head_s)
+                    return Came(self.records.end_s(ahead), self._end, (ahead,))
+                self._queue = "others", start_s - head_s
+                self._put(head_s, "queueing", **self._on_link(at))
+        before = self.records.hop_before(at)
         if before is None:
-            return self._released(self.services.transfer(row))
+            return self._entered(at)
         if not self.cut_through:
             return self._tail(before)
-        self._put(self.services.start_s(before), "latency", **self._on_link(before))
+        self._put(self.records.start_s(before), "latency", **self._on_link(before))
         return Came(self.now_s, self._begin, (before,))
 
-    def _behind(self, row: int) -> FloatArray:
+    def _note_queue(self, at: Service, ahead: Service, waited_s: float) -> None:
+        """Note that a service waited for the one ahead; parts of one transfer do not wait for each other."""
+        if self.records.transfer(at) != self.records.transfer(ahead):
+            self._queue = "own" if self._sender(at) == self._sender(ahead) else "others", waited_s
+
+    def _behind(self, at: Service) -> FloatArray:
         """Return how long a service waited for others of the same sender, and in all."""
-        own_s, head_s = 0.0, self.services.head_s(row)
-        ahead = self.services.ahead_of(row)
-        while ahead != NONE and self.services.end_s(ahead) > head_s:
-            if self.services.is_ours(ahead) and self._sender(row) == self._sender(ahead):
-                own_s += self.services.end_s(ahead) - max(self.services.start_s(ahead), head_s)
-            ahead = self.services.ahead_of(ahead)
-        all_s = self.services.start_s(row) - head_s
+        own_s, head_s = 0.0, self.records.head_s(at)
+        ahead = self.records.ahead_of(at)
+        while ahead is not None and self.records.end_s(ahead) > head_s:
+            if self.records.is_ours(ahead) and self._sender(at) == self._sender(ahead):
+                own_s += self.records.end_s(ahead) - max(self.records.start_s(ahead), head_s)
+            ahead = self.records.ahead_of(ahead)
+        all_s = self.records.start_s(at) - head_s
         return np.array([min(own_s, all_s), all_s])
 
-    def _sender(self, row: int) -> int:
-        return int(self.rows["src"][self.services.transfer(row)])
+    def _sender(self, at: Service) -> int:
+        return self.transfers.src(self.records.transfer(at))
+
+    def _entered(self, at: Service) -> Came:
+        """Go back from when a transfer, or a part of it, went on to its route: released, and given credit."""
+        transfer, entered_s = self.records.transfer(at), self.records.head_s(at)
+        released = self._released(transfer)
+        if self.credits is None or entered_s <= released.time_s:
+            return released
+        gave = self.credits.gave(transfer, entered_s)
+        if gave is None:  # nothing is known of it but that it waited
+            self._put(released.time_s, "queueing", transfer=transfer)
+            return released
+        other, arrived = gave
+        came = self._applied(other) if arrived is None else self._slot_arrived(arrived)
+        self._put(came.time_s, "latency", transfer=transfer)
+        return came
+
+    def _slot_arrived(self, at: Service) -> Came:
+        if self.records.is_flow(at):
+            return Came(self.records.end_s(at), self._flow, (at,))
+        return Came(self.records.tail_s(at), self._tail, (at,))
 
     def _released(self, transfer: int) -> Came:
         """Return since when a transfer is at its first link: it is posted, and (rendezvous) its receiver is there."""
         posted = self._posted(transfer)
         if not self.rendezvous:
             return posted
-        _, receiver = self.program.actors(transfer)
-        entered = self._ready(receiver, self.program.step_of(transfer))
+        _, receiver = self.transfers.actors(transfer)
+        entered = self._ready(receiver, self.transfers.step_of(transfer))
         return self._latest([posted, entered])
-
-
-class _Program:
-    """Which transfers each actor sends and is owed in each step; an actor is ``worker * n_channels + channel``."""
-
-    def __init__(self, schedule: Schedule) -> None:
-        self.n_channels = schedule.n_channels
-        self.steps: list[Step] = list(schedule.steps())
-        self.first = np.concatenate(([0], np.cumsum([len(step) for step in self.steps], dtype=np.int64)))
-        self._found: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
-
-    def step_of(self, transfer: int) -> int:
-        """Return the number of the step, of the whole schedule, that a transfer is in."""
-        return int(np.searchsorted(self.first, transfer, side="right")) - 1
-
-    def actors(self, transfer: int) -> tuple[int, int]:
-        """Return who sends a transfer and who receives it."""
-        step = self.step_of(transfer)
-        row, moves = transfer - int(self.first[step]), self.steps[step]
-        sender = int(moves.src[row]) * self.n_channels + int(moves.channel[row])
-        return sender, int(moves.dst[row]) * self.n_channels + int(moves.receiving_channel[row])
-
-    def sends(self, actor: int, step: int) -> list[int]:
-        """Return the transfers that an actor sends in a step, in its order."""
-        return self._of(actor, step)[0]
-
-    def owed(self, actor: int, step: int) -> list[int]:
-        """Return the transfers that an actor is owed in a step, in the order in which it applies them: by source."""
-        return self._of(actor, step)[1]
-
-    def _of(self, actor: int, step: int) -> tuple[list[int], list[int]]:
-        if (actor, step) not in self._found:
-            worker, channel = divmod(actor, self.n_channels)
-            moves, first = self.steps[step], int(self.first[step])
-            sends = np.flatnonzero((moves.src == worker) & (moves.channel == channel))
-            owed = np.flatnonzero((moves.dst == worker) & (moves.receiving_channel == channel))
-            owed = owed[np.argsort(moves.src[owed], kind="stable")]
-            self._found[actor, step] = (sends + first).tolist(), (owed + first).tolist()
-        return self._found[actor, step]
-
-
-class _Services:
-    """Services of links, by row; those of this job's transfers also by transfer and hop."""
-
-    def __init__(self, services: Columns, network: Network, n_bytes: IntArray, job: int) -> None:
-        self.columns, self.network, self.n_bytes, self.job = services, network, n_bytes, job
-        ours = np.flatnonzero(services["owner"] == job)
-        n_hops = int(services["hop"][ours].max(initial=0)) + 1
-        self.row = np.full((len(n_bytes), n_hops), NONE)
-        self.row[services["transfer"][ours], np.maximum(services["hop"][ours], 0)] = ours
-        # Those of each link stand in their order.
-        order = np.argsort(services["link"], kind="stable")
-        self.before = np.full(len(order), NONE)
-        self.before[order[1:]] = order[:-1]
-
-    def link(self, row: int) -> int:
-        """Return which link serves."""
-        return int(self.columns["link"][row])
-
-    def transfer(self, row: int) -> int:
-        """Return which transfer it serves."""
-        return int(self.columns["transfer"][row])
-
-    def is_flow(self, row: int) -> bool:
-        """Whether it is all of a transfer, which shares its links with others."""
-        return bool(self.columns["hop"][row] == FLOW)
-
-    def is_ours(self, row: int) -> bool:
-        """Whether it serves a transfer of this job."""
-        return bool(self.columns["owner"][row] == self.job)
-
-    def head_s(self, row: int) -> float:
-        """Return when the head came."""
-        return float(self.columns["head_s"][row])
-
-    def start_s(self, row: int) -> float:
-        """Return when the service begins."""
-        return float(self.columns["start_s"][row])
-
-    def end_s(self, row: int) -> float:
-        """Return when it ends."""
-        return float(self.columns["end_s"][row])
-
-    def tail_s(self, row: int) -> float:
-        """Return when the tail has crossed the link."""
-        size, start_s = float(self.n_bytes[self.transfer(row)]), self.start_s(row)
-        return self.end_s(row) + self.network.behaviour(self.link(row)).offer(size, start_s).latency_s
-
-    def last_of(self, transfer: int) -> int:
-        """Return the service on the last link of a transfer's route."""
-        return int(self.row[transfer][self.row[transfer] != NONE][-1])
-
-    def hop_before(self, row: int) -> int | None:
-        """Return the service of the same transfer on the link before; None on the first."""
-        hop = int(self.columns["hop"][row])
-        return int(self.row[self.transfer(row), hop - 1]) if hop else None
-
-    def ahead_of(self, row: int) -> int:
-        """Return the service before, on the same link."""
-        return int(self.before[row])

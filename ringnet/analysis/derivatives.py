@@ -95,12 +95,11 @@ def derivatives(
     if reason := why_no_derivatives(network, trace):
         raise InputError(f"there are no derivatives: {reason}")
     path = critical_path(schedule, network, workers, chunk_bytes, trace)
-    return derivatives_along(path, schedule, network, trace)
+    return derivatives_along(path, schedule, network)
 
 
-def derivatives_along(path: CriticalPath, schedule: Schedule, network: Network, trace: Trace) -> Derivatives:
+def derivatives_along(path: CriticalPath, schedule: Schedule, network: Network) -> Derivatives:
     """Return the derivatives that a path says, of a run that has some: see `derivatives`."""
-    assert trace.transfers is not None
     n_workers = schedule.n_workers
     found = Derivatives(
         *(np.zeros(network.n_links) for _ in range(2)),
@@ -108,18 +107,18 @@ def derivatives_along(path: CriticalPath, schedule: Schedule, network: Network, 
     )
     # The path leaves the start of a worker, late or not.
     found.start[path.starter] = 1.0
-    src, n_bytes = trace.transfers["src"], trace.transfers["bytes"]
-    for piece in path.pieces:
+    columns = path.of_pieces("src"), path.of_pieces("bytes")
+    for piece, src, n_bytes in zip(path.pieces, *columns, strict=True):
         if piece.part == "latency":
             found.latency[piece.link] += 1
         elif piece.part == "bandwidth":
-            found.inverse_bandwidth[piece.link] += n_bytes[piece.transfer]
+            found.inverse_bandwidth[piece.link] += n_bytes
         elif piece.worker >= n_workers:  # a switch, which has no overheads
             if piece.part == "reducing":
-                found.inverse_switch_rate[piece.worker - n_workers] += n_bytes[piece.transfer]
+                found.inverse_switch_rate[piece.worker - n_workers] += n_bytes
         elif piece.part == "reducing":
-            found.inverse_reduce_rate[piece.worker] += n_bytes[piece.transfer]
+            found.inverse_reduce_rate[piece.worker] += n_bytes
         elif piece.part == "overhead":
-            sends = src[piece.transfer] == piece.worker
+            sends = src == piece.worker
             (found.send_overhead if sends else found.recv_overhead)[piece.worker] += 1
     return found

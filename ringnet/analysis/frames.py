@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import compress
 from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ringnet.analysis.critical_path import NONE, CriticalPath, PathPiece
+from ringnet.analysis.critical_path import CriticalPath
 from ringnet.analysis.metrics import makespan_s
+from ringnet.analysis.path_records import NONE
 from ringnet.collectives import Schedule
 from ringnet.engines.trace import Columns, Trace
 from ringnet.networks import Network
@@ -73,34 +75,32 @@ def worker_frame(trace: Trace, spent: Columns, places: tuple[str, ...] | None = 
     return pd.DataFrame({"worker": np.arange(len(trace.workers["end_s"])), **trace.workers, **spent, **at})
 
 
-def path_frame(path: CriticalPath, transfers: Columns, names: Sequence[str]) -> pd.DataFrame:
+def path_frame(path: CriticalPath, names: Sequence[str]) -> pd.DataFrame:
     """Return one row per piece of a path that takes time, as ``path.csv`` has them.
 
     Parameters
     ----------
     path : CriticalPath
-    transfers : dict of str to ndarray
-        As `Trace.transfers` has them.
     names : sequence of str
         Of the links.
     """
-    pieces = [piece for piece in path.pieces if piece.to_s > piece.from_s]
-
-    def column(of: Callable[[PathPiece], int], values: Sequence[Any] = range(1 << 62)) -> list[Any]:
-        """Return what the numbers of the pieces pick, the numbers themselves if nothing, with gaps for none."""
-        return [pd.NA if of(piece) == NONE else values[of(piece)] for piece in pieces]
-
-    rows = {name: transfers[name].tolist() for name in ("phase", "step", "chunk", "src", "dst")}
+    lasts = [piece.to_s > piece.from_s for piece in path.pieces]
+    pieces = list(compress(path.pieces, lasts))
+    moved = ("phase", "step", "chunk", "src", "dst")
     return pd.DataFrame(
         {
             **{name: [getattr(piece, name) for piece in pieces] for name in ("from_s", "to_s", "part")},
-            "worker": column(lambda piece: piece.worker),
-            "link": column(lambda piece: piece.link, names),
-            **{name: column(lambda piece: piece.transfer, cells) for name, cells in rows.items()},
+            "worker": [pd.NA if piece.worker == NONE else piece.worker for piece in pieces],
+            "link": [pd.NA if piece.link == NONE else names[piece.link] for piece in pieces],
+            **{name: [*compress(_or_na(path.of_pieces(name)), lasts)] for name in moved},
             "queue": [piece.queue for piece in pieces],
             "queued_s": [piece.queued_s if piece.queue else np.nan for piece in pieces],
         }
     )
+
+
+def _or_na(cells: list[Any]) -> list[Any]:
+    return [pd.NA if cell is None else cell for cell in cells]
 
 
 def queue_frame(waits: Columns, names: Sequence[str], owners: Sequence[str]) -> pd.DataFrame | None:

@@ -227,8 +227,7 @@ def _path_of(run: Run) -> pd.DataFrame | None:
     if why_no_path(run.network, run.trace) is not None or run.schedule.n_workers == 1:
         return None
     path = critical_path(run.schedule, run.network, run.workers, run.chunk_bytes, run.trace)
-    assert run.trace.transfers is not None
-    return path_frame(path, run.trace.transfers, run.network.names)
+    return path_frame(path, run.network.names)
 
 
 def _common_verdict(runs: Sequence[Run]) -> Verdict:
@@ -351,8 +350,9 @@ def _left_out(trace: Trace) -> list[str]:
     if trace.waits is None:
         notes.append("queues over time are left out: more transfers waited than are kept")
     if trace.transfers is None:
+        what = "when links were busy" if trace.recall is not None else "the path that ended last"
         notes.append(
-            f"transfer rows, and the path that ended last, are left out: {trace.n_transfers:,} transfers are more than "
-            "are kept unasked (--transfers all keeps them)"
+            f"transfer rows, and {what}, are left out: {trace.n_transfers:,} transfers are more than are kept unasked "
+            "(--transfers all keeps them)"
         )
     return notes

@@ -5,7 +5,7 @@ Engines leave rows of what links served and when; each is spread evenly over its
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -33,6 +33,12 @@ class Served(NamedTuple):
     to_s: FloatArray
     n_bytes: FloatArray
     busy_s: FloatArray
+
+    def of(self, rows: NDArray[Any]) -> Served:
+        """Return some of the rows."""
+        return Served(
+            self.link[rows], self.from_s[rows], self.to_s[rows], self.n_bytes[rows], self.busy_s[rows]
+        )
 
 
 def utilisation_frame(trace: Trace, network: Network) -> pd.DataFrame | None:
@@ -105,7 +111,7 @@ def _served(trace: Trace, network: Network) -> Served | None:
         return None
     if (trace.services["hop"] == FLOW).any():
         return None if trace.rates is None else _at_rates(trace.rates, network)
-    return _in_services(trace.services, trace.transfers["bytes"], network)
+    return _in_services(trace, network)
 
 
 def _at_rates(rates: Columns, network: Network) -> Served:
@@ -114,17 +120,20 @@ def _at_rates(rates: Columns, network: Network) -> Served:
     return _cut_at_changes(whole, network, evenly=True)
 
 
-def _in_services(services: Columns, transfer_bytes: IntArray, network: Network) -> Served | None:
+def _in_services(trace: Trace, network: Network) -> Served | None:
+    services, transfers = trace.services, trace.transfers
+    assert services is not None
+    assert transfers is not None
     link, n_bytes, start_s = services["link"], services["bytes"], services["start_s"]
     busy_s = n_bytes / network.bandwidth_Bps[link]
     in_parts = network.packets is not None or network.window is not None
     for number, behaviour in network.behaviours.items():
         rows = np.flatnonzero(link == number)
-        own = services["owner"][rows] == 0
+        own = services["owner"][rows] == trace.job
         if in_parts and type(behaviour) is BySize and not own.all():
             return None  # of which size the transfers of others are is not kept
         sizes = n_bytes[rows]
-        sizes[own] = transfer_bytes[services["transfer"][rows[own]]]
+        sizes[own] = transfers["bytes"][services["transfer"][rows[own]]]
         columns = (start_s[rows].tolist(), n_bytes[rows].tolist(), sizes.tolist())
         busy_s[rows] = [behaviour.service_s(*row) for row in zip(*columns, strict=True)]
     whole = Served(link, start_s, services["end_s"], n_bytes.astype(np.float64), busy_s)
@@ -165,12 +174,10 @@ def _in_bins(
     """Return the bytes, and the seconds that it was busy, of each of some links in each bin: (n_links, n_bins)."""
     place = np.full(n_links, -1)
     place[links] = np.arange(len(links))
-    kept = Served(*(column[place[served.link] >= 0] for column in served))
+    kept = served.of(place[served.link] >= 0)
     n_bins = len(edges_s) - 1
-    first, last = (
-        np.clip(np.searchsorted(edges_s, times_s, side) - 1, 0, n_bins - 1)
-        for times_s, side in ((kept.from_s, "right"), (kept.to_s, "left"))
-    )
+    first = np.clip(np.searchsorted(edges_s, kept.from_s, "right") - 1, 0, n_bins - 1)
+    last = np.clip(np.searchsorted(edges_s, kept.to_s, "left") - 1, 0, n_bins - 1)
     last = np.maximum(first, last)
     sums = np.zeros((2, len(links) * n_bins))
     n_pieces = np.cumsum(last - first + 1)

@@ -98,6 +98,25 @@ class Workers:
 
 
 @dataclass(frozen=True)
+class Recall:
+    """Makes the rows of a run that did not keep them again, some steps at a time.
+
+    Parameters
+    ----------
+    first_steps : ndarray of int64, shape (n_parts,)
+        The first step, of the whole schedule, of each part of the run; ascending from 0.
+    make : callable
+        Takes the number of a part, its steps, and some actors (``worker * n_channels + channel``). Returns all that led
+        to what these did in its last step, as `Trace.transfers` (the times alone) and `Trace.services` have it, after
+        the places of these transfers among all of the part, ascending; ``transfer`` is a place among those returned. A
+        time that depends on what was left out is NaN.
+    """
+
+    first_steps: NDArray[np.int64]
+    make: Callable[[int, list[Step], frozenset[int]], tuple[NDArray[np.int64], Columns, Columns]]
+
+
+@dataclass(frozen=True)
 class Trace:
     """Flat rows of one run; all times in seconds from the start of the run.
 
@@ -139,6 +158,8 @@ class Trace:
         Under fair sharing, of each flow, whoever's, a row per link of its route and span of time in which it moved at
         an even rate: ``link, from_s, to_s, bytes``. None under fifo sharing, whose services say it, and where these
         are not kept.
+    recall : Recall or None
+        What makes rows that are not kept again, where the engine can.
     until_s : float or None
         When the last link had something to do, whoever used it; None where there is one job and nothing else.
     job : int
@@ -158,6 +179,7 @@ class Trace:
     waits: Columns | None = None
     services: Columns | None = None
     rates: Columns | None = None
+    recall: Recall | None = None
     job: int = 0
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ringnet.collectives import Schedule, Step
 from ringnet.engines.arrays.exactness import why_not_exact
+from ringnet.engines.arrays.recall import Checkpoints
 from ringnet.engines.arrays.rounds import FloatArray, IntArray, RoundMaker
 from ringnet.engines.arrays.steps import Steps
 from ringnet.engines.trace import (
@@ -61,10 +62,15 @@ def run_recurrence(
     if schedule.n_transfers <= keep_transfers:
         rows = TransferRows(schedule.n_transfers, payload if keep_values else None)
     steps = Steps(schedule, network, workers, chunk_bytes, maker, rows)
+    checkpoints = None
+    if rows is None and keep_transfers:
+        checkpoints = Checkpoints.of(schedule, network, workers, chunk_bytes, steps)
     move_payload = stepper(payload, rows)
     if watch is not None:
         watch(schedule.n_transfers, lambda: steps.first_row)
-    for step in schedule.steps():
+    for number, step in enumerate(schedule.steps()):
+        if checkpoints is not None:
+            checkpoints.take(number, steps)
         steps.do(step)
         move_payload(step)
     assert steps.notes is not None
@@ -78,6 +84,7 @@ def run_recurrence(
         n_transfers=schedule.n_transfers,
         counts={"steps": schedule.n_steps},
         values=None if rows is None else rows.values(),
+        recall=None if checkpoints is None else checkpoints.recall(),
     )
 
 

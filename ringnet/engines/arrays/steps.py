@@ -78,6 +78,8 @@ class Steps:
         It has made the rounds of all steps.
     rows : TransferRows or None
         Where the transfers of one size are written down.
+    takes_notes : bool
+        Whether it is noted, of one size, what paths are made of and who waited; where not, times alone are worked out.
 
     Notes
     -----
@@ -94,6 +96,8 @@ class Steps:
         chunk_bytes: IntArray,
         maker: RoundMaker,
         rows: TransferRows | None = None,
+        *,
+        takes_notes: bool = True,
     ) -> None:
         self.schedule, self.maker, self.rows, self.first_row = schedule, maker, rows, 0
         self.services = None if rows is None else ServiceRows()
@@ -102,13 +106,13 @@ class Steps:
         self.same_bytes = int(chunk_bytes[0]) if same else None
         self.bytes_before = np.concatenate((np.zeros_like(chunk_bytes[:1]), np.cumsum(chunk_bytes, axis=0)))
         self.cut_through, self.rendezvous = network.switching == "cut-through", workers.sends == "rendezvous"
-        self._set_actors(schedule, workers)
         self.used = maker.used_links()
+        self.notes = LinkNotes(self.used) if takes_notes and not self.sizes else None
+        self._set_actors(schedule, workers)
         self.free_s = np.zeros((len(self.used), *self.sizes))
         self.last_head_s = np.full_like(self.free_s, -np.inf)
         self.last_channel = np.zeros(len(self.used), dtype=np.int64)
         self.exact = np.ones(self.sizes, dtype=bool)
-        self.notes = None if self.sizes else LinkNotes(self.used)
         self.carried: dict[int, CarriedBytes] = {}
         self._sends: dict[int, list[SendRound]] = {}
         self._busy: dict[int, tuple[int, FloatArray]] = {}
@@ -128,7 +132,7 @@ class Steps:
         self.send_costs, self.recv_costs = bool(self.send_s.any()), bool(self.recv_s.any())
         self.reduce_costs = bool(np.isfinite(self.reduce_Bps).any())
         self.paths = Paths(len(each))
-        if not self.sizes:
+        if self.notes is not None:
             self._keep_paths()
 
     def _keep_paths(self) -> None:

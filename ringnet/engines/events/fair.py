@@ -33,6 +33,7 @@ SAME_TIME = 1e-14
 class Stream(Flow):
     """A flow that ends: what it moves, how many bytes are left of it since when, and when it will so end."""
 
+    links: tuple[int, ...]
     __slots__ = ("carried", "end_s", "held_by", "left", "n_bytes", "posted_s", "since_s")
 
     def __init__(

@@ -1,0 +1,411 @@
+"""What a path is walked over: who sends what in which step, when that happened, and when links served it.
+
+A run that keeps its rows hands them over whole. A longer one makes them again, some steps at a time: going back from
+the end, a path never needs more than a few of these parts at once.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import islice
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringnet.collectives import Schedule, Step
+from ringnet.engines.trace import FLOW, Columns, Trace
+from ringnet.networks import Network
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+
+#: Stands for no worker, no link, no transfer.
+NONE = -1
+#: Steps of a schedule are held in so many blocks, two at a time; parts of a run that are held at once.
+BLOCKS, HELD = 16, 3
+#: Bytes of the columns of a schedule that is held whole.
+MOST_BYTES = 1 << 26
+
+
+class _Uses(NamedTuple):
+    """Rows of a step by who sends them, and by who is owed them; the columns that they were found for stay alive."""
+
+    columns: tuple[IntArray, ...]
+    senders: IntArray
+    sent_first: IntArray
+    sent: IntArray
+    receivers: IntArray
+    owed_first: IntArray
+    owed: IntArray
+
+
+class StepTransfers:
+    """Which transfers each actor sends and is owed in each step; an actor is ``worker * n_channels + channel``.
+
+    Parameters
+    ----------
+    schedule : Schedule
+    chunk_bytes : ndarray of int64, shape (n_chunks,)
+    """
+
+    def __init__(self, schedule: Schedule, chunk_bytes: IntArray) -> None:
+        self.schedule, self.chunk_bytes, self.n_channels = schedule, chunk_bytes, schedule.n_channels
+        lengths, self._whole = self._looked_through()
+        #: The first transfer of each step, and after the last the number of all.
+        self.first = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+        self._length = max(1, -(-schedule.n_steps // BLOCKS))
+        self._block = lru_cache(maxsize=2)(self._steps_of_block)
+        self._found: OrderedDict[tuple[int, ...], _Uses] = OrderedDict()
+        # A path asks the same of a transfer several times, one after the other.
+        self.step_of: Callable[[int], int] = lru_cache(maxsize=64)(self._step_of)
+        self.n_bytes: Callable[[int], int] = lru_cache(maxsize=64)(self._n_bytes)
+        self.actors: Callable[[int], tuple[int, int]] = lru_cache(maxsize=64)(self._actors)
+        self.sends: Callable[[int, int], list[int]] = lru_cache(maxsize=64)(self._sends)
+        self.owed: Callable[[int, int], list[int]] = lru_cache(maxsize=64)(self._owed)
+
+    def _looked_through(self) -> tuple[list[int], list[Step] | None]:
+        """Return how long steps are, and all of them where they take little memory: those of a ring share columns."""
+        lengths, held, n_bytes, last = list[int](), list[Step](), 0, None
+        for step in self.schedule.steps():
+            lengths.append(len(step))
+            if n_bytes <= MOST_BYTES:
+                held.append(step)
+                n_bytes += _own_bytes(step, last)
+                last = step
+        return lengths, held if n_bytes <= MOST_BYTES else None
+
+    def _steps_of_block(self, block: int) -> list[Step]:
+        first = block * self._length
+        return list(islice(self.schedule.steps(), first, first + self._length))
+
+    def step(self, number: int) -> Step:
+        """Return a step of the whole schedule."""
+        if self._whole is not None:
+            return self._whole[number]
+        block, place = divmod(number, self._length)
+        return self._block(block)[place]
+
+    def _step_of(self, transfer: int) -> int:
+        """Return the number of the step, of the whole schedule, that a transfer is in."""
+        return int(self.first.searchsorted(transfer, side="right")) - 1
+
+    def place(self, transfer: int) -> tuple[Step, int]:
+        """Return the step of a transfer, and its row there."""
+        number = self.step_of(transfer)
+        return self.step(number), transfer - int(self.first[number])
+
+    def src(self, transfer: int) -> int:
+        """Return the worker that sends a transfer."""
+        return self.actors(transfer)[0] // self.n_channels
+
+    def _n_bytes(self, transfer: int) -> int:
+        """Return the bytes of a transfer."""
+        step, row = self.place(transfer)
+        first = int(step.chunk[row])
+        n_chunks = 1 if step.count is None else int(step.count[row])
+        return int(self.chunk_bytes[first : first + n_chunks].sum())
+
+    def _actors(self, transfer: int) -> tuple[int, int]:
+        """Return who sends a transfer and who receives it."""
+        step, row = self.place(transfer)
+        sender = int(step.src[row]) * self.n_channels + int(step.channel[row])
+        return sender, int(step.dst[row]) * self.n_channels + int(step.receiving_channel[row])
+
+    def _sends(self, actor: int, number: int) -> list[int]:
+        """Return the transfers that an actor sends in a step, in its order."""
+        uses = self._uses(self.step(number))
+        rows = uses.sent[uses.sent_first[actor] : uses.sent_first[actor + 1]]
+        found: list[int] = (rows + self.first[number]).tolist()
+        return found
+
+    def _owed(self, actor: int, number: int) -> list[int]:
+        """Return the transfers that an actor is owed in a step, in the order in which it applies them: by source."""
+        uses = self._uses(self.step(number))
+        rows = uses.owed[uses.owed_first[actor] : uses.owed_first[actor + 1]]
+        found: list[int] = (rows + self.first[number]).tolist()
+        return found
+
+    def _uses(self, step: Step) -> _Uses:
+        columns = (step.src, step.dst, step.channel, step.receiving_channel)
+        key = tuple(map(id, columns))  # steps of a ring share their columns
+        if key not in self._found:
+            self._found[key] = self._sorted(columns)
+            if len(self._found) > HELD * self._length:
+                self._found.popitem(last=False)
+        return self._found[key]
+
+    def _sorted(self, columns: tuple[IntArray, ...]) -> _Uses:
+        src, dst, channel, to_channel = columns
+        n_actors = self.schedule.n_members * self.n_channels
+        senders, receivers = src * self.n_channels + channel, dst * self.n_channels + to_channel
+        firsts = [
+            np.concatenate(([0], np.cumsum(np.bincount(actors, minlength=n_actors))))
+            for actors in (senders, receivers)
+        ]
+        sent, owed = np.argsort(senders, kind="stable"), np.lexsort((src, receivers))
+        return _Uses(columns, senders, firsts[0], sent, receivers, firsts[1], owed)
+
+    def columns(self, transfers: Sequence[int]) -> Columns:
+        """Return ``phase, step, chunk, src, dst, bytes`` of some transfers, one row each."""
+        rows = []
+        for transfer in transfers:
+            step, row = self.place(transfer)
+            ends = int(step.chunk[row]), int(step.src[row]), int(step.dst[row])
+            rows.append((step.phase, step.step, *ends, self.n_bytes(transfer)))
+        names = ("phase", "step", "chunk", "src", "dst", "bytes")
+        cells = zip(*rows, strict=True) if rows else [()] * len(names)
+        return {
+            name: np.array(column, dtype=object if name == "phase" else np.int64)
+            for name, column in zip(names, cells, strict=True)
+        }
+
+
+def _own_bytes(step: Step, last: Step | None) -> int:
+    """Return the memory of the columns of a step that are neither those of the last one nor views of something."""
+    columns = (step.src, step.dst, step.chunk, step.channel, step.to_channel, step.count)
+    same = () if last is None else (last.src, last.dst, last.chunk, last.channel, last.to_channel, last.count)
+    return sum(
+        one.nbytes
+        for one in columns
+        if one is not None and one.base is None and not any(one is other for other in same)
+    )
+
+
+class _PartOfRun:
+    """Rows of some transfers, and of their services by transfer, link of the route, and part of the transfer."""
+
+    def __init__(
+        self, number: int, ids: IntArray | None, times: Columns, services: Columns, job: int
+    ) -> None:
+        self.part_number = number
+        #: The transfers that the rows are of, ascending; None where they are all of the run.
+        self.ids, self.times, self.services = ids, times, services
+        ours = np.flatnonzero(services["owner"] == job)
+        hops = np.maximum(services["hop"][ours], 0)
+        self.n_hops = int(hops.max(initial=0)) + 1
+        cells = services["transfer"][ours] * self.n_hops + hops
+        order = np.argsort(cells, kind="stable")
+        self.rows = ours[order]
+        counts = np.bincount(cells, minlength=len(times["posted_s"]) * self.n_hops)
+        #: Where in ``rows`` those of each transfer and hop begin, in the order in which the link served its parts.
+        self.begin = np.concatenate(([0], np.cumsum(counts)))
+        self.number = np.zeros(len(services["link"]), dtype=np.int64)
+        self.number[self.rows] = np.arange(len(self.rows)) - self.begin[cells[order]]
+        # Those of each link stand in their order.
+        by_link = np.argsort(services["link"], kind="stable")
+        same = np.diff(services["link"][by_link], prepend=NONE) == 0
+        self.before = np.full(len(by_link), NONE)
+        self.before[by_link] = np.where(same, np.concatenate(([NONE], by_link[:-1])), NONE)
+
+    def place(self, transfer: int) -> int:
+        """Return which row is that of a transfer; `NONE` if it has none."""
+        if self.ids is None:
+            return transfer
+        place = int(self.ids.searchsorted(transfer))
+        return place if place < len(self.ids) and self.ids[place] == transfer else NONE
+
+    def transfer(self, place: int) -> int:
+        """Return which transfer a row is of."""
+        return place if self.ids is None else int(self.ids[place])
+
+
+class Service(NamedTuple):
+    """A service on a link: a row of some part of the run, which stays as it is when more of that part is made."""
+
+    part: _PartOfRun
+    row: int
+
+
+class PathRecords:
+    """Times of transfers and services of links, whole or some steps at a time.
+
+    Parameters
+    ----------
+    network : Network
+    trace : Trace
+        With its rows, or with what makes them again.
+    transfers : StepTransfers
+    """
+
+    def __init__(self, network: Network, trace: Trace, transfers: StepTransfers) -> None:
+        self.network, self.transfers, self._trace = network, transfers, trace
+        self._firsts: IntArray = np.zeros(1, dtype=np.int64)
+        if trace.transfers is None and trace.recall is not None:
+            self._firsts = transfers.first[trace.recall.first_steps]
+        self._parts: OrderedDict[int, _PartOfRun] = OrderedDict()
+        #: The actors that were asked of each part that is held.
+        self._asked: dict[int, frozenset[int]] = {}
+        #: Where what was asked last has its row: most often the next is asked of it, too.
+        self._last: tuple[_PartOfRun, int] = self._part(len(self._firsts) - 1), NONE
+
+    def _part(self, number: int, actors: Sequence[int] = ()) -> _PartOfRun:
+        """Return a part of the run, with all that some actors did there."""
+        asked = self._asked.get(number, frozenset()).union(actors)
+        if number not in self._parts or asked != self._asked[number]:
+            self._parts[number], self._asked[number] = self._made(number, asked), asked
+            while len(self._parts) > HELD:
+                old, _ = self._parts.popitem(last=False)
+                del self._asked[old]
+        return self._parts[number]
+
+    def _made(self, number: int, actors: frozenset[int]) -> _PartOfRun:
+        trace, recall = self._trace, self._trace.recall
+        if trace.transfers is not None and trace.services is not None:
+            return _PartOfRun(0, None, trace.transfers, trace.services, trace.job)
+        assert recall is not None
+        ends = [*recall.first_steps.tolist(), self.transfers.schedule.n_steps]
+        steps = [self.transfers.step(at) for at in range(ends[number], ends[number + 1])]
+        ids, times, services = recall.make(number, steps, actors)
+        return _PartOfRun(number, ids + self._firsts[number], times, services, trace.job)
+
+    def _with(self, transfer: int, name: str) -> tuple[_PartOfRun, int]:
+        """Return the part of the run that a transfer is in, and its row there, in which something is known."""
+        part, place = self._last
+        if (
+            place == NONE
+            or part.transfer(place) != transfer
+            or part.times[name][place] != part.times[name][place]
+        ):
+            self._last = part, place = self._found(transfer, name)
+        return part, place
+
+    def _found(self, transfer: int, name: str) -> tuple[_PartOfRun, int]:
+        number = int(self._firsts.searchsorted(transfer, side="right")) - 1 if len(self._firsts) > 1 else 0
+        if number in self._parts:
+            part = self._parts[number]
+            place = part.place(transfer)
+            if place != NONE and not np.isnan(part.times[name][place]):
+                return part, place
+        part = self._part(number, self.transfers.actors(transfer))
+        return part, part.place(transfer)
+
+    def time_s(self, name: str, transfer: int) -> float:
+        """Return one of the times of a transfer, by the name of its column."""
+        part, place = self._with(transfer, name)
+        return float(part.times[name][place])
+
+    def _cell(self, name: str, at: Service) -> float:
+        return float(at.part.services[name][at.row])
+
+    def head_s(self, at: Service) -> float:
+        """Return when the head came; of a flow, when it went on to the network."""
+        return self._cell("head_s", at)
+
+    def start_s(self, at: Service) -> float:
+        """Return when the service begins."""
+        return self._cell("start_s", at)
+
+    def end_s(self, at: Service) -> float:
+        """Return when it ends."""
+        return self._cell("end_s", at)
+
+    def link(self, at: Service) -> int:
+        """Return which link serves."""
+        return int(self._cell("link", at))
+
+    def transfer(self, at: Service) -> int:
+        """Return which transfer it serves."""
+        return at.part.transfer(int(at.part.services["transfer"][at.row]))
+
+    def is_flow(self, at: Service) -> bool:
+        """Whether it is all of a transfer, or of a part of one, which shares its links with others."""
+        return self._cell("hop", at) == FLOW
+
+    def is_ours(self, at: Service) -> bool:
+        """Whether it serves a transfer of this job."""
+        return self._cell("owner", at) == self._trace.job
+
+    def tail_s(self, at: Service) -> float:
+        """Return when the tail has crossed the link."""
+        size, start_s = float(self.transfers.n_bytes(self.transfer(at))), self.start_s(at)
+        return self.end_s(at) + self.network.behaviour(self.link(at)).offer(size, start_s).latency_s
+
+    def of(self, transfer: int, hop: int = 0) -> list[Service]:
+        """Return the services of a transfer on one link of its route: one, or one for each of its parts."""
+        part, place = self._with(transfer, "arrived_s")
+        cell = place * part.n_hops + hop
+        return [Service(part, row) for row in part.rows[part.begin[cell] : part.begin[cell + 1]].tolist()]
+
+    def last_hop(self, transfer: int) -> int:
+        """Return which link of its route is a transfer's last one."""
+        part, place = self._with(transfer, "arrived_s")
+        cell = place * part.n_hops
+        ends = part.begin[cell : cell + part.n_hops + 1].tolist()
+        return max(hop for hop in range(part.n_hops) if ends[hop + 1] > ends[hop])
+
+    def number(self, at: Service) -> int:
+        """Return which part of its transfer a service is of, from 0."""
+        return int(at.part.number[at.row])
+
+    def hop_before(self, at: Service) -> Service | None:
+        """Return the service of the same part on the link before; None on the first."""
+        hop = int(self._cell("hop", at))
+        return self.of(self.transfer(at), hop - 1)[self.number(at)] if hop > 0 else None
+
+    def ahead_of(self, at: Service) -> Service | None:
+        """Return the service before, on the same link; None if it is the first."""
+        row = int(at.part.before[at.row])
+        if row != NONE:
+            return Service(at.part, row)
+        link, (actor, _) = self.link(at), self.transfers.actors(self.transfer(at))
+        # Before that it has served the same actor, as it always does.
+        for number in range(at.part.part_number - 1, -1, -1):
+            part = self._part(number, (actor,))
+            rows = np.flatnonzero(part.services["link"] == link)
+            if len(rows):
+                return Service(part, int(rows[-1]))
+        return None
+
+
+class WindowCredits:
+    """When credit came back to the sender of each connection, and from what.
+
+    Parameters
+    ----------
+    network : Network
+        With a window.
+    records : PathRecords
+    rows : dict of str to ndarray
+        As `Trace.transfers` has them.
+    """
+
+    def __init__(self, network: Network, records: PathRecords, rows: Columns) -> None:
+        self.network, self.records, self.rows = network, records, rows
+        self._of_connection = lru_cache(maxsize=None)(self._credits)
+
+    def gave(self, transfer: int, at_s: float) -> tuple[int, Service | None] | None:
+        """Return what gave the credit that came back at some time to the sender of a transfer; None if nothing did.
+
+        A transfer, and the service of the part of it whose arrival gave the credit; None for that where the transfer
+        had been applied.
+        """
+        src, dst = int(self.rows["src"][transfer]), int(self.rows["dst"][transfer])
+        return self._of_connection(src, dst).get(at_s)
+
+    def _credits(self, src: int, dst: int) -> dict[float, tuple[int, Service | None]]:
+        records = self.records
+        route = [self.network.behaviour(link) for link in self.network.route(dst, src)]
+        back_s = sum(behaviour.offer(0, 0.0).latency_s for behaviour in route)
+        found: dict[float, tuple[int, Service | None]] = {}
+        for transfer in np.flatnonzero((self.rows["src"] == src) & (self.rows["dst"] == dst)).tolist():
+            for arrived in self._slots(transfer)[:-1]:
+                came_s = records.end_s(arrived) if records.is_flow(arrived) else records.tail_s(arrived)
+                found[came_s + back_s] = transfer, arrived
+            found[float(self.rows["applied_s"][transfer]) + back_s] = transfer, None
+        return found
+
+    def _slots(self, transfer: int) -> list[Service]:
+        """Return of each slot of a transfer the service of its last part on the last link."""
+        window, packets = self.network.window, self.network.packets
+        assert window is not None
+        parts = self.records.of(transfer, self.records.last_hop(transfer))
+        n_bytes = int(self.rows["bytes"][transfer])
+        whole = window.bytes is None or n_bytes <= window.slot_bytes
+        n_slots = 1 if whole else -(-n_bytes // window.slot_bytes)
+        each = 1
+        if packets is not None and not self.records.is_flow(parts[0]):
+            each = -(-window.slot_bytes // packets.bytes)
+        return [*parts[each - 1 : each * (n_slots - 1) : each], parts[-1]]

@@ -358,7 +358,17 @@ def tables_read_back_the_same(ran: Ran, folder: Path) -> None:
     written = collect([ran.result], info)
     write_results(folder, [ran.result], info, plots=[])
     read = read_results(folder)
-    for name in ("summary", "links", "workers", "transfers", "jobs", "queues", "routes", "path"):
+    for name in (
+        "summary",
+        "links",
+        "workers",
+        "transfers",
+        "jobs",
+        "queues",
+        "utilisation",
+        "routes",
+        "path",
+    ):
         before, after = getattr(written, name), getattr(read, name)
         assert (before is None) == (after is None)
         if before is not None:

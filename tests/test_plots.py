@@ -27,6 +27,7 @@ SINGLE = [
     "space-time",
     "link-traffic",
     "link-utilisation",
+    "utilisation-over-time",
     "worker-waiting",
 ]
 OVER_SIZE = ["time-vs-message-size", "algbw-vs-message-size", "busbw-vs-message-size"]

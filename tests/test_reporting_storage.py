@@ -50,6 +50,7 @@ def test_a_single_run_has_all_its_tables(out):
         "run.json",
         "summary.csv",
         "transfers.csv",
+        "utilisation.csv",
         "workers.csv",
     ]
 
@@ -184,6 +185,7 @@ def test_a_plot_that_cannot_be_drawn_later_is_an_error_with_the_reason(out):
         "run.json",
         "summary.csv",
         "transfers.csv",
+        "utilisation.csv",
         "workers.csv",
     ]
 

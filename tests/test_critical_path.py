@@ -22,7 +22,8 @@ from ringnet.networks.behaviour import ANY_SIZE
 
 #: What a derivative may be off, as a share of it.
 SHARE = 1e-6
-KINDS = [*Derivatives.__dataclass_fields__]
+#: Those of networks and workers; switches that reduce have tests of their own.
+KINDS = [kind for kind in Derivatives.__dataclass_fields__ if kind != "inverse_switch_rate"]
 
 
 def path_of(case, trace):
@@ -85,7 +86,9 @@ def network_over(draw, n_workers, is_ring):
 
 def all_different(draw, case):
     """Any algorithm over any network, and no two numbers the same, so that only one path is the longest."""
-    algorithm = ALGORITHMS[draw(st.sampled_from([*ALGORITHMS]))]
+    algorithm = ALGORITHMS[
+        draw(st.sampled_from([name for name, one in ALGORITHMS.items() if not one.in_switches]))
+    ]
     fitting = [n for n in range(2, 9) if _builds(algorithm, n)]
     n_workers = draw(st.sampled_from(fitting))
     schedule = algorithm.build(n_workers, draw(st.sampled_from(algorithm.collectives)))
@@ -209,6 +212,7 @@ def test_what_comes_in_parts_has_a_whole_path(case, data):
         "packets": data.draw(st.sampled_from([None, Packets(70_000, 100)])),
         "window": data.draw(st.sampled_from([None, slots, Window(transfers=1), Window(transfers=2)])),
     }
+    assume(changes["window"] is None or one.network.topology != "ring")  # on which no credit comes back
     sizes = one.chunk_bytes // (1 if slots.bytes > 1000 else 500)
     one = one.but(network=replace(one.network, **changes), chunk_bytes=sizes)
     trace = one.run()

@@ -181,3 +181,16 @@ def test_all_that_a_command_says_passes_one_place():
     of_printing = {("ringnet.cli.printing", name) for name in ("typer.echo", "Console")}
     worker = ("ringnet.measure.worker", "sys.stdout.write")  # JSON to the process that started it
     assert speaking == of_printing | {worker, ("ringnet.cli", "typer.echo")}
+
+
+def test_what_is_said_is_one_line():
+    """What is no sign that can be printed is escaped, a new line too."""
+    lines = [
+        (module, part.value)
+        for module, tree in MODULES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in {"say", "note"}
+        for part in ast.walk(node)
+        if isinstance(part, ast.Constant) and isinstance(part.value, str) and "\n" in part.value
+    ]
+    assert lines == []

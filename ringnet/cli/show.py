@@ -48,12 +48,15 @@ def command(
         rows: list[dict[str, Any]] = [one._asdict() for one in values]
         print_json({"machine": machine, "title": found.title, "values": rows})
         return 0
-    say(f"{machine}: {found.title}\n")
+    say(f"{machine}: {found.title}")
+    say()
     said = [(key, value, f"estimate: {text}" if guess else text) for key, value, text, guess in values]
     print_table([("key", "value", "source"), *said])
-    say("\nways of a transfer:")
+    say()
+    say("ways of a transfer:")
     print_table([*_ways(found)], indent="  ")
-    say(f"\nin a scenario: machine: {machine}, and beside it the keys that differ")
+    say()
+    say(f"in a scenario: machine: {machine}, and beside it the keys that differ")
     return 0
 
 

@@ -14,12 +14,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ringnet.collectives.rings import ring
 from ringnet.documents.text import read_bounded
 from ringnet.engines.events import run_events
+from ringnet.engines.trace import Workers
 from ringnet.errors import InputError, ResultsError
+from ringnet.networks import make_network
 from ringnet.reporting.atomic import written_file
 from ringnet.runs.parts import RunParts, build
-from ringnet.runs.work import work_of
+from ringnet.runs.work import EVENT_S, work_of
 from ringnet.scenario import Scenario, loads
 from ringnet.study.outcome import default_cache_dir
 
@@ -30,11 +33,8 @@ START_S, PLOTS_START_S, PLOT_S, PLOTS_OF_RUN, PLOTS_OF_SWEEP = 1.1, 0.6, 0.14, 1
 #: A step of a training beside its all-reduce, and how many there are where nobody says it.
 TRAINING_STEP_S, STEPS_OF_EPOCH = 0.025, 30
 
-#: The scenario by which a machine is measured, and how often.
-_MEASURED_BY, _TIMES = (
-    "{scenario_version: 1, workers: 16, message: 1 MiB, payload: none, network: {bandwidth: 1 GB/s, latency: 1 us}}",
-    3,
-)
+#: Workers of the ring by which a machine is measured, and how often it runs.
+MEASURED_WORKERS, MEASURED_TIMES = 16, 3
 #: A run that takes less says nothing of the machine; how much one says, and how far from what was measured it leads.
 TELLING_S, WEIGHT, MOST_APART = 0.5, 0.2, 1.5
 
@@ -127,14 +127,14 @@ def _pace(path: Path) -> Pace:
 
 
 def _measure() -> float:
-    parts = build(loads(_MEASURED_BY))
-    what = (parts.schedule, parts.network, parts.workers, parts.chunk_bytes)
-    took_s = []
-    for _ in range(_TIMES):
+    n_workers, took_s, events = MEASURED_WORKERS, list[float](), 0
+    what = (ring(n_workers), make_network("ring", n_workers, 1e9, 1e-6), Workers.alike(n_workers))
+    for _ in range(MEASURED_TIMES):
         start_s = process_time()
-        run_events(*what, keep_transfers=0)
+        trace = run_events(*what, np.full(n_workers, 2**16), keep_transfers=0)
         took_s.append(process_time() - start_s)
-    return min(took_s) / work_of(parts).engine_s
+        events = trace.counts["events"]
+    return min(took_s) / (events * EVENT_S)
 
 
 def _keep(path: Path, found: Pace) -> Pace:

@@ -6,8 +6,7 @@ from collections import Counter
 
 import pytest
 
-from ringnet.networks import Inside, LinkSource, change_links, make_network
-from ringnet.networks import LinkChange
+from ringnet.networks import Inside, LinkChange, LinkSource, change_links, make_network
 from ringnet.runs import parts as parts_of_runs
 from ringnet.runs.parts import build
 from ringnet.scenario import loads

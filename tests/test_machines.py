@@ -115,6 +115,16 @@ def test_what_a_scenario_changes_counts_and_takes_along_what_it_makes_pointless(
     assert (other.inside.bandwidth_Bps, other.between.topology, other.between.rails) == (3e11, "switch", None)
 
 
+def test_a_topology_that_is_named_again_begins_anew():
+    alone = of("dgx-h100", hosts=2, network={"between": {"topology": "rails", "rails": 8}}).network
+    assert (alone.between.rails, alone.between.spines) == (8, None)
+
+
+def test_what_a_machine_gives_is_not_taken_out_in_silence():
+    with pytest.raises(InputError, match="the key comes from machine dgx-h100"):
+        of("dgx-h100", "network.between.spines=", hosts=2)
+
+
 def test_a_machine_can_be_swept_and_repeated():
     swept = of("dgx-h100", sweep={"over": {"hosts": [1, 2]}})
     assert [point.scenario.workers for point in swept.iter_points()] == [8, 16]

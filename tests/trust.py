@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 import ringnet
+from tests import published
 from tests import test_calibration_logs as logs
 from tests import test_peers as peers
 from tests import test_simgrid as simgrid
@@ -136,6 +137,25 @@ def real_network() -> Iterator[Row]:
     yield Row("real PyTorch", steps["error"].to_numpy(), remark)
 
 
+def published_figures() -> Iterator[Row]:
+    """What others measured and published: from data sheets alone, then with one constant; see ``tests.published``."""
+    found = [*published.figures()]
+    for name in dict.fromkeys(one.name for one in found):
+        own = [one for one in found if one.name == name]
+        sheet = [one.from_sheet / one.measured - 1 for one in own if one.from_sheet is not None]
+        fitted = [
+            one.calibrated / one.measured - 1
+            for one in own
+            if one.calibrated is not None and not one.is_known
+        ]
+        if sheet:
+            yield Row(f"published: {name}", np.array(sheet), "from the data sheet alone")
+        if fitted:
+            yield Row(
+                f"published: {name}", np.array(fitted), "with one constant, the figures that it is not from"
+            )
+
+
 def main() -> None:
     """Print the table."""
     print("| against | points | median error | worst error | |\n|---|---|---|---|---|")
@@ -147,6 +167,7 @@ def main() -> None:
         *simgrid_cases(),
         *real_logs(),
         *real_network(),
+        *published_figures(),
     ):
         print(row, flush=True)
 

@@ -12,6 +12,8 @@ from ringnet.documents.yaml_text import read_value
 from ringnet.errors import Fault, InputError
 from ringnet.scenario.build.resolve import nonsense_on_the_way
 from ringnet.scenario.build.sweep import SECTIONS
+from ringnet.scenario.files.machines import machine_of
+from ringnet.scenario.keys.machine import MACHINES
 from ringnet.scenario.keys.model import RangeKeys
 
 _FORM = "--set network.bandwidth='5 GB/s'"
@@ -60,6 +62,7 @@ def override(document: Document, given: Sequence[str]) -> tuple[Document, list[s
         document, ended = _end_sweeps(document, one)
         notes += ended
         if one.value is None:
+            faults += _kept_by_machine(document, one)
             document = document.drop([one.path])
             continue
         try:
@@ -67,6 +70,18 @@ def override(document: Document, given: Sequence[str]) -> tuple[Document, list[s
         except InputError as error:
             faults += error.faults
     return document, notes, faults
+
+
+def _kept_by_machine(document: Document, one: Override) -> list[Fault]:
+    """Refuse to take out a key that nobody wrote: the machine gives it all the same."""
+    name = document.get(("machine",))
+    if not isinstance(name, str) or name not in MACHINES or document.has(one.path):
+        return []
+    if not machine_of(name).document.has(one.path):
+        return []
+    message = f"the key comes from machine {name}, and is not taken out"
+    right = "another value, or the mapping around it with its topology: that one begins anew"
+    return [Fault(message, path_text(one.path), "--set", right=right)]
 
 
 def _read(text: str, document: Document) -> Override:

@@ -7,15 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from ringnet.documents.document import Document, Path
-from ringnet.networks import TOPOLOGIES
 from ringnet.scenario.keys.topology import parameter_names
 
 
 def layered(upper: Document, lower: Document) -> Document:
     """Return a document with the keys of two; of those in both, and of lists, what the upper one says.
 
-    What the upper one makes pointless goes: bandwidth and latency below a link, the parameters of another topology, all
-    of a network below a file. An algorithm is a whole.
+    What the upper one makes pointless goes: bandwidth and latency below a link, the parameters below a topology that is
+    named (again), all of a network below a file. An algorithm is a whole.
 
     Examples
     --------
@@ -42,13 +41,13 @@ def _merged(upper: Any, lower: Any, path: Path, kept: set[Path]) -> Any:
     for key, value in lower.items():
         if key in upper:
             found[key] = _merged(upper[key], value, (*path, key), kept)
-        elif not _is_pointless(key, upper, lower):
+        elif not _is_pointless(key, upper):
             kept.add((*path, key))
             found[key] = value
     return found | {key: value for key, value in upper.items() if key not in lower}
 
 
-def _is_pointless(key: str, upper: Mapping[str, Any], lower: Mapping[str, Any]) -> bool:
+def _is_pointless(key: str, upper: Mapping[str, Any]) -> bool:
     """Whether what is said below has no meaning beside what is said above."""
     if "file" in upper:  # of a network, or of a link: it says all
         return True
@@ -56,7 +55,5 @@ def _is_pointless(key: str, upper: Mapping[str, Any], lower: Mapping[str, Any]) 
         return True
     if key == "link" and {"bandwidth", "latency"} <= upper.keys():
         return True
-    topology = upper.get("topology")
-    if topology in (None, lower.get("topology")) or key not in parameter_names():
-        return False
-    return topology not in TOPOLOGIES or key not in TOPOLOGIES[topology].parameters
+    # A topology that is named is a whole, also the same one again.
+    return "topology" in upper and key in parameter_names()

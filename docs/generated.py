@@ -20,7 +20,17 @@ PLACE = re.compile(r"^<!-- made from: ([a-z ]+) -->$", re.MULTILINE)
 #: Longer lists of values are left to the description of what they name.
 MOST_VALUES = 12
 #: What the headings of the tables say for each part of ``ringnet list``.
-KINDS = ("collectives", "algorithms", "topologies", "links", "reductions", "dtypes", "engines", "plots")
+KINDS = (
+    "collectives",
+    "algorithms",
+    "topologies",
+    "links",
+    "machines",
+    "reductions",
+    "dtypes",
+    "engines",
+    "plots",
+)
 
 HEADINGS = ("key", "what it is", "default", "values")
 

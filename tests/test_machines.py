@@ -97,6 +97,18 @@ def test_hosts_give_the_workers_and_workers_the_hosts():
     assert (some.workers, some.network.places) == (12, 16)
     assert of("tpu-v4", network={"sides": [2, 2]}).workers == 4
     assert of("rack-100gbe", hosts=40).workers == 40
+    assert (
+        of(
+            "dgx-h100", network={"workers_per_host": [8, 4], "nics": 1, "between": {"topology": "switch"}}
+        ).workers
+        == 12
+    )
+
+
+def test_the_switches_that_reduce_go_with_the_network_that_has_them():
+    assert of("dgx-h100", hosts=2).network.reduction.switches == ("h*/switch",)
+    assert of("dgx-h100", hosts=2, network={"inside": {"shape": "ring"}}).network.reduction is None
+    assert of("dgx-h100", workers=8, network={"topology": "torus", "sides": [2, 4]}).network.reduction is None
 
 
 def test_what_a_scenario_changes_counts_and_takes_along_what_it_makes_pointless():
@@ -158,13 +170,26 @@ def test_a_run_says_which_numbers_are_estimates():
         ("dgx-h100", {"hosts": "x"}, "hosts: "),
         ("tpu-v4", {"hosts": 4}, "hosts: the key is never read: this network has no hosts"),
         (7, {}, "machine: "),
+        (
+            "dgx-h100",
+            {"hosts": 3, "network": {"workers_per_host": [8, 4]}},
+            "hosts: 3 hosts, and the workers of 2",
+        ),
+        ("tpu-v4", {"network": {"sides": "4x4"}}, "network.sides: a list is wanted"),
+        (
+            "dgx-h100",
+            {"network": {"workers_per_host": "8"}},
+            "network.workers_per_host: a whole number is wanted",
+        ),
         ("dgx-h100", {"network": 5}, "network: "),
         ("dgx-h100", {"network": {"nics": 9}}, "network.nics: 9 cards are more than the 8 workers of a host"),
         ("dgx-h100", {"network": {"nics": 1}}, "network.between.rails: "),
     ],
 )
 def test_wrong_machines_are_told(machine, keys, said):
-    assert any(said in fault for fault in faults(machine, **keys))
+    told = faults(machine, **keys)
+    assert any(said in fault for fault in told)
+    assert not any("workers: the key is missing" in fault for fault in told)
 
 
 def test_hosts_without_a_machine_are_unread():

@@ -32,7 +32,7 @@ from ringnet.units import format_bytes, format_seconds
 RINGS = ("ring", "pipelined-ring")
 #: From how many times the load on another order is worth a word.
 WORTH = 1.1
-#: What a file leaves out is told in so many sentences.
+#: So many things are told that a file leaves out.
 MOST_LEFT_OUT = 3
 #: What a model that is no ring is in words.
 _SHAPES = {
@@ -91,11 +91,12 @@ def run_notes(
 
 
 def network_file_notes(keys: NetworkKeys) -> list[str]:
-    """Return what the file leaves out, a sentence each, and one on what it does not say."""
+    """Return a sentence on what the file leaves out, and one on what it does not say."""
     if not isinstance(keys.file, FoundFile):
         return []
     reading = read_found(keys.file)
-    notes = [f"network.file leaves out {sentence}" for sentence in reading.left_out[:MOST_LEFT_OUT]]
+    left_out = "; ".join(reading.left_out[:MOST_LEFT_OUT])
+    notes = [f"network.file leaves out {left_out}"] if left_out else []
     more = [f"{len(reading.left_out) - MOST_LEFT_OUT} more left out"] * (
         len(reading.left_out) > MOST_LEFT_OUT
     )

@@ -218,7 +218,7 @@ def _nodes_are_there(keys: Keys) -> Iterator[Mistake]:
             yield Mistake(path, message, f"0 to {places - 1}", causes=(("workers",),), unread=True)
         elif made is not None and key in touching and not touching[key]:
             message = f"the {made.topology} network of {counted(made.n_workers)} has no such node"
-            known = [*(node for node in made.nodes if not node.isdecimal()), *group_names(made)]
+            known = [*group_names(made), *(node for node in made.nodes if not node.isdecimal())]
             right, nearest = some([f"0 to {places - 1}", *known]), "".join(get_close_matches(key, known, n=1))
             causes = ("workers",), ("network", "topology")
             yield Mistake(path, message, right, nearest, causes, unread=True)

@@ -14,7 +14,7 @@ def layered(upper: Document, lower: Document) -> Document:
     """Return a document with the keys of two; of those in both, and of lists, what the upper one says.
 
     What the upper one makes pointless goes: bandwidth and latency below a link, the parameters below a topology that is
-    named (again), all of a network below a file. An algorithm is a whole.
+    named (again) and the switches that reduce in it, all of a network below a file. An algorithm is a whole.
 
     Examples
     --------
@@ -55,5 +55,8 @@ def _is_pointless(key: str, upper: Mapping[str, Any]) -> bool:
         return True
     if key == "link" and {"bandwidth", "latency"} <= upper.keys():
         return True
+    inside = upper.get("inside")
+    if key == "reduction" and ("topology" in upper or (isinstance(inside, dict) and "shape" in inside)):
+        return True  # it names switches of the network below
     # A topology that is named is a whole, also the same one again.
     return "topology" in upper and key in parameter_names()

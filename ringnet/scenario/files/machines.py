@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from math import prod
@@ -85,15 +85,41 @@ def with_machine(document: Document) -> tuple[Document, list[Fault]]:
         return replace(document, broken=document.broken | missing), []  # told where keys are read one by one
     machine = machine_of(name)
     found = layered(document, machine.document)
-    per_host = _workers_per_host(found, machine)
-    if per_host is None:
-        return _of_sides(found), []
-    return _of_hosts(found, per_host)
+    network = found.get(("network",)) if isinstance(found.get(("network",)), dict) else {}
+    each = network.get("workers_per_host", machine.document.get(("network", "workers_per_host")) or 1)
+    if "sides" in network:
+        return _with_workers(found, network["sides"], prod, "network.sides"), []
+    if "file" in network:
+        return found, []
+    if isinstance(each, list):
+        return _of_listed(found, each)
+    return _of_hosts(found, each)
 
 
-def _of_hosts(found: Document, per_host: int) -> tuple[Document, list[Fault]]:
+def _with_workers(found: Document, numbers: Any, together: Callable[[list[int]], int], path: str) -> Document:
+    """Return a document with the workers that some numbers make, unless it says how many; broken for no numbers."""
+    if found.has(("workers",)):
+        return found
+    if not isinstance(numbers, list) or not all(type(one) is int and one > 0 for one in numbers):
+        return replace(found, broken=found.broken | {("workers",)})
+    mark = found.mark(key_path(path, found.data))
+    at: dict[Path, Mark] = {(): replace(mark, path=path)}
+    return found.put(("workers",), together(numbers), at)
+
+
+def _of_listed(found: Document, sizes: list[Any]) -> tuple[Document, list[Fault]]:
+    """Return a document of hosts whose workers are listed."""
+    hosts, faults = found.get(("hosts",)), []
+    if type(hosts) is int and hosts != len(sizes):
+        message = f"{hosts} hosts, and the workers of {len(sizes)} are listed"
+        faults.append(found.fault(("hosts",), message, right="the key left out"))
+    return _with_workers(found, sizes, sum, "network.workers_per_host"), faults
+
+
+def _of_hosts(found: Document, per_host: Any) -> tuple[Document, list[Fault]]:
+    """Return a document of hosts alike."""
     hosts, workers = found.get(("hosts",)), found.get(("workers",))
-    given = [one for one in (hosts, workers) if one is not None]
+    given = [one for one in (hosts, workers, per_host) if one is not None]
     if not all(type(one) is int and 0 < one <= MOST_WORKERS for one in given):
         return replace(found, broken=found.broken | {("workers",)} if workers is None else found.broken), []
     by = "hosts" if hosts else "machine"
@@ -112,25 +138,6 @@ def _of_hosts(found: Document, per_host: int) -> tuple[Document, list[Fault]]:
     if workers < capacity and not found.has(("network", "places")) and not found.has(("jobs",)):
         found = found.put(("network", "places"), capacity, at)
     return found, []
-
-
-def _of_sides(found: Document) -> Document:
-    sides = found.get(("network", "sides"))
-    if found.has(("workers",)) or not isinstance(sides, list) or not all(type(one) is int for one in sides):
-        return found
-    mark = found.mark(("network", "sides"))
-    at: dict[Path, Mark] = {(): replace(mark, path="network.sides")}
-    return found.put(("workers",), prod(sides), at)
-
-
-def _workers_per_host(found: Document, machine: Machine) -> int | None:
-    """Return the workers of a host, of the machine's own where the network has none; None where hosts do not count."""
-    network: dict[str, Any] = found.get(("network",)) if isinstance(found.get(("network",)), dict) else {}
-    if "sides" in network or "file" in network:
-        return None
-    own = machine.document.get(("network", "workers_per_host")) or 1
-    each = network.get("workers_per_host", own)
-    return each if type(each) is int and each > 0 else None
 
 
 def given_by_machine(base: Document, first: Document) -> set[Path]:

@@ -92,6 +92,17 @@ def test_a_parameter_that_an_algorithm_has_not_is_told_beside_a_job_and_on_a_rin
     assert "a.yaml:6: algorithm" in told("check", "a.yaml")
 
 
+@pytest.mark.parametrize(
+    ("heads", "rate"), [("name,parameters", "rate: 1 TFLOP/s"), ("name,parameters,forward_flops", "")]
+)
+def test_layers_without_times_are_told_by_check_as_by_step(folder, heads, rate):
+    (folder / "layers.csv").write_text(f"{heads}\n{','.join(['a', '8x8', '1e9'][: heads.count(',') + 1])}\n")
+    text = "scenario_version: 1\nworkers: 4\nnetwork: {bandwidth: 1 GB/s, latency: 1 us}\n"
+    (folder / "a.yaml").write_text(f"{text}step:\n  layers: layers.csv\n  {rate}\n")
+    for command in ("check", "step"):
+        assert "a.yaml:5: step.layers: nothing says how long the layers take" in told(command, "a.yaml")
+
+
 class TestTerminal:
     @pytest.mark.parametrize("backend", ["module://none_such.backend", "nonsense"])
     def test_what_a_notebook_left_in_the_environment_keeps_no_plot_from_being_drawn(self, folder, backend):

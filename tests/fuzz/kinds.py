@@ -121,6 +121,10 @@ class OptionsKind(KeysKind):
 class ResultsKind(Kind):
     """Folders of results in which one file is damaged: by hand, by a disk."""
 
+    def commands_for(self, random: Random) -> Sequence[Sequence[str]]:
+        """Return one of what is run: to draw or run again takes long."""
+        return [random.choice(self.commands).split()]
+
     def prepare(self, folder: Path, random: Random, number: int) -> str:
         """Copy a folder of results and damage one of its tables, or its manifest."""
         source = random.choice(self.files)
@@ -244,7 +248,7 @@ def kinds(folder: Path) -> dict[str, Kind]:
             ("network {file}", "check s.yaml", run.replace("{file}", "s.yaml"), "check o.yaml"),
             beside={"s.yaml": network, "o.yaml": order},
         ),
-        "log": Kind(logs, ("logs {file}", "calibrate {file} --workers 8 --out p.yaml --plot p.svg")),
+        "log": Kind(logs, ("logs {file}", "calibrate {file} --workers 8 --out p.yaml")),
         "profile": Kind(
             [SCENARIOS / "data" / "v100-profile.yaml"],
             ("predict {file} --workers 4,64 --plot p.svg", *as_scenario),

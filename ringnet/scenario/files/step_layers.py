@@ -46,7 +46,7 @@ def layers_of(keys: StepKeys, home: ScenarioFolder) -> tuple[TimedLayer, ...]:
         return timed_by_share(layers, keys.forward_s, keys.backward_s)
     if keys.rate_flops is None or not any(layer.forward_flops for layer in layers):
         message = "nothing says how long the layers take"
-        raise InputError(Fault(message, "step", right="forward: 40 ms, backward: 80 ms"))
+        raise InputError(Fault(message, right="forward: 40 ms, backward: 80 ms"))
     return timed_by_rate(layers, keys.batch, keys.rate_flops)
 
 
@@ -91,7 +91,7 @@ def with_step(document: Document, home: ScenarioFolder) -> tuple[Document, list[
     try:
         keys = StepKeys.model_validate(given)
         table = layer_table_of(keys, home)
-        layers = _untimed(keys, home) if table is None else table.layers
+        layers = _untimed(keys, home) if table is None else layers_of(keys, home)
     except ValidationError:  # which is told where all keys are read
         return replace(document, broken=document.broken | missing), []
     except InputError as error:

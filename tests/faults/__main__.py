@@ -1,0 +1,62 @@
+"""Faults of the disk and of processes: ``python -m tests.faults disk``, ``python -m tests.faults kill --times 50``.
+
+Each command that writes is run again for everything that it asks of the disk, which is refused once, and for disks that
+are full at many sizes; commands are killed, or what they have started is, at random moments by random signals.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+from random import Random
+
+from tests.faults import disk, kill
+from tests.fuzz.kinds import results_folders
+
+
+def main() -> int:
+    """Return 1 if anything was left neither whole nor absent."""
+    parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
+    parser.add_argument("what", choices=["disk", "kill"])
+    parser.add_argument("--command", default=None, help="one of them only")
+    parser.add_argument("--times", type=int, default=50, help="kills of each command")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as home:
+        found = [*(_disk if asked.what == "disk" else _kill)(asked, Path(home))]
+    return 1 if found else 0
+
+
+def _disk(asked: argparse.Namespace, home: Path) -> list[str]:
+    results_folders(home)  # what a command imports when it is run is imported once
+    found: list[str] = []
+    for name in [asked.command] if asked.command else disk.COMMANDS:
+        begin = time.monotonic()
+        n_tried, wrong = disk.try_all(name, home / "folder")
+        _say(f"{name:10} {n_tried:4} faults, {len(wrong)} findings, {time.monotonic() - begin:.0f} s", *wrong)
+        found += wrong
+    return found
+
+
+def _kill(asked: argparse.Namespace, home: Path) -> list[str]:
+    found: list[str] = []
+    for name in [asked.command] if asked.command else kill.COMMANDS:
+        whole = kill.undisturbed(name, home / "folder")
+        tried = [
+            kill.kill_once(name, home / "folder", Random(f"{name} {n}"), whole) for n in range(asked.times)
+        ]
+        wrong = [f"{one}" for one in tried if one.wrong]
+        _say(f"{name:10} {len(tried):4} kills, {len(wrong)} findings", *wrong)
+        found += wrong
+    return found
+
+
+def _say(*lines: str) -> None:
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

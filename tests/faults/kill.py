@@ -1,0 +1,164 @@
+"""Processes that are killed at any moment, by any signal: every point is computed once in all, every file is whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+#: What may come from a user, a terminal that goes, a scheduler or the system.
+SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGKILL", "SIGSEGV")
+SWEEP = """
+scenario_version: 1
+message: 256 KiB
+algorithm: direct
+network: {topology: switch, bandwidth: 1 GB/s, latency: 1 us}
+sweep: {over: {workers: [12, 13, 14, 15, 16, 17, 18, 19]}}
+"""
+_ALWAYS = "--quiet --no-plots --jobs 2 --cache cache --out out"
+COMMANDS: Mapping[str, str] = {
+    "run": f"run one.yaml {_ALWAYS.replace('--jobs 2 --cache cache ', '')}",
+    "sweep": f"run w.yaml {_ALWAYS}",
+    "compare": f"compare one.yaml {_ALWAYS} --algorithms ring,direct,pairwise,swing --workers 4,8,16",
+    "numerics": f"numerics one.yaml {_ALWAYS} --algorithms ring,direct --workers 4,8 --dtypes float32,bfloat16",
+}
+#: A command that has not ended by then hangs.
+MOST_S = 120.0
+
+
+class Tried(NamedTuple):
+    """One kill: which command, whom, by what, after how long; and what was wrong afterwards."""
+
+    command: str
+    victim: str
+    signal: str
+    after_s: float
+    wrong: list[str]
+
+
+def prepare(folder: Path) -> None:
+    """Make an empty folder with what the commands read."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    (folder / "w.yaml").write_text(SWEEP)
+    (folder / "one.yaml").write_text(
+        SWEEP.replace("sweep: {over: {workers: [12, 13, 14, 15, 16, 17, 18, 19]}}", "workers: 16")
+    )
+
+
+def start(command: str, folder: Path) -> subprocess.Popen[str]:
+    """Start a command in a session of its own."""
+    words = [sys.executable, "-m", "ringnet", *command.split()]
+    pipe = subprocess.PIPE
+    environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "home")}
+    return subprocess.Popen(
+        words, cwd=folder, env=environment, stdout=pipe, stderr=pipe, text=True, start_new_session=True
+    )
+
+
+def members(session: int) -> list[int]:
+    """Return the processes of a session that are not ended."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, _, sid = stat.read_text().rpartition(")")[2].split()[:4]
+        except OSError:  # it has gone
+            continue
+        if int(sid) == session and state != "Z":
+            found.append(int(stat.parent.name))
+    return found
+
+
+def kept(folder: Path) -> dict[str, tuple[int, int]]:
+    """Return the points that are kept, each with when and where it was written."""
+    return {
+        str(path.relative_to(folder)): (path.stat().st_mtime_ns, path.stat().st_ino)
+        for path in (folder / "cache").rglob("*.json")
+    }
+
+
+def outputs(folder: Path) -> dict[str, str]:
+    """Return the tables of the results, which are the same bytes whenever they are computed."""
+    return {path.name: path.read_text() for path in sorted((folder / "out").glob("*.csv"))}
+
+
+def undisturbed(name: str, folder: Path) -> tuple[float, int, dict[str, str]]:
+    """Return how long a command takes, how many points it keeps and its tables."""
+    prepare(folder)
+    begin = time.monotonic()
+    process = start(COMMANDS[name], folder)
+    _, said = process.communicate(timeout=MOST_S)
+    assert process.returncode == 0, said
+    return time.monotonic() - begin, len(kept(folder)), outputs(folder)
+
+
+def kill_once(name: str, folder: Path, random: Random, whole: tuple[float, int, dict[str, str]]) -> Tried:
+    """Kill a command, or one that it has started, at some moment; then let the same command end."""
+    took_s, n_points, tables = whole
+    prepare(folder)
+    process = start(COMMANDS[name], folder)
+    after_s = random.uniform(0.0, took_s)
+    time.sleep(after_s)
+    others = [one for one in members(process.pid) if one != process.pid]
+    is_worker = bool(others) and random.random() < 0.5
+    victim = random.choice(others) if is_worker else process.pid
+    by = random.choice(SIGNALS)
+    with suppress(ProcessLookupError):  # it has ended by itself
+        os.kill(victim, signal.Signals[by])
+    tried = Tried(name, "a worker" if is_worker else "itself", by, after_s, [])
+    tried.wrong.extend(_after(process, folder))
+    before = kept(folder)
+    again = start(COMMANDS[name], folder)
+    try:
+        _, said = again.communicate(timeout=MOST_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(again.pid, signal.SIGKILL)
+        tried.wrong.append("the same command again hangs")
+        return tried
+    if again.returncode:
+        tried.wrong.append(f"the same command again ends with {again.returncode}: {said[-300:]}")
+    if outputs(folder) != tables:
+        tried.wrong.append("the tables differ from those of an undisturbed run")
+    now = kept(folder)
+    if len(now) != n_points or any(now.get(point) != when for point, when in before.items()):
+        tried.wrong.append(
+            f"{len(now)} points kept of {n_points}, and {len(before.items() - now.items())} written again"
+        )
+    left = [path.name for path in folder.rglob(".*") if path.name.endswith((".new", ".old"))]
+    if left:
+        tried.wrong.append(f"left behind: {left}")
+    return tried
+
+
+def _after(process: subprocess.Popen[str], folder: Path) -> Iterator[str]:
+    """Yield what is wrong when a command was killed, or lost one that it had started."""
+    try:
+        _, said = process.communicate(timeout=MOST_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        yield "it hangs"
+        return
+    if process.returncode not in {0, 2, 5, 130} and process.returncode > 0:
+        yield f"it ends with {process.returncode}: {said[-300:]}"
+    end = time.monotonic() + 20
+    while (left := members(process.pid)) and time.monotonic() < end:
+        time.sleep(0.1)
+    if left:
+        os.killpg(process.pid, signal.SIGKILL)
+        yield f"{len(left)} processes go on without it"
+    for path in (folder / "cache").rglob("*.json"):
+        try:
+            json.loads(path.read_text())
+        except ValueError:
+            yield f"half a kept point: {path.name}"
+    if (folder / "out").exists() and not (folder / "out" / "run.json").exists():
+        yield "half a folder of results"

@@ -14,7 +14,15 @@ from hypothesis import strategies as st
 
 from ringnet.errors import InputError, UnitError
 from ringnet.spellings import FLOPS, SIZES, TIMES
-from ringnet.units import format_bytes, format_count, format_rate, format_seconds, parse_quantity
+from ringnet.units import (
+    format_bytes,
+    format_count,
+    format_flops,
+    format_rate,
+    format_seconds,
+    format_size,
+    parse_quantity,
+)
 
 GOOD = [
     ("64 MiB", "bytes", 2**26),
@@ -384,3 +392,15 @@ def test_every_unit_is_what_pint_says_it_is():
     for base, units in (("B", SIZES), ("s", TIMES), ("FLOP", FLOPS)):
         for unit, factor in units.items():
             assert registry.Quantity(Fraction(1), unit).to(base).magnitude == factor, unit
+
+
+def test_sizes_that_are_compared_are_in_binary_units_and_operations_in_decimal_ones() -> None:
+    assert [format_size(n) for n in (0, 1000, 25_000_000, 2**40)] == ["0 B", "1000 B", "23.84 MiB", "1 TiB"]
+    assert [format_flops(n) for n in (1e9, 312.5e12)] == ["1 GFLOP/s", "312.5 TFLOP/s"]
+
+
+def test_only_a_whole_number_alone_counts_bytes() -> None:
+    assert parse_quantity("4 KiB", "bytes", is_count=True) == 4096
+    for text in ("1.5", "four", "1.5 flops"):
+        with pytest.raises(UnitError):
+            parse_quantity(text, "bytes", is_count=True)

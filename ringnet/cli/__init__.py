@@ -35,6 +35,7 @@ COMMANDS = {
     "blame": "Say who holds a run back: what it gains from each link, card and worker that is made better.",
     "whatif": "Say which change buys most: a scenario with each of several changes, ranked.",
     "compare": "Compare algorithms over message sizes: which one to use, from which size on, and by how much.",
+    "nccl": "Say what NCCL would choose by its own cost model, for each size, and what a simulation says instead.",
     "numerics": "Show what rounding does to the sum: the error by algorithm and element type, and who holds the "
     "same bits.",
     "export": "Write the schedule of a scenario for other tools.",

@@ -39,6 +39,7 @@ class TunerLine(NamedTuple):
     last_bytes: int
     channels: int = ANY
     n_nodes: int = ANY
+    protocol: str = PROTOCOL
 
 
 def known_to_nccl(algorithm: str) -> bool:
@@ -58,7 +59,7 @@ def dumps_tuner(collective: str, uses: Iterable[TunerLine], comments: Iterable[s
     collective : str
         One of `COLLECTIVES`.
     uses : iterable of TunerLine
-        In the order of N and of sizes; for each N they follow each other without gaps.
+        In the order of N and of sizes; a size between them is left to NCCL.
     comments : iterable of str
         Sentences for the head of the file.
 
@@ -67,8 +68,8 @@ def dumps_tuner(collective: str, uses: Iterable[TunerLine], comments: Iterable[s
     ``ext-tuner/example`` of NVIDIA/nccl (README.md, plugin.c): ten fields a line, the first line that matches counts,
     both ends of a range belong to it, -1 stands for any number of channels, nodes, ranks, pipelined operations, and for
     buffers registered or not. Lines that start with ``#`` are skipped, any other head would be read as a setting, and
-    lines beyond 255 characters as two. The protocol must be named: ringnet has no protocols, and writes ``simple``, to
-    which the plug-in falls back itself.
+    lines beyond 255 characters as two. The protocol must be named: ringnet simulates none, and writes ``simple``, to
+    which the plug-in falls back itself, where nothing else is known.
 
     Examples
     --------
@@ -84,7 +85,7 @@ def dumps_tuner(collective: str, uses: Iterable[TunerLine], comments: Iterable[s
             use.first_bytes,
             use.last_bytes,
             ALGORITHMS[use.algorithm],
-            PROTOCOL,
+            use.protocol.lower(),
             use.channels,
             use.n_nodes,
             use.n_workers,

@@ -50,12 +50,12 @@ def tuner_text(
     if table.empty:
         message = "there is nothing to recommend on links that are a ring's equivalent"
         raise InputError(Fault(message, "--tuner", right="links with their own bandwidth and latency"))
-    known = table[[known_to_nccl(_base(label)) for label in table["algorithm"]]]
+    known = table[[known_to_nccl(base_name(label)) for label in table["algorithm"]]]
     if known.empty:
         right = ", ".join(ALGORITHMS)
         raise InputError(Fault("NCCL has none of these algorithms", "--tuner", right=right))
     notes = list(_left_out(table, known))
-    uses = _uses(with_ranks(known.drop(columns="rank")), channels or {})
+    uses = tuner_lines(with_ranks(known.drop(columns="rank")), channels or {})
     uses = [use._replace(n_nodes=use.n_workers // node_size) for use in uses] if node_size else uses
     comments = [
         "Written by ringnet compare. The protocol is 'simple' everywhere: ringnet does not simulate protocols.",
@@ -65,11 +65,12 @@ def tuner_text(
     return dumps_tuner(collective, uses, comments), notes
 
 
-def _base(label: str) -> str:
+def base_name(label: str) -> str:
+    """Return the algorithm of a label of a comparison, without its parameters."""
     return label.partition(" (")[0]
 
 
-def _uses(known: pd.DataFrame, channels: dict[str, int]) -> list[TunerLine]:
+def tuner_lines(known: pd.DataFrame, channels: dict[str, int]) -> list[TunerLine]:
     """Return a line for each range of sizes; it ends where the next algorithm overtakes."""
     where = {(one.n_workers, one.between_low_bytes): one.at_bytes for one in crossovers(known)}
     uses: list[TunerLine] = []
@@ -77,7 +78,9 @@ def _uses(known: pd.DataFrame, channels: dict[str, int]) -> list[TunerLine]:
         first = 0
         for part in parts:
             last = where.get((n_workers, part.last_bytes), max(ENDLESS_BYTES, part.last_bytes))
-            use = TunerLine(n_workers, _base(part.algorithm), first, last, channels.get(part.algorithm, -1))
+            use = TunerLine(
+                n_workers, base_name(part.algorithm), first, last, channels.get(part.algorithm, -1)
+            )
             before = uses[-1] if uses else use
             if first and _nccl(before) == _nccl(use):  # to NCCL both are one
                 first = uses.pop().first_bytes
@@ -95,7 +98,7 @@ def _left_out(table: pd.DataFrame, known: pd.DataFrame) -> list[str]:
     best = table.groupby(["n_workers", "message_bytes"])["makespan_s"].min()
     notes = []
     for part in ranges(table):
-        if not known_to_nccl(_base(part.algorithm)):
+        if not known_to_nccl(base_name(part.algorithm)):
             notes.append(_costs(part, known, best))
     return notes
 

@@ -128,6 +128,14 @@ PAT_LOG_SHARE, PAT_RANK_US = 1 / 3.5, 2.8
 #: Most GPUs of a host for collectives through a switch that reduces, for NVLS other than of all-reduce.
 COLLNET_MOST_PER_HOST = 8
 NVLS_MOST_PER_HOST = 32
+#: Share of the nominal bandwidth of an NVLink that NCCL counts (``src/graph/topo.h``: 20, 20, 20.6, 40.1 GB/s a link).
+NVLINK_COUNTED = {"volta": 20 / 25, "ampere": 20 / 25, "hopper": 20.6 / 25, "blackwell": 40.1 / 50}
+#: A channel from this speed on is doubled, at half of it; on Hopper and later only from the second on where there are
+#: more than so many channels.
+DOUBLED_GBps, DOUBLED_MANY_GBps, MANY_CHANNELS = 25.0, 50.0, 4
+NVLS_CHANNELS = 16
+#: Speeds below this share of that of the best channels so far are not tried.
+SLOWEST_TRIED = 0.49
 #: Channels: those that the search looks for at most, and twice as many once rings are joined.
 MOST_SEARCHED_CHANNELS = 32
 CHANNELS_PER_SEARCHED = 2

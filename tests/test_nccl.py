@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from math import inf
 from pathlib import Path
 
@@ -154,6 +155,12 @@ def test_where_the_simulation_has_another_answer_a_tuner_file_says_so(ringnet, t
         (one["first_bytes"], one["last_bytes"], one["ringnet"]) for one in found["differences"]
     ]
     assert lines
+    # Lines that say the same are one.
+    named = [(one["algorithm"], one["protocol"]) for one in lines]
+    meet = [one["max_bytes"] + 1 == other["min_bytes"] for one, other in pairwise(lines)]
+    assert not any(
+        one == other and joined for (one, other), joined in zip(pairwise(named), meet, strict=True)
+    )
     fastest = {row["message_bytes"]: row["algorithm"] for row in found["simulated"] if row["rank"] == 1}
     nccl = {row["message_bytes"]: row["algorithm"] for row in found["times"] if row["is_pick"]}
     for (

@@ -67,7 +67,12 @@ def differences(machine: NcclMachine, collective: str, found: Comparison) -> lis
             if taken.algorithm == ringnet or taken.algorithm not in _COMMON:
                 continue
             for best in picks(machine, of_ringnet, collective, taken.first_bytes, taken.last_bytes):
-                differ.append(Difference(*best[2:], taken.algorithm, ringnet, best.protocol))
+                one = Difference(*best[2:], taken.algorithm, ringnet, best.protocol)
+                if differ and differ[-1][2:] == one[2:] and differ[-1].last_bytes + 1 == one.first_bytes:
+                    one = one._replace(
+                        first_bytes=differ.pop().first_bytes
+                    )  # NCCL changes its protocol alone
+                differ.append(one)
     return differ
 
 

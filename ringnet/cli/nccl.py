@@ -38,7 +38,7 @@ from ringnet.scenario import Scenario
 from ringnet.study.compare import Comparison, compare_parts, plan_comparison, sizes_of
 from ringnet.study.nccl import (
     SIMULATED,
-    Difference,
+    OtherChoice,
     differences,
     missing_in_ringnet,
     nccl_times,
@@ -167,7 +167,7 @@ class Beside(NamedTuple):
     """What was simulated on the same network, and where it differs from NCCL's choice."""
 
     found: Comparison
-    differ: list[Difference]
+    differ: list[OtherChoice]
 
 
 class NcclAnswer(NamedTuple):
@@ -255,21 +255,21 @@ def _beside(machine: NcclMachine, scenario: Scenario, as_json: bool) -> Beside:
 def _print(answer: NcclAnswer) -> None:
     print_table(_machine_rows(answer.machine))
     for collective in answer.collectives:
-        typer.echo()
+        say("")
         print_table(
             [(f"{collective}, of NCCL", "protocol", "from", "to", "time"), *_pick_rows(answer, collective)]
         )
-        typer.echo()
+        say("")
         print_table([("algorithm", *constants.PROTOCOLS), *_cell_rows(answer.machine, collective)])
     if answer.beside:
-        typer.echo()
+        say("")
         heads = ("size", "NCCL takes", "its time", "busbw", "fastest as simulated", "time", "")
         print_table([heads, *_size_rows(answer, answer.beside)])
-        typer.echo()
+        say("")
         for sentence in _differences_in_words(answer.beside) or [AGREED]:
             say(sentence)
     if answer.printed:
-        typer.echo()
+        say("")
         _print_comparison(answer)
 
 
@@ -347,7 +347,7 @@ def _size_rows(answer: NcclAnswer, beside: Beside) -> list[tuple[str, ...]]:
 
 def _differences_in_words(beside: Beside) -> list[str]:
     """Say each range of sizes once, whatever the protocols within it."""
-    words: list[Difference] = []
+    words: list[OtherChoice] = []
     for one in beside.differ:
         if words and words[-1][2:4] == one[2:4] and words[-1].last_bytes + 1 == one.first_bytes:
             words[-1] = words[-1]._replace(last_bytes=one.last_bytes)
@@ -442,7 +442,7 @@ def _print_comparison(answer: NcclAnswer) -> None:
         if not row["is_equal"]
     ]
     if rows:
-        typer.echo()
+        say("")
         print_table([("collective", "of", "protocol", "what", "NCCL printed", "the model says"), *rows])
 
 

@@ -21,7 +21,7 @@ SIMULATED = ("ring", "channel-ring", "double-binary-tree")
 _COMMON = frozenset(ALGORITHMS.values())
 
 
-class Difference(NamedTuple):
+class OtherChoice(NamedTuple):
     """Sizes, both in it, for which NCCL takes one algorithm and another is the fastest that ringnet simulates."""
 
     first_bytes: int
@@ -49,7 +49,7 @@ def nccl_times(machine: NcclMachine, collective: str, sizes: Sequence[int]) -> p
     return pd.DataFrame(rows, columns=names)
 
 
-def differences(machine: NcclMachine, collective: str, found: Comparison) -> list[Difference]:
+def differences(machine: NcclMachine, collective: str, found: Comparison) -> list[OtherChoice]:
     """Return where NCCL takes a ring or a tree and the other is faster as simulated, within the sizes simulated.
 
     Where NCCL takes what ringnet does not have (NVLS, CollNet, PAT) there is nothing to compare. The protocol is the
@@ -58,7 +58,7 @@ def differences(machine: NcclMachine, collective: str, found: Comparison) -> lis
     table = cost_table(machine)
     ours = [line for line in tuner_lines(found.grounds, {}) if line.n_workers == machine.n_ranks]
     smallest, largest = (int(edge(found.table["message_bytes"])) for edge in (min, max))
-    differ: list[Difference] = []
+    differ: list[OtherChoice] = []
     for line in ours:
         ringnet = ALGORITHMS[base_name(line.algorithm)]
         of_ringnet = {cell: cost for cell, cost in table.items() if cell[1] == ringnet}
@@ -67,7 +67,7 @@ def differences(machine: NcclMachine, collective: str, found: Comparison) -> lis
             if taken.algorithm == ringnet or taken.algorithm not in _COMMON:
                 continue
             for best in picks(machine, of_ringnet, collective, taken.first_bytes, taken.last_bytes):
-                one = Difference(*best[2:], taken.algorithm, ringnet, best.protocol)
+                one = OtherChoice(*best[2:], taken.algorithm, ringnet, best.protocol)
                 if differ and differ[-1][2:] == one[2:] and differ[-1].last_bytes + 1 == one.first_bytes:
                     one = one._replace(
                         first_bytes=differ.pop().first_bytes
@@ -76,7 +76,9 @@ def differences(machine: NcclMachine, collective: str, found: Comparison) -> lis
     return differ
 
 
-def tuner_file(machine: NcclMachine, collective: str, found: Comparison, differ: Sequence[Difference]) -> str:
+def tuner_file(
+    machine: NcclMachine, collective: str, found: Comparison, differ: Sequence[OtherChoice]
+) -> str:
     """Return a tuner file of the sizes where the simulation has another algorithm than NCCL's model."""
     names = {nccl: name for name, nccl in ALGORITHMS.items()}
     lines = [

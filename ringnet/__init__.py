@@ -40,6 +40,7 @@ _HOMES = {
     "Scenario": "ringnet.scenario",
     "Schedule": "ringnet.collectives",
     "Step": "ringnet.collectives",
+    "StepResult": "ringnet.analysis.steps",
     "StudyError": "ringnet.errors",
     "VerificationError": "ringnet.errors",
     "all_gather": "ringnet.reference",
@@ -55,6 +56,7 @@ _HOMES = {
     "ring_allreduce": "ringnet.reference",
     "run": "ringnet.study.points",
     "simulate": "ringnet.runs.simulate",
+    "simulate_step": "ringnet.runs.step_time",
 }
 
 __all__ = [
@@ -67,6 +69,7 @@ __all__ = [
     "Scenario",
     "Schedule",
     "Step",
+    "StepResult",
     "StudyError",
     "VerificationError",
     "__version__",
@@ -83,6 +86,7 @@ __all__ = [
     "ring_allreduce",
     "run",
     "simulate",
+    "simulate_step",
     "training",
 ]
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import ringnet
 from ringnet.reporting.storage import redraw
-from ringnet.runs import step_time
+from ringnet.runs import step_parts
 from ringnet.runs.step_time import simulate_step
 
 BASE = """
@@ -99,7 +100,7 @@ def test_together_collectives_take_what_they_take_apart(step, monkeypatch, strat
     if algorithm == "halving-doubling":
         text = text.replace("workers: 6", "workers: 8").replace("noise: 0.2, ", "")
     apart = step(text=text)
-    monkeypatch.setattr(step_time, "_why_together", lambda groups: "the test wants it")
+    monkeypatch.setattr(step_parts, "_why_together", lambda groups: "the test wants it")
     together = step(text=text)
     for column in ("ready_s", "start_s", "end_s", "exposed_s"):
         assert np.allclose(apart.buckets[column], together.buckets[column], rtol=1e-9, atol=1e-12)
@@ -216,13 +217,73 @@ def test_mistakes_of_a_table_are_told(step, tmp_path, table, said):
 def test_the_best_point_of_a_sweep_is_what_a_second_run_says(step, tmp_path, ringnet):
     sweep = "sweep: {over: {workers: [2, 6], step.bucket_cap: [4 MB, 8 MB, 32 MB]}}\n"
     (tmp_path / "a.yaml").write_text(BASE + sweep)
-    told = json.loads(ringnet("step", "a.yaml", "--out", "out", "--json").output)
+    told = json.loads(ringnet("step", "a.yaml", "--out", "out", "--json").stdout)
     assert "best of 6 points: workers=6, step.bucket_cap=" in told["advice"][0]
     best = told["advice"][0].partition("bucket_cap=")[2].partition(":")[0].partition(",")[0]
     caps = ("4 MB", "8 MB", "32 MB")
     again = {cap: step("workers=6", f"step.bucket_cap={cap}").summary["step_s"] for cap in caps}
     assert again[best] == min(again.values())
     assert [row["step_s"] for row in told["points"][3:]] == list(again.values())
+
+
+def test_a_sweep_keeps_its_points_and_goes_on(step, tmp_path, ringnet):
+    sweep = "payload: none\nsweep: {over: {workers: [2, 6], step.bucket_cap: [4 MB, 8 MB]}}\n"
+    (tmp_path / "a.yaml").write_text(BASE + sweep)
+    (tmp_path / "layers.csv").write_text(LAYERS)
+
+    def run(*more):
+        done = ringnet("step", "a.yaml", "--out", "out", "--cache", "kept", "--no-plots", *more)
+        return done.stdout, (tmp_path / "out" / "step.csv").read_bytes()
+
+    first, table = run("--jobs", "2")
+    assert "4: 4 computed, 0 kept" in first
+    again, same = run()
+    assert "4: 0 computed, 4 kept" in again
+    assert same == table
+    more, _ = run("--set", "sweep.over.workers=[2, 3, 6]")
+    assert "6: 2 computed, 4 kept" in more
+    assert "4: 4 computed" in run("--fresh")[0]
+    assert "4: 4 computed" in run("--set", "payload={elements: 1}")[0]
+    (tmp_path / "layers.csv").write_text(LAYERS.replace("10 ms", "11 ms"))
+    assert "4: 4 computed" in run()[0]
+
+
+def test_a_point_that_fails_is_a_row_with_its_error(step, tmp_path, ringnet):
+    """The recurrence cannot do what is shared; the other point has its answer all the same."""
+    sweep = "payload: none\nengine: recurrence\nsweep: {over: {network.placement: [[0, 1, 2, 3], [0, 2, 1, 3]]}}\n"
+    text = BASE.replace("topology: ring", "topology: leaf-spine, leaves: 2, spines: 1, oversubscription: 2")
+    (tmp_path / "a.yaml").write_text(text + sweep)
+    done = ringnet("step", "a.yaml", "--out", "out", "--cache", "kept", "--no-plots")
+    table = pd.read_csv(tmp_path / "out" / "step.csv")
+    assert done.exit_code == 5
+    assert table["error"].notna().tolist() == [False, True]
+    assert table["step_s"].notna().tolist() == [True, False]
+    assert "network.placement=[0, 2, 1, 3]: " in done.stderr
+    assert "failed" in done.stdout
+
+
+def test_check_says_what_a_step_would_do(step, tmp_path, ringnet):
+    step()
+    told = ringnet("check", "a.yaml").stdout
+    assert "collectives  8, of 4 MB" in told
+    assert "simulated    each size by itself, once; 24 transfers" in told
+    assert "numbers      none: 8,000,000 parameters at each worker are many" in told
+    sweep = ("--set", "sweep={over: {workers: [2, 4]}}", "--set", "payload={elements: 4}")
+    told = ringnet("check", "a.yaml", *sweep, "--json").stdout
+    preview = json.loads(told)
+    assert (preview["points"], preview["numbers"]) == (2, "first 4 elements, verified")
+    assert (preview["least_transfers"], preview["most_transfers"]) == (8 * 4, 8 * 24)
+    shared = "background=[{from: 0, to: 1, burst: 64 KiB, rate: 400 MB/s}]"
+    assert "together, for others share the links" in ringnet("check", "a.yaml", "--set", shared).stdout
+
+
+def test_check_refuses_a_step_that_does_not_fit(step, tmp_path, ringnet):
+    step()
+    (tmp_path / "layers.csv").write_text("name,parameters,forward,backward\na,1000000x1000000,1 ms,1 ms\n")
+    assert ringnet("check", "a.yaml").exit_code == 0
+    done = ringnet("check", "a.yaml", "--set", "payload=full")
+    assert done.exit_code == 2
+    assert "{elements: " in done.stderr
 
 
 def test_a_step_is_printed_written_and_drawn_again(step, tmp_path, ringnet):

@@ -25,7 +25,7 @@ def shape_of(backward_s, *, n_workers=4, cap=4, forward_s=0.5, size=1, **more):
 
 
 def run(shape, strategy="ddp", cost_s=lambda one: 1.0, slowness=None, noise=0.0, seed=0):
-    program = STRATEGIES[strategy](shape)
+    program = STRATEGIES[strategy].program(shape)
     pace = WorkerPace(slowness or (1.0,) * shape.n_workers, noise, seed)
     return timed_step(program, next(pace.draws(program, 1)), cost_s)
 
@@ -111,7 +111,7 @@ def test_fsdp_gathers_each_block_twice_for_every_microbatch_and_reduces_once():
 
 
 def test_noise_is_right_in_the_mean_and_the_same_for_one_seed():
-    program = STRATEGIES["ddp"](shape_of([1.0] * 10))
+    program = STRATEGIES["ddp"].program(shape_of([1.0] * 10))
     steps = [*WorkerPace((1.0,) * 4, noise=0.2, seed=3).draws(program, 400)]
     again = [*WorkerPace((1.0,) * 4, noise=0.2, seed=3).draws(program, 400)]
     assert np.array_equal(steps, again)

@@ -14,6 +14,8 @@ from ringnet.training.steps import StepShape, StepTimes
 
 #: Rows of computations that are kept.
 MOST_ROWS = 200_000
+#: A wait of a smaller share of the step is rounding.
+_ROUNDING = 1e-12
 #: What differs by less is as good.
 _ALIKE = 1e-9
 
@@ -28,6 +30,34 @@ class StepGroup:
 
 
 @dataclass(frozen=True)
+class StepVerdict:
+    """Whether the numbers of a step are right; all but the first are None where none were carried.
+
+    Parameters
+    ----------
+    payload : str
+        As for a run: ``full``, ``first 16 elements`` (of each chunk), or ``none``.
+    verified_elements : int
+        Elements times the workers that must hold them, of all collectives.
+    sum_ok : bool
+        Both checks of every collective hold.
+    parameters_agree : bool
+        All workers that hold a parameter after the update hold the same bits.
+    parameters_ok : bool
+        And they are those of one process within rounding.
+    wrong : str
+        What is wrong first; empty if nothing is.
+    """
+
+    payload: str = "none"
+    verified_elements: int | None = None
+    sum_ok: bool | None = None
+    parameters_agree: bool | None = None
+    parameters_ok: bool | None = None
+    wrong: str = ""
+
+
+@dataclass(frozen=True)
 class StepResult:
     """What a step of training takes.
 
@@ -37,6 +67,7 @@ class StepResult:
         The row of ``step.csv``.
     buckets : pandas.DataFrame
         One row per collective of the first step, of all groups.
+    verdict : StepVerdict
     timeline : pandas.DataFrame or None
         When every worker computed what, and when collectives were under way, in the first step; None where these are
         too many to be kept.
@@ -44,6 +75,7 @@ class StepResult:
     """
 
     summary: dict[str, Any]
+    verdict: StepVerdict
     buckets: pd.DataFrame
     timeline: pd.DataFrame | None
     notes: tuple[str, ...]
@@ -54,6 +86,7 @@ def make_step_result(
     groups: Sequence[StepGroup],
     bounds_s: Sequence[float],
     itemsize: int,
+    verdict: StepVerdict,
     notes: Sequence[str],
 ) -> StepResult:
     """Put together what a step means.
@@ -68,13 +101,20 @@ def make_step_result(
         For each step, what no algorithm takes less than.
     itemsize : int
         Bytes of an element.
+    verdict : StepVerdict
     notes : sequence of str
     """
     own = groups[0]
     timeline = [*_spans(groups)] if _n_spans(groups) <= MOST_ROWS else None
     left_out = ["the timeline is left out: more computations than are kept"] if timeline is None else []
     return StepResult(
-        {**labels, **_answers(labels, own, bounds_s, itemsize), "error": None},
+        {
+            **labels,
+            **_answers(labels, own, bounds_s, itemsize),
+            **_of_numbers(verdict),
+            "error": verdict.wrong or None,
+        },
+        verdict,
         pd.concat([_bucket_rows(group, itemsize) for group in groups], ignore_index=True),
         None if timeline is None else pd.DataFrame(timeline),
         (*notes, *left_out),
@@ -90,6 +130,7 @@ def _answers(
     hidden_s = np.array([one.hidden_s().sum(axis=0).mean() for one in own.steps])
     step_s, n_examples = float(steps_s.mean()), labels["batch"] * labels["microbatches"] * labels["n_workers"]
     exposed_s = float((communication_s - hidden_s).mean())
+    idle_s = step_s - float(compute_s.mean()) - exposed_s
     n_parameters = count_parameters(own.shape.layers)
     rate = n_examples / step_s if step_s else None
     return {
@@ -105,13 +146,17 @@ def _answers(
         "communication_s": float(communication_s.mean()),
         "exposed_s": exposed_s,
         "hidden_s": float(hidden_s.mean()),
-        "idle_s": max(0.0, step_s - float(compute_s.mean()) - exposed_s),
+        "idle_s": idle_s if idle_s > _ROUNDING * step_s else 0.0,
         "bound_s": float(np.mean(bounds_s)),
         "single_s": own.shape.single_s,
         "efficiency": own.shape.single_s / step_s if step_s else None,
         "examples_per_s": rate,
         "tokens_per_s": rate and labels["sequence"] and rate * labels["sequence"],
     }
+
+
+def _of_numbers(verdict: StepVerdict) -> dict[str, Any]:
+    return {key: value for key, value in vars(verdict).items() if key != "wrong"}
 
 
 def _bucket_rows(group: StepGroup, itemsize: int) -> pd.DataFrame:

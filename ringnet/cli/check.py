@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from ringnet.analysis.verification import payload_text
 from ringnet.cli import options
 from ringnet.cli.printing import note, print_json, print_table, say
 from ringnet.collectives.proof import check
@@ -16,8 +17,10 @@ from ringnet.errors import Fault, InputError
 from ringnet.runs.engine import engine_for
 from ringnet.runs.memory import Estimate, available_bytes, estimate, require_memory
 from ringnet.runs.parts import RunParts, build
+from ringnet.runs.step_parts import StepParts, build_step
 from ringnet.scenario import Scenario
 from ringnet.study.cost import in_words, most_s, n_cores, run_s, sample, sweep_s
+from ringnet.study.steps import step_s
 from ringnet.units import format_bytes, format_count
 
 EXAMPLE = "ringnet check scenario.yaml --set workers=1024"
@@ -72,13 +75,13 @@ def command(
 ) -> int:
     """Find every mistake in a scenario, and show what would run."""
     found = options.read_scenario(scenario, overrides, allow_outside, allow_python)
-    preview = preview_of(found)
+    preview = preview_of(found) if found.step is None else step_preview_of(found)
     rows = found.explained() if explain else []
     if as_json:
         said = [dict(zip(("key", "value", "from"), row, strict=True)) for row in rows]
         print_json(asdict(preview) | ({"keys": said} if explain else {}))
         return 0
-    print_table(_lines(preview))
+    print_table(_lines(preview) if isinstance(preview, Preview) else _step_lines(preview))
     if explain:
         say()
         print_table([("key", "value", "from"), *rows, ("every other key", "its default", "")])
@@ -108,6 +111,87 @@ def preview_of(scenario: Scenario) -> Preview:
         engines=dict(engines),
         seconds=seconds[0] if scenario.sweep is None else sweep_s(scenario, n_cores(), seconds),
     )
+
+
+@dataclass(frozen=True)
+class StepPreview:
+    """What ``ringnet step`` would do with a scenario; of a very large sweep, judged by some of its points.
+
+    Parameters
+    ----------
+    name, points, swept, memory_bytes, available_bytes, seconds
+        As for `Preview`.
+    least_collectives, most_collectives : int
+        Of a step of one point, of all groups.
+    least_bytes, most_bytes : int
+        Of the collectives of the first point.
+    least_transfers, most_transfers : int
+        That are simulated for one step of one point: those of collectives of one size once, where that is exact.
+    together : str
+        Why collectives are simulated together; empty where each is by itself.
+    numbers : str
+        Which numbers are carried, or why none are.
+    """
+
+    name: str
+    points: int
+    swept: tuple[str, ...]
+    least_collectives: int
+    most_collectives: int
+    least_bytes: int
+    most_bytes: int
+    least_transfers: int
+    most_transfers: int
+    memory_bytes: int
+    available_bytes: int
+    together: str
+    numbers: str
+    seconds: float
+
+
+def step_preview_of(scenario: Scenario) -> StepPreview:
+    """Work out what `ringnet step` would do, without doing it.
+
+    Raises
+    ------
+    InputError
+        It cannot be done: a step does not fit into memory, or its engine is not exact for it.
+    """
+    built = [_built_step(point, scenario.sweep is None) for point in _points(scenario)]
+    first, carry = built[0], built[0].payload.carry
+    counts = [sum(len(group.program.collectives) for group in parts.groups) for parts in built]
+    wanted = [[estimate(one) for one in parts.simulated()] for parts in built]
+    transfers = [sum(one.n_transfers for one in estimates) for estimates in wanted]
+    itemsize = first.groups[0].parts.dtype.itemsize
+    sizes = [one.n_elements * itemsize for group in first.groups for one in group.program.collectives]
+    return StepPreview(
+        name=scenario.name,
+        points=scenario.n_points,
+        swept=scenario.swept,
+        least_collectives=min(counts),
+        most_collectives=max(counts),
+        least_bytes=min(sizes, default=0),
+        most_bytes=max(sizes, default=0),
+        least_transfers=min(transfers),
+        most_transfers=max(transfers),
+        memory_bytes=max((one.memory_bytes for estimates in wanted for one in estimates), default=0),
+        available_bytes=available_bytes(),
+        together=first.together or "",
+        numbers=f"none: {first.payload.why}" if carry == 0 else f"{payload_text(carry)}, verified",
+        seconds=sweep_s(scenario, 1 if scenario.n_points == 1 else n_cores(), [*map(step_s, built)]),
+    )
+
+
+def _built_step(scenario: Scenario, must_fit: bool) -> StepParts:
+    with scenario.placing_faults():
+        parts = build_step(scenario)
+        for one in parts.simulated():
+            engine_for(one)
+            if must_fit:
+                require_memory(one)
+        if must_fit and parts.payload.carry != 0:
+            parts.groups[0].carried_places(parts.payload.carry)
+        return parts
 
 
 def _points(scenario: Scenario) -> Sequence[Scenario]:
@@ -157,6 +241,32 @@ def _lines(preview: Preview) -> list[tuple[str, str]]:
             f"about {format_bytes(preview.memory_bytes)}, {format_bytes(preview.available_bytes)} are free",
         ),
         ("engine", "; ".join(f"{name}, for {reason}" for name, reason in preview.engines.items())),
+        ("takes", f"roughly {in_words(preview.seconds)}"),
+    ]
+
+
+def _step_lines(preview: StepPreview) -> list[tuple[str, str]]:
+    is_sweep = preview.points > 1
+    a_point = " a point" if is_sweep else ""
+    together = f"together, for {preview.together}" if preview.together else "each size by itself, once"
+    if not preview.together and not preview.numbers.startswith("none"):
+        together = "each by itself"
+    sizes = " to ".join(dict.fromkeys(map(format_bytes, (preview.least_bytes, preview.most_bytes))))
+    transfers = _range(preview.least_transfers, preview.most_transfers)
+    return [
+        ("scenario", f"{preview.name}: no mistakes; ringnet step times it"),
+        ("points", f"{preview.points:,}, over {', '.join(preview.swept)}" if is_sweep else "1, no sweep"),
+        (
+            "collectives",
+            f"{_range(preview.least_collectives, preview.most_collectives)}{a_point}, of {sizes}"
+            f"{' at the first' if is_sweep else ''}",
+        ),
+        ("simulated", f"{together}; {transfers} transfers{a_point}"),
+        ("numbers", preview.numbers),
+        (
+            "memory",
+            f"about {format_bytes(preview.memory_bytes)}, {format_bytes(preview.available_bytes)} are free",
+        ),
         ("takes", f"roughly {in_words(preview.seconds)}"),
     ]
 

@@ -21,7 +21,10 @@ from ringnet.reporting.columns import OF_SOME_RUNS, TABLES
 from ringnet.reporting.plots import PLOTS
 from ringnet.scenario.files.machines import machine_of
 from ringnet.scenario.keys.machine import MACHINES
-from ringnet.units import format_rate, format_seconds
+from ringnet.training.layers import MODEL_PRESETS, ModelPreset
+from ringnet.training.optimizers import OPTIMIZERS, OptimizerKind
+from ringnet.training.steps import STRATEGIES
+from ringnet.units import format_count, format_rate, format_seconds
 
 EXAMPLE = "ringnet list algorithms"
 
@@ -95,6 +98,9 @@ def choices() -> dict[str, dict[str, str]]:
         "machines": {name: shorten(machine_of(name).title, WIDTH, placeholder=" ...") for name in MACHINES},
         "reductions": {name: reduction.summary for name, reduction in REDUCTIONS.items()},
         "dtypes": {name: f"{in_number(dtype.itemsize, 'byte')} an element" for name, dtype in DTYPES.items()},
+        "models": {name: _model_words(preset) for name, preset in MODEL_PRESETS.items()},
+        "strategies": {name: strategy.summary for name, strategy in STRATEGIES.items()},
+        "optimizers": {name: _optimizer_words(kind) for name, kind in OPTIMIZERS.items()},
         "engines": {name: engine.summary for name, engine in ENGINES.items()},
         "plots": {name: plot.summary for name, plot in PLOTS.items()},
     }
@@ -114,6 +120,17 @@ def _tell_links() -> None:
     ]
     print_table([("link", "each way", "end to end", "what it is", "sources"), *rows], indent="  ")
     say("  a latency is from end to end: through a switch each of the two links has half of it")
+
+
+def _model_words(preset: ModelPreset) -> str:
+    """Say how large a model is, and what it is made after."""
+    tokens = f", {preset.sequence} tokens an example" if preset.sequence else ""
+    return f"{format_count(preset.n_parameters)} parameters{tokens} ({preset.source})"
+
+
+def _optimizer_words(kind: OptimizerKind) -> str:
+    """Say what an optimizer is, and which settings it has beside the learning rate."""
+    return f"{kind.summary}; {', '.join(f'{name} {value:g}' for name, value in kind.settings.items())}"
 
 
 def _known_by(collective: str) -> str:

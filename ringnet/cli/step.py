@@ -9,19 +9,19 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from ringnet.analysis.steps import StepResult, best_points, rate_text
+from ringnet.analysis.steps import StepResult, rate_text
 from ringnet.cli import options
 from ringnet.cli.printing import complain, note, print_json, print_table, say
-from ringnet.cli.studies import records
+from ringnet.cli.studies import StudyOptions, carried_through, records
 from ringnet.cli.targets import check_targets, sources_of
-from ringnet.errors import DeadlockError, StudyError
-from ringnet.reporting.columns import TABLES
+from ringnet.errors import VerificationError
 from ringnet.reporting.storage import write_study
 from ringnet.reporting.tables import typed_frame
 from ringnet.reporting.text import written
 from ringnet.runs.step_time import simulate_step
 from ringnet.scenario import Scenario
 from ringnet.study.points import run_info
+from ringnet.study.steps import plan_steps, run_steps, step_table
 from ringnet.units import format_bytes, format_count, format_seconds
 
 EXAMPLE = "ringnet step scenario.yaml --set step.bucket_cap='100 MiB'"
@@ -32,7 +32,7 @@ SHOWN_ROWS, SHOWN_ERRORS = 40, 10
 SHOWN_BUCKETS = 6
 
 
-def command(  # noqa: PLR0917 -- every option is a parameter
+def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     scenario: options.ScenarioFile,
     overrides: options.Overrides = None,
     out: Annotated[
@@ -42,61 +42,68 @@ def command(  # noqa: PLR0917 -- every option is a parameter
     as_json: options.Json = False,
     quiet: options.Quiet = False,
     plots: options.Plots = True,
+    processes: options.Processes = None,
+    fresh: options.Fresh = False,
+    cache: options.Cache = None,
     allow_outside: options.AllowOutside = False,
     allow_python: options.AllowPython = False,
 ) -> int:
     """Time a step of training, computation over communication, and say what is best of a sweep."""
     found = options.read_scenario(scenario, overrides, allow_outside, allow_python)
-    folder = out or Path("reports") / f"{options.file_name(found.name)}-step"
-    check_targets({}, sources_of(found, scenario), {"--out": folder})
-    points = [*_points(found)]
-    table = typed_frame(pd.DataFrame([row for row, _ in points], dtype=object), "step")
-    single = points[0][1] if len(points) == 1 else None
-    advice = best_points(table, found.swept)
-    notes = [*dict.fromkeys(said for _, result in points if result for said in result.notes)]
-    seed = found.seed if found.step and found.step.noise else None
-    info = run_info(found, folder, seed, [*advice, *notes])
-    files = write_study(folder, info, _tables(table, single), plots=plots)
-    if as_json:
-        print_json({"points": records(table), "advice": advice, "notes": notes})
-    elif not quiet:
-        _print(table, single, found.swept)
-        for sentence in advice:
+    asked = StudyOptions(None, None, out, as_json, quiet, plots, processes, fresh, cache)
+    check_targets({}, sources_of(found, scenario), {"--out": asked.folder(found, "step")})
+    return _one(found, asked) if found.sweep is None else _sweep(found, asked)
+
+
+def _one(scenario: Scenario, asked: StudyOptions) -> int:
+    """Time one step: what came of it, and everything of it as a table."""
+    result = simulate_step(scenario)
+    tables = {"step": step_table([result.summary]), "buckets": typed_frame(result.buckets, "buckets")}
+    if result.timeline is not None:
+        tables["timeline"] = typed_frame(result.timeline, "timeline")
+    files = _write(scenario, asked, tables, result.notes)
+    if asked.json:
+        print_json({"points": records(tables["step"]), "advice": [], "notes": [*result.notes]})
+    elif not asked.quiet:
+        print_table([*_answer(result.summary), *_bucket_lines(result), ("written", files)])
+    note(*result.notes, quiet=asked.quiet)
+    if not result.verdict.wrong:
+        return 0
+    complain(result.verdict.wrong)
+    return VerificationError.exit_code
+
+
+def _sweep(scenario: Scenario, asked: StudyOptions) -> int:
+    """Time every point of a sweep, and say which is best."""
+    found, points = carried_through(plan_steps(scenario), run_steps, asked)
+    notes = [*dict.fromkeys((*scenario.notes, *found.notes))]
+    files = _write(scenario, asked, {"step": found.table}, [*found.advice, *notes])
+    if asked.json:
+        print_json({"points": records(found.table), "advice": found.advice, "notes": notes})
+    elif not asked.quiet:
+        _print_points(found.table, scenario.swept)
+        for sentence in found.advice:
             say(sentence)
-        print_table([("written", written(files.folder, files.files))])
-    note(*notes, quiet=quiet)
-    return _complain(table, found.swept)
+        print_table([points, ("written", files)])
+    note(*notes, quiet=asked.quiet)
+    for sentence in found.failed[:SHOWN_ERRORS]:
+        complain(sentence)
+    if len(found.failed) > SHOWN_ERRORS:
+        complain(f"and {len(found.failed) - SHOWN_ERRORS} more points; see the column error of step.csv")
+    return found.exit_code
 
 
-def _points(scenario: Scenario) -> Any:
-    """Yield the row of each point, and its result where there is one."""
-    if not scenario.swept:
-        result = simulate_step(scenario)
-        yield result.summary, result
-        return
-    for point in scenario.iter_points():
-        try:
-            result = simulate_step(point.scenario)
-        except DeadlockError as error:
-            yield {"name": scenario.name, **point.swept, "error": str(error)}, None
-        else:
-            yield {**result.summary, **point.swept}, result
+def _write(
+    scenario: Scenario, asked: StudyOptions, tables: Mapping[str, pd.DataFrame], notes: Sequence[str]
+) -> str:
+    folder = asked.folder(scenario, "step")
+    is_drawn = bool(scenario.step and scenario.step.noise) or bool(tables["step"]["sum_ok"].notna().any())
+    info = run_info(scenario, folder, scenario.seed if is_drawn else None, notes)
+    files = write_study(folder, info, tables, plots=asked.plots)
+    return written(files.folder, files.files)
 
 
-def _tables(table: pd.DataFrame, single: StepResult | None) -> dict[str, pd.DataFrame]:
-    swept = [name for name in table.columns if name not in TABLES["step"]]
-    tables = {"step": table.reindex(columns=[*TABLES["step"], *swept])}
-    if single is not None:
-        tables["buckets"] = typed_frame(single.buckets, "buckets")
-        if single.timeline is not None:
-            tables["timeline"] = typed_frame(single.timeline, "timeline")
-    return tables
-
-
-def _print(table: pd.DataFrame, single: StepResult | None, swept: Sequence[str]) -> None:
-    if single is not None:
-        print_table([*_answer(single.summary), *_bucket_lines(single)])
-        return
+def _print_points(table: pd.DataFrame, swept: Sequence[str]) -> None:
     heads = (*swept, "step", "computes", "exposed", "hidden", "idle", "efficiency", "examples/s")
     rows = [_line(row, swept) for row in table.head(SHOWN_ROWS).to_dict("records")]
     print_table([heads, *rows])
@@ -145,6 +152,7 @@ def _answer(row: Mapping[str, Any]) -> list[tuple[str, str]]:
             if row["idle_s"] > 1e-9 * step_s
             else []
         ),
+        *([("numbers", _numbers(row))] if row["payload"] != "none" else []),
         ("bound", f"no algorithm makes this step take less than {format_seconds(row['bound_s'])}"),
         *speed,
         (
@@ -152,6 +160,15 @@ def _answer(row: Mapping[str, Any]) -> list[tuple[str, str]]:
             f"{row['model']}: {format_count(row['n_parameters'])} parameters, {size} of {row['dtype']}",
         ),
     ]
+
+
+def _numbers(row: Mapping[str, Any]) -> str:
+    """Say whether the numbers of a step are right."""
+    if not (row["sum_ok"] and row["parameters_ok"]):
+        return "WRONG: see the error"
+    which = "" if row["payload"] == "full" else f", {row['payload']} of each chunk"
+    n = format_count(row["verified_elements"])
+    return f"right: {n} elements of its collectives verified{which}; parameters alike after the update, bit for bit"
 
 
 def _bucket_lines(single: StepResult) -> list[tuple[str, str]]:
@@ -168,10 +185,3 @@ def _bucket_lines(single: StepResult) -> list[tuple[str, str]]:
     ]
     left = len(table) - len(most)
     return [*lines, *([("...", f"{left} more, less exposed, in buckets.csv")] if left else [])]
-
-
-def _complain(table: pd.DataFrame, swept: Sequence[str]) -> int:
-    bad = table[table["error"].notna()]
-    for row in bad.head(SHOWN_ERRORS).to_dict("records"):
-        complain(f"{', '.join(f'{key}={row[key]}' for key in swept)}: {row['error']}")
-    return StudyError.exit_code if len(bad) else 0

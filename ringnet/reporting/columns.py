@@ -433,6 +433,13 @@ TABLES: dict[str, dict[str, Column]] = {
         "efficiency": _number("single_s / step_s: 1 where a worker among many is as fast as alone"),
         "examples_per_s": _number("examples of all workers in a second"),
         "tokens_per_s": _number("tokens of all workers in a second"),
+        "payload": INPUTS["payload"],
+        "verified_elements": _integer(
+            "elements that were verified in its collectives, times the workers that must hold them"
+        ),
+        "sum_ok": _truth("every collective passed both checks; empty where no numbers were carried"),
+        "parameters_agree": _truth("after the update all workers that hold a parameter hold the same bits"),
+        "parameters_ok": _truth("they are those of one process that takes the step, within rounding"),
         "error": ANSWERS["error"],
     },
     "buckets": {

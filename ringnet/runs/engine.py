@@ -11,6 +11,8 @@ from ringnet.engines import ENGINES, Choice, choose_engine
 from ringnet.engines.sharing import resolve_sharing, used_routes
 from ringnet.errors import Fault, InputError
 from ringnet.networks.network import Sharing
+from ringnet.payload import PackedPayload, Payload, SwitchSums
+from ringnet.payload.tamper import Tamper, make_payload
 from ringnet.runs.parts import RunParts, streams
 
 #: Carried elements of a chunk up to which one array for all chunks is faster than an array for each.
@@ -37,6 +39,17 @@ def is_packed(engine: str, chunk_sizes: NDArray[np.int64], carry: int | None) ->
     """Whether a payload travels as one array for all chunks: little of each, in the engine that can."""
     largest = int(chunk_sizes.max(initial=0))
     return engine == "recurrence" and min(largest, largest if carry is None else carry) <= PACKED_ELEMENTS
+
+
+def payload_for(parts: RunParts, engine: str, tamper: Tamper | None = None) -> Payload | PackedPayload | None:
+    """Return what is carried, as the engine carries it; None where nothing is."""
+    if parts.source is None:
+        return None
+    packed = is_packed(engine, parts.chunk_sizes, parts.carry)
+    sizes, holders = parts.chunk_sizes, parts.schedule.source
+    what = (parts.source, parts.reduction, sizes, holders, parts.carry)
+    switches = SwitchSums(parts.schedule.n_switches, parts.accumulate)
+    return make_payload(*what, packed=packed, tamper=tamper, switches=switches)
 
 
 def _beside_others(parts: RunParts) -> Choice:

@@ -16,10 +16,10 @@ from ringnet.engines import ENGINES, Choice, Trace
 from ringnet.engines.events import Job, run_jobs
 from ringnet.engines.trace import Watch
 from ringnet.networks.network import Sharing
-from ringnet.payload import PackedPayload, Payload, SwitchSums
-from ringnet.payload.tamper import Tamper, make_payload
+from ringnet.payload import PackedPayload, Payload
+from ringnet.payload.tamper import Tamper
 from ringnet.runs.again import SimulatedAgain
-from ringnet.runs.engine import engine_for, is_packed, sharing_of
+from ringnet.runs.engine import engine_for, payload_for, sharing_of
 from ringnet.runs.memory import require_memory
 from ringnet.runs.notes import measured_link_labels, network_notes, run_notes
 from ringnet.runs.parts import RunParts, build, jobs_of
@@ -90,7 +90,7 @@ def _run_once(
     for one in everybody:
         check(one.schedule)
     chosen = engine_for(parts)
-    payloads = [_payload(one, chosen.name, tamper if one is parts else None) for one in everybody]
+    payloads = [payload_for(one, chosen.name, tamper if one is parts else None) for one in everybody]
     first = _buffers(parts, payloads[0]) if _states_wanted(parts, payloads[0]) else None
     has_states = first is not None
     if parts.is_alone:
@@ -126,17 +126,6 @@ def _result(
 
     notes = run_notes(scenario, parts, chosen, sharing, has_states=first is not None)
     return make_result(runs, results, first, notes, network_notes(scenario, parts))
-
-
-def _payload(parts: RunParts, engine: str, tamper: Tamper | None) -> AnyPayload:
-    if parts.source is None:
-        return None
-    packed = is_packed(engine, parts.chunk_sizes, parts.carry)
-    sizes, holders = parts.chunk_sizes, parts.schedule.source
-    what = (parts.source, parts.reduction, sizes, holders, parts.carry)
-    return make_payload(
-        *what, packed=packed, tamper=tamper, switches=SwitchSums(parts.schedule.n_switches, parts.accumulate)
-    )
 
 
 def _carrying(job: Job, parts: RunParts, payload: AnyPayload, has_states: bool) -> Job:

@@ -2,80 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ringnet.analysis.bounds import collective_bound
 from ringnet.analysis.metrics import makespan_s
-from ringnet.analysis.steps import StepGroup, StepResult, make_step_result
-from ringnet.collectives import Schedule
-from ringnet.collectives.proof import check
+from ringnet.analysis.steps import StepGroup, StepResult, StepVerdict, make_step_result
 from ringnet.engines import ENGINES
 from ringnet.engines.events import Job, run_jobs
-from ringnet.engines.trace import Workers
-from ringnet.errors import Fault, InputError
-from ringnet.networks import BySize, Network
-from ringnet.networks.network import beyond
-from ringnet.payload.dtypes import DTYPES
+from ringnet.payload.tamper import Tamper
 from ringnet.runs.engine import engine_for
-from ringnet.runs.parts import RunParts, build, read_off_network
+from ringnet.runs.parts import RunParts
+from ringnet.runs.step_numbers import CarriedStep
+from ringnet.runs.step_parts import StepWorkers, build_step, step_keys
 from ringnet.scenario.build.scenario import Scenario
-from ringnet.scenario.files.step_layers import layers_of, tokens_of
-from ringnet.scenario.keys.step import StepKeys
-from ringnet.scenario.network import hardware, seated
-from ringnet.scenario.schedule import schedule_beside, schedule_of
-from ringnet.training.buckets import gradient_buckets
+from ringnet.scenario.files.step_layers import tokens_of
 from ringnet.training.steps import (
-    STRATEGIES,
     FloatArray,
     RunningStep,
     StepCollective,
-    StepProgram,
-    StepShape,
     StepTimes,
-    WorkerPace,
     run_step,
     step_in_time,
     timed_step,
 )
 
 
-@dataclass(frozen=True)
-class _Group:
-    """One group of workers that take a step together; ``known_s`` is what a collective of some size takes alone."""
-
-    name: str
-    parts: RunParts
-    shape: StepShape
-    program: StepProgram
-    pace: WorkerPace
-    schedules: Callable[[str], Schedule]
-    known_s: dict[tuple[str, int], float] = field(default_factory=dict)
-
-    def collective(self, one: StepCollective) -> RunParts:
-        """Return what one of its collectives is made of."""
-        schedule = self.schedules(one.collective)
-        sizes = schedule.chunk_sizes(one.n_elements)
-        return replace(
-            self.parts,
-            schedule=schedule,
-            chunk_sizes=sizes,
-            chunk_bytes=sizes * self.parts.dtype.itemsize,
-            message_bytes=one.n_elements * self.parts.dtype.itemsize,
-        )
-
-
-def simulate_step(scenario: Scenario) -> StepResult:
-    """Time a step of training.
+def simulate_step(scenario: Scenario, *, tamper: Tamper | None = None) -> StepResult:
+    """Time a step of training, and verify its numbers where they are carried.
 
     Parameters
     ----------
     scenario : Scenario
         With a section ``step``; of a sweep, its first point.
+    tamper : Tamper, optional
+        For tests: something that goes wrong with the numbers of every collective.
 
     Returns
     -------
@@ -88,115 +52,53 @@ def simulate_step(scenario: Scenario) -> StepResult:
     DeadlockError
         If some workers wait for ever.
     """
-    keys = _step_keys(scenario)
-    groups = [*_groups(scenario)]
-    why = _why_together(groups)
-    run = _together if why else _apart
+    with scenario.placing_faults():
+        return _simulate(scenario, tamper)
+
+
+def _simulate(scenario: Scenario, tamper: Tamper | None) -> StepResult:
+    parts = build_step(scenario)
+    keys, groups = parts.keys, [*parts.groups]
+    own = groups[0]
+    carry, carried = parts.payload.carry, None
+    if carry != 0:
+        carried = CarriedStep(scenario, own.parts.reduction, own.carried_places(carry), carry, tamper)
+    run = _together if parts.together else _apart
     n_steps = keys.steps if keys.noise else 1
     draws = [*zip(*(group.pace.draws(group.program, n_steps) for group in groups), strict=True)]
-    found: list[list[StepTimes]] = [run(groups, seconds) for seconds in draws]
-    bound_s = _Bounds(groups[0])
+    found: list[list[StepTimes]] = []
+    for number, seconds in enumerate(draws):  # all steps carry the same numbers
+        groups[0] = replace(own, carried=None if number else carried)
+        found.append(run(groups, seconds))
+    verdict, bound_s = StepVerdict(), _Bounds(own)
+    if carried is not None:
+        verdict = carried.verdict(everywhere=keys.strategy != "fsdp")
     return make_step_result(
-        _labels(scenario, groups[0]),
+        _labels(scenario, own),
         [
             StepGroup(group.name, group.shape, [step[number] for step in found])
             for number, group in enumerate(groups)
         ],
         [bound_s.of(seconds[0]) for seconds in draws],
-        groups[0].parts.dtype.itemsize,
-        (*scenario.notes, *([f"collectives are simulated together: {why}"] if why else [])),
+        own.parts.dtype.itemsize,
+        verdict,
+        (
+            *scenario.notes,
+            *([f"no numbers are carried: {parts.payload.why}"] if parts.payload.why else []),
+            *([f"collectives are simulated together: {parts.together}"] if parts.together else []),
+        ),
     )
 
 
-def _step_keys(scenario: Scenario) -> StepKeys:
-    keys = scenario.step
-    if keys is None:
-        right = "step: {model: gpt2-small, rate: 150 TFLOP/s}"
-        raise InputError(Fault("the scenario says nothing of a training step", "step", right=right))
-    if scenario.jobs:
-        raise InputError(
-            Fault("other jobs do not run beside a training step", "jobs", right="step.groups, or background")
-        )
-    return keys
-
-
-def _groups(scenario: Scenario) -> Iterator[_Group]:
-    """Yield the scenario's own group, and the others on the same links."""
-    keys = _step_keys(scenario)
-    layers, dtype = layers_of(keys, scenario.home), DTYPES[scenario.dtype]
-    buckets = gradient_buckets(layers, dtype.itemsize, keys.bucket_cap_bytes, keys.first_bucket_bytes)
-    own = replace(build(scenario), source=None, carry=0, keep_transfers=0, keep_values=False, others=())
-
-    def group(number: int, name: str, parts: RunParts, schedules: Callable[[str], Schedule]) -> _Group:
-        n_workers = len(parts.workers.start_s)
-        slow = {int(worker): times for worker, times in keys.slow_workers.items()} if number == 0 else {}
-        slowness = tuple(slow.get(worker, 1.0) for worker in range(n_workers))
-        shape = StepShape(layers, buckets, n_workers, keys.microbatches, keys.prefetch, keys.update_s)
-        pace = WorkerPace(slowness, keys.noise, scenario.seed + number)
-        return _Group(
-            name, parts, shape, STRATEGIES[keys.strategy](shape), pace, cache(partial(_proved, schedules))
-        )
-
-    def own_schedule(collective: str) -> Schedule:
-        changed = scenario.model_copy(update={"collective": collective})
-        return schedule_of(changed, scenario.home, own.read.parameters)
-
-    yield group(0, scenario.name, own, own_schedule)
-    whole = hardware(scenario)[0] if keys.groups else None
-    for number, places in enumerate(keys.groups, start=1):
-        assert whole is not None
-        yield _other_group(scenario, number, seated(whole, places, "step.groups"), own, group)
-
-
-def _other_group(
-    scenario: Scenario,
-    number: int,
-    network: Network,
-    own: RunParts,
-    group: Callable[[int, str, RunParts, Callable[[str], Schedule]], _Group],
-) -> _Group:
-    worker, n_workers = scenario.worker, network.n_workers
-    site = own.make_site()
-    here = replace(site, networks=(network,))
-    workers = Workers.alike(
-        n_workers,
-        send_overhead_s=worker.send_overhead_s,
-        recv_overhead_s=worker.recv_overhead_s,
-        reduce_Bps=worker.reduce_Bps,
-        sends=worker.sends,
-    )
-    parts = replace(own, workers=workers, make_site=lambda: here, is_alone=False)
-    read = read_off_network(scenario, lambda: network)
-    return group(
-        number,
-        f"group {number}",
-        parts,
-        lambda collective: schedule_beside(scenario, None, n_workers, collective, read.parameters),
-    )
-
-
-def _proved(make: Callable[[str], Schedule], collective: str) -> Schedule:
-    schedule = make(collective)
-    check(schedule)
-    return schedule
-
-
-def _why_together(groups: Sequence[_Group]) -> str | None:
-    """Say why what a collective takes depends on when it starts, or on others; None where it does not."""
-    if len(groups) > 1:
-        return "other groups share the links"
-    if not groups[0].parts.is_alone:
-        return "others share the links"
-    return beyond(groups[0].parts.network, [BySize], fair=True, window=True, packets=True)
-
-
-def _apart(groups: Sequence[_Group], seconds: Sequence[FloatArray]) -> list[StepTimes]:
+def _apart(groups: Sequence[StepWorkers], seconds: Sequence[FloatArray]) -> list[StepTimes]:
     """Time each collective of one group by itself, each size once: when it starts makes no difference."""
     (group,) = groups
 
     def cost_s(one: StepCollective) -> float:
         key = one.collective, one.n_elements
-        if key not in group.known_s:
+        if group.carried is not None:
+            group.known_s[key] = group.carried.run(one, group.collective(one))
+        elif key not in group.known_s:
             group.known_s[key] = _alone_s(group.collective(one))
         return group.known_s[key]
 
@@ -212,8 +114,11 @@ def _alone_s(parts: RunParts) -> float:
     )
 
 
-def _together(groups: Sequence[_Group], seconds: Sequence[FloatArray]) -> list[StepTimes]:
+def _together(groups: Sequence[StepWorkers], seconds: Sequence[FloatArray]) -> list[StepTimes]:
     """Simulate the collectives of all groups on the same links and the same clock."""
+    if groups[0].carried is not None:
+        for one in groups[0].program.collectives:
+            groups[0].carried.run(one, groups[0].collective(one))
     running = [step_in_time(group.program, own) for group, own in zip(groups, seconds, strict=True)]
     streams = StepStreams(running, [len(group.program.collectives) for group in groups])
     jobs = []
@@ -265,7 +170,7 @@ class StepStreams:
 class _Bounds:
     """What no algorithm takes less than, for each collective of a step."""
 
-    def __init__(self, group: _Group) -> None:
+    def __init__(self, group: StepWorkers) -> None:
         self.group, self.known_s = group, dict[tuple[str, int, float], float]()
         self.is_constant = not group.parts.network.behaviours
 
@@ -286,9 +191,10 @@ class _Bounds:
         return start_s + self.known_s[key]
 
 
-def _labels(scenario: Scenario, group: _Group) -> dict[str, Any]:
+def _labels(scenario: Scenario, group: StepWorkers) -> dict[str, Any]:
     """Return what a row of the table says of the scenario."""
-    keys, sharded = _step_keys(scenario), _step_keys(scenario).strategy == "fsdp"
+    keys = step_keys(scenario)
+    sharded = keys.strategy == "fsdp"
     return {
         "name": scenario.name,
         "model": keys.model or keys.layers or keys.python,

@@ -120,8 +120,8 @@ def failed(error: str, exit_code: int) -> Outcome:
 
 
 def _found(result: Result) -> Outcome:
-    row = _plain_row(result.summary)
-    jobs = () if result.jobs is None else tuple(_plain_row(one) for one in result.jobs.to_dict("records"))
+    row = plain_row(result.summary)
+    jobs = () if result.jobs is None else tuple(plain_row(one) for one in result.jobs.to_dict("records"))
     found = Outcome(row, (*result.about, *result.verdict.notes), job_rows=jobs)
     if row["sum_ok"] is not False:
         return found
@@ -134,7 +134,8 @@ def wrong_sum(result: Result) -> str:
     return f"the sum is wrong: {result.verdict.mismatch}"
 
 
-def _plain_row(row: Mapping[Any, Any]) -> dict[str, Any]:
+def plain_row(row: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return a row as JSON brings it back."""
     return {str(column): _plain(value) for column, value in row.items()}
 
 

@@ -178,9 +178,10 @@ def _decayed(parameters: Array, gradient: Array, weight_decay: float) -> Array:
 
 @dataclass(frozen=True)
 class OptimizerKind:
-    """An optimizer by its function, what it remembers, and the settings that it takes, with their usual values."""
+    """An optimizer by its function, a line about it, what it remembers, and its settings with their usual values."""
 
     update: Callable[..., Update]
+    summary: str
     memory: tuple[str, ...] = ()
     settings: Mapping[str, float] = field(default_factory=dict)
 
@@ -189,10 +190,14 @@ _DECAY = {"weight_decay": 0.0}
 _ADAM = {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8}
 #: Every optimizer by name; a learning rate is for all of them.
 OPTIMIZERS: dict[str, OptimizerKind] = {
-    "sgd": OptimizerKind(sgd, (), _DECAY),
-    "momentum": OptimizerKind(momentum, ("velocity",), {"momentum": 0.9, **_DECAY}),
-    "adam": OptimizerKind(adam, ("mean", "square"), {**_ADAM, **_DECAY}),
-    "adamw": OptimizerKind(adamw, ("mean", "square"), {**_ADAM, "weight_decay": 0.01}),
+    "sgd": OptimizerKind(sgd, "stochastic gradient descent", (), _DECAY),
+    "momentum": OptimizerKind(momentum, "SGD with a velocity", ("velocity",), {"momentum": 0.9, **_DECAY}),
+    "adam": OptimizerKind(
+        adam, "mean over root mean square of gradients", ("mean", "square"), {**_ADAM, **_DECAY}
+    ),
+    "adamw": OptimizerKind(
+        adamw, "Adam with weight decay of its own", ("mean", "square"), {**_ADAM, "weight_decay": 0.01}
+    ),
 }
 
 

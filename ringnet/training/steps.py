@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.training.buckets import GradientBucket
-from ringnet.training.layers import TimedLayer
+from ringnet.training.layers import TimedLayer, count_parameters
 
 FloatArray: TypeAlias = NDArray[np.float64]
 #: Yields the number of a collective and when it starts; is told when it has ended; returns the times of the step.
@@ -33,12 +33,17 @@ class Computation(NamedTuple):
 
 
 class StepCollective(NamedTuple):
-    """A collective of the step; ``after`` is the computation that has to end first, on every worker; -1 for none."""
+    """A collective of the step; ``after`` is the computation that has to end first, on every worker; -1 for none.
+
+    What is gathered are parameters, what is reduced their gradients: ``n_elements`` of them from place ``first`` on, in
+    the order in which the strategy lays parameters out.
+    """
 
     name: str
     collective: str
     n_elements: int
     after: int = -1
+    first: int = 0
 
 
 @dataclass(frozen=True)
@@ -66,9 +71,9 @@ class _Writer:
         self.computations.append(Computation(name, phase, seconds, needs))
         return len(self.computations) - 1
 
-    def send(self, name: str, collective: str, n_elements: int, after: int) -> int:
+    def send(self, name: str, collective: str, n_elements: int, after: int, first: int) -> int:
         """Add a collective; return its number."""
-        self.collectives.append(StepCollective(name, collective, n_elements, after))
+        self.collectives.append(StepCollective(name, collective, n_elements, after, first))
         return len(self.collectives) - 1
 
     def program(self) -> StepProgram:
@@ -119,9 +124,14 @@ def _backward(writer: _Writer, shape: StepShape, collective: str) -> list[int]:
             for number in reversed(range(len(shape.layers)))
         }
     return [
-        writer.send(f"bucket {number}", collective, bucket.n_elements, ended[bucket.last_layer])
-        for number, bucket in enumerate(shape.buckets)
+        writer.send(f"bucket {number}", collective, bucket.n_elements, ended[bucket.last_layer], first)
+        for number, (bucket, first) in enumerate(zip(shape.buckets, _firsts(shape.buckets), strict=True))
     ]
+
+
+def _firsts(buckets: Sequence[GradientBucket]) -> list[int]:
+    """Return where each bucket starts, in a row of them all."""
+    return [0, *accumulate(bucket.n_elements for bucket in buckets)][:-1]
 
 
 def ddp_step(shape: StepShape) -> StepProgram:
@@ -142,9 +152,34 @@ def zero_1_step(shape: StepShape) -> StepProgram:
     sent = _backward(writer, shape, "reduce-scatter")
     share_s = shape.update_s / shape.n_workers
     updated = writer.compute("update", "update", share_s, sent[-1] if sent else -1)
-    for number, bucket in enumerate(shape.buckets):
-        writer.send(f"parameters {number}", "all-gather", bucket.n_elements, updated)
+    for number, (bucket, first) in enumerate(zip(shape.buckets, _firsts(shape.buckets), strict=True)):
+        writer.send(f"parameters {number}", "all-gather", bucket.n_elements, updated, first)
     return writer.program()
+
+
+class TimedBlock(NamedTuple):
+    """Layers whose parameters are gathered together: how many, and where they start."""
+
+    layers: tuple[TimedLayer, ...]
+    first: int
+
+    @property
+    def name(self) -> str:
+        """What its layers call it."""
+        return self.layers[0].unit
+
+    @property
+    def n_elements(self) -> int:
+        """How many parameters it has."""
+        return count_parameters(self.layers)
+
+
+def _blocks(layers: Sequence[TimedLayer]) -> Iterator[TimedBlock]:
+    first = 0
+    for _, members in groupby(layers, key=lambda layer: layer.unit):
+        block = TimedBlock(tuple(members), first)
+        yield block
+        first += block.n_elements
 
 
 def fsdp_step(shape: StepShape) -> StepProgram:
@@ -155,7 +190,7 @@ def fsdp_step(shape: StepShape) -> StepProgram:
     go through one stream, in the order in which they are issued (Zhao and others, "PyTorch FSDP", 2023).
     """
     writer = _Writer()
-    blocks = [[*members] for _, members in groupby(shape.layers, key=lambda layer: layer.unit)]
+    blocks = [*_blocks(shape.layers)]
     for number in range(shape.microbatches):
         start = len(writer.computations) - 1
         _sharded_pass(writer, blocks, "forward", shape.prefetch, start, reduces=False)
@@ -168,7 +203,7 @@ def fsdp_step(shape: StepShape) -> StepProgram:
 
 def _sharded_pass(
     writer: _Writer,
-    blocks: Sequence[Sequence[TimedLayer]],
+    blocks: Sequence[TimedBlock],
     phase: str,
     prefetch: int,
     start: int,
@@ -180,29 +215,44 @@ def _sharded_pass(
 
     def gather(after: int) -> None:
         """Gather the next block that has not been, if there is one."""
-        block = blocks[len(gathered)] if len(gathered) < len(blocks) else ()
-        if block:
-            size = sum(layer.n_parameters for layer in block)
-            gathered.append(writer.send(f"{phase} {block[0].unit}", "all-gather", size, after))
+        if len(gathered) < len(blocks):
+            block = blocks[len(gathered)]
+            name = f"{phase} {block.name}"
+            gathered.append(writer.send(name, "all-gather", block.n_elements, after, block.first))
 
     for _ in range(prefetch + 1):
         gather(start)
     for number, block in enumerate(blocks):
         ended, needs = start, gathered[number]
-        for layer in block if phase == "forward" else reversed(block):
+        for layer in block.layers if phase == "forward" else reversed(block.layers):
             seconds = layer.forward_s if phase == "forward" else layer.backward_s
             ended, needs = writer.compute(layer.name, phase, seconds, needs), -1
         if reduces:
-            size = sum(layer.n_parameters for layer in block)
-            writer.send(f"gradients {block[0].unit}", "reduce-scatter", size, ended)
+            writer.send(f"gradients {block.name}", "reduce-scatter", block.n_elements, ended, block.first)
         gather(ended)
 
 
+class Strategy(NamedTuple):
+    """A way to spread a step over workers: what makes its program, the collectives that it sends, a line about it."""
+
+    program: Callable[[StepShape], StepProgram]
+    sends: tuple[str, ...]
+    summary: str
+
+
 #: Ways to spread a step over workers, by name.
-STRATEGIES: dict[str, Callable[[StepShape], StepProgram]] = {
-    "ddp": ddp_step,
-    "zero-1": zero_1_step,
-    "fsdp": fsdp_step,
+STRATEGIES: dict[str, Strategy] = {
+    "ddp": Strategy(ddp_step, ("all-reduce",), "gradients are all-reduced, bucket by bucket"),
+    "zero-1": Strategy(
+        zero_1_step,
+        ("reduce-scatter", "all-gather"),
+        "the optimizer's state is sharded: gradients are reduce-scattered, updated parameters gathered",
+    ),
+    "fsdp": Strategy(
+        fsdp_step,
+        ("all-gather", "reduce-scatter"),
+        "parameters are sharded, too: gathered block by block before each pass",
+    ),
 }
 
 

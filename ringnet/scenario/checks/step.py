@@ -6,17 +6,15 @@ from collections.abc import Iterator
 
 from ringnet.collectives import ALGORITHMS
 from ringnet.documents.document import Path
+from ringnet.payload.dtypes import DTYPES, is_float
 from ringnet.scenario.checks.mistake import Mistake, unread
 from ringnet.scenario.keys.model import Keys
 from ringnet.scenario.keys.step import StepKeys
 from ringnet.training.layers import MODEL_PRESETS
+from ringnet.training.steps import STRATEGIES
 
-#: What each strategy sends.
-_SENDS = {
-    "ddp": ("all-reduce",),
-    "zero-1": ("reduce-scatter", "all-gather"),
-    "fsdp": ("all-gather", "reduce-scatter"),
-}
+#: What a collective of gradients may return.
+_REDUCES = ("sum", "mean")
 _SOURCES = ("model", "layers", "python")
 
 
@@ -25,7 +23,7 @@ def check_step(keys: Keys) -> Iterator[Mistake]:
     step = keys.step
     if step is None:
         return
-    if keys.training is None and not keys.files:
+    if keys.training is None:
         yield unread(("message",), "the layers say how large it is", ("step",))
     yield from _layers(step)
     yield from _times(step)
@@ -82,10 +80,18 @@ def _spread(keys: Keys, step: StepKeys) -> Iterator[Mistake]:
         yield unread(("step", "prefetch"), f"{step.strategy} gathers no parameters under way", cause)
     algorithm = ALGORITHMS.get(keys.algorithm_name)
     known = algorithm.collectives if algorithm else ("all-reduce",) if keys.collective == "all-reduce" else ()
-    missing = [name for name in _SENDS[step.strategy] if name not in known]
+    missing = [name for name in STRATEGIES[step.strategy].sends if name not in known]
     if missing:
         message = f"{step.strategy} needs {' and '.join(missing)}, which {keys.algorithm_name} does not have"
         yield Mistake(cause, message, "ddp, or algorithm: ring", causes=(("algorithm",),))
+    if keys.reduce not in _REDUCES:
+        message = "gradients of as many examples at each worker are combined into a mean, from their sum or as it is"
+        yield Mistake(("reduce",), message, " or ".join(_REDUCES), causes=(("step",),))
+    if not is_float(DTYPES[keys.dtype]):
+        yield Mistake(("dtype",), "gradients are no whole numbers", "float32", causes=(("step",),))
+    if keys.files:
+        message = "the numbers of a step are made, for as many parameters as its layers have"
+        yield Mistake(("data",), message, "random, or ramp", causes=(("step",),))
     if keys.collective != "all-reduce":
         message = "the strategy of the step says which collectives there are"
         yield Mistake(("collective",), message, "all-reduce", causes=(("step",),))

@@ -1,0 +1,222 @@
+"""What a training step is made of: its groups of workers, each with a program, and the collectives to be simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringnet.collectives import Schedule
+from ringnet.collectives.proof import check
+from ringnet.engines.trace import Workers
+from ringnet.errors import Fault, InputError
+from ringnet.networks import BySize, Network
+from ringnet.networks.network import beyond
+from ringnet.payload.dtypes import DTYPES
+from ringnet.runs.parts import RunParts, build, read_off_network
+from ringnet.runs.step_numbers import CarriedStep, StepPayload, require_memory_of_numbers, step_payload
+from ringnet.scenario.build.scenario import Scenario
+from ringnet.scenario.files.step_layers import layers_of
+from ringnet.scenario.keys.step import StepKeys
+from ringnet.scenario.network import hardware, seated
+from ringnet.scenario.schedule import schedule_beside, schedule_of
+from ringnet.training.buckets import gradient_buckets
+from ringnet.training.layers import count_parameters
+from ringnet.training.step_numbers import carried_places
+from ringnet.training.steps import STRATEGIES, StepCollective, StepProgram, StepShape, WorkerPace
+
+
+@dataclass(frozen=True)
+class StepWorkers:
+    """One group of workers that take a step together.
+
+    Parameters
+    ----------
+    name : str
+    parts : RunParts
+        Of any of its collectives, but for the schedule and the sizes: see `collective`.
+    shape : StepShape
+    program : StepProgram
+    pace : WorkerPace
+    schedules : callable
+        Returns the schedule of a collective by name, proved.
+    carried : CarriedStep or None
+        The numbers that the next step carries.
+    known_s : dict
+        What a collective of some kind and size takes alone, as far as it was simulated.
+    """
+
+    name: str
+    parts: RunParts
+    shape: StepShape
+    program: StepProgram
+    pace: WorkerPace
+    schedules: Callable[[str], Schedule]
+    carried: CarriedStep | None = None
+    known_s: dict[tuple[str, int], float] = field(default_factory=dict)
+
+    def collective(self, one: StepCollective) -> RunParts:
+        """Return what one of its collectives is made of."""
+        schedule = self.schedules(one.collective)
+        sizes = schedule.chunk_sizes(one.n_elements)
+        return replace(
+            self.parts,
+            schedule=schedule,
+            chunk_sizes=sizes,
+            chunk_bytes=sizes * self.parts.dtype.itemsize,
+            message_bytes=one.n_elements * self.parts.dtype.itemsize,
+        )
+
+    def carried_places(self, carry: int | None) -> NDArray[np.int64]:
+        """Return which parameters are carried where so many elements of each chunk are; None for all.
+
+        Raises
+        ------
+        InputError
+            Their numbers do not fit into memory.
+        """
+        reduced = [one for one in self.program.collectives if one.collective != "all-gather"]
+        sizes = [self.schedules(one.collective).chunk_sizes(one.n_elements) for one in reduced]
+        n = sum(int((each if carry is None else np.minimum(each, carry)).sum()) for each in sizes)
+        require_memory_of_numbers(n * self.shape.n_workers, self.parts.dtype)
+        return carried_places(zip(reduced, sizes, strict=True), carry)
+
+
+def step_keys(scenario: Scenario) -> StepKeys:
+    """Return what a scenario says of a step.
+
+    Raises
+    ------
+    InputError
+        It says nothing, or runs something beside it that a step cannot.
+    """
+    keys = scenario.step
+    if keys is None:
+        right = "step: {model: gpt2-small, rate: 150 TFLOP/s}"
+        raise InputError(Fault("the scenario says nothing of a training step", "step", right=right))
+    if scenario.jobs:
+        raise InputError(
+            Fault("other jobs do not run beside a training step", "jobs", right="step.groups, or background")
+        )
+    return keys
+
+
+@dataclass(frozen=True)
+class StepParts:
+    """What a step of a scenario is made of.
+
+    Parameters
+    ----------
+    keys : StepKeys
+    groups : tuple of StepWorkers
+        The scenario's own first.
+    together : str or None
+        Why what a collective takes depends on when it starts, or on others; None where each is simulated by itself.
+    payload : StepPayload
+        Which numbers are carried.
+    """
+
+    keys: StepKeys
+    groups: tuple[StepWorkers, ...]
+    together: str | None
+    payload: StepPayload
+
+    def simulated(self) -> Iterator[RunParts]:
+        """Yield every collective that is simulated for one step, as it is simulated."""
+        carries, known = self.payload.carry != 0, set[tuple[str, int]]()
+        own = self.groups[0]
+        for one in own.program.collectives:
+            key = one.collective, one.n_elements
+            if carries:
+                yield replace(own.collective(one), carry=self.payload.carry, is_alone=True)
+            elif not self.together and key not in known:
+                yield own.collective(one)
+            known.add(key)
+        for group in self.groups if self.together else ():
+            for one in group.program.collectives:
+                yield group.collective(one)
+
+
+def build_step(scenario: Scenario) -> StepParts:
+    """Build the parts of a step; of a sweep, those of its first point.
+
+    Raises
+    ------
+    InputError
+        As `step_keys`; or a file of layers that was there when the scenario was loaded is not there any more.
+    """
+    groups = tuple(_groups(scenario))
+    payload = step_payload(scenario, count_parameters(groups[0].shape.layers))
+    return StepParts(step_keys(scenario), groups, _why_together(groups), payload)
+
+
+def _groups(scenario: Scenario) -> Iterator[StepWorkers]:
+    """Yield the scenario's own group, and the others on the same links."""
+    keys = step_keys(scenario)
+    layers, dtype = layers_of(keys, scenario.home), DTYPES[scenario.dtype]
+    buckets = gradient_buckets(layers, dtype.itemsize, keys.bucket_cap_bytes, keys.first_bucket_bytes)
+    own = replace(build(scenario), source=None, carry=0, keep_transfers=0, keep_values=False, others=())
+
+    def group(number: int, name: str, parts: RunParts, schedules: Callable[[str], Schedule]) -> StepWorkers:
+        n_workers = len(parts.workers.start_s)
+        slow = {int(worker): times for worker, times in keys.slow_workers.items()} if number == 0 else {}
+        slowness = tuple(slow.get(worker, 1.0) for worker in range(n_workers))
+        shape = StepShape(layers, buckets, n_workers, keys.microbatches, keys.prefetch, keys.update_s)
+        pace = WorkerPace(slowness, keys.noise, scenario.seed + number)
+        proved = cache(partial(_proved, schedules))
+        return StepWorkers(name, parts, shape, STRATEGIES[keys.strategy].program(shape), pace, proved)
+
+    def own_schedule(collective: str) -> Schedule:
+        changed = scenario.model_copy(update={"collective": collective})
+        return schedule_of(changed, scenario.home, own.read.parameters)
+
+    yield group(0, scenario.name, own, own_schedule)
+    whole = hardware(scenario)[0] if keys.groups else None
+    for number, places in enumerate(keys.groups, start=1):
+        assert whole is not None
+        yield _other_group(scenario, number, seated(whole, places, "step.groups"), own, group)
+
+
+def _other_group(
+    scenario: Scenario,
+    number: int,
+    network: Network,
+    own: RunParts,
+    group: Callable[[int, str, RunParts, Callable[[str], Schedule]], StepWorkers],
+) -> StepWorkers:
+    worker, n_workers = scenario.worker, network.n_workers
+    site = own.make_site()
+    here = replace(site, networks=(network,))
+    workers = Workers.alike(
+        n_workers,
+        send_overhead_s=worker.send_overhead_s,
+        recv_overhead_s=worker.recv_overhead_s,
+        reduce_Bps=worker.reduce_Bps,
+        sends=worker.sends,
+    )
+    parts = replace(own, workers=workers, make_site=lambda: here, is_alone=False)
+    read = read_off_network(scenario, lambda: network)
+    return group(
+        number,
+        f"group {number}",
+        parts,
+        lambda collective: schedule_beside(scenario, None, n_workers, collective, read.parameters),
+    )
+
+
+def _proved(make: Callable[[str], Schedule], collective: str) -> Schedule:
+    schedule = make(collective)
+    check(schedule)
+    return schedule
+
+
+def _why_together(groups: Sequence[StepWorkers]) -> str | None:
+    """Say why what a collective takes depends on when it starts, or on others; None where it does not."""
+    if len(groups) > 1:
+        return "other groups share the links"
+    if not groups[0].parts.is_alone:
+        return "others share the links"
+    return beyond(groups[0].parts.network, [BySize], fair=True, window=True, packets=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from functools import cache
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from ringnet.analysis.calibration.fit import fit, hold_out_sizes
 from ringnet.errors import InputError
 from ringnet.formats.logs import read_log
 from ringnet.formats.logs.log import Notes
-from ringnet.formats.logs.samples import complete, samples_of
+from ringnet.formats.logs.samples import algorithms_of, complete, libraries_of, samples_of
 
 #: N of the logs that do not say theirs, from their names.
 OSU_WORKERS = {"13": 4, "14": 8, "15": 32, "16": 128}
@@ -44,9 +45,21 @@ def samples(*starts):
     return samples_of([log(start) for start in starts], "all_reduce", Notes())
 
 
+def libraries(*starts):
+    return libraries_of([log(start) for start in starts])
+
+
+def fitted(*starts):
+    return fit(samples(*starts), libraries=libraries(*starts))
+
+
+def calibrated(*starts):
+    return calibrate(samples(*starts), libraries=libraries(*starts))
+
+
 @cache
 def single(start):
-    return fit(samples(start))
+    return fitted(start)
 
 
 SMALL_AND_LARGE = ["01", "02", "03", "04", "05", "06", "13", "14", "15", "16", "27", "29", "30", "32", "37"]
@@ -83,27 +96,25 @@ def test_five_collectives_in_one_file():
 
 def test_fits_of_single_logs_keep_their_promise():
     errors = [np.abs(single(start).errors()) for start in SMALL_AND_LARGE]
-    assert np.median([np.median(each) for each in errors]) <= 0.025
-    assert np.median([each.max() for each in errors]) <= 0.12
+    assert np.median([np.median(each) for each in errors]) <= 0.013
+    assert np.median([each.max() for each in errors]) <= 0.09
+    links = [np.median(np.abs(single(start).errors_of_links())) for start in SMALL_AND_LARGE]
+    assert np.median(links) <= 0.06
 
 
-def test_two_sizes_that_are_far_off_do_not_hide_the_regimes_of_the_others():
-    errors = np.abs(single("16").errors())
-    assert errors.max() > 0.5
-    assert np.median(errors) <= 0.03
+def test_two_sizes_that_are_far_off_do_not_hide_the_others():
+    assert np.median(np.abs(single("16").errors_of_links())) <= 0.15
 
 
 def test_logs_of_osu_together():
     nodes = {"13": 1, "14": 2, "15": 8, "16": 32}
     logs = [complete(log(start), {}, {"": n}) for start, n in nodes.items()]
-    found = calibrate(samples_of(logs, "all_reduce", Notes()))
-    assert np.median([found.errors_of_log(index).median for index in range(4)]) <= 0.05
+    found = calibrate(samples_of(logs, "all_reduce", Notes()), libraries=libraries_of(logs))
+    assert found.profile.family.library == "mpi"
+    assert found.errors_of_curves().median <= 0.013
     assert found.held_out_sizes().median <= 0.07
-    assert found.verdicts[0].name == "well determined"
-
-
-def test_a_table_of_few_sizes_is_not_cut_into_as_many_regimes_as_it_has_room_for():
-    assert [len(fit(samples(start)).profile.regimes) for start in ("31", "65", "66")] == [1, 1, 1]
+    verdicts = {verdict.name: verdict.text for verdict in found.verdicts}
+    assert "16-abci-osu-v-cpu-32n128r.txt is " in verdicts["not described"]  # two sizes of it are far off
 
 
 def test_held_out_sizes_keep_their_promise():
@@ -117,53 +128,70 @@ def test_held_out_sizes_keep_their_promise():
 @pytest.fixture(scope="module")
 def series():
     """Calibrate on N = 4, 8, 16 and 32 of the V100 series."""
-    return calibrate(samples("01", "02", "03", "04"))
+    return calibrated("01", "02", "03", "04")
 
 
 def test_a_series_fits_and_holds_out_as_promised(series):
     medians = [series.errors_of_log(index).median for index in range(4)]
-    assert np.median(medians) <= 0.025
+    assert np.median(medians) <= 0.04
     assert series.held_out_sizes().median <= 0.04
     names = [verdict.name for verdict in series.verdicts]
-    assert names[:2] == ["well determined", "does not follow a ring"]
+    assert names[:2] == ["well determined", "described"]
     assert "bad run in a series" not in names
 
 
-@pytest.mark.parametrize(
-    ("start", "n_workers", "below", "above"), [("05", 64, 0.12, 0.25), ("06", 128, 0.12, 0.25)]
-)
-def test_unseen_n_is_predicted_as_promised(series, start, n_workers, below, above):
+@pytest.mark.parametrize(("start", "n_workers", "within"), [("05", 64, 0.055), ("06", 128, 0.06)])
+def test_unseen_n_is_predicted_as_promised(series, start, n_workers, within):
     truth = samples(start)
     guess = predict(series.profile, Setting(n_workers, n_workers // 4), truth.message_bytes)
-    error = np.abs(guess.time_s / truth.time_s - 1)
-    is_small = truth.message_bytes < 65536
-    assert np.median(error) <= 0.12
-    assert np.median(error[is_small]) <= below
-    assert np.median(error[~is_small]) <= above
+    assert np.median(np.abs(guess.time_s / truth.time_s - 1)) <= within
     assert ((truth.time_s >= guess.low_s) & (truth.time_s <= guess.high_s)).mean() >= 0.8
     assert guess.is_beyond.all()
-    assert np.median(guess.high_s / guess.low_s) < 2  # a range that holds all would say nothing
+    # A range that holds all would say nothing.
+    assert np.median(guess.high_s / guess.low_s) < {64: 1.6, 128: 2.5}[n_workers]
 
 
-@pytest.mark.parametrize(("chosen", "within"), [((2, 8), 0.07), (range(2, 9), 0.05)])
+def test_two_n_foretell_a_third():
+    truth = samples("04")
+    guess = predict(fitted("01", "02").profile, Setting(32, 8), truth.message_bytes)
+    assert np.median(np.abs(guess.time_s / truth.time_s - 1)) <= 0.12
+
+
+def test_one_log_foretells_another_n_twice_as_well_as_its_bus_bandwidth():
+    starts = ("01", "02", "03", "04", "05", "06")
+    found, plain = [], []
+    for one, other in permutations(starts, 2):
+        known, truth = samples(one), samples(other)
+        (setting,), (had,) = truth.settings, known.settings
+        guess = predict(single(one).profile, setting, truth.message_bytes)
+        found.append(np.median(np.abs(guess.time_s / truth.time_s - 1)))
+        moved = [2 * (each.n_workers - 1) / each.n_workers for each in (setting, had)]
+        same = np.exp(
+            np.interp(np.log(truth.message_bytes), np.log(known.message_bytes), np.log(known.time_s))
+        )
+        plain.append(np.median(np.abs(same * moved[0] / moved[1] / truth.time_s - 1)))
+    assert np.median(found) <= 0.22
+    assert np.median(found) <= np.median(plain) / 2
+
+
+@pytest.mark.parametrize(("chosen", "within"), [((2, 8), 0.1), (range(2, 9), 0.05)])
 def test_the_latency_of_a_forced_ring_by_n(chosen, within):
-    whole = samples("78")
-    found = fit(whole.where(np.isin(whole.n_workers, list(chosen))))
+    whole = replace(samples("78"), n_nodes=np.ones(7, dtype=np.int64))
+    found = fit(whole.where(np.isin(whole.n_workers, list(chosen))), libraries=("gpu",), algorithms=("ring",))
     times = [
-        predict(found.profile, Setting(int(n), 0), whole.message_bytes[:1]).time_s[0] for n in whole.n_workers
+        predict(found.profile, Setting(int(n), 1), whole.message_bytes[:1]).time_s[0] for n in whole.n_workers
     ]
     assert np.abs(np.array(times) / whole.time_s - 1).max() <= within
 
 
 def test_a_log_of_another_machine_among_others_is_said():
-    both = samples("01", "37")
-    assert "two machines" in [verdict.name for verdict in calibrate(both).verdicts]
+    assert "two machines" in [verdict.name for verdict in calibrated("01", "37").verdicts]
 
 
 def test_a_bad_run_in_the_series_is_named():
     whole = samples("01", "02", "03", "04", "05")
     bad = replace(whole, time_s=np.where(whole.n_workers == 16, 2.0, 1.0) * whole.time_s)
-    text = {verdict.name: verdict.text for verdict in calibrate(bad).verdicts}
+    text = {verdict.name: verdict.text for verdict in calibrate(bad, libraries=("gpu",)).verdicts}
     assert "N=16" in text["bad run in a series"]
 
 
@@ -176,4 +204,11 @@ def test_a_bad_run_in_the_series_is_named():
     ],
 )
 def test_what_a_log_does_not_tell(start, verdict):
-    assert verdict in [each.name for each in calibrate(samples(start)).verdicts]
+    assert verdict in [each.name for each in calibrated(start).verdicts]
+
+
+def test_a_switch_that_reduces_is_seen_in_a_log():
+    found = calibrated("32")
+    assert "ways: a switch reduces" in [verdict.name for verdict in found.verdicts]
+    assert "switch" not in single("27").profile.family.algorithms
+    assert algorithms_of([log("32")], "all_reduce") == ()

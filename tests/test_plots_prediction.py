@@ -33,16 +33,28 @@ def table_of(*settings, sizes=SIZES):
     )
 
 
+MEASURED = pd.DataFrame(
+    [
+        (curve.setting.n_workers, size, time_s)
+        for curve in PROFILE.curves
+        for size, time_s in zip(curve.message_bytes, curve.time_s, strict=True)
+    ],
+    columns=["n_workers", "message_bytes", "measured_s"],
+)
+
+
 def legend_of(figure):
     return [text.get_text() for legend in figure.legends for text in legend.get_texts() if text.get_text()]
 
 
 def test_the_plot_of_a_prediction_draws_every_n():
-    figure = prediction_plot(table_of(64, 128, 64), "prediction", "")
+    figure = prediction_plot(table_of(64, 128, 64), MEASURED, "prediction", "")
     (ax,) = figure.axes
     assert len(ax.collections) == 2  # a range for each
-    assert len({line.get_color() for line in ax.get_lines()}) == 2
+    assert len({line.get_color() for line in ax.get_lines()}) == 3  # what was measured is grey
+    assert {text.get_text() for text in ax.texts} == {"N=4", "N=8", "N=16", "N=32"}
     assert set(legend_of(figure)) == {
+        "measured",
         "beyond what was measured",
         "range that holds nine in ten",
         "N=64",
@@ -52,9 +64,10 @@ def test_the_plot_of_a_prediction_draws_every_n():
 
 def test_the_legend_of_a_prediction_has_what_is_drawn():
     assert "beyond what was measured" not in legend_of(
-        prediction_plot(table_of(4, sizes=SIZES), "prediction", "")
+        prediction_plot(table_of(4, sizes=SIZES), MEASURED, "prediction", "")
     )
-    assert set(legend_of(prediction_plot(table_of(4, sizes=SIZES[8:9]), "prediction", ""))) == {
+    assert set(legend_of(prediction_plot(table_of(4, sizes=SIZES[8:9]), MEASURED, "prediction", ""))) == {
+        "measured",
         "predicted",
         "N=4",
     }

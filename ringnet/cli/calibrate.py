@@ -11,17 +11,18 @@ from typing import Annotated, Any, NamedTuple
 import pandas as pd
 import typer
 
-from ringnet.analysis.calibration import Calibration, Regime
+from ringnet.analysis.calibration import Calibration, Profile
 from ringnet.analysis.calibration import calibrate as fit_profile
-from ringnet.analysis.calibration.calibration import Errors
-from ringnet.analysis.calibration.models import Setting
+from ringnet.analysis.calibration.calibration import Errors, bands_of
+from ringnet.analysis.calibration.machine import PARAMETERS
+from ringnet.analysis.calibration.samples import Setting
 from ringnet.cli import options
 from ringnet.cli.logs import LogOptions, read_logs, say_remarks
 from ringnet.cli.printing import in_number, note, print_json, print_table, run_progress, say
 from ringnet.cli.targets import check_targets
 from ringnet.formats.logs import Log
 from ringnet.formats.logs.log import Notes
-from ringnet.formats.logs.samples import machines_of, models_of, samples_of, sources_of
+from ringnet.formats.logs.samples import algorithms_of, libraries_of, machines_of, samples_of, sources_of
 from ringnet.formats.profiles import profile_text
 from ringnet.reporting.atomic import written_file
 from ringnet.reporting.plots import start_matplotlib
@@ -74,13 +75,14 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
         found = fit_profile(
             samples,
             collective,
-            models=models_of(logs, collective),
+            libraries=libraries_of(logs),
+            algorithms=algorithms_of(logs, collective),
             sources=sources_of(logs, samples),
             more=machines_of(logs),
         )
     written = _write(found, wanted)
     if as_json:
-        print_json(_document(found, logs))
+        print_json(_document(found, logs, [*map(str, remarks.remarks())]))
         return 0
     say_remarks(logs)
     note(*map(str, remarks.remarks()))
@@ -91,63 +93,69 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
 
 
 def _print(found: Calibration) -> None:
-    print_table(
-        [_HEADS, *(_regime_row(regime, found.profile.settings[-1]) for regime in found.profile.regimes)]
-    )
+    print_table([_HEADS, *_link_rows(found)])
     say()
-    print_table([("errors of the fit", "points", "median", "worst"), *_error_rows(found)])
+    print_table([_WAY_HEADS, *_way_rows(found.profile)])
+    say()
+    print_table([("errors of the links", "points", "median", "worst"), *_error_rows(found)])
     say()
     for verdict in found.verdicts:
         say(f"{verdict.name}: {verdict.text}")
 
 
-_HEADS = (
-    "regime",
-    "model",
-    "launch",
-    "latency",
-    "between nodes",
-    "bandwidth",
-    "between nodes",
-    "points",
-    "scatter",
-)
+_HEADS = ("links", "by the first protocol", "second", "third", "told by the logs")
+_WAY_HEADS = ("N", "nodes", "sizes", "way", "next algorithm", "links that fit as well and agree")
 
 
-def _regime_row(regime: Regime, largest: Setting) -> tuple[str, ...]:
-    errors = regime.errors
-    return (
-        _ending(regime, largest),
-        regime.model,
-        _with_error(format_seconds(regime.launch_s), errors.get("launch")),
-        _with_error(format_seconds(regime.latency_s), errors.get("latency")),
-        ""
-        if regime.between_latency_s is None
-        else _with_error(format_seconds(regime.between_latency_s), errors.get("latency_between_nodes")),
-        _with_error(_rate(regime.bandwidth_Bps), errors.get("bandwidth")),
-        _with_error(_rate(regime.between_bandwidth_Bps), errors.get("bandwidth_between_nodes")),
-        str(regime.n_points),
-        f"{regime.scatter:.1%}",
-    )
+def _link_rows(found: Calibration) -> list[tuple[str, ...]]:
+    """Return a row for each link: what it takes by the three protocols, and whether the logs or only priors tell it."""
+    values = dict(zip([one.name for one in PARAMETERS], found.profile.parameters, strict=True))
+    told = dict(zip(values, _told(found), strict=True))
+    rows = []
+    for name, title in (("launch", "launch"), ("hop_inside", "hop inside"), ("hop_between", "hop between")):
+        times = (1.0, values[f"{name}_medium"], values[f"{name}_large"])
+        rows.append((title, *(format_seconds(values[name] * factor) for factor in times), told[name]))
+    rates = [("bandwidth_inside", "bandwidth inside"), ("bandwidth_of_a_rail", "bandwidth of a rail")]
+    if "switch" in found.profile.family.algorithms:
+        rates.append(("bandwidth_of_the_switch", "bandwidth of the switch"))
+    for name, title in rates:
+        shares = (values["share_small"], values["share_medium"], 1.0)
+        rows.append((title, *(format_rate(values[name] * share) for share in shares), told[name]))
+    return rows
 
 
-def _ending(regime: Regime, setting: Setting) -> str:
-    end = next((end for end in regime.ends if end.setting == setting), None)
-    return f"to {format_bytes(round(end.last_bytes))} at N={setting.n_workers}" if end else "beyond"
+def _told(found: Calibration) -> list[str]:
+    """Return for each parameter its standard error, or that it is what such machines usually have."""
+    pairs = zip(found.fit.deviations.tolist(), found.fit.prior_deviations.tolist(), strict=True)
+    return [
+        f"to {own:.0%}" if own < _TOLD * prior else "no: as such machines usually have"
+        for own, prior in pairs
+    ]
 
 
-def _rate(rate: float | None) -> str:
-    return "" if rate is None else format_rate(rate) if math.isfinite(rate) else "unlimited"
+#: A parameter is told by logs where they make it so much surer.
+_TOLD = 0.5
 
 
-def _with_error(text: str, error: float | None) -> str:
-    return f"{text} ±{error:.0%}" if error is not None and text else text
+def _way_rows(profile: Profile) -> list[tuple[str, ...]]:
+    return [
+        (
+            str(band.setting.n_workers),
+            str(band.setting.n_nodes or "?"),
+            f"{format_bytes(band.first_bytes)} to {format_bytes(band.last_bytes)}",
+            band.way,
+            f"{band.ahead:.2f} times as long" if math.isfinite(band.ahead) else "",
+            f"{band.sure:.0%}",
+        )
+        for band in bands_of(profile)
+    ]
 
 
 def _error_rows(found: Calibration) -> list[tuple[str, ...]]:
     names = found.fit.samples.names
     rows = [_error_row(name, found.errors_of_log(log)) for log, name in enumerate(names)]
     rows += [_error_row(_band(low, high), errors) for low, high, errors in found.errors_by_band()]
+    rows.append(_error_row("with what is carried over", found.errors_of_curves()))
     rows += [
         _held_row(f"held out: {each.what}", len(each.errors), each.median, each.worst)
         for each in (*found.held_workers, *found.held_sizes)
@@ -190,9 +198,9 @@ def _draw(found: Calibration, points: pd.DataFrame, target: Path) -> None:
     start_matplotlib()
     from ringnet.reporting.plots.calibration import calibration_plot, save_figure  # noqa: PLC0415 -- half a second
 
-    n_logs, n_regimes = len(found.fit.samples.names), len(found.profile.regimes)
+    n_logs = len(found.fit.samples.names)
     about = f"{found.profile.collective}, {in_number(len(points), 'point')} of {in_number(n_logs, 'log')}"
-    figure = calibration_plot(points, "calibration", f"{about}, {in_number(n_regimes, 'regime')}")
+    figure = calibration_plot(points, "calibration", f"{about}; lines: the links alone")
     with written_file(target) as path:
         save_figure(figure, path, target)
 
@@ -209,19 +217,37 @@ def points_table(found: Calibration) -> pd.DataFrame:
             "n_nodes": samples.n_nodes,
             "message_bytes": samples.message_bytes.astype("int64"),
             "measured_s": samples.time_s,
-            "fitted_s": found.fit.predicted_s(),
-            "regime": found.fit.cut.labels,
+            "fitted_s": samples.time_s * (1 + found.fit.errors_of_links()),
         }
     )
 
 
-def _document(found: Calibration, logs: Sequence[Log]) -> dict[str, Any]:
+def _document(found: Calibration, logs: Sequence[Log], remarks: Sequence[str]) -> dict[str, Any]:
     return {
         "verdict": found.verdicts[0].name,
         "verdicts": [asdict(verdict) for verdict in found.verdicts],
         "collective": found.profile.collective,
-        "n_regimes": len(found.profile.regimes),
-        "regimes": [_regime_document(regime) for regime in found.profile.regimes],
+        "library": found.profile.family.library,
+        "links": {
+            one.name: {"value": value, "kind": one.kind, "relative_standard_error": error}
+            for one, value, error in zip(
+                PARAMETERS, found.profile.parameters, found.fit.deviations.tolist(), strict=True
+            )
+        },
+        "ways": [
+            {
+                "n_workers": band.setting.n_workers,
+                "n_nodes": band.setting.n_nodes or None,
+                "first_bytes": band.first_bytes,
+                "last_bytes": band.last_bytes,
+                "way": band.way,
+                "next_algorithm_takes": band.ahead if math.isfinite(band.ahead) else None,
+                "share_that_agrees": band.sure,
+            }
+            for band in bands_of(found.profile)
+        ],
+        "remarks": remarks,
+        "errors_with_what_is_carried_over": _errors_document(found.errors_of_curves()),
         "logs": [_log_document(found, index, log) for index, log in enumerate(logs)],
         "bands": [
             {"above_bytes": low, "up_to_bytes": high, **(_errors_document(errors) or {})}
@@ -260,19 +286,4 @@ def _errors_document(errors: Errors | None) -> dict[str, Any] | None:
         "median_relative_error": errors.median,
         "worst_relative_error": errors.worst,
         "n_points": errors.n_points,
-    }
-
-
-def _regime_document(regime: Regime) -> dict[str, Any]:
-    return {
-        "model": regime.model,
-        "up_to_bytes": regime.up_to_bytes(),
-        "launch_s": regime.launch_s,
-        "latency_s": regime.latency_s,
-        "between_latency_s": regime.between_latency_s,
-        "bandwidth_Bps": regime.bandwidth_Bps,
-        "between_bandwidth_Bps": regime.between_bandwidth_Bps,
-        "relative_standard_errors": regime.errors,
-        "scatter": regime.scatter,
-        "n_points": regime.n_points,
     }

@@ -43,11 +43,13 @@ def command(  # noqa: PLR0917 -- every option is a parameter
     wanted = np.array(options.sizes_of(sizes, least=1), dtype=np.float64)
     settings = [_setting(measured, n, nodes) for n in options.worker_counts_of(workers, least=2)]
     predictions = [predict(measured, setting, wanted) for setting in settings]
-    table = pd.concat([_table(each) for each in predictions], ignore_index=True)
-    _write(table, plot, csv, profile)
+    table = pd.concat([_table(each, measured) for each in predictions], ignore_index=True)
+    _write(table, plot, csv, profile, measured)
     if as_json:
         rows = table.to_dict("records")
-        print_json({"profile": str(profile), "collective": measured.collective, "predictions": rows})
+        cautions = measured.cautions(settings)
+        document = {"profile": str(profile), "collective": measured.collective, "cautions": cautions}
+        print_json({**document, "predictions": rows})
         return 0
     note(*measured.cautions(settings))
     print_table([_HEADS, *map(_row, table.to_dict("records"))])
@@ -56,14 +58,15 @@ def command(  # noqa: PLR0917 -- every option is a parameter
     return 0
 
 
-_HEADS = ("N", "nodes", "message", "time", "from", "to", "")
+_HEADS = ("N", "nodes", "message", "time", "from", "to", "way", "")
 
 
 def _row(row: Mapping[Any, Any]) -> tuple[str, ...]:
     times = [format_seconds(row[key]) for key in ("predicted_s", "low_s", "high_s")]
     nodes = str(row["n_nodes"] or "?")
-    beyond = "extrapolated" if row["is_beyond"] else ""
-    return (str(row["n_workers"]), nodes, format_bytes(row["message_bytes"]), *times, beyond)
+    distance = f": {row['distance']}" if row["distance"] else ""
+    beyond = f"extrapolated{distance}" if row["is_beyond"] else ""
+    return (str(row["n_workers"]), nodes, format_bytes(row["message_bytes"]), *times, row["way"], beyond)
 
 
 def _setting(profile: Profile, n: int, nodes: int | None) -> Setting:
@@ -78,7 +81,7 @@ def _setting(profile: Profile, n: int, nodes: int | None) -> Setting:
     return Setting(n, nodes) if nodes else profile.setting_for(n)
 
 
-def _table(found: Prediction) -> pd.DataFrame:
+def _table(found: Prediction, measured: Profile) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "n_workers": found.setting.n_workers,
@@ -88,11 +91,15 @@ def _table(found: Prediction) -> pd.DataFrame:
             "low_s": found.low_s,
             "high_s": found.high_s,
             "is_beyond": found.is_beyond,
+            "distance": found.distance,
+            "way": [measured.family.named(way) for way in found.way.tolist()],
         }
     )
 
 
-def _write(table: pd.DataFrame, plot: Path | None, csv: Path | None, profile: Path) -> None:
+def _write(
+    table: pd.DataFrame, plot: Path | None, csv: Path | None, profile: Path, measured: Profile
+) -> None:
     if csv:
         with written_file(csv) as path:
             table.to_csv(path, index=False)
@@ -101,6 +108,14 @@ def _write(table: pd.DataFrame, plot: Path | None, csv: Path | None, profile: Pa
         from ringnet.reporting.plots.calibration import prediction_plot, save_figure  # noqa: PLC0415 -- half a second
 
         numbers = ", ".join(map(str, sorted(set(table["n_workers"]))))
-        figure = prediction_plot(table, "prediction", f"N={numbers}, from {profile.name}")
+        points = pd.DataFrame(
+            [
+                (curve.setting.n_workers, size, time_s)
+                for curve in measured.curves
+                for size, time_s in zip(curve.message_bytes, curve.time_s, strict=True)
+            ],
+            columns=["n_workers", "message_bytes", "measured_s"],
+        )
+        figure = prediction_plot(table, points, "prediction", f"N={numbers}, from {profile.name}")
         with written_file(plot) as path:
             save_figure(figure, path, plot)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
@@ -12,7 +13,8 @@ from ringnet.errors import Fault, UnitError
 from ringnet.units import Kind, parse_quantity
 
 _MOST_WHOLE = 2**20
-_MOST_ERROR = 10.0
+#: What is above is no number of anything.
+_MOST = 1e300
 _EXAMPLES: dict[Kind, str] = {"bytes": "64 KiB", "seconds": "5 us", "bytes_per_second": "50 GB/s"}
 
 
@@ -100,20 +102,38 @@ class ValueReader:
         self.fault(message, key, value=value, right="8")
         return least
 
-    def share(self, key: str) -> float:
-        """Return a relative error: a number from 0 to 10."""
+    def number(self, key: str, least: float, most: float = math.inf, right: str = "0.05") -> float:
+        """Return a finite number from ``least`` to ``most``; a fault and ``least`` where it is none."""
         value = self.get(key)
-        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _MOST_ERROR:
+        if (
+            isinstance(value, int | float)
+            and not isinstance(value, bool)
+            and least <= value <= min(most, _MOST)
+        ):
             return float(value)
-        self.fault("a relative error from 0 to 10 is wanted", key, value=value, right="0.05")
-        return 0.0
+        extent = f"from {least:g} to {most:g}" if most < math.inf else f"from {least:g} on"
+        self.fault(f"a number {extent} is wanted", key, value=value, right=right)
+        return least
 
-    def flag(self, key: str) -> bool:
-        """Return true or false."""
+    def numbers(self, key: str, count: int = 0) -> tuple[float, ...]:
+        """Return the numbers of a text, with spaces between them: ``count`` of them, or one at least."""
         value = self.get(key)
-        if not isinstance(value, bool):
-            self.fault("true or false is wanted", key, value=value, right="true")
-        return bool(value)
+        words = (
+            value.split()
+            if isinstance(value, str)
+            else [str(value)]
+            if isinstance(value, int | float)
+            else []
+        )
+        try:
+            found = tuple(float(word) for word in words)
+        except ValueError:
+            found = ()
+        if found and all(map(math.isfinite, found)) and len(found) == (count or len(found)):
+            return found
+        wanted = f"{count} numbers" if count else "numbers"
+        self.fault(f"{wanted} with spaces between them are wanted", key, value=value, right="4 8 16")
+        return (1.0,) * (count or 1)
 
     def one_of(self, key: str, known: Collection[str]) -> str:
         """Return a name that is known."""

@@ -7,7 +7,7 @@ whatever simplifies names the classes that it knows to `ringnet.networks.beyond`
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -113,7 +113,9 @@ class BySize(Behaviour):
 
     def place(self, size_bytes: float) -> int:
         """Return which of the pieces is for ``size_bytes``."""
-        return sum(size_bytes > piece.up_to_bytes for piece in self.pieces[:-1])
+        return bisect_left(
+            self.pieces, size_bytes, hi=len(self.pieces) - 1, key=lambda piece: piece.up_to_bytes
+        )
 
     def offer(self, size_bytes: float, at_s: float) -> Offer:
         """Return what the piece for the size says."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ringnet.analysis.calibration import Prediction, Profile, Regime, n_hops, predict
+from ringnet.analysis.calibration import Prediction, Profile, n_hops, predict
 from ringnet.analysis.overload import overloads
 from ringnet.collectives import Schedule
 from ringnet.documents.document import path_text
@@ -24,7 +24,6 @@ from ringnet.scenario.keys.algorithm import name_of, parameters_of
 from ringnet.scenario.keys.kinds import FoundFile
 from ringnet.scenario.keys.model import Keys
 from ringnet.scenario.keys.network import NetworkKeys
-from ringnet.scenario.keys.topology import workers_per_host
 from ringnet.scenario.measured_links import setting_of
 from ringnet.units import format_bytes, format_seconds
 
@@ -37,6 +36,7 @@ MOST_LEFT_OUT = 3
 #: What a model that is no ring is in words.
 _SHAPES = {
     "tree": "measured as a tree",
+    "switch": "measured as a sum in the switch,",
     "doubling": "measured as exchanges of the whole message, log2 N of them,",
 }
 
@@ -187,24 +187,16 @@ def ring_equivalents(scenario: Scenario, sizes: Sequence[int], *, in_rate: bool 
     for path in (INSIDE, NETWORK) if scenario.workers > 1 else ():
         profile = profile_of(scenario.network, path)
         if profile is not None:
-            regimes = predict(profile, setting_of(scenario, profile), message_bytes).regime.tolist()
-            own = [_equivalent(profile.regimes[at], scenario, in_rate) for at in regimes]
+            ways = predict(profile, setting_of(scenario, profile), message_bytes).way.tolist()
+            own = [_equivalent(profile.family.ways[way].algorithm, in_rate) for way in ways]
             found = [one or before for one, before in zip(own, found, strict=True)]
     return found
 
 
-def _equivalent(regime: Regime, scenario: Scenario, in_rate: bool) -> str:
-    nics = getattr(scenario.network, "nics", None) or 1
-    cards = nics if isinstance(nics, int) else max(nics)
-    if regime.model != "ring":
-        return _SHAPES[regime.model].rstrip(",")
-    if cards > 1:
-        return f"what all channels had together is given to each of {cards} cards"
-    return (
-        ""
-        if in_rate or not regime.launch_s
-        else "the launch of a collective is spread over the hops of a ring"
-    )
+def _equivalent(algorithm: str, in_rate: bool) -> str:
+    if algorithm != "ring":
+        return _SHAPES[algorithm].rstrip(",")
+    return "" if in_rate else "the launch of a collective is spread over the hops of a ring"
 
 
 def measured_link_labels(scenario: Scenario) -> dict[str, bool | str]:
@@ -240,18 +232,20 @@ def _about(profile: Profile, scenario: Scenario) -> Iterator[str]:
     found = _predicted(profile, scenario)
     yield _extent(profile, found, scenario)
     yield from _made_of(profile, found)
-    yield from _measured_otherwise(profile, found, scenario)
+    yield from _measured_otherwise(profile, scenario)
     yield from profile.cautions([found.setting])
 
 
 def _extent(profile: Profile, found: Prediction, scenario: Scenario) -> str:
-    where = "extrapolated beyond" if found.is_beyond[0] else "within"
+    distance = f" ({found.distance})" if found.distance else ""
+    where = (
+        f"extrapolated beyond what was measured{distance}"
+        if found.is_beyond[0]
+        else "within what was measured"
+    )
     size, n = format_bytes(scenario.message_bytes), found.setting
     span = f"{format_seconds(found.low_s[0])} to {format_seconds(found.high_s[0])}"
-    return (
-        f"{size} at {n} is {where} what was measured, {extent(profile)}: alone on such links a ring takes {span}, nine "
-        "times in ten"
-    )
+    return f"{size} at {n} is {where}, {extent(profile)}: alone on such links a ring takes {span}, nine times in ten"
 
 
 def extent(profile: Profile) -> str:
@@ -262,25 +256,24 @@ def extent(profile: Profile) -> str:
 
 
 def _made_of(profile: Profile, found: Prediction) -> Iterator[str]:
-    regime = profile.regimes[int(found.regime[0])]
-    if regime.model != "ring":
-        yield f"{_SHAPES[regime.model]} at this size: the links make a ring take as long as that did"
-    elif regime.launch_s > 0:
-        hops = f"{n_hops(profile, found.setting):.0f} hops"
-        yield f"the launch, {format_seconds(regime.launch_s)} for each collective, is spread over the {hops} of a ring"
+    way = int(found.way[0])
+    algorithm = profile.family.ways[way].algorithm
+    if algorithm != "ring":
+        yield f"{_SHAPES[algorithm]} at this size: the links make a ring take as long as that did"
+    else:
+        hops, launch = f"{n_hops(profile, found.setting):.0f} hops", format_seconds(profile.launch_s(way))
+        yield f"the launch, {launch} for each collective, is spread over the {hops} of a ring"
 
 
-def _measured_otherwise(profile: Profile, found: Prediction, scenario: Scenario) -> Iterator[str]:
-    is_ring = profile.regimes[int(found.regime[0])].model == "ring"
+def _measured_otherwise(profile: Profile, scenario: Scenario) -> Iterator[str]:
     measured_as, asked = profile.collective.replace("_", "-"), scenario.collective
     if scenario.algorithm_name != "ring":
         yield f"the links are such that a ring takes what was measured: {scenario.algorithm_name} on them is a guess"
-    per_host = workers_per_host(scenario.network)
-    hosts_differ = per_host is not None and scenario.workers > per_host
-    if is_ring and hosts_differ:
+    cards = cards_of(scenario.network)
+    if cards > 1:
         yield (
-            "a simulated ring over hosts overlaps its hops inside with those between, where the fit adds them up, and "
-            "may take less than was measured; topology: switch keeps to it"
+            f"what the cards of a node had together is parted among its {cards}: one ring uses one card of each node, "
+            "rings on as many channels as cards use all"
         )
     if measured_as != asked:
         yield f"measured on {measured_as}: for {asked} its hops are taken to be the same"

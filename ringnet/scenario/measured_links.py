@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -15,7 +14,7 @@ from ringnet.errors import Fault, NetworkError
 from ringnet.networks import LinkSource, Network, Piece
 from ringnet.scenario.files.link_profile import INSIDE, NETWORK, profile_of
 from ringnet.scenario.keys.model import Keys
-from ringnet.scenario.keys.topology import hosts_differ, inside_of, workers_per_host
+from ringnet.scenario.keys.topology import cards_of, hosts_differ, inside_of, workers_per_host
 
 Pieces: TypeAlias = Mapping[int, tuple[Piece, ...]]
 #: Bandwidth and latency that a topology is built with where its links were measured: a bandwidth is then the factor by
@@ -100,7 +99,8 @@ def measured(network: Network, keys: Keys) -> Measured:
     if outside is not None:
         within = inside_of(keys.network)
         own_s = within.latency_s if within and not inner else 0.0
-        hops = [piece.between for piece in _pieces_of(outside, keys)]
+        cards = cards_of(keys.network)
+        hops = [_of_a_card(piece.between, cards) for piece in _pieces_of(outside, keys)]
         taken_s = [way.inside * (_at(inner, hop.up_to_bytes).latency_s if inner else own_s) for hop in hops]
         outer = tuple(_spread(hop, taken, way.outside) for hop, taken in zip(hops, taken_s, strict=True))
         late = any(taken > hop.latency_s * (1 + 1e-9) for hop, taken in zip(hops, taken_s, strict=True))
@@ -139,6 +139,11 @@ def _pieces_of(profile: Profile, keys: Keys) -> tuple[HostPiece, ...]:
     return tuple(HostPiece(piece, piece) for piece in ring_link(profile, setting))
 
 
+def _of_a_card(hop: LinkPiece, n_cards: int) -> LinkPiece:
+    """Return what one card has of what all cards of a host have together."""
+    return hop._replace(bandwidth_Bps=hop.bandwidth_Bps / n_cards)
+
+
 def _at(pieces: tuple[LinkPiece, ...], up_to_bytes: float) -> LinkPiece:
     return next(piece for piece in pieces if up_to_bytes <= piece.up_to_bytes)
 
@@ -157,9 +162,6 @@ def _placed(found: Measured, source: LinkSource, each: tuple[LinkPiece, ...], pa
     links = takes_rate | takes_delay
     if not links.any() and network.n_links:
         raise NetworkError(Fault("no link of this network takes it", path, right="the key left out"))
-    if math.isinf(each[-1].bandwidth_Bps):
-        message = "the profile knows no bandwidth: it was made from small messages only"
-        raise NetworkError(Fault(message, path, right="a profile of larger messages too"))
     bandwidth_Bps, latency_s = network.bandwidth_Bps.copy(), network.latency_s.copy()
     pieces = dict(found.pieces)
 

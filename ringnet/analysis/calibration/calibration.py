@@ -2,53 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from ringnet.analysis.calibration.fit import Fit, HeldOut, drift_of, fit, hold_out_sizes, hold_out_workers
-from ringnet.analysis.calibration.models import (
-    BETWEEN,
-    HOP,
-    LAUNCH,
-    MODELS,
-    PASSES,
-    FloatArray,
-    Samples,
-    Setting,
-    design,
+from ringnet.analysis.calibration.fit import Fit, HeldOut, fit, hold_out_sizes, hold_out_workers
+from ringnet.analysis.calibration.machine import (
+    INSIDE_RATE,
+    LIBRARIES,
+    RAIL_RATE,
+    SWITCH_RATE,
+    bus_bandwidth,
 )
-from ringnet.analysis.calibration.profile import Profile, Regime, SourceFile
-from ringnet.analysis.calibration.regimes import independent
-from ringnet.units import format_bytes
+from ringnet.analysis.calibration.profile import Profile, SourceFile
+from ringnet.analysis.calibration.samples import FloatArray, Samples, Setting, at
+from ringnet.units import format_bytes, format_rate
 
 WELL = "well determined"
 LOOSE = "loosely determined"
 NO_LATENCY = "latency not identifiable"
 NO_BANDWIDTH = "bandwidth not identifiable"
-RING = "follows a ring"
-NO_RING = "does not follow a ring"
+DESCRIBED = "described"
+NOT_DESCRIBED = "not described"
+WAYS = "ways"
 ONE_N = "one N only"
-ONE_KIND = "hops not told apart"
+ONE_FILL = "hops not told apart"
 BAD_RUN = "bad run in a series"
 TWO_MACHINES = "two machines"
+SWITCH = "ways: a switch reduces"
 
 #: Share of a time that a part must reach somewhere for its parameter to be told.
 _TOLD = 0.5
 #: Relative standard error up to which a parameter is well determined.
 _SURE = 0.25
-#: Median relative error up to which a fit describes what was measured.
-_CLOSE = 0.05
-#: Difference of the information criterion from which one model is clearly better.
-_CLEARLY = 10.0
-#: A held-out N that is so far off (a factor), and so many times further than every other, is a bad run.
-_OFF, _FURTHER = 1.25, 2.0
+#: Median relative error of the links up to which they describe a log, and of one size up to which nothing is said.
+_CLOSE, _OFF_SIZE = 0.12, 0.4
+#: A held-out N that is so far off, so many times further than those beside it, which are foretold by it and are off the
+#: other way, and than all the rest, is a bad run (factors).
+_OFF, _THAN_BESIDE, _THAN_REST = 1.25, 1.2, 2.0
 _FEWEST_FOR_BAD = 4
-#: With fewer N, launch and latency fit any model.
-_FEWEST_TO_REFUTE = 3
 #: Two logs of one setting that differ by more are of two machines, or of two states of one.
 _DIFFER = 1.3
 _KIB, _MIB = 2.0**10, 2.0**20
@@ -64,6 +59,59 @@ class CalibrationVerdict:
     text: str
 
 
+class Band(NamedTuple):
+    """Sizes of one setting in which one way is the fastest by the links.
+
+    Parameters
+    ----------
+    setting : Setting
+    first_bytes, last_bytes : int
+    way : str
+        ``tree, LL``.
+    sure : float
+        Share of the links that fit about as well by which the same algorithm is the fastest, 0..1.
+    ahead : float
+        How many times longer the best way of another algorithm takes, typically; infinite if there is no other.
+    """
+
+    setting: Setting
+    first_bytes: int
+    last_bytes: int
+    way: str
+    sure: float
+    ahead: float
+
+
+def bands_of(profile: Profile) -> list[Band]:
+    """Return which way each band of sizes follows, in every setting, with what speaks for it."""
+    return [band for curve in profile.curves for band in _bands(profile, curve.setting, curve.message_bytes)]
+
+
+def _bands(profile: Profile, setting: Setting, message_bytes: Sequence[float]) -> Iterator[Band]:
+    family, rows = profile.family, at(setting, np.maximum(np.array(message_bytes), 1.0))
+    times = family.times(profile.logs, rows)
+    best = times.argmin(axis=0)
+    algorithms = np.array([way.algorithm for way in family.ways])
+    drawn = [
+        algorithms[family.times(profile.logs + np.array(one), rows).argmin(axis=0)]
+        for one in profile.alternatives
+    ]
+    sure = np.mean([one == algorithms[best] for one in drawn], axis=0) if drawn else np.ones(len(best))
+    edges = [0, *(np.flatnonzero(np.diff(best)) + 1).tolist(), len(best)]
+    for first, end in pairwise(edges):
+        way = int(best[first])
+        others = times[algorithms != algorithms[way], first:end]
+        ahead = float(np.median(others.min(axis=0) / times[way, first:end])) if len(others) else np.inf
+        yield Band(
+            setting,
+            int(message_bytes[first]),
+            int(message_bytes[end - 1]),
+            family.named(way),
+            float(sure[first:end].mean()),
+            ahead,
+        )
+
+
 def verdicts(whole: Fit, held_out: Sequence[HeldOut]) -> list[CalibrationVerdict]:
     """Return the findings about a fit, the judgement of its parameters first.
 
@@ -73,25 +121,24 @@ def verdicts(whole: Fit, held_out: Sequence[HeldOut]) -> list[CalibrationVerdict
     held_out : sequence of HeldOut
         Each N in turn.
     """
-    missing = _not_told(whole)
     return [
-        *(missing or _well(whole)),
-        _model(whole),
-        *_one_kind(whole),
+        *(_not_told(whole) or _well(whole)),
+        *_described(whole),
+        *_ways(whole),
+        *_few(whole),
         *_bad_run(whole, held_out),
         *_differ(whole.samples),
     ]
 
 
 def _parts(whole: Fit) -> tuple[FloatArray, FloatArray]:
-    """Return, for every row, the share of its time that is latency, and that is bytes."""
-    samples, passes = whole.samples, PASSES[whole.profile.collective]
-    latency, total = np.empty(len(samples)), np.empty(len(samples))
-    for index, regime in enumerate(whole.profile.regimes):
-        rows = whole.cut.labels == index
-        terms = design(regime.model, samples.where(rows), passes) * regime.parameters
-        latency[rows], total[rows] = terms[:, [LAUNCH, HOP, BETWEEN]].sum(axis=1), terms.sum(axis=1)
-    share = latency / np.maximum(total, np.finfo(float).tiny)
+    """Return, for every row, the share of its time that is latency, and that is bytes, by its fastest way."""
+    family, logs, samples = whole.profile.family, whole.profile.logs, whole.samples
+    times = family.times(logs, samples)
+    way = times.argmin(axis=0)
+    nothing = replace(samples, message_bytes=np.zeros(len(samples)))
+    rows = np.arange(len(samples))
+    share = family.times(logs, nothing)[way, rows] / times[way, rows]
     return share, 1 - share
 
 
@@ -100,7 +147,8 @@ def _not_told(whole: Fit) -> list[CalibrationVerdict]:
     smallest, largest = (format_bytes(each(whole.samples.message_bytes)) for each in (np.min, np.max))
     if whole.samples.is_one_size:
         text = f"all messages have {smallest}: one size cannot tell latency from bandwidth"
-        few = [] if whole.samples.message_bytes.max() <= 1 else [CalibrationVerdict(NO_LATENCY, text)]
+        is_small = bool(latency.max() >= _TOLD)
+        few = [] if is_small else [CalibrationVerdict(NO_LATENCY, text)]
         return [*few, CalibrationVerdict(NO_BANDWIDTH, f"{text}; other sizes are a guess")]
     found = []
     if latency.max() < _TOLD:
@@ -113,68 +161,81 @@ def _not_told(whole: Fit) -> list[CalibrationVerdict]:
 
 
 def _well(whole: Fit) -> list[CalibrationVerdict]:
-    first, last = whole.profile.regimes[0], whole.profile.regimes[-1]
-    latency = [
-        error for name, error in first.errors.items() if name.startswith("latency") or name == "launch"
+    """Judge by the part of a time that is surest at both ends: what the smallest take, and what a byte takes."""
+    rates = [INSIDE_RATE, RAIL_RATE, *([SWITCH_RATE] if "switch" in whole.profile.family.algorithms else [])]
+    rate = min(float(whole.deviations[one]) for one in rates)
+    smallest = whole.samples.where(whole.samples.message_bytes == whole.samples.message_bytes.min())
+    drawn = [
+        whole.profile.family.log_time(whole.profile.logs + np.array(one), smallest)
+        for one in whole.profile.alternatives
     ]
-    bandwidth = [error for name, error in last.errors.items() if name.startswith("bandwidth")]
-    off = float(np.median(np.abs(whole.errors())))
-    if off > _CLOSE:
-        return [
-            CalibrationVerdict(
-                LOOSE, f"the fit is {off:.1%} off (median): the regimes do not describe what was measured"
-            )
-        ]
-    if not latency or not bandwidth or min(latency) > _SURE or min(bandwidth) > _SURE:
-        text = "both latency and bandwidth are seen, but scatter leaves one unsure by more than a quarter"
-        return [CalibrationVerdict(LOOSE, text)]
-    text = f"latency to {min(latency):.1%} and bandwidth to {min(bandwidth):.1%} (standard errors)"
+    latency = float(np.std(drawn, axis=0).min())
+    text = f"latency to {latency:.1%} and bandwidth to {rate:.1%} (standard errors of the surest)"
+    if max(rate, latency) > _SURE:
+        return [CalibrationVerdict(LOOSE, f"{text}: scatter leaves one unsure by more than a quarter")]
     return [CalibrationVerdict(WELL, text)]
 
 
-def _model(whole: Fit) -> CalibrationVerdict:
-    n_counts = len({setting.n_workers for setting in whole.profile.settings})
-    if n_counts == 1:
-        text = "one N cannot tell a ring from a tree, nor the launch from the hops: other N are a guess"
-        return CalibrationVerdict(ONE_N, text)
-    models = [regime.model for regime in whole.profile.regimes]
-    if set(models) == {"ring"} and n_counts < _FEWEST_TO_REFUTE:
-        return CalibrationVerdict(RING, "as far as two N can tell, which most models fit")
-    if set(models) == {"ring"}:
-        return CalibrationVerdict(RING, "2(N-1) hops and 2(N-1)/N of the message in every size regime")
-    if set(whole.models) != {"ring"} and _ring_does(whole):
-        return CalibrationVerdict(RING, "no other model is clearly better")
-    return CalibrationVerdict(NO_RING, _instead(whole, models))
-
-
-def _one_kind(whole: Fit) -> list[CalibrationVerdict]:
-    """Say it where as many workers sit on every node: hops between nodes then go with all hops."""
-    samples = whole.samples
-    crosses = bool((samples.n_nodes > 1).any()) and not samples.is_one_setting
-    columns = design("ring", samples)[:, [LAUNCH, HOP, BETWEEN]]
-    if not crosses or len(independent(columns)) == columns.shape[1]:
-        return []
-    text = "every node holds as many workers: hops inside and between nodes, and the launch, go together"
-    return [CalibrationVerdict(ONE_KIND, text)]
-
-
-def _ring_does(whole: Fit) -> bool:
-    ring = fit(whole.samples, whole.profile.collective, models=("ring",), quick=True)
-    return min(ring.criteria.values()) - min(whole.criteria.values()) < _CLEARLY
-
-
-def _instead(whole: Fit, models: Sequence[str]) -> str:
-    largest = whole.profile.settings[-1]
-    said = [f"{regime.model}{_up_to(regime, largest)}" for regime in whole.profile.regimes]
-    which = (
-        "the minimum of ring and tree, by protocol" if "ring" in models else "a tree: latency grows as log2"
+def _described(whole: Fit) -> list[CalibrationVerdict]:
+    """Say whether the links alone describe the logs: what is carried over from measurements hides what does not."""
+    samples, errors = whole.samples, np.abs(whole.errors_of_links())
+    bad, medians = [], []
+    for index, name in enumerate(samples.names):
+        rows = samples.log == index
+        if not rows.any():
+            continue
+        median, worst = float(np.median(errors[rows])), int(np.argmax(np.where(rows, errors, -1)))
+        medians.append(median)
+        if median > _CLOSE or errors[worst] > _OFF_SIZE:
+            at_size = f"{errors[worst]:.0%} at {format_bytes(samples.message_bytes[worst])}"
+            bad.append(f"{name} is {median:.1%} off (median), {at_size}")
+    if bad:
+        text = f"{'; '.join(bad)}: the links alone miss it, and so may they at an N that was not measured"
+        return [CalibrationVerdict(NOT_DESCRIBED, text)]
+    text = (
+        f"the links alone meet every log to {max(medians):.1%} (median) and every size to {errors.max():.0%}"
     )
-    return f"{which} (at N={largest.n_workers}: {', then '.join(said)})"
+    return [CalibrationVerdict(DESCRIBED, text)]
 
 
-def _up_to(regime: Regime, setting: Setting) -> str:
-    last = next((end.last_bytes for end in regime.ends if end.setting == setting), 0.0)
-    return f" up to {format_bytes(round(last))}" if last else ""
+def _ways(whole: Fit) -> Iterator[CalibrationVerdict]:
+    """Say which way each band of sizes follows in the largest setting, and that a switch reduces if it does."""
+    largest = whole.profile.settings[-1]
+    bands = [band for band in bands_of(whole.profile) if band.setting == largest]
+    said = []
+    for band in bands:
+        doubt = f", in doubt: {band.sure:.0%} of links that fit as well agree" if band.sure < 0.8 else ""  # noqa: PLR2004
+        said.append(f"{band.way} up to {format_bytes(band.last_bytes)}{doubt}")
+    protocols = (
+        "short, eager and rendezvous" if whole.profile.family.library == "mpi" else "LL, LL128 and Simple"
+    )
+    text = f"at {largest} {'; '.join(said)}; told by latency and bandwidth alone, {protocols} stand for small to large"
+    yield CalibrationVerdict(WAYS, text)
+    if "switch" in whole.profile.family.algorithms:
+        most = float(bus_bandwidth(whole.samples).max())
+        text = f"{format_rate(most)} of bus bandwidth is more than a ring gets of such links"
+        yield CalibrationVerdict(SWITCH, text)
+
+
+def _few(whole: Fit) -> Iterator[CalibrationVerdict]:
+    """Say what too few settings leave to the priors."""
+    samples = whole.samples
+    crossing = [setting for setting in samples.settings if setting.n_nodes > 1]
+    if len(samples.settings) == 1:
+        text = (
+            "one N cannot tell the launch from the hops, nor a ring from a tree: how time grows with N is what such "
+            "machines usually have"
+        )
+        yield CalibrationVerdict(ONE_N, text)
+    elif (
+        crossing
+        and len(samples.settings) > 1
+        and len({setting.per_node for setting in samples.settings}) == 1
+    ):
+        text = (
+            "every node holds as many workers: what a node's cards have together is told, not what each has"
+        )
+        yield CalibrationVerdict(ONE_FILL, text)
 
 
 def _bad_run(whole: Fit, held_out: Sequence[HeldOut]) -> list[CalibrationVerdict]:
@@ -182,21 +243,25 @@ def _bad_run(whole: Fit, held_out: Sequence[HeldOut]) -> list[CalibrationVerdict
 
     The ends of a series are judged by extrapolation, which is no ground for blame.
     """
-    inner = [each for each in held_out if not each.is_edge]
-    if len(held_out) < _FEWEST_FOR_BAD or not inner:
+    if len(held_out) < _FEWEST_FOR_BAD:
         return []
-    shifts = np.array([float(np.median(each.errors)) for each in inner])
-    worst = int(np.abs(shifts).argmax())
-    others = np.delete(np.abs(shifts), worst)
-    if abs(shifts[worst]) < np.log(_OFF) or (len(others) and abs(shifts[worst]) < _FURTHER * others.max()):
+    shifts = np.array([float(np.median(each.errors)) for each in held_out])
+    worst = 1 + int(np.abs(shifts[1:-1]).argmax())
+    # Of the ends, the one beside it may be off for being an end.
+    beside = [place for place in (worst - 1, worst + 1) if 0 < place < len(shifts) - 1]
+    rest = [place for place in range(1, len(shifts) - 1) if abs(place - worst) > 1]
+    off = abs(shifts[worst])
+    if (
+        off < np.log(_OFF)
+        or any(off < _THAN_BESIDE * abs(shifts[place]) for place in beside)
+        or any(off < _THAN_REST * abs(shifts[place]) for place in rest)
+        or any(shifts[place] * shifts[worst] > 0 for place in beside)
+    ):
         return []
     factor = np.exp(abs(shifts[worst]))
     way = "slower" if shifts[worst] < 0 else "faster"
-    return [
-        CalibrationVerdict(
-            BAD_RUN, f"{inner[worst].what} is {factor:.2f} times {way} than all other N make of it"
-        )
-    ]
+    text = f"{held_out[worst].what} is {factor:.2f} times {way} than all other N make of it"
+    return [CalibrationVerdict(BAD_RUN, text)]
 
 
 def _differ(samples: Samples) -> list[CalibrationVerdict]:
@@ -239,7 +304,7 @@ class Calibration:
     ----------
     fit : Fit
     profile : Profile
-        Complete: with drift, verdicts and sources.
+        Complete: with verdicts and sources.
     held_workers, held_sizes : tuple of HeldOut
     verdicts : tuple of CalibrationVerdict
     """
@@ -251,12 +316,12 @@ class Calibration:
     verdicts: tuple[CalibrationVerdict, ...]
 
     def errors_of_log(self, log: int) -> Errors:
-        """Return the errors of the fit in one log."""
-        return _errors(np.abs(self.fit.errors()[self.fit.samples.log == log]))
+        """Return the errors of the links alone in one log."""
+        return _errors(np.abs(self.fit.errors_of_links()[self.fit.samples.log == log]))
 
     def errors_by_band(self) -> list[tuple[float, float, Errors]]:
-        """Return the errors of the fit by bands of message size: from, to, errors; no empty band."""
-        sizes, errors = self.fit.samples.message_bytes, np.abs(self.fit.errors())
+        """Return the errors of the links alone by bands of message size: from, to, errors; no empty band."""
+        sizes, errors = self.fit.samples.message_bytes, np.abs(self.fit.errors_of_links())
         found = []
         for low, high in zip((0.0, *_BANDS), _BANDS, strict=False):
             rows = (sizes > low) & (sizes <= high)
@@ -264,26 +329,27 @@ class Calibration:
                 found.append((low, high, _errors(errors[rows])))
         return found
 
+    def errors_of_curves(self) -> Errors:
+        """Return the errors of what is predicted for the settings that were measured."""
+        return _errors(np.abs(self.fit.errors()))
+
     def held_out_sizes(self) -> Errors | None:
         """Return the errors of all held-out sizes together."""
-        return _together(self.held_sizes)
+        if not self.held_sizes:
+            return None
+        return _errors(np.abs(np.expm1(np.concatenate([each.errors for each in self.held_sizes]))))
 
 
-def _errors(errors: np.typing.NDArray[np.float64]) -> Errors:
+def _errors(errors: FloatArray) -> Errors:
     return Errors(len(errors), float(np.median(errors)), float(errors.max()))
-
-
-def _together(held_out: Sequence[HeldOut]) -> Errors | None:
-    if not held_out:
-        return None
-    return _errors(np.abs(np.expm1(np.concatenate([each.errors for each in held_out]))))
 
 
 def calibrate(
     samples: Samples,
     collective: str = "all_reduce",
     *,
-    models: Sequence[str] = tuple(MODELS),
+    libraries: Sequence[str] = tuple(LIBRARIES),
+    algorithms: Sequence[str] = (),
     sources: Sequence[SourceFile] = (),
     more: Sequence[CalibrationVerdict] = (),
 ) -> Calibration:
@@ -293,21 +359,20 @@ def calibrate(
     ----------
     samples : Samples
     collective : str
-    models : sequence of str
-        What a regime may be.
+    libraries : sequence of str
+        Who may have run it.
+    algorithms : sequence of str
+        Those that were forced; none if the library chose.
     sources : sequence of SourceFile
         The files, to be named in the profile.
     more : sequence of CalibrationVerdict
         Findings about the files themselves.
     """
-    whole = fit(samples, collective, models=models)
+    whole = fit(samples, collective, libraries=libraries, algorithms=algorithms)
     workers, sizes = hold_out_workers(whole), hold_out_sizes(whole)
     found = (*verdicts(whole, workers), *more)
-    drift = drift_of(workers)
     profile = replace(
         whole.profile,
-        drift=whole.profile.drift if drift is None else drift,
-        has_drift=drift is not None,
         verdicts=tuple(f"{verdict.name}: {verdict.text}" for verdict in found),
         sources=tuple(sources),
     )

@@ -1,50 +1,41 @@
-"""From measurements to a profile: regimes by an information criterion, standard errors, and cross-validation."""
+"""From measurements to a profile: the likeliest links, how sure they are, and cross-validation."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ringnet.analysis.calibration.models import (
+from ringnet.analysis.calibration.machine import (
     BETWEEN,
-    BETWEEN_BYTES,
-    HOP,
-    INSIDE_BYTES,
     LAUNCH,
-    MODELS,
-    PASSES,
-    BoolArray,
-    FloatArray,
-    Samples,
-    design,
+    LIBRARIES,
+    N_PARAMETERS,
+    Family,
+    algorithms_of,
+    prior_for,
 )
-from ringnet.analysis.calibration.prediction import predict
-from ringnet.analysis.calibration.profile import Profile, Regime, boundaries_of
-from ringnet.analysis.calibration.regimes import SOFT, Cut, Searcher, criterion, independent, usable
+from ringnet.analysis.calibration.prediction import FEWEST_FOR_LINE, common_sizes, log_line, predict
+from ringnet.analysis.calibration.profile import Curve, Profile
+from ringnet.analysis.calibration.samples import BoolArray, FloatArray, Samples, Setting
 
-#: The most regimes: NCCL has LL, LL128 and Simple, and switches from tree to ring.
-MOST_REGIMES = 4
-#: Sizes of one N that a regime needs: latency, bandwidth and its end meet three exactly, and one more tells of them.
-_SIZES_PER_REGIME = 4
-#: Relative error for each doubling of N where no held-out N tells it.
-_UNKNOWN_DRIFT = 0.25
-_LEAST_SCATTER = 0.01
-#: Rise of the information criterion after which more regimes are not tried.
-_CLEARLY_WORSE = 10.0
-_NAMES = {
-    LAUNCH: "launch",
-    HOP: "latency",
-    BETWEEN: "latency_between_nodes",
-    INSIDE_BYTES: "bandwidth",
-    BETWEEN_BYTES: "bandwidth_between_nodes",
-}
-#: A share of the largest scaled parameter below which one is zero: the solver stays inside its bounds.
-_NOTHING = 1e-6
+#: Relative error that the links are first expected to have, and the least and most that is then taken for it.
+_MISFIT, _LEAST_MISFIT, _MOST_MISFIT = 0.06, 0.01, 0.1
+#: Single times scatter by at least so much about their curve.
+_LEAST_SCATTER = 0.02
+_N_ALTERNATIVES = 40
+_ROUNDS = 3
+_MOST_STEPS = 60
+#: Other starts of the search: launch and hops between nodes by these factors.
+_STARTS = ((1.0, 1.0), (0.4, 2.5))
 _FOLDS = 3
 #: Settings and sizes of which one can be left out.
 _FEWEST_SETTINGS, _FEWEST_SIZES = 3, 6
+#: A relative error that is as good as none when two predictions are weighed.
+_NOTHING = 0.01
+#: How clearly the better of the two is preferred.
+_WEIGHING = 4
 
 
 @dataclass(frozen=True)
@@ -55,27 +46,26 @@ class Fit:
     ----------
     samples : Samples
     profile : Profile
-        Without verdicts, sources and drift.
-    cut : Cut
-    criteria : dict of int to float
-        The information criterion of each number of regimes that was tried.
-    models : tuple of str
-        What a regime was allowed to be.
+        Without verdicts and sources.
+    deviations : ndarray of float64, shape (16,)
+        Relative standard error of every parameter.
+    prior_deviations : ndarray of float64, shape (16,)
+        The same before anything was measured: a parameter that is no surer was not told.
     """
 
     samples: Samples
     profile: Profile
-    cut: Cut
-    criteria: dict[int, float]
-    models: tuple[str, ...]
-
-    def predicted_s(self) -> FloatArray:
-        """Return the fitted time of every row."""
-        return predicted(self.profile, self.samples)
+    deviations: FloatArray
+    prior_deviations: FloatArray
 
     def errors(self) -> FloatArray:
-        """Return the relative error of every row, fitted over measured less one."""
-        return self.predicted_s() / self.samples.time_s - 1
+        """Return the relative error of every row: what the profile predicts over what was measured, less one."""
+        return predicted(self.profile, self.samples) / self.samples.time_s - 1
+
+    def errors_of_links(self) -> FloatArray:
+        """Return the same of the links alone, without what is carried over from the measurements."""
+        own = self.profile.family.log_time(self.profile.logs, self.samples)
+        return np.asarray(np.exp(own) / self.samples.time_s - 1)
 
 
 def predicted(profile: Profile, samples: Samples) -> FloatArray:
@@ -91,9 +81,9 @@ def fit(
     samples: Samples,
     collective: str = "all_reduce",
     *,
-    models: Sequence[str] = tuple(MODELS),
-    n_regimes: int | None = None,
-    quick: bool = False,
+    libraries: Sequence[str] = tuple(LIBRARIES),
+    algorithms: Sequence[str] = (),
+    near: Profile | None = None,
 ) -> Fit:
     """Fit a profile.
 
@@ -103,156 +93,145 @@ def fit(
         One row at least.
     collective : str
         One of `PASSES`.
-    models : sequence of str
-        What a regime may be: fewer where an algorithm was forced.
-    n_regimes : int, optional
-        As many and no others; by default the information criterion chooses 1 to 4.
-    quick : bool
-        Search less.
+    libraries : sequence of str
+        Who may have run it; the one that fits better is taken.
+    algorithms : sequence of str
+        Fewer where some were forced; by default all that a library has.
+    near : Profile, optional
+        A fit to about the same, to start from: nothing but its library and its rails is tried.
     """
-    # Models differ in how time grows with N: one N cannot tell them apart.
-    allowed = tuple(models[:1]) if samples.is_one_setting else tuple(models)
-    searcher = Searcher(samples, allowed, PASSES[collective])
-    cuts = _cuts(searcher, [n_regimes] if n_regimes else range(1, most_regimes(samples) + 1), quick)
-    criteria = {count: criterion(samples, cut) for count, cut in cuts.items()}
-    best = cuts[min(criteria, key=lambda count: criteria[count])]
-    return Fit(samples, _profile(samples, best, collective), best, criteria, allowed)
-
-
-def _cuts(searcher: Searcher, counts: Iterable[int], quick: bool) -> dict[int, Cut]:
-    """Return the best cut into each number of regimes, until one more is clearly worse."""
-    cuts: dict[int, Cut] = {}
-    last = np.inf
-    for count in counts:
-        cut = searcher.best(count, quick)
-        if cut is not None:
-            cuts[count] = cut
-            reached = criterion(searcher.samples, cut)
-            if reached > last + _CLEARLY_WORSE:
-                break
-            last = reached
-    return cuts or {1: _only(searcher)}
-
-
-def most_regimes(samples: Samples) -> int:
-    """Return how many regimes the sizes of a typical N allow."""
-    counts = [len(set(samples.message_bytes[rows].tolist())) for rows in samples.groups]
-    return int(np.clip(np.median(counts) // _SIZES_PER_REGIME, 1, MOST_REGIMES))
-
-
-def _only(searcher: Searcher) -> Cut:
-    """Return the fit of one regime to too few rows for any criterion."""
-    samples = searcher.samples
-    model, matrix = next(iter(searcher.designs.items()))
-    columns = usable(matrix, samples)
-    parameters, _ = polish(matrix, samples.time_s, columns)
-    return Cut(np.zeros(len(samples), dtype=np.int64), (model,), parameters[None, :], 0.0, len(columns))
-
-
-def _profile(samples: Samples, cut: Cut, collective: str) -> Profile:
-    regimes = [_regime(samples, cut, index, PASSES[collective]) for index in range(cut.n_regimes)]
-    ended = [
-        replace(each, ends=tuple(boundaries_of(samples, cut.labels, k)))
-        for k, each in enumerate(regimes[:-1])
-    ]
-    return Profile(
-        collective=collective,
-        regimes=(*ended, regimes[-1]),
-        settings=tuple(samples.settings),
-        smallest_bytes=int(samples.message_bytes.min()),
-        largest_bytes=int(samples.message_bytes.max()),
-        is_split=not samples.is_one_setting,
-        drift=_UNKNOWN_DRIFT,
-        has_drift=False,
+    if near:
+        tried = [_Search(samples, near.family).best([near.logs])]
+    else:
+        tried = []
+        for library in libraries:
+            names = algorithms_of(library, samples, collective, algorithms)
+            for rails in _rails(samples):
+                search = _Search(samples, Family(library, names, rails, collective))
+                tried.append(search.best([search.start(*factors) for factors in _STARTS]))
+    found = min(tried, key=lambda one: one.cost)
+    curves = tuple(curve_of(samples, setting) for setting in samples.settings)
+    profile = Profile(
+        family=found.family,
+        parameters=tuple(np.exp(found.logs).tolist()),
+        alternatives=_alternatives(found),
+        curves=curves,
     )
+    whole = Fit(samples, profile, np.sqrt(np.diag(found.covariance)), found.prior_deviations)
+    return whole if near else replace(whole, profile=replace(profile, line_weight=_line_weight(whole)))
 
 
-def _regime(samples: Samples, cut: Cut, index: int, passes: float) -> Regime:
-    rows = samples.where(cut.labels == index)
-    matrix = design(cut.models[index], rows, passes)
-    # Of columns that say the same, non-negative least squares leaves some at zero: they stay there.
-    active = [column for column in usable(matrix, rows) if cut.parameters[index][column] > 0]
-    parameters, errors = polish(matrix, rows.time_s, active, cut.parameters[index])
-    relative = matrix @ parameters / rows.time_s - 1
-    crosses = bool((rows.n_nodes > 1).any())
-    return Regime(
-        model=cut.models[index],
-        launch_s=float(parameters[LAUNCH]),
-        latency_s=float(parameters[HOP]),
-        between_latency_s=float(parameters[HOP] + parameters[BETWEEN]) if crosses else None,
-        bandwidth_Bps=_bandwidth(matrix, parameters, INSIDE_BYTES),
-        between_bandwidth_Bps=_bandwidth(matrix, parameters, BETWEEN_BYTES),
-        scatter=max(float(np.quantile(np.abs(relative), 0.9)) / 1.645, _LEAST_SCATTER),
-        n_points=len(rows),
-        errors=errors,
-    )
+def _rails(samples: Samples) -> list[float]:
+    """Return how many rails a node may have: one for each worker, or as many as some measured number of workers."""
+    crossing = [setting for setting in samples.settings if setting.n_nodes > 1]
+    fills = sorted({setting.per_node for setting in crossing})
+    return [np.inf, *fills[:-1]]
 
 
-def _bandwidth(matrix: FloatArray, parameters: FloatArray, column: int) -> float | None:
-    if not matrix[:, column].any():
-        return None
-    return float(1 / parameters[column]) if parameters[column] > 0 else float("inf")
+def curve_of(samples: Samples, setting: Setting) -> Curve:
+    """Return the times of one setting: the median of a size, and never less than of a smaller one."""
+    from scipy.optimize import isotonic_regression  # noqa: PLC0415 -- those who run on a profile do not fit one
+
+    rows = samples.where(samples.of(setting))
+    sizes = np.unique(rows.message_bytes)
+    logs = np.log(rows.time_s)
+    times = isotonic_regression([float(np.median(logs[rows.message_bytes == size])) for size in sizes]).x
+    off = np.abs(np.interp(rows.message_bytes, sizes, times) - logs)
+    scatter = max(float(np.quantile(off, 0.9)) / 1.645, _LEAST_SCATTER)
+    return Curve(setting, tuple(sizes.tolist()), tuple(np.exp(times).tolist()), scatter)
 
 
-def polish(
-    matrix: FloatArray, time_s: FloatArray, columns: Sequence[int], start: FloatArray | None = None
-) -> tuple[FloatArray, dict[str, float]]:
-    """Fit parameters to relative errors under a robust loss; return them and their relative errors.
-
-    Parameters
-    ----------
-    matrix : ndarray, shape (n, 5)
-    time_s : ndarray, shape (n,)
-    columns : sequence of int
-        Which are fitted.
-    start : ndarray, shape (5,), optional
-
-    Notes
-    -----
-    Standard errors are those of the Jacobian at the solution, for the parameters that are not at zero and
-    that the rows tell apart; the others have none.
-    """
-    from scipy.optimize import least_squares  # noqa: PLC0415 -- those who run on a profile do not fit one
-
-    relative = matrix[:, columns] / time_s[:, None]
-    scale = 1 / np.linalg.norm(relative, axis=0)
-    first = (
-        np.full(len(columns), 0.5 / len(columns))
-        if start is None
-        else np.asarray(start)[list(columns)] / scale
-    )
-    scaled: FloatArray = relative * scale
-
-    def errors(x: FloatArray) -> FloatArray:
-        return np.asarray(scaled @ x - 1)
-
-    def jacobian(x: FloatArray) -> FloatArray:
-        return scaled
-
-    solved = least_squares(
-        errors,
-        np.maximum(first, 1e-9),
-        jacobian,
-        bounds=(0, np.inf),
-        loss="soft_l1",
-        f_scale=SOFT,
-    )
-    found = np.where(solved.x > _NOTHING * solved.x.max(), solved.x, 0.0)
-    parameters = np.zeros(matrix.shape[1])
-    parameters[list(columns)] = found * scale
-    return parameters, _errors(scaled, found, [_NAMES[column] for column in columns])
+@dataclass(frozen=True)
+class _Found:
+    family: Family
+    logs: FloatArray
+    covariance: FloatArray
+    prior_deviations: FloatArray
+    cost: float
 
 
-def _errors(scaled: FloatArray, found: FloatArray, names: Sequence[str]) -> dict[str, float]:
-    active = np.flatnonzero(found)
-    told = [int(active[column]) for column in independent(scaled[:, active])]
-    n_left = len(scaled) - len(told)
-    if n_left < 1 or len(told) < len(active):
-        return {}
-    residuals = scaled[:, told] @ found[told] - 1
-    # Huber's sandwich would shrink outliers' say further; plain is honest about them.
-    covariance = np.linalg.inv(scaled[:, told].T @ scaled[:, told]) * float(residuals @ residuals) / n_left
-    return {names[k]: float(np.sqrt(covariance[i, i]) / found[k]) for i, k in enumerate(told)}
+class _Search:
+    """Look for the likeliest logarithms of the parameters: relative errors under a robust loss, and the prior."""
+
+    def __init__(self, samples: Samples, family: Family) -> None:
+        self.samples, self.family = samples, family
+        self.prior = prior_for(family, samples)
+        self.measured, self.counts = np.log(samples.time_s), family.counts(samples)
+
+    def start(self, launch: float, between: float) -> FloatArray:
+        """Return the center of the prior, the launch and the hops between nodes times some factors."""
+        logs = self.prior.center.copy()
+        logs[LAUNCH] = min(np.log(self.samples.time_s.min() / 2), logs[LAUNCH] + 1) + np.log(launch)
+        logs[BETWEEN] += np.log(between)
+        return logs
+
+    def best(self, starts: Sequence[FloatArray]) -> _Found:
+        """Return the best of what is found from some starts; the misfit is estimated on the way."""
+        tried = []
+        for logs in starts:
+            misfit = _MISFIT
+            for _ in range(_ROUNDS):
+                logs, jacobian, cost = self._solve(logs, misfit)  # noqa: PLW2901 -- nearer each time
+                off = np.abs(self.family.log_time(logs, self.counts) - self.measured)
+                # Costs are compared as likelihoods: a smaller misfit has its price in every row.
+                cost += len(off) * np.log(misfit)
+                misfit = float(np.clip(1.48 * np.median(off), _LEAST_MISFIT, _MOST_MISFIT))
+            tried.append((cost, logs, jacobian))
+        cost, solved, jacobian = min(tried, key=lambda one: one[0])
+        covariance = np.asarray(np.linalg.inv(jacobian.T @ jacobian), dtype=np.float64)
+        return _Found(self.family, solved, covariance, self.prior.deviation, cost)
+
+    def _solve(self, start: FloatArray, misfit: float) -> tuple[FloatArray, FloatArray, float]:
+        from scipy.optimize import least_squares  # noqa: PLC0415 -- those who run on a profile do not fit one
+
+        def errors(logs: FloatArray) -> FloatArray:
+            off = (self.family.log_time(logs, self.counts) - self.measured) / misfit
+            return np.concatenate([_robust(off), (logs - self.prior.center) / self.prior.deviation])
+
+        solved = least_squares(errors, start, max_nfev=_MOST_STEPS)
+        return np.asarray(solved.x), np.asarray(solved.jac), float(solved.cost)
+
+
+def _robust(off: FloatArray) -> FloatArray:
+    """Return errors of which the squares grow linearly where they are large: an outlier pulls, not by its square."""
+    soft: FloatArray = np.sign(off) * np.sqrt(2 * (np.sqrt(1 + off**2) - 1))
+    return soft
+
+
+def _alternatives(found: _Found) -> tuple[tuple[float, ...], ...]:
+    """Return parameters that fit about as well, relative to the best, in logarithms: the same for the same fit."""
+    drawn = np.random.default_rng(0).standard_normal((_N_ALTERNATIVES, N_PARAMETERS))
+    values, vectors = np.linalg.eigh(found.covariance)
+    # By eigenvectors, each with a sign of its own choice: the same on every machine.
+    signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(N_PARAMETERS)])
+    spread = drawn * np.sqrt(np.maximum(values, 0.0)) @ (vectors * signs).T
+    return tuple(tuple(row) for row in np.round(spread, 4).tolist())
+
+
+def _line_weight(whole: Fit) -> float:
+    """Return how much a line in log2 N counts beside the links: by how well each foretells the largest N."""
+    counts = whole.samples.counts
+    links, lines = [], []
+    for n in counts[-2:]:
+        less = whole.samples.where(whole.samples.n_workers < n)
+        if len(less.counts) < FEWEST_FOR_LINE - 1 or n == counts[0]:
+            continue
+        rest = fit(less, whole.profile.collective, near=whole.profile).profile
+        for curve in whole.profile.curves:
+            if curve.setting.n_workers == n:
+                sizes = np.log(np.maximum(curve.message_bytes, 1.0))
+                low, high = common_sizes(rest.curves)
+                sizes = sizes[(sizes >= low) & (sizes <= high)]
+                if not len(sizes):
+                    continue
+                truth = curve.log_time(sizes)
+                guess = np.log(predict(rest, curve.setting, np.exp(sizes)).time_s)
+                links.append(float(np.median(np.abs(guess - truth))))
+                lines.append(float(np.median(np.abs(log_line(rest.curves, curve.setting, sizes) - truth))))
+    if not links:
+        return 0.0
+    one, other = ((np.mean(each) + _NOTHING) ** _WEIGHING for each in (links, lines))
+    return round(float(one / (one + other)), 3)
 
 
 @dataclass(frozen=True)
@@ -265,8 +244,6 @@ class HeldOut:
         ``N=8``, or ``sizes 1 of 3``.
     n_workers : int or None
         For a held-out N.
-    doublings : float
-        From the nearest N that was left, in doublings.
     is_edge : bool
         Whether it was the smallest or largest N.
     errors : ndarray of float64
@@ -275,7 +252,6 @@ class HeldOut:
 
     what: str
     n_workers: int | None
-    doublings: float
     is_edge: bool
     errors: FloatArray
 
@@ -292,17 +268,13 @@ class HeldOut:
 
 def hold_out_workers(whole: Fit) -> list[HeldOut]:
     """Hold out each N in turn; empty with fewer than three."""
-    samples = whole.samples
-    counts = sorted(set(samples.n_workers.tolist()))
+    counts = whole.samples.counts
     if len(counts) < _FEWEST_SETTINGS:
         return []
-    return [_workers(whole, n, counts) for n in counts]
-
-
-def _workers(whole: Fit, n: int, counts: list[int]) -> HeldOut:
-    errors = _left_out(whole, whole.samples.n_workers == n)
-    doublings = min(abs(np.log2(n / other)) for other in counts if other != n)
-    return HeldOut(f"N={n}", n, float(doublings), n in (counts[0], counts[-1]), errors)
+    return [
+        HeldOut(f"N={n}", n, n in (counts[0], counts[-1]), _left_out(whole, whole.samples.n_workers == n))
+        for n in counts
+    ]
 
 
 def hold_out_sizes(whole: Fit) -> list[HeldOut]:
@@ -313,27 +285,12 @@ def hold_out_sizes(whole: Fit) -> list[HeldOut]:
     found = []
     for fold in range(_FOLDS):
         mask = np.isin(whole.samples.message_bytes, sizes[fold::_FOLDS])
-        found.append(HeldOut(f"sizes {fold + 1} of {_FOLDS}", None, 0.0, False, _left_out(whole, mask)))
+        found.append(HeldOut(f"sizes {fold + 1} of {_FOLDS}", None, False, _left_out(whole, mask)))
     return found
 
 
 def _left_out(whole: Fit, mask: BoolArray) -> FloatArray:
-    kept: Samples = whole.samples.where(~mask)
-    other = fit(
-        kept, whole.profile.collective, models=whole.models, n_regimes=whole.cut.n_regimes, quick=True
-    )
+    other = fit(whole.samples.where(~mask), whole.profile.collective, near=whole.profile)
     left = whole.samples.where(mask)
     errors: FloatArray = np.log(predicted(other.profile, left) / left.time_s)
     return errors
-
-
-def drift_of(held_out: list[HeldOut]) -> float | None:
-    """Return the relative standard error for each doubling of N, from held-out N; None if there are none.
-
-    The smallest N is left aside: what lies below it is one node, which tells nothing of many.
-    """
-    told = held_out[1:]
-    if not told:
-        return None
-    scaled = np.concatenate([np.abs(each.errors) / max(each.doublings, 0.5) for each in told])
-    return float(np.quantile(scaled, 0.8) / 1.28)

@@ -1,36 +1,39 @@
-"""A profile as links that a simulated ring can run on."""
+"""A profile as links that a simulated ring can run on.
+
+The links take the predicted time for every size. Along a ring it is spread over all hops alike; over hosts, hops
+inside and between are in proportion to each other as the machine's links are, and their common factor is such that a
+ring over hosts takes the predicted time.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from ringnet.analysis.calibration.models import (
+from ringnet.analysis.calibration.machine import (
     BETWEEN,
-    BETWEEN_BYTES,
-    HOP,
-    INSIDE_BYTES,
-    LAUNCH,
-    PASSES,
-    Setting,
-    at,
-    design,
+    BETWEEN_LARGE,
+    BETWEEN_MEDIUM,
+    INSIDE,
+    INSIDE_LARGE,
+    INSIDE_MEDIUM,
+    INSIDE_RATE,
+    RAIL_RATE,
 )
-from ringnet.analysis.calibration.prediction import (
-    changeovers,
-    regime_times,
-    regime_weights,
-)
+from ringnet.analysis.calibration.prediction import predict
 from ringnet.analysis.calibration.profile import Profile
+from ringnet.analysis.calibration.samples import PASSES, FloatArray, Setting
 
-#: Where one regime takes over from another, the curve of a prediction is followed by so many lines for each
-#: doubling of the size; they touch it at every power of two, and leave it by a few parts in a thousand between.
-_LINES_PER_DOUBLING = 8
-_TINY = 1e-6
+#: Lines follow the predicted times to so much of them, and touch them so often for each doubling at most.
+_CLOSE = 0.002
+_KNOTS_PER_DOUBLING = 4
+#: Lines go on for so many doublings beyond what was measured.
+_DOUBLINGS_BEYOND = 8
+#: An interval is halved so often.
+_HALVINGS = 40
 
 
 class LinkPiece(NamedTuple):
@@ -54,7 +57,6 @@ class _Line(NamedTuple):
     up_to_bytes: float
     fixed_s: float
     per_byte_s: float
-    regime: int | None
 
 
 def ring_link(profile: Profile, setting: Setting) -> tuple[LinkPiece, ...]:
@@ -74,26 +76,37 @@ def ring_link(profile: Profile, setting: Setting) -> tuple[LinkPiece, ...]:
 
     Notes
     -----
-    A ring takes ``hops x (latency + message / N / bandwidth)``, hops = 2(N-1); a regime takes ``a + b x message``. So
+    A ring takes ``hops x (latency + message / N / bandwidth)``, hops = 2(N-1); a line is ``a + b x message``. So
     ``latency = a / hops`` and ``bandwidth = hops / (N b)``.
     """
-    return tuple(_as_hop(line, profile, setting) for line in _lines(profile, setting))
+    n, hops = setting.n_workers, n_hops(profile, setting)
+    return tuple(
+        LinkPiece(line.up_to_bytes / n, line.fixed_s / hops, hops / (n * line.per_byte_s))
+        for line in _lines(profile, setting)
+    )
 
 
 def host_links(profile: Profile, setting: Setting) -> tuple[HostPiece, ...]:
-    """Return the links of a ring over hosts, inside them and between.
+    """Return the links of a ring over hosts, inside them and between, on which it takes the times of a profile.
 
-    Where the machine ran as a ring they differ as its hops were found to, the launch spread over all. Where it ran as
-    a tree, or may have, all hops are alike: a ring as fast as what was measured.
+    What leaves a host has all its rails together: a scenario with several cards gives each its part.
     """
-    found = []
-    for line in _lines(profile, setting):
-        alike = _as_hop(line, profile, setting)
-        is_ring = line.regime is not None and profile.regimes[line.regime].model == "ring"
-        found.append(
-            _apart(alike, profile, setting, line.regime or 0) if is_ring else HostPiece(alike, alike)
-        )
-    return tuple(found)
+    alike = ring_link(profile, setting)
+    if setting.n_nodes <= 1 or setting.per_node <= 1:
+        return tuple(HostPiece(piece, piece) for piece in alike)
+    most_Bps = alike[-1].bandwidth_Bps
+    return tuple(_apart(piece, size, profile, setting, most_Bps) for piece, size in _in_parts(alike))
+
+
+def _in_parts(pieces: Sequence[LinkPiece]) -> Iterator[tuple[LinkPiece, float]]:
+    """Yield pieces of half a doubling each, with a size in the middle: over hosts a line holds no further than that."""
+    low = pieces[0].up_to_bytes / 2
+    for piece in pieces[:-1]:
+        while low < piece.up_to_bytes:
+            high = min(math.sqrt(2) * low, piece.up_to_bytes)
+            yield piece._replace(up_to_bytes=high), math.sqrt(low * high)
+            low = high
+    yield pieces[-1], 4 * low
 
 
 def n_hops(profile: Profile, setting: Setting) -> float:
@@ -101,85 +114,97 @@ def n_hops(profile: Profile, setting: Setting) -> float:
     return PASSES[profile.collective] * (setting.n_workers - 1)
 
 
-def _as_hop(line: _Line, profile: Profile, setting: Setting) -> LinkPiece:
-    n, hops = setting.n_workers, n_hops(profile, setting)
-    bandwidth_Bps = hops / (n * line.per_byte_s) if line.per_byte_s > 0 else math.inf
-    return LinkPiece(line.up_to_bytes / n, line.fixed_s / hops, bandwidth_Bps)
+def _apart(
+    alike: LinkPiece, n_bytes: float, profile: Profile, setting: Setting, most_Bps: float
+) -> HostPiece:
+    """Return hops inside and between in the proportions of the machine's; a ring takes what one over equals does.
 
-
-def _apart(alike: LinkPiece, profile: Profile, setting: Setting, regime: int) -> HostPiece:
-    parameters = profile.regimes[regime].parameters
-    latency_s = float(parameters[HOP] + parameters[LAUNCH] / n_hops(profile, setting))
-    inside, between = (
-        1 / per_byte if per_byte > 0 else alike.bandwidth_Bps
-        for per_byte in parameters[[INSIDE_BYTES, BETWEEN_BYTES]].tolist()
-    )
-    return HostPiece(
-        LinkPiece(alike.up_to_bytes, latency_s, inside),
-        LinkPiece(alike.up_to_bytes, latency_s + float(parameters[BETWEEN]), between),
-    )
-
-
-def _lines(profile: Profile, setting: Setting) -> Iterator[_Line]:
-    """Yield lines that follow the predicted time, by rising size: one where a single regime is at work.
-
-    Only the last may cost nothing per byte: a link that lets small transfers through for nothing has no bound.
+    Latencies add up along the ring: equal ones are their mean. Of bytes the slower links set the pace, while chunks
+    wait for them no latency counts: their bandwidths are such that ``n_bytes`` take what they should.
     """
-    edges = sorted({edge for both in changeovers(profile, setting) for edge in both})
-    fastest = min(
-        filter(None, (_line_of(profile, setting, k).per_byte_s for k in range(len(profile.regimes)))),
-        default=0.0,
+    values, passes = profile.parameters, PASSES[profile.collective]
+    way = predict(profile, setting, np.array([max(n_bytes * setting.n_workers, 1.0)])).way[0]
+    protocol = profile.family.ways[int(way)].protocol
+    inside_s, between_s = values[INSIDE], values[BETWEEN]
+    if protocol:
+        inside_s *= values[(INSIDE_MEDIUM, INSIDE_LARGE)[protocol - 1]]
+        between_s *= values[(BETWEEN_MEDIUM, BETWEEN_LARGE)[protocol - 1]]
+    rails = min(setting.per_node, profile.family.most_rails)
+    share = min(values[RAIL_RATE] * rails / values[INSIDE_RATE], 1.0)
+    hops = n_hops(profile, setting)
+    nothing_s = _ring_over_hosts_s(min(inside_s, between_s), between_s, setting, passes)
+    factor = hops * alike.latency_s / nothing_s
+    inside_s, between_s = min(inside_s, between_s) * factor, between_s * factor
+    wanted_s = hops * (alike.latency_s + n_bytes / alike.bandwidth_Bps)
+    low, high = 0.0, 2 * hops  # seconds for each byte, by what they are on equal links
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        byte_s = middle * n_bytes / alike.bandwidth_Bps
+        taken_s = _ring_over_hosts_s(inside_s, between_s, setting, passes, byte_s * share, byte_s)
+        low, high = (middle, high) if taken_s < wanted_s else (low, middle)
+    rate = min(alike.bandwidth_Bps / high, most_Bps)
+    return HostPiece(
+        LinkPiece(alike.up_to_bytes, inside_s, rate / share), LinkPiece(alike.up_to_bytes, between_s, rate)
     )
-    for low, high in pairwise([-math.inf, *edges, math.inf]):
-        middle = np.array([math.exp(_middle(low, high))])
-        weights = regime_weights(profile, setting, middle)[:, 0]
-        line = _line_of(profile, setting, int(weights.argmax()))
-        if weights.max() == 1.0 and (line.per_byte_s > 0 or math.isinf(high)):
-            yield line._replace(up_to_bytes=math.exp(high) if high < math.inf else high)
-        else:
-            curve = _Curve(profile, setting, max(low, 0.0), high, fastest)
-            yield from curve.tangents(_LINES_PER_DOUBLING if weights.max() < 1.0 else 1)
 
 
-def _middle(low: float, high: float) -> float:
-    if math.isinf(low):
-        return 0.0 if math.isinf(high) else high - 1.0
-    return low + 1.0 if math.isinf(high) else (low + high) / 2
+def _ring_over_hosts_s(
+    inside_s: float,
+    between_s: float,
+    setting: Setting,
+    passes: float,
+    served_inside_s: float = 0.0,
+    served_between_s: float = 0.0,
+) -> float:
+    """Return what a ring over hosts takes: the longer of a chunk's way along the ring, and of a slow link's work.
+
+    A chunk crosses ``passes x (N-1)`` links in turn; the link between hosts serves as many, then the last goes on.
+    """
+    n, nodes = setting.n_workers, setting.n_nodes
+    hops = passes * (n - 1)
+    slow = min(math.ceil(hops * nodes / n), hops)
+    along_s = slow * (between_s + served_between_s) + (hops - slow) * (inside_s + served_inside_s)
+    return float(max(along_s, hops * served_between_s + between_s))
 
 
-def _line_of(profile: Profile, setting: Setting, regime: int) -> _Line:
-    row = at(setting, np.array([1.0]))
-    found = profile.regimes[regime]
-    terms = design(found.model, row, PASSES[profile.collective])[0] * found.parameters
-    fixed_s = float(terms[[LAUNCH, HOP, BETWEEN]].sum())
-    return _Line(math.inf, fixed_s, float(terms[[INSIDE_BYTES, BETWEEN_BYTES]].sum()), regime)
+def _lines(profile: Profile, setting: Setting) -> list[_Line]:
+    """Return lines that follow the predicted time, by rising size, as few as are close to it."""
+    step = math.log(2) / _KNOTS_PER_DOUBLING
+    first = max(math.log(max(profile.smallest_bytes, 1)), 0.0)
+    # So far that time is proportional to bytes.
+    last = math.log(profile.largest_bytes) + _DOUBLINGS_BEYOND * math.log(2)
+    knots = np.arange(math.floor(first / step), math.ceil(last / step) + 1) * step
+    sizes = np.exp(knots)
+    times = predict(profile, setting, sizes).time_s
+    # No size is faster by the byte than the largest: else a bound would hold for links that are nowhere.
+    least_s = float(times[-1] - times[-2]) / float(sizes[-1] - sizes[-2])
+    lines: list[_Line] = []
+    start = 0
+    while start < len(sizes) - 1:
+        stop = _reach(sizes, times, start, least_s)
+        fixed_s, per_byte_s = _through(sizes, times, start, stop, least_s)
+        is_last = stop == len(sizes) - 1
+        lines.append(_Line(math.inf if is_last else float(sizes[stop]), fixed_s, per_byte_s))
+        start = stop
+    return lines
 
 
-class _Curve(NamedTuple):
-    """The predicted time between two sizes, by their logarithms, and what a byte costs at least."""
+def _reach(sizes: FloatArray, times: FloatArray, start: int, least_s: float) -> int:
+    """Return up to which knot one line stays close to the times."""
+    stop = start + 1
+    while stop + 1 < len(sizes):
+        fixed_s, per_byte_s = _through(sizes, times, start, stop + 1, least_s)
+        inner = slice(start, stop + 2)
+        if np.abs((fixed_s + per_byte_s * sizes[inner]) / times[inner] - 1).max() > _CLOSE:
+            break
+        stop += 1
+    return stop
 
-    profile: Profile
-    setting: Setting
-    low: float
-    high: float
-    least_per_byte_s: float
 
-    def tangents(self, per_doubling: int) -> Iterator[_Line]:
-        """Yield lines that touch it at powers of two."""
-        step = math.log(2) / per_doubling
-        for knot in range(math.floor(self.low / step), math.ceil(self.high / step) + 1):
-            up_to = min((knot + 0.5) * step, self.high)
-            if up_to > self.low and (knot - 0.5) * step < self.high:
-                yield self._tangent(min(max(knot * step, self.low), self.high), up_to)
-
-    def _tangent(self, log_bytes: float, up_to: float) -> _Line:
-        around = np.clip(log_bytes + np.array([-_TINY, 0.0, _TINY]), self.low, self.high)
-        times, weights = (
-            f(self.profile, self.setting, np.exp(around)) for f in (regime_times, regime_weights)
-        )
-        logs = (np.log(times) * weights).sum(axis=0)
-        time_s, n_bytes = math.exp(float(logs[1])), math.exp(log_bytes)
-        growth = float((logs[2] - logs[0]) / (around[2] - around[0]))
-        # Neither part of a link is negative: a steeper curve goes through zero, a falling one is as good as flat.
-        growth = min(max(growth, self.least_per_byte_s * n_bytes / time_s), 1.0)
-        return _Line(math.exp(up_to), time_s * (1 - growth), time_s * growth / n_bytes, None)
+def _through(
+    sizes: FloatArray, times: FloatArray, start: int, stop: int, least_s: float
+) -> tuple[float, float]:
+    """Return the line from one knot to another; a byte takes ``least_s`` at least, and neither part is negative."""
+    per_byte_s = (times[stop] - times[start]) / (sizes[stop] - sizes[start])
+    per_byte_s = min(max(per_byte_s, least_s), times[stop] / sizes[stop])
+    return float(times[stop] - per_byte_s * sizes[stop]), float(per_byte_s)

@@ -1,20 +1,33 @@
-"""Times that were not measured, each with a range, and how far beyond the measurements it lies."""
+"""Times that were not measured, each with a range, and how far beyond the measurements they lie.
+
+What was measured comes back as it was; elsewhere the links say by what factor the time differs from the nearest setting
+that was measured. Ranges hold nine in ten: the spread over links that fit about as well, the scatter of what was
+measured, and, calibrated on public logs, what a model of so few parameters misses: the more, the further N is, and
+the rougher the measured times are about this size, where a library goes from one way to another.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
-from ringnet.analysis.calibration.models import HOP, PASSES, BoolArray, FloatArray, Setting, at, design
-from ringnet.analysis.calibration.profile import Boundary, BoundaryLaw, Profile
+from ringnet.analysis.calibration.profile import Curve, Profile
+from ringnet.analysis.calibration.samples import BoolArray, FloatArray, IntArray, Setting, at
 
 #: A range holds nine in ten, were errors normal.
 _Z = 1.645
-#: Relative error for each doubling of the size beyond what was measured.
-_SIZE_DRIFT = 0.03
-#: A regime that is less likely than that does not widen a range.
-_UNLIKELY = 0.05
+#: Standard deviations of the logarithm: of the spread of links that fit as well, by a factor; for each doubling of N or
+#: nodes; of the roughness; for each doubling of the size beyond what was measured.
+_SPREAD, _AWAY, _DOUBLING, _ROUGH, _SIZE = 1.3, 0.04, 0.06, 0.3, 0.03
+#: Times are known at so many sizes for each doubling, and straight between them in logarithms.
+_KNOTS_PER_DOUBLING = 4
+_LARGEST_LOG2 = 50
+_ROUGH_DOUBLINGS = 2
+#: A line through that many N or more is worth a look beyond them.
+FEWEST_FOR_LINE = 3
 
 
 @dataclass(frozen=True)
@@ -27,9 +40,11 @@ class Prediction:
     message_bytes, time_s, low_s, high_s : ndarray of float64, shape (n,)
         Nine in ten measurements should lie from low to high.
     is_beyond : ndarray of bool, shape (n,)
-        Whether N or the size is outside what was measured.
-    regime : ndarray of int64, shape (n,)
-        The likeliest.
+        Whether the setting or the size is outside what was measured.
+    way : ndarray of int64, shape (n,)
+        Which algorithm and protocol is the fastest by the links: an index of the family's ways.
+    distance : str
+        In words how far the setting is from what was measured; empty where it is within.
     """
 
     setting: Setting
@@ -38,7 +53,8 @@ class Prediction:
     low_s: FloatArray
     high_s: FloatArray
     is_beyond: BoolArray
-    regime: np.typing.NDArray[np.int64]
+    way: IntArray
+    distance: str
 
 
 def predict(profile: Profile, setting: Setting, message_bytes: FloatArray) -> Prediction:
@@ -51,100 +67,161 @@ def predict(profile: Profile, setting: Setting, message_bytes: FloatArray) -> Pr
         How many workers, on how many nodes.
     message_bytes : ndarray of float64, shape (n,)
     """
-    logs = np.log(regime_times(profile, setting, message_bytes))
-    weights = regime_weights(profile, setting, message_bytes)
-    time_s = np.exp((weights * logs).sum(axis=0))
-    low, high = _range(profile, setting, message_bytes, logs, weights)
-    is_known = any(setting.n_workers == known.n_workers for known in profile.settings)
+    logs = np.log(np.maximum(message_bytes, 1.0))
+    knots, times, sigma = _curve(profile, setting)
+    time, spread = np.interp(logs, knots, times), np.interp(logs, knots, sigma)
+    distance = distance_of(profile, setting)
     inside = (message_bytes >= profile.smallest_bytes) & (message_bytes <= profile.largest_bytes)
+    ways = profile.family.times(profile.logs, at(setting, message_bytes)).argmin(axis=0)
     return Prediction(
         setting,
         message_bytes,
-        time_s,
-        np.minimum(low, time_s),
-        np.maximum(high, time_s),
-        ~inside | (not is_known and not _is_between(profile, setting)),
-        weights.argmax(axis=0),
+        np.exp(time),
+        np.exp(time - _Z * spread),
+        np.exp(time + _Z * spread),
+        ~inside | bool(distance),
+        ways,
+        distance,
     )
 
 
-def _is_between(profile: Profile, setting: Setting) -> bool:
-    known = [each.n_workers for each in profile.settings]
-    return min(known) <= setting.n_workers <= max(known)
+def distance_of(profile: Profile, setting: Setting) -> str:
+    """Return in words how far a setting is outside of what was measured; empty where it is inside."""
+    if setting in profile.settings:
+        return ""
+    known = profile.settings
+    measured: dict[str, tuple[list[float], float]] = {
+        "N": ([float(one.n_workers) for one in known], setting.n_workers),
+        "nodes": ([float(one.n_nodes) for one in known if one.n_nodes], setting.n_nodes),
+        "workers a node": (
+            [one.per_node for one in known if one.n_nodes],
+            setting.per_node if setting.n_nodes else 0,
+        ),
+    }
+    told: dict[str, list[str]] = {}
+    for what, (values, value) in measured.items():
+        if values and value > max(values):
+            told.setdefault(f"{value / max(values):.3g}x the largest", []).append(what)
+        elif values and 0 < value < min(values):
+            told.setdefault(f"{value / min(values):.3g}x the smallest", []).append(what)
+    return ", ".join(f"{factor} {' and '.join(which)}" for factor, which in told.items())
 
 
-def regime_times(profile: Profile, setting: Setting, sizes: FloatArray) -> FloatArray:
-    """Return the time in each regime, shape (n_regimes, n)."""
-    rows, passes = at(setting, sizes), PASSES[profile.collective]
-    times = [design(regime.model, rows, passes) @ regime.parameters for regime in profile.regimes]
-    return np.maximum(np.array(times), np.finfo(float).tiny)
+@lru_cache(maxsize=256)
+def _curve(profile: Profile, setting: Setting) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return logarithms of sizes, of times that never fall, and the standard deviation of those."""
+    from scipy.optimize import isotonic_regression  # noqa: PLC0415 -- a tenth of a second, for profiles only
+
+    knots = _knots(profile)
+    middle = _log_times(profile, profile.logs, setting, knots)
+    spread = _spread(profile, setting, knots)
+    times = isotonic_regression(middle).x
+    return knots, np.maximum(times, _floor(profile, setting, knots)), spread
 
 
-def regime_weights(profile: Profile, setting: Setting, sizes: FloatArray) -> FloatArray:
-    """Return how likely each regime is at each size, shape (n_regimes, n)."""
-    reached = [np.ones(len(sizes))]
-    for low, high in changeovers(profile, setting):
-        ramp = np.clip((np.log(np.maximum(sizes, 1.0)) - low) / (high - low), 0.0, 1.0)
-        reached.append(np.minimum(ramp, reached[-1]))
-    levels = np.array([*reached, np.zeros(len(sizes))])
-    return np.asarray(levels[:-1] - levels[1:])
+def _knots(profile: Profile) -> FloatArray:
+    step = np.log(2) / _KNOTS_PER_DOUBLING
+    regular = step * np.arange(_LARGEST_LOG2 * _KNOTS_PER_DOUBLING + 1)
+    measured = np.log([size for curve in profile.curves for size in curve.message_bytes if size >= 1])
+    return np.unique(np.concatenate([regular, measured]))
 
 
-def _end(ends: tuple[Boundary, ...], setting: Setting) -> Boundary | None:
-    same = [end for end in ends if end.setting == setting]
-    return same[0] if same else None
+def _log_times(profile: Profile, logs: FloatArray, setting: Setting, knots: FloatArray) -> FloatArray:
+    """Return what links say, by way of the nearest that was measured, and of a line through all of it beyond."""
+    found = profile.family.log_time(logs, at(setting, np.exp(knots))) + _carried(
+        profile, logs, setting, knots
+    )
+    if not profile.line_weight or setting.n_workers <= max(known.n_workers for known in profile.settings):
+        return found
+    # The line says nothing beyond the sizes that every curve has: there it goes on beside the links.
+    common = np.clip(knots, *common_sizes(profile.curves))
+    off = log_line(profile.curves, setting, common) - np.interp(common, knots, found)
+    return np.asarray(found + profile.line_weight * off)
 
 
-def changeovers(profile: Profile, setting: Setting) -> list[tuple[float, float]]:
-    """Return for each regime but the last from where to where the next takes over, in logarithms of the message."""
-    pairs = zip(profile.regimes, profile.laws(), strict=False)
-    return [_changeover(_end(regime.ends, setting), law, setting) for regime, law in pairs]
+def common_sizes(curves: Sequence[Curve]) -> tuple[float, float]:
+    """Return the logarithms of the smallest and the largest size that all curves have; of one size if there are none."""
+    first = max(float(np.log(max(curve.message_bytes[0], 1.0))) for curve in curves)
+    last = min(float(np.log(max(curve.message_bytes[-1], 1.0))) for curve in curves)
+    return min(first, last), max(first, last) if first <= last else min(first, last)
 
 
-def _changeover(end: Boundary | None, law: BoundaryLaw, setting: Setting) -> tuple[float, float]:
-    """Return between which sizes the next regime becomes likelier from 0 to 1, straight in logarithms."""
-    if end is not None and end.is_seen:
-        return float(np.log(end.last_bytes)), float(np.log(end.first_bytes))
-    half = law.spread(setting.n_workers)
-    middle = law.at(setting.n_workers)
-    if end is not None and end.last_bytes > 0:
-        middle = max(middle, float(np.log(end.last_bytes)) + half)
-    if end is not None and np.isfinite(end.first_bytes):
-        middle = min(middle, float(np.log(end.first_bytes)) - half)
-    return middle - half, middle + half
+def log_line(curves: Sequence[Curve], setting: Setting, knots: FloatArray) -> FloatArray:
+    """Return the logarithm of the time on a straight line in log2 N through the measured times of each size."""
+    log_n = np.log2([curve.setting.n_workers for curve in curves])
+    times = np.exp([curve.log_time(knots) for curve in curves])
+    away = log_n - log_n.mean()
+    slopes = away @ (times - times.mean(axis=0)) / (away @ away)
+    found = times.mean(axis=0) + slopes * (np.log2(setting.n_workers) - log_n.mean())
+    return np.asarray(np.log(np.maximum(found, times.min(axis=0) / 2)))
 
 
-def _range(
-    profile: Profile, setting: Setting, sizes: FloatArray, logs: FloatArray, weights: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return the range over every regime that may be at work, each with its own uncertainty."""
-    scatter = np.array([regime.scatter for regime in profile.regimes])[:, None]
-    sigma = np.sqrt(scatter**2 + _beyond(profile, setting, sizes) ** 2)
-    possible = weights > _UNLIKELY
-    lowest = np.minimum(logs, _other_split(profile, setting, sizes, logs))
-    low = np.where(possible, lowest - _Z * sigma, np.inf).min(axis=0)
-    high = np.where(possible, logs + _Z * sigma, -np.inf).max(axis=0)
-    return np.exp(low), np.exp(high)
+def _carried(profile: Profile, logs: FloatArray, setting: Setting, knots: FloatArray) -> FloatArray:
+    """Return by how much what was measured nearby differs from the links, in logarithms.
+
+    Between two N it is in between; beyond all it is that of the nearest.
+    """
+    near = sorted(profile.curves, key=lambda curve: _doublings(curve.setting, setting))
+    first = near[0]
+    if first.setting == setting:
+        return _residual(profile, logs, first, knots)
+    across = [
+        curve
+        for curve in near
+        if (curve.setting.n_workers - setting.n_workers) * (first.setting.n_workers - setting.n_workers) < 0
+    ]
+    if not across:
+        return _residual(profile, logs, first, knots)
+    one, other = (_doublings(curve.setting, setting) for curve in (first, across[0]))
+    pair = [_residual(profile, logs, curve, knots) for curve in (first, across[0])]
+    return (other * pair[0] + one * pair[1]) / (one + other)
 
 
-def _beyond(profile: Profile, setting: Setting, sizes: FloatArray) -> FloatArray:
-    """Return the relative error for what lies between measurement and prediction: in N, and in size."""
-    known = [each.n_workers for each in profile.settings]
-    doublings = min(abs(np.log2(setting.n_workers / n)) for n in known)
-    capped = np.clip(sizes, max(profile.smallest_bytes, 1), max(profile.largest_bytes, 1))
-    size_doublings = np.abs(np.log2(np.maximum(sizes, 1.0) / capped))
-    return np.asarray(np.hypot(profile.drift * doublings, _SIZE_DRIFT * size_doublings))
+def _residual(profile: Profile, logs: FloatArray, curve: Curve, knots: FloatArray) -> FloatArray:
+    sizes = np.log(np.maximum(curve.message_bytes, 1.0))
+    own = profile.family.log_time(logs, at(curve.setting, np.exp(sizes)))
+    return np.interp(knots, sizes, np.log(curve.time_s) - own)
 
 
-def _other_split(profile: Profile, setting: Setting, sizes: FloatArray, logs: FloatArray) -> FloatArray:
-    """Return the times if all latency were launch, not hops: one N cannot tell, a range covers both."""
-    if profile.is_split or setting in profile.settings:
-        return logs
-    known = at(profile.settings[0], sizes)
-    here, passes = at(setting, sizes), PASSES[profile.collective]
-    times = []
-    for regime in profile.regimes:
-        there, new = (design(regime.model, rows, passes) for rows in (known, here))
-        new[:, HOP] = there[:, HOP]
-        times.append(new @ regime.parameters)
-    return np.log(np.maximum(np.array(times), np.finfo(float).tiny))
+def _doublings(one: Setting, other: Setting) -> float:
+    """Return how far two settings are from each other, in doublings of N and of nodes."""
+    away = abs(np.log2(one.n_workers / other.n_workers))
+    return float(away + abs(np.log2(max(one.n_nodes, 1) / max(other.n_nodes, 1))))
+
+
+def _spread(profile: Profile, setting: Setting, knots: FloatArray) -> FloatArray:
+    nearest = min(profile.curves, key=lambda curve: _doublings(curve.setting, setting))
+    capped = np.clip(knots, np.log(max(profile.smallest_bytes, 1)), np.log(max(profile.largest_bytes, 1)))
+    beyond = _SIZE * np.abs(knots - capped) / np.log(2)
+    residual = _residual(profile, profile.logs, nearest, knots)
+    reach = _ROUGH_DOUBLINGS * np.log(2)
+    rough = np.array([np.ptp(residual[np.abs(knots - knot) <= reach * (1 + 1e-9)]) for knot in knots])
+    known = np.hypot(nearest.scatter, beyond)
+    if nearest.setting == setting:
+        return np.asarray(known)
+    others = [
+        _log_times(profile, profile.logs + np.array(other), setting, knots) for other in profile.alternatives
+    ]
+    drawn = np.std(others, axis=0) if others else np.zeros(len(knots))
+    n_away = abs(np.log2(setting.n_workers / nearest.setting.n_workers))
+    nodes_away = abs(np.log2(max(setting.n_nodes, 1) / max(nearest.setting.n_nodes, 1)))
+    model = np.hypot(_AWAY + _DOUBLING * max(n_away, nodes_away), _ROUGH * rough)
+    return np.asarray(np.sqrt(known**2 + (_SPREAD * drawn) ** 2 + model**2))
+
+
+def _floor(profile: Profile, setting: Setting, knots: FloatArray) -> FloatArray:
+    """Return what a smaller setting was measured at: no more workers on no more nodes, which can only be faster.
+
+    More workers of a node bring rails, and may bring a switch that reduces: then a larger setting can be faster, too.
+    """
+    if setting in profile.settings:
+        return np.full(len(knots), -np.inf)
+    smaller = [
+        np.where(knots < np.log(max(curve.message_bytes[0], 1.0)), -np.inf, curve.log_time(knots))
+        for curve in profile.curves
+        if curve.setting.n_workers <= setting.n_workers
+        and curve.setting.n_nodes <= setting.n_nodes
+        and (curve.setting.n_nodes == 1 or curve.setting.per_node >= setting.per_node)
+        and "switch" not in profile.family.algorithms
+    ]
+    return np.max(smaller, axis=0) if smaller else np.full(len(knots), -np.inf)

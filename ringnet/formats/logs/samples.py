@@ -10,13 +10,18 @@ import numpy as np
 
 from ringnet.analysis.calibration import PASSES, CalibrationVerdict, Samples, SourceFile
 from ringnet.analysis.calibration.calibration import TWO_MACHINES
+from ringnet.analysis.calibration.machine import LIBRARIES
 from ringnet.errors import Fault, InputError
 from ringnet.formats.logs.log import ASKED, Log, Measurement, Notes
 from ringnet.formats.logs.osu import PER_RANK
 from ringnet.formats.logs.tables import APART, tables_of, times_apart
 
 _MAKER = re.compile(r"^(?:NVIDIA|AMD)\s+")
-_FORCED = {"ring": ("ring",), "tree": ("tree", "doubling")}
+#: What a benchmark tells of who ran the collective.
+_LIBRARIES = {"nccl-tests": ("gpu",), "OSU": ("mpi",)}
+#: GPUs of a host where nobody says.
+_PER_NODE = 8
+NODES_TAKEN = f"no log says on how many nodes it ran: hosts of {_PER_NODE} GPUs are taken"
 
 
 def complete(log: Log, workers: Mapping[str, int], nodes: Mapping[str, int]) -> Log:
@@ -89,11 +94,15 @@ def samples_of(logs: Sequence[Log], collective: str, notes: Notes) -> Samples:
     _say_what_is_pooled(logs, used, notes)
     rows = [(row, index) for index, found in enumerate(used) for row in found]
     nodes = np.array([row.n_nodes or 0 for row, _ in rows], dtype=np.int64)
+    n_workers = np.array([row.n_workers for row, _ in rows], dtype=np.int64)
     if (nodes == 0).any() and (nodes > 0).any():
         notes.say("some logs say on how many nodes they ran, some do not: all hops are taken as one kind")
         nodes[:] = 0
+    elif not nodes.any() and libraries_of(logs) == ("gpu",):
+        notes.say(f"{NODES_TAKEN}: --nodes says otherwise")
+        nodes = -(-n_workers // _PER_NODE)
     return Samples(
-        np.array([row.n_workers for row, _ in rows], dtype=np.int64),
+        n_workers,
         nodes,
         np.array([row.message_bytes for row, _ in rows], dtype=np.float64),
         np.array([row.time_s for row, _ in rows], dtype=np.float64),
@@ -190,11 +199,17 @@ def _say_what_is_left_out(
             notes.say(f"{log.path.name}: several types of elements are taken together")
 
 
-def models_of(logs: Sequence[Log], collective: str) -> tuple[str, ...]:
-    """Return what a regime may be: fewer where every log forces one algorithm."""
+def algorithms_of(logs: Sequence[Log], collective: str) -> tuple[str, ...]:
+    """Return the algorithm that every log forces; none where the library chose."""
     forced = {row.algorithm.lower() for log in logs for row in log.of(collective)}
     only = forced.pop() if len(forced) == 1 else ""
-    return _FORCED.get(only, ("ring", "tree", "doubling"))
+    return {"ring": ("ring",), "tree": ("tree", "doubling")}.get(only, ())
+
+
+def libraries_of(logs: Sequence[Log]) -> tuple[str, ...]:
+    """Return who may have run what the logs time: a library of GPUs, MPI, or either."""
+    tools = {log.tool.removesuffix(" JSON") for log in logs}
+    return _LIBRARIES.get(tools.pop(), tuple(LIBRARIES)) if len(tools) == 1 else tuple(LIBRARIES)
 
 
 def sources_of(logs: Sequence[Log], samples: Samples) -> list[SourceFile]:
@@ -215,6 +230,8 @@ def machines_of(logs: Sequence[Log]) -> list[CalibrationVerdict]:
     devices = {_models(log): log.path.name for log in logs if log.devices}
     tools = {log.tool.removesuffix(" JSON"): log.path.name for log in logs}
     found = []
+    if libraries_of(logs) == ("gpu",) and not any(row.n_nodes for log in logs for row in log.measurements):
+        found.append(CalibrationVerdict("nodes taken", NODES_TAKEN))
     if len(devices) > 1:
         named = "; ".join(f"{name}: {', '.join(each)}" for each, name in devices.items())
         found.append(

@@ -58,27 +58,47 @@ def calibration_plot(points: pd.DataFrame, name: str, about: str) -> Figure:
 
 
 @canvas.in_style
-def prediction_plot(points: pd.DataFrame, name: str, about: str) -> Figure:
-    """Draw predicted times over message size with their range, a line per N; dashed beyond what was measured.
+def prediction_plot(points: pd.DataFrame, measured: pd.DataFrame, name: str, about: str) -> Figure:
+    """Draw predicted times over message size with their range, a line per N, and what was measured.
 
     Parameters
     ----------
     points : DataFrame
         One row per N and size: ``n_workers``, ``message_bytes``, ``predicted_s``, ``low_s``, ``high_s``, ``is_beyond``.
+    measured : DataFrame
+        One row per N and size: ``n_workers``, ``message_bytes``, ``measured_s``. Those of an N that is predicted have
+        its color, the others are grey, each with its N beside it.
     name, about : str
         Title, and the line below it.
     """
-    figure, (ax,) = canvas.new_figure(2.3)
+    figure, (ax,) = canvas.new_figure(2.6)
     points = points.drop_duplicates(["n_workers", "message_bytes"]).sort_values("message_bytes")
+    sizes = points["message_bytes"]
+    shown = measured[measured["message_bytes"].between(sizes.min(), sizes.max())]
     series = list(points.groupby("n_workers"))
-    colors = canvas.colors(len(series))
+    colors = dict(zip([n for n, _ in series], canvas.colors(len(series)), strict=True))
     kinds: dict[str, Artist] = {}
-    for (_, rows), color in zip(series, colors, strict=True):
-        kinds |= _draw_prediction(ax, rows, color)
-    _over_sizes(ax, points["predicted_s"])
+    for n, rows in shown.groupby("n_workers"):
+        kinds |= _draw_measured(ax, rows.sort_values("message_bytes"), f"N={n}", colors.get(n))
+    for n, rows in series:
+        kinds |= _draw_prediction(ax, rows, colors[n])
+    _over_sizes(ax, pd.concat([points["predicted_s"], shown["measured_s"]]))
     axes.logarithmic(ax.xaxis, "bytes", "message size")
-    handles = [canvas.stroke(color, f"N={n}") for (n, _), color in zip(series, colors, strict=True)]
+    handles = [canvas.stroke(colors[n], f"N={n}") for n, _ in series]
     return canvas.titled(figure, name, about, list(kinds.values()), handles)
+
+
+def _draw_measured(ax: Axes, rows: pd.DataFrame, label: str, color: str | None) -> dict[str, Artist]:
+    sizes, times = (rows[key].to_numpy(dtype=np.float64) for key in ("message_bytes", "measured_s"))
+    ax.plot(sizes, times, linestyle="none", marker="o", markersize=2.5, color=color or canvas.GREY)
+    if color is None:
+        # Small messages tell N apart, large ones hardly do.
+        below = (0, -3)
+        ax.annotate(
+            label, (sizes[0], times[0]), below, textcoords="offset points", ha="center", va="top", fontsize=7,
+            color=canvas.GREY,
+        )  # fmt: skip
+    return {"measured": canvas.stroke(canvas.GREY, "measured", marker="o", linestyle="none")}
 
 
 def _draw_prediction(ax: Axes, rows: pd.DataFrame, color: str) -> dict[str, Artist]:

@@ -218,6 +218,12 @@ def workers_per_host(keys: ShapeKeys) -> int | None:
     return found
 
 
+def cards_of(keys: ShapeKeys) -> int:
+    """Return the network cards of a host, the most that one has; one where nobody says."""
+    found: int | tuple[int, ...] | None = getattr(keys, "nics", None)
+    return max(found) if isinstance(found, tuple) else found or 1
+
+
 def hosts_differ(keys: ShapeKeys) -> bool:
     """Whether there are hosts with other numbers of workers, or of cards, than others."""
     given = (getattr(keys, name, None) for name in ("workers_per_host", "nics"))

@@ -1,0 +1,344 @@
+"""A machine as a collective library sees it: a few physical parameters, and the time of every algorithm and protocol.
+
+A library has algorithms (a ring, a tree, a switch that reduces) and protocols (NCCL's LL, LL128 and Simple, of which
+each costs more latency and less bandwidth than the one before), and takes what is fastest:
+
+    time = soft minimum over algorithms and protocols of
+           launch + hops inside x latency inside + hops between x latency between + bytes / bandwidth
+
+Hops are counted as in NCCL's own model: a ring has 2(N-1), of them 2(nodes-1) between nodes; a tree has a chain
+inside each node and log2(nodes) levels between. Bytes between nodes cross as many rails at a time as a node has
+workers, or cards.
+
+What data cannot tell is taken from priors: log-normal, about NCCL's published constants where it publishes them
+(``src/graph/tuning.cc`` of v2.8 to v2.30: base latencies of 6.6 to 14 us; 0.6, 1.9 and 3.4 us for a hop over NVLink,
+2.7, 4 and 14 us over the network, 5, 8.5 and 14 us for a tree's; LL128 120/128 of the bandwidth), and about what
+public logs of nccl-tests show where those constants only steer a choice (LL reaches about an eighth of the bandwidth,
+a tree two thirds).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from ringnet.analysis.calibration.samples import PASSES, FloatArray, Samples
+
+#: How sharply the fastest is taken: two ways that take as long are 4 % faster together than each.
+_SHARPNESS = 16.0
+#: What a ring gets at most of the NVLink of a generation, and what a switch that reduces gets at least and at most of
+#: the same links: bus bandwidth of hosts of 8, in bytes per second (H100 and H200: 370; 440 to 490. B200: 700; 760 to
+#: 900).
+_REDUCING_SWITCH = ((370e9, 400e9, 540e9), (700e9, 740e9, 1000e9))
+#: Messages of that size take their time for their bytes; where there are none that do, there may be so much more
+#: bandwidth.
+_LARGE_BYTES, _UNSEEN = 2**20, 10.0
+#: With fewer workers NCCL does not reduce in the switch.
+_FEWEST_ON_SWITCH = 5
+
+
+class Parameter(NamedTuple):
+    """What a machine has: a name, what it is measured in, and its prior: center, and deviation of its logarithm.
+
+    Of the priors the first is that of GPU libraries, the second that of MPI on host memory. Bandwidths have no center
+    of their own: it comes from the largest that was seen.
+    """
+
+    name: str
+    kind: str
+    gpu: tuple[float, float]
+    mpi: tuple[float, float]
+
+
+PARAMETERS = (
+    Parameter("launch", "seconds", (8e-6, 0.7), (1e-6, 0.9)),
+    Parameter("launch_medium", "ratio", (2.0, 0.4), (1.5, 0.5)),
+    Parameter("launch_large", "ratio", (1.5, 0.4), (2.0, 0.5)),
+    Parameter("hop_inside", "seconds", (0.8e-6, 0.7), (0.3e-6, 0.8)),
+    Parameter("hop_inside_medium", "ratio", (3.0, 0.5), (2.0, 0.5)),
+    Parameter("hop_inside_large", "ratio", (5.0, 0.5), (4.0, 0.5)),
+    Parameter("hop_between", "seconds", (3e-6, 0.9), (1.3e-6, 0.9)),
+    Parameter("hop_between_of_tree", "ratio", (1.8, 0.4), (1.0, 0.4)),
+    Parameter("hop_between_medium", "ratio", (1.6, 0.5), (1.5, 0.5)),
+    Parameter("hop_between_large", "ratio", (3.7, 0.5), (3.0, 0.5)),
+    Parameter("bandwidth_inside", "bytes_per_second", (0.0, 0.8), (0.0, 0.8)),
+    Parameter("bandwidth_of_a_rail", "bytes_per_second", (0.0, 0.8), (0.0, 0.8)),
+    Parameter("share_small", "ratio", (0.12, 0.6), (0.3, 0.6)),
+    Parameter("share_medium", "ratio", (0.9, 0.15), (0.8, 0.15)),
+    Parameter("share_of_tree", "ratio", (0.65, 0.35), (0.65, 0.35)),
+    Parameter("bandwidth_of_the_switch", "bytes_per_second", (0.0, 0.5), (0.0, 0.5)),
+)
+NAMES = tuple(parameter.name for parameter in PARAMETERS)
+N_PARAMETERS = len(PARAMETERS)
+(
+    LAUNCH, LAUNCH_MEDIUM, LAUNCH_LARGE, INSIDE, INSIDE_MEDIUM, INSIDE_LARGE, BETWEEN, TREE_HOP, BETWEEN_MEDIUM,
+    BETWEEN_LARGE, INSIDE_RATE, RAIL_RATE, SMALL, MEDIUM, TREE_SHARE, SWITCH_RATE,
+) = range(N_PARAMETERS)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Library:
+    """Who runs the collective: its algorithms, and what it calls its protocols for small, medium and large messages."""
+
+    name: str
+    algorithms: tuple[str, ...]
+    protocols: tuple[str, str, str]
+
+
+#: By preference where data cannot tell them apart.
+LIBRARIES = {
+    "gpu": Library("gpu", ("ring", "tree", "switch"), ("LL", "LL128", "Simple")),
+    "mpi": Library("mpi", ("ring", "doubling"), ("short", "eager", "rendezvous")),
+}
+
+
+class Way(NamedTuple):
+    """An algorithm, and which of the protocols of its library."""
+
+    algorithm: str
+    protocol: int
+
+
+@dataclass(frozen=True)
+class Family:
+    """What a machine may do: a library, those of its algorithms that are in question, and its rails.
+
+    Parameters
+    ----------
+    library : str
+        One of `LIBRARIES`.
+    algorithms : tuple of str
+    most_rails : float
+        Beyond how many workers of a node more do not bring more bandwidth between nodes; infinite where nothing says
+        so.
+    collective : str
+    """
+
+    library: str
+    algorithms: tuple[str, ...]
+    most_rails: float = np.inf
+    collective: str = "all_reduce"
+
+    @cached_property
+    def ways(self) -> tuple[Way, ...]:
+        """Every algorithm with every protocol; a switch has the last only."""
+        found = [
+            Way(algorithm, protocol)
+            for algorithm in self.algorithms
+            for protocol in (range(3) if algorithm != "switch" else (2,))
+        ]
+        return tuple(found)
+
+    def named(self, way: int) -> str:
+        """Return in words what a way is: ``tree, LL``."""
+        algorithm, protocol = self.ways[way]
+        return f"{algorithm}, {LIBRARIES[self.library].protocols[protocol]}"
+
+    def times(self, logs: FloatArray, rows: Samples | Counts) -> FloatArray:
+        """Return the time of every way, shape (n_ways, n), in seconds; infinite where one cannot be.
+
+        Parameters
+        ----------
+        logs : ndarray of float64, shape (16,)
+            Natural logarithms of `PARAMETERS`.
+        rows : Samples or Counts
+        """
+        counts = self.counts(rows) if isinstance(rows, Samples) else rows
+        values = np.exp(logs)
+        protocols, byte_s = _Protocols.of(values), counts.byte_s(values)
+        return np.concatenate([_TIMES[name](values, protocols, counts, byte_s) for name in self.algorithms])
+
+    def log_time(self, logs: FloatArray, rows: Samples | Counts) -> FloatArray:
+        """Return the natural logarithm of the soft minimum of all ways, shape (n,)."""
+        times = self.times(logs, rows)
+        least = times.min(axis=0)
+        eighth = np.square(np.square(np.square(least / times)))
+        together: FloatArray = np.log(least) - np.log(np.square(eighth).sum(axis=0)) / _SHARPNESS
+        return together
+
+    def counts(self, rows: Samples) -> Counts:
+        """Return what the algorithms count of some rows: to be kept where times are asked for often."""
+        return Counts.of(rows, self.most_rails, PASSES[self.collective])
+
+
+class Counts(NamedTuple):
+    """What the algorithms count: workers, nodes, workers of a node, rails at a time, passes, bytes of the message."""
+
+    n: FloatArray
+    nodes: FloatArray
+    per_node: FloatArray
+    rails: FloatArray
+    passes: float
+    message_bytes: FloatArray
+
+    @classmethod
+    def of(cls, rows: Samples, most_rails: float, passes: float) -> Counts:
+        """Count, of some rows."""
+        n = rows.n_workers.astype(np.float64)
+        # Where nobody says how workers sit, every hop is of one kind: a node each.
+        nodes = np.where(rows.n_nodes > 0, rows.n_nodes, n).astype(np.float64)
+        per_node = n / nodes
+        return cls(n, nodes, per_node, np.minimum(per_node, most_rails), passes, rows.message_bytes)
+
+    def byte_s(self, values: FloatArray) -> FloatArray:
+        """Return the seconds for each byte that a worker passes on, over links inside and between nodes in series."""
+        inside, between = 1 / values[INSIDE_RATE], 1 / (values[RAIL_RATE] * self.rails)
+        chosen: FloatArray = np.where(
+            self.nodes <= 1, inside, np.where(self.per_node <= 1, between, _in_series(inside, between))
+        )
+        return chosen
+
+
+def _in_series(one: float, other: FloatArray) -> FloatArray:
+    """Return the seconds for each byte over two links: the longer, and some more where they are alike."""
+    both: FloatArray = np.sqrt(np.sqrt(np.square(np.square(one)) + np.square(np.square(other))))
+    return both
+
+
+class _Protocols(NamedTuple):
+    """Launch, hop inside, hop between (s) and share of the bandwidth of the three protocols, each of shape (3, 1)."""
+
+    launch: FloatArray
+    inside: FloatArray
+    between: FloatArray
+    share: FloatArray
+
+    @classmethod
+    def of(cls, values: FloatArray) -> _Protocols:
+        factors = np.ones((4, 3))
+        factors[0, 1:] = values[[LAUNCH_MEDIUM, LAUNCH_LARGE]]
+        factors[1, 1:] = values[[INSIDE_MEDIUM, INSIDE_LARGE]]
+        factors[2, 1:] = values[[BETWEEN_MEDIUM, BETWEEN_LARGE]]
+        factors[3, :2] = values[[SMALL, MEDIUM]]
+        factors[:3] *= values[[LAUNCH, INSIDE, BETWEEN]][:, None]
+        return cls(*factors[:, :, None])
+
+
+def _ring(values: FloatArray, of: _Protocols, counts: Counts, byte_s: FloatArray) -> FloatArray:
+    inside, between = counts.passes * (counts.n - counts.nodes), counts.passes * (counts.nodes - 1)
+    moved = counts.passes * (counts.n - 1) / counts.n * counts.message_bytes
+    time: FloatArray = of.launch + inside * of.inside + between * of.between + moved * byte_s / of.share
+    return time
+
+
+def _tree(values: FloatArray, of: _Protocols, counts: Counts, byte_s: FloatArray) -> FloatArray:
+    # A chain inside a node, a binary tree across; chunks follow each other, so bytes count once each way.
+    inside, levels = counts.passes * (counts.per_node - 1), counts.passes * np.log2(counts.nodes)
+    # Two workers need no tree: each sends to the other what a ring would.
+    moved = counts.passes * counts.message_bytes * np.where(counts.n == 2, 0.5, 1.0)  # noqa: PLR2004
+    hops = of.launch + inside * of.inside + levels * of.between * values[TREE_HOP]
+    time: FloatArray = hops + moved * byte_s / (of.share * values[TREE_SHARE])
+    return time
+
+
+def _doubling(values: FloatArray, of: _Protocols, counts: Counts, byte_s: FloatArray) -> FloatArray:
+    # All-reduce: the whole message at each of log2 N exchanges. The other two: parts that double.
+    inside, levels = counts.passes * np.log2(counts.per_node), counts.passes * np.log2(counts.nodes)
+    whole = np.log2(counts.n) if counts.passes > 1 else (counts.n - 1) / counts.n
+    hops = of.launch + inside * of.inside + levels * of.between * values[TREE_HOP]
+    time: FloatArray = hops + whole * counts.message_bytes * byte_s / of.share
+    return time
+
+
+def _switch(values: FloatArray, of: _Protocols, counts: Counts, byte_s: FloatArray) -> FloatArray:
+    # Every worker sends the message up once and gets the sum once: no more with more workers. Between nodes a tree.
+    levels = counts.passes * np.log2(counts.nodes) * of.between[2] * values[TREE_HOP]
+    over = counts.passes * (counts.nodes - 1) / counts.nodes / (values[RAIL_RATE] * counts.rails)
+    hops = of.launch[2] + counts.passes * of.inside[2] + levels
+    time = hops + counts.message_bytes * _in_series(1 / values[SWITCH_RATE], over)
+    return np.where(counts.per_node >= _FEWEST_ON_SWITCH, time, np.inf)[None, :]
+
+
+_TIMES = {"ring": _ring, "tree": _tree, "doubling": _doubling, "switch": _switch}
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Natural logarithms of what a machine is expected to have, and how sure that is."""
+
+    center: FloatArray
+    deviation: FloatArray
+
+
+def prior_for(family: Family, samples: Samples) -> Prior:
+    """Return the prior of a family's parameters; bandwidths are expected about the largest that was seen."""
+    columns = [parameter.gpu if family.library == "gpu" else parameter.mpi for parameter in PARAMETERS]
+    center = np.array([np.log(value) if value else 0.0 for value, _ in columns])
+    deviation = np.array([spread for _, spread in columns])
+    seen = bus_bandwidth(samples, family.collective)
+    crosses = samples.n_nodes != 1
+    per_node = np.where(samples.n_nodes > 0, samples.n_workers / np.maximum(samples.n_nodes, 1), 1.0)
+    # What public machines have: a worker's share of what its node has to others is an eighth of what it has inside.
+    inside = float(seen[~crosses].max() * 1.05) if (~crosses).any() else float(seen.max() * 3)
+    rail = float((seen / per_node)[crosses].max() * 1.05) if crosses.any() else inside / 8
+    if "switch" in family.algorithms:
+        of_ring = _reducing_switch(samples)
+        center[SWITCH_RATE] = np.log((samples.message_bytes / samples.time_s).max())
+        inside = of_ring or inside
+        deviation[INSIDE_RATE] = 0.15
+    center[INSIDE_RATE], center[RAIL_RATE] = np.log(inside), np.log(rail)
+    if not _tells_bytes(samples):
+        # What small messages get says only that there is more.
+        rates = [INSIDE_RATE, RAIL_RATE, SWITCH_RATE]
+        center[rates] += np.log(_UNSEEN)
+        deviation[rates] = np.log(_UNSEEN)
+    return Prior(center, deviation)
+
+
+def _tells_bytes(samples: Samples) -> bool:
+    """Tell whether the largest messages take their time for their bytes: it grows half as fast, or they are large."""
+    largest = samples.message_bytes.max()
+    if largest >= _LARGE_BYTES:
+        return True
+    for setting in samples.settings:
+        rows = samples.where(samples.of(setting))
+        top, less = (
+            rows.message_bytes == rows.message_bytes.max(),
+            rows.message_bytes <= rows.message_bytes.max() / 4,
+        )
+        if less.any():
+            near = rows.message_bytes == rows.message_bytes[less].max()
+            times, sizes = (
+                np.log(np.median(one[top]) / np.median(one[near]))
+                for one in (rows.time_s, rows.message_bytes)
+            )
+            if times > sizes / 2:
+                return True
+    return False
+
+
+def bus_bandwidth(samples: Samples, collective: str = "all_reduce") -> FloatArray:
+    """Return the bus bandwidth of every row, in bytes per second."""
+    moved = PASSES[collective] * (samples.n_workers - 1) / samples.n_workers
+    rate: FloatArray = moved * samples.message_bytes / samples.time_s
+    return rate
+
+
+def _reducing_switch(samples: Samples) -> float:
+    """Return what a ring gets of the links of which a switch makes what was seen; 0 where a ring may have made it."""
+    per_node = samples.n_workers / np.maximum(samples.n_nodes, 1)
+    enough = (samples.n_nodes > 0) & (per_node >= _FEWEST_ON_SWITCH)
+    if not enough.any():
+        return 0.0
+    most = float(bus_bandwidth(samples)[enough].max())
+    return next((ring for ring, low, high in _REDUCING_SWITCH if low <= most <= high), 0.0)
+
+
+def algorithms_of(
+    library: str, samples: Samples, collective: str, allowed: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Return which algorithms of a library are in question.
+
+    A GPU library makes the other collectives as a ring only, and reduces in the switch where bus bandwidth is above
+    what a ring gets of such links.
+    """
+    known = LIBRARIES[library].algorithms
+    if library == "gpu" and PASSES[collective] == 1:
+        known = ("ring",)
+    if not (collective == "all_reduce" and _reducing_switch(samples)):
+        known = tuple(name for name in known if name != "switch")
+    return tuple(name for name in known if not allowed or name in allowed) or known[:1]

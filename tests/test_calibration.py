@@ -92,13 +92,20 @@ def test_other_n_are_foretold_on_machines_of_many_kinds(launch, inside, between,
     assert ((truth(at(new, SIZES)) >= guess.low_s) & (truth(at(new, SIZES)) <= guess.high_s)).mean() >= 0.75
 
 
-def test_one_log_foretells_the_next_n_of_a_machine_as_they_are():
-    truth = by()
-    found = gpu(measured([Setting(8, 2)], truth, noise=0.01))
-    new = Setting(16, 4)
-    guess, told = predict(found.profile, new, SIZES), truth(at(new, SIZES))
-    assert np.median(np.abs(guess.time_s / told - 1)) < 0.2
-    assert ((told >= guess.low_s) & (told <= guess.high_s)).mean() >= 0.8
+def test_one_log_foretells_the_next_n_of_machines_as_they_are():
+    """Machines that are drawn as the priors expect them: nine in ten of the times should be within the ranges."""
+    draw = np.random.default_rng(5)
+    off, inside = [], []
+    for _ in range(6):
+        names = ("launch", "hop_inside", "hop_between", "hop_between_of_tree", "bandwidth_of_a_rail")
+        truth = by(**{name: MACHINE[name] * np.exp(0.5 * draw.standard_normal()) for name in names})
+        new = Setting(16, 4)
+        told = truth(at(new, SIZES))
+        guess = predict(gpu(measured([Setting(8, 2)], truth, noise=0.01)).profile, new, SIZES)
+        off.append(np.median(np.abs(guess.time_s / told - 1)))
+        inside.append(((told >= guess.low_s) & (told <= guess.high_s)).mean())
+    assert np.median(off) < 0.2
+    assert np.mean(inside) >= 0.8
 
 
 def test_rails_of_one_two_and_four_workers_a_node_foretell_eight():

@@ -234,21 +234,39 @@ def test_values_are_taken_out_with_every_mistake_at_its_line():
     found = []
     for link in read.items("links"):
         link.known("latency", "hops", "plain")
-        found.append((link.quantity("latency", "seconds"), link.whole("hops", default=2), link.flag("plain")))
+        found.append(
+            (
+                link.quantity("latency", "seconds"),
+                link.whole("hops", default=2),
+                link.number("plain", 0.0, 1.0),
+            )
+        )
     assert (read.text("name"), read.texts("names"), read.mapping("links").given) == ("", (), {})
-    assert found == [(5e-6, 1, False), (1.0, 2, True)]
+    assert found == [(5e-6, 1, 0.0), (1.0, 2, 0.0)]
     assert [str(fault) for fault in read.faults] == [
         "v.yaml:4: links[0].hops: a whole number from 1 to 1048576 is wanted; got 0; right would be: 8",
-        "v.yaml:3: links[0].plain: true or false is wanted; right would be: true",
+        "v.yaml:3: links[0].plain: a number from 0 to 1 is wanted; right would be: 0.05",
         "v.yaml:6: links[1].latancy: there is no such key; did you mean latency?",
         "v.yaml:5: links[1].latency: a time needs a unit; got 5; right would be: 5 us or 5 ns",
-        "v.yaml:7: links[1].plain: true or false is wanted; got perhaps; right would be: true",
+        "v.yaml:7: links[1].plain: a number from 0 to 1 is wanted; got perhaps; right would be: 0.05",
         "v.yaml:1: name: a text is wanted; got ['x']",
         "v.yaml:1: names: a list of texts is wanted; right would be: []",
         "v.yaml:2: links: a mapping is wanted; got [{'latency': '5 us', 'hops': 0}, {'latency': 5, 'latancy'...",
     ]
     assert read.is_wrong("links")
     assert not read.is_wrong("link")
+
+
+@pytest.mark.parametrize("value", ["4 8", "4 x 8", "4 nan 8", "true", "[4, 8, 16]"])
+def test_numbers_of_a_text(value):
+    read = ValueReader(read_yaml(f"n: {value}\n", "v.yaml")[0])
+    read.numbers("n", 3)
+    assert [str(fault).partition("; got")[0] for fault in read.faults] == [
+        "v.yaml:1: n: 3 numbers with spaces between them are wanted"
+    ]
+    good = ValueReader(read_yaml("n: 4 8.5 1e3\none: 7\n", "v.yaml")[0])
+    assert (good.numbers("n", 3), good.numbers("one")) == ((4.0, 8.5, 1000.0), (7.0,))
+    assert not good.faults
 
 
 PLAIN = st.recursive(

@@ -24,6 +24,7 @@ from ringnet.scenario.keys.algorithm import name_of, parameters_of
 from ringnet.scenario.keys.kinds import FoundFile
 from ringnet.scenario.keys.model import Keys
 from ringnet.scenario.keys.network import NetworkKeys
+from ringnet.scenario.keys.topology import cards_of
 from ringnet.scenario.measured_links import setting_of
 from ringnet.units import format_bytes, format_seconds
 

@@ -25,6 +25,8 @@ _MISFIT, _LEAST_MISFIT, _MOST_MISFIT = 0.06, 0.01, 0.1
 #: Single times scatter by at least so much about their curve.
 _LEAST_SCATTER = 0.02
 _N_ALTERNATIVES = 40
+#: Half the squares by which an alternative may fit worse than expected; how often it is drawn nearer by half.
+_ALLOWED, _MOST_HALVINGS = 2.0, 5
 _ROUNDS = 3
 _MOST_STEPS = 60
 #: Other starts of the search: launch and hops between nodes by these factors.
@@ -114,7 +116,7 @@ def fit(
     profile = Profile(
         family=found.family,
         parameters=tuple(np.exp(found.logs).tolist()),
-        alternatives=_alternatives(found),
+        alternatives=_alternatives(found, _Search(samples, found.family)),
         curves=curves,
     )
     whole = Fit(samples, profile, np.sqrt(np.diag(found.covariance)), found.prior_deviations)
@@ -147,6 +149,7 @@ class _Found:
     logs: FloatArray
     covariance: FloatArray
     prior_deviations: FloatArray
+    misfit: float
     cost: float
 
 
@@ -176,19 +179,23 @@ class _Search:
                 # Costs are compared as likelihoods: a smaller misfit has its price in every row.
                 cost += len(off) * np.log(misfit)
                 misfit = float(np.clip(1.48 * np.median(off), _LEAST_MISFIT, _MOST_MISFIT))
-            tried.append((cost, logs, jacobian))
-        cost, solved, jacobian = min(tried, key=lambda one: one[0])
+            tried.append((cost, logs, jacobian, misfit))
+        cost, solved, jacobian, misfit = min(tried, key=lambda one: one[0])
         covariance = np.asarray(np.linalg.inv(jacobian.T @ jacobian), dtype=np.float64)
-        return _Found(self.family, solved, covariance, self.prior.deviation, cost)
+        return _Found(self.family, solved, covariance, self.prior.deviation, misfit, cost)
+
+    def cost(self, logs: FloatArray, misfit: float) -> float:
+        """Return half the sum of squares: of robust errors in units of the misfit, and of what the prior minds."""
+        return float(np.square(self._errors(logs, misfit)).sum() / 2)
+
+    def _errors(self, logs: FloatArray, misfit: float) -> FloatArray:
+        off = (self.family.log_time(logs, self.counts) - self.measured) / misfit
+        return np.concatenate([_robust(off), (logs - self.prior.center) / self.prior.deviation])
 
     def _solve(self, start: FloatArray, misfit: float) -> tuple[FloatArray, FloatArray, float]:
         from scipy.optimize import least_squares  # noqa: PLC0415 -- those who run on a profile do not fit one
 
-        def errors(logs: FloatArray) -> FloatArray:
-            off = (self.family.log_time(logs, self.counts) - self.measured) / misfit
-            return np.concatenate([_robust(off), (logs - self.prior.center) / self.prior.deviation])
-
-        solved = least_squares(errors, start, max_nfev=_MOST_STEPS)
+        solved = least_squares(self._errors, start, max_nfev=_MOST_STEPS, args=(misfit,))
         return np.asarray(solved.x), np.asarray(solved.jac), float(solved.cost)
 
 
@@ -198,14 +205,25 @@ def _robust(off: FloatArray) -> FloatArray:
     return soft
 
 
-def _alternatives(found: _Found) -> tuple[tuple[float, ...], ...]:
-    """Return parameters that fit about as well, relative to the best, in logarithms: the same for the same fit."""
+def _alternatives(found: _Found, search: _Search) -> tuple[tuple[float, ...], ...]:
+    """Return parameters that fit about as well, relative to the best, in logarithms: the same for the same fit.
+
+    They are drawn as if errors grew by squares; one that fits worse than that, since they grow faster, is drawn nearer.
+    """
     drawn = np.random.default_rng(0).standard_normal((_N_ALTERNATIVES, N_PARAMETERS))
     values, vectors = np.linalg.eigh(found.covariance)
-    # By eigenvectors, each with a sign of its own choice: the same on every machine.
+    # Of each eigenvector the sign is fixed: the same on every machine.
     signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(N_PARAMETERS)])
-    spread = drawn * np.sqrt(np.maximum(values, 0.0)) @ (vectors * signs).T
-    return tuple(tuple(row) for row in np.round(spread, 4).tolist())
+    least, rows = search.cost(found.logs, found.misfit), []
+    for normal in drawn:
+        away = (vectors * signs) @ (np.sqrt(np.maximum(values, 0.0)) * normal)
+        for _ in range(_MOST_HALVINGS):
+            expected = float(away @ np.linalg.solve(found.covariance, away)) / 2
+            if search.cost(found.logs + away, found.misfit) - least <= expected + _ALLOWED:
+                break
+            away = away / 2
+        rows.append(tuple(np.round(away, 4).tolist()))
+    return tuple(rows)
 
 
 def _line_weight(whole: Fit) -> float:

@@ -37,11 +37,13 @@ _REDUCING_SWITCH = ((370e9, 400e9, 540e9), (700e9, 740e9, 1000e9))
 #: Messages of that size take their time for their bytes; where there are none that do, there may be so much more
 #: bandwidth.
 _LARGE_BYTES, _UNSEEN = 2**20, 10.0
+#: GPUs of a node where nobody says.
+PER_NODE = 8
 #: With fewer workers NCCL does not reduce in the switch.
 _FEWEST_ON_SWITCH = 5
 
 
-class Parameter(NamedTuple):
+class LinkParameter(NamedTuple):
     """What a machine has: a name, what it is measured in, and its prior: center, and deviation of its logarithm.
 
     Of the priors the first is that of GPU libraries, the second that of MPI on host memory. Bandwidths have no center
@@ -55,22 +57,22 @@ class Parameter(NamedTuple):
 
 
 PARAMETERS = (
-    Parameter("launch", "seconds", (8e-6, 0.7), (1e-6, 0.9)),
-    Parameter("launch_medium", "ratio", (2.0, 0.4), (1.5, 0.5)),
-    Parameter("launch_large", "ratio", (1.5, 0.4), (2.0, 0.5)),
-    Parameter("hop_inside", "seconds", (0.8e-6, 0.7), (0.3e-6, 0.8)),
-    Parameter("hop_inside_medium", "ratio", (3.0, 0.5), (2.0, 0.5)),
-    Parameter("hop_inside_large", "ratio", (5.0, 0.5), (4.0, 0.5)),
-    Parameter("hop_between", "seconds", (3e-6, 0.9), (1.3e-6, 0.9)),
-    Parameter("hop_between_of_tree", "ratio", (1.8, 0.4), (1.0, 0.4)),
-    Parameter("hop_between_medium", "ratio", (1.6, 0.5), (1.5, 0.5)),
-    Parameter("hop_between_large", "ratio", (3.7, 0.5), (3.0, 0.5)),
-    Parameter("bandwidth_inside", "bytes_per_second", (0.0, 0.8), (0.0, 0.8)),
-    Parameter("bandwidth_of_a_rail", "bytes_per_second", (0.0, 0.8), (0.0, 0.8)),
-    Parameter("share_small", "ratio", (0.12, 0.6), (0.3, 0.6)),
-    Parameter("share_medium", "ratio", (0.9, 0.15), (0.8, 0.15)),
-    Parameter("share_of_tree", "ratio", (0.65, 0.35), (0.65, 0.35)),
-    Parameter("bandwidth_of_the_switch", "bytes_per_second", (0.0, 0.5), (0.0, 0.5)),
+    LinkParameter("launch", "seconds", (8e-6, 0.7), (1e-6, 0.9)),
+    LinkParameter("launch_medium", "ratio", (2.0, 0.4), (1.5, 0.5)),
+    LinkParameter("launch_large", "ratio", (1.5, 0.4), (2.0, 0.5)),
+    LinkParameter("hop_inside", "seconds", (0.8e-6, 0.7), (0.3e-6, 0.8)),
+    LinkParameter("hop_inside_medium", "ratio", (3.0, 0.5), (2.0, 0.5)),
+    LinkParameter("hop_inside_large", "ratio", (5.0, 0.5), (4.0, 0.5)),
+    LinkParameter("hop_between", "seconds", (3e-6, 0.9), (1.3e-6, 0.9)),
+    LinkParameter("hop_between_of_tree", "ratio", (1.8, 0.4), (1.0, 0.4)),
+    LinkParameter("hop_between_medium", "ratio", (1.6, 0.5), (1.5, 0.5)),
+    LinkParameter("hop_between_large", "ratio", (3.7, 0.5), (3.0, 0.5)),
+    LinkParameter("bandwidth_inside", "bytes_per_second", (0.0, 0.8), (0.0, 0.8)),
+    LinkParameter("bandwidth_of_a_rail", "bytes_per_second", (0.0, 0.8), (0.0, 0.8)),
+    LinkParameter("share_small", "ratio", (0.12, 0.6), (0.3, 0.6)),
+    LinkParameter("share_medium", "ratio", (0.9, 0.15), (0.8, 0.15)),
+    LinkParameter("share_of_tree", "ratio", (0.65, 0.35), (0.65, 0.35)),
+    LinkParameter("bandwidth_of_the_switch", "bytes_per_second", (0.0, 0.5), (0.0, 0.5)),
 )
 NAMES = tuple(parameter.name for parameter in PARAMETERS)
 N_PARAMETERS = len(PARAMETERS)
@@ -162,7 +164,16 @@ class Family:
 
     def counts(self, rows: Samples) -> Counts:
         """Return what the algorithms count of some rows: to be kept where times are asked for often."""
-        return Counts.of(rows, self.most_rails, PASSES[self.collective])
+        nodes = nodes_of(self.library, rows)
+        return Counts.of(rows, nodes, self.most_rails, PASSES[self.collective])
+
+
+def nodes_of(library: str, rows: Samples) -> FloatArray:
+    """Return on how many nodes each row ran; where nobody says, GPUs sit by eights, and others each by itself."""
+    n = rows.n_workers.astype(np.float64)
+    taken = np.ceil(n / PER_NODE) if library == "gpu" else n
+    nodes: FloatArray = np.where(rows.n_nodes > 0, rows.n_nodes, taken).astype(np.float64)
+    return nodes
 
 
 class Counts(NamedTuple):
@@ -176,11 +187,9 @@ class Counts(NamedTuple):
     message_bytes: FloatArray
 
     @classmethod
-    def of(cls, rows: Samples, most_rails: float, passes: float) -> Counts:
-        """Count, of some rows."""
+    def of(cls, rows: Samples, nodes: FloatArray, most_rails: float, passes: float) -> Counts:
+        """Count, of some rows on so many nodes."""
         n = rows.n_workers.astype(np.float64)
-        # Where nobody says how workers sit, every hop is of one kind: a node each.
-        nodes = np.where(rows.n_nodes > 0, rows.n_nodes, n).astype(np.float64)
         per_node = n / nodes
         return cls(n, nodes, per_node, np.minimum(per_node, most_rails), passes, rows.message_bytes)
 
@@ -270,8 +279,8 @@ def prior_for(family: Family, samples: Samples) -> Prior:
     center = np.array([np.log(value) if value else 0.0 for value, _ in columns])
     deviation = np.array([spread for _, spread in columns])
     seen = bus_bandwidth(samples, family.collective)
-    crosses = samples.n_nodes != 1
-    per_node = np.where(samples.n_nodes > 0, samples.n_workers / np.maximum(samples.n_nodes, 1), 1.0)
+    nodes = nodes_of(family.library, samples)
+    crosses, per_node = nodes > 1, samples.n_workers / nodes
     # What public machines have: a worker's share of what its node has to others is an eighth of what it has inside.
     inside = float(seen[~crosses].max() * 1.05) if (~crosses).any() else float(seen.max() * 3)
     rail = float((seen / per_node)[crosses].max() * 1.05) if crosses.any() else inside / 8
@@ -320,8 +329,7 @@ def bus_bandwidth(samples: Samples, collective: str = "all_reduce") -> FloatArra
 
 def _reducing_switch(samples: Samples) -> float:
     """Return what a ring gets of the links of which a switch makes what was seen; 0 where a ring may have made it."""
-    per_node = samples.n_workers / np.maximum(samples.n_nodes, 1)
-    enough = (samples.n_nodes > 0) & (per_node >= _FEWEST_ON_SWITCH)
+    enough = samples.n_workers / nodes_of("gpu", samples) >= _FEWEST_ON_SWITCH
     if not enough.any():
         return 0.0
     most = float(bus_bandwidth(samples)[enough].max())

@@ -21,7 +21,7 @@ from ringnet.analysis.calibration.samples import BoolArray, FloatArray, IntArray
 _Z = 1.645
 #: Standard deviations of the logarithm: of the spread of links that fit as well, by a factor; for each doubling of N or
 #: nodes; of the roughness; for each doubling of the size beyond what was measured.
-_SPREAD, _AWAY, _DOUBLING, _ROUGH, _SIZE = 1.3, 0.04, 0.06, 0.3, 0.03
+_SPREAD, _AWAY, _DOUBLING, _ROUGH, _SIZE = 2.0, 0.04, 0.06, 0.3, 0.03
 #: Times are known at so many sizes for each doubling, and straight between them in logarithms.
 _KNOTS_PER_DOUBLING = 4
 _LARGEST_LOG2 = 50
@@ -140,7 +140,7 @@ def _log_times(profile: Profile, logs: FloatArray, setting: Setting, knots: Floa
 
 
 def common_sizes(curves: Sequence[Curve]) -> tuple[float, float]:
-    """Return the logarithms of the smallest and the largest size that all curves have; of one size if there are none."""
+    """Return the logarithms of the smallest and the largest size that all curves have; one size if there are none."""
     first = max(float(np.log(max(curve.message_bytes[0], 1.0))) for curve in curves)
     last = min(float(np.log(max(curve.message_bytes[-1], 1.0))) for curve in curves)
     return min(first, last), max(first, last) if first <= last else min(first, last)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ringnet.analysis.calibration import PASSES, CalibrationVerdict, Samples, SourceFile
 from ringnet.analysis.calibration.calibration import TWO_MACHINES
-from ringnet.analysis.calibration.machine import LIBRARIES
+from ringnet.analysis.calibration.machine import LIBRARIES, PER_NODE
 from ringnet.errors import Fault, InputError
 from ringnet.formats.logs.log import ASKED, Log, Measurement, Notes
 from ringnet.formats.logs.osu import PER_RANK
@@ -19,9 +19,9 @@ from ringnet.formats.logs.tables import APART, tables_of, times_apart
 _MAKER = re.compile(r"^(?:NVIDIA|AMD)\s+")
 #: What a benchmark tells of who ran the collective.
 _LIBRARIES = {"nccl-tests": ("gpu",), "OSU": ("mpi",)}
-#: GPUs of a host where nobody says.
-_PER_NODE = 8
-NODES_TAKEN = f"no log says on how many nodes it ran: hosts of {_PER_NODE} GPUs are taken"
+_NODES_TAKEN = (
+    f"no log says on how many nodes it ran: nodes of {PER_NODE} GPUs are taken, --nodes says otherwise"
+)
 
 
 def complete(log: Log, workers: Mapping[str, int], nodes: Mapping[str, int]) -> Log:
@@ -98,9 +98,6 @@ def samples_of(logs: Sequence[Log], collective: str, notes: Notes) -> Samples:
     if (nodes == 0).any() and (nodes > 0).any():
         notes.say("some logs say on how many nodes they ran, some do not: all hops are taken as one kind")
         nodes[:] = 0
-    elif not nodes.any() and libraries_of(logs) == ("gpu",):
-        notes.say(f"{NODES_TAKEN}: --nodes says otherwise")
-        nodes = -(-n_workers // _PER_NODE)
     return Samples(
         n_workers,
         nodes,
@@ -231,7 +228,7 @@ def machines_of(logs: Sequence[Log]) -> list[CalibrationVerdict]:
     tools = {log.tool.removesuffix(" JSON"): log.path.name for log in logs}
     found = []
     if libraries_of(logs) == ("gpu",) and not any(row.n_nodes for log in logs for row in log.measurements):
-        found.append(CalibrationVerdict("nodes taken", NODES_TAKEN))
+        found.append(CalibrationVerdict("nodes taken", _NODES_TAKEN))
     if len(devices) > 1:
         named = "; ".join(f"{name}: {', '.join(each)}" for each, name in devices.items())
         found.append(

@@ -23,6 +23,8 @@ NETWORKS = [
     {"topology": "custom", "cables": ONE_WAY},
     {"topology": "leaf-spine", "leaves": 2, "routes": "ecmp"},
     {"topology": "fat-tree", "k": 4, "sharing": "fifo", "packet": "64 B"},
+    {"topology": "switch", "reduction": {}},
+    {"topology": "leaf-spine", "leaves": 2, "reduction": {"rate": "2 GB/s"}},
 ]
 BESIDE = [
     {},

@@ -17,7 +17,13 @@ from ringnet.errors import ScheduleError
 from ringnet.formats.goal import HOLDS, dumps_goal
 from ringnet.networks import TOPOLOGIES, Network
 
-KINDS = [(name, kind) for name, algorithm in ALGORITHMS.items() for kind in algorithm.collectives]
+#: Other tools know workers only.
+KINDS = [
+    (name, kind)
+    for name, algorithm in ALGORITHMS.items()
+    for kind in algorithm.collectives
+    if not algorithm.in_switches
+]
 LINE = re.compile(
     r"(l\d+): (send|recv) (\d+)b (?:to|from) (\d+) tag (\d+)$|(l\d+): calc (\d+)$|(l\d+) (i?requires) (l\d+)$"
 )

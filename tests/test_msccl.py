@@ -24,7 +24,13 @@ from ringnet.payload.sources import RandomSource
 
 PAIR = (Path(__file__).parent / "data" / "msccl" / "pair.xml").read_text()
 PUBLIC = Path(__file__).parents[2] / "shared" / "reference" / "msccl"
-KINDS = [(name, kind) for name, algorithm in ALGORITHMS.items() for kind in algorithm.collectives]
+#: Other tools know workers only.
+KINDS = [
+    (name, kind)
+    for name, algorithm in ALGORITHMS.items()
+    for kind in algorithm.collectives
+    if not algorithm.in_switches
+]
 
 
 def full(n_workers: int, latency_s: float = 1e-6) -> Network:

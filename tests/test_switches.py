@@ -271,7 +271,7 @@ def test_a_worker_without_a_switch_is_told() -> None:
         leaves.names[link] for link in leaves.route(2, 0 + 4)
     ]  # the nearest that reduces, two switches off
     assert far == ["2->leaf1", "leaf1->spine0", "spine0->leaf0"]
-    with pytest.raises(NetworkError, match="takes 1 switches that reduce, and the ring has 0"):
+    with pytest.raises(NetworkError, match="takes switches that reduce, 1 of them, and the ring has 0"):
         run_events(
             ALGORITHMS["nvls"].build(2), make_network("ring", 2, 1.0, 0.0), Workers.alike(2), np.full(32, 4)
         )
@@ -465,11 +465,6 @@ WRONG = [
     ("topology: switch, reduction: {accumulate: float16}", "algorithm: nvls", "does not hold every float32"),
     ("topology: switch, reduction: {accumulate: int32}", "algorithm: nvls", "does not hold every float32"),
     (
-        "topology: switch, reduction: {accumulate: float64}",
-        "algorithm: ring",
-        "ring adds nothing in switches",
-    ),
-    (
         INSIDES,
         "algorithm: nvls",
         "network.reduction: nvls has no way on it: no way for a sum in switches: no links",
@@ -575,19 +570,25 @@ def of_algorithm(bus: dict[int, float]) -> dict[int, float]:
     return {n: busbw * n / (2 * (n - 1)) for n, busbw in bus.items()}
 
 
-@pytest.mark.parametrize(
-    "measured", [H100, of_algorithm(H200), of_algorithm(B200)], ids=["H100", "H200", "B200"]
-)
-def test_nvls_on_seven_and_eight_gpus_is_predicted_from_five_and_six(measured: dict[int, float]) -> None:
-    """One bandwidth of the links for all four: calibrated on two, the others within 4 %."""
-    takes = {n: seconds("nvls", one_switch(n), 1 << 20, n_slices=32) / (1 << 20) for n in measured}
-    link_GBps = (measured[5] * takes[5] + measured[6] * takes[6]) / 2
-    for n in (7, 8):
-        assert link_GBps / takes[n] == pytest.approx(measured[n], rel=0.04)
+def takes(n_workers: int) -> float:
+    """The time of NVLS in those of the buffer over one link: little more than 1 + 1/N."""
+    return seconds("nvls", one_switch(n_workers), 1 << 20, n_slices=64) / (1 << 20)
 
 
-def test_nvls_of_four_gibibytes_on_eight_h100_takes_what_was_measured() -> None:
-    """15,808 us (rakshithvasudev.github.io, inside NCCL's all-reduce), with the bandwidth of H100's eight."""
-    takes = seconds("nvls", one_switch(8), 1 << 20, n_slices=64) / (1 << 20)
-    link_Bps = H100[8] * 1e9 * takes
-    assert takes * (4 << 30) / link_Bps * 1e6 == pytest.approx(15_808, rel=0.05)
+def nvls_errors() -> np.ndarray:
+    """Relative errors of the bandwidths with 7 and 8 GPUs, the links' one bandwidth calibrated on 5 and 6.
+
+    And of 4 GiB on eight H100, 15,808 us (rakshithvasudev.github.io, inside NCCL's all-reduce), with the links of the
+    first of them.
+    """
+    times = {n_workers: takes(n_workers) for n_workers in H100}
+    errors = []
+    for measured in (H100, of_algorithm(H200), of_algorithm(B200)):
+        link_GBps = (measured[5] * times[5] + measured[6] * times[6]) / 2
+        errors += [link_GBps / times[n] / measured[n] - 1 for n in (7, 8)]
+    link_GBps = (H100[5] * times[5] + H100[6] * times[6]) / 2
+    return np.array([*errors, times[8] * (4 << 30) / (link_GBps * 1e9) / 15_808e-6 - 1])
+
+
+def test_nvls_is_predicted_within_four_percent_of_what_was_measured() -> None:
+    assert (np.abs(nvls_errors()) < 0.04).all()

@@ -20,6 +20,7 @@ from tests import published
 from tests import test_calibration_logs as logs
 from tests import test_peers as peers
 from tests import test_simgrid as simgrid
+from tests import test_switches as switches
 
 ROOT = Path(__file__).parents[1]
 NETWORK = "network: {topology: %s, bandwidth: 50 GB/s, latency: 500 ns}"
@@ -125,6 +126,14 @@ def real_logs() -> Iterator[Row]:
         )
 
 
+def switches_that_reduce() -> Row:
+    """NVLS in a host: what was measured with 7 and 8 GPUs, from 5 and 6."""
+    remark = (
+        "H100, H200, B200: N = 7 and 8 from 5 and 6, and 4 GiB on 8 x H100; one bandwidth of the links each"
+    )
+    return Row("NVLS, public figures", switches.nvls_errors(), remark)
+
+
 def real_network() -> Iterator[Row]:
     """TCP over shaped links between network namespaces, as last measured."""
     table = ROOT / "reports/gallery/testbed.csv"
@@ -166,6 +175,7 @@ def main() -> None:
         loggopsim(),
         *simgrid_cases(),
         *real_logs(),
+        switches_that_reduce(),
         *real_network(),
         *published_figures(),
     ):

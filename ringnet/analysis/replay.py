@@ -200,7 +200,11 @@ class RoundingError(NamedTuple):
 
 
 def rounded(
-    schedule: Schedule, reduction: Reduction, values: Array, accumulate: DType | None = None
+    schedule: Schedule,
+    reduction: Reduction,
+    values: Array,
+    accumulate: DType | None = None,
+    in_switches: DType | None = None,
 ) -> Rounded:
     """Run a schedule without time on all workers' buffers.
 
@@ -213,6 +217,8 @@ def rounded(
         Of the type that results are in.
     accumulate : numpy.dtype, optional
         Type of every partial result, on the way and at the workers; rounded to that of the values in the end.
+    in_switches : numpy.dtype, optional
+        Type of the sums in switches until they are sent on, where that is another.
 
     Examples
     --------
@@ -232,7 +238,7 @@ def rounded(
         prepare(reduction, carried)
         table = np.zeros((schedule.n_workers, schedule.n_chunks, width), dtype=carried.dtype)
         table[:, chunk, place] = carried
-        replay_table(schedule, np.arange(schedule.n_chunks), table, reduction.ufunc)
+        replay_table(schedule, np.arange(schedule.n_chunks), table, reduction.ufunc, in_switches)
         held = table[:, chunk, place].astype(values.dtype)
     first = np.where(schedule.target == EVERY_WORKER, 0, schedule.target)[chunk]
     result = held[first, np.arange(held.shape[1])]

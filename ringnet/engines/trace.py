@@ -83,7 +83,7 @@ class Workers:
             return self
         names = network.switches.names if network.reduce_Bps else ()
         if len(names) < schedule.n_switches:
-            message = f"{schedule.algorithm} takes {schedule.n_switches} switches that reduce"
+            message = f"{schedule.algorithm} takes switches that reduce, {schedule.n_switches} of them"
             reason = network.switches.why_not if network.reduce_Bps and not names else ""
             raise NetworkError(Fault(f"{message}, and the {network.topology} has {len(names)}", value=reason))
         nothing = np.zeros(schedule.n_switches)

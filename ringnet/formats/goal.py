@@ -71,7 +71,7 @@ def dumps_goal(schedule: Schedule, chunk_bytes: IntArray, reduce_ns_per_byte: fl
     }
     """
     if schedule.n_switches:
-        message = f"GOAL knows ranks only, and {schedule.algorithm} takes {schedule.n_switches} switches that reduce"
+        message = f"GOAL knows ranks only, and {schedule.algorithm} takes switches that reduce"
         raise ScheduleError(Fault(message, right="an algorithm without switches"))
     if schedule.n_transfers > MAX_TRANSFERS:
         right = f"at most {MAX_TRANSFERS} transfers"

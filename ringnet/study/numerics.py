@@ -16,12 +16,13 @@ from ringnet.collectives import Schedule
 from ringnet.collectives.proof import check
 from ringnet.errors import Fault, InputError, StudyError
 from ringnet.payload import RandomSource, Reduction, Source, make_reduction
-from ringnet.payload.dtypes import DTYPES, Array, bits_of, is_float
+from ringnet.payload.dtypes import DTYPES, Array, DType, bits_of, is_float
 from ringnet.payload.sources import message_elements
 from ringnet.reporting.columns import TABLES
 from ringnet.runs.parts import build_schedule, build_source
 from ringnet.scenario import Scenario
 from ringnet.scenario.checks.collective import reduction_of
+from ringnet.scenario.checks.reduction import reduces_in_switches
 from ringnet.scenario.keys.algorithm import AlgorithmKeys, label_of
 from ringnet.scenario.keys.model import COPYING
 from ringnet.study.outcome import Outcome
@@ -123,6 +124,12 @@ def plan_numerics(
         points, missing = algorithm_points(scenario, algorithms, n_workers)
         plan.notes.extend([*missing, *_cut(scenario, n_workers)])
         plan.parts.extend(_part(scenario, point, kinds) for point in points)
+    keys = scenario.network.reduction
+    takers = dict.fromkeys(
+        part.label for part in plan.parts if reduces_in_switches(part.scenario.algorithm_name)
+    )
+    if keys is not None and keys.accumulate is not None and takers:
+        plan.notes.append(f"{', '.join(takers)}: switches sum in {keys.accumulate}, where that is wider")
     return plan
 
 
@@ -257,7 +264,8 @@ class Rounding:
                 "accumulation": accumulate or dtype,
                 "algorithm": self.label,
             }
-            rows.append(head | _row(schedule, reduction, values, accumulate))
+            wide = _in_switches(scenario, DTYPES[accumulate or dtype])
+            rows.append(head | _row(schedule, reduction, values, accumulate, wide))
         return Outcome({"rows": rows})
 
 
@@ -266,14 +274,23 @@ def _reduction(scenario: Scenario, n_workers: int) -> tuple[str, int, tuple[floa
     return name, n_workers, weights
 
 
-def _row(schedule: Schedule, reduction: Reduction, values: Array, accumulate: str | None) -> dict[str, Any]:
+def _in_switches(scenario: Scenario, carried: DType) -> DType | None:
+    """Return the type in which switches sum what is carried, where they are said to have one that is wider."""
+    keys = scenario.network.reduction
+    wide = None if keys is None or keys.accumulate is None else DTYPES[keys.accumulate]
+    return wide if wide is not None and wide.itemsize > carried.itemsize else None
+
+
+def _row(
+    schedule: Schedule, reduction: Reduction, values: Array, accumulate: str | None, in_switches: DType | None
+) -> dict[str, Any]:
     partial = DTYPES[accumulate] if accumulate else None
-    whole = rounded(schedule, reduction, values, partial)
+    whole = rounded(schedule, reduction, values, partial, in_switches)
     off = rounding_error(whole.result, exact_result(reduction, values))
     half = values.shape[1] // 2
     changes = None
     if half:
-        alone = rounded(schedule, reduction, values[:, :half], partial).result
+        alone = rounded(schedule, reduction, values[:, :half], partial, in_switches).result
         changes = bool((bits_of(alone) != bits_of(whole.result[:half])).any())
     return {
         "n_elements": values.shape[1],

@@ -59,7 +59,7 @@ def dumps_msccl(schedule: Schedule) -> str:
     numbers them. By these `loads_msccl` returns the same schedule, row for row.
     """
     if schedule.n_switches:
-        message = f"MSCCL knows GPUs only, and {schedule.algorithm} takes {schedule.n_switches} switches that reduce"
+        message = f"MSCCL knows GPUs only, and {schedule.algorithm} takes switches that reduce"
         raise ScheduleError(Fault(message, right="an algorithm without switches"))
     if schedule.n_transfers > MAX_TRANSFERS:
         right = f"at most {MAX_TRANSFERS} transfers"

@@ -79,7 +79,7 @@ def space_time(results: Results) -> Figure:
     _own_time(ax, view)
     walked = results.path is not None and draw_path(ax, results.path, view)
     _scale(ax, view)
-    if n_chunks <= MOST_NUMBERED:
+    if n_chunks <= MOST_NUMBERED and not view.n_switches:  # to which all lines lead, and their numbers
         _numbers(ax, view, colors)
     phases, chunks = _phases(view), _chunks(colors)
     if walked:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from ringnet.collectives import ALGORITHMS
 from ringnet.documents.document import Path
 from ringnet.payload.dtypes import DTYPES, is_float
-from ringnet.scenario.checks.mistake import Mistake, unread
+from ringnet.scenario.checks.mistake import Mistake
 from ringnet.scenario.keys.model import COPYING, Keys
 from ringnet.scenario.network import IN_SWITCHES
 
@@ -28,9 +29,13 @@ def check_reduction(keys: Keys) -> Iterator[Mistake]:
     for number, job in enumerate(keys.jobs):
         name, collective = job.algorithm or keys.algorithm_name, job.collective or keys.collective
         takers.append((name, collective, ("jobs", number)))
+    takers = [one for one in takers if reduces_in_switches(one[0])]
     for name, collective, path in takers:
-        if reduces_in_switches(name):
-            yield from _can_be(keys, name, collective, path)
+        yield from _can_be(keys, name, collective, path)
+    if given is not None and given.reduce_Bps < math.inf and len(takers) > 1:
+        message = "several jobs would share the rate of switches that reduce"
+        right = "rate: free, or another algorithm for all but one"
+        yield Mistake(("network", "reduction", "rate"), message, right, causes=(("jobs",),))
 
 
 def _can_be(keys: Keys, name: str, collective: str, path: Path) -> Iterator[Mistake]:
@@ -63,7 +68,3 @@ def _accumulate(keys: Keys) -> Iterator[Mistake]:
         message = f"a sum in {wide.name} does not hold every {own.name}"
         right = "float64" if is_float(own) else own.name
         yield Mistake(path, message, right, causes=(("dtype",),))
-    elif not reduces_in_switches(keys.algorithm_name) and not keys.jobs:
-        yield unread(
-            path, f"{keys.algorithm_name} adds nothing in switches", ("algorithm",), right="algorithm: sharp"
-        )

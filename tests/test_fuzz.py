@@ -19,6 +19,7 @@ N_INPUTS = {
     "msccl": 12,
     "network": 8,
     "log": 2,
+    "nccl": 8,
     "profile": 8,
     "npy": 12,
     "results": 2,

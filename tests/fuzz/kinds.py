@@ -249,6 +249,10 @@ def kinds(folder: Path) -> dict[str, Kind]:
             beside={"s.yaml": network, "o.yaml": order},
         ),
         "log": Kind(logs, ("logs {file}", "calibrate {file} --workers 8 --out p.yaml")),
+        "nccl": Kind(
+            [DATA / "nccl" / "tuning-sockets.txt"],
+            ("nccl --log {file} --gpu blackwell --pci", "nccl --log {file} --json --collective all"),
+        ),
         "profile": Kind(
             [SCENARIOS / "data" / "v100-profile.yaml"],
             ("predict {file} --workers 4,64 --plot p.svg", *as_scenario),

@@ -183,7 +183,7 @@ def test_a_run_says_which_numbers_are_estimates():
         ),
         ("dgx-h100", {"network": 5}, "network: "),
         ("dgx-h100", {"network": {"nics": 9}}, "network.nics: 9 cards are more than the 8 workers of a host"),
-        ("dgx-h100", {"network": {"nics": 1}}, "network.between.rails: "),
+        ("dgx-h100", {"network": {"nics": 1}}, "network.between.rails (machine dgx-h100): "),
     ],
 )
 def test_wrong_machines_are_told(machine, keys, said):
@@ -195,6 +195,14 @@ def test_wrong_machines_are_told(machine, keys, said):
 def test_hosts_without_a_machine_are_unread():
     text = "{scenario_version: 1, workers: 2, hosts: 2, message: 1 B, network: {bandwidth: 1 GB/s, latency: 0 s}}"
     with pytest.raises(InputError, match="hosts are those of a machine"):
+        loads(text)
+
+
+def test_parameters_of_hosts_without_any_are_told():
+    """A ring has no cards, whatever algorithm would ask it for a way."""
+    network = "network: {bandwidth: 1 GB/s, latency: 0 s, nics: 2, between: {rails: 2}}"
+    text = f"{{scenario_version: 1, workers: 4, message: 1 B, algorithm: channel-ring, {network}}}"
+    with pytest.raises(InputError, match="a ring has no nics"):
         loads(text)
 
 
@@ -317,8 +325,11 @@ def test_each_key_says_where_it_comes_from(folder):
         for key, value, where in load(main, ["dtype=float64"]).explained()
     }
     assert told["workers"] == ("16", "hosts, base.yaml:2")
-    assert told["network.nics"] == ("8", "machine dgx-a100:5")
-    assert told["network.inside.bandwidth"] == ("300 GB/s", "network.inside.link, machine dgx-a100:8")
+    assert told["network.nics"] == ("8", "machine dgx-a100, base.yaml:1")
+    assert told["network.inside.bandwidth"] == (
+        "300 GB/s",
+        "network.inside.link, base.yaml:1",
+    )
     assert told["message"] == ("1 KiB", "main.yaml:3")
     assert told["dtype"] == ("float64", "--set")
     assert told["seed"] == ("3", "the sweep, main.yaml:7")

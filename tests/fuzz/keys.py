@@ -43,7 +43,12 @@ _LINKS = {"bandwidth": "1 GB/s", "latency": "1 us"}
 #: What keys are put into: as much as is needed for what most of them need.
 BASES: Sequence[dict[str, Any]] = (
     {"workers": 4, "message": "4 KiB", "network": _LINKS},
-    {"workers": 8, "message": "4 KiB", "network": {**_LINKS, "topology": "nodes", "nics": 2}},
+    {
+        "workers": 8,
+        "message": "4 KiB",
+        "network": {**_LINKS, "topology": "nodes", "workers_per_host": 4, "nics": 2, "inside": _LINKS},
+    },
+    {"machine": "dgx-a100", "message": "4 KiB"},
     {"workers": 4, "message": 64, "network": {**_LINKS, "topology": "switch", "places": 8}},
     {
         "workers": 8,

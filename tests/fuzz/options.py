@@ -26,6 +26,7 @@ ARGUMENTS: Mapping[str, Sequence[str]] = {
     "plot": ["whole"],
     "predict": ["profile.yaml"],
     "run": ["s.yaml"],
+    "show": ["dgx-h100"],
     "step": ["t.yaml"],
     "whatif": ["s.yaml"],
 }

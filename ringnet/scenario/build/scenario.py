@@ -258,7 +258,8 @@ def _told_from(mark: Mark, path: Path) -> str:
     if mark.origin == "sweep":
         where = f"the sweep, {where}"
     if mark.path and mark.path != path_text(path) and mark.origin != "sweep":
-        where = f"{mark.path}, {where}"
+        by = mark.path.removeprefix(path_text(path)).strip(" ()")  # of a machine's own key: which machine
+        where = f"{by}, {where}"
     return where
 
 

@@ -53,7 +53,7 @@ def check_ways(keys: Keys, home: ScenarioFolder) -> Iterator[Mistake]:
     names = [keys.algorithm_name, *(job.algorithm or keys.algorithm_name for job in keys.jobs)]
     in_switches = any(map(reduces_in_switches, names))
     one_way = keys.network.file is None and keys.network.topology in ONE_WAY and keys.algorithm != "ring"
-    if not (one_way or in_switches) or (in_switches and shape_of(keys)[0] is None):
+    if not (one_way or in_switches) or shape_of(keys)[0] is None:
         return
     if not knows_parameters(keys.algorithm):
         return

@@ -9,7 +9,7 @@ from math import prod
 from pathlib import Path as FilePath
 from typing import Any
 
-from ringnet.documents.document import Document, Mark, Path, key_path
+from ringnet.documents.document import Document, Mark, Path, key_path, path_text
 from ringnet.documents.yaml_text import read_text, read_yaml
 from ringnet.errors import Fault, InputError
 from ringnet.networks.presets import NumberSource
@@ -40,6 +40,19 @@ class Machine:
     title: str
     document: Document
     sources: Mapping[str, NumberSource]
+
+    def seen_from(self, document: Document) -> Document:
+        """Return its keys as if they stood where a scenario names it, which is where their mistakes are told."""
+        at = document.mark(("machine",))
+        marks = {
+            path: replace(mark, file=at.file, line=at.line, origin=at.origin, path=self.told(path))
+            for path, mark in self.document.marks.items()
+        }
+        return replace(self.document, marks=marks)
+
+    def told(self, path: Path) -> str:
+        """Return how a key of it is told."""
+        return f"{path_text(path)} (machine {self.name})"
 
     @property
     def estimates(self) -> list[str]:
@@ -84,7 +97,7 @@ def with_machine(document: Document) -> tuple[Document, list[Fault]]:
         missing = {path for path in needed if not document.has(path)}
         return replace(document, broken=document.broken | missing), []  # told where keys are read one by one
     machine = machine_of(name)
-    found = layered(document, machine.document)
+    found = layered(document, machine.seen_from(document))
     network = found.get(("network",)) if isinstance(found.get(("network",)), dict) else {}
     each = network.get("workers_per_host", machine.document.get(("network", "workers_per_host")) or 1)
     if "sides" in network:
@@ -169,7 +182,7 @@ def estimate_note(base: Document) -> str | None:
     left = [
         key
         for key in machine.estimates
-        if document.mark(key_path(key, document.data)).file == f"machine {name}"
+        if document.mark(key_path(key, document.data)).path == f"{key} (machine {name})"
     ]
     if not left:
         return None

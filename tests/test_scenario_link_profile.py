@@ -145,6 +145,24 @@ def test_a_ring_over_hosts_takes_what_predict_says(n, nodes, kib):
     assert found == pytest.approx(predicted_s(read_profile(REAL), Setting(n, nodes), kib * 1024), rel=0.1)
 
 
+def test_links_to_cards_and_between_sockets_are_part_of_a_measured_way():
+    def way(inside):
+        network = build(scenario(f"network={inside}", "workers=32", "message=32 MiB")).network
+        return [(network.names[link], network.latency_s[link]) for link in network.route(3, 4)]
+
+    own = "card: {bandwidth: 60 GB/s, latency: 300 ns}, sockets: 2, socket: {bandwidth: 20 GB/s, latency: 200 ns}"
+    plain, with_own = way(INSIDE), way(INSIDE.replace("inside: {", f"inside: {{{own}, "))
+    assert with_own[:2] == [("3->h0/socket1", 300e-9), ("h0/socket1->h0/socket0", 200e-9)]
+    assert sum(latency for _, latency in with_own) == pytest.approx(sum(latency for _, latency in plain))
+
+
+def test_hosts_that_differ_are_refused():
+    nodes = "{topology: nodes, workers_per_host: [6, 2], link: {file: real.yaml}, inside: {link: nvlink4}}"
+    assert any(
+        "hosts differ in size: a profile is of hosts alike" in one for one in faults(f"network={nodes}")
+    )
+
+
 def test_cards_of_a_host_part_what_they_have_together():
     def between(*more):
         network = build(scenario(f"network={INSIDE}", "workers=32", "message=32 MiB", *more)).network

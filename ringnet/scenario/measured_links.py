@@ -14,7 +14,7 @@ from ringnet.errors import Fault, NetworkError
 from ringnet.networks import LinkSource, Network, Piece
 from ringnet.scenario.files.link_profile import INSIDE, NETWORK, profile_of
 from ringnet.scenario.keys.model import Keys
-from ringnet.scenario.keys.topology import cards_of, hosts_differ, inside_of, workers_per_host
+from ringnet.scenario.keys.topology import cards_of, hosts_differ, workers_per_host
 
 Pieces: TypeAlias = Mapping[int, tuple[Piece, ...]]
 #: Bandwidth and latency that a topology is built with where its links were measured: a bandwidth is then the factor by
@@ -23,10 +23,14 @@ STANDARD = (1.0, 0.0)
 
 
 class _Way(NamedTuple):
-    """Links of a hop between hosts: those inside them, and those that are measured ones."""
+    """Links of a hop between hosts: those inside them that may be measured, and those between that are.
+
+    ``own_s`` is the latency of all those on the way that have one, to cards and between sockets among them.
+    """
 
     inside: int
     outside: int
+    own_s: float
 
 
 @dataclass(frozen=True)
@@ -82,13 +86,16 @@ def measured(network: Network, keys: Keys) -> Measured:
     Raises
     ------
     NetworkError
-        At ``link``: no link takes the profile, or it has no bandwidth; or hosts are such that nothing says how a
-        measured hop is spread over their links.
+        At ``link``: no link takes the profile, or it has no bandwidth, or hosts differ in size.
     """
     inside, outside = (profile_of(keys.network, path) for path in (INSIDE, NETWORK))
     if keys.network.file is not None or (inside is None and outside is None):
         return Measured(network)
-    _check_spread(keys, "link" if inside is None else "inside.link")
+    if hosts_differ(keys.network):
+        path = "link" if inside is None else "inside.link"
+        raise NetworkError(
+            Fault("hosts differ in size: a profile is of hosts alike", path, right="hosts alike")
+        )
     host, way = _ways(network, keys)
     inner: tuple[LinkPiece, ...] = ()
     found = Measured(network)
@@ -97,28 +104,14 @@ def measured(network: Network, keys: Keys) -> Measured:
         inner = tuple(_spread(piece.inside, 0.0, host) for piece in pieces)
         found = _placed(found, LinkSource.INSIDE, inner, "inside.link")
     if outside is not None:
-        within = inside_of(keys.network)
-        own_s = within.latency_s if within and not inner else 0.0
         cards = cards_of(keys.network)
         hops = [_of_a_card(piece.between, cards) for piece in _pieces_of(outside, keys)]
-        taken_s = [way.inside * (_at(inner, hop.up_to_bytes).latency_s if inner else own_s) for hop in hops]
+        each_s = [_at(inner, hop.up_to_bytes).latency_s if inner else 0.0 for hop in hops]
+        taken_s = [way.own_s + way.inside * measured_s for measured_s in each_s]
         outer = tuple(_spread(hop, taken, way.outside) for hop, taken in zip(hops, taken_s, strict=True))
         late = any(taken > hop.latency_s * (1 + 1e-9) for hop, taken in zip(hops, taken_s, strict=True))
         found = replace(_placed(found, LinkSource.RULE, outer, "link"), too_slow_inside=late)
     return found
-
-
-def _check_spread(keys: Keys, path: str) -> None:
-    """Refuse hosts over whose links nobody knows how to spread what was measured."""
-    within = inside_of(keys.network)
-    if hosts_differ(keys.network):
-        raise NetworkError(
-            Fault("hosts differ in size: a profile is of hosts alike", path, right="hosts alike")
-        )
-    for key, own in (("card", within and within.card), ("sockets", within and within.sockets != 1)):
-        if own:
-            message = f"a measured hop holds the links of inside.{key} already"
-            raise NetworkError(Fault(message, path, right=f"no inside.{key}, or bandwidth and latency"))
 
 
 def _ways(network: Network, keys: Keys) -> tuple[int, _Way]:
@@ -126,10 +119,13 @@ def _ways(network: Network, keys: Keys) -> tuple[int, _Way]:
     per_host = workers_per_host(keys.network) or 1
     host = len(network.route(0, 1)) if 1 < per_host <= network.n_workers else 0
     if per_host >= network.n_workers:  # nobody to go to
-        return host, _Way(0, 1)
+        return host, _Way(0, 1, 0.0)
     route = [*network.route(per_host - 1, per_host)]
-    outside = int((network.sources.latency[route] == LinkSource.RULE).sum())
-    return host, _Way(len(route) - outside, max(outside, 1))
+    sources = network.sources.latency[route]
+    # Links that are measured were built with `STANDARD` numbers: without latency.
+    own_s = float(network.latency_s[route][sources != LinkSource.RULE].sum())
+    outside = int((sources == LinkSource.RULE).sum())
+    return host, _Way(int((sources == LinkSource.INSIDE).sum()), max(outside, 1), own_s)
 
 
 def _pieces_of(profile: Profile, keys: Keys) -> tuple[HostPiece, ...]:

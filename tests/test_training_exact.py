@@ -170,6 +170,13 @@ def test_no_step_of_adam_is_larger_than_any_gradients_make_it():
     assert told.radius[0] == pytest.approx(0.25, rel=1e-6)
 
 
+@pytest.mark.parametrize("rate", [1e30, 1e300])
+def test_what_leaves_the_range_of_its_type_is_no_matter_of_rounding(rate):
+    plan = given_plan((1, 1), rows=((1e20,), (1e20,)), n_steps=2, optimizer="sgd")
+    plan = replace(plan, optimizer=make_optimizer("sgd", rate))
+    assert distances(plan) == [None, None]
+
+
 def test_where_nothing_is_known_of_rounding_nothing_is_said():
     class Unknown(DigitsNetwork):
         def around(self, parameters, batches, unit):

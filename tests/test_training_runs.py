@@ -346,6 +346,10 @@ def test_a_file_without_a_start_is_refused(home):
         ("collective=broadcast", "collective: gradients are combined by an all-reduce"),
         ("dtype=int8", "dtype: gradients are no whole numbers"),
         ("payload={elements: 1}", "payload: a training needs every element"),
+        (
+            "training.moving_average=1",
+            "training.moving_average: a finite number from zero to below 1 is wanted",
+        ),
         ("training.on_nonfinite=stip", "training.on_nonfinite: there is no such way out; got stip"),
         ("training.steps=0", "training.steps: a whole number from 1 to 10,000 is wanted; got 0"),
     ],

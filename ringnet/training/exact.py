@@ -184,4 +184,6 @@ class ExactTraining:
         come, radius = (
             float(np.sqrt(np.square(values).mean())) for values in (new.value - self._start, new.radius)
         )
-        return radius <= _MOST_SHARE * come
+        # What leaves the range of its type is no longer a matter of rounding.
+        largest = max(float(one.most.max(initial=0.0)) for one in (new, gradient, *memory.values()))
+        return radius <= _MOST_SHARE * come and largest < float(np.finfo(plan.master).max)

@@ -203,6 +203,8 @@ class Number(Leaf):
         if not self.least <= given <= most:
             least = "zero" if self.least == 0 else f"{self.least:g}"
             upto = "up" if self.most is None else f"to {self.most:g}"
+            if self.most is not None and float(f"{self.most:g}") > self.most:  # the next number below
+                upto = f"to below {self.most:g}"
             raise wrong(f"a finite number from {least} {upto} is wanted", str(self.example))
         return float(given)
 

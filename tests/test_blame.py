@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from ringnet.analysis.upgrades import Upgrade
+from ringnet.analysis.blame import suspects
+from ringnet.analysis.upgrades import LinksInUse, Upgrade
 from ringnet.collectives import ALGORITHMS
 from ringnet.errors import InputError
+from ringnet.networks.shape import CARDS
 from ringnet.runs.again import SimulatedAgain
 from ringnet.runs.parts import build
 from ringnet.runs.simulate import simulate
@@ -72,6 +75,22 @@ def test_a_slow_card_is_blamed_with_both_its_directions():
     row = simulate(loads(HOSTS)).summary
     assert (row["slowest_link"], row["n_slowest_links"]) == ("h3/nic0->switch", 2)
     assert row["slowest_link_gain_s"] > 0.4 * row["makespan_s"]
+
+
+def test_cards_are_those_of_the_network_whatever_they_are_called():
+    parts = build(loads(HOSTS, ["network.nics=2", "network.links=null", "workers=16"]))
+    network = replace(
+        parts.network_of_run, names=[name.replace("nic", "hca") for name in parts.network.names]
+    )
+    traffic = {name: np.ones(network.n_links) for name in ("transfers", "bytes", "busy_s")}
+    cards = {name.replace("nic", "hca"): group for name, group in network.find_groups()[CARDS].items()}
+    cards = {node: group.replace("nic", "hca") for node, group in cards.items()}
+    network = replace(network, find_groups=lambda: {CARDS: cards})
+    found = [one for one in suspects(LinksInUse(network, traffic), parts.workers) if one.kind == "card"]
+    assert [one.name for one in found] == ["card h0/hca0", "card h0/hca1", "card h1/hca0", "card h1/hca1"]
+    assert [network.names[link] for link in found[0].links if "switch" in network.names[link]] == [
+        "h0/hca0->switch", "switch->h0/hca0"
+    ]  # fmt: skip
 
 
 def test_trunks_that_hold_everybody_back_are_named_where_no_link_is_below_its_like():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,13 +17,17 @@ from ringnet.analysis.winners import advice as advise
 from ringnet.collectives import ALGORITHMS
 from ringnet.errors import InputError
 from ringnet.networks import TRAITS, Inside, Network, NetworkShape, make_network, placed
+from ringnet.reporting.plots import STUDY_PLOTS
 from ringnet.runs import advice
 from ringnet.runs.advice import idle_advice
 from ringnet.runs.parts import build
 from ringnet.runs.simulate import simulate
-from ringnet.scenario import loads
+from ringnet.scenario import Scenario, loads
+from ringnet.study.blame import blame, plan_blame
 from ringnet.study.compare import compare
+from ringnet.study.parts import PartOptions
 from ringnet.study.tuner import tuner_text
+from ringnet.study.whatif import WhatIfPlan, changed_scenarios, whatif_parts
 from ringnet.units import format_seconds
 
 INSIDE = Inside("switch", 300e9, 1e-6)
@@ -340,7 +345,31 @@ network: {{topology: nodes, workers_per_host: 4, {inside}, link: {{file: profile
     assert "NCCL_ALGO=Tree" in why
     with pytest.raises(InputError, match="there is nothing to recommend"):
         tuner_text(found.grounds, "all-reduce")
+    assert not STUDY_PLOTS["winner-map"].applies(found.table)
+    assert STUDY_PLOTS["winner-map"].applies(found.table.assign(guess=None))
+    known = found.table.assign(guess=found.table["guess"].where(found.table["message_bytes"] == 1024))
+    (cells,) = STUDY_PLOTS["winner-map"].draw("", known).axes[0].collections
+    assert np.ma.getmaskarray(cells.get_array()).ravel().tolist() == [True, False]
     one = simulate(loads(text + "message: 1 KiB\nalgorithm: direct\n", folder=tmp_path)).summary
     said = dict(answer(one))
     assert said["of the bound"].startswith("not known: the links are a ring's equivalent (measured as exch")
     assert said["slowest link"] == "not known: the links are a ring's equivalent"
+
+
+def test_nobody_is_blamed_on_links_that_are_a_rings_equivalent(tmp_path: Path) -> None:
+    profile = Path(__file__).parents[1] / "scenarios" / "data" / "v100-profile.yaml"
+    (tmp_path / "profile.yaml").write_bytes(profile.read_bytes())
+    network = "network: {topology: switch, link: {file: profile.yaml}}"
+    text = f"scenario_version: 1\nworkers: 8\npayload: none\n{network}\nmessage: 1 KiB\n"
+
+    def read(changes: Sequence[str]) -> Scenario:
+        return loads(text, changes, folder=tmp_path)
+
+    with pytest.raises(InputError, match="the links are a ring's equivalent"):
+        plan_blame(read([]))
+    # Above that a ring was measured, with a launch that its latencies hold.
+    found = blame(read(["message=32 MiB"]), most=1, processes=1)
+    assert any(note.startswith("what is gained without latency is a guess") for note in found.notes)
+    plan = WhatIfPlan(changed_scenarios(read, ["algorithm=direct", "workers=16"]))
+    said = whatif_parts(plan, PartOptions(1)).notes
+    assert [note.partition(":")[0] for note in said] == ["what algorithm=direct gains is a guess"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple, Protocol, TypeAlias
@@ -11,6 +10,7 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 from ringnet.analysis.upgrades import ROUNDING, Change, Group, LinksInUse, Upgrade, role, worker_costs
 from ringnet.engines.trace import Workers
 from ringnet.networks.behaviour import NEVER
+from ringnet.networks.shape import CARDS
 
 #: Share of the makespan that a class of links gains at twice the speed before it is said to hold the run back.
 WORTH = 0.01
@@ -72,14 +72,16 @@ def _of_cards(links: LinksInUse) -> Iterator[Suspect]:
     for link in links.used:
         for node in links.network.ends(link):
             at[node].append(link)
-    cards = [node for node in at if re.fullmatch(r".*\bnic\d+", node)]
+    groups = {} if links.network.find_groups is None else links.network.find_groups()
+    # Of the nodes that belong to a card the one that bears its name is the card itself.
+    cards = [node for node in at if groups.get(CARDS, {}).get(node, "").endswith(f" {node}")]
     if cards:
         yield from (Suspect("card", f"card {node}", tuple(at[node])) for node in cards if len(at[node]) > 1)
         return
     for worker in range(links.network.n_workers):
-        found = at.get(links.network.node(worker), [])
-        if len(found) > 1:
-            yield Suspect("card", f"all links of worker {links.network.node(worker)}", tuple(found))
+        own = at.get(links.network.node(worker), [])
+        if len(own) > 1:
+            yield Suspect("card", f"all links of worker {links.network.node(worker)}", tuple(own))
 
 
 def _of_workers(workers: Workers) -> Iterator[Suspect]:

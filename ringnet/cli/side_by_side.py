@@ -54,7 +54,9 @@ class SideBySide(NamedTuple):
         return _row(label, self.today[key], self.then[key], form)
 
     def notes(self) -> list[str]:
-        """Return what a person should know: that the change is none."""
+        """Return what a person should know: that the change is none, or its gain a guess."""
+        if self.change.guess:
+            return [f"what {self.change.change} gains is a guess: {self.change.guess}"]
         if self.change.says_nothing_new:
             return [f"{self.change.change} changes nothing: the scenario says so already"]
         if self.today["makespan_s"] == self.then["makespan_s"]:

@@ -338,6 +338,9 @@ TABLES: dict[str, dict[str, Column]] = {
         "busiest_link": _text("the link that takes longest for the bytes that cross it"),
         "busiest_link_bytes": _integer("bytes that cross that link"),
         "rank": _integer("1 for the fastest of each N and size; those alike share one"),
+        "guess": _text(
+            "why the time is no ground for a recommendation: the links are a ring's equivalent only"
+        ),
         "engine": INPUTS["engine"],
     },
     "crossovers": {

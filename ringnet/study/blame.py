@@ -25,15 +25,18 @@ from ringnet.analysis.upgrades import (
     estimated_gain_s,
     worker_upgrade,
 )
+from ringnet.documents.document import path_text
 from ringnet.errors import Fault, InputError, StudyError
 from ringnet.networks.network import Sharing
 from ringnet.reporting.columns import TABLES
 from ringnet.runs.again import SimulatedAgain
 from ringnet.runs.engine import TRANSFERS_PER_S
+from ringnet.runs.notes import ring_equivalents
 from ringnet.runs.parts import RunParts, build
 from ringnet.runs.simulate import simulate
 from ringnet.runs.work import LEAST_S
 from ringnet.scenario import Scenario
+from ringnet.scenario.files.link_profile import NETWORK
 from ringnet.study.outcome import Outcome
 from ringnet.study.parts import PartOptions, StudyPart, key_of, run_parts
 
@@ -154,7 +157,7 @@ def blame(scenario: Scenario, *, most: int | None = None, processes: int | None 
     Raises
     ------
     InputError
-        A sweep; a run in which nothing moves.
+        A sweep; a run in which nothing moves; links that were fitted as a ring's equivalent.
     """
     return blame_parts(plan_blame(scenario, most), PartOptions(processes))
 
@@ -167,7 +170,7 @@ def plan_blame(scenario: Scenario, most: int | None = None) -> BlamePlan:
     InputError
         As `blame`.
     """
-    parts = build(_single(scenario))
+    parts = build(_with_links_to_blame(_single(scenario)))
     parts = replace(parts, source=None, carry=0, keep_transfers=0, others=tuple(map(_bare, parts.others)))
     today = simulate(scenario, parts=parts)
     if not today.summary["makespan_s"]:
@@ -193,6 +196,16 @@ def _single(scenario: Scenario) -> Scenario:
         raise InputError(
             Fault("with one worker nothing moves: there is nothing to blame", "workers", value="1", right="2")
         )
+    return scenario
+
+
+def _with_links_to_blame(scenario: Scenario) -> Scenario:
+    """Return a scenario whose links have their own bandwidth, and not one that makes a ring take what was measured."""
+    reason = ring_equivalents(scenario, [scenario.message_bytes], in_rate=True)[0]
+    if reason:
+        message = f"there is no link to blame: the links are a ring's equivalent ({reason})"
+        right = "the bandwidth and the latency of the links themselves in place of the profile"
+        raise InputError(Fault(message, path_text(NETWORK), right=right))
     return scenario
 
 
@@ -234,7 +247,8 @@ def blame_parts(plan: BlamePlan, how: PartOptions) -> Blame:
         columns="first"
     )
     table = rows.assign(rank=rows.groupby("kind", sort=False).cumcount() + 1)
-    return Blame(table, (*_about_estimates(plan, table), *gains.notes, *_unknown(plan)))
+    notes = (*_about_estimates(plan, table), *gains.notes, *_unknown(plan), *_about_latency(plan.scenario))
+    return Blame(table, notes)
 
 
 class _Gains:
@@ -369,6 +383,12 @@ def _row(suspect: Suspect, gains: _Gains) -> dict[str, Any]:
         **{f"{named[change]}_by_path_s": estimates.get(change) for change in CHANGES},
         "path_changes": any(parted) if parted else None,
     }
+
+
+def _about_latency(scenario: Scenario) -> list[str]:
+    """Say it where the latencies of measured links are not theirs alone."""
+    reason = ring_equivalents(scenario, [scenario.message_bytes])[0]
+    return [f"what is gained without latency is a guess: {reason}"] if reason else []
 
 
 def _about_estimates(plan: BlamePlan, table: pd.DataFrame) -> list[str]:

@@ -87,8 +87,7 @@ class Comparison(NamedTuple):
     @property
     def grounds(self) -> pd.DataFrame:
         """The rows of the table from which a recommendation may be drawn."""
-        points = zip(self.table["n_workers"], self.table["message_bytes"], strict=True)
-        return self.table[[point not in self.guesses for point in points]]
+        return self.table[self.table["guess"].isna()]
 
 
 def compare(
@@ -141,6 +140,10 @@ def compare_parts(plan: StudyPlan, how: PartOptions) -> Comparison:
         raise StudyError("\n".join(failed)) if failed else InputError(*map(Fault, notes))
     table = with_ranks(pd.DataFrame(rows))
     order = ["n_workers", "message_bytes", "rank"]
+    guesses = [
+        plan.guesses.get(point) for point in zip(table["n_workers"], table["message_bytes"], strict=True)
+    ]
+    table = table.assign(guess=pd.Series(guesses, index=table.index, dtype=object))
     table = table.sort_values(order, kind="stable", ignore_index=True)[list(COLUMNS)]
     told = (*_about_shapes(plan, outcomes), *_about_slices(plan, outcomes), *_about_sends(plan, table))
     return Comparison(table, (*notes, *plan.remarks, *told), tuple(failed), plan.guesses)

@@ -16,6 +16,7 @@ from ringnet.documents.yaml_text import read_text, read_yaml
 from ringnet.engines import PATH_PARTS
 from ringnet.errors import Fault, InputError
 from ringnet.reporting.columns import TABLES
+from ringnet.runs.notes import ring_equivalents
 from ringnet.runs.parts import RunParts, build
 from ringnet.runs.simulate import simulate
 from ringnet.scenario import Scenario
@@ -79,11 +80,14 @@ class Changed(NamedTuple):
     scenario : Scenario
     says_nothing_new : bool
         Whether the scenario said so already.
+    guess : str
+        Why what it gains is a guess; empty where it is none.
     """
 
     change: str
     scenario: Scenario
     says_nothing_new: bool = False
+    guess: str = ""
 
 
 def changed_scenarios(read: ReadChanged, changes: Sequence[str]) -> list[Changed]:
@@ -107,10 +111,19 @@ def changed_scenarios(read: ReadChanged, changes: Sequence[str]) -> list[Changed
             continue
         if scenario.sweep is not None:
             faults.append(Fault("a what-if is about one run", "", "--if", value=change, right="one value"))
-        found.append(Changed(change, scenario, scenario.document() == document))
+        found.append(Changed(change, scenario, scenario.document() == document, _why_guess(today, scenario)))
     if faults:
         raise InputError(*dict.fromkeys(faults))
     return found
+
+
+def _why_guess(today: Scenario, then: Scenario) -> str:
+    """Say why a change on measured links is a guess: they make a ring take what was measured, as they were."""
+    if (then.network, then.algorithm, then.collective) == (today.network, today.algorithm, today.collective):
+        return ""
+    reasons = (ring_equivalents(one, [one.message_bytes])[0] for one in (today, then))
+    reason = next(filter(None, reasons), "")
+    return f"the links are a ring's equivalent ({reason})" if reason else ""
 
 
 def _of_the_change(fault: Fault) -> Fault:
@@ -211,6 +224,8 @@ def whatif_parts(plan: WhatIfPlan, how: PartOptions) -> WhatIf:
             failed.append(f"{one.change}: {outcome.error}")
         elif one.says_nothing_new:
             notes.append(f"{one.change} changes nothing: the scenario says so already")
+        if one.guess:
+            notes.append(f"what {one.change} gains is a guess: {one.guess}")
     table = pd.DataFrame(rows, columns=list(TABLES["whatif"]))
     table = table.sort_values("makespan_s", kind="stable", ignore_index=True)
     ranked = table["change"].ne(TODAY) & table["error"].isna()

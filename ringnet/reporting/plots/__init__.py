@@ -258,6 +258,10 @@ def _has_curves(frame: pd.DataFrame) -> bool:
     return bool((frame["makespan_s"] > 0).any()) and len(frame["message_bytes"].unique()) > 1
 
 
+def _has_winners(frame: pd.DataFrame) -> bool:
+    return _has_curves(frame[frame["guess"].isna()])
+
+
 def _has_errors(frame: pd.DataFrame) -> bool:
     return bool((frame["relative_rms_error"] > 0).any())
 
@@ -288,7 +292,7 @@ STUDY_PLOTS: dict[str, StudyPlot] = {
     "step-parts": StudyPlot("steps.step_parts", "step", _took_steps, "several steps that take time"),
     "time-by-algorithm": StudyPlot("algorithms.time_by_algorithm", "compare", _has_curves, _CURVES),
     "bound-share-by-algorithm": StudyPlot("algorithms.share_by_algorithm", "compare", _has_curves, _CURVES),
-    "winner-map": StudyPlot("algorithms.winner_map", "compare", _has_curves, _CURVES),
+    "winner-map": StudyPlot("algorithms.winner_map", "compare", _has_winners, _CURVES),
     "error-by-algorithm": StudyPlot(
         "algorithms.error_by_algorithm", "numerics", _has_errors, "errors above zero"
     ),

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 FloatArray: TypeAlias = NDArray[np.float64]
 #: Lines that can be told apart; of more algorithms the fastest are drawn.
 MOST_LINES = 14
+#: What is said of sizes at which the links only make a ring take what was measured.
+NO_GROUND = "a guess: the links are a ring's equivalent"
 #: Panels above each other, of as many numbers of workers.
 MOST_PANELS = 3
 #: Styles of lines by turns, so that fourteen are told apart by seven colours.
@@ -74,6 +76,7 @@ def _panels(name: str, table: pd.DataFrame, column: str) -> Figure:
     figure, panels = canvas.new_figure(2.2 if len(workers) == 1 else 1.7 * len(workers), len(workers))
     for ax, n_workers in zip(panels, workers, strict=True):
         rows = table[table["n_workers"] == n_workers]
+        _shade_guesses(ax, rows)
         _lines(ax, rows, column, styles)
         _scale(ax, rows, column, n_workers if len(workers) > 1 else None)
     axes.logarithmic(panels[-1].xaxis, "bytes", "message size")
@@ -81,7 +84,24 @@ def _panels(name: str, table: pd.DataFrame, column: str) -> Figure:
         canvas.stroke(style.color, label, marker=style.marker, linestyle=style.linestyle, markersize=3)
         for label, style in styles.items()
     ]
+    if not _is_ground(table).all():
+        legend.append(canvas.patch(canvas.PALE, NO_GROUND))
     return canvas.titled(figure, name, _about(table, workers), legend)
+
+
+def _is_ground(table: pd.DataFrame) -> pd.Series[bool]:
+    """Whether the time of each row is one from which something may be concluded."""
+    return table["guess"].isna()
+
+
+def _shade_guesses(ax: Axes, rows: pd.DataFrame) -> None:
+    """Shade the sizes at which no times but a ring's are known."""
+    sizes = sorted(rows["message_bytes"].unique().tolist())
+    ends = _edges(sizes).tolist()
+    guessed = {*rows.loc[~_is_ground(rows), "message_bytes"]}
+    for place, size in enumerate(sizes):
+        if size in guessed:
+            ax.axvspan(ends[place], ends[place + 1], color=canvas.PALE, linewidth=0, zorder=0)
 
 
 def _lines(ax: Axes, rows: pd.DataFrame, column: str, styles: dict[str, _Style]) -> None:
@@ -121,7 +141,7 @@ def _few(workers: list[int]) -> list[int]:
 def winner_map(name: str, table: pd.DataFrame) -> Figure:
     """Draw as a map who is fastest at each N and message size; of equals, the one that stays so for the most sizes."""
     table = _drawn(table)
-    found = ranges(table)
+    found = ranges(table[_is_ground(table)])
     workers, sizes = (sorted(table[key].unique().tolist()) for key in ("n_workers", "message_bytes"))
     names = sorted({one.algorithm for one in found})
     cells = np.full((len(workers), len(sizes)), np.nan)
@@ -146,6 +166,9 @@ def winner_map(name: str, table: pd.DataFrame) -> Figure:
     ax.set_ylabel("workers, N")
     axes.logarithmic(ax.xaxis, "bytes", "message size")
     legend = [canvas.patch(color, label) for color, label in zip(colors, names, strict=True)]
+    if np.isnan(cells).any():
+        ax.set_facecolor(canvas.PALE)
+        legend.append(canvas.patch(canvas.PALE, NO_GROUND))
     about = "fastest algorithm by number of workers and message size"
     return canvas.titled(figure, name, about, legend)
 

@@ -297,8 +297,10 @@ def test_a_slow_card_is_blamed_with_both_its_directions(case):
 
 def test_what_cannot_be_afforded_is_not_confirmed(case):
     run = case(4, 1000, links=ONE_OF_EACH)
-    found = slowest_of(run, affordable=1)
+    found = slowest_of(run, affordable=0)
     assert found.links == (1,)
     assert math.isnan(found.gain_s)
+    one = slowest_of(run, affordable=1)
+    assert (one.links, one.gain_s, one.by) == ((1,), slowest_of(run).gain_s, "simulation")
     few = slowest_of(run, affordable=2)
     assert (few.links, few.gain_s) == ((1,), slowest_of(run).gain_s)

@@ -149,9 +149,9 @@ def slowest_links(
     First the links whose mending gains most: all that are not as good as their best like are mended at once, and where
     that gains nothing, none does; then each alone, and the groups that lack the same. Where not all can be afforded,
     those that gain most by the path that ended last; where that has no derivatives, those that take longest beyond what
-    their best like would take for the same traffic. Where nothing can be afforded, the first of these is named,
-    unconfirmed. Where no link can be mended with a gain: the class of links (both directions together), or the links
-    with most to do, that gain most at twice the speed.
+    their best like would take for the same traffic. Where one simulation can be afforded, it is that of the first of
+    these; where none can, the first is named, unconfirmed. Where no link can be mended with a gain: the class of links
+    (both directions together), or the links with most to do, that gain most at twice the speed.
 
     Parameters
     ----------
@@ -203,6 +203,16 @@ class _Trials:
         ranked = sorted(groups, key=lambda group: (-load(group), len(group)))
         return [SlowestLinks(group, change, by="load") for group in ranked]
 
+    def first_of(self, suspected: Sequence[SlowestLinks]) -> SlowestLinks:
+        """Return the first of some suspects that gains, of as many as can be simulated; then the next, as told."""
+        tried = max(0, min(self.affordable, len(suspected)))
+        for one in suspected[:tried]:
+            found = self.tried(one.links, one.change)
+            if found.gain_s > self.rounding_s:
+                return found
+        left = suspected[tried:]
+        return left[0] if left else SlowestLinks(gain_s=0.0, by="simulation" if tried else "path")
+
     def mended(self) -> SlowestLinks:
         """Return the links whose mending gains most; no links, and no gain, where none gains."""
         links, best = self.links, self.links.below_their_likes()
@@ -210,7 +220,7 @@ class _Trials:
         if self.affordable <= len(groups):
             suspected = self.told(groups, "alike")
             if self.affordable < min(len(groups), 2) or not suspected:
-                return suspected[0] if suspected else SlowestLinks(gain_s=0.0, by="path")
+                return self.first_of(suspected)
             groups = [one.links for one in suspected]
         whole = self.tried([*best], "alike")
         if whole.gain_s <= self.rounding_s:
@@ -236,8 +246,7 @@ class _Trials:
         if not groups:
             return SlowestLinks(gain_s=0.0) if links.below_their_likes() else SlowestLinks()
         if self.affordable < len(groups):
-            suspected = self.told(groups, "twice")
-            return suspected[0] if suspected else SlowestLinks(gain_s=0.0, by="path")
+            return self.first_of(self.told(groups, "twice"))
         tried = [self.tried(group, "twice") for group in groups]
         most_s = max(one.gain_s for one in tried)
         if most_s < WORTH * self.makespan_s:

@@ -16,8 +16,8 @@ from ringnet.analysis.answer import made_of_words, result_html
 from ringnet.analysis.blame import Again, ByPath, slowest_links
 from ringnet.analysis.bounds import collective_bound, schedule_bound_s
 from ringnet.analysis.closed_form import closed_form_s
-from ringnet.analysis.critical_path import critical_path, own_part_of_queueing, why_no_path
-from ringnet.analysis.derivatives import Derivatives, derivatives
+from ringnet.analysis.critical_path import CriticalPath, critical_path, own_part_of_queueing, why_no_path
+from ringnet.analysis.derivatives import Derivatives, derivatives_along, why_no_derivatives
 from ringnet.analysis.frames import link_frame, path_frame, queue_frame, state_frame, worker_frame
 from ringnet.analysis.metrics import (
     BUS_FACTORS,
@@ -33,7 +33,6 @@ from ringnet.analysis.verification import Verdict
 from ringnet.analysis.worker_time import worker_time
 from ringnet.collectives import Schedule
 from ringnet.engines.trace import PATH_PARTS, Columns, Trace, Workers
-from ringnet.errors import InputError
 from ringnet.networks import Network
 
 Row = dict[str, Any]
@@ -86,6 +85,13 @@ class Run:
     def spent(self) -> Columns:
         """What each worker did with its time, as `worker_time` has it."""
         return worker_time(self.trace, self.network, self.workers.with_switches(self.schedule, self.network))
+
+    @cached_property
+    def path(self) -> CriticalPath | None:
+        """The path that ended last, walked once; None where it cannot be."""
+        if why_no_path(self.network, self.trace) is not None or self.schedule.n_workers == 1:
+            return None
+        return critical_path(self.schedule, self.network, self.workers, self.chunk_bytes, self.trace)
 
     @property
     def link_bytes(self) -> NDArray[np.int64]:
@@ -161,7 +167,8 @@ class Result:
     @cached_property
     def path(self) -> pd.DataFrame | None:
         """One row per piece of the path that ended last, walked when it is first asked for; None where it cannot be."""
-        return _path_of(self.runs[0]) if self.runs else None
+        path = self.runs[0].path if self.runs else None
+        return None if path is None else path_frame(path, self.runs[0].network.names)
 
     @cached_property
     def utilisation(self) -> pd.DataFrame | None:
@@ -202,12 +209,12 @@ def make_result(
     notes, about : tuple of str
         What comes before the verdict's own notes; of these, ``about`` is what the network was taken to be.
     """
-    run, trace = runs[0], runs[0].trace
+    run, trace, own = runs[0], runs[0].trace, summarise(runs[0])
     by_job = {one.labels["name"]: one.link_bytes for one in runs} if not run.alone else None
     owners = [*(one.labels["name"] for one in runs), *dict.fromkeys(run.traffic)]
     verdict = _common_verdict(runs)
     return Result(
-        summary=summarise(replace(run, verdict=verdict)),
+        summary=own | {key: getattr(verdict, key) for key in _OF_THE_VERDICT},
         links=link_frame(trace, run.network, by_job),
         workers=worker_frame(trace, run.spent, run.network.places),
         transfers=None if trace.transfers is None else pd.DataFrame(trace.transfers),
@@ -216,18 +223,10 @@ def make_result(
         notes=(*about, *notes, *_left_out(trace), *verdict.notes),
         about=about,
         outputs=outputs,
-        jobs=_job_frame(runs) if len(runs) > 1 else None,
+        jobs=_job_frame(runs, own) if len(runs) > 1 else None,
         queues=None if trace.waits is None else queue_frame(trace.waits, run.network.names, owners),
         runs=tuple(runs),
     )
-
-
-def _path_of(run: Run) -> pd.DataFrame | None:
-    """Return the path that ended last, as a table; None where it cannot be walked."""
-    if why_no_path(run.network, run.trace) is not None or run.schedule.n_workers == 1:
-        return None
-    path = critical_path(run.schedule, run.network, run.workers, run.chunk_bytes, run.trace)
-    return path_frame(path, run.network.names)
 
 
 def _common_verdict(runs: Sequence[Run]) -> Verdict:
@@ -284,10 +283,9 @@ def _by_path(run: Run) -> ByPath:
 
     @cache
     def found() -> Derivatives | None:
-        try:
-            return derivatives(run.schedule, run.network, run.workers, run.chunk_bytes, run.trace)
-        except InputError:
+        if why_no_derivatives(run.network, run.trace) is not None or run.path is None:
             return None
+        return derivatives_along(run.path, run.schedule, run.network)
 
     def gain_s(upgrade: Upgrade) -> float | None:
         slopes = found()
@@ -334,13 +332,13 @@ def _largest(seconds: NDArray[np.float64]) -> float | None:
     return None if np.isnan(seconds).any() else float(seconds.max())
 
 
-def _job_frame(runs: Sequence[Run]) -> pd.DataFrame:
-    """Return one row per job: its name, when it was at work, and what a summary says of it."""
+def _job_frame(runs: Sequence[Run], first: Row) -> pd.DataFrame:
+    """Return one row per job: its name, when it was at work, and what a summary says of it, ``first`` of the first."""
     rows = []
     for run in runs:
         workers = run.trace.workers
         ends = {"start_s": float(workers["start_s"].min()), "end_s": float(workers["end_s"].max())}
-        rows.append({"job": run.labels["name"], **ends, **summarise(run)})
+        rows.append({"job": run.labels["name"], **ends, **(first if run is runs[0] else summarise(run))})
     return pd.DataFrame(rows, dtype=object)
 
 

@@ -212,7 +212,9 @@ def _talkers(result: Result) -> list[tuple[str, str]]:
 
 def _advice(scenario: Scenario, result: Result, parts: RunParts) -> list[str]:
     """Return what would be worth trying where cards or links are idle, or where a run spends its time in queues."""
-    queueing = result.summary["queueing_share"] or 0.0
+    row = result.summary
+    # What queues behind a worker's own transfers is bandwidth by another name: no other order would take it away.
+    queueing = (row["queueing_share"] or 0.0) - (row["own_queueing_share"] or 0.0)
     order = order_advice(scenario, parts.network) if queueing > WORTH_ADVICE else None
     found = (idle_advice(scenario, parts, result), order, route_advice(result, parts))
     return [*filter(None, found)]

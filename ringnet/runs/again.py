@@ -17,11 +17,13 @@ from ringnet.networks.network import Sharing
 from ringnet.runs.engine import engine_of, sharing_of
 from ringnet.runs.parts import RunParts, jobs_of
 
-#: What simulating transfers again costs, in transfers of SimPy under fifo sharing: under fair sharing rates are worked
-#: out anew with every start and end, and stepping whole arrays is far cheaper.
-FAIR_COST, ARRAY_COST = 4.0, 0.05
+#: What simulating transfers again costs, in transfers of SimPy under fifo sharing (some 10 us): under fair sharing
+#: rates are worked out anew with every start and end; stepping whole arrays costs by the step, little by the transfer.
+FAIR_COST, STEP_COST, ARRAY_COST = 4.0, 3.0, 0.001
 #: What an answer may cost beside its run, in the same unit: a tenth of a second, or a tenth of what the run takes.
 FREE, SHARE = 10_000, 0.1
+#: What a single simulation may cost, which confirms what is suspected first.
+ONE = 25_000
 
 
 @dataclass(frozen=True)
@@ -83,13 +85,16 @@ class SimulatedAgain:
     def cost(self) -> float:
         """What a simulation costs, in transfers of SimPy under fifo sharing."""
         n_transfers = sum(one.schedule.n_transfers for one in (self.parts, *self.parts.others))
-        per_transfer = FAIR_COST if self.sharing == "fair" else 1.0
-        return n_transfers * (ARRAY_COST if self.engine == "recurrence" else per_transfer)
+        if self.engine == "recurrence":
+            return self.parts.schedule.n_steps * STEP_COST + n_transfers * ARRAY_COST
+        return n_transfers * (FAIR_COST if self.sharing == "fair" else 1.0)
 
     @property
     def affordable(self) -> int:
         """How many simulations an answer may cost beside its run; counted, not timed: a run repeats to the last bit."""
-        return int(FREE / self.cost + SHARE) if self.parts.schedule.n_transfers else 0
+        if not self.parts.schedule.n_transfers:
+            return 0
+        return max(int(FREE / self.cost + SHARE), int(self.cost <= ONE))
 
 
 def makespan_of(parts: RunParts) -> float:

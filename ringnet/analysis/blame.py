@@ -203,12 +203,12 @@ class _Trials:
         ranked = sorted(groups, key=lambda group: (-load(group), len(group)))
         return [SlowestLinks(group, change, by="load") for group in ranked]
 
-    def first_of(self, suspected: Sequence[SlowestLinks]) -> SlowestLinks:
-        """Return the first of some suspects that gains, of as many as can be simulated; then the next, as told."""
+    def first_of(self, suspected: Sequence[SlowestLinks], least_s: float) -> SlowestLinks:
+        """Return the first that gains more than that, of as many as can be simulated; then the next, as told."""
         tried = max(0, min(self.affordable, len(suspected)))
         for one in suspected[:tried]:
             found = self.tried(one.links, one.change)
-            if found.gain_s > self.rounding_s:
+            if found.gain_s > least_s:
                 return found
         left = suspected[tried:]
         return left[0] if left else SlowestLinks(gain_s=0.0, by="simulation" if tried else "path")
@@ -220,7 +220,7 @@ class _Trials:
         if self.affordable <= len(groups):
             suspected = self.told(groups, "alike")
             if self.affordable < min(len(groups), 2) or not suspected:
-                return self.first_of(suspected)
+                return self.first_of(suspected, self.rounding_s)
             groups = [one.links for one in suspected]
         whole = self.tried([*best], "alike")
         if whole.gain_s <= self.rounding_s:
@@ -246,7 +246,7 @@ class _Trials:
         if not groups:
             return SlowestLinks(gain_s=0.0) if links.below_their_likes() else SlowestLinks()
         if self.affordable < len(groups):
-            return self.first_of(self.told(groups, "twice"))
+            return self.first_of(self.told(groups, "twice"), WORTH * self.makespan_s)
         tried = [self.tried(group, "twice") for group in groups]
         most_s = max(one.gain_s for one in tried)
         if most_s < WORTH * self.makespan_s:

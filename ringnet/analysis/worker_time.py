@@ -62,7 +62,8 @@ def worker_time(trace: Trace, network: Network, workers: Workers) -> Columns:
     if trace.transfers is None or trace.services is None:
         names = ("moving_s", "late_partner_s", "busy_link_s", "waiting_s")
         return {**dict.fromkeys(names, unknown), **idle}
-    own = {name: column[trace.services["owner"] == trace.job] for name, column in trace.services.items()}
+    mine = trace.services["owner"] == trace.job
+    own = trace.services if mine.all() else {name: one[mine] for name, one in trace.services.items()}
     moving, queueing = _on_links(trace.transfers, own, network, workers.sends == "rendezvous")
     works = _processor(trace.transfers, workers)
     kinds = tuple(_of_workers(kind, len(start_s)) for kind in (works, moving, queueing))
@@ -164,27 +165,27 @@ def _swept(kinds: tuple[Intervals, ...], start_s: FloatArray, end_s: FloatArray)
     n_workers = len(start_s)
     # A worker's start and end are edges, too, of nothing: the gaps at both ends are late.
     numbers = np.arange(n_workers)
-    at, times_s, kind, delta = (
-        [numbers, numbers],
-        [start_s, end_s],
-        [np.zeros(2 * n_workers)],
-        [np.zeros(2 * n_workers)],
-    )
+    at, times_s, edges = [numbers, numbers], [start_s, end_s], [np.zeros(2 * n_workers, dtype=np.int8)]
+    present = []
     for number, (worker, begin_s, until_s) in enumerate(kinds):
         from_s, to_s = np.maximum(begin_s, start_s[worker]), np.minimum(until_s, end_s[worker])
         lasts = to_s > from_s
-        at += [worker[lasts], worker[lasts]]
+        count = int(np.count_nonzero(lasts))
+        if not count:
+            continue
+        present.append(number)
+        at += [worker[lasts]] * 2
         times_s += [from_s[lasts], to_s[lasts]]
-        count = int(lasts.sum())
-        kind.append(np.full(2 * count, number))
-        delta.append(np.repeat([1, -1], count))
-    order = _by_worker_and_time(np.concatenate(at), np.concatenate(times_s))
-    worker, time_s = np.concatenate(at)[order], np.concatenate(times_s)[order]
-    kind_of, change = np.concatenate(kind)[order], np.concatenate(delta)[order]
-    state = np.full(len(order), LATE)
-    for number in (QUEUES, MOVES, WORKS):
-        state[np.cumsum(np.where(kind_of == number, change, 0)) > 0] = number
-    passed_s = np.where(np.diff(worker) == 0, np.diff(time_s), 0.0)
+        # Begins of a kind are its number from 1 on, ends the same below zero.
+        edges.append(np.repeat(np.array([number + 1, -number - 1], dtype=np.int8), count))
+    worker, time_s, edge = (np.concatenate(columns) for columns in (at, times_s, edges))
+    order = _by_worker_and_time(worker, time_s)
+    worker, time_s, edge = worker[order], time_s[order], edge[order]
+    state = np.full(len(order), LATE, dtype=np.int8)
+    for number in sorted(present, reverse=True):  # of several that hold the first counts
+        changes = (edge == number + 1).view(np.int8) - (edge == -number - 1).view(np.int8)
+        state[np.cumsum(changes, dtype=np.int32) > 0] = number
+    passed_s = np.where(worker[1:] == worker[:-1], np.diff(time_s), 0.0)
     # A gap so short is rounding: what comes next has its time from another sum.
     state[:-1][(passed_s <= ROUNDING * time_s[1:]) & (state[:-1] >= QUEUES)] = MOVES
     cells = worker[:-1] * (LATE + 1) + state[:-1]

@@ -248,6 +248,29 @@ def test_packets_that_follow_each_other_are_one_piece(case, custom, wired):
     assert not any(piece.queue for piece in path.pieces)
 
 
+def test_a_link_that_is_held_by_a_slower_one_before_it_is_not_blamed(case, custom, wired):
+    """Under cut-through its service ends with the tail: the bytes took their time on the slow link."""
+    wires = {"slow": (100.0, 0.5), "fast": (400.0, 0.25), "last": (200.0, 0.125)}
+    network = wired(wires, {(0, 1): [*wires]}, 2)
+    one = case(2, 1000, schedule=custom(2, [(0, 1, 0)])).but(network=network)
+    trace = one.run()
+    latencies = [
+        ("latency", "slow", 10.0, 10.5),
+        ("latency", "fast", 10.5, 10.75),
+        ("latency", "last", 10.75, 10.875),
+    ]
+    words = pieces_in_words(path_of(one, trace), network.names)
+    assert words == [("bandwidth", "slow", 0.0, 10.0), *latencies]
+    found = derivatives(one.schedule, network, one.workers, one.chunk_bytes, trace)
+    assert found.inverse_bandwidth.tolist() == [1000.0, 0.0, 0.0]
+    # Where the links behind are the slow ones, the heads go ahead and the bytes take their time there.
+    wires = {"fast": (400.0, 0.5), "slow": (100.0, 0.25)}
+    one = one.but(network=wired(wires, {(0, 1): [*wires]}, 2))
+    assert pieces_in_words(path_of(one, one.run()), [*wires]) == [
+        ("latency", "fast", 0.0, 0.5), ("bandwidth", "slow", 0.5, 10.5), ("latency", "slow", 10.5, 10.75)
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("sharing", ["fifo", "fair"])
 def test_a_window_makes_the_path_go_there_and_back(case, custom, wired, sharing):
     # Eight slots of 10 bytes go at once; the credit of the first is back at 0.1 + 0.5 + 0.5 s, and so on.

@@ -178,9 +178,9 @@ def _swept(kinds: tuple[Intervals, ...], start_s: FloatArray, end_s: FloatArray)
         times_s += [from_s[lasts], to_s[lasts]]
         # Begins of a kind are its number from 1 on, ends the same below zero.
         edges.append(np.repeat(np.array([number + 1, -number - 1], dtype=np.int8), count))
-    worker, time_s, edge = (np.concatenate(columns) for columns in (at, times_s, edges))
-    order = _by_worker_and_time(worker, time_s)
-    worker, time_s, edge = worker[order], time_s[order], edge[order]
+    every, all_s = np.concatenate(at), np.concatenate(times_s)
+    order = _by_worker_and_time(every, all_s)
+    worker, time_s, edge = every[order], all_s[order], np.concatenate(edges)[order]
     state = np.full(len(order), LATE, dtype=np.int8)
     for number in sorted(present, reverse=True):  # of several that hold the first counts
         changes = (edge == number + 1).view(np.int8) - (edge == -number - 1).view(np.int8)

@@ -1,7 +1,8 @@
 """Who holds a run back: what it gains from each link, class of links, network card and worker that is made better.
 
-Every gain is that of a second simulation. Where all of them would take too long, classes and cards are simulated first,
-and of a class that gains its halves, and theirs: what gains nothing all at once does not gain in parts.
+Every gain is that of a second simulation. Where all of them would take too long, the links on the path that ended last
+are simulated first, until one gains more than the path says of the others; then classes, and of a class that gains its
+halves, and theirs: what gains nothing all at once does not gain in parts.
 """
 
 from __future__ import annotations
@@ -238,10 +239,12 @@ def blame_parts(plan: BlamePlan, how: PartOptions) -> Blame:
     if len({one.upgrade for one in plan.trials}) <= plan.affordable:
         gains.try_all(plan.trials)
     else:
-        gains.try_all([one for one in plan.trials if one.suspect.kind in ("links", "workers")])
+        classes = {tuple(found) for found in plan.links.classes()}
+        whole = [one for one in plan.trials if one.suspect.links in classes or one.suspect.kind == "workers"]
         gains.try_on_the_path()
+        gains.try_all(whole)
         gains.try_halves()
-        gains.try_the_likely([one for one in plan.trials if one.suspect.kind in ("card", "worker")])
+        gains.try_the_likely([one for one in plan.trials if one not in whole and one.suspect.kind != "link"])
     rows = pd.DataFrame([_row(one, gains) for one in plan.suspects], columns=["first", *TABLES["blame"]])
     rows = rows.sort_values(["kind", "first"], key=_order, kind="stable", ignore_index=True).drop(
         columns="first"
@@ -284,10 +287,22 @@ class _Gains:
         return StudyPart("", key_of(scenario, "blame", repr(upgrade)), scenario, run, most_s)
 
     def try_on_the_path(self) -> None:
-        """Simulate with single links and workers on the path that ended last, what it says gains most first."""
+        """Simulate with single links and workers on the path that ended last, what it says gains most first.
+
+        What a link gains at twice the speed, by which links are ranked, is simulated until one gains more than the path
+        says of any other: none gains more than that, unless another transfer comes first somewhere.
+        """
         told = [(self.plan.estimated_gain_s(one.upgrade), one) for one in self.plan.trials]
         known = [(gain_s, one) for gain_s, one in told if gain_s is not None and gain_s > 0]
         known.sort(key=lambda one: -one[0])
+        most_s, links = (
+            0.0,
+            [one for one in known if (one[1].suspect.kind, one[1].change) == ("link", "twice")],
+        )
+        while links and links[0][0] > most_s and self.left > self.plan.affordable // 2:
+            now, links = links[:AT_ONCE], links[AT_ONCE:]
+            self.try_all([one for _, one in now])
+            most_s = max(most_s, *(self.of_upgrade.get(one.upgrade, 0.0) for _, one in now))
         self.try_all([one for _, one in known[: self.left // 2]])
 
     def try_halves(self) -> None:
@@ -298,7 +313,8 @@ class _Gains:
                 sets += self._halved(tuple(links), change)
         spared = self.left // SPARED
         while sets and self.left > spared:
-            sets.sort(key=lambda one: (-one[0], len(one[1].suspect.links)))
+            # By what they gain at twice the speed links are ranked.
+            sets.sort(key=lambda one: (one[1].change != "twice", -one[0], len(one[1].suspect.links)))
             at_once = min(AT_ONCE, self.left - spared)
             now, sets = sets[:at_once], sets[at_once:]
             self.try_all([trial for _, trial in now])
@@ -372,8 +388,8 @@ def _row(suspect: Suspect, gains: _Gains) -> dict[str, Any]:
     known = [gain_s for gain_s in found.values() if gain_s is not None]
     named = {"alike": "alike", "twice": "twice", "no-latency": "no_latency"}
     return {
-        # Whom to mend first is told apart by what twice the speed gains; by what else is known where that is not.
-        "first": found["twice"] if found["twice"] is not None else max(known, default=-1.0),
+        # Whom to mend first is told apart by what twice the speed gains; where that is not known nobody is first.
+        "first": found["twice"] if found["twice"] is not None else -2.0 + (max(known, default=-1.0) > 0),
         "kind": suspect.kind,
         "name": suspect.name,
         "n_links": len(suspect.links),

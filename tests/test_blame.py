@@ -13,18 +13,19 @@ import numpy as np
 import pytest
 
 from ringnet.analysis.blame import suspects
+from ringnet.analysis.metrics import crossing_bytes
 from ringnet.analysis.upgrades import LinksInUse, Upgrade
 from ringnet.collectives import ALGORITHMS
-from ringnet.errors import InputError
+from ringnet.errors import InputError, NetworkError
 from ringnet.networks.shape import CARDS
-from ringnet.runs.again import SimulatedAgain
+from ringnet.runs.again import SimulatedAgain, makespan_of
 from ringnet.runs.parts import build
 from ringnet.runs.simulate import simulate
 from ringnet.scenario import loads
 from ringnet.study.blame import blame, plan_blame
 from ringnet.study.whatif import split_change
 
-N_SCENARIOS = int(os.environ.get("RINGNET_SCENARIOS", "12"))
+N_SCENARIOS = int(os.environ.get("RINGNET_SCENARIOS", "8"))
 
 FOUND = """
 scenario_version: 1
@@ -123,37 +124,39 @@ def random_scenario(rng):
         f"algorithm: {algorithm}, worker: {worker}, network: {{{network}}}}}"
     )
     try:
-        names = simulate(loads(text)).links["link"]
+        names = np.array([*build(loads(text)).network.names])
         changes = []
-        for name in names[rng.random(len(names)) < rng.choice([0.2, 1.0])]:
+        for name in names[rng.random(len(names)) < rng.choice([0.2, 1.0])].tolist():
             changes += [f"network.links.{name}.bandwidth={rng.uniform(1, 20):.3f} GB/s"]
             changes += [f"network.links.{name}.latency={rng.uniform(0, 20):.3f} us"]
-        return loads(text, changes), text, changes
-    except InputError:
+        scenario = loads(text, changes)
+        return (scenario, text, changes) if makespan_of(build(scenario)) else None
+    except (InputError, NetworkError):
         return None
 
 
 def gains_of_doubling(scenario, text, changes):
     """Simulate with each link in use doubled, one after the other: the gains by the name of the link."""
-    today = simulate(scenario)
-    found = {}
-    for row in today.links[today.links["transfers"] > 0].to_dict("records"):
-        key = f"network.links.{row['link']}.bandwidth"
+    parts, found = build(scenario), {}
+    today_s = makespan_of(parts)
+    crossed = crossing_bytes(parts.schedule, parts.network, parts.chunk_bytes)
+    for link in np.flatnonzero(crossed).tolist():
+        key = f"network.links.{parts.network.names[link]}.bandwidth"
         kept = [one for one in changes if not one.startswith(f"{key}=")]
-        doubled = simulate(loads(text, [*kept, f"{key}={2 * row['bandwidth_Bps']!r} B/s"]))
-        found[row["link"]] = today.summary["makespan_s"] - doubled.summary["makespan_s"]
-    return found, today.summary["makespan_s"]
+        doubled = loads(text, [*kept, f"{key}={2 * float(parts.network.bandwidth_Bps[link])!r} B/s"])
+        found[parts.network.names[link]] = today_s - makespan_of(build(doubled))
+    return found, today_s
 
 
-def wrongly_named(seed, most=None):
+def wrongly_named(seed):
     """Return what is wrong with the link that is named first in random scenarios, and how many there were."""
     rng, wrong, n_drawn = np.random.default_rng(seed), [], 0
     while n_drawn < N_SCENARIOS:
         drawn = random_scenario(rng)
-        if drawn is None or not simulate(drawn[0]).summary["makespan_s"]:
+        if drawn is None:
             continue
         n_drawn += 1
-        table = blame(drawn[0], most=most, processes=1).table
+        table = blame(drawn[0], processes=1).table
         first = table[table["kind"] == "link"].iloc[0]
         gains, today_s = gains_of_doubling(*drawn)
         if gains[first["name"]] < max(gains.values()) - 1e-9 * today_s:

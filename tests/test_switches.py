@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ringnet.analysis.bounds import Cuts, collective_bound
 from ringnet.analysis.derivatives import derivatives
 from ringnet.analysis.metrics import makespan_s
+from ringnet.analysis.replay import rounded
 from ringnet.analysis.verification import verify
 from ringnet.collectives import ALGORITHMS, make_schedule, make_step
 from ringnet.collectives.proof import check
@@ -28,6 +29,7 @@ from ringnet.payload.files import ArraySource
 from ringnet.payload.tamper import Tamper, make_payload
 from ringnet.runs.simulate import simulate
 from ringnet.scenario import loads
+from ringnet.study.parts import algorithms_of
 
 FREE = float("inf")
 
@@ -555,6 +557,20 @@ def test_numbers_of_workers_sizes_and_types_by_turns(algorithm: str, collective:
         if result.summary["makespan_s"]:
             for bound in ("schedule_bound_s", "collective_bound_s"):
                 assert result.summary[bound] <= result.summary["makespan_s"] * (1 + 1e-12)
+
+
+def test_all_algorithms_are_those_of_switches_where_switches_reduce() -> None:
+    taking = {name for name, one in ALGORITHMS.items() if one.in_switches}
+    assert taking <= {*algorithms_of(scenario(REDUCING, ""), "all")}
+    assert not taking & {*algorithms_of(scenario("topology: switch", ""), "all")}
+
+
+def test_rounding_errors_are_those_of_the_type_in_which_switches_sum() -> None:
+    """2048 + 1 + 1 + 1 is 2048 in float16, and 2052 where the switch sums in float32."""
+    values, schedule = np.array([[2048], [1], [1], [1]], np.float16), ALGORITHMS["sharp"].build(4, n_slices=1)
+    reduction, wide = make_reduction("sum", 4), np.dtype("float32")
+    assert rounded(schedule, reduction, values).result.tolist() == [2048.0]
+    assert rounded(schedule, reduction, values, None, wide).result.tolist() == [2052.0]
 
 
 # ----------------------------------------------------------------------------------------- public figures

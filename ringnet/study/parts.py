@@ -142,11 +142,16 @@ def workers_of(scenario: Scenario) -> list[int]:
 def algorithms_of(
     scenario: Scenario, wanted: str | Sequence[str | AlgorithmKeys] | None
 ) -> list[str | AlgorithmKeys]:
-    """Return what is compared; ``all`` stands for every algorithm that knows the collective."""
+    """Return what is compared.
+
+    ``all`` stands for every algorithm that knows the collective, those that reduce in switches where switches do.
+    """
     if wanted is None:
         wanted = scenario.compare.algorithms if scenario.compare is not None else "all"
     if isinstance(wanted, str):
-        return [name for name, one in ALGORITHMS.items() if scenario.collective in one.collectives]
+        known = {name: one for name, one in ALGORITHMS.items() if scenario.collective in one.collectives}
+        reduces = scenario.network.reduction is not None
+        return [name for name, one in known.items() if reduces or not one.in_switches]
     return list(wanted)
 
 

@@ -189,6 +189,8 @@ def wrong_with(
     if ended.code and not any(word in ended.said for word in _SAID):
         yield f"not told what the disk did: {ended.said[-300:]}"
     for top in sorted({name.split("/")[0] for name in (*before, *whole, *ended.files)}):
+        if top.startswith("."):  # what could not be removed, which the next run clears up
+            continue
         now, old, new = (
             {name: one for name, one in them.items() if name.split("/")[0] == top}
             for them in (ended.files, before, whole)
@@ -227,12 +229,20 @@ def try_all(
             _start(name, folder, older=older)
             ended = carried_out(command, folder, fault)
             n_tried += 1
+            if not isinstance(ended, str) and _hidden(ended):
+                again = carried_out(command, folder)
+                if isinstance(again, str) or _hidden(again):
+                    found.append(f"{name}, {fault}: the next run leaves behind what this one did: {again}")
             where = done.asked[fault.number - 1] if fault.number else ""
             found += [
                 f"{name}, {'older files' if older else 'nothing there'}, {fault} {where}: {one}"
                 for one in wrong_with(ended, before, done.files, stable)
             ]
     return n_tried, found
+
+
+def _hidden(ended: Ended) -> list[str]:
+    return [name for name in ended.files if name.startswith(".")]
 
 
 def _start(name: str, folder: Path, *, older: bool) -> None:

@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from tests.fuzz.keys import pairs
@@ -40,16 +41,17 @@ def main() -> int:
             attempt(kind, one, 0, here)
         if asked.pairs:
             made = {"pairs": PairsKind(made["keys"].files, made["keys"].commands)}
-        for kind, seed in _chosen(asked, [*made]):
-            ended, found = attempt_apart(kind, made[kind], seed, asked.keep or here)
-            inputs[kind] += 1
-            commands += len(ended)
-            codes.update(one.code for one in ended)
-            findings += found
-            for one in found:
-                _print(f"{one.kind} {one.seed}: {one.command}: {one.what[-SHOWN:]!r}")
-            if asked.minutes and time.monotonic() - begin > 60 * asked.minutes:
-                break
+        with suppress(KeyboardInterrupt):  # which ends it with the counts so far
+            for kind, seed in _chosen(asked, [*made]):
+                ended, found = attempt_apart(kind, made[kind], seed, asked.keep or here)
+                inputs[kind] += 1
+                commands += len(ended)
+                codes.update(one.code for one in ended)
+                findings += found
+                for one in found:
+                    _print(f"{one.kind} {one.seed}: {one.command}: {one.what[-SHOWN:]!r}")
+                if asked.minutes and time.monotonic() - begin > 60 * asked.minutes:
+                    break
     _print(f"{sum(inputs.values())} inputs, {commands} commands, {time.monotonic() - begin:.0f} s")
     _print(f"exit codes: {', '.join(f'{code}: {number}' for code, number in sorted(codes.items()))}")
     for kind, count in inputs.items():

@@ -13,7 +13,7 @@ from tests.faults.disk import COMMANDS, Fault, carried_out, files, prepare, try_
 
 pytestmark = pytest.mark.filterwarnings("default")  # what a user gets, too
 #: Commands that write nothing: they say it.
-READERS = {"check", "diff", "list", "logs", "network", "schema"}
+READERS = {"check", "diff", "list", "logs", "network", "schema", "show"}
 
 
 def test_every_command_that_writes_has_its_turn():

@@ -70,7 +70,13 @@ def _known(kind: str, kinds: list[str]) -> str:
         return kind
     nearest = get_close_matches(kind, kinds, 1)
     raise InputError(
-        Fault("there is no such kind of names", value=kind, right=", ".join(kinds), nearest="".join(nearest))
+        Fault(
+            "there is no such kind of names",
+            "list",
+            value=kind,
+            right=", ".join(kinds),
+            nearest="".join(nearest),
+        )
     )
 
 

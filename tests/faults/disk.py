@@ -38,6 +38,7 @@ COMMANDS: Mapping[str, str] = {
     "blame": f"blame s.yaml {_QUIET} --no-plots",
     "export": "export s.yaml --msccl a.xml --goal a.goal",
     "draw": "draw s.yaml --out out",
+    "nccl": "nccl s.yaml --sizes 1MiB --plot a.png --csv a.csv --tuner tuner.csv",
     "predict": "predict profile.yaml --workers 4 --sizes 1MiB --plot a.svg --csv a.csv",
     "calibrate": "calibrate log.txt --workers 8 --out a.yaml --csv a.csv --plot a.svg",
     "plot": "plot results --plot space-time",

@@ -21,6 +21,7 @@ ARGUMENTS: Mapping[str, Sequence[str]] = {
     "init": ["new.yaml"],
     "list": ["algorithms"],
     "logs": ["log.txt"],
+    "nccl": ["s.yaml"],
     "network": ["topology.xml"],
     "numerics": ["s.yaml"],
     "plot": ["whole"],

@@ -214,7 +214,6 @@ def try_all(
     n_tried = 0
     for older in (False, True):
         _start(name, folder, older=older)
-        before = files(folder)
         done = carried_out(command, folder)
         if isinstance(done, str) or done.code:
             return n_tried, [f"{name}: without a fault: {done}"]
@@ -228,6 +227,7 @@ def try_all(
         largest = max((folder / one).stat().st_size for one in done.files)
         for fault in choose([*faults(len(done.asked), largest)]):
             _start(name, folder, older=older)
+            before = files(folder)
             ended = carried_out(command, folder, fault)
             n_tried += 1
             if not isinstance(ended, str) and _hidden(ended):

@@ -103,6 +103,15 @@ def test_layers_without_times_are_told_by_check_as_by_step(folder, heads, rate):
         assert "a.yaml:5: step.layers: nothing says how long the layers take" in told(command, "a.yaml")
 
 
+def test_a_network_that_is_wrong_by_itself_has_no_ways_that_could_be_missing(folder):
+    where = "network: {bandwidth: 1 GB/s, latency: 1 us, nics: 2, topology: %s}"
+    text = f"scenario_version: 1\nworkers: 8\nmessage: 4 KiB\nalgorithm: direct\n{where}\n"
+    (folder / "a.yaml").write_text(text % "''")
+    assert "a.yaml:5: network.topology" in told("check", "a.yaml")
+    (folder / "a.yaml").write_text(text % "nodes")
+    assert "direct has no way on it" in told("check", "a.yaml", "--set", "network.topology=ring")
+
+
 class TestTerminal:
     @pytest.mark.parametrize("backend", ["module://none_such.backend", "nonsense"])
     def test_what_a_notebook_left_in_the_environment_keeps_no_plot_from_being_drawn(self, folder, backend):

@@ -51,11 +51,12 @@ def resolve(document: Document, home: ScenarioFolder) -> tuple[Document, list[st
     broken = known.broken | found.keys()
     mended = keys or _mended(known, broken)
     findings = [*check(mended), *check_schedule(mended, home)]
-    if not any(not one.unread for one in findings):
-        findings += check_ways(mended, home)
     findings = [one for one in findings if _counts(one, document, broken)]
     orphans = {one.path: one for one in findings if one.unread and is_orphan(one, document)}
     faults += [_fault(one, known) for one in findings if one.path not in orphans]
+    whole = None if faults else validate(known.drop(orphans))[0]
+    if whole is not None:  # or nobody knows what network there would be
+        faults += [_fault(one, known) for one in check_ways(whole, home) if _counts(one, document, broken)]
     if faults or keys is None:  # what is broken was told when it was read
         raise InputError(*in_order(faults))
     return document.drop(orphans), [_note(one) for one in orphans.values()]

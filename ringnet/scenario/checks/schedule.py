@@ -55,8 +55,6 @@ def check_ways(keys: Keys, home: ScenarioFolder) -> Iterator[Mistake]:
     one_way = keys.network.file is None and keys.network.topology in ONE_WAY and keys.algorithm != "ring"
     if not (one_way or in_switches) or shape_of(keys)[0] is None:
         return
-    if not knows_parameters(keys.algorithm):
-        return
     try:
         network = hardware(keys).network
         places = seats(keys, network)

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 import ringnet
-from tests import published
+from tests import company, published
 from tests import test_calibration_logs as logs
 from tests import test_peers as peers
 from tests import test_simgrid as simgrid
@@ -102,28 +102,37 @@ def simgrid_cases() -> Iterator[Row]:
 
 
 def real_logs() -> Iterator[Row]:
-    """nccl-tests and OSU logs: fitted, held out, and predicted for N that were not measured."""
+    """nccl-tests and OSU logs: fitted, and held out."""
     if logs.FOLDER is None:
         yield Row("real logs", None, "not here: RINGNET_LOGS names no folder of logs")
         return
     fits = [logs.single(start) for start in logs.SMALL_AND_LARGE]
     yield Row(
-        "real logs, fit",
-        np.concatenate([fit.errors() for fit in fits]),
-        f"{len(fits)} logs of nccl-tests and OSU, each by itself",
+        "real logs, the links alone",
+        np.concatenate([fit.errors_of_links() for fit in fits]),
+        f"{len(fits)} logs of nccl-tests and OSU, each by itself; a prediction gives what was measured as it was",
     )
     held = np.concatenate([each.errors for fit in fits for each in logs.hold_out_sizes(fit)])
     yield Row("real logs, each third size held out", np.expm1(held), "predicted without it")
-    whole = logs.calibrate(logs.samples("01", "02", "03", "04"))
-    for start, n in (("05", 64), ("06", 128)):
-        truth = logs.samples(start)
-        guess = logs.predict(whole.profile, logs.Setting(n, n // 4), truth.message_bytes)
-        inside = ((truth.time_s >= guess.low_s) & (truth.time_s <= guess.high_s)).mean()
-        yield Row(
-            f"real logs, N = {n} from N = 4 to 32",
-            guess.time_s / truth.time_s - 1,
-            f"{100 * inside:.0f} % inside the range that was given",
-        )
+
+
+def simpler_predictions() -> Iterator[Row]:
+    """Other N of published series, from one N and from several, beside what simpler predictions are off."""
+    for machine in company.machines():
+        for given, found in (("one N", company.from_one), ("several N", company.from_several)):
+            scores = list(found(machine))
+            if not scores:
+                continue
+            medians = np.median(np.array(scores), axis=0)
+            others = ", ".join(
+                f"{name} {_percent(error)}"
+                for name, error in zip(
+                    ("same busbw", "log2 N line", "alpha-beta ring"), medians[1:4], strict=True
+                )
+            )
+            covered = 100 * np.mean([one.covered for one in scores])
+            remark = f"{others}; {covered:.0f} % inside ranges of x{medians[5]:.3g}"
+            yield Row(f"{machine}, other N from {given}", np.array([one.ringnet for one in scores]), remark)
 
 
 def switches_that_reduce() -> Row:
@@ -175,6 +184,7 @@ def main() -> None:
         loggopsim(),
         *simgrid_cases(),
         *real_logs(),
+        *simpler_predictions(),
         switches_that_reduce(),
         *real_network(),
         *published_figures(),

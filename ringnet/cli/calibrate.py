@@ -119,8 +119,10 @@ def _link_rows(found: Calibration) -> list[tuple[str, ...]]:
     if "switch" in found.profile.family.algorithms:
         rates.append(("bandwidth_of_the_switch", "bandwidth of the switch"))
     for name, title in rates:
-        shares = (values["share_small"], values["share_medium"], 1.0)
-        rows.append((title, *(format_rate(values[name] * share) for share in shares), told[name]))
+        shares = (values["share_small"], values["share_medium"])
+        # A switch reduces by the last protocol only.
+        lesser = ["" if name.endswith("switch") else format_rate(values[name] * share) for share in shares]
+        rows.append((title, *lesser, format_rate(values[name]), told[name]))
     return rows
 
 

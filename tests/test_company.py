@@ -1,0 +1,47 @@
+"""Predictions of N that were not measured, on published series: as promised, and better than simpler predictions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ringnet.analysis.calibration import Setting
+from tests import company
+
+V100 = tuple(Setting(4 * nodes, nodes) for nodes in (1, 2, 4, 8, 16, 32))
+
+
+def medians(scores):
+    return dict(zip(company.Score._fields, np.median(np.array(list(scores)), axis=0), strict=True))
+
+
+@pytest.mark.parametrize(("machine", "within"), [("V100", 0.12), ("A100", 0.13)])
+def test_one_n_foretells_another_far_better_than_its_bus_bandwidth(machine, within):
+    found = medians(company.from_one(machine))
+    assert found["ringnet"] <= within
+    assert found["ringnet"] <= min(found["same_busbw"], found["line"], found["alpha_beta"]) / 2
+
+
+@pytest.mark.parametrize(
+    ("count", "wanted", "within"), [(2, V100[3], 0.12), (4, V100[4], 0.055), (4, V100[5], 0.06)]
+)
+def test_several_n_foretell_a_larger_one(count, wanted, within):
+    assert company.score("V100", V100[:count], wanted).ringnet <= within
+
+
+def test_ranges_hold_eight_to_nineteen_in_twenty_and_are_no_wider_than_promised():
+    scores = [each for machine in ("V100", "A100") for each in company.from_several(machine)]
+    assert 0.8 <= np.mean([each.covered for each in scores]) <= 0.95
+    for times, widest in ((2, 1.6), (4, 2.5)):
+        assert np.median([each.width for each in scores if each.times_largest == times]) <= widest
+
+
+def test_what_others_predict_is_as_they_are_defined():
+    machine = company.machines()["DGX-A100"]
+    assert machine.samples.time_s[:3] == pytest.approx([10e-6, 13.76e-6, 16.88e-6])
+    two, three, four = machine.samples.settings[:3]
+    found = company.score("DGX-A100", (two, three), four)
+    # 10 us and 13.76 us: the bus bandwidth of 3 workers gives 13.76 x (3/4) / (2/3).
+    assert found.same_busbw == pytest.approx(1 - 13.76 * (3 / 4) / (2 / 3) / 16.88, rel=1e-3)
+    slope = (13.76 - 10) / (np.log2(3) - 1)
+    assert found.line == pytest.approx(abs((10 + slope) / 16.88 - 1), rel=1e-3)

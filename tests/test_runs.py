@@ -9,6 +9,7 @@ import pytest
 from ringnet.networks import Inside, LinkChange, LinkSource, change_links, make_network
 from ringnet.runs import parts as parts_of_runs
 from ringnet.runs.parts import build
+from ringnet.runs.simulate import simulate
 from ringnet.scenario import loads
 
 SCENARIO = """\
@@ -83,3 +84,28 @@ def test_links_inside_hosts_keep_to_themselves_whatever_their_numbers():
     text = SCENARIO.replace("topology: switch", f"{nodes}, {regimes}")
     network = build(loads(text)).network
     assert [link in network.behaviours for link in range(network.n_links)] == between
+
+
+RACKS = "topology: leaf-spine, leaves: 2, bandwidth: 25 GB/s, latency: 1 us, routes: ecmp"
+PRIVATE = "topology: ring, bandwidth: 50 GB/s, latency: 2 us"
+
+
+@pytest.mark.parametrize(
+    ("network", "said"),
+    [
+        (f"{RACKS}, spines: 1", "ecmp has nothing to draw from"),
+        (f"{RACKS}, spines: 2", ""),
+        (f"{PRIVATE}, profile: [{{at: 10 s, bandwidth: 1 GB/s}}]", "no profile has an effect: the first change is at 10 s"),
+        (f"{PRIVATE}, profile: [{{at: 10 us, bandwidth: 1 GB/s}}]", ""),
+        (
+            f"{PRIVATE}, regimes: [{{up_to: 1 KiB, bandwidth: 1 GB/s, latency: 1 us}}]",
+            "regimes up to 1 KiB have no effect: the smallest transfer is 128 KiB",
+        ),
+        (f"{PRIVATE}, regimes: [{{up_to: 128 KiB, bandwidth: 1 GB/s, latency: 1 us}}]", ""),
+    ],
+)  # fmt: skip
+def test_a_key_of_the_network_that_changes_nothing_is_named(network, said):
+    text = f"{{scenario_version: 1, workers: 8, message: 1 MiB, payload: none, network: {{{network}}}}}"
+    notes = [note for note in simulate(loads(text)).notes if "effect" in note or "nothing to draw" in note]
+    assert len(notes) == bool(said)
+    assert all(said in note for note in notes)

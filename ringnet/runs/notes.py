@@ -11,7 +11,7 @@ from ringnet.analysis.overload import overloads
 from ringnet.collectives import Schedule
 from ringnet.documents.document import path_text
 from ringnet.engines import ENGINES, MANY_TRANSFERS, Choice, Workers
-from ringnet.networks import Network, best_order, placed, ring_load
+from ringnet.networks import BySize, Network, OverTime, best_order, placed, ring_load
 from ringnet.runs.parts import RunParts
 from ringnet.runs.shapes import open_traits, unread_note
 from ringnet.scenario.build.scenario import Scenario
@@ -32,6 +32,8 @@ from ringnet.units import format_bytes, format_seconds
 RINGS = ("ring", "pipelined-ring")
 #: From how many times the load on another order is worth a word.
 WORTH = 1.1
+#: Transfers of a run whose sizes and routes are looked at for keys that change nothing.
+MOST_LOOKED_AT = 200_000
 #: So many things are told that a file leaves out.
 MOST_LEFT_OUT = 3
 #: What a model that is no ring is in words.
@@ -89,6 +91,44 @@ def run_notes(
             f"states are left out: more than {READABLE_ELEMENTS} elements in all are not for reading"
         )
     return tuple(notes)
+
+
+def effect_notes(scenario: Scenario, parts: RunParts, end_s: float) -> Iterator[str]:
+    """Yield a sentence on each key of the network that changed nothing in a run that ended at some time."""
+    network, given = parts.network, scenario.network
+    schedules = [(one.schedule, one.chunk_bytes, one.network) for one in (parts, *parts.others)]
+    if sum(schedule.n_transfers for schedule, _, _ in schedules) > MOST_LOOKED_AT:
+        return
+    if given.routes == "ecmp" and not any(
+        len(seen.equal_routes(*pair)) > 1
+        for schedule, _, seen in schedules
+        for step in schedule.steps()
+        for pair in {*zip(step.src.tolist(), step.dst.tolist(), strict=True)}
+    ):
+        yield "network.routes: ecmp has nothing to draw from: who sends to whom here has one shortest route only"
+    changes = [one.changes[0][0] for one in network.behaviours.values() if type(one) is OverTime]
+    if changes and min(changes) >= end_s and not parts.traffic:
+        when = f"{format_seconds(min(changes))}, and the run ends at {format_seconds(end_s)}"
+        yield f"no profile has an effect: the first change is at {when}"
+    least = min(
+        (
+            int(step.sizes(sizes).min())
+            for schedule, sizes, _ in schedules
+            for step in schedule.steps()
+            if len(step)
+        ),
+        default=0,
+    )
+    unused = {
+        piece.up_to_bytes
+        for one in network.behaviours.values()
+        if type(one) is BySize
+        for piece in one.pieces
+        if piece.up_to_bytes < least
+    }
+    if unused and "regimes" in given.behaviours():
+        sizes = " and ".join(f"up to {format_bytes(size)}" for size in sorted(unused))
+        yield f"regimes {sizes} have no effect: the smallest transfer is {format_bytes(least)}"
 
 
 def network_file_notes(keys: NetworkKeys) -> list[str]:

@@ -21,7 +21,7 @@ from ringnet.payload.tamper import Tamper
 from ringnet.runs.again import SimulatedAgain
 from ringnet.runs.engine import engine_for, payload_for, sharing_of
 from ringnet.runs.memory import require_memory
-from ringnet.runs.notes import measured_link_labels, network_notes, run_notes
+from ringnet.runs.notes import effect_notes, measured_link_labels, network_notes, run_notes
 from ringnet.runs.parts import RunParts, build, jobs_of
 from ringnet.runs.training import run_training
 from ringnet.scenario.build.scenario import Scenario
@@ -125,6 +125,8 @@ def _result(
         return [] if payload is None or source is None else outputs(parts.schedule, payload, source)
 
     notes = run_notes(scenario, parts, chosen, sharing, has_states=first is not None)
+    end_s = max(float(run.trace.workers["end_s"].max()) for run in runs)
+    notes = (*notes, *effect_notes(scenario, parts, end_s))
     return make_result(runs, results, first, notes, network_notes(scenario, parts))
 
 

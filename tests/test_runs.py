@@ -87,6 +87,7 @@ def test_links_inside_hosts_keep_to_themselves_whatever_their_numbers():
 
 
 RACKS = "topology: leaf-spine, leaves: 2, bandwidth: 25 GB/s, latency: 1 us, routes: ecmp"
+DRAGONFLY = "topology: dragonfly, groups: 3, routers_per_group: 2, hosts_per_router: 2, bandwidth: 1 GB/s, latency: 1 us"
 PRIVATE = "topology: ring, bandwidth: 50 GB/s, latency: 2 us"
 
 
@@ -95,17 +96,20 @@ PRIVATE = "topology: ring, bandwidth: 50 GB/s, latency: 2 us"
     [
         (f"{RACKS}, spines: 1", "ecmp has nothing to draw from"),
         (f"{RACKS}, spines: 2", ""),
-        (f"{PRIVATE}, profile: [{{at: 10 s, bandwidth: 1 GB/s}}]", "no profile has an effect: the first change is at 10 s"),
+        (f"{PRIVATE}, profile: [{{at: 10 s, bandwidth: 1 GB/s}}]", "no profile has an effect: the first change is at"),
         (f"{PRIVATE}, profile: [{{at: 10 us, bandwidth: 1 GB/s}}]", ""),
         (
             f"{PRIVATE}, regimes: [{{up_to: 1 KiB, bandwidth: 1 GB/s, latency: 1 us}}]",
             "regimes up to 1 KiB have no effect: the smallest transfer is 128 KiB",
         ),
         (f"{PRIVATE}, regimes: [{{up_to: 128 KiB, bandwidth: 1 GB/s, latency: 1 us}}]", ""),
+        (f"{DRAGONFLY}, links: {{'g*->g*': {{bandwidth: 1 GB/s}}}}", "6 of its 12 links between switches are inside groups"),
+        (f"{DRAGONFLY}, links: {{'g0/*->g1/*': {{bandwidth: 1 GB/s}}}}", ""),
     ],
 )  # fmt: skip
-def test_a_key_of_the_network_that_changes_nothing_is_named(network, said):
+def test_a_key_of_the_network_that_changes_nothing_or_too_much_is_named(network, said):
     text = f"{{scenario_version: 1, workers: 8, message: 1 MiB, payload: none, network: {{{network}}}}}"
-    notes = [note for note in simulate(loads(text)).notes if "effect" in note or "nothing to draw" in note]
+    said_of = ("effect", "nothing to draw", "inside groups")
+    notes = [note for note in simulate(loads(text)).notes if any(words in note for words in said_of)]
     assert len(notes) == bool(said)
     assert all(said in note for note in notes)

@@ -11,7 +11,7 @@ from ringnet.analysis.overload import overloads
 from ringnet.collectives import Schedule
 from ringnet.documents.document import path_text
 from ringnet.engines import ENGINES, MANY_TRANSFERS, Choice, Workers
-from ringnet.networks import BySize, Network, OverTime, best_order, placed, ring_load
+from ringnet.networks import BySize, Network, OverTime, best_order, find_links, placed, ring_load
 from ringnet.runs.parts import RunParts
 from ringnet.runs.shapes import open_traits, unread_note
 from ringnet.scenario.build.scenario import Scenario
@@ -52,6 +52,7 @@ def network_notes(scenario: Scenario, parts: RunParts) -> tuple[str, ...]:
         *schedule_file_notes(scenario, parts),
         *order_file_notes(scenario),
         *behaviour_notes(parts.network, scenario.network),
+        *rule_notes(parts.network, scenario.network),
         *traffic_notes(parts),
     )
 
@@ -168,6 +169,21 @@ def order_file_notes(keys: Keys) -> list[str]:
         return []
     others = f"of {len(reading.orders)} channels in the file the first is the ring"
     return [f"network.order: {others}; algorithm: {OF_CHANNELS} takes them all"]
+
+
+def rule_notes(network: Network, given: NetworkKeys) -> Iterator[str]:
+    """Yield a sentence on each rule for links that is for those inside groups and between them alike."""
+    rules = [name for name in given.links if "*" in name]
+    groups = {} if network.find_groups is None or not rules else network.find_groups().get("groups", {})
+    for name in rules if groups else ():
+        ends = [network.ends(link) for link in find_links(network, [name])[name]]
+        switches = [pair for pair in ends if all(not end.isdecimal() for end in pair)]
+        inside = sum(groups[start] == groups[end] for start, end in switches)
+        if 0 < inside < len(switches):
+            yield (
+                f"network.links.{name}: {inside} of its {len(switches)} links between switches are inside groups, too; "
+                "g0/*->g1/* is from one group to another"
+            )
 
 
 def behaviour_notes(network: Network, given: NetworkKeys) -> list[str]:

@@ -15,22 +15,29 @@ from ringnet.scenario.keys.lookup import all_paths, fields, leaf_of
 
 #: Unknown keys for which the nearest known one is looked for.
 MOST_SEARCHED = 50
-_OF_WORKERS = "the number of workers is", "workers: 8"
-_OF_MESSAGE = "the buffer of one worker is", "message: 64 MiB"
+_OF_WORKERS = "workers is how many there are", "workers: 8"
+_OF_MESSAGE = "message is the buffer of one worker", "message: 64 MiB"
 _LESS = "nothing is lost or delayed at random; what a link gives may change over time"
 #: Keys of other tools and words of the field: what serves in their place here, and how it looks.
 _IN_PLACE_OF = {
     "loss": (_LESS, "network.profile: [{at: 20 us, bandwidth: 10 GB/s}]"),
     "jitter": (_LESS, "network.profile: [{at: 20 us, bandwidth: 10 GB/s}], or background traffic"),
-    "mtu": ("transfers are cut into packets by", "network.packet: 4 KiB"),
-    "alpha": ("the fixed time of a transfer is", "network.latency: 5 us"),
-    "beta": ("the time of a byte is one over", "network.bandwidth: 50 GB/s"),
-    "gamma": ("the time to reduce a byte is one over", "worker.reduce_rate: 100 GB/s"),
+    "mtu": ("network.packet cuts transfers into packets", "network.packet: 4 KiB"),
+    "alpha": ("network.latency is the fixed time of a transfer", "network.latency: 5 us"),
+    "beta": ("network.bandwidth is one over the time of a byte", "network.bandwidth: 50 GB/s"),
+    "gamma": ("worker.reduce_rate is one over the time to reduce a byte", "worker.reduce_rate: 100 GB/s"),
     "overhead": (
-        "the processor's time for a transfer is",
-        "worker.send_overhead: 1 us, worker.recv_overhead: 1 us",
+        "worker.send_overhead and worker.recv_overhead are the processor's time for a transfer",
+        "worker.send_overhead: 1 us",
     ),
-    "buckets": ("a step with several collectives is a training", "`ringnet schema` has the keys of training"),
+    "buckets": (
+        "step.bucket_cap is what `ringnet step` cuts the gradients of a training step by",
+        "step: {model: resnet-50, batch: 64, rate: 20 TFLOP/s, bucket_cap: 25 MiB}",
+    ),
+    "nodes": (
+        "network.links has the links of a node by name",
+        'network.links: {"3->*": {bandwidth: 10 GB/s}}',
+    ),
     **dict.fromkeys(("n", "ranks", "n_workers", "world_size", "gpus", "npus_count", "nranks"), _OF_WORKERS),
     **dict.fromkeys(("size", "bytes", "message_size", "message_bytes", "buffer_size"), _OF_MESSAGE),
 }

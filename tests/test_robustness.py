@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ringnet.cli import COMMANDS, app, main
+from ringnet.cli.options import values_of
 from ringnet.cli.printing import complain, note, print_json, print_table
 from ringnet.documents import text
 from ringnet.networks import TOPOLOGIES
@@ -165,6 +166,25 @@ class TestTerminal:
         assert done.exit_code == 0
         assert "\\x1b[31mnetwork" in done.stdout
         assert all(sign.isprintable() or sign == "\n" for sign in done.output)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["measure", "--sizes", "1,000"], "--sizes: a comma parts two values; got 1,000; right would be: 1000"),
+        (["measure", "--sizes", "64KiB,1,048,576"], "a comma parts two values; got 1,048,576; right would be: 1048576"),
+        (["measure", "--sizes", "6"], "--sizes: a message of 6 bytes is no whole number of float32 elements"),
+        (["measure", "--dtype", "foo"], "--dtype: unknown element type; got foo"),
+        (["compare", "ring.yaml", "--workers", "1,024"], "--workers: a comma parts two values; got 1,024"),
+    ],
+)  # fmt: skip
+def test_an_option_is_told_with_its_name(folder, words, said):
+    assert said in told(*words)
+
+
+@pytest.mark.parametrize("sizes", ["8,128,256", "100,200", "1,0", "4,0"])
+def test_commas_between_numbers_stay(sizes):
+    assert values_of([sizes], "--sizes") == sizes.split(",")
 
 
 class TestResults:

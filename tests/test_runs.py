@@ -87,7 +87,7 @@ def test_links_inside_hosts_keep_to_themselves_whatever_their_numbers():
 
 
 RACKS = "topology: leaf-spine, leaves: 2, bandwidth: 25 GB/s, latency: 1 us, routes: ecmp"
-DRAGONFLY = "topology: dragonfly, groups: 3, routers_per_group: 2, hosts_per_router: 2, bandwidth: 1 GB/s, latency: 1 us"
+DRAGONFLY = "topology: dragonfly, groups: 3, routers_per_group: 2, hosts_per_router: 2, bandwidth: 1 GB/s, latency: 0 s"
 PRIVATE = "topology: ring, bandwidth: 50 GB/s, latency: 2 us"
 
 
@@ -103,7 +103,7 @@ PRIVATE = "topology: ring, bandwidth: 50 GB/s, latency: 2 us"
             "regimes up to 1 KiB have no effect: the smallest transfer is 128 KiB",
         ),
         (f"{PRIVATE}, regimes: [{{up_to: 128 KiB, bandwidth: 1 GB/s, latency: 1 us}}]", ""),
-        (f"{DRAGONFLY}, links: {{'g*->g*': {{bandwidth: 1 GB/s}}}}", "6 of its 12 links between switches are inside groups"),
+        (f"{DRAGONFLY}, links: {{'g*->g*': {{bandwidth: 1 GB/s}}}}", "6 of its 12 links between switches are"),
         (f"{DRAGONFLY}, links: {{'g0/*->g1/*': {{bandwidth: 1 GB/s}}}}", ""),
     ],
 )  # fmt: skip

@@ -489,10 +489,10 @@ def test_an_item_that_a_list_does_not_have(given, said):
     [
         ("network: {loss: 0.01}", "may change over time", "network.profile"),
         ("network: {jitter: 1 us}", "may change over time", "background traffic"),
-        ("network: {mtu: 4096}", "cut into packets", "network.packet: 4 KiB"),
+        ("network: {mtu: 4096}", "cuts transfers into packets", "network.packet: 4 KiB"),
         ("alpha: 5 us", "fixed time of a transfer", "network.latency: 5 us"),
         ("beta: 0.02", "one over", "network.bandwidth: 50 GB/s"),
-        ("ranks: 8", "number of workers", "workers: 8"),
+        ("ranks: 8", "workers is how many there are", "workers: 8"),
     ],
 )
 def test_a_key_of_another_tool_is_told_with_what_serves_in_its_place(line, instead, right):
@@ -525,3 +525,17 @@ def calls_to_tell(n_keys):
 
 def test_thousands_of_unknown_keys_take_work_in_proportion_to_them():
     assert calls_to_tell(5000) < 2.5 * calls_to_tell(2500)
+
+
+@pytest.mark.parametrize(
+    ("line", "wrong", "meant"),
+    [
+        ("netwrok: {bandwidth: 1 GB/s}", "netwrok", "network"),
+        ("network: {latency: 1 us, bandwith: 1 GB/s}", "network.bandwith", "bandwidth"),
+    ],
+)
+def test_a_required_key_that_is_misspelt_is_told_once(line, wrong, meant):
+    with pytest.raises(InputError) as caught:
+        loads(f"scenario_version: 1\nworkers: 4\nmessage: 1 KiB\n{line}\n")
+    (fault,) = caught.value.faults
+    assert (fault.path, fault.nearest) == (wrong, meant)

@@ -75,8 +75,11 @@ class MeasureOptions:
         if self.seed < 0:
             raise InputError(Fault("must not be negative", "--seed", value=str(self.seed), right="0"))
         sizes = options.sizes_of(self.sizes, self.factor)
-        for size in sizes:
-            message_elements(size, dtype_of(self.dtype))  # refuses what is no whole number of them
+        with options.placing_at("--dtype"):
+            dtype = dtype_of(self.dtype)
+        with options.placing_at("--sizes"):
+            for size in sizes:
+                message_elements(size, dtype)  # refuses what is no whole number of them
         _require_memory(n_workers, max(sizes))
         return [AllReduce(n_workers, size, self.dtype, self.seed) for size in sizes]
 

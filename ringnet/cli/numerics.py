@@ -50,7 +50,7 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     names, counts = options.algorithms_of(algorithms), workers and options.worker_counts_of(workers)
     asked = StudyOptions(names, counts or None, out, as_json, quiet, plots, processes, fresh, cache)
     check_targets({}, sources_of(found, scenario), {"--out": asked.folder(found, "numerics")})
-    return _study(found, asked, options.values_of(dtypes) if dtypes else DTYPES_SHOWN, accumulate)
+    return _study(found, asked, options.values_of(dtypes, "--dtypes") if dtypes else DTYPES_SHOWN, accumulate)
 
 
 def _study(scenario: Scenario, asked: StudyOptions, dtypes: Sequence[str], accumulate: str | None) -> int:

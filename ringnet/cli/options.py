@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -172,18 +174,44 @@ def file_name(name: str) -> str:
     return re.sub(r"[^\w.]+", "-", name).strip("-.") or "run"
 
 
+@contextmanager
+def placing_at(option: str) -> Iterator[None]:
+    """Name the option in faults that say no place."""
+    try:
+        yield
+    except InputError as error:
+        faults = [replace(fault, path=fault.path or option) for fault in error.faults]
+        raise InputError(*faults) from error
+
+
 def refuse(faults: Iterable[Fault]) -> None:
     """Raise `InputError` if there are any faults."""
     if found := list(faults):
         raise InputError(*found)
 
 
-def values_of(texts: Sequence[str]) -> list[str]:
+#: A number whose commas can only part its thousands: of two numbers no second one begins with a zero.
+_THOUSANDS = re.compile(r"(\d{1,3}(?:,\d{3})*,0\d\d(?:,\d{3})*)(?![\d.])")
+
+
+def values_of(texts: Sequence[str], option: str) -> list[str]:
     """Return the values of an option that takes several: with commas between them, or the option again.
 
-    >>> values_of(["ring, direct", "swing"])
+    Raises
+    ------
+    InputError
+        A comma stands for thousands.
+
+    Examples
+    --------
+    >>> values_of(["ring, direct", "swing"], "--algorithms")
     ['ring', 'direct', 'swing']
     """
+    refuse(
+        Fault("a comma parts two values", option, value=found, right=found.replace(",", ""))
+        for text in texts
+        for found in _THOUSANDS.findall(text)
+    )
     return [value.strip() for text in texts for value in text.split(",")]
 
 
@@ -197,7 +225,7 @@ def algorithms_of(texts: Sequence[str] | None) -> str | list[str] | None:
     """
     if not texts:
         return None
-    names = values_of(texts)
+    names = values_of(texts, "--algorithms")
     if names == ["all"]:
         return "all"
     right = f"all, or some of {', '.join(ALGORITHMS)}"
@@ -211,7 +239,7 @@ def algorithms_of(texts: Sequence[str] | None) -> str | list[str] | None:
 
 def worker_counts_of(texts: Sequence[str], least: int = 1) -> list[int]:
     """Return numbers of workers, each once, ascending; `InputError` for each that is unreadable or below ``least``."""
-    values = values_of(texts)
+    values = values_of(texts, "--workers")
     refuse(
         Fault("this is no number of workers", "--workers", value=value, right="4,8,16")
         for value in values
@@ -249,7 +277,7 @@ def sizes_of(texts: Sequence[str], factor: int = 2, least: int = 0) -> list[int]
     """
     if factor < 2:  # noqa: PLR2004 -- below, a range would not grow
         raise InputError(Fault("must be at least 2", "--factor", value=str(factor), right="2"))
-    sizes = [size for value in values_of(texts) for size in _range(value, factor)]
+    sizes = [size for value in values_of(texts, "--sizes") for size in _range(value, factor)]
     message = f"a message has {least} byte(s) at least"
     refuse(Fault(message, "--sizes", value=f"{size} B", right=SIZES_RIGHT) for size in sizes if size < least)
     return sizes

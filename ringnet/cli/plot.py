@@ -25,7 +25,7 @@ def command(
     ] = None,
 ) -> int:
     """Draw the plots of results again, without simulating."""
-    wanted = options.values_of(names) if names else None
+    wanted = options.values_of(names, "--plot") if names else None
     files = redraw(results, wanted)
     note(*files.notes)
     say(f"written  {written(files.folder, files.files)}" if files.files else "no plot suits these results")

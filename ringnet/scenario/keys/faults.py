@@ -41,6 +41,7 @@ _IN_PLACE_OF = {
     **dict.fromkeys(("n", "ranks", "n_workers", "world_size", "gpus", "npus_count", "nranks"), _OF_WORKERS),
     **dict.fromkeys(("size", "bytes", "message_size", "message_bytes", "buffer_size"), _OF_MESSAGE),
 }
+_MISSING = "the key is missing"
 _MAPPING_WANTED = ("model_type", "dict_type", "model_attributes_type")
 
 
@@ -60,7 +61,10 @@ def translate(error: ValidationError, document: Document, at: Path = ()) -> dict
             found[path] = _unknown_key(path, document, is_searched=n_unknown <= MOST_SEARCHED)
         else:
             found[path] = _fault(detail, path, document)
-    return found
+    # A required key that is misspelt is one mistake.
+    meant = {(*path[:-1], fault.nearest) for path, fault in found.items() if fault.nearest}
+    missing = {path for path, fault in found.items() if fault.message == _MISSING}
+    return {path: fault for path, fault in found.items() if path not in meant & missing}
 
 
 def _fault(detail: ErrorDetails, path: Path, document: Document) -> Fault:
@@ -69,7 +73,7 @@ def _fault(detail: ErrorDetails, path: Path, document: Document) -> Fault:
         right = _like_the_keys_example(context["right"], path)
         return document.fault(path, context["message"], right=right, nearest=context["nearest"])
     if kind == "missing":
-        return document.fault(path, "the key is missing", right=_example(path))
+        return document.fault(path, _MISSING, right=_example(path))
     if kind in _MAPPING_WANTED:
         return document.fault(path, "keys with values are wanted here", right=_known_keys(path))
     return document.fault(path, "a list is wanted", right=_example(path))

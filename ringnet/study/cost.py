@@ -9,6 +9,7 @@ from functools import cache
 from itertools import chain
 from math import inf
 from pathlib import Path
+from statistics import median
 from time import process_time
 from typing import Any, NamedTuple
 
@@ -29,12 +30,12 @@ from ringnet.study.outcome import default_cache_dir
 #: Points of a large grid that are looked at.
 SAMPLED = 20
 #: Starting a command, and matplotlib, with the libraries; each plot, and how many there are where nobody says which.
-START_S, PLOTS_START_S, PLOT_S, PLOTS_OF_RUN, PLOTS_OF_SWEEP = 1.1, 0.6, 0.14, 10, 4
+START_S, PLOTS_START_S, PLOT_S, PLOTS_OF_RUN, PLOTS_OF_SWEEP = 1.55, 0.7, 0.16, 10, 4
 #: A step of a training beside its all-reduce, and how many there are where nobody says it.
 TRAINING_STEP_S, STEPS_OF_EPOCH = 0.025, 30
 
 #: Workers of the ring by which a machine is measured, and how often it runs.
-MEASURED_WORKERS, MEASURED_TIMES = 16, 3
+MEASURED_WORKERS, MEASURED_TIMES = 16, 5
 #: A run that takes less says nothing of the machine; how much one says, and how far from what was measured it leads.
 TELLING_S, WEIGHT, MOST_APART = 0.5, 0.2, 1.5
 
@@ -134,7 +135,7 @@ def _measure() -> float:
         trace = run_events(*what, np.full(n_workers, 2**16), keep_transfers=0)
         took_s.append(process_time() - start_s)
         events = trace.counts["events"]
-    return min(took_s) / (events * EVENT_S)
+    return median(took_s) / (events * EVENT_S)
 
 
 def _keep(path: Path, found: Pace) -> Pace:

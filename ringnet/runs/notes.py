@@ -111,15 +111,10 @@ def effect_notes(scenario: Scenario, parts: RunParts, end_s: float) -> Iterator[
     if changes and min(changes) >= end_s and not parts.traffic:
         when = f"{format_seconds(min(changes))}, and the run ends at {format_seconds(end_s)}"
         yield f"no profile has an effect: the first change is at {when}"
-    least = min(
-        (
-            int(step.sizes(sizes).min())
-            for schedule, sizes, _ in schedules
-            for step in schedule.steps()
-            if len(step)
-        ),
-        default=0,
-    )
+    if "regimes" not in given.behaviours():
+        return
+    steps = [(step, sizes) for schedule, sizes, _ in schedules for step in schedule.steps() if len(step)]
+    least = min((int(step.sizes(sizes).min()) for step, sizes in steps), default=0)
     unused = {
         piece.up_to_bytes
         for one in network.behaviours.values()
@@ -127,7 +122,7 @@ def effect_notes(scenario: Scenario, parts: RunParts, end_s: float) -> Iterator[
         for piece in one.pieces
         if piece.up_to_bytes < least
     }
-    if unused and "regimes" in given.behaviours():
+    if unused:
         sizes = " and ".join(f"up to {format_bytes(size)}" for size in sorted(unused))
         yield f"regimes {sizes} have no effect: the smallest transfer is {format_bytes(least)}"
 

@@ -19,19 +19,6 @@ from ringnet.cli import app
 PLACE = re.compile(r"^<!-- made from: ([a-z ]+) -->$", re.MULTILINE)
 #: Longer lists of values are left to the description of what they name.
 MOST_VALUES = 12
-#: What the headings of the tables say for each part of ``ringnet list``.
-KINDS = (
-    "collectives",
-    "algorithms",
-    "topologies",
-    "links",
-    "machines",
-    "reductions",
-    "dtypes",
-    "engines",
-    "plots",
-)
-
 HEADINGS = ("key", "what it is", "default", "values")
 
 Schema = dict[str, Any]
@@ -189,12 +176,9 @@ def table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
 def names() -> str:
     """Return a table for each kind of name that a scenario can choose from."""
     known = json.loads(answer("list", "--json"))
-    left = set(known) - set(KINDS)
-    if left:
-        raise ValueError(f"ringnet list has kinds that the site does not know: {sorted(left)}")
     parts = []
-    for kind in KINDS:
-        rows = ((f"`{name}`", meaning) for name, meaning in known[kind].items())
+    for kind, meanings in known.items():
+        rows = ((f"`{name}`", meaning) for name, meaning in meanings.items())
         parts.append(f"## {kind.capitalize()}\n\n{table(('name', 'what it is'), rows)}")
     return "\n\n".join(parts)
 

@@ -244,9 +244,8 @@ def paths_add_up(ran: Ran) -> None:
 
 def the_path_goes_from_the_first_start_to_the_last_end(ran: Ran) -> None:
     """Without a gap, and each piece within the time of its transfer."""
-    path, network = ran.result.path, ran.parts.network
-    in_parts = network.packets is not None or network.window is not None
-    assert (path is None) == (in_parts or len(ran.workers) == 1)
+    path = ran.result.path
+    assert (path is None) == (len(ran.workers) == 1)
     if path is None or path.empty:
         return
     assert path["from_s"].iloc[0] == ran.workers["start_s"].min()
@@ -258,7 +257,8 @@ def the_path_goes_from_the_first_start_to_the_last_end(ran: Ran) -> None:
     pieces = path.dropna(subset=name).astype(dict.fromkeys(name[1:], np.int64)).reset_index()
     rows = pieces.merge(ran.transfers, on=name, suffixes=("", "_row"))
     assert set(rows["index"]) == set(pieces["index"])
-    moving = rows["part"].isin(["latency", "bandwidth", "queueing"])
+    # Off the links, a credit may be on its way back before the transfer that waits for it is posted.
+    moving = rows["part"].isin(["latency", "bandwidth", "queueing"]) & rows["link"].notna()
     assert (rows["from_s"] >= rows["posted_s"] - ran.slack_s)[moving].all()
     assert (rows["to_s"] <= rows["arrived_s"] + ran.slack_s)[moving].all()
     assert (rows["to_s"] <= rows["applied_s"] + ran.slack_s).all()

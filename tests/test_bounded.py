@@ -26,6 +26,7 @@ VALUES = {
     "inner": ("ring", "binomial-tree"),
     "outer": ("ring", "swing"),
     "strides": ((1,),),
+    "switch_above": ((), (0, 0, 1, 1, 2, 2, -1)),
 }
 CASES = [
     (name, collective, n_workers, dict(zip(algorithm.parameters, values, strict=True)))

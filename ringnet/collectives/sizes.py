@@ -91,6 +91,8 @@ def switch_tree_size(
     members, phases = max(len(switch_above), n_workers + 1), len(UP_DOWN[collective])
     deepest = members - n_workers + 1
     n_steps = phases * (n_slices + 2 * deepest)
+    if n_workers == 1:  # nothing moves
+        return _made(n_slices, 0, 0)
     return _made(n_slices, n_steps, phases * n_slices * members, members * (n_steps + deepest))
 
 
@@ -99,6 +101,8 @@ def shares_size(n_workers: int, collective: str, *, n_slices: int, node_size: in
     size = min(max(node_size or n_workers, 1), n_workers)
     levels = 2 * _rounds(max(n_workers // size, 1))
     n_hops = 2 * len(SCATTER_GATHER[collective])
+    if n_workers == 1:
+        return _made(n_slices, 0, 0)
     return _made(n_slices * size, n_slices * (n_hops + levels), n_slices * n_workers * (n_hops + 2))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias
@@ -26,6 +26,31 @@ Watch: TypeAlias = "Callable[[int, Callable[[], int]], None]"
 
 #: What the time on a path is made of, in the order of the columns ``path_<part>_s`` of `Trace.workers`.
 PATH_PARTS = ("latency", "bandwidth", "queueing", "waiting", "overhead", "reducing")
+
+
+def path_columns(parts: Mapping[str, NDArray[np.float64]], elapsed_s: NDArray[np.float64]) -> Columns:
+    """Return what each worker's path is made of as columns; bytes going through links are what the others leave.
+
+    So both engines come to the same bytes, in whatever order they add up.
+
+    Parameters
+    ----------
+    parts : mapping of str to ndarray of float64, shape (n_workers,)
+        Seconds by part, of those that can be more than zero.
+    elapsed_s : ndarray of float64, shape (n_workers,)
+        What each path took.
+
+    Examples
+    --------
+    >>> found = path_columns({"latency": np.array([1.0])}, np.array([3.0]))
+    >>> found["path_bandwidth_s"].tolist(), found["path_queueing_s"].tolist()
+    ([2.0], [0.0])
+    """
+    nothing = np.zeros(len(elapsed_s))
+    found = {part: nothing if part == "bandwidth" else parts.get(part, nothing) for part in PATH_PARTS}
+    found["bandwidth"] = np.maximum(elapsed_s - sum(found.values()), 0.0)
+    return {f"path_{part}_s": seconds for part, seconds in found.items()}
+
 
 #: Transfer rows that are kept unless more are asked for.
 KEEP_TRANSFERS = 200_000

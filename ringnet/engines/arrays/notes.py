@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.engines.arrays.rounds import FloatArray, Hop, Index, IntArray
-from ringnet.engines.trace import PATH_PARTS, ROUNDING, LinkWaits
+from ringnet.engines.trace import ROUNDING, LinkWaits, path_columns
 
 #: Seconds by part, one entry per actor or per row of a step.
 Parts: TypeAlias = dict[str, FloatArray]
@@ -49,12 +49,7 @@ class Paths:
 
     def columns(self, actors: IntArray, elapsed_s: FloatArray) -> Parts:
         """Return every part of the paths of ``actors``, which took ``elapsed_s`` in all."""
-        parts = {
-            part: self.parts[part][actors] if part in self.parts else np.zeros(len(actors))
-            for part in PATH_PARTS
-        }
-        parts["bandwidth"] = np.maximum(elapsed_s - sum(parts.values()), 0.0)
-        return {f"path_{part}_s": parts[part] for part in PATH_PARTS}
+        return path_columns({part: seconds[actors] for part, seconds in self.parts.items()}, elapsed_s)
 
 
 class LinkNotes:

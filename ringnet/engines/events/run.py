@@ -26,6 +26,7 @@ from ringnet.engines.trace import (
     TransferRows,
     Watch,
     Workers,
+    path_columns,
     schedule_columns,
 )
 from ringnet.errors import DeadlockError, Fault, InputError, Wait
@@ -370,7 +371,14 @@ def _worker_columns(workers: list[Worker]) -> Columns:
         len(workers), len(PATH_PARTS)
     )
     columns = {name: _column(workers, name, kind) for name, kind in kinds.items()}
-    return columns | {f"path_{part}_s": paths[:, place] for place, part in enumerate(PATH_PARTS)}
+    elapsed_s = columns["end_s"] - columns["start_s"].min()
+    parts = dict(zip(PATH_PARTS, paths.T, strict=True))
+    found = path_columns(parts, elapsed_s)
+    # What was added up on the way is what the others leave, but for rounding: a part that was lost is a bug.
+    left = found["path_bandwidth_s"]
+    if not np.allclose(parts["bandwidth"], left, rtol=1e-9, atol=1e-9 * elapsed_s.max(initial=0)):
+        raise AssertionError("the parts of a path do not add up to it")
+    return columns | found
 
 
 #: Numbers of bursts start here in the order of equal times: after the transfers of all workers.

@@ -233,8 +233,9 @@ class Program:
     def __init__(self, schedule: Schedule, chunk_bytes: NDArray[np.int64], routes: JobRoutes) -> None:
         self.schedule, self.chunk_bytes, self.routes = schedule, chunk_bytes, routes
         self.n_actors = schedule.n_members * schedule.n_channels
-        #: Who the numbers of members are: how many are workers, and the names of the switches after them.
-        self.members = schedule.n_workers, routes.network.switches.names if schedule.n_switches else ()
+        #: Who the numbers of members are: how many are workers, and the names of the switches after them, if any.
+        switches = routes.network.switches.names if schedule.n_switches else ()
+        self.members = (schedule.n_workers, switches) if switches else ()
         self._coming = schedule.steps()
         self._index = count()
         self._order = ChunkOrder() if schedule.n_channels > 1 else None

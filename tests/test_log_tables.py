@@ -16,6 +16,7 @@ from ringnet.formats.logs import read_log
 from ringnet.formats.logs.log import Notes
 from ringnet.formats.logs.printed_rows import heading_of, without_launcher
 from ringnet.formats.logs.samples import complete, machines_of, samples_of
+from ringnet.formats.logs.tables import MOST_TABLES, Condition, TableKey, numbers_of
 
 NEW = "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n# (B) (elements) (us) (GB/s)\n"
 END = "# Avg bus bandwidth : 1\n"
@@ -388,3 +389,13 @@ def test_what_has_no_model_is_refused_by_name(write):
     result = run("calibrate", write(table(8, redop="none", factor=1.0)), "--collective", "alltoall")
     assert result.exit_code == 2
     assert "no model of this collective" in result.stderr
+
+
+def test_a_log_of_more_tables_than_anybody_looks_through_is_refused_in_no_time():
+    keys = (TableKey("all_reduce", 4, ("", ""), Condition(), {1024}) for _ in range(100_000))
+    assert max(numbers_of(keys)) == MOST_TABLES + 1
+    heading = "# OSU MPI Allreduce Latency Test v5.7\n# Size       Avg Latency(us)\n"
+    with pytest.raises(
+        InputError, match="over 1000 tables are in it; right would be: a file of the runs that matter"
+    ):
+        read(heading + "1024 1.72\n" * (MOST_TABLES + 1))

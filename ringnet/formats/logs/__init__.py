@@ -14,6 +14,7 @@ from ringnet.formats.logs.json_report import is_json, read_json
 from ringnet.formats.logs.log import MOST_BYTES, Log, LogText, Measurement, Remark, open_text
 from ringnet.formats.logs.nccl_tests import is_nccl, read_nccl
 from ringnet.formats.logs.osu import is_osu, read_osu
+from ringnet.formats.logs.tables import MOST_TABLES
 from ringnet.units import format_bytes
 
 __all__ = ["FORMATS", "Log", "Measurement", "Remark", "flag_outliers", "read_log"]
@@ -75,6 +76,9 @@ def read_log(path: Path | str, *, in_place: bool = False) -> Log:
     if found is None:
         raise InputError(_not_known(text))
     log = found.read(text)
+    if any(row.table > MOST_TABLES for row in log.measurements):
+        message = f"over {MOST_TABLES} tables are in it"
+        raise InputError(Fault(message, file=str(text.path), right="a file of the runs that matter"))
     measured = [_in_place(row) for row in log.measurements] if in_place else log.measurements
     rows = flag_outliers(measured)
     remarks = (*log.remarks, *_remarks_on(rows, text))

@@ -16,6 +16,8 @@ from ringnet.formats.logs.log import Measurement
 _SIZES = re.compile(r"\s-{1,2}(?:b|e|f|i|minbytes|maxbytes|stepfactor|stepbytes)[ =]?[0-9][\w.]*")
 #: Tables whose times differ by more than this factor, in the median over their sizes, are of different conditions.
 APART = 1.25
+#: Tables of one log: a day of runs has fewer, and more than a person looks through.
+MOST_TABLES = 1000
 
 
 class Condition(NamedTuple):
@@ -47,26 +49,30 @@ class TableKey:
     condition: Condition
     sizes: set[int] = field(default_factory=set)
 
-    def goes_on(self, other: TableKey) -> bool:
-        """Whether this run goes on with another: a loop with one size, or some, a run."""
-        mine, theirs = (
-            (one.collective, one.n_workers, one.forced, one.condition.likeness) for one in (self, other)
-        )
-        return mine == theirs and not self.sizes & other.sizes
+    @property
+    def likeness(self) -> tuple[object, ...]:
+        """What two runs of one table have in common."""
+        return self.collective, self.n_workers, self.forced, self.condition.likeness
 
 
 def numbers_of(runs: Iterable[TableKey]) -> list[int]:
-    """Return the number of the table of each run, from 1, in the order of the file."""
-    tables: list[TableKey] = []
-    numbers = []
+    """Return the number of the table of each run, from 1, in the order of the file.
+
+    A run goes on with the last table that is like it and has none of its sizes: a loop with one size, or some, a run.
+    Beyond `MOST_TABLES` there is one number more, for all that is left.
+    """
+    alike: dict[tuple[object, ...], dict[int, set[int]]] = {}
+    n_tables, numbers = 0, []
     for run in runs:
-        place = next((at for at, table in reversed([*enumerate(tables)]) if run.goes_on(table)), None)
-        if place is None:
-            place = len(tables)
-            tables.append(run)
-        else:
-            tables[place].sizes.update(run.sizes)
-        numbers.append(place + 1)
+        number = n_tables
+        if n_tables <= MOST_TABLES:
+            tables = alike.setdefault(run.likeness, {})
+            number = next(
+                (number for number in reversed(tables) if not run.sizes & tables[number]), n_tables + 1
+            )
+            n_tables = max(n_tables, number)
+            tables.setdefault(number, set()).update(run.sizes)
+        numbers.append(number)
     return numbers
 
 

@@ -391,7 +391,7 @@ def test_what_has_no_model_is_refused_by_name(write):
     assert "no model of this collective" in result.stderr
 
 
-def test_a_log_of_more_tables_than_anybody_looks_through_is_refused_in_no_time():
+def test_a_log_of_more_tables_than_anybody_looks_through_is_refused_in_no_time(read):
     keys = (TableKey("all_reduce", 4, ("", ""), Condition(), {1024}) for _ in range(100_000))
     assert max(numbers_of(keys)) == MOST_TABLES + 1
     heading = "# OSU MPI Allreduce Latency Test v5.7\n# Size       Avg Latency(us)\n"

@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 from ringnet.analysis.calibration import Setting, calibrate, predict
+from ringnet.analysis.calibration.calibration import bands_of
 from ringnet.analysis.calibration.fit import fit, hold_out_sizes
+from ringnet.analysis.calibration.machine import INSIDE_RATE
 from ringnet.errors import InputError
 from ringnet.formats.logs import read_log
 from ringnet.formats.logs.log import Notes
@@ -210,5 +212,8 @@ def test_what_a_log_does_not_tell(start, verdict):
 def test_a_switch_that_reduces_is_seen_in_a_log():
     found = calibrated("32")
     assert "ways: a switch reduces" in [verdict.name for verdict in found.verdicts]
+    # It is the large messages that take it, and the ring beside it is no faster than NVLink.
+    assert bands_of(found.profile)[-1].way == "switch, Simple"
+    assert found.profile.parameters[INSIDE_RATE] < 450e9
     assert "switch" not in single("27").profile.family.algorithms
     assert algorithms_of([log("32")], "all_reduce") == ()

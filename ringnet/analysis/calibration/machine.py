@@ -288,7 +288,8 @@ def prior_for(family: Family, samples: Samples) -> Prior:
         of_ring = _reducing_switch(samples)
         center[SWITCH_RATE] = np.log((samples.message_bytes / samples.time_s).max())
         inside = of_ring or inside
-        deviation[INSIDE_RATE] = 0.15
+        # What tells a switch also tells both rates; without that, a fit may call the ring the switch.
+        deviation[INSIDE_RATE], deviation[SWITCH_RATE] = 0.08, 0.15
     center[INSIDE_RATE], center[RAIL_RATE] = np.log(inside), np.log(rail)
     if not _tells_bytes(samples):
         # What small messages get says only that there is more.

@@ -10,7 +10,7 @@ from ringnet.runs.simulate import simulate
 from ringnet.scenario import loads
 from ringnet.study.points import run_points
 
-REGIMES = "regimes: [{up_to: 8 KiB, bandwidth: 5 GB/s, latency: 2 us}]"
+REGIMES = "regimes: [{up_to: 256 KiB, bandwidth: 5 GB/s, latency: 2 us}]"
 PROFILE = "profile: [{at: 20 us, bandwidth: 10 GB/s}]"
 
 

@@ -67,7 +67,6 @@ def test_every_mistake_is_told_at_once_in_the_order_of_the_lines():
         "s.yaml:3: message: a size needs a unit",
         "s.yaml:4: dtpye: there is no such key",
         "s.yaml:6: weights: the key is never read: max has no weights",
-        "s.yaml:7: network.latency: the key is missing",
         "s.yaml:8: network.bandwidth: Gb is not a unit of a rate",
         "s.yaml:9: network.latancy: there is no such key",
         "s.yaml:11: worker.exceptions.0.start: this should be a time",

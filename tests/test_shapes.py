@@ -324,23 +324,23 @@ def test_a_comparison_says_which_shapes_it_measured_and_where_eager_slices_misle
 
 
 def test_nothing_is_recommended_on_links_that_are_a_rings_equivalent(tmp_path: Path) -> None:
-    """ABCI's V100 nodes: measured as exchanges of whole messages at 1 KiB, and as a ring with a launch above."""
+    """ABCI's V100 nodes: a tree at 1 KiB, and a ring with a launch above."""
     profile = Path(__file__).parents[1] / "scenarios" / "data" / "v100-profile.yaml"
     (tmp_path / "profile.yaml").write_bytes(profile.read_bytes())
     inside = "inside: {shape: switch, bandwidth: 450 GB/s, latency: 100 ns}"
     text = f"""\
 scenario_version: 1
-workers: 8
+workers: 16
 payload: none
 network: {{topology: nodes, workers_per_host: 4, {inside}, link: {{file: profile.yaml}}}}
 """
     swept = loads(text + "sweep: {over: {message: [1 KiB, 1 MiB]}}\n", folder=tmp_path)
     found = compare(swept, ["ring", "direct"], processes=1)
-    assert {*found.guesses} == {(8, 1024), (8, 2**20)}
+    assert {*found.guesses} == {(16, 1024), (16, 2**20)}
     assert found.grounds.empty
     assert advise(found.grounds) == []
     why = next(note for note in found.notes if note.startswith("nothing is recommended from 1 KiB to 1 MiB"))
-    assert "measured as exchanges of the whole message" in why
+    assert "measured as a tree" in why
     assert "the launch of a collective is spread over the hops of a ring" in why
     assert "NCCL_ALGO=Tree" in why
     with pytest.raises(InputError, match="there is nothing to recommend"):
@@ -352,7 +352,7 @@ network: {{topology: nodes, workers_per_host: 4, {inside}, link: {{file: profile
     assert np.ma.getmaskarray(cells.get_array()).ravel().tolist() == [True, False]
     one = simulate(loads(text + "message: 1 KiB\nalgorithm: direct\n", folder=tmp_path)).summary
     said = dict(answer(one))
-    assert said["of the bound"].startswith("not known: the links are a ring's equivalent (measured as exch")
+    assert said["of the bound"].startswith("not known: the links are a ring's equivalent (measured as a tree")
     assert said["slowest link"] == "not known: the links are a ring's equivalent"
 
 
@@ -360,7 +360,7 @@ def test_nobody_is_blamed_on_links_that_are_a_rings_equivalent(tmp_path: Path) -
     profile = Path(__file__).parents[1] / "scenarios" / "data" / "v100-profile.yaml"
     (tmp_path / "profile.yaml").write_bytes(profile.read_bytes())
     network = "network: {topology: switch, link: {file: profile.yaml}}"
-    text = f"scenario_version: 1\nworkers: 8\npayload: none\n{network}\nmessage: 1 KiB\n"
+    text = f"scenario_version: 1\nworkers: 16\npayload: none\n{network}\nmessage: 1 KiB\n"
 
     def read(changes: Sequence[str]) -> Scenario:
         return loads(text, changes, folder=tmp_path)
@@ -370,6 +370,6 @@ def test_nobody_is_blamed_on_links_that_are_a_rings_equivalent(tmp_path: Path) -
     # Above that a ring was measured, with a launch that its latencies hold.
     found = blame(read(["message=32 MiB"]), most=1, processes=1)
     assert any(note.startswith("what is gained without latency is a guess") for note in found.notes)
-    plan = WhatIfPlan(changed_scenarios(read, ["algorithm=direct", "workers=16"]))
+    plan = WhatIfPlan(changed_scenarios(read, ["algorithm=direct", "workers=32"]))
     said = whatif_parts(plan, PartOptions(1)).notes
     assert [note.partition(":")[0] for note in said] == ["what algorithm=direct gains is a guess"]

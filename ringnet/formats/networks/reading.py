@@ -94,7 +94,7 @@ def told_once(faults: Sequence[Fault]) -> list[Fault]:
     'no number (also in line 5)'
     """
     alike: dict[tuple[str, ...], list[Fault]] = {}
-    for fault in faults:
+    for fault in sorted(faults, key=lambda fault: fault.line or 0):
         alike.setdefault((fault.message, fault.path, fault.file, fault.value, fault.right), []).append(fault)
     return [replace(first, message=first.message + _also(others)) for first, *others in alike.values()]
 

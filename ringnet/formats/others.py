@@ -10,7 +10,8 @@ from ringnet.errors import Fault, InputError
 
 #: Bytes at the beginning of a file in which its keys are looked for.
 LOOKED_AT = 1 << 16
-_KEY = re.compile(rb"""["']?([A-Za-z_][\w.-]*)["']?\s*:""")
+#: Of a word without a colon nothing is looked at twice: a long one would take for ever.
+_KEY = re.compile(rb"""(?<![\w.-])([A-Za-z_][\w.-]*+)["']?\s*+:""")
 
 
 class OtherFile(NamedTuple):

@@ -73,6 +73,17 @@ def test_importing_ringnet_loads_nothing_heavy():
     assert loaded_by("import ringnet") & HEAVY == set()
 
 
+@pytest.mark.parametrize(
+    ("command", "unused"),
+    [
+        ("check", {"pandas", "scipy", "joblib", "matplotlib", "networkx"}),
+        ("run", {"scipy", "joblib", "matplotlib", "networkx"}),
+    ],
+)
+def test_a_command_starts_without_what_only_some_runs_use(command, unused):
+    assert loaded_by(f"import ringnet.cli.{command}") & unused == set()
+
+
 def test_the_model_is_used_without_the_engine():
     rooms = ("collectives", "networks", "payload", "reference", "units", "spellings", "errors")
     code = "; ".join(f"import ringnet.{room}" for room in rooms)

@@ -20,7 +20,7 @@ from ringnet.payload.tamper import Tamper
 from ringnet.runs.simulate import simulate
 from ringnet.scenario import loads
 from ringnet.study import local
-from ringnet.study.outcome import default_cache_dir
+from ringnet.study.cost import default_cache_dir
 from ringnet.study.points import run_points
 
 SWEEP = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,11 +17,12 @@ from ringnet.errors import Fault, InputError
 from ringnet.runs.engine import engine_for
 from ringnet.runs.memory import Estimate, available_bytes, estimate, require_memory
 from ringnet.runs.parts import RunParts, build
-from ringnet.runs.step_parts import StepParts, build_step
 from ringnet.scenario import Scenario
 from ringnet.study.cost import in_words, most_s, n_cores, run_s, sample, sweep_s
-from ringnet.study.steps import step_s
 from ringnet.units import format_bytes, format_count
+
+if TYPE_CHECKING:
+    from ringnet.runs.step_parts import StepParts
 
 EXAMPLE = "ringnet check scenario.yaml --set workers=1024"
 
@@ -157,6 +158,8 @@ def step_preview_of(scenario: Scenario) -> StepPreview:
     InputError
         It cannot be done: a step does not fit into memory, or its engine is not exact for it.
     """
+    from ringnet.study.steps import step_s  # noqa: PLC0415 -- brings pandas, and few scenarios are of a step
+
     built = [_built_step(point, scenario.sweep is None) for point in _points(scenario)]
     first, carry = built[0], built[0].payload.carry
     counts = [sum(len(group.program.collectives) for group in parts.groups) for parts in built]
@@ -183,6 +186,8 @@ def step_preview_of(scenario: Scenario) -> StepPreview:
 
 
 def _built_step(scenario: Scenario, must_fit: bool) -> StepParts:
+    from ringnet.runs.step_parts import build_step  # noqa: PLC0415
+
     with scenario.placing_faults():
         parts = build_step(scenario)
         for one in parts.simulated():

@@ -30,8 +30,8 @@ from ringnet.runs.parts import RunParts, build
 from ringnet.runs.simulate import simulate
 from ringnet.scenario import Scenario, SweepPoint
 from ringnet.scenario.build.load import CHECKED_POINTS
-from ringnet.study.cost import in_words, learn, n_cores, run_s, sweep_s
-from ringnet.study.outcome import Outcome, default_cache_dir, wrong_sum
+from ringnet.study.cost import default_cache_dir, in_words, learn, n_cores, run_s, sweep_s
+from ringnet.study.outcome import Outcome, wrong_sum
 from ringnet.study.points import run_info, run_points
 from ringnet.study.whatif import Changed, changed_scenarios
 

@@ -13,7 +13,8 @@ from ringnet.cli import options
 from ringnet.cli.printing import complain, note, sweep_progress
 from ringnet.errors import StudyError
 from ringnet.scenario import Scenario
-from ringnet.study.outcome import Outcome, default_cache_dir
+from ringnet.study.cost import default_cache_dir
+from ringnet.study.outcome import Outcome
 from ringnet.study.parts import PartOptions
 
 T = TypeVar("T")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cache
@@ -25,7 +26,6 @@ from ringnet.reporting.atomic import written_file
 from ringnet.runs.parts import RunParts, build
 from ringnet.runs.work import EVENT_S, work_of
 from ringnet.scenario import Scenario, loads
-from ringnet.study.outcome import default_cache_dir
 
 #: Points of a large grid that are looked at.
 SAMPLED = 20
@@ -107,6 +107,15 @@ def learn(estimated_s: float, took_s: float) -> None:
     measured, now = _pace(path)
     then = now * (1 + WEIGHT * (min(max(took_s / estimated_s, 0.5), 2.0) - 1))
     _keep(path, Pace(measured, min(max(then, measured / MOST_APART), measured * MOST_APART)))
+
+
+def default_cache_dir() -> Path:
+    """Return where finished points are kept unless ``--cache`` says otherwise.
+
+    ``$XDG_CACHE_HOME/ringnet/points``, or ``~/.cache/ringnet/points`` where that variable is not set.
+    """
+    root = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (root if root.is_absolute() else Path.home() / ".cache") / "ringnet" / "points"
 
 
 def _kept_at() -> Path:

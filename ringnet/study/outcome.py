@@ -155,15 +155,6 @@ def _plain(value: Any) -> Any:
 ENTRY_VERSION = 3
 
 
-def default_cache_dir() -> Path:
-    """Return where finished points are kept unless ``--cache`` says otherwise.
-
-    ``$XDG_CACHE_HOME/ringnet/points``, or ``~/.cache/ringnet/points`` where that variable is not set.
-    """
-    root = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (root if root.is_absolute() else Path.home() / ".cache") / "ringnet" / "points"
-
-
 @dataclass(frozen=True)
 class Store:
     """A folder of finished points.

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ringnet.collectives import EVERY_WORKER, Schedule
 from ringnet.networks import Network
 from ringnet.networks.behaviour import NEVER
-from ringnet.networks.link_columns import LinkNames
+from ringnet.networks.link_names import LinkNames
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -250,17 +250,9 @@ class _Borders:
 
     def _ends(self, network: Network) -> tuple[IntArray, IntArray]:
         """Return the number of the node where each link starts, and where it ends; number the nodes that are new."""
-        if isinstance(network.names, LinkNames):
-            names = network.names
-            number = np.array([self.nodes.setdefault(node, len(self.nodes)) for node in names.nodes])
-            return number[names.start], number[names.end]
-        ends = [network.ends(link) for link in range(network.n_links)]
-        for node in (node for pair in ends for node in pair):
-            self.nodes.setdefault(node, len(self.nodes))
-        start, end = (
-            np.array([[self.nodes[a], self.nodes[b]] for a, b in ends], dtype=np.int64).reshape(-1, 2).T
-        )
-        return start, end
+        links = network.link_ends
+        number = np.array([self.nodes.setdefault(node, len(self.nodes)) for node in links.nodes], np.int64)
+        return number[links.start], number[links.end]
 
     def partition(self, kind: str, groups: Mapping[str, str]) -> Partition | None:
         """Return the partition of nodes into groups; None if the workers are all in one.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from ringnet.collectives import Schedule
 from ringnet.collectives.rings import ring
 from ringnet.engines.trace import Workers
 from ringnet.networks import Network, beyond
-from ringnet.networks.network import Route
 
 
 def ring_reduce_scatter_s(n_workers: int, largest_chunk_bytes: int, cost: TransferCost) -> float:
@@ -79,15 +77,13 @@ def full_cost(schedule: Schedule, network: Network, workers: Workers) -> Transfe
     Workers must send eagerly without overheads; links serve one transfer after another, cut through if there
     are several.
     """
-    pairs = {
-        pair for step in schedule.steps() for pair in zip(step.src.tolist(), step.dst.tolist(), strict=True)
-    }
     overheads = workers.send_overhead_s.any() or workers.recv_overhead_s.any()
-    if not pairs or workers.sends != "eager" or overheads or network.sharing == "fair":
+    if workers.sends != "eager" or overheads or network.sharing == "fair":
         return None
-    cost = _cost(network, workers, [network.route(*pair) for pair in sorted(pairs)])
-    several = cost is not None and len(network.route(*min(pairs))) > 1
-    return None if several and network.switching != "cut-through" else cost
+    src, dst = schedule.pairs()
+    hops = network.hops(src, dst)
+    several = len(hops) > 1
+    return None if several and network.switching != "cut-through" else _cost(network, workers, hops)
 
 
 def uniform_cost(network: Network, workers: Workers) -> TransferCost | None:
@@ -96,25 +92,24 @@ def uniform_cost(network: Network, workers: Workers) -> TransferCost | None:
     It is the same if all workers are alike, and the routes are equally long, share no link and are made of
     links alike.
     """
-    n_workers = network.n_workers
-    return _cost(
-        network, workers, [network.route(worker, (worker + 1) % n_workers) for worker in range(n_workers)]
-    )
+    worker = np.arange(network.n_workers)
+    return _cost(network, workers, network.hops(worker, np.roll(worker, -1)))
 
 
-def _cost(network: Network, workers: Workers, found: Sequence[Route]) -> TransferCost | None:
-    """Return what a transfer costs over some routes: equally long, of links alike, no two sharing one."""
-    if beyond(network, fair=True):
+def _cost(
+    network: Network, workers: Workers, hops: list[tuple[NDArray[np.int64] | None, NDArray[np.int64]]]
+) -> TransferCost | None:
+    """Return what a transfer costs over routes, hop by hop: equally long, of links alike, no two sharing one."""
+    if beyond(network, fair=True) or not hops or any(within is not None for within, _ in hops):
         return None
-    routes = np.array(found, dtype=object)
-    if routes.ndim != 2 or len(np.unique(routes)) < routes.size:  # noqa: PLR2004 -- ragged: not equally long
+    links = np.concatenate([of_hop for _, of_hop in hops])
+    if np.bincount(links).max(initial=0) > 1:
         return None
-    links = routes.ravel().astype(np.int64)
     bandwidth_Bps, latency_s = network.bandwidth_Bps[links], network.latency_s[links]
     of_workers = (workers.start_s, workers.send_overhead_s, workers.recv_overhead_s, workers.reduce_Bps)
     if not all(map(_alike, (bandwidth_Bps, latency_s, *of_workers))):
         return None
-    n_links = routes.shape[1]
+    n_links = len(hops)
     # Under fair sharing a transfer has all its links at once, whatever the switching.
     whole = network.switching == "store-and-forward" and network.sharing != "fair"
     served = n_links if whole else 1

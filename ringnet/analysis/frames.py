@@ -35,11 +35,11 @@ def link_frame(
     Where others use the links too, they are utilised from the start to when the last link had something to do.
     """
     total_s = makespan_s(trace) if trace.until_s is None else trace.until_s
-    ends = [network.ends(link) for link in range(network.n_links)]
+    ends, nodes = network.link_ends, np.array(network.link_ends.nodes, dtype=object)
     columns: dict[str, Any] = {
         "link": list(network.names),
-        "from": [start for start, _ in ends],
-        "to": [end for _, end in ends],
+        "from": nodes[ends.start],
+        "to": nodes[ends.end],
         "bandwidth_Bps": network.bandwidth_Bps,
         "latency_s": network.latency_s,
         **{name: trace.links[name] for name in ("bytes", "transfers", "busy_s", "occupied_s")},

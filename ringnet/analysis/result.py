@@ -76,6 +76,11 @@ class Run:
     traffic: tuple[str, ...] = ()
     again: Again | None = None
 
+    @cached_property
+    def by_link(self) -> pd.DataFrame:
+        """One row per link, as `link_frame` has it without jobs."""
+        return link_frame(self.trace, self.network)
+
     @property
     def alone(self) -> bool:
         """Whether nothing else was on the links."""
@@ -215,7 +220,7 @@ def make_result(
     verdict = _common_verdict(runs)
     return Result(
         summary=own | {key: getattr(verdict, key) for key in _OF_THE_VERDICT},
-        links=link_frame(trace, run.network, by_job),
+        links=run.by_link if by_job is None else link_frame(trace, run.network, by_job),
         workers=worker_frame(trace, run.spent, run.network.places),
         transfers=None if trace.transfers is None else pd.DataFrame(trace.transfers),
         states=None if first is None or trace.values is None else state_frame(run.schedule, trace, first),
@@ -242,7 +247,7 @@ def _common_verdict(runs: Sequence[Run]) -> Verdict:
 def summarise(run: Run) -> Row:
     """Return the row of ``summary.csv``: every column is put there here, and nowhere else."""
     schedule, network, labels, verdict = run.schedule, run.network, run.labels, run.verdict
-    links = link_frame(run.trace, network)
+    links = run.by_link
     slowest = slowest_links(
         LinksInUse(network, run.trace.links), makespan_s(run.trace), run.again, _by_path(run)
     )

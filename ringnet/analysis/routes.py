@@ -242,7 +242,7 @@ def top_talkers(routes: pd.DataFrame, links: pd.DataFrame) -> str:
     """
     if not len(links) or not links["busy_s"].max():
         return ""
-    busiest = links.to_dict("records")[int(links["busy_s"].argmax())]
+    busiest = links.iloc[int(links["busy_s"].argmax())]
     over = routes[[busiest["link"] in names.split(" ") for names in routes["links"]]]
     if len({*over["src"]}) < 2:  # noqa: PLR2004 -- what one worker sends is no crowd
         return ""

@@ -10,10 +10,11 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ringnet.analysis.derivatives import Derivatives
 from ringnet.engines.trace import Columns, Workers
@@ -111,10 +112,7 @@ class LinksInUse:
 
     def classes(self) -> list[list[int]]:
         """Return the links by class, each class in the order of the links."""
-        found: dict[tuple[str, str], list[int]] = defaultdict(list)
-        for link in self.used:
-            start, end = self.network.ends(link)
-            found[role(start), role(end)].append(link)
+        found = self._by_roles()
         lonely = [role for role, links in found.items() if len(links) == 1]
         for start, end in lonely:  # the two directions of the only cable of its class are alike
             back = end, start
@@ -125,9 +123,23 @@ class LinksInUse:
     def layers(self) -> list[Group]:
         """Return the links by class with both directions together: cards, trunks, links inside hosts."""
         found: dict[tuple[str, ...], list[int]] = defaultdict(list)
-        for link in self.used:
-            found[tuple(sorted(map(role, self.network.ends(link))))].append(link)
-        return [tuple(links) for links in found.values()]
+        for roles, links in self._by_roles().items():
+            found[tuple(sorted(roles))] += links
+        layers = (tuple(sorted(links)) for links in found.values())
+        return sorted(layers, key=lambda layer: layer[0])
+
+    def _by_roles(self) -> dict[tuple[str, str], list[int]]:
+        """Return the links by the roles of their ends, in order; those with the first link first."""
+        ends, used = self.network.link_ends, np.array(self.used, dtype=np.int64)
+        number: dict[str, int] = {}
+        roles = np.array([number.setdefault(role(node), len(number)) for node in ends.nodes], np.int64)
+        start, end = roles[ends.start[used]], roles[ends.end[used]]
+        pairs, first, at = np.unique(start * len(number) + end, return_index=True, return_inverse=True)
+        names = list(number)
+        return {
+            (names[pair // len(names)], names[pair % len(names)]): used[at == place].tolist()
+            for pair, place in ((int(pairs[place]), place) for place in np.argsort(first).tolist())
+        }
 
     def below_their_likes(self) -> dict[int, Behaviour]:
         """Return what each link that is not as good as its best like would become."""
@@ -150,10 +162,17 @@ class LinksInUse:
 
     def _takes_s(self, link: int) -> float:
         """Return what a link took for its traffic: latency each, and the bytes."""
-        transfers = float(self._traffic["transfers"][link])
-        size = float(self._traffic["bytes"][link]) / transfers
-        latency_s = self.network.behaviour(link).offer(size, 0.0).latency_s
-        return float(transfers * latency_s + self._traffic["busy_s"][link])
+        return float(self._all_take_s[link])
+
+    @cached_property
+    def _all_take_s(self) -> NDArray[np.float64]:
+        transfers = self._traffic["transfers"]
+        latency_s = self.network.latency_s.copy()
+        for link, behaviour in self.network.behaviours.items():
+            if transfers[link]:
+                size = float(self._traffic["bytes"][link]) / float(transfers[link])
+                latency_s[link] = behaviour.offer(size, 0.0).latency_s
+        return np.asarray(transfers * latency_s + self._traffic["busy_s"])
 
     def _would_take_s(self, link: int, behaviour: Behaviour) -> float:
         """Return what it would take if it had what a behaviour offers."""
@@ -187,13 +206,14 @@ class LinksInUse:
 
     def load_s(self, links: Iterable[int]) -> float:
         """Return how long the most loaded of some links took for its traffic."""
-        return max(self._takes_s(link) for link in links)
+        return float(self._all_take_s[[*links]].max())
 
     def most_loaded(self) -> list[int]:
         """Return the links that took about as long for their traffic as the one that took longest."""
-        takes_s = {link: self._takes_s(link) for link in self.used}
-        most_s = max(takes_s.values(), default=0.0)
-        return [link for link, one_s in takes_s.items() if one_s >= LOADED * most_s]
+        takes_s = self._all_take_s[self.used]
+        loaded = takes_s >= LOADED * takes_s.max(initial=0.0)
+        most: list[int] = np.array(self.used)[loaded].tolist()
+        return most
 
     def named(self, links: Sequence[int]) -> str:
         """Return the name of the first of some links, and how many more there are.

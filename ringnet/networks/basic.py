@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks.link_columns import LinkColumns, place_names
-from ringnet.networks.network import Network, Route, link_array
+from ringnet.networks.network import Network, RouteFormula, link_array
 
 
 def ring(n_workers: int, bandwidth_Bps: float, latency_s: float) -> Network:
@@ -25,10 +27,12 @@ def ring(n_workers: int, bandwidth_Bps: float, latency_s: float) -> Network:
     """
     n_links = n_workers if n_workers > 1 else 0
 
-    def find_route(src: int, dst: int) -> Route:
-        if dst != (src + 1) % n_workers:
+    def links(src: Any, dst: Any) -> tuple[Any]:
+        astray = dst != (src + 1) % n_workers
+        if np.count_nonzero(astray):
+            start, end = (int(np.atleast_1d(ends)[np.argmax(astray)]) for ends in (src, dst))
             raise NetworkError(
-                f"a ring has a link from worker {src} to worker {(src + 1) % n_workers} only, not to {dst}"
+                f"a ring has a link from worker {start} to worker {(start + 1) % n_workers} only, not to {end}"
             )
         return (src,)
 
@@ -38,7 +42,7 @@ def ring(n_workers: int, bandwidth_Bps: float, latency_s: float) -> Network:
         names=tuple(f"{worker}->{(worker + 1) % n_workers}" for worker in range(n_links)),
         bandwidth_Bps=link_array(bandwidth_Bps, n_links),
         latency_s=link_array(latency_s, n_links),
-        find_route=find_route,
+        find_route=RouteFormula(links),
         find_groups=dict,
     )
 
@@ -61,16 +65,13 @@ def switch(n_workers: int, bandwidth_Bps: float, latency_s: float) -> Network:
     up = [f"{worker}->switch" for worker in range(n_workers)]
     down = [f"switch->{worker}" for worker in range(n_workers)]
 
-    def find_route(src: int, dst: int) -> Route:
-        return (src, n_workers + dst)
-
     return Network(
         topology="switch",
         n_workers=n_workers,
         names=(*up, *down),
         bandwidth_Bps=link_array(bandwidth_Bps, 2 * n_workers),
         latency_s=link_array(latency_s, 2 * n_workers),
-        find_route=find_route,
+        find_route=RouteFormula(lambda src, dst: (src, n_workers + dst)),
         find_groups=dict,
     )
 
@@ -113,8 +114,6 @@ def fully_connected(n_workers: int, bandwidth_Bps: float, latency_s: float) -> N
     end = np.tile(np.arange(others), n_workers)
     end += end >= start
 
-    def find_route(src: int, dst: int) -> Route:
-        return () if src == dst else (src * others + dst - (dst > src),)
-
+    routes = RouteFormula(lambda src, dst: (src * others + dst - (dst > src),))
     links = LinkColumns.of(place_names(n_workers, n_workers), [(start, end)], [(bandwidth_Bps, latency_s)])
-    return links.network("fully-connected", n_workers, find_route)
+    return links.network("fully-connected", n_workers, routes)

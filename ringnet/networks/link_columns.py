@@ -1,64 +1,14 @@
-"""Links as two columns of nodes: their names, made when they are read, and the network that they make."""
+"""Links while a topology is put together, as columns, and the network that they make."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ringnet.networks.link_names import IntArray, LinkNames
 from ringnet.networks.network import FloatArray, Groups, Network, Route
-
-IntArray: TypeAlias = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class LinkNames(Sequence[str]):
-    """Names of links, ``"3->leaf0"``, made when they are read: a million of them take no memory.
-
-    Parameters
-    ----------
-    nodes : tuple of str
-    start, end : ndarray of int64, shape (n_links,)
-        Where in ``nodes`` each link starts and ends.
-
-    Examples
-    --------
-    >>> names = LinkNames(("0", "1", "leaf0"), np.array([0, 2]), np.array([2, 1]))
-    >>> list(names), names == ("0->leaf0", "leaf0->1")
-    (['0->leaf0', 'leaf0->1'], True)
-    """
-
-    nodes: tuple[str, ...]
-    start: IntArray
-    end: IntArray
-
-    def __len__(self) -> int:
-        return len(self.start)
-
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> tuple[str, ...]: ...
-
-    def __getitem__(self, place: int | slice) -> str | tuple[str, ...]:
-        if isinstance(place, slice):
-            return tuple(LinkNames(self.nodes, self.start[place], self.end[place]))
-        return f"{self.nodes[self.start[place]]}->{self.nodes[self.end[place]]}"
-
-    def __iter__(self) -> Iterator[str]:
-        nodes = self.nodes
-        for start, end in zip(self.start.tolist(), self.end.tolist(), strict=True):
-            yield f"{nodes[start]}->{nodes[end]}"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and len(other) == len(self) and all(map(str.__eq__, self, other))
-
-    def __hash__(self) -> int:
-        return hash((self.nodes, self.start.tobytes(), self.end.tobytes()))
 
 
 @dataclass(frozen=True)

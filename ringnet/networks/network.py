@@ -6,13 +6,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.errors import NetworkError
 from ringnet.networks.behaviour import Behaviour, BySize, Constant
+from ringnet.networks.link_names import IntArray, LinkNames
 from ringnet.networks.reduction import ReducingSwitches, reducing_switches
 from ringnet.networks.shape import NetworkShape
 
@@ -89,6 +90,24 @@ class Packets:
     header_bytes: int = 0
 
 
+@dataclass(frozen=True)
+class RouteFormula:
+    """Routes by arithmetic: what finds one for two workers finds those of arrays of workers, too.
+
+    Parameters
+    ----------
+    links : callable
+        ``links(src, dst)`` gives the links of a route, in order; for arrays, of shape (n_pairs,), those that all routes
+        cross first, second and so on. `NetworkError` if there is no way.
+    """
+
+    links: Callable[[Any, Any], tuple[Any, ...]]
+
+    def __call__(self, src: int, dst: int) -> Route:
+        """Return the links from one worker to another; none from a worker to itself."""
+        return () if src == dst else self.links(src, dst)
+
+
 @dataclass(frozen=True, repr=False)
 class Network:
     """Links as columns, and routes over them. A link is one direction of a cable.
@@ -104,7 +123,8 @@ class Network:
     bandwidth_Bps, latency_s : ndarray of float64, shape (n_links,)
         Bytes per second, seconds.
     find_route : callable
-        ``find_route(src, dst)`` gives the links from one worker to another, in order; `NetworkError` if none.
+        ``find_route(src, dst)`` gives the links from one worker to another, in order; `NetworkError` if none. A
+        `RouteFormula` where that is arithmetic.
     switching : {"cut-through", "store-and-forward"}
         When a transfer may go on to the next link: as soon as its head is there, or once it is there whole.
     sharing : {"fifo", "fair", "auto"}
@@ -171,6 +191,31 @@ class Network:
                 raise NetworkError(f"the {self.topology} of {self.n_workers} workers has no worker {worker}")
         return self.find_route(src, dst)
 
+    def hops(self, src: IntArray, dst: IntArray) -> list[tuple[IntArray | None, IntArray]]:
+        """Return the links of many routes hop by hop: which pairs go so far (None for all), and their links.
+
+        Parameters
+        ----------
+        src, dst : ndarray of int64, shape (n_pairs,)
+            Two different workers each.
+
+        Examples
+        --------
+        >>> from ringnet.networks.basic import switch
+        >>> switch(3, 1e9, 0.0).hops(np.array([0, 1]), np.array([1, 2]))
+        [(None, array([0, 1])), (None, array([4, 5]))]
+        """
+        if isinstance(self.find_route, RouteFormula) and not self.reduce_Bps:
+            return [(None, links) for links in self.find_route.links(src, dst)]
+        routes = [self.route(*pair) for pair in zip(src.tolist(), dst.tolist(), strict=True)]
+        lengths = np.array([len(route) for route in routes])
+        found: list[tuple[IntArray | None, IntArray]] = []
+        for place in range(lengths.max(initial=0)):
+            within = np.flatnonzero(lengths > place)
+            links = np.array([routes[row][place] for row in within.tolist()])
+            found.append((None if len(within) == len(routes) else within, links))
+        return found
+
     def equal_routes(self, src: int, dst: int) -> list[Route]:
         """Return the routes of equal cost of which a draw took one; of what is not drawn the one that there is."""
         if self.find_equal_routes is None or max(src, dst) >= self.n_workers:
@@ -193,6 +238,13 @@ class Network:
         start, _, end = name.partition(BOTH_WAYS if BOTH_WAYS in name else ONE_WAY)
         return start, end
 
+    @cached_property
+    def link_ends(self) -> LinkNames:
+        """Where all links start and end, by number of the node."""
+        if isinstance(self.names, LinkNames):
+            return self.names
+        return LinkNames.of([self.ends(link) for link in range(self.n_links)])
+
     def is_half_duplex(self, link: int) -> bool:
         """Whether a link carries both directions."""
         return BOTH_WAYS in self.names[link]
@@ -211,7 +263,10 @@ class Network:
     @property
     def nodes(self) -> tuple[str, ...]:
         """Every node that a link starts or ends at, in the order of the links."""
-        return tuple(dict.fromkeys(end for link in range(self.n_links) for end in self.ends(link)))
+        links = self.link_ends
+        both = np.stack([links.start, links.end], axis=1).ravel()
+        first = np.unique(both, return_index=True)[1]
+        return tuple(links.nodes[node] for node in both[np.sort(first)].tolist())
 
 
 def beyond(

@@ -21,6 +21,9 @@ AnyArray: TypeAlias = "NDArray[Any] | pd.api.extensions.ExtensionArray | AnySeri
 
 #: Tables in which each of something has one row; what it is.
 ONE_ROW_EACH = {"links": "link", "workers": "worker"}
+#: Characters that a cell cannot hold as they are; rows whose cells are in memory together while a table is written.
+MUST_BE_QUOTED = frozenset(',"\r\n')
+ROWS_AT_ONCE = 1 << 16
 _TRUTHS = {"true": True, "false": False, True: True, False: False}
 
 
@@ -95,6 +98,8 @@ def _truths(cells: AnySeries) -> AnyArray:
 
 
 def _text(cells: AnySeries) -> AnySeries:
+    if pd.api.types.infer_dtype(cells, skipna=False) == "string" and not (cells == "").any():
+        return cells.astype(object)
     known = [None if gone else str(cell) for cell, gone in zip(*_objects(cells), strict=True)]
     return pd.Series(
         known, dtype=object
@@ -120,20 +125,28 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
     path : Path
         The file; replaced if it is there.
     """
-    columns = [_cells(frame[name]) for name in frame.columns]
-    lines = [",".join(map(format_cell, frame.columns)), *map(",".join, zip(*columns, strict=True))]
     # newline="" keeps "\n" as it is, on every system.
     with path.open("w", encoding="utf-8", newline="") as file:
-        file.write("\n".join(lines) + "\n")
+        file.write(",".join(map(format_cell, frame.columns)) + "\n")
+        for first in range(0, len(frame), ROWS_AT_ONCE):
+            rows = frame[first : first + ROWS_AT_ONCE]
+            lines = map(",".join, zip(*(_cells(rows[name]) for name in frame.columns), strict=True))
+            file.write("\n".join(lines) + "\n")
 
 
 def _cells(column: AnySeries) -> list[str]:
-    """Write the cells of a column; the two usual kinds without a look at each value."""
-    if column.dtype == np.float64:
-        return [repr(value) if value == value else "" for value in column.tolist()]  # noqa: PLR0124 -- not a NaN
-    if column.dtype == np.int64:
-        return list(map(str, column.tolist()))
-    return list(map(lru_cache(typed=True)(format_cell), column.tolist()))
+    """Write the cells of a column; the usual kinds without a look at each value, and values that repeat once."""
+    if column.dtype in (np.float64, np.int64):
+        # By their bits, by which 0 and -0 differ.
+        places, bits = pd.factorize(column.to_numpy().view(np.int64))
+        texts = [repr(one) if one == one else "" for one in bits.view(column.dtype).tolist()]  # noqa: PLR0124 -- NaN
+        return texts if len(texts) == len(places) else np.array(texts, dtype=object)[places].tolist()
+    cells = column.tolist()
+    try:
+        plain = not set("".join(cells)) & MUST_BE_QUOTED
+    except TypeError:  # not all of them are text
+        plain = False
+    return cells if plain else list(map(lru_cache(typed=True)(format_cell), cells))
 
 
 def format_cell(value: Any) -> str:
@@ -151,7 +164,7 @@ def format_cell(value: Any) -> str:
 
 def _quoted(text: str) -> str:
     doubled = text.replace('"', '""')
-    return f'"{doubled}"' if set(text) & set(',"\r\n') else text
+    return f'"{doubled}"' if set(text) & MUST_BE_QUOTED else text
 
 
 def read_table(path: Path, table: str) -> pd.DataFrame:

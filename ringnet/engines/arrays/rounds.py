@@ -109,7 +109,6 @@ class RoundMaker:
         self.made: list[Rounds] = []
         self._last: Rounds | None = None
         self._by_columns: dict[bytes, Rounds] = {}
-        self._routes: dict[tuple[int, int], tuple[int, ...]] = {}
 
     def rounds(self, step: Step) -> Rounds:
         """Return the rounds of a step."""
@@ -126,10 +125,13 @@ class RoundMaker:
         Of a million links a ring uses a thousand: whatever is kept of each link is kept of these.
         """
         hops = [hop for rounds in self.made for sends in rounds.sends for hop in sends.hops]
-        used = np.unique(np.concatenate([hop.links for hop in hops])) if hops else np.zeros(0, np.int64)
+        is_used = np.zeros(self.network.n_links, dtype=bool)
         for hop in hops:
-            hop.at = as_index(np.searchsorted(used, hop.links))
-        return used
+            is_used[hop.links] = True
+        place = np.cumsum(is_used) - 1
+        for hop in hops:
+            hop.at = as_index(place[hop.links])
+        return np.flatnonzero(is_used)
 
     @cached_property
     def shares_chunks(self) -> bool:
@@ -162,22 +164,12 @@ class RoundMaker:
         return Rounds(step.src, step.dst, step.channel, step.receiving_channel, sends, receives)
 
     def _sends(self, step: Step, rows: IntArray, src: IntArray, dst: IntArray) -> SendRound:
-        routes = [
-            self._route(*pair) for pair in zip(step.src[rows].tolist(), step.dst[rows].tolist(), strict=True)
+        network = self.network
+        hops = [
+            Hop(within, links, network.bandwidth_Bps[links], network.latency_s[links])
+            for within, links in network.hops(step.src[rows], step.dst[rows])
         ]
-        hops = [self._hop(routes, place) for place in range(max(map(len, routes)))]
         return SendRound(_rows_of(rows, step), src[rows], dst[rows], hops)
-
-    def _hop(self, routes: list[tuple[int, ...]], place: int) -> Hop:
-        within = np.array([row for row, route in enumerate(routes) if len(route) > place])
-        links = np.array([routes[row][place] for row in within])
-        whole = None if len(within) == len(routes) else within
-        return Hop(whole, links, self.network.bandwidth_Bps[links], self.network.latency_s[links])
-
-    def _route(self, src: int, dst: int) -> tuple[int, ...]:
-        if (src, dst) not in self._routes:
-            self._routes[src, dst] = self.network.route(src, dst)
-        return self._routes[src, dst]
 
 
 def by_channel(rounds: Rounds, n_channels: int) -> Iterator[SendRound]:

@@ -185,7 +185,9 @@ class Steps:
             arrivals = self._send(some, _of_rows(n_bytes, some.rows), entered, copy=copy)
             whole.time_s[some.rows] = arrivals.time_s
             for part, seconds in arrivals.path.items():
-                whole.path.setdefault(part, np.zeros(len(self.current)))[some.rows] = seconds
+                if part not in whole.path:
+                    whole.path[part] = np.zeros(len(self.current))
+                whole.path[part][some.rows] = seconds
         return whole
 
     def _send(self, sends: SendRound, n_bytes: Bytes, entered: Arrivals | None, *, copy: bool) -> Arrivals:
@@ -232,8 +234,7 @@ class Steps:
                 queued = np.zeros(len(sends.actors), dtype=bool) if queued is None else queued
                 queued[hop.rows] |= start > came_s
             if self.services is not None:
-                rows = np.arange(self.first_row, self.first_row + len(self.current))[sends.rows]
-                of_rows = _of_rows(n_bytes, hop.rows)
+                rows, of_rows = self._places(sends.rows), _of_rows(n_bytes, hop.rows)
                 self.services.add_rows(rows[hop.rows], hop.links, place, of_rows, came_s, start, end)
             if not place:
                 start_s, sent_s = start, end
@@ -242,6 +243,12 @@ class Steps:
             goes_on = self.cut_through and len(sends.hops) > 1
             head_s = put(head_s, hop.within, start + latency_s) if goes_on else tail_s
         return start_s, sent_s, tail_s, queued
+
+    def _places(self, rows: Index) -> IntArray:
+        """Return where in the rows of the run some of the step are."""
+        if isinstance(rows, slice):
+            rows = np.arange(*rows.indices(len(self.current)))
+        return rows + self.first_row
 
     def _serve(
         self, hop: Hop, head_s: FloatArray, tail_s: FloatArray | None, n_bytes: Bytes
@@ -379,7 +386,9 @@ class LastUse:
         order = np.flatnonzero(later)[np.argsort(time_s[later], kind="stable")]
         self.time_s[cells[order]] = time_s[order]
         for part, seconds in path.items():
-            self.path.setdefault(part, np.zeros(len(self.time_s)))[cells[order]] = seconds[order]
+            if part not in self.path:
+                self.path[part] = np.zeros(len(self.time_s))
+            self.path[part][cells[order]] = seconds[order]
 
 
 class SharedChunks:

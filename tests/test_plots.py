@@ -274,20 +274,19 @@ def test_the_phases_can_be_told_apart(draw):
 
 
 def test_a_run_of_many_workers_is_shown_in_part_and_that_is_said(draw):
-    assert "workers 0 to 31 of 40" in title(draw("space-time", n_workers=40))
+    assert "workers 0 to 15 of 40" in title(draw("space-time", n_workers=40))
 
 
 def test_the_part_that_is_shown_is_where_the_run_ended_last(draw):
     figure = draw("space-time", n_workers=40, start_s=[0.0] * 38 + [1e6, 0.0], schedule=None)
-    assert "workers 8 to 39 of 40" in title(figure)
+    assert "workers 24 to 39 of 40" in title(figure)
 
 
 def test_transfers_between_distant_workers_are_strokes_that_hide_nothing(points):
     results = points({}, n_workers=4)
     crossing = results.transfers.assign(dst=results.transfers["src"] ^ 2)
     figure = PLOTS["space-time"].draw(replace(results, transfers=crossing))
-    (first, *_) = [path.vertices for group in figure.axes[0].collections for path in group.get_paths()]
-    assert first[0].tolist() == first[1].tolist()
+    assert {len(path.vertices) for group in figure.axes[0].collections for path in group.get_paths()} == {2}
     assert "(0)" not in texts(figure)
 
 
@@ -325,7 +324,7 @@ def test_time_over_another_key_reads_in_its_units(draw):
         "time-vs-key",
         *({"network.bandwidth": f"{rate} GB/s", "bandwidth_Bps": rate * 1e9} for rate in (10, 50, 100)),
     )
-    assert {"10 GB/s", "network.bandwidth"} <= set(texts(figure))
+    assert {"10 GB/s", "bandwidth"} <= set(texts(figure))
 
 
 # ------------------------------------------------------------------------------------------- how it looks
@@ -338,8 +337,7 @@ def test_no_two_texts_of_a_figure_overlap(points, n_workers):
         assert_nothing_overlaps(PLOTS[name].draw(results))
 
 
-@pytest.mark.parametrize("sizes", [2, 5, 20])
-@pytest.mark.parametrize("ns", [(8,), (2, 3, 4, 5, 6, 7, 8, 16, 32, 64)])
+@pytest.mark.parametrize(("ns", "sizes"), [((8,), 2), ((8,), 20), ((2, 3, 4, 5, 6, 7, 8, 16, 32), 5)])
 def test_no_two_texts_of_a_sweep_overlap(points, ns, sizes):
     results = points(*grid(ns, [2**k for k in range(4, 4 + sizes)]), **GPU)
     for name in choose(results)[0]:
@@ -375,17 +373,27 @@ def test_any_name_makes_a_picture_that_can_be_read(points, tmp_path, name):
     results = points({}, name=name)
     save_in_formats(PLOTS["space-time"].draw(results), {"svg": tmp_path / "a.svg", "png": tmp_path / "a.png"})
     ET.parse(tmp_path / "a.svg")
-    assert plain(name)[:40] in title(PLOTS["space-time"].draw(results))
+    assert plain(name)[:25] in title(PLOTS["space-time"].draw(results))
 
 
-def test_what_a_user_set_in_matplotlib_changes_nothing_and_is_not_changed(points, tmp_path):
-    results = points({})
-    save_in_formats(PLOTS["link-traffic"].draw(results), {"svg": tmp_path / "a.svg"})
-    with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "red", "svg.hashsalt": "mine"}):
+def test_what_a_user_set_in_matplotlib_counts_and_is_not_changed(points, tmp_path):
+    theirs = {"font.size": 9.0, "axes.facecolor": "red", "figure.figsize": (6.0, 2.0), "svg.hashsalt": "mine"}
+    with matplotlib.rc_context(theirs):
         before = dict(matplotlib.rcParams)
-        save_in_formats(PLOTS["link-traffic"].draw(results), {"svg": tmp_path / "b.svg"})
+        figure = PLOTS["link-traffic"].draw(points({}, name="of $5"))
+        save_in_formats(figure, {"svg": tmp_path / "a.svg"})
         assert dict(matplotlib.rcParams) == before
-    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+    assert matplotlib.colors.to_hex(figure.axes[0].get_facecolor()) == "#ff0000"
+    assert figure.get_figwidth() == 6
+    assert figure.axes[0].xaxis.label.get_size() == 7.5  # ringnet's: the user said nothing of labels
+    assert "of $5" in (tmp_path / "a.svg").read_text()  # text, and none of the user's mathematics
+
+
+@pytest.mark.parametrize("ending", ["svg", "pdf", "png"])
+def test_a_picture_is_the_same_bytes_on_every_run(points, tmp_path, ending):
+    for name in ("a", "b"):
+        save_in_formats(PLOTS["time-breakdown"].draw(points({})), {ending: tmp_path / name})
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,14 @@ _LATER = (
     "reduce",
     "payload",
 )
+#: Plain words for the last part of a key, where its own are none.
+_WORDS = {
+    "n_workers": "workers, N",
+    "message_bytes": "message size",
+    "nics": "network cards of a host",
+    "sides": "sides of the grid",
+    "k": "ports of a switch, k",
+}
 #: Often only follow from another key (``engine: auto``), so they come last.
 _LAST = ("engine", "seed")
 #: These have plots of their own, or only follow from other keys.
@@ -85,6 +93,8 @@ def _line_keys(summary: pd.DataFrame, x: str) -> list[str]:
     """
     chosen: list[str] = []
     for name in varying(summary):
+        if is_seed(name):
+            continue
         needed = name != x and _adds(summary, [x, *chosen], name)
         useful = name not in (x, *_LAST) and _adds(summary, chosen, name)
         if needed or (useful and _has_lines(summary, [*chosen, name], x)):
@@ -104,10 +114,34 @@ def _adds(summary: pd.DataFrame, chosen: list[str], name: str) -> bool:
 
 def other_keys(summary: pd.DataFrame) -> list[str]:
     """Return the swept keys that have no plot of their own; words only where there is no other key."""
-    keys = [key for key in varying(summary) if key not in _ELSEWHERE]
-    if {"n_workers", "message_bytes"} & set(varying(summary)):
+    every = varying(summary)
+    keys = [key for key in every if key not in _ELSEWHERE]
+    if {"n_workers", "message_bytes"} & set(every):
         keys = [key for key in keys if numbers(summary[key])]
-    return keys
+    followed = {other for key in (*_FIRST, *keys) if key in every for other in going_along(summary, key)}
+    others = {key for key in every if not is_seed(key)} - followed
+    return [key for key in keys if key not in followed and not (is_seed(key) and others)]
+
+
+def is_seed(key: str) -> bool:
+    """Whether the values of a key are draws, between which there is nothing."""
+    return key.rpartition(".")[2].endswith("seed")
+
+
+def going_along(summary: pd.DataFrame, x: str) -> list[str]:
+    """Return the keys, later ones than ``x``, that change when it does and not else: those of a zipped sweep."""
+    later = varying(summary)
+    return [
+        name
+        for name in later[later.index(x) + 1 :]
+        if name not in _LAST and not _adds(summary, [x], name) and not _adds(summary, [name], x)
+    ]
+
+
+def typical(rows: pd.DataFrame, x: str) -> pd.DataFrame:
+    """Keep, of points that differ in a seed only, the one with the median of the times."""
+    groups = rows.groupby(x, dropna=False)["makespan_s"]
+    return rows[groups.rank(method="first") == (groups.transform("size") + 1) // 2]
 
 
 def lines(summary: pd.DataFrame, x: str) -> list[SweepLine]:
@@ -144,7 +178,21 @@ def describe(key: str, value: object) -> str:
     if key == "message_bytes":
         return format_bytes(int(str(value)))
     known = key in TABLES["summary"] and key not in ("payload", "seed")
-    return str(value) if known else f"{short(key)} {value}"
+    return str(value) if known else f"{in_words(key)} {value}"
+
+
+def in_words(key: str) -> str:
+    """Say what a key is, for the label of an axis.
+
+    >>> in_words("n_workers"), in_words("network.workers_per_host"), in_words("network.links.3->4.bandwidth")
+    ('workers, N', 'workers per host', '3->4 bandwidth')
+    >>> in_words("background.0.rate"), in_words("algorithm.n_channels")
+    ('background rate', 'algorithm channels')
+    """
+    parts = key.split(".")
+    first, last = parts[0], parts[-1]
+    words = _WORDS.get(last, short(key).replace("_", " ").removeprefix("n "))
+    return words if first in ("network", "worker", last) else f"{first} {words}"
 
 
 def short(key: str) -> str:

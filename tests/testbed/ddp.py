@@ -296,7 +296,7 @@ def write(points: Sequence[DdpPoint], folder: Path) -> list[Path]:
     table(points).to_csv(paths[0], index=False, float_format="%.6g", lineterminator="\n")
     figure = draw(table(points))
     for path in paths[1:]:
-        canvas.save(figure, path, path.suffix[1:])
+        canvas.save(figure, {path.suffix[1:]: path})
     return paths
 
 

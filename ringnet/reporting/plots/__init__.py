@@ -367,5 +367,4 @@ def save_in_formats(figure: Figure, targets: Mapping[str, Path]) -> None:
     """Save a figure to a file for each format: ``png``, ``svg``, ``pdf``."""
     from ringnet.reporting.plots.canvas import save  # noqa: PLC0415 -- brings matplotlib, half a second
 
-    for ending, path in targets.items():
-        save(figure, path, ending)
+    save(figure, targets)

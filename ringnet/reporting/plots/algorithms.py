@@ -24,7 +24,7 @@ MOST_LINES = 14
 #: What is said of sizes at which the links only make a ring take what was measured.
 NO_GROUND = "a guess: the links are a ring's equivalent"
 #: Panels above each other, of as many numbers of workers.
-MOST_PANELS = 3
+MOST_PANELS = 6
 #: Styles of lines by turns, so that fourteen are told apart by seven colours.
 _STROKES = ("-", (0, (4, 1.5)))
 #: Inches that each element type has in the row of an algorithm, and that rows are apart; the share of a row for types.
@@ -71,7 +71,9 @@ def share_by_algorithm(name: str, table: pd.DataFrame) -> Figure:
 
 def _panels(name: str, table: pd.DataFrame, column: str) -> Figure:
     table = _drawn(table)
-    workers = _few(sorted(table["n_workers"].unique().tolist()))
+    workers, words = canvas.evenly_chosen(
+        sorted(table["n_workers"].unique().tolist()), MOST_PANELS, "numbers of workers"
+    )
     styles = _styles(_shown(table))
     figure, panels = canvas.new_figure(2.2 if len(workers) == 1 else 1.7 * len(workers), len(workers))
     for ax, n_workers in zip(panels, workers, strict=True):
@@ -86,7 +88,7 @@ def _panels(name: str, table: pd.DataFrame, column: str) -> Figure:
     ]
     if not _is_ground(table).all():
         legend.append(canvas.patch(canvas.PALE, NO_GROUND))
-    return canvas.titled(figure, name, _about(table, workers), legend)
+    return canvas.titled(figure, name, _about(table, workers, words), legend)
 
 
 def _is_ground(table: pd.DataFrame) -> pd.Series[bool]:
@@ -105,18 +107,24 @@ def _shade_guesses(ax: Axes, rows: pd.DataFrame) -> None:
 
 
 def _lines(ax: Axes, rows: pd.DataFrame, column: str, styles: dict[str, _Style]) -> None:
-    for place, (name, style) in enumerate(styles.items()):
+    """Draw a line for each algorithm, those that others lie on wider than these."""
+    curves: list[tuple[FloatArray, FloatArray]] = []
+    for name in styles:
         mine = rows[rows["algorithm"] == name].sort_values("message_bytes")
-        # Markers at every fifth point, each line's at others, so that lines that lie on each other are seen.
+        curves.append((mine["message_bytes"].to_numpy(np.float64), mine[column].to_numpy(np.float64)))
+    for place, ((sizes, values), style, n_above) in enumerate(
+        zip(curves, styles.values(), canvas.nested(curves), strict=True)
+    ):
         ax.plot(
-            mine["message_bytes"].to_numpy(dtype=np.float64),
-            mine[column].to_numpy(dtype=np.float64),
+            sizes,
+            values,
             color=style.color,
             marker=style.marker,
             linestyle=style.linestyle,
-            markersize=3,
-            markevery=(place % 5, 5) if len(mine) > 10 else None,  # noqa: PLR2004 -- few points are all marked
-            linewidth=0.9,
+            markersize=3 + canvas.APART_PT * n_above,
+            # Markers at every fifth point, each line's at others, so that lines that cross are told apart.
+            markevery=(place % 5, 5) if len(sizes) > 10 else None,  # noqa: PLR2004 -- few points are all marked
+            linewidth=0.9 + canvas.APART_PT * n_above,
         )
 
 
@@ -130,11 +138,6 @@ def _scale(ax: Axes, rows: pd.DataFrame, column: str, n_workers: int | None) -> 
         axes.linear(ax.yaxis, "share", "share of the bound")
     if n_workers is not None:
         ax.text(0.02, 0.97, f"N = {n_workers}", transform=ax.transAxes, va="top", weight="bold")
-
-
-def _few(workers: list[int]) -> list[int]:
-    """Return the least, the greatest and one between, of many numbers of workers."""
-    return workers if len(workers) <= MOST_PANELS else [workers[0], workers[len(workers) // 2], workers[-1]]
 
 
 @canvas.in_style
@@ -195,10 +198,11 @@ def _edges(sizes: Sequence[int]) -> FloatArray:
     return edges
 
 
-def _about(table: pd.DataFrame, workers: Sequence[int]) -> str:
+def _about(table: pd.DataFrame, workers: Sequence[int], words: str) -> str:
     left_out = table["algorithm"].nunique() - min(MOST_LINES, table["algorithm"].nunique())
-    more = f"; {left_out} slower algorithms are not drawn" if left_out else ""
-    return f"N = {workers[0]}{more}" if len(workers) == 1 else f"a panel for each number of workers{more}"
+    said = [f"N = {workers[0]}" if len(workers) == 1 else "a panel for each number of workers"]
+    said += [words] * bool(words) + [f"{left_out} slower algorithms are not drawn"] * bool(left_out)
+    return "; ".join(said)
 
 
 @canvas.in_style
@@ -212,7 +216,9 @@ def error_by_algorithm(name: str, table: pd.DataFrame) -> Figure:
     table : DataFrame
         ``n_workers, dtype, accumulation, algorithm, relative_rms_error``.
     """
-    workers = _few(sorted(table["n_workers"].unique().tolist()))
+    workers, words = canvas.evenly_chosen(
+        sorted(table["n_workers"].unique().tolist()), MOST_PANELS, "numbers of workers"
+    )
     algorithms = sorted(table["algorithm"].unique().tolist())
     kinds = list(dict.fromkeys(zip(table["dtype"], table["accumulation"], strict=True)))
     colors = dict(zip(kinds, canvas.colors(len(kinds)), strict=True))
@@ -231,7 +237,7 @@ def error_by_algorithm(name: str, table: pd.DataFrame) -> Figure:
         for (kind, color), marker in zip(colors.items(), markers, strict=True)
     ]
     what = "root mean square error against float64 / size of the result"
-    return canvas.titled(figure, name, what, legend)
+    return canvas.titled(figure, name, ", ".join(filter(None, [what, words])), legend)
 
 
 def _error_panel(

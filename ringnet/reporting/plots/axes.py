@@ -10,7 +10,8 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from ringnet.reporting.sweeps import numbers
+from ringnet.reporting.plots import canvas
+from ringnet.reporting.sweeps import in_words, is_seed, numbers
 from ringnet.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
@@ -23,8 +24,8 @@ Quantity = Literal["bytes", "seconds", "bytes_per_second", "flops", "number", "s
 _MOST_TICKS = 6
 #: First digits of round ticks.
 _ROUND = (1, 2, 2.5, 5, 10)
-#: Shares of the length of an axis that the labels of its ticks take.
-_LABEL_HEIGHT, _CHARACTER = 0.06, 0.019
+#: Share of the length of an upright axis that the label of a tick takes; inches of a panel that are not its axis.
+_LABEL_HEIGHT, _BESIDE = 0.06, 0.6
 #: Values that span this factor are drawn on a logarithmic axis.
 _WIDE = 8
 
@@ -106,9 +107,10 @@ def _apart(axis: Axis, ticks: list[float], labels: list[str]) -> set[float]:
     places = axis.get_transform().transform(np.array(ticks, dtype=np.float64))
     low, high = axis.get_transform().transform(np.array(axis.get_view_interval()))
     is_upright = axis.axis_name == "y"  # type: ignore[attr-defined]
+    length = axis.axes.get_figure(root=True).get_figwidth() - _BESIDE  # type: ignore[union-attr]
     kept, end = set(), -np.inf
     for tick, label, place in zip(ticks, labels, (places - low) / (high - low), strict=True):
-        half = _LABEL_HEIGHT / 2 if is_upright else _CHARACTER * (len(label) + 1) / 2
+        half = _LABEL_HEIGHT / 2 if is_upright else canvas.text_in(f"{label} ") / 2 / length
         if place - half > end:
             kept.add(tick)
             end = place + half
@@ -166,8 +168,8 @@ def _log_is_better(values: NDArray[np.float64]) -> bool:
 
 
 def key_scale(ax: Axes, column: pd.Series[Any]) -> None:
-    """Make the horizontal axis logarithmic where the values of its key span a decade or so."""
-    if _log_is_better(place(column)):
+    """Make the horizontal axis logarithmic where the values of its key, if it counts something, span a decade or so."""
+    if not is_seed(str(column.name)) and _log_is_better(place(column)):
         ax.set_xscale("log", base=2)
 
 
@@ -176,13 +178,25 @@ def key(axis: Axis, name: str, column: pd.Series[Any]) -> None:
     found = numbers(column)
     assert found is not None  # only keys that are numbers are drawn over
     kind: Quantity = "bytes" if name == "message_bytes" else found.kind
-    label = {"n_workers": "workers, N", "message_bytes": "message size"}.get(name, name)
+    label = in_words(name)
     if kind == "number":
         at_values(axis, found.numbers, label)
     elif _log_is_better(found.numbers):
         logarithmic(axis, kind, label)
     else:
         linear(axis, kind, label, float(found.numbers.max()))
+
+
+def samples(axis: Axis, name: str, column: pd.Series[Any]) -> NDArray[np.float64]:
+    """Give each value of a swept key a place of its own, one beside the other; return the values in that order."""
+    found = numbers(column)
+    assert found is not None  # only keys that are numbers are drawn over
+    format_value = _FORMATS["bytes" if name == "message_bytes" else found.kind]
+    values = np.unique(found.numbers)
+    axis.axes.set_xlim(-0.6, len(values) - 0.4)
+    _label(axis, {place: format_value(value) for place, value in enumerate(values.tolist())})
+    axis.set_label_text(in_words(name))
+    return values
 
 
 def times(axis: Axis, column: pd.Series[Any]) -> None:

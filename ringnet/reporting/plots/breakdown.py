@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ringnet.engines import PATH_PARTS
 from ringnet.reporting.plots import axes, canvas
 from ringnet.reporting.plots.canvas import clipped, evenly_chosen, point_labels, settings
-from ringnet.reporting.sweeps import SweepLine, lines, numbers, varying
+from ringnet.reporting.sweeps import lines, numbers, typical, varying
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -51,7 +51,7 @@ def time_breakdown(results: Results) -> Figure:
 
 
 def _best_key(rows: pd.DataFrame) -> str | None:
-    """Find a key over which shares can be drawn as areas: numbers, and two points at least on every line."""
+    """Find a key over which bars can stand side by side: numbers, and two points at least in every row of bars."""
     ranked = sorted(varying(rows), key=lambda key: key != "message_bytes")
     for key in ranked:
         if numbers(rows[key]) and all(len(line.rows) > 1 for line in lines(rows, key)):
@@ -62,27 +62,35 @@ def _best_key(rows: pd.DataFrame) -> str | None:
 def _over_key(results: Results, rows: pd.DataFrame, x: str) -> Figure:
     found, words = evenly_chosen(lines(rows, x), MOST_PANELS, "settings")
     figure, panels = canvas.new_figure(0.5 + (1.5 if len(found) == 1 else 0.85 * len(found)), len(found))
+    rows = pd.concat([typical(line.rows, x) for line in found])
+    values = axes.samples(panels[-1].xaxis, x, rows[x])
     for ax, line in zip(panels, found, strict=True):
-        _areas(ax, line, x)
-    panels[0].set_xlim(axes.place(rows[x]).min(), axes.place(rows[x]).max())
-    axes.key(panels[-1].xaxis, x, rows[x])
-    return canvas.titled(figure, results.name, settings(rows, words), _legend(rows, SEEN))
+        shown = typical(line.rows, x)
+        _columns(ax, np.searchsorted(values, axes.place(shown[x])), shown)
+        if line.label:
+            ax.set_title(clipped(line.label, 50), size=7, loc="left", pad=2)
+    of_several = "of several draws the median" if sum(len(line.rows) for line in found) > len(rows) else ""
+    return canvas.titled(
+        figure, results.name, settings(rows, *filter(None, [words, of_several])), _legend(rows, SEEN)
+    )
 
 
-def _areas(ax: Axes, line: SweepLine, x: str) -> None:
-    at = axes.place(line.rows[x])
+def _columns(ax: Axes, at: NDArray[np.int64], rows: pd.DataFrame) -> None:
+    """Draw an upright bar for each point: between two of them nothing is known."""
     low = np.zeros(len(at))
     for part in PATH_PARTS:
-        high = low + _share(line.rows, part)
-        ax.fill_between(
-            at, low, high, facecolor=COLORS[part], hatch=HATCHES[part], edgecolor="white", linewidth=0
-        )
-        low = high
-    axes.key_scale(ax, line.rows[x])
+        share = _share(rows, part)
+        look: dict[str, Any] = {
+            "facecolor": COLORS[part],
+            "hatch": HATCHES[part],
+            "edgecolor": "white",
+            "linewidth": 0,
+        }
+        ax.bar(at, share, bottom=low, width=0.84, **look)
+        low = low + share
+    ax.grid(visible=False, axis="x")
     ax.set_ylim(0, 1)
     axes.linear(ax.yaxis, "share", "share", 1.0)
-    if line.label:
-        ax.set_title(clipped(line.label, 50), size=7, loc="left", pad=2)
 
 
 def _by_point(results: Results, rows: pd.DataFrame) -> Figure:
@@ -180,7 +188,7 @@ def _scale_worker_bars(ax: Axes, n_workers: int, end_s: float) -> None:
     ax.set_ylim(n_workers - 0.4, -0.6)
     ax.set_ylabel("worker")
     ax.grid(visible=False, axis="y")
-    ax.set_xlim(0, end_s)
+    ax.set_xlim(0, 1.01 * end_s)
     axes.linear(ax.xaxis, "seconds", "time", end_s)
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
+from ringnet.reporting.look import FORMATS
 from ringnet.reporting.plots import axes, canvas
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 #: Series of a figure that are told apart; the first of more are shown.
 _MOST_SERIES = 8
-_ENDINGS = ("png", "svg", "pdf")
 _DASHED = (0, (3, 2))
 
 
@@ -129,4 +129,4 @@ def _over_sizes(ax: Axes, times: pd.Series[Any]) -> None:
 def save_figure(figure: Figure, path: Path, target: Path) -> None:
     """Write a figure to ``path`` in the format that the name ``target`` ends in; PNG for any other name."""
     ending = target.suffix.lstrip(".").lower()
-    canvas.save(figure, path, ending if ending in _ENDINGS else "png")
+    canvas.save(figure, {ending if ending in FORMATS else "png": path})

@@ -1,12 +1,16 @@
-"""Figures as a paper wants them: one column wide, colours for every eye, settings in words, no state of pyplot."""
+"""Figures as a paper wants them: one column wide, colours for every eye, settings in words, no state of pyplot.
+
+What the reader's own matplotlibrc or style sets, counts; the scenario's ``report.figure`` counts for more.
+"""
 
 from __future__ import annotations
 
 import functools
 import textwrap
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import cycle, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -18,9 +22,13 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties, findfont, get_font
+from matplotlib.ft2font import LoadFlags
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from numpy.typing import NDArray
 
+from ringnet.reporting.look import COLUMN_IN, Look
 from ringnet.reporting.sweeps import describe, distinguishing, is_varied
 
 if TYPE_CHECKING:
@@ -29,17 +37,19 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: One column of a two-column paper, in inches.
-COLUMN_IN = 3.5
 #: Okabe and Ito (2008), without the yellow, which is too pale for a line on white.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#000000")
 #: Paler, for areas that carry text: Okabe and Ito's eight, half mixed with white.
 CHUNKS = ("#7FB8D9", "#F3CF80", "#80CEB9", "#EBAE80", "#E6BCD3", "#F8F2A1", "#ABDAF4", "#B8B8B8")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+#: Curves that differ by less lie on each other, if so for half of their points; so many are nested, each so much wider.
+ALIKE, HALF, MOST_NESTED, APART_PT = 0.01, 0.5, 4, 1.6
+#: Points of an inch; the size at which letters are measured.
+POINTS, _MEASURED_PT = 72.0, 64.0
 INK, GREY, SOLID, PALE, ALERT = "#222222", "#767676", "#A4A9AE", "#D0D4D8", "#D55E00"
 
 _STYLE = {
-    "font.family": "DejaVu Sans",
+    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "Helvetica"],
     "font.size": 7,
     "axes.labelsize": 7.5,
     "axes.linewidth": 0.6,
@@ -62,23 +72,54 @@ _STYLE = {
     "legend.columnspacing": 1.0,
     "legend.labelspacing": 0.25,
     "hatch.linewidth": 0.5,
-    "text.parse_math": False,  # a scenario's name is text, whatever dollars it has
-    "svg.hashsalt": "ringnet",  # the same ids in every run
-    "svg.fonttype": "path",  # looks the same where the font is missing
-    "pdf.fonttype": 42,
     "savefig.dpi": 200,
 }
+#: Whatever a user sets: a scenario's name is text, whatever dollars it has; text can be searched and edited; the same
+#: bytes in every run.
+_FIXED = {
+    "text.parse_math": False,
+    "text.usetex": False,
+    "text.hinting": "none",  # as wide as it was measured
+    "svg.fonttype": "none",
+    "svg.hashsalt": "ringnet",
+    "pdf.fonttype": 42,
+}
+#: Without the time at which it was written.
+_UNDATED: dict[str, dict[str, None]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+#: Matplotlib's settings, whose keys mypy knows one by one.
+_rc: Any = matplotlib.rcParams
+_DEFAULTS: Any = matplotlib.rcParamsDefault
+_UNASKED = Look()
+_look = ContextVar("look", default=_UNASKED)
 
 
 @contextmanager
-def _our_style() -> Iterator[None]:
-    """Use our settings, on top of matplotlib's own defaults and not of the user's; then all is as before."""
-    defaults: dict[Any, Any] = dict(matplotlib.rcParamsDefault)
-    ours = {key: value for key, value in defaults.items() if not key.startswith("backend")} | _STYLE
-    with matplotlib.rc_context(ours), warnings.catch_warnings():
+def looking(look: Look) -> Iterator[None]:
+    """Draw and save as a user asked; then all is as before."""
+    token = _look.set(look)
+    try:
+        yield
+    finally:
+        _look.reset(token)
+
+
+@contextmanager
+def our_style() -> Iterator[None]:
+    """Use our settings where the user has none of their own; then all is as before."""
+    style = {key: value for key, value in _STYLE.items() if _is_default(key)} | _FIXED
+    look = _look.get()
+    if look.font:
+        style["font.family"] = look.font
+    if look.dpi:
+        style["savefig.dpi"] = look.dpi
+    with matplotlib.rc_context(style), warnings.catch_warnings():  # type: ignore[arg-type]
         # A name in a script that the font does not have is drawn as boxes; that is no news for a terminal.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         yield
+
+
+def _is_default(key: str) -> bool:
+    return bool(_rc[key] == _DEFAULTS[key])
 
 
 def in_style(draw: Callable[P, T]) -> Callable[P, T]:
@@ -86,15 +127,42 @@ def in_style(draw: Callable[P, T]) -> Callable[P, T]:
 
     @functools.wraps(draw)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> T:
-        with _our_style():
+        with our_style():
             return draw(*args, **kwargs)
 
     return drawn
 
 
+def width_in() -> float:
+    """Return how wide figures are: as asked for, as the user's own matplotlib has them, or one column of a paper."""
+    own = COLUMN_IN if _is_default("figure.figsize") else float(_rc["figure.figsize"][0])
+    return _look.get().width_in or own
+
+
+def font_size() -> float:
+    """Return the size of plain text in points: ringnet's, or the user's own."""
+    return float(_rc["font.size"])
+
+
+def text_in(text: str, size: float | None = None, weight: str = "normal") -> float:
+    """Return how wide a text is in inches; its size in points, by default that of plain text."""
+    family = tuple(_rc["font.family"])
+    return (size or font_size()) / POINTS * sum(_advance(char, family, weight) for char in text)
+
+
+@functools.lru_cache(4096)
+def _advance(char: str, family: tuple[str, ...], weight: str) -> float:
+    """Return how far a character reaches, in sizes of the font."""
+    font = get_font(findfont(FontProperties(family=list(family), weight=weight)))
+    if not font.get_char_index(ord(char)):
+        return 1.0  # of another font, or a box
+    font.set_size(_MEASURED_PT, POINTS)
+    return float(font.load_char(ord(char), LoadFlags.NO_HINTING).linearHoriAdvance / 2**16 / _MEASURED_PT)
+
+
 def new_figure(height_in: float, n_rows: int = 1, *, sharex: bool = True) -> tuple[Figure, list[Axes]]:
-    """Return a figure of one column's width and its axes, one above the other."""
-    figure = Figure(figsize=(COLUMN_IN, height_in), layout="constrained")
+    """Return a figure and its axes, one above the other."""
+    figure = Figure(figsize=(width_in(), height_in), layout="constrained")
     return figure, list(figure.subplots(n_rows, 1, sharex=sharex, squeeze=False)[:, 0])
 
 
@@ -111,64 +179,62 @@ def titled(figure: Figure, name: str, about: str, *legend: Sequence[Artist]) -> 
     *legend : sequence of Artist
         Labelled handles, in groups; each group starts a new row.
     """
-    _legend_below(figure, [group for group in legend if group])
-    _title_above(figure, plain(name), plain(about))
-    return figure
-
-
-def _legend_below(figure: Figure, groups: list[Sequence[Artist]]) -> None:
-    if not groups:
-        return
-    n_columns = next(
-        n for n in range(max(map(len, groups)), 0, -1) if n == 1 or _width(groups, n) < COLUMN_IN
-    )
-    rows = _rows(groups, n_columns)
-    _grow(figure, 0.13 * len(rows) + 0.08)
-    # A legend fills its columns one after the other, and reads along its rows all the same.
-    handles = [row[column] for column in range(n_columns) for row in rows]
-    figure.legend(handles=handles, loc="outside lower center", ncols=n_columns)
-
-
-def _rows(groups: list[Sequence[Artist]], n_columns: int) -> list[list[Artist]]:
-    """Lay out groups of handles in rows of equal length, with invisible ones at the end of a group."""
-    rows = [
-        list(group[start : start + n_columns])
-        for group in groups
-        for start in range(0, len(group), n_columns)
-    ]
-    return [row + [stroke("none", "") for _ in range(n_columns - len(row))] for row in rows]
-
-
-def _width(groups: list[Sequence[Artist]], n_columns: int) -> float:
-    """Estimate the width of a legend in inches: each column is as wide as its longest label."""
-    columns = zip(*_rows(groups, n_columns), strict=True)
-    return sum(0.36 + 0.051 * max(len(str(handle.get_label())) for handle in column) for column in columns)
-
-
-def _title_above(figure: Figure, name: str, about: str) -> None:
-    lines = [(line, 8.0, "bold", INK) for line in _wrapped(name, 48)]
-    lines += [(line, 6.5, "normal", GREY) for line in _wrapped(about, 76)]
-    room = sum(1.3 * size / 72 for _, size, _, _ in lines) + 0.06
-    _grow(figure, room)
-    height = figure.get_figheight()
-    figure.get_layout_engine().set(rect=(0, 0, 1, 1 - room / height))  # type: ignore[union-attr,call-arg]
+    # Letters that are fitted to coarse dots, as in a notebook, are up to a twentieth wider.
+    room_in, large, small = 0.94 * figure.get_figwidth(), 1.15 * font_size(), 0.93 * font_size()
+    lines = [(line, large, "bold", INK) for line in _wrapped(plain(name), room_in, large, "bold")]
+    lines += [(line, small, "normal", GREY) for line in _wrapped(plain(about), room_in, small)]
+    rows = [row for group in legend for row in _legend_rows(group, room_in)]
+    row_in = 1.35 * _legend_size() / POINTS
+    above_in = sum(1.3 * size / POINTS for _, size, _, _ in lines) + 0.06
+    below_in = row_in * len(rows) + 0.05
+    height = figure.get_figheight() + above_in + below_in
+    figure.set_figheight(height)
+    rect = (0, below_in / height, 1, 1 - (below_in + above_in) / height)
+    figure.get_layout_engine().set(rect=rect)  # type: ignore[union-attr,call-arg]
     top = height - 0.04
     for line, size, weight, color in lines:
         figure.text(0.012, top / height, line, size=size, weight=weight, color=color, va="top")
-        top -= 1.3 * size / 72
+        top -= 1.3 * size / POINTS
+    for place, row in enumerate(reversed(rows)):
+        at = (0.5, place * row_in / height)
+        figure.legend(handles=row, loc="lower center", bbox_to_anchor=at, ncols=len(row), borderaxespad=0.2)
+    return figure
 
 
-def _grow(figure: Figure, inches: float) -> None:
-    figure.set_figheight(figure.get_figheight() + inches)
+def _legend_size() -> float:
+    return FontProperties(size=_rc["legend.fontsize"]).get_size_in_points()
 
 
-def _wrapped(text: str, width: int) -> list[str]:
-    """Break a text over two lines at most.
+def _legend_rows(handles: Sequence[Artist], room_in: float) -> list[list[Artist]]:
+    """Return handles in rows of so many inches at most."""
+    size = _legend_size()
+    rooms = ("handlelength", "handletextpad", "columnspacing")
+    around_in = sum(_rc[f"legend.{room}"] for room in rooms) * size / POINTS
+    rows: list[list[Artist]] = []
+    left_in = 0.0
+    for handle in handles:
+        width_in = around_in + text_in(str(handle.get_label()), size)
+        if left_in < width_in:
+            rows.append([])
+            left_in = room_in
+        rows[-1].append(handle)
+        left_in -= width_in
+    return rows
 
-    >>> _wrapped("one slow link of many", 12)
-    ['one slow', 'link of many']
+
+def _wrapped(text: str, room_in: float, size: float, weight: str = "normal") -> list[str]:
+    """Break a text over two lines at most, of so many inches.
+
+    >>> _wrapped("one slow link of many", 0.8, 7)
+    ['one slow link', 'of many']
     """
-    return textwrap.wrap(text, width, max_lines=2, placeholder=" …")
+    width = text_in(text, size, weight)
+    fits = int(len(text) * room_in / width) if width > room_in else len(text) + 1
+    for n_characters in range(fits, 0, -1):
+        lines = textwrap.wrap(text, n_characters, max_lines=2, placeholder=" …")
+        if all(text_in(line, size, weight) <= room_in for line in lines):
+            return lines
+    return [text]
 
 
 def plain(text: str) -> str:
@@ -191,14 +257,45 @@ def colors(n: int) -> list[str]:
     return [to_hex(colormaps["viridis"](0.92 * index / (n - 1))) for index in range(n)]
 
 
+def by_turns(items: Sequence[T], n: int) -> list[T]:
+    """Return n items, from the first again after the last.
+
+    >>> by_turns("abc", 5)
+    ['a', 'b', 'c', 'a', 'b']
+    """
+    return list(islice(cycle(items), n))
+
+
 def markers(n: int) -> list[str]:
     """Return n markers, in turn."""
-    return list(islice(cycle(MARKERS), n))
+    return by_turns(MARKERS, n)
 
 
-def paler(color: str) -> str:
-    """Mix a colour with as much white."""
-    red, green, blue = ((1 + part) / 2 for part in to_rgb(color))
+def nested(curves: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> list[int]:
+    """Return how many later curves lie on each one, as far as they share places: the wider it must be to be seen.
+
+    Parameters
+    ----------
+    curves : sequence of (ndarray, ndarray)
+        Places and values.
+
+    >>> at, low = np.arange(3.0), np.ones(3)
+    >>> nested([(at, low), (at, 2 * low), (at, low)])
+    [1, 0, 0]
+    """
+
+    def coincide(one: int, other: int) -> bool:
+        _, at_one, at_other = np.intersect1d(curves[one][0], curves[other][0], return_indices=True)
+        apart = np.abs(curves[one][1][at_one] / curves[other][1][at_other] - 1)
+        return len(at_one) > 0 and bool((apart < ALIKE).mean() >= HALF)
+
+    n = len(curves)
+    return [min(MOST_NESTED, sum(coincide(one, later) for later in range(one + 1, n))) for one in range(n)]
+
+
+def paler(color: str, white: float = 0.5) -> str:
+    """Mix a colour with a share of white."""
+    red, green, blue = (white + (1 - white) * part for part in to_rgb(color))
     return to_hex((red, green, blue))
 
 
@@ -219,10 +316,13 @@ def stroke(color: str, label: str, **style: Any) -> Artist:
 
 
 @in_style
-def save(figure: Figure, path: Path, ending: str) -> None:
-    """Write a figure as ``png``, ``svg`` or ``pdf``: the same bytes whenever it is drawn again."""
-    dated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-    figure.savefig(path, format=ending, metadata=dated.get(ending))
+def save(figure: Figure, targets: Mapping[str, Path]) -> None:
+    """Write a figure to a file for each of ``png``, ``svg``, ``pdf``: the same bytes whenever it is drawn again."""
+    if figure.get_layout_engine() is not None:
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")  # where everything stands is found once, not for each file
+    for ending, path in targets.items():
+        figure.savefig(path, format=ending, metadata=_UNDATED.get(ending))
 
 
 def settings(rows: pd.DataFrame, *more: str) -> str:

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+import matplotlib
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ringnet.reporting.plots import axes, canvas
 from ringnet.reporting.plots.canvas import clipped, evenly_chosen, point_labels, settings
-from ringnet.reporting.sweeps import SweepLine, lines, numbers, other_keys
+from ringnet.reporting.sweeps import (
+    SweepLine,
+    going_along,
+    in_words,
+    is_seed,
+    lines,
+    numbers,
+    other_keys,
+    typical,
+)
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -86,13 +96,48 @@ def _curves(results: Results, x: str, measure: Measure) -> Figure:
     figure, (ax,) = canvas.new_figure(2.3)
     shown, left_out = _drawable(results.finished, x)
     found, words = evenly_chosen(lines(shown, x), MOST_LINES, "lines")
-    handles: list[Artist] = []
-    for line, color, marker in zip(found, canvas.colors(len(found)), canvas.markers(len(found)), strict=True):
-        draw_line(ax, _column(line.rows, x), line.rows, measure, color=color, marker=marker)
-        handles.append(canvas.stroke(color, line.label, marker=marker))
+    styles = _line_styles(found)
+    _draw_lines(ax, found, x, measure, styles)
     _scale(ax, shown, x, measure)
-    legend = handles if len(found) > 1 else []
-    return canvas.titled(figure, results.name, settings(shown, words, left_out), strokes(shown), legend)
+    about = settings(shown, *filter(None, [words, left_out, _draws_words(found, x)]))
+    return canvas.titled(figure, results.name, about, strokes(found, x), _named(styles))
+
+
+def _draw_lines(ax: Axes, found: list[SweepLine], x: str, measure: Measure, styles: LineStyles) -> None:
+    """Draw each line, those that others lie on wider than these, so that every one is seen."""
+    drawn = [typical(line.rows, x) for line in found]
+    places = [axes.place(rows[x]) for rows in drawn]
+    values = [measure.of_time(rows, _column(rows, "makespan_s")) for rows in drawn]
+    wider = canvas.nested(list(zip(places, values, strict=True)))
+    for line, rows, at, n_above in zip(found, drawn, places, wider, strict=True):
+        color, marker = styles[line.label]
+        if len(line.rows) > len(rows):
+            _draw_range(ax, line.rows, x, measure, color)
+        draw_line(ax, at, rows, measure, color=color, marker=marker, n_above=n_above, joined=not is_seed(x))
+
+
+def _draw_range(ax: Axes, rows: pd.DataFrame, x: str, measure: Measure, color: str) -> None:
+    """Draw from the least to the most of points that differ in a draw only."""
+    values = measure.of_time(rows, _column(rows, "makespan_s"))
+    groups = pd.Series(values).groupby(axes.place(rows[x]))
+    ax.vlines(groups.min().index, groups.min(), groups.max(), color=color, linewidth=2.4, alpha=0.4)
+
+
+def _draws_words(found: list[SweepLine], x: str) -> str:
+    n_draws = max((int(line.rows.groupby(x).size().max()) for line in found), default=1)
+    return f"median and range of {n_draws} draws" if n_draws > 1 else ""
+
+
+def _line_styles(found: list[SweepLine]) -> LineStyles:
+    """Give each label its own look in all panels alike."""
+    labels = list(dict.fromkeys(line.label for line in found))
+    looks = zip(canvas.colors(len(labels)), canvas.markers(len(labels)), strict=True)
+    return dict(zip(labels, looks, strict=True))
+
+
+def _named(styles: LineStyles) -> list[Artist]:
+    named = [canvas.stroke(color, label, marker=marker) for label, (color, marker) in styles.items() if label]
+    return named if len(styles) > 1 else []
 
 
 def _drawable(rows: pd.DataFrame, x: str) -> tuple[pd.DataFrame, str]:
@@ -102,7 +147,17 @@ def _drawable(rows: pd.DataFrame, x: str) -> tuple[pd.DataFrame, str]:
     return kept, f"{n_left_out} point(s) at zero left out" if n_left_out else ""
 
 
-def draw_line(ax: Axes, at: FloatArray, rows: pd.DataFrame, measure: Measure, **style: str) -> None:
+def draw_line(
+    ax: Axes,
+    at: FloatArray,
+    rows: pd.DataFrame,
+    measure: Measure,
+    *,
+    color: str,
+    marker: str,
+    n_above: int = 0,
+    joined: bool = True,
+) -> None:
     """Draw what was simulated, its bound dotted and its closed form dashed, as far as there are any.
 
     Parameters
@@ -111,16 +166,44 @@ def draw_line(ax: Axes, at: FloatArray, rows: pd.DataFrame, measure: Measure, **
         Where the points stand on the horizontal axis.
     rows : DataFrame
         Rows of the summary, in the same order.
-    **style
-        ``color`` and ``marker``.
+    color, marker : str
+    n_above : int
+        Lines that will lie on this one.
+    joined : bool
+        Whether there is anything between two points.
     """
 
-    def values(column: str) -> FloatArray:
-        return measure.of_time(rows, _column(rows, column))
+    def beside(column: str, **look: Any) -> None:
+        values = measure.of_time(rows, _column(rows, column))
+        # A point without a neighbour makes no line: a short stroke stands for it.
+        ax.plot(at, values, marker="_", markevery=_lone(values).tolist(), markersize=7, **look)
 
-    ax.plot(at, values("collective_bound_s"), color=style["color"], linestyle=":", linewidth=1.0)
-    ax.plot(at, values("makespan_s"), **style)  # type: ignore[arg-type]
-    ax.plot(at, values("closed_form_s"), color=canvas.INK, linestyle=DASHED, linewidth=0.7)
+    beside("collective_bound_s", color=color, linestyle=":", linewidth=1.0)
+    simulated = measure.of_time(rows, _column(rows, "makespan_s"))
+    wide = canvas.APART_PT * n_above
+    size, width = matplotlib.rcParams["lines.markersize"], matplotlib.rcParams["lines.linewidth"]
+    look: dict[str, Any] = {"color": color, "marker": marker, "markersize": size + wide}
+    ax.plot(at, simulated, linestyle="-" if joined else "none", linewidth=width + wide, **look)
+    beyond = _is_beyond(rows)
+    ax.plot(at[beyond], simulated[beyond], linestyle="none", markerfacecolor="white", **look)
+    beside("closed_form_s", color=canvas.INK, linestyle=DASHED, linewidth=0.7)
+
+
+def _lone(values: FloatArray) -> NDArray[np.int64]:
+    """Return the places of values that have no neighbour to be joined with.
+
+    >>> _lone(np.array([1.0, np.nan, 2.0, 3.0])).tolist()
+    [0]
+    """
+    there = np.pad(np.isfinite(values), 1)
+    return np.flatnonzero(there[1:-1] & ~there[:-2] & ~there[2:])
+
+
+def _is_beyond(rows: pd.DataFrame) -> NDArray[np.bool_]:
+    """Whether each point is extrapolated from what its links were measured at."""
+    if "is_beyond" not in rows:
+        return np.zeros(len(rows), dtype=np.bool_)
+    return rows["is_beyond"].fillna(False).to_numpy(dtype=np.bool_)
 
 
 def _scale(ax: Axes, rows: pd.DataFrame, x: str, measure: Measure) -> None:
@@ -139,13 +222,25 @@ def _scale(ax: Axes, rows: pd.DataFrame, x: str, measure: Measure) -> None:
         axes.linear(ax.yaxis, measure.quantity, measure.label)
 
 
-def strokes(rows: pd.DataFrame) -> list[Artist]:
-    """Say what the three kinds of stroke are, as far as they were drawn."""
-    handles = [canvas.stroke(canvas.GREY, "simulated", marker="o")]
-    if rows["closed_form_s"].notna().any():
-        handles.append(canvas.stroke(canvas.INK, "closed form", linestyle=DASHED, linewidth=0.7))
-    if rows["collective_bound_s"].notna().any():
-        handles.append(canvas.stroke(canvas.GREY, "bound", linestyle=":", linewidth=1.0))
+def strokes(found: Sequence[SweepLine], x: str) -> list[Artist]:
+    """Say what the kinds of stroke are, as far as they were drawn."""
+    rows = pd.concat([line.rows for line in found])
+    joined = "none" if is_seed(x) else "-"
+    handles = [canvas.stroke(canvas.GREY, "simulated", marker="o", linestyle=joined)]
+    if _is_beyond(rows).any():
+        handles.append(
+            canvas.stroke(canvas.GREY, "extrapolated", marker="o", markerfacecolor="white", linestyle=joined)
+        )
+    beside: dict[str, tuple[str, str, dict[str, Any]]] = {
+        "closed_form_s": ("closed form", canvas.INK, {"linestyle": DASHED, "linewidth": 0.7}),
+        "collective_bound_s": ("bound", canvas.GREY, {"linestyle": ":", "linewidth": 1.0}),
+    }
+    for column, (label, color, look) in beside.items():
+        lone = [_lone(_column(line.rows, column)) for line in found]
+        n_there = int(rows[column].notna().sum())
+        if n_there:
+            marker = "_" if n_there == sum(map(len, lone)) else ""
+            handles.append(canvas.stroke(color, label, marker=marker, **look))
     return handles
 
 
@@ -160,29 +255,20 @@ def time_vs_key(results: Results) -> Figure:
 def _key_panels(results: Results, rows: pd.DataFrame, keys: list[str]) -> Figure:
     keys, words = evenly_chosen(keys, MOST_PANELS, "keys")
     chosen = {key: evenly_chosen(lines(rows, key), MOST_KEY_LINES, "lines") for key in keys}
-    styles = _line_styles([line for found, _ in chosen.values() for line in found])
+    every = [line for found, _ in chosen.values() for line in found]
+    styles = _line_styles(every)
     figure, panels = canvas.new_figure(2.1 * len(keys), len(keys), sharex=False)
+    said = [words]
     for ax, (key, (found, left_out)) in zip(panels, chosen.items(), strict=True):
-        _key_panel(ax, rows, key, found, styles)
-        words = words or left_out
-    named = [canvas.stroke(color, label, marker=marker) for label, (color, marker) in styles.items() if label]
-    return canvas.titled(figure, results.name, settings(rows, words), strokes(rows), named)
-
-
-def _line_styles(found: list[SweepLine]) -> LineStyles:
-    """Give each label its own look in all panels alike."""
-    labels = list(dict.fromkeys(line.label for line in found))
-    looks = zip(canvas.colors(len(labels)), canvas.markers(len(labels)), strict=True)
-    return dict(zip(labels, looks, strict=True))
-
-
-def _key_panel(ax: Axes, rows: pd.DataFrame, key: str, found: list[SweepLine], styles: LineStyles) -> None:
-    for line in found:
-        color, marker = styles[line.label]
-        draw_line(ax, axes.place(line.rows[key]), line.rows, TIME, color=color, marker=marker)
-    axes.key_scale(ax, rows[key])
-    axes.key(ax.xaxis, key, rows[key])
-    axes.times(ax.yaxis, rows["makespan_s"])
+        _draw_lines(ax, found, key, TIME, styles)
+        axes.key_scale(ax, rows[key])
+        axes.key(ax.xaxis, key, rows[key])
+        axes.times(ax.yaxis, rows["makespan_s"])
+        along = going_along(rows, key)
+        said += [left_out, _draws_words(found, key)]
+        said += [f"{', '.join(map(in_words, along))} with {in_words(key)}"] if along else []
+    about = settings(rows, *dict.fromkeys(filter(None, said)))
+    return canvas.titled(figure, results.name, about, strokes(every, keys[0]), _named(styles))
 
 
 def _point_rows(results: Results, rows: pd.DataFrame) -> Figure:

@@ -64,7 +64,7 @@ def whatif(name: str, table: pd.DataFrame) -> Figure:
     ax.set_yticks(rows, [canvas.clipped(str(text), 34) for text in shown["change"]])
     ax.set_ylim(len(shown) - 0.4, -0.6)
     ax.grid(visible=False, axis="y")
-    ax.set_xlim(0, None)
+    ax.set_xlim(0, 1.04 * max(today_s, float(shown["makespan_s"].max())))
     axes.linear(ax.xaxis, "seconds", "time")
     legend = [canvas.patch(canvas.PALETTE[0], "with the change"), canvas.stroke(canvas.ALERT, "today")]
     left_out = int(table["rank"].notna().sum()) - len(shown)

@@ -53,7 +53,7 @@ def network(results: Results) -> Figure:
     links, places = _facts(results)
     layout = lay_out(zip(links["from"], links["to"], strict=True), places)
     links = links[links["from"].isin(layout.points) & links["to"].isin(layout.points)].reset_index(drop=True)
-    figure = Figure(figsize=(canvas.COLUMN_IN, layout.height), layout="constrained")
+    figure = Figure(figsize=(canvas.width_in(), layout.height), layout="constrained")
     ax = figure.subplots()
     ax.set(xlim=(0, WIDTH), ylim=(0, layout.height), aspect="equal")
     ax.axis("off")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from matplotlib.patheffects import Normal, Stroke
@@ -15,30 +15,12 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from ringnet.reporting.plots.spacetime_view import View
+
 PATH_COLOR = canvas.ALERT
 #: Points: the line, and the white on either side that parts it from the bands.
 LINE, EDGE = 1.3, 0.7
 _TRANSFER = ["phase", "step", "chunk", "src", "dst"]
-
-
-class Rows(Protocol):
-    """The rows of a picture, as far as a path knows them."""
-
-    @property
-    def workers(self) -> range:
-        """The workers that are shown."""
-
-    @property
-    def n_workers(self) -> int:
-        """All workers."""
-
-    @property
-    def again(self) -> bool:
-        """Whether what goes to the first worker goes to one more row, below the last."""
-
-    @property
-    def n_switches(self) -> int:
-        """Switches with rows of their own, below the last worker."""
 
 
 class Stretch(NamedTuple):
@@ -50,14 +32,13 @@ class Stretch(NamedTuple):
     end: float
 
 
-def draw_path(ax: Axes, path: pd.DataFrame, view: Rows) -> bool:
+def draw_path(ax: Axes, path: pd.DataFrame, view: View) -> bool:
     """Draw the path; return whether any of it goes by the rows that are shown."""
     xs, ys = [], []
     row = np.nan
     for stretch in _stretches(path, view):
         # The first worker's second row is the first one: nothing moves from there to here.
-        turned = view.again and row % view.n_workers == stretch.begin % view.n_workers
-        if row != stretch.begin and turned:
+        if row != stretch.begin and _is_same(row, stretch.begin, view):
             xs.append(np.nan)
             ys.append(np.nan)
         xs += [stretch.from_s, stretch.to_s]
@@ -70,7 +51,7 @@ def draw_path(ax: Axes, path: pd.DataFrame, view: Rows) -> bool:
     return True
 
 
-def _stretches(path: pd.DataFrame, view: Rows) -> Iterator[Stretch]:
+def _stretches(path: pd.DataFrame, view: View) -> Iterator[Stretch]:
     """Yield the stretches in order: one for all pieces that a transfer has on links, one for each of a worker."""
     pieces = path.to_dict("records")
     row = np.nan
@@ -78,12 +59,12 @@ def _stretches(path: pd.DataFrame, view: Rows) -> Iterator[Stretch]:
         group = list(some)
         first, last = group[0], group[-1]
         if on_link:
-            begin, end = _ends(first["src"], first["dst"], view)
+            begin, end = view.ends_of(int(first["src"]), int(first["dst"]))
             if last["queue"]:  # the next one waited for this to leave a link, not for it to arrive
                 end = begin
         else:
-            begin = end = _shown(first["worker"], view)
-            if view.again and row % view.n_workers == begin:  # it stays where it has arrived
+            begin = end = view.row_of(int(first["worker"]))
+            if _is_same(row, begin, view):  # it stays where it has arrived
                 begin = end = row
         yield Stretch(first["from_s"], begin, last["to_s"], end)
         row = end
@@ -95,14 +76,6 @@ def _of(piece: Mapping[Hashable, object]) -> Sequence[object]:
     return (on_link, *(str(piece[name]) for name in _TRANSFER), "" if on_link else str(piece["worker"]))
 
 
-def _ends(src: int, dst: int, view: Rows) -> tuple[float, float]:
-    begin, end = _shown(src, view), _shown(src + 1, view) if view.again else _shown(dst, view)
-    return (begin, end) if not np.isnan(begin + end) else (np.nan, np.nan)
-
-
-def _shown(worker: int, view: Rows) -> float:
-    """Return the row of a worker, or of a switch; none if it is not shown."""
-    if worker >= view.n_workers and not view.again:
-        return float(worker - view.n_workers + view.workers.stop) if view.n_switches else np.nan
-    last = view.workers.stop if view.again else view.workers.stop - 1
-    return float(worker) if view.workers.start <= worker <= last else np.nan
+def _is_same(row: float, other: float, view: View) -> bool:
+    """Whether one worker stands in both rows."""
+    return not np.isnan(row + other) and view.rows[int(row)] == view.rows[int(other)]

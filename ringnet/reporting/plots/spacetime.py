@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from matplotlib.collections import PolyCollection
+from matplotlib.collections import LineCollection, PolyCollection
 from numpy.typing import NDArray
 
 from ringnet.reporting.plots import axes, canvas
 from ringnet.reporting.plots.canvas import settings
 from ringnet.reporting.plots.path_line import PATH_COLOR, draw_path
+from ringnet.reporting.plots.spacetime_view import View, view_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,49 +21,33 @@ if TYPE_CHECKING:
 
     from ringnet.reporting.results import Results
 
-MOST_WORKERS, MOST_SWITCHES, MOST_BANDS = 32, 16, 4096
-#: Bands up to which the second phase is hatched; beyond, where that would hide the colours, it is paler.
+#: Bands up to which later phases are hatched; beyond, where that would hide the colours, they are paler.
 MOST_HATCHED = 600
-#: Chunks up to which each has its number in its bands, and the share of the width that a number needs.
-MOST_NUMBERED, NUMBER_WIDTH = 16, 0.03
+#: Bands up to which chunks have their numbers, the size of these in points, and the share that must find room.
+MOST_NUMBERED, NUMBER_PT, WORTH = 200, 5.5, 0.5
 #: Share of the width below which a band is a stroke rather than an area.
 STROKE = 0.006
-#: Half of the height of a worker's own bar, in rows.
-HALF = 0.11
-#: How the second phase differs: areas, strokes.
-HATCH, DASHES = "//////", (0, (2.5, 1))
+#: Half of the height of a worker's own bar, in rows; inches beside the diagram.
+HALF, BESIDE = 0.11, 0.5
+#: Where along a stroke its number may stand: not half-way, where two that exchange chunks cross.
+PLACES = (0.3, 0.7, 0.16, 0.84, 0.42, 0.58)
 
 
-class View(NamedTuple):
-    """The part of a run that is shown: transfers, with the row that each ends in, and words if not all."""
+class PhaseLook(NamedTuple):
+    """How the bands of a phase differ from those of the others."""
 
-    transfers: pd.DataFrame
-    workers: range
-    n_workers: int
-    again: bool
-    words: str
-    n_switches: int = 0
+    hatch: str | None
+    dashes: Any
+    paler: float
 
-    @property
-    def rows(self) -> list[int]:
-        """Rows of the picture: workers, the first again where it is shown twice, or switches below them."""
-        return [*range(self.workers.start, self.workers.stop + (1 if self.again else self.n_switches))]
 
-    def name(self, row: int) -> str:
-        """Return what stands at a row."""
-        if self.n_switches and row >= self.workers.stop:
-            return f"switch {row - self.workers.stop}"
-        return str(row) if row < self.n_workers else f"({row % self.n_workers})"
-
-    @property
-    def end_s(self) -> float:
-        """When the last of the transfers is done."""
-        return float(self.transfers["applied_s"].max())
-
-    @property
-    def hatched(self) -> bool:
-        """Whether the second phase is hatched, or else paler."""
-        return len(self.transfers) <= MOST_HATCHED
+#: By turns.
+PHASES = (
+    PhaseLook(None, "-", 0.0),
+    PhaseLook("//////", (0, (2.5, 1)), 0.5),
+    PhaseLook("......", (0, (1, 1)), 0.3),
+    PhaseLook("xxxxxx", (0, (4, 1, 1, 1)), 0.7),
+)
 
 
 @canvas.in_style
@@ -70,97 +55,83 @@ def space_time(results: Results) -> Figure:
     """Draw every transfer from its sender, while it leaves, to its receiver, while it arrives."""
     assert results.transfers is not None  # `PLOTS` says when a plot applies
     transfers = _with_reducing(results.transfers, results.workers)
-    view = _view(transfers, int(results.summary["n_workers"].iloc[0]))
-    n_chunks = int(results.transfers["chunk"].max()) + 1
-    colors = canvas.CHUNKS[:n_chunks] if n_chunks <= len(canvas.CHUNKS) else canvas.colors(n_chunks)
-    figure, (ax,) = canvas.new_figure(_height(len(view.rows)))
-    for number, (_, rows) in enumerate(view.transfers.groupby("phase", sort=False)):
-        _bands(ax, rows, colors, view, second=number > 0)
-    _own_time(ax, view)
+    view = view_of(transfers, int(results.summary["n_workers"].iloc[0]))
+    if not view.one_way:  # areas that cross would hide each other: a stroke from the start to the end
+        view = view._replace(bands=view.bands.assign(sent_s=view.bands["started_s"]))
+    hatched = len(view.bands) <= MOST_HATCHED
+    colors = _colors(view)
+    height_in = _height(len(view.rows))
+    figure, (ax,) = canvas.new_figure(height_in)
+    phases: list[Artist] = []
+    for phase, look in zip(view.phases, canvas.by_turns(PHASES, len(view.phases)), strict=True):
+        phases.append(_draw_phase(ax, phase, look, colors, view, hatched=hatched))
+    if _own_time(ax, view):
+        phases.append(canvas.patch(canvas.INK, "reducing"))
     walked = results.path is not None and draw_path(ax, results.path, view)
     _scale(ax, view)
-    if n_chunks <= MOST_NUMBERED and not view.n_switches:  # to which all lines lead, and their numbers
-        _numbers(ax, view, colors)
-    phases, chunks = _phases(view), _chunks(colors)
+    if len(view.bands) <= MOST_NUMBERED:
+        _numbers(ax, view, colors, height_in - BESIDE)
     if walked:
         phases.append(canvas.stroke(PATH_COLOR, "the path that ended last"))
-    return canvas.titled(figure, results.name, settings(results.summary, view.words), phases, chunks)
+    return canvas.titled(
+        figure, results.name, settings(results.summary, view.words), phases, _chunks(view, colors)
+    )
 
 
 def _height(n_rows: int) -> float:
     """Give a few workers room each, and many what is left of a page."""
-    return 0.5 + n_rows * float(np.interp(n_rows, [8, 32], [0.34, 0.12]))
+    return BESIDE + n_rows * float(np.interp(n_rows, [8, 18, 32], [0.34, 0.24, 0.14]))
 
 
-def _view(transfers: pd.DataFrame, n_workers: int) -> View:
-    """Choose workers and times that can be read.
+def _colors(view: View) -> dict[int, str]:
+    """Return the colour of each chunk, of the first in bands of several."""
+    chunks = sorted(view.bands["chunk"].unique().tolist())
+    if len(chunks) <= len(canvas.CHUNKS):
+        return dict(zip(chunks, canvas.CHUNKS, strict=False))
+    return dict(zip(chunks, canvas.colors(len(chunks)), strict=True))
 
-    The transfers of a ring's last worker go to the first: they are drawn to a second row of it at the bottom,
-    so that no band crosses the whole picture.
+
+def _draw_phase(
+    ax: Axes, phase: str, look: PhaseLook, colors: dict[int, str], view: View, *, hatched: bool
+) -> Artist:
+    """Draw parallelograms: at the sender as long as a transfer takes to leave, at the receiver to arrive.
+
+    Returns
+    -------
+    Artist
+        For the legend.
     """
-    workers = _shown_workers(transfers, n_workers)
-    n_switches = max(0, int(transfers[["src", "dst"]].to_numpy().max()) + 1 - n_workers)
-    if n_switches:
-        return _with_switches(transfers, workers, n_workers, n_switches)
-    again = bool(((transfers["dst"] - transfers["src"]) % n_workers == 1).all())
-    placed = transfers.assign(row=transfers["src"] + 1 if again else transfers["dst"])
-    if not again:  # areas between distant workers would hide each other: a stroke from the start to the end
-        placed = placed.assign(sent_s=placed["started_s"])
-    inside = placed["src"].isin(workers) & (again | placed["row"].isin(workers))
-    kept = placed[inside].sort_values("started_s", kind="stable")
-    words = (
-        [f"workers {workers.start} to {workers.stop - 1} of {n_workers}"] if len(workers) < n_workers else []
+    rows = view.bands[view.bands["phase"] == phase]
+    tints = colors if hatched else {chunk: canvas.paler(color, look.paler) for chunk, color in colors.items()}
+    faces = np.array([tints[chunk] for chunk in rows["chunk"]], dtype=object)
+    strokes, corners = _widths(rows) < STROKE * view.end_s, _corners(rows)
+    areas = PolyCollection(
+        list(corners[~strokes]),
+        facecolors=faces[~strokes].tolist(),
+        edgecolors=canvas.INK if hatched else "none",
+        linewidths=0.3 if hatched else 0.0,
+        label=phase,
     )
-    words += ["first transfers only"] if len(kept) > MOST_BANDS else []
-    return View(kept.iloc[:MOST_BANDS], workers, n_workers, again, ", ".join(words))
-
-
-def _with_switches(transfers: pd.DataFrame, workers: range, n_workers: int, n_switches: int) -> View:
-    """Show switches that reduce in rows of their own below the workers; a stroke for each transfer."""
-    shown = n_switches if n_switches <= MOST_SWITCHES else 0
-
-    def rows(members: pd.Series) -> pd.Series:
-        return members.where(members < n_workers, members - n_workers + workers.stop)
-
-    ends = transfers[["src", "dst"]]
-    inside = (ends.isin(workers) | ((ends >= n_workers) & (shown > 0))).all(axis=1)
-    kept = transfers[inside].sort_values("started_s", kind="stable")
-    kept = kept.assign(src=rows(kept["src"]), row=rows(kept["dst"]), sent_s=kept["started_s"])
-    words = [f"workers {workers.start} to {workers.stop - 1} of {n_workers}"] * (len(workers) < n_workers)
-    words += ["without the switches"] * (shown == 0) + ["first transfers only"] * (len(kept) > MOST_BANDS)
-    return View(
-        kept.iloc[:MOST_BANDS], workers, n_workers, again=False, words=", ".join(words), n_switches=shown
+    if hatched and look.hatch:
+        areas.set_hatch(look.hatch)
+        areas.set_hatchcolor("white")
+    lines = LineCollection(
+        list(corners[strokes][:, ::2]),
+        colors=faces[strokes].tolist(),
+        linewidths=1.4 if hatched else 0.5,
+        linestyles=look.dashes if hatched else "-",
+        label=phase,
     )
-
-
-def _shown_workers(transfers: pd.DataFrame, n_workers: int) -> range:
-    """Show all, or as many as can be read around the one that ended last."""
-    if n_workers <= MOST_WORKERS:
-        return range(n_workers)
-    last = int(transfers["dst"].iloc[int(transfers["applied_s"].to_numpy().argmax())])
-    first = min(max(0, last - MOST_WORKERS // 2), n_workers - MOST_WORKERS)
-    return range(first, first + MOST_WORKERS)
-
-
-def _bands(ax: Axes, rows: pd.DataFrame, colors: Any, view: View, *, second: bool) -> None:
-    """Draw parallelograms: at the sender as long as a transfer takes to leave, at the receiver to arrive."""
-    tints = [canvas.paler(color) for color in colors] if second and not view.hatched else colors
-    faces = [tints[chunk] for chunk in rows["chunk"]]
-    strokes = _widths(rows) < STROKE * view.end_s
-    few = view.hatched
-    bands = PolyCollection(
-        list(_corners(rows)),
-        facecolors=faces,
-        edgecolors=[
-            face if stroke or not few else canvas.INK for face, stroke in zip(faces, strokes, strict=True)
-        ],
-        linewidths=np.where(strokes, 1.4 if few else 0.5, 0.3 if few else 0.0),
-        linestyles=[DASHES if stroke and second and few else "-" for stroke in strokes],
-    )
-    if second and few:
-        bands.set_hatch(HATCH)
-        bands.set_hatchcolor("white")
-    ax.add_collection(bands, autolim=False)
+    for found, are_any in ((areas, not strokes.all()), (lines, strokes.any())):
+        if are_any:
+            ax.add_collection(found, autolim=False)
+    if strokes.all():
+        color = canvas.SOLID if hatched else canvas.paler(canvas.GREY, look.paler)
+        return canvas.stroke(color, phase, linestyle=look.dashes if hatched else "-")
+    if not hatched:
+        return canvas.patch(canvas.paler(canvas.GREY, look.paler), phase)
+    edge = {"edgecolor": "white"} if look.hatch else {"edgecolor": canvas.GREY, "linewidth": 0.3}
+    return canvas.patch(canvas.SOLID, phase, hatch=look.hatch, **edge)
 
 
 def _widths(rows: pd.DataFrame) -> NDArray[np.float64]:
@@ -168,11 +139,11 @@ def _widths(rows: pd.DataFrame) -> NDArray[np.float64]:
 
 
 def _corners(rows: pd.DataFrame) -> NDArray[np.float64]:
-    """Return the corners of each band, shape (n_transfers, 4, 2), as time and row."""
+    """Return the corners of each band, shape (n_transfers, 4, 2): time and row; a stroke joins the first and third."""
     started, sent, arrived = (
         rows[name].to_numpy(np.float64) for name in ("started_s", "sent_s", "arrived_s")
     )
-    source, target = rows["src"].to_numpy(np.float64), rows["row"].to_numpy(np.float64)
+    source, target = (rows[name].to_numpy(np.float64) for name in ("from_row", "to_row"))
     down = np.sign(target - source) * HALF
     head = np.maximum(started, arrived - (sent - started))
     times = np.stack([started, sent, arrived, head], axis=1)
@@ -180,19 +151,20 @@ def _corners(rows: pd.DataFrame) -> NDArray[np.float64]:
     return np.stack([times, places], axis=2)
 
 
-def _own_time(ax: Axes, view: View) -> None:
-    """Draw each worker as a line, and on it when it reduces."""
-    for row in view.rows:
+def _own_time(ax: Axes, view: View) -> bool:
+    """Draw each worker as a line, and on it when it reduces; return whether any does."""
+    for row in range(len(view.rows)):
         ax.axhline(row, color=canvas.GREY, linewidth=0.4, zorder=0)
     busy = view.transfers[view.transfers["reducing_s"] > 0]
     if busy.empty:
-        return
+        return False
     ends = busy["applied_s"].to_numpy(np.float64)
     begun = ends - busy["reducing_s"].to_numpy(np.float64)
-    top, bottom = (busy["row"].to_numpy(np.float64) + 0.8 * side for side in (-HALF, HALF))
+    top, bottom = (busy["to_row"].to_numpy(np.float64) + 0.8 * side for side in (-HALF, HALF))
     boxes = np.stack([begun, top, ends, top, ends, bottom, begun, bottom], axis=1).reshape(-1, 4, 2)
     # One collection: thousands of single bars would take seconds.
     ax.add_collection(PolyCollection(list(boxes), facecolors=canvas.INK, linewidths=0), autolim=False)
+    return True
 
 
 def _with_reducing(transfers: pd.DataFrame, workers: pd.DataFrame | None) -> pd.DataFrame:
@@ -205,51 +177,74 @@ def _with_reducing(transfers: pd.DataFrame, workers: pd.DataFrame | None) -> pd.
     return transfers.assign(reducing_s=total_s * reduced / of_worker.where(of_worker > 0, 1))
 
 
-def _numbers(ax: Axes, view: View, colors: Any) -> None:
-    """Write the number of its chunk into each band, or beside each stroke, where there is room."""
-    rows, widths = view.transfers, _widths(view.transfers)
-    room = view.end_s / rows.groupby(["phase", "step"], sort=False).ngroups
-    for chunk, width, corners in zip(rows["chunk"], widths, _corners(rows), strict=True):
-        if width > NUMBER_WIDTH * view.end_s:
-            at, row = corners.mean(axis=0)
-            color = canvas.on(colors[chunk])
-            ax.text(at, row, str(chunk), color=color, size=5.5, ha="center", va="center_baseline")
-        elif width < STROKE * view.end_s and room > 2 * NUMBER_WIDTH * view.end_s:
-            at, row = (
-                0.7 * corners[0] + 0.3 * corners[2]
-            )  # not half-way, where two that exchange chunks cross
-            ax.text(at, row, f" {chunk}", color=canvas.INK, size=5.5, ha="left", va="bottom")
+def _numbers(ax: Axes, view: View, colors: dict[int, str], height_in: float) -> None:
+    """Write the number of its chunk into each band, or beside each stroke, where there is room and most have some."""
+    per_s = (ax.get_figure(root=True).get_figwidth() - BESIDE) / (1.01 * view.end_s)  # type: ignore[union-attr]
+    per_row = height_in / len(view.rows)
+    areas, strokes, taken = [], [], _Taken()
+    corners, widths = _corners(view.bands), _widths(view.bands)
+    for chunk, label, width, band in zip(
+        view.bands["chunk"], view.bands["chunks"], widths, corners, strict=True
+    ):
+        room_in = canvas.text_in(label, NUMBER_PT)
+        if width >= STROKE * view.end_s:
+            at, row = band.mean(axis=0)
+            if room_in < width * per_s:
+                areas.append((at, row, label, canvas.on(colors[chunk])))
+            continue
+        for share in PLACES:
+            at, row = (1 - share) * band[0] + share * band[2]
+            left, bottom = at * per_s + 0.015, -row * per_row + 0.01
+            if left + room_in < 1.01 * view.end_s * per_s and taken.takes(
+                left, bottom, room_in, NUMBER_PT / 60
+            ):
+                strokes.append((at + 0.015 / per_s, row - 0.01 / per_row, label, canvas.INK))
+                break
+    if len(strokes) >= WORTH * (len(view.bands) - len(areas)):
+        for at, row, label, color in strokes:
+            ax.text(at, row, label, color=color, size=NUMBER_PT, ha="left", va="bottom")
+    for at, row, label, color in areas:
+        ax.text(at, row, label, color=color, size=NUMBER_PT, ha="center", va="center_baseline")
+
+
+class _Taken:
+    """Boxes that are written in."""
+
+    def __init__(self) -> None:
+        self._boxes: list[tuple[float, float, float, float]] = []
+
+    def takes(self, left: float, bottom: float, width: float, height: float) -> bool:
+        """Take a box if it touches none that is taken."""
+        right, top = left + width, bottom + height
+        free = all(
+            right <= box[0] or left >= box[1] or top <= box[2] or bottom >= box[3] for box in self._boxes
+        )
+        if free:
+            self._boxes.append((left, right, bottom, top))
+        return free
 
 
 def _scale(ax: Axes, view: View) -> None:
     ax.set_xlim(0, 1.01 * view.end_s)
-    rows = view.rows
-    step = 1 if len(rows) <= 20 else 4  # noqa: PLR2004 -- labels that fit
-    ax.set_yticks(rows[::step], [view.name(row) for row in rows[::step]])
-    ax.set_ylim(rows[-1] + 0.35, rows[0] - 0.35)
+    n_rows = len(view.rows)
+    step = 1 if n_rows <= 20 else 4  # noqa: PLR2004 -- labels that fit
+    ticks = range(0, n_rows, step)
+    ax.set_yticks(ticks, [view.name(row) for row in ticks])
+    ax.set_ylim(n_rows - 0.65, -0.35)
     ax.set_ylabel("worker")
     ax.grid(visible=False, axis="y")
     axes.linear(ax.xaxis, "seconds", "time", view.end_s)
 
 
-def _phases(view: View) -> list[Artist]:
-    first, *others = dict.fromkeys(view.transfers["phase"])
-    legend = [canvas.patch(canvas.SOLID, first, edgecolor=canvas.GREY, linewidth=0.3)]
-    if view.hatched and (_widths(view.transfers) < STROKE * view.end_s).all():
-        legend = [canvas.stroke(canvas.SOLID, first)]
-        legend += [canvas.stroke(canvas.SOLID, other, linestyle=DASHES) for other in others]
-    elif view.hatched:
-        look = {"color": canvas.SOLID, "hatch": HATCH, "edgecolor": "white"}
-        legend += [canvas.patch(label=other, **look) for other in others]
-    else:
-        legend += [canvas.patch(canvas.paler(canvas.SOLID), other) for other in others]
-    if view.transfers["reducing_s"].any():
-        legend.append(canvas.patch(canvas.INK, "reducing"))
-    return legend
+def _chunks(view: View, colors: dict[int, str]) -> list[Artist]:
+    """Name every chunk, or the first and the last of many; several that always go together as one."""
+    together = view.bands.groupby("chunk")["chunks"].agg(["first", "nunique"])
+    chunks = [*colors]
+    last = len(chunks) - 1
+    named = chunks if len(chunks) <= len(canvas.CHUNKS) else [chunks[0], chunks[last // 2], chunks[last]]
+    return [canvas.patch(colors[chunk], _chunk_label(chunk, *together.loc[chunk])) for chunk in named]
 
 
-def _chunks(colors: Any) -> list[Artist]:
-    """Name every chunk, or the first and the last of many."""
-    last = len(colors) - 1
-    named = range(last + 1) if len(colors) <= len(canvas.CHUNKS) else (0, last // 2, last)
-    return [canvas.patch(colors[chunk], f"chunk {chunk}") for chunk in named]
+def _chunk_label(chunk: int, chunks: str, n_ways: int) -> str:
+    alone = n_ways > 1 or chunks in (str(chunk), "")
+    return f"chunk {chunk}" if alone else f"chunks {chunks}"

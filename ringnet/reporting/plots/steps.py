@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ringnet.reporting.columns import TABLES
 from ringnet.reporting.plots import axes, canvas
+from ringnet.reporting.sweeps import in_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,7 +44,7 @@ def step_timeline(name: str, table: pd.DataFrame) -> Figure:
     ax.set_yticks([-place for place in range(len(lanes))], labels)
     ax.grid(visible=False, axis="y")
     largest = float(table["end_s"].max())
-    ax.set_xlim(0, largest)
+    ax.set_xlim(0, 1.01 * largest)
     axes.linear(ax.xaxis, "seconds", "time", largest)
     shown = {**_COMPUTED, **_SENT}
     legend = [canvas.patch(shown[kind], kind) for kind in shown if (table["kind"] == kind).any()]
@@ -82,7 +83,7 @@ def step_parts(name: str, table: pd.DataFrame) -> Figure:
         left += rows[column]
     ax.set_yticks(at, [canvas.clipped(label, 28) for label in labels])
     ax.grid(visible=False, axis="y")
-    ax.set_ylabel(", ".join(swept))
+    ax.set_ylabel(", ".join(map(in_words, swept)))
     axes.linear(ax.xaxis, "seconds", "time of a step, mean over workers", float(rows["step_s"].max()))
     legend = [canvas.patch(color, label) for label, color in _PARTS.values()]
     about = ", ".join(filter(None, ("what a step of training is made of", said)))

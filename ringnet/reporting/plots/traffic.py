@@ -86,23 +86,23 @@ def _bars(ax: Axes, links: pd.DataFrame, column: str, slowest: pd.Series[bool]) 
     if held:
         ax.barh(rows, links["held"], left=links[column], color=canvas.PALE, height=0.72)
     if column == "utilisation" and len(links) <= MOST_LABELLED:
-        _say_shares(ax, links[column])
+        _say_shares(ax, links[column], links["held"])
     ax.set_yticks(rows, [clipped(name, 22) for name in links["link"]])
     ax.set_ylim(len(links) - 0.4, -0.6)
     ax.set_ylabel("link")
     ax.grid(visible=False, axis="y")
-    ax.set_xlim(0, 1 if column == "utilisation" else None)
+    ax.set_xlim(0, 1.01 * (1 if column == "utilisation" else float(links[column].max())))
     return _legend(links, column, slowest, held)
 
 
-def _say_shares(ax: Axes, shares: pd.Series[float]) -> None:
-    """Write each share at the end of its bar: inside where there is no room outside."""
-    for row, share in enumerate(shares):
-        inside = share > 0.85  # noqa: PLR2004 -- room for "100 %"
+def _say_shares(ax: Axes, shares: pd.Series[float], held: pd.Series[float]) -> None:
+    """Write each share behind its bar and what was held: inside the bar where there is no room."""
+    for row, (share, more) in enumerate(zip(shares, held, strict=True)):
+        inside = share + more > 0.85  # noqa: PLR2004 -- room for "100 %"
         text = f"{100 * share:.3g} %"
         ax.annotate(
             f"{text} " if inside else f" {text}",
-            (share, row),
+            (share if inside else share + more, row),
             ha="right" if inside else "left",
             va="center_baseline",
             color="white" if inside else canvas.INK,
@@ -189,7 +189,7 @@ def queues(results: Results) -> Figure:
     for ax, link in zip(panels, links, strict=True):
         _queue_panel(ax, frame[frame["link"] == link], owners, colors)
         ax.set_title(clipped(link, 40), size=7, loc="left", pad=2.5)
-    panels[-1].set_xlim(0, end_s)
+    panels[-1].set_xlim(0, 1.01 * end_s)
     axes.linear(panels[-1].xaxis, "seconds", "time", end_s)
     fair = results.summary["sharing"].iloc[0] == "fair"
     figure.supylabel("flows beyond the first" if fair else "transfers that wait", size=7.5)
@@ -252,23 +252,28 @@ def traffic_matrix(results: Results) -> Figure:
     sent = _sent_bytes(results, n_members, group)
     figure, (ax,) = canvas.new_figure(3.0)
     low, high = -0.5, n_members - 0.5
+    least, most = sent[sent > 0].min(), sent.max()
     image = ax.imshow(
         np.where(sent > 0, sent, np.nan),
-        cmap=_shades(canvas.paler(canvas.PALETTE[0])),
-        vmin=0,
-        vmax=sent.max(),
+        cmap=_shades(canvas.paler(canvas.PALETTE[0], 0.75)),
+        vmin=least if least < most else 0,
+        vmax=most,
         extent=(low, high, high, low),
         interpolation="none",
     )
     _scale_matrix(ax, n_members)
     if n_members <= MOST_SAID:
         _say_bytes(ax, sent)
-    bar = figure.colorbar(image, ax=ax, shrink=0.8)
-    axes.linear(bar.ax.yaxis, "bytes", "bytes sent", float(sent.max()))
-    bar.outline.set_visible(False)
+    legend = [canvas.patch("white", "nothing sent", edgecolor=canvas.GREY, linewidth=0.4)]
+    if least < most:
+        bar = figure.colorbar(image, ax=ax, shrink=0.8)
+        axes.linear(bar.ax.yaxis, "bytes", "bytes sent", float(most))
+        bar.outline.set_visible(False)
+    else:  # a bar of one shade would say no more
+        legend.append(canvas.patch(canvas.PALETTE[0], f"{format_bytes(int(most))} sent"))
     words = [f"of every {group} workers the sum"] * (group > 1)
     words += [f"from {n_workers} on: switches"] * (n_members > n_workers)
-    return canvas.titled(figure, results.name, settings(results.summary, ", ".join(words)))
+    return canvas.titled(figure, results.name, settings(results.summary, ", ".join(words)), legend)
 
 
 def _sent_bytes(results: Results, n_workers: int, group: int) -> NDArray[np.float64]:
@@ -294,6 +299,6 @@ def _say_bytes(ax: Axes, sent: NDArray[np.float64]) -> None:
     for (src, dst), n_bytes in np.ndenumerate(sent):
         if n_bytes:
             number, _, unit = format_bytes(int(n_bytes)).partition(" ")
-            dark = n_bytes > 0.6 * sent.max()
+            dark = n_bytes >= 0.5 * (sent[sent > 0].min() + sent.max())
             color = "white" if dark else canvas.INK
             ax.text(dst, src, f"{number}\n{unit}", size=5, color=color, ha="center", va="center")

@@ -45,8 +45,11 @@ TOLD = [
     ("pipelined-ring", "broadcast", {"n_slices": 7, "root": 4}),
     ("pipelined-ring", "reduce", {"n_slices": 2, "root": 1}),
     ("swing", "all-gather", {"all_ports": False}),
+    ("stragglar", "all-reduce", {"late": 7}),
     ("torus-ring", "all-reduce", {"n_rows": 6}),
     ("torus-ring", "reduce-scatter", {"n_rows": 1}),
+    ("uneven-ring", "all-reduce", {"rates": tuple([9, 5, 2] * 4), "n_slices": 3}),
+    ("uneven-ring", "reduce-scatter", {"rates": tuple([9, 5, 2] * 4), "n_slices": 2}),
 ]
 
 
@@ -324,8 +327,10 @@ def test_the_steps_are_as_many_as_said() -> None:
         "recursive-doubling": 4,
         "ring": 30,
         "sharp": 2 * 16,
+        "stragglar": 14 + 15 + 17,
         "swing": 8,
         "torus-ring": 12,
+        "uneven-ring": 30,
     }
 
 

@@ -25,16 +25,19 @@ from ringnet.collectives.sizes import (
     pipelined_size,
     rings_size,
     shares_size,
+    stragglar_size,
     swing_size,
     switch_tree_size,
     too_large,
     torus_size,
     tree_size,
+    uneven_size,
 )
 from ringnet.collectives.swing import swing
 from ringnet.collectives.switches import nvls, nvls_tree, sharp
 from ringnet.collectives.torus_ring import torus_ring
 from ringnet.collectives.trees import binary_tree, binomial_tree, double_binary_tree
+from ringnet.collectives.unequal import stragglar, uneven_ring
 from ringnet.errors import Fault, InputError
 
 
@@ -144,6 +147,10 @@ _SWING = {
     "all_ports": Parameter(default=True, summary="use all directions at once"),
 }
 _ROWS = {"n_rows": Parameter(0, "rows of the torus, 0 for the squarest", 0, "rows")}
+_RATES = {
+    "rates": Parameter((), "bytes a second from each worker to the next, none for alike", 1, "neighbour_Bps"),
+    "n_slices": Parameter(0, "slices for each worker, 0 for as many as it needs", 0),
+}
 _LEVELS = {
     "node_size": Parameter(
         0, "workers of a node, 0 for the largest divisor not above the root", 0, "workers_per_host"
@@ -253,6 +260,13 @@ _FLAT: dict[str, Algorithm] = {
         size=switch_tree_size,
         in_switches=True,
     ),
+    "stragglar": Algorithm(
+        stragglar,
+        ("all-reduce",),
+        "the others begin without the late worker, which then meets one after another",
+        {"late": Parameter(0, "the worker that comes late", 0, "latest_worker", is_worker=True)},
+        size=stragglar_size,
+    ),
     "swing": Algorithm(
         swing,
         _SCATTERING,
@@ -262,6 +276,13 @@ _FLAT: dict[str, Algorithm] = {
     ),
     "torus-ring": Algorithm(
         torus_ring, _SCATTERING, "rings along the rows and columns of a torus at once", _ROWS, size=torus_size
+    ),
+    "uneven-ring": Algorithm(
+        uneven_ring,
+        _SCATTERING,
+        "a ring in which slow workers and links carry less",
+        _RATES,
+        size=uneven_size,
     ),
 }
 

@@ -16,6 +16,7 @@ from ringnet.collectives.schedule import (
     UP_DOWN,
     divisor_near_root,
 )
+from ringnet.collectives.unequal import slices_each
 
 #: Chunks of a schedule, and passes over numbers that counting it may take: a few seconds.
 MOST_CHUNKS, MOST_WORK = 2**22, 2**28
@@ -63,6 +64,21 @@ def pipelined_size(n_workers: int, collective: str, *, n_slices: int, root: int 
         return _made(n_slices * n_workers, n_steps, n_steps * n_workers)
     n_steps = n_workers + n_slices - 2 if n_workers > 1 else 0
     return _made(n_slices, n_steps, n_slices * (n_workers - 1))
+
+
+def stragglar_size(n_workers: int, collective: str, *, late: int) -> Size:
+    """Return the size of StragglAR: nearly everybody sends one chunk in each of about 2N rounds."""
+    members = 1 << max(n_workers.bit_length() - 1, 0)
+    n_steps = 3 * members + 2 * _rounds(members) + 2 if n_workers > 1 else 0
+    return _made(max(members - 1, 1), n_steps, 2 * members * (members + _rounds(members)) + 2 * n_workers)
+
+
+def uneven_size(n_workers: int, collective: str, *, n_slices: int, rates: Sequence[int] = ()) -> Size:
+    """Return the size of a ring in which each worker completes some slices: rounds are sorted once."""
+    n_chunks = n_workers * slices_each(n_workers, collective, rates, n_slices)
+    n_phases = len(SCATTER_GATHER[collective])
+    n_steps = n_phases * 2 * (n_chunks + n_workers) if n_workers > 1 else 0
+    return _made(n_chunks, n_steps, n_phases * n_chunks * (n_workers - 1))
 
 
 def tree_size(

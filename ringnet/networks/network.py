@@ -254,7 +254,18 @@ class Network:
         """What the numbers of the workers say of hosts, cards and sides, wherever the workers sit."""
         groups = {} if self.find_groups is None else self.find_groups()
         nodes = [self.node(worker) for worker in range(self.n_workers)]
-        return NetworkShape.of(groups, nodes, self.switches if self.reduce_Bps else None)
+        shape = NetworkShape.of(groups, nodes, self.switches if self.reduce_Bps else None)
+        return replace(shape, find_neighbour_Bps=self._rates_to_next)
+
+    def _rates_to_next(self) -> tuple[int, ...] | None:
+        """Return the bandwidth from each worker to the next where all send at once; None without a way for some."""
+        try:
+            ways = [self.route(worker, (worker + 1) % self.n_workers) for worker in range(self.n_workers)]
+        except NetworkError:
+            return None
+        together = np.bincount([link for way in ways for link in way], minlength=self.n_links)
+        each_Bps = self.bandwidth_Bps / np.maximum(together, 1)
+        return tuple(int(min(each_Bps[list(way)])) for way in ways) if all(ways) else None
 
     def node(self, worker: int) -> str:
         """Return the node where a worker sits: an end of its links."""

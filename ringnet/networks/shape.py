@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import log, prod, sqrt
 from typing import Any, NamedTuple
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ringnet.networks.reduction import ReducingSwitches
+from ringnet.units import format_rate
 
 #: Kinds of groups that say where the hosts and their cards are, and what those of the dimensions of a grid begin with.
 HOSTS, CARDS, ACROSS = "hosts", "cards", "slices across "
@@ -47,6 +48,11 @@ class NetworkShape:
         By worker and then by switch the number of the switch above that reduces, -1 for the topmost.
     why_not : str
         Why nothing is known of hosts or sides that there are, in words.
+    find_neighbour_Bps : callable or None
+        Returns, by worker, the bandwidth of its way to the next worker where all send to the next at once; None where
+        some have no such way.
+    latest_worker : int or None
+        The one worker that starts after all others, where a scenario says so.
 
     Examples
     --------
@@ -65,6 +71,8 @@ class NetworkShape:
     why_not: str = ""
     workers_per_switch: int | None = None
     switch_above: tuple[int, ...] | None = None
+    find_neighbour_Bps: Callable[[], tuple[int, ...] | None] | None = field(default=None, compare=False)
+    latest_worker: int | None = None
 
     @classmethod
     def of(
@@ -180,6 +188,16 @@ def _switch_above(shape: NetworkShape) -> tuple[int, ...] | None:
     return shape.switch_above
 
 
+def _rates_to_next(shape: NetworkShape) -> tuple[int, ...] | None:
+    """Where all ways are alike, there is nothing to fit to."""
+    rates = shape.find_neighbour_Bps and shape.find_neighbour_Bps()
+    return rates if rates and len({*rates}) > 1 else None
+
+
+def _rates_said(rates: Sequence[int]) -> str:
+    return f"{format_rate(min(rates))} to {format_rate(max(rates))}"
+
+
 def _tree_said(above: Sequence[int]) -> str:
     n_switches = max(above) + 1
     return f"a tree of {n_switches} switches" if n_switches > 1 else "one switch"
@@ -190,6 +208,8 @@ TRAITS: dict[str, Trait] = {
     "workers_per_host": Trait(_per_host, "workers of a host"),
     "channels": Trait(_channels, "one for each card of a host"),
     "rows": Trait(_rows, "rows of the network"),
+    "latest_worker": Trait(lambda shape: shape.latest_worker, "the worker that starts last"),
+    "neighbour_Bps": Trait(_rates_to_next, "bandwidth from each worker to the next", _rates_said),
     "switch_above": Trait(_switch_above, "the tree of switches that reduce", _tree_said),
     "workers_per_switch": Trait(lambda shape: shape.workers_per_switch, "workers of a switch that reduces"),
     "powers_of_two": Trait(_powers_of_two, "sides of the network, slowest first"),

@@ -58,12 +58,15 @@ def network_notes(scenario: Scenario, parts: RunParts) -> tuple[str, ...]:
 
 
 def slices_together(schedule: Schedule, workers: Workers, sharing: str) -> str:
-    """Say that slices do not follow each other, where sends are eager and links are shared fairly; else nothing."""
-    if sharing != "fair" or workers.sends != "eager" or schedule.parameters.get("n_slices", 1) == 1:
+    """Say that parts do not follow each other, where sends are eager and links are shared fairly; else nothing."""
+    parts = "all slices of a chunk" if schedule.parameters.get("n_slices", 1) != 1 else ""
+    if (
+        "late" in schedule.parameters
+    ):  # whose partial sums are there before it starts, so that it need not wait
+        parts = "all chunks of the late worker"
+    if sharing != "fair" or workers.sends != "eager" or not parts:
         return ""
-    said = (
-        "eager sends hand over all slices of a chunk at once, and under fair sharing they arrive together: "
-    )
+    said = f"eager sends hand over {parts} at once, and under fair sharing they arrive together: "
     if schedule.n_switches:
         return f"{said}network.sharing: fifo serves one after another"
     return f"{said}worker.sends: rendezvous sends one after another"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from itertools import chain
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ringnet.collectives import Schedule
 from ringnet.engines.events import Job, Traffic
 from ringnet.engines.trace import Workers
-from ringnet.networks import TOPOLOGIES, Network, settled
+from ringnet.networks import TOPOLOGIES, Network, NetworkShape, settled
 from ringnet.payload.dtypes import DTYPES, DType
 from ringnet.payload.reductions import Reduction, make_reduction
 from ringnet.payload.sources import RampSource, RandomSource, Source, message_elements
@@ -197,10 +197,26 @@ def _pair_links(scenario: Scenario) -> int:
 
 
 def read_off_network(scenario: Scenario, network: Callable[[], Network]) -> ReadOff:
-    """Return what the algorithm takes from the network; nothing where memory is to be asked for before it is made."""
-    if channel_orders(scenario.network, scenario.algorithm_name) or _pair_links(scenario):
-        return NOTHING
-    return read_off(scenario.algorithm_name, parameters_of(scenario.algorithm), network)
+    """Return what the algorithm takes from the network and from the starts of the workers.
+
+    Of the network that is nothing where memory is to be asked for before it is made.
+    """
+    is_unseen = channel_orders(scenario.network, scenario.algorithm_name) or _pair_links(scenario)
+
+    def shape() -> NetworkShape:
+        seen = NetworkShape(scenario.workers) if is_unseen else network().shape
+        # The group of a step has workers of its own, who start alike.
+        late = _latest(scenario) if seen.n_workers == scenario.workers else None
+        return replace(seen, latest_worker=late)
+
+    return read_off(scenario.algorithm_name, parameters_of(scenario.algorithm), shape)
+
+
+def _latest(scenario: Scenario) -> int | None:
+    """Return the worker that starts after all others; None where several do, or nobody."""
+    start_s = build_workers(scenario).start_s
+    latest = np.flatnonzero(start_s == start_s.max())
+    return int(latest[0]) if len(latest) == 1 and scenario.workers > 1 else None
 
 
 def _job(scenario: Scenario, number: int, make_site: Callable[[], Site]) -> RunParts:
@@ -212,7 +228,7 @@ def _job(scenario: Scenario, number: int, make_site: Callable[[], Site]) -> RunP
     read = NOTHING
     if not _pair_links(scenario):
         name = job.algorithm or scenario.algorithm_name
-        read = read_off(name, given, lambda: make_site().networks[number])
+        read = read_off(name, given, lambda: make_site().networks[number].shape)
     schedule = schedule_beside(scenario, job.algorithm, n_workers, collective, read.parameters)
     sizes = schedule.chunk_sizes(message_elements(job.message_bytes, dtype))
     reduces = collective not in COPYING

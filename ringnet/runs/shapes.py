@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ringnet.collectives import ALGORITHMS
-from ringnet.networks import TRAITS, Network, NetworkShape, Trait
+from ringnet.networks import TRAITS, NetworkShape, Trait
 from ringnet.scenario.keys.algorithm import value_text
 
 
@@ -47,7 +47,7 @@ def open_traits(algorithm: str, given: Mapping[str, Any]) -> dict[str, str]:
     return {name: one.trait for name, one in known.items() if one.trait and name not in given}
 
 
-def read_off(algorithm: str, given: Mapping[str, Any], network: Callable[[], Network]) -> ReadOff:
+def read_off(algorithm: str, given: Mapping[str, Any], shape: Callable[[], NetworkShape]) -> ReadOff:
     """Return what an algorithm takes from its network.
 
     Parameters
@@ -56,18 +56,18 @@ def read_off(algorithm: str, given: Mapping[str, Any], network: Callable[[], Net
         Name; one of a file or a function takes nothing.
     given : mapping of str to object
         Parameters that are set: they stay.
-    network : callable
-        Returns the network, as the workers see it; called only where something can be read off it.
+    shape : callable
+        Returns the shape of the network, as the workers see it; called only where something can be read off it.
 
     Examples
     --------
     >>> from ringnet.networks import make_network
     >>> torus = make_network("torus", 16, 1e9, 0.0, sides=[2, 8])
-    >>> read_off("torus-ring", {}, lambda: torus).phrases
+    >>> read_off("torus-ring", {}, lambda: torus.shape).phrases
     ('n_rows 8: rows of the network',)
     """
     traits = open_traits(algorithm, given)
-    return read_off_shape(traits, network().shape) if traits else NOTHING
+    return read_off_shape(traits, shape()) if traits else NOTHING
 
 
 def _phrase(name: str, value: Any, trait: Trait) -> str:

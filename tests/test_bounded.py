@@ -26,6 +26,8 @@ VALUES = {
     "inner": ("ring", "binomial-tree"),
     "outer": ("ring", "swing"),
     "strides": ((1,),),
+    "late": (0, 1),
+    "rates": ((), (1, 2), (5, 2, 2, 1)),
     "switch_above": ((), (0, 0, 1, 1, 2, 2, -1)),
 }
 CASES = [

@@ -243,8 +243,9 @@ class TestManySizes:
             ends, starts = trace.workers["end_s"], trace.workers["start_s"]
             assert times.makespan_s[place] == ends.max() - starts.min()
             busy_s = trace.links["bytes"] / network.bandwidth_Bps
-            assert times.busiest_link[place] == busy_s.argmax()
-            assert times.busiest_bytes[place] == trace.links["bytes"][busy_s.argmax()]
+            busiest = times.busiest_link[place]  # which may be any, where nothing has a byte
+            assert busiest == busy_s.argmax() or not busy_s.any()
+            assert times.busiest_bytes[place] == trace.links["bytes"][busiest]
 
 
 @pytest.mark.usefixtures("own_folder")

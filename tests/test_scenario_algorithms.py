@@ -126,7 +126,9 @@ class TestFiles:
         assert "outside" in faults(text.replace("ring.xml", "../ring.xml"), folder=folder)[0]
 
 
-#: Every algorithm of ringnet with each of its collectives, on a network on which it has a closed form.
+#: Made for workers that are not alike: without a closed form for those that are.
+FORMLESS = {"stragglar", "uneven-ring"}
+#: Every algorithm of ringnet with each of its collectives, on a network on which it has a closed form if it has any.
 OWN = [
     (name, one)
     for name, algorithm in ALGORITHMS.items()
@@ -146,7 +148,7 @@ class TestExportedSchedules:
         again = loads(text.replace(f"algorithm: {name}", f"algorithm: {{file: {name}}}"), folder=tmp_path)
         assert build_schedule(again).algorithm == name
         rows = ringnet.run(again).summary
-        assert own["closed_form_s"].notna().all()
+        assert (own["closed_form_s"].notna() != (name in FORMLESS)).all()
         assert rows["closed_form_s"].isna().all()
         assert rows["sum_ok"].all()
         assert rows["verified_elements"].tolist() == own["verified_elements"].tolist()

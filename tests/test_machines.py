@@ -17,7 +17,7 @@ from ringnet.runs.simulate import simulate
 from ringnet.scenario import load, loads
 from ringnet.scenario.build import load as loading
 from ringnet.scenario.files.machines import machine_of, source_of
-from ringnet.scenario.keys.machine import FOLDER, MACHINES
+from ringnet.scenario.keys.machine import FOLDER, MACHINES, title_of
 
 #: The machines that a buyer asks for.
 WANTED = {
@@ -60,8 +60,9 @@ def test_every_machine_that_is_wanted_is_there():
 
 
 @pytest.mark.parametrize("name", MACHINES)
-def test_every_number_of_a_machine_has_a_source(name):
+def test_every_number_of_a_machine_has_a_source_and_the_machine_a_title(name):
     machine = machine_of(name)
+    assert title_of(name) == machine.title
     numbers = [
         path
         for path in machine.document.marks

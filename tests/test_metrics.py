@@ -134,7 +134,7 @@ def test_bytes_on_the_bus_for_each_byte_of_the_message(collective, factor):
 
 def test_a_row_for_each_link(case, custom):
     run = case(2, 200, schedule=custom(2, [(0, 1, 0)], [(0, 1, 0)]))
-    frame = frames.link_frame(run.run(), run.network)
+    frame = frames.as_frame(frames.link_table(run.run(), run.network))
     assert frame.pop("mean_wait_s").tolist() == [1.0, pytest.approx(np.nan, nan_ok=True)]
     assert frame.to_dict("records") == [
         {
@@ -172,7 +172,7 @@ def test_a_link_that_is_held_is_not_busy(case, custom):
     """The down link passes 200 bytes in 2 s, and is held for 4 s by the slow up link; the run takes 5 s."""
     links = {"0->switch": LinkChange(50.0)}
     run = case(2, 200, schedule=custom(2, [(0, 1, 0)]), topology="switch", links=links)
-    frame = frames.link_frame(run.run(), run.network).set_index("link")
+    frame = frames.as_frame(frames.link_table(run.run(), run.network)).set_index("link")
     assert frame["utilisation"].to_dict() == {
         "0->switch": 0.8,
         "1->switch": 0.0,
@@ -184,15 +184,15 @@ def test_a_link_that_is_held_is_not_busy(case, custom):
 
 def test_links_of_one_worker(case):
     ring, switch = case(1), case(1, topology="switch")
-    assert frames.link_frame(ring.run(), ring.network).empty
-    frame = frames.link_frame(switch.run(), switch.network)
+    assert frames.as_frame(frames.link_table(ring.run(), ring.network)).empty
+    frame = frames.as_frame(frames.link_table(switch.run(), switch.network))
     assert frame["utilisation"].isna().all()
     assert frame["transfers"].tolist() == [0, 0]
 
 
 def test_a_row_for_each_worker(case):
     late = case(2, start_s=[0.0, 3.0])
-    frame = frames.worker_frame(late.run(), late.spent(late.run()))
+    frame = frames.as_frame(frames.worker_table(late.run(), late.spent(late.run())))
     assert list(frame) == [
         "worker",
         "start_s",

@@ -10,7 +10,7 @@ import pytest
 
 import ringnet
 from ringnet.analysis import frames
-from ringnet.analysis.frames import MOST_CHANGES, MOST_LINKS, N_SPANS, queue_frame
+from ringnet.analysis.frames import MOST_CHANGES, MOST_LINKS, N_SPANS, as_frame, queue_table
 from ringnet.engines.events.fair import LinkUse
 from ringnet.engines.trace import LinkWaits, beyond_the_first
 from ringnet.networks import LinkChange
@@ -147,6 +147,10 @@ def waits(link, from_s, to_s, owner=None):
     return {"link": np.array(link), "owner": owner, **times}
 
 
+def queue_frame(*shape):
+    return as_frame(queue_table(*shape))
+
+
 def test_links_with_most_queueing_come_first():
     frame = queue_frame(waits([0, 1, 1], [0, 0, 1], [1, 4, 2]), ["a", "b"], ["mine"])
     assert frame["link"].tolist() == ["b"] * 4 + ["a"] * 2
@@ -186,7 +190,7 @@ def test_many_changes_become_means_that_keep_the_time_waited():
 
 
 def test_nothing_that_waits_has_no_table():
-    assert queue_frame(waits([], [], []), ["a"], ["mine"]) is None
+    assert queue_table(waits([], [], []), ["a"], ["mine"]) is None
 
 
 # ------------------------------------------------------------------------------------------------- scenarios
@@ -234,7 +238,7 @@ def test_the_mean_wait_is_that_of_a_transfer(crowd):
 
 
 def test_one_transfer_has_a_mean_wait_too(trunk, case):
-    frame = frames.link_frame(trunk("fifo", [200, 400]), case(3).network)
+    frame = frames.link_table(trunk("fifo", [200, 400]), case(3).network)
     assert frame["mean_wait_s"].tolist()[:3] == [0.0, 0.0, 1.0]
 
 

@@ -84,8 +84,8 @@ def test_only_the_tables_asked_for_are_written(tmp_path, result):
 
 
 def test_the_worked_example_shows_its_states(tmp_path, result):
-    states = pd.DataFrame({"phase": ["start"], "step": [None], "worker": [0], "e0": [1], "e1": [2]})
-    write_results(tmp_path / "out", [replace(result(2), states=states)], INFO, plots=[])
+    states = {"phase": ["start"], "step": [None], "worker": [0], "e0": [1], "e1": [2]}
+    write_results(tmp_path / "out", [replace(result(2), tables={"states": states})], INFO, plots=[])
     assert (tmp_path / "out" / "states.csv").read_text() == "phase,step,worker,e0,e1\nstart,,0,1,2\n"
 
 

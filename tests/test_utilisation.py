@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import ringnet
 from ringnet.analysis import utilisation
-from ringnet.analysis.utilisation import bin_edges_s, utilisation_frame
+from ringnet.analysis.frames import as_frame
+from ringnet.analysis.utilisation import bin_edges_s, utilisation_table
 from ringnet.engines import ENGINES
 from ringnet.networks import BySize, OverTime, Packets, Piece, Window
 from ringnet.networks.behaviour import ANY_SIZE
@@ -25,6 +26,11 @@ ROUTES = {(0, 2): ["a", "trunk"], (1, 2): ["b", "trunk"]}
 
 def shares(frame, link):
     return frame.loc[frame["link"] == link, "utilisation"].to_numpy()
+
+
+def utilisation_frame(trace, network):
+    found = utilisation_table(trace, network)
+    return None if found is None else as_frame(found)
 
 
 def holds_every_byte(case, trace):
@@ -120,7 +126,7 @@ def test_large_runs_are_spread_in_blocks(case, monkeypatch):
 
 def test_without_rows_nothing_is_said(case):
     one = case(3)
-    assert utilisation_frame(one.run(keep_transfers=0), one.network) is None
+    assert utilisation_table(one.run(keep_transfers=0), one.network) is None
 
 
 def test_others_on_the_links_are_counted_until_the_last_has_gone(tmp_path):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from math import inf
 from typing import Any, TypeAlias
-
-import pandas as pd
 
 from ringnet.engines.trace import PATH_PARTS
 from ringnet.payload.dtypes import DTYPES
@@ -44,7 +43,9 @@ def answer(row: Row, made_of: str = "") -> list[tuple[str, str]]:
 
 def is_missing(value: object) -> bool:
     """Whether a cell is empty: None, NA or not a number."""
-    return value is None or value is pd.NA or value != value  # noqa: PLR0124 -- not a NaN
+    # Without pandas no cell is its NA, and it is not imported to learn that.
+    na = getattr(sys.modules.get("pandas"), "NA", None)
+    return value is None or value is na or value != value  # noqa: PLR0124 -- not a NaN
 
 
 def _formatted(key: str, form: Callable[[Any], str]) -> Callable[[Row], str]:

@@ -1,13 +1,16 @@
-"""A trace as tables: a row per link, per worker, per change of a queue, per worker and step of a worked example."""
+"""A trace as tables: a row per link, per worker, per change of a queue, per worker and step of a worked example.
+
+A table is its columns by name, as arrays, or as lists of plain values with None for an empty cell. pandas makes a frame
+of them when somebody asks for one: it takes longer to import than most runs take.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import compress
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from ringnet.analysis.critical_path import CriticalPath
@@ -17,6 +20,11 @@ from ringnet.collectives import Schedule
 from ringnet.engines.trace import Columns, Trace
 from ringnet.networks import Network
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Columns by name.
+Table: TypeAlias = dict[str, Any]
 FloatArray: TypeAlias = NDArray[np.float64]
 
 #: Before the name of a job, in the columns that say what it put on each link.
@@ -27,16 +35,59 @@ WAITING_OF = "waiting of "
 MOST_LINKS, MOST_CHANGES, N_SPANS = 12, 2000, 1000
 
 
-def link_frame(
+def as_frame(table: Table) -> pd.DataFrame:
+    """Return a table as a data frame; an empty cell of a list is `pandas.NA`.
+
+    >>> as_frame({"worker": [0, None], "link": ["0->1", "1->0"]})["worker"].tolist()
+    [0, <NA>]
+    """
+    import pandas as pd  # noqa: PLC0415 -- as said above
+
+    def cells(column: Any) -> Any:
+        if isinstance(column, list):
+            return [pd.NA if cell is None else cell for cell in column]
+        return pd.Series(column, dtype=column.dtype)  # what is an object stays one
+
+    return pd.DataFrame({name: cells(column) for name, column in table.items()})
+
+
+def of_rows(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Return the table of some rows; a cell that a row does not have is empty.
+
+    >>> {name: column.tolist() for name, column in of_rows([{"a": 1}, {"a": 2, "b": "x"}]).items()}
+    {'a': [1, 2], 'b': [None, 'x']}
+    """
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: object_array([row.get(name) for row in rows]) for name in names}
+
+
+def rows_of(table: Table | None) -> list[dict[str, Any]]:
+    """Return the rows of a table, cells by column; none of no table."""
+    return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)] if table else []
+
+
+def object_array(cells: Sequence[Any]) -> NDArray[np.object_]:
+    """Return cells of any kind as one column, shape (n_rows,)."""
+    column = np.empty(len(cells), dtype=object)
+    column[:] = cells
+    return column
+
+
+def joined(tables: Sequence[Table]) -> Table:
+    """Return the rows of several tables with the same columns as one table."""
+    return {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+
+
+def link_table(
     trace: Trace, network: Network, by_job: Mapping[str, NDArray[np.int64]] | None = None
-) -> pd.DataFrame:
+) -> Table:
     """Return one row per link, with its name, its ends, what it offers and what it carried, by job if there are some.
 
     Where others use the links too, they are utilised from the start to when the last link had something to do.
     """
     total_s = makespan_s(trace) if trace.until_s is None else trace.until_s
     ends, nodes = network.link_ends, np.array(network.link_ends.nodes, dtype=object)
-    columns: dict[str, Any] = {
+    columns: Table = {
         "link": list(network.names),
         "from": nodes[ends.start],
         "to": nodes[ends.end],
@@ -51,7 +102,7 @@ def link_frame(
         others = trace.links["bytes"] - sum(by_job.values())
         columns |= {f"{BYTES_OF}{name}": n_bytes for name, n_bytes in by_job.items()}
         columns |= {f"{BYTES_OF}other traffic": others}
-    return pd.DataFrame(columns)
+    return columns
 
 
 def _mean_wait_s(trace: Trace) -> FloatArray:
@@ -61,7 +112,7 @@ def _mean_wait_s(trace: Trace) -> FloatArray:
     return np.divide(queued_s, transfers, out=mean_s, where=transfers > 0)
 
 
-def worker_frame(trace: Trace, spent: Columns, places: tuple[str, ...] | None = None) -> pd.DataFrame:
+def worker_table(trace: Trace, spent: Columns, places: tuple[str, ...] | None = None) -> Table:
     """Return one row per worker; with its place, where workers do not sit at the places of their numbers.
 
     Parameters
@@ -72,10 +123,10 @@ def worker_frame(trace: Trace, spent: Columns, places: tuple[str, ...] | None = 
     places : tuple of str, optional
     """
     at = {} if places is None else {"place": list(places)}
-    return pd.DataFrame({"worker": np.arange(len(trace.workers["end_s"])), **trace.workers, **spent, **at})
+    return {"worker": np.arange(len(trace.workers["end_s"])), **trace.workers, **spent, **at}
 
 
-def path_frame(path: CriticalPath, names: Sequence[str]) -> pd.DataFrame:
+def path_table(path: CriticalPath, names: Sequence[str]) -> Table:
     """Return one row per piece of a path that takes time, as ``path.csv`` has them.
 
     Parameters
@@ -87,23 +138,17 @@ def path_frame(path: CriticalPath, names: Sequence[str]) -> pd.DataFrame:
     lasts = [piece.to_s > piece.from_s for piece in path.pieces]
     pieces = list(compress(path.pieces, lasts))
     moved = ("phase", "step", "chunk", "src", "dst")
-    return pd.DataFrame(
-        {
-            **{name: [getattr(piece, name) for piece in pieces] for name in ("from_s", "to_s", "part")},
-            "worker": [pd.NA if piece.worker == NONE else piece.worker for piece in pieces],
-            "link": [pd.NA if piece.link == NONE else names[piece.link] for piece in pieces],
-            **{name: [*compress(_or_na(path.of_pieces(name)), lasts)] for name in moved},
-            "queue": [piece.queue for piece in pieces],
-            "queued_s": [piece.queued_s if piece.queue else np.nan for piece in pieces],
-        }
-    )
+    return {
+        **{name: [getattr(piece, name) for piece in pieces] for name in ("from_s", "to_s", "part")},
+        "worker": [None if piece.worker == NONE else piece.worker for piece in pieces],
+        "link": [None if piece.link == NONE else names[piece.link] for piece in pieces],
+        **{name: [*compress(path.of_pieces(name), lasts)] for name in moved},
+        "queue": [piece.queue for piece in pieces],
+        "queued_s": [piece.queued_s if piece.queue else np.nan for piece in pieces],
+    }
 
 
-def _or_na(cells: list[Any]) -> list[Any]:
-    return [pd.NA if cell is None else cell for cell in cells]
-
-
-def queue_frame(waits: Columns, names: Sequence[str], owners: Sequence[str]) -> pd.DataFrame | None:
+def queue_table(waits: Columns, names: Sequence[str], owners: Sequence[str]) -> Table | None:
     """Return how many transfers wait for each of the links with most queueing, a row whenever that changes.
 
     Parameters
@@ -117,7 +162,7 @@ def queue_frame(waits: Columns, names: Sequence[str], owners: Sequence[str]) -> 
 
     Returns
     -------
-    DataFrame or None
+    dict or None
         ``link, time_s, waiting`` and ``waiting of <owner>``; by link, the most queueing first. Of a link with many
         changes, means over spans of time, each from its row's time on. None if nothing waited.
 
@@ -125,7 +170,7 @@ def queue_frame(waits: Columns, names: Sequence[str], owners: Sequence[str]) -> 
     --------
     >>> waits = {"link": [0, 0], "owner": [0, 1], "from_s": [0.0, 1.0], "to_s": [2.0, 3.0]}
     >>> waits = {name: np.array(column) for name, column in waits.items()}
-    >>> print(queue_frame(waits, ["0->1"], ["mine", "storage"]).to_string(index=False))
+    >>> print(as_frame(queue_table(waits, ["0->1"], ["mine", "storage"])).to_string(index=False))
     link  time_s  waiting  waiting of mine  waiting of storage
     0->1     0.0      1.0              1.0                 0.0
     0->1     1.0      2.0              1.0                 1.0
@@ -136,19 +181,19 @@ def queue_frame(waits: Columns, names: Sequence[str], owners: Sequence[str]) -> 
         return None
     total_s = np.bincount(waits["link"], waits["to_s"] - waits["from_s"], minlength=len(names))
     most = np.argsort(-total_s, kind="stable")[:MOST_LINKS]
-    frames = [_link_frame(waits, int(link), names, owners) for link in most if total_s[link] > 0]
-    return pd.concat(frames, ignore_index=True)
+    return joined([_of_link(waits, int(link), names, owners) for link in most if total_s[link] > 0])
 
 
-def _link_frame(waits: Columns, link: int, names: Sequence[str], owners: Sequence[str]) -> pd.DataFrame:
+def _of_link(waits: Columns, link: int, names: Sequence[str], owners: Sequence[str]) -> Table:
     own = waits["link"] == link
     times_s, waiting = _steps(waits["owner"][own], waits["from_s"][own], waits["to_s"][own], len(owners))
     if len(times_s) > MOST_CHANGES:
         times_s, waiting = _means(times_s, waiting)
-    columns: dict[str, Any] = {"link": names[link], "time_s": times_s, "waiting": waiting.sum(axis=1)}
+    named = object_array([names[link]] * len(times_s))
+    columns: Table = {"link": named, "time_s": times_s, "waiting": waiting.sum(axis=1)}
     if len(owners) > 1:
         columns |= {f"{WAITING_OF}{name}": waiting[:, place] for place, name in enumerate(owners)}
-    return pd.DataFrame(columns)
+    return columns
 
 
 def _steps(
@@ -188,6 +233,8 @@ def state_frame(schedule: Schedule, trace: Trace, first: list[NDArray[Any]]) -> 
     pandas.DataFrame
         Columns ``phase, step, worker, e0, e1, ...``; phase ``start`` for the rows before the first step.
     """
+    import pandas as pd  # noqa: PLC0415 -- few runs are small enough to be read, and asked for it
+
     assert trace.values is not None
     buffers = [buffer.copy() for buffer in first]
     sizes = schedule.chunk_sizes(len(first[0]))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from math import isnan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from ringnet.analysis.answer import made_of_words, result_html
@@ -18,7 +17,16 @@ from ringnet.analysis.bounds import collective_bound, schedule_bound_s
 from ringnet.analysis.closed_form import closed_form_s
 from ringnet.analysis.critical_path import CriticalPath, critical_path, own_part_of_queueing, why_no_path
 from ringnet.analysis.derivatives import Derivatives, derivatives_along, why_no_derivatives
-from ringnet.analysis.frames import link_frame, path_frame, queue_frame, state_frame, worker_frame
+from ringnet.analysis.frames import (
+    Table,
+    as_frame,
+    link_table,
+    of_rows,
+    path_table,
+    queue_table,
+    state_frame,
+    worker_table,
+)
 from ringnet.analysis.metrics import (
     BUS_FACTORS,
     crossing_bytes,
@@ -26,14 +34,17 @@ from ringnet.analysis.metrics import (
     makespan_s,
     path_shares,
 )
-from ringnet.analysis.routes import pair_traffic, route_frame
+from ringnet.analysis.routes import pair_traffic, route_table
 from ringnet.analysis.upgrades import IN_WORDS, LinksInUse, Upgrade, estimated_gain_s
-from ringnet.analysis.utilisation import utilisation_frame
+from ringnet.analysis.utilisation import utilisation_table
 from ringnet.analysis.verification import Verdict
 from ringnet.analysis.worker_time import worker_time
 from ringnet.collectives import Schedule
 from ringnet.engines.trace import PATH_PARTS, Columns, Trace, Workers
 from ringnet.networks import Network
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Row = dict[str, Any]
 
@@ -77,9 +88,9 @@ class Run:
     again: Again | None = None
 
     @cached_property
-    def by_link(self) -> pd.DataFrame:
-        """One row per link, as `link_frame` has it without jobs."""
-        return link_frame(self.trace, self.network)
+    def by_link(self) -> Table:
+        """One row per link, as `link_table` has it without jobs."""
+        return link_table(self.trace, self.network)
 
     @property
     def alone(self) -> bool:
@@ -114,25 +125,14 @@ class Result:
     ----------
     summary : dict
         The row of ``summary.csv``: values by column, None for an empty cell.
-    links, workers : pandas.DataFrame
-        One row per link, and per worker.
-    transfers : pandas.DataFrame or None
-        One row per transfer; None where they were too many to be kept.
-    states : pandas.DataFrame or None
-        The whole buffer of every worker after every step, for runs small enough to be read.
     verdict : Verdict
         Whether the sum is right, and how that is known.
     notes : tuple of str
         What a person should know to read the numbers.
     outputs : callable
         Returns the verified results: a list with one array, or one array per worker for reduce-scatter.
-    jobs : pandas.DataFrame or None
-        One row per job, the scenario's own first, where there are several.
-    queues : pandas.DataFrame or None
-        How many transfers waited for the links with most queueing, over time; None where nothing waited.
-    training, divergence, step_states : pandas.DataFrame or None
-        Of a training: one row per step; one per step and way beside the right one; every number of every worker's
-        state, where they are few enough to be read.
+    tables : mapping of str to dict
+        By the names of their files, as columns: what ``links``, ``workers`` and so on make data frames of.
     parameters : dict of str to ndarray, or None
         Of a training: the parameters after the last step, which every worker holds, by name.
     about : tuple of str
@@ -142,43 +142,106 @@ class Result:
     """
 
     summary: Row
-    links: pd.DataFrame
-    workers: pd.DataFrame
-    transfers: pd.DataFrame | None
-    states: pd.DataFrame | None
     verdict: Verdict
     notes: tuple[str, ...]
     outputs: Callable[[], list[NDArray[Any]]]
-    jobs: pd.DataFrame | None = None
-    queues: pd.DataFrame | None = None
+    tables: Mapping[str, Table] = field(default_factory=dict)
     parameters: dict[str, NDArray[Any]] | None = None
-    training: pd.DataFrame | None = None
-    divergence: pd.DataFrame | None = None
-    step_states: pd.DataFrame | None = None
     about: tuple[str, ...] = ()
     runs: tuple[Run, ...] = ()
+
+    def columns(self, table: str) -> Table | None:
+        """Return a table by the name of its file, as `ringnet.analysis.frames` has it; None where there is none."""
+        if table not in self._made:
+            make = {"routes": self._routes, "path": self._path, "utilisation": self._utilisation}.get(table)
+            self._made[table] = self.tables.get(table) if make is None else make()
+        return self._made[table]
+
+    @cached_property
+    def _made(self) -> dict[str, Table | None]:
+        """Tables that a sweep does not need are made when they are first asked for."""
+        return {}
+
+    def _routes(self) -> Table | None:
+        links = self.columns("links")
+        if links is None:
+            return None
+        traffic = [
+            (run.labels["name"], run.network, pair_traffic(run.schedule, run.chunk_bytes))
+            for run in self.runs
+        ]
+        return route_table(traffic, links)
+
+    def _path(self) -> Table | None:
+        path = self.runs[0].path if self.runs else None
+        return None if path is None else path_table(path, self.runs[0].network.names)
+
+    def _utilisation(self) -> Table | None:
+        return utilisation_table(self.runs[0].trace, self.runs[0].network) if self.runs else None
+
+    def _frame(self, table: str) -> pd.DataFrame | None:
+        columns = self.columns(table)
+        return None if columns is None else as_frame(columns)
+
+    @cached_property
+    def links(self) -> pd.DataFrame:
+        """One row per link."""
+        return as_frame(self.tables["links"])
+
+    @cached_property
+    def workers(self) -> pd.DataFrame:
+        """One row per worker."""
+        return as_frame(self.tables["workers"])
+
+    @cached_property
+    def transfers(self) -> pd.DataFrame | None:
+        """One row per transfer; None where they were too many to be kept."""
+        return self._frame("transfers")
+
+    @cached_property
+    def states(self) -> pd.DataFrame | None:
+        """The whole buffer of every worker after every step, for runs small enough to be read."""
+        return self._frame("states")
+
+    @cached_property
+    def jobs(self) -> pd.DataFrame | None:
+        """One row per job, the scenario's own first, where there are several."""
+        return self._frame("jobs")
+
+    @cached_property
+    def queues(self) -> pd.DataFrame | None:
+        """How many transfers waited for the links with most queueing, over time; None where nothing waited."""
+        return self._frame("queues")
+
+    @cached_property
+    def training(self) -> pd.DataFrame | None:
+        """Of a training: one row per step."""
+        return self._frame("training")
+
+    @cached_property
+    def divergence(self) -> pd.DataFrame | None:
+        """Of a training: one row per step and way beside the right one."""
+        return self._frame("divergence")
+
+    @cached_property
+    def step_states(self) -> pd.DataFrame | None:
+        """Of a training: every number of every worker's state, where they are few enough to be read."""
+        return self._frame("step_states")
 
     @cached_property
     def routes(self) -> pd.DataFrame | None:
         """One row per pair of workers that sent anything, with its links; None where there are too many."""
-        return route_frame(
-            [
-                (run.labels["name"], run.network, pair_traffic(run.schedule, run.chunk_bytes))
-                for run in self.runs
-            ],
-            self.links,
-        )
+        return self._frame("routes")
 
     @cached_property
     def path(self) -> pd.DataFrame | None:
         """One row per piece of the path that ended last, walked when it is first asked for; None where it cannot be."""
-        path = self.runs[0].path if self.runs else None
-        return None if path is None else path_frame(path, self.runs[0].network.names)
+        return self._frame("path")
 
     @cached_property
     def utilisation(self) -> pd.DataFrame | None:
         """How busy links were over time, whoever used them; None where that is not known."""
-        return utilisation_frame(self.runs[0].trace, self.runs[0].network) if self.runs else None
+        return self._frame("utilisation")
 
     @property
     def sentence(self) -> str:
@@ -218,20 +281,27 @@ def make_result(
     by_job = {one.labels["name"]: one.link_bytes for one in runs} if not run.alone else None
     owners = [*(one.labels["name"] for one in runs), *dict.fromkeys(run.traffic)]
     verdict = _common_verdict(runs)
+    tables = {
+        "links": run.by_link if by_job is None else link_table(trace, run.network, by_job),
+        "workers": worker_table(trace, run.spent, run.network.places),
+        "transfers": trace.transfers,
+        "states": None if first is None or trace.values is None else _states(run, first),
+        "jobs": _job_table(runs, own) if len(runs) > 1 else None,
+        "queues": None if trace.waits is None else queue_table(trace.waits, run.network.names, owners),
+    }
     return Result(
         summary=own | {key: getattr(verdict, key) for key in _OF_THE_VERDICT},
-        links=run.by_link if by_job is None else link_frame(trace, run.network, by_job),
-        workers=worker_frame(trace, run.spent, run.network.places),
-        transfers=None if trace.transfers is None else pd.DataFrame(trace.transfers),
-        states=None if first is None or trace.values is None else state_frame(run.schedule, trace, first),
         verdict=verdict,
         notes=(*about, *notes, *_left_out(trace), *verdict.notes),
-        about=about,
         outputs=outputs,
-        jobs=_job_frame(runs, own) if len(runs) > 1 else None,
-        queues=None if trace.waits is None else queue_frame(trace.waits, run.network.names, owners),
+        tables={name: table for name, table in tables.items() if table is not None},
+        about=about,
         runs=tuple(runs),
     )
+
+
+def _states(run: Run, first: list[NDArray[Any]]) -> Table:
+    return {str(name): column for name, column in state_frame(run.schedule, run.trace, first).items()}
 
 
 def _common_verdict(runs: Sequence[Run]) -> Verdict:
@@ -275,7 +345,7 @@ def summarise(run: Run) -> Row:
         "slowest_link_change": None if first is None else IN_WORDS[slowest.change],
         "slowest_link_gain_s": None if isnan(slowest.gain_s) else slowest.gain_s,
         "slowest_link_by": slowest.by if slowest.links or not isnan(slowest.gain_s) else None,
-        "longest_queue": int(links["longest_queue"].max()) if len(links) else 0,
+        "longest_queue": int(links["longest_queue"].max(initial=0)),
         "waiting_s_max": _largest(run.spent["waiting_s"]),
         **{key: getattr(verdict, key) for key in _OF_THE_VERDICT},
         "error": None,
@@ -337,14 +407,14 @@ def _largest(seconds: NDArray[np.float64]) -> float | None:
     return None if np.isnan(seconds).any() else float(seconds.max())
 
 
-def _job_frame(runs: Sequence[Run], first: Row) -> pd.DataFrame:
+def _job_table(runs: Sequence[Run], first: Row) -> Table:
     """Return one row per job: its name, when it was at work, and what a summary says of it, ``first`` of the first."""
     rows = []
     for run in runs:
         workers = run.trace.workers
         ends = {"start_s": float(workers["start_s"].min()), "end_s": float(workers["end_s"].max())}
         rows.append({"job": run.labels["name"], **ends, **(first if run is runs[0] else summarise(run))})
-    return pd.DataFrame(rows, dtype=object)
+    return of_rows(rows)
 
 
 def _left_out(trace: Trace) -> list[str]:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from ringnet.analysis.answer import percent
+from ringnet.analysis.frames import Table, joined, object_array
 from ringnet.collectives import Schedule
 from ringnet.networks import Network
 
@@ -173,33 +173,33 @@ def spread_routes(network: Network, traffic: PairTraffic) -> dict[tuple[int, int
     return moved
 
 
-def route_frame(jobs: Sequence[tuple[str, Network, PairTraffic]], links: pd.DataFrame) -> pd.DataFrame | None:
+def route_table(jobs: Sequence[tuple[str, Network, PairTraffic]], links: Table) -> Table | None:
     """Return one row per pair of workers that sent anything: its links, what it moved, where it collides.
 
     Parameters
     ----------
     jobs : sequence of (name, Network, PairTraffic)
         Each job with its own routes.
-    links : DataFrame
-        As `ringnet.analysis.frames.link_frame` has it.
+    links : dict
+        As `ringnet.analysis.frames.link_table` has it.
 
     Returns
     -------
-    DataFrame or None
+    dict or None
         None where there are more than `MOST_PAIRS` pairs.
     """
     if sum(len(traffic.src) for _, _, traffic in jobs) > MOST_PAIRS:
         return None
-    link_bytes, busy_s = links["bytes"].to_numpy(), links["busy_s"].to_numpy()
-    frames = [
-        _job_routes(network, traffic, link_bytes, busy_s).assign(job=name) for name, network, traffic in jobs
-    ]
-    return pd.concat(frames, ignore_index=True)
+    return joined(
+        [
+            _job_routes(network, traffic, links["bytes"], links["busy_s"])
+            | {"job": object_array([name] * len(traffic.src))}
+            for name, network, traffic in jobs
+        ]
+    )
 
 
-def _job_routes(
-    network: Network, traffic: PairTraffic, link_bytes: IntArray, busy_s: FloatArray
-) -> pd.DataFrame:
+def _job_routes(network: Network, traffic: PairTraffic, link_bytes: IntArray, busy_s: FloatArray) -> Table:
     found, equal = collisions(network, traffic, link_bytes), network.find_equal_routes
     rows: list[Mapping[str, Any]] = []
     for src, dst, transfers, n_bytes in zip(*(column.tolist() for column in traffic), strict=True):
@@ -223,7 +223,7 @@ def _job_routes(
                 "idle_instead": None if collision is None else network.names[collision.idle],
             }
         )
-    return pd.DataFrame(rows, columns=ROUTE_COLUMNS, dtype=object)
+    return {name: object_array([row[name] for row in rows]) for name in ROUTE_COLUMNS}
 
 
 ROUTE_COLUMNS = (
@@ -232,24 +232,24 @@ ROUTE_COLUMNS = (
 )  # fmt: skip
 
 
-def top_talkers(routes: pd.DataFrame, links: pd.DataFrame) -> str:
+def top_talkers(routes: Table, links: Table) -> str:
     """Say which link was busy longest, and whose bytes these were; nothing where it is one sender's alone.
 
     Parameters
     ----------
-    routes, links : DataFrame
-        As `route_frame` and `ringnet.analysis.frames.link_frame` have them.
+    routes, links : dict
+        As `route_table` and `ringnet.analysis.frames.link_table` have them.
     """
-    if not len(links) or not links["busy_s"].max():
+    if not links["busy_s"].any():
         return ""
-    busiest = links.iloc[int(links["busy_s"].argmax())]
-    over = routes[[busiest["link"] in names.split(" ") for names in routes["links"]]]
-    if len({*over["src"]}) < 2:  # noqa: PLR2004 -- what one worker sends is no crowd
+    busiest = int(links["busy_s"].argmax())
+    name, carried, share = (links[column][busiest] for column in ("link", "bytes", "utilisation"))
+    rows = zip(routes["src"], routes["dst"], routes["bytes"], routes["links"], strict=True)
+    over = [(src, dst, n_bytes) for src, dst, n_bytes, route in rows if name in route.split(" ")]
+    if len({src for src, _, _ in over}) < 2:  # noqa: PLR2004 -- what one worker sends is no crowd
         return ""
-    ranked = over.sort_values("bytes", ascending=False, kind="stable").to_dict("records")
-    said = [
-        f"{row['src']}->{row['dst']} {percent(row['bytes'] / busiest['bytes'])}" for row in ranked[:NAMED]
-    ]
+    ranked = sorted(over, key=lambda row: -row[2])
+    said = [f"{src}->{dst} {percent(n_bytes / carried)}" for src, dst, n_bytes in ranked[:NAMED]]
     others = f" and {len(ranked) - NAMED} more" if len(ranked) > NAMED else ""
-    busy = f"{busiest['link']}, busy {percent(busiest['utilisation'])} of the time"
+    busy = f"{name}, busy {percent(share)} of the time"
     return f"{busy}; of its bytes {', '.join(said)}{others}"

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
+from ringnet.analysis.frames import of_rows
 from ringnet.analysis.result import Result
 from ringnet.analysis.verification import Mismatch, Verdict
 from ringnet.collectives import Schedule
@@ -153,6 +153,8 @@ def with_training(
         "exact_steps": sum(row["exact_share"] is not None for row in rows),
         "exact_share": _extreme(rows, "exact_share", max),
     }
+    divergence = [one._asdict() for one in log.divergence]
+    tables = {"training": rows, "divergence": divergence, "step_states": log.states}
     kept = [note for note in result.notes if note not in result.verdict.notes]
     return replace(
         result,
@@ -160,9 +162,7 @@ def with_training(
         verdict=verdict,
         notes=(*kept, *notes, *verdict.notes),
         parameters=parameters,
-        training=pd.DataFrame(rows, dtype=object),
-        divergence=pd.DataFrame(log.divergence, dtype=object) if log.divergence else None,
-        step_states=pd.DataFrame(log.states, dtype=object) if log.states else None,
+        tables={**result.tables, **{name: of_rows(found) for name, found in tables.items() if found}},
     )
 
 

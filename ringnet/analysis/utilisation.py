@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
+from ringnet.analysis.frames import Table
 from ringnet.engines.trace import FLOW, Columns, Trace
 from ringnet.networks import BySize, Network, OverTime, beyond
 
@@ -41,7 +41,7 @@ class Served(NamedTuple):
         )
 
 
-def utilisation_frame(trace: Trace, network: Network) -> pd.DataFrame | None:
+def utilisation_table(trace: Trace, network: Network) -> Table | None:
     """Return how busy each link was in each bin of the run, by link, those that were busy longest first.
 
     Parameters
@@ -52,7 +52,7 @@ def utilisation_frame(trace: Trace, network: Network) -> pd.DataFrame | None:
 
     Returns
     -------
-    DataFrame or None
+    dict or None
         ``link, from_s, to_s, bytes, utilisation``, as ``utilisation.csv`` has them. None where nothing was carried, or
         where it is not known when.
 
@@ -76,15 +76,13 @@ def utilisation_frame(trace: Trace, network: Network) -> pd.DataFrame | None:
     n_bytes, busy_s = _in_bins(served, links, network.n_links, edges_s)
     n_bins = len(edges_s) - 1
     shares = busy_s / np.diff(edges_s)
-    return pd.DataFrame(
-        {
-            "link": np.repeat(np.array(network.names, dtype=object)[links], n_bins),
-            "from_s": np.tile(edges_s[:-1], len(links)),
-            "to_s": np.tile(edges_s[1:], len(links)),
-            "bytes": n_bytes.ravel(),
-            "utilisation": shares.ravel(),
-        }
-    )
+    return {
+        "link": np.repeat(np.array(network.names, dtype=object)[links], n_bins),
+        "from_s": np.tile(edges_s[:-1], len(links)),
+        "to_s": np.tile(edges_s[1:], len(links)),
+        "bytes": n_bytes.ravel(),
+        "utilisation": shares.ravel(),
+    }
 
 
 def bin_edges_s(first_s: float, last_s: float) -> FloatArray:

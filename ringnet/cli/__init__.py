@@ -9,6 +9,7 @@ the options, whose docstring is the help and which returns the exit code, and an
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import traceback
@@ -74,7 +75,10 @@ class LazyCommand(TyperCommand):
         return command.make_context(info_name, args, parent, **extra)
 
     def _load(self) -> Any:
+        # What is imported stays: to look again and again for garbage in it takes a tenth of the start.
+        gc.disable()
         chapter = import_module(f"{__name__}.{self.name}")
+        gc.enable()
         alone = typer.Typer(add_completion=False, rich_markup_mode=None)
         alone.command(self.name, epilog=f"Example: {chapter.EXAMPLE}")(_with_exit_code(chapter.command))
         return typer.main.get_command(alone)
@@ -101,6 +105,8 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command line; no message prints what it was given as it is."""
+    # ringnet's models use no plugins; pydantic would look for some in every package that is installed.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
         exit_code = app(standalone_mode=False)
     except USAGE_ERROR as error:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import pandas as pd
 import typer
 
+from ringnet.analysis.frames import Table
 from ringnet.cli import options
 from ringnet.cli.printing import note, run_progress, say
 from ringnet.cli.targets import check_targets, sources_of
@@ -26,6 +26,8 @@ from ringnet.study.points import run_info
 EXAMPLE = "ringnet draw scenario.yaml --set network.placement=interleaved"
 
 PICTURES = ("network", "traffic-matrix")
+#: Tables that go into the folder of the pictures.
+KEPT = ("links", "workers", "transfers", "states", "jobs")
 
 
 def command(
@@ -114,15 +116,16 @@ class _OneRun:
     """A folder of results of a single run, as what `write_results` takes."""
 
     summary: Mapping[str, Any]
-    links: pd.DataFrame | None
-    workers: pd.DataFrame | None
-    transfers: pd.DataFrame | None
-    states: pd.DataFrame | None
-    jobs: pd.DataFrame | None
+    found: Results
+
+    def columns(self, table: str) -> Table | None:
+        """Return one of the tables that are kept, by the name of its file."""
+        frame = getattr(self.found, table) if table in KEPT else None
+        return None if frame is None else {str(name): column for name, column in frame.items()}
 
 
 def _one_run(found: Results) -> _OneRun:
     if len(found.summary) > 1:
         raise InputError(Fault("a single run is drawn, and these are the results of a sweep", "--results"))
     row = {str(key): value for key, value in found.summary.iloc[0].items()}
-    return _OneRun(row, found.links, found.workers, found.transfers, found.states, found.jobs)
+    return _OneRun(row, found)

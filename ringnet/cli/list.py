@@ -19,8 +19,7 @@ from ringnet.payload.dtypes import DTYPES
 from ringnet.payload.reductions import REDUCTIONS
 from ringnet.reporting.columns import OF_SOME_RUNS, TABLES
 from ringnet.reporting.plots import PLOTS
-from ringnet.scenario.files.machines import machine_of
-from ringnet.scenario.keys.machine import MACHINES
+from ringnet.scenario.keys.machine import MACHINES, title_of
 from ringnet.training.layers import MODEL_PRESETS, ModelPreset
 from ringnet.training.optimizers import OPTIMIZERS, OptimizerKind
 from ringnet.training.steps import STRATEGIES
@@ -101,7 +100,7 @@ def choices() -> dict[str, dict[str, str]]:
         "algorithms": {name: algorithm.summary for name, algorithm in ALGORITHMS.items()},
         "topologies": {name: topology.summary for name, topology in TOPOLOGIES.items()},
         "links": {name: preset.summary for name, preset in PRESETS.items()},
-        "machines": {name: shorten(machine_of(name).title, WIDTH, placeholder=" ...") for name in MACHINES},
+        "machines": {name: shorten(title_of(name), WIDTH, placeholder=" ...") for name in MACHINES},
         "reductions": {name: reduction.summary for name, reduction in REDUCTIONS.items()},
         "dtypes": {name: f"{in_number(dtype.itemsize, 'byte')} an element" for name, dtype in DTYPES.items()},
         "models": {name: _model_words(preset) for name, preset in MODEL_PRESETS.items()},

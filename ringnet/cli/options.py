@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ringnet.collectives import ALGORITHMS
 from ringnet.errors import Fault, InputError
 from ringnet.reporting.atomic import MANIFEST
 from ringnet.units import parse_quantity
@@ -225,6 +224,8 @@ def algorithms_of(texts: Sequence[str] | None) -> str | list[str] | None:
     """
     if not texts:
         return None
+    from ringnet.collectives import ALGORITHMS  # noqa: PLC0415 -- of studies
+
     names = values_of(texts, "--algorithms")
     if names == ["all"]:
         return "all"

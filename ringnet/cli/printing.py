@@ -8,24 +8,13 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import typer
-from rich.console import Console, RenderableType
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TaskProgressColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
-from rich.text import Text
 
 from ringnet.documents.text import one_line
 
@@ -118,58 +107,16 @@ class SweepProgress(NamedTuple):
     say: Callable[[str], None]
 
 
-class RateColumn(ProgressColumn):
-    """Points a second, or transfers."""
-
-    def __init__(self, what: str) -> None:
-        super().__init__()
-        self.what = what
-
-    def render(self, task: Task) -> Text:
-        """Return the rate, or nothing as long as there is none."""
-        speed = task.finished_speed or task.speed
-        return Text(f"{float(f'{speed:.3g}'):,.10g} {self.what}/s" if speed else "")
-
-
-class PollingBar(Progress):
-    """A bar that asks, each time it is drawn, how far the run is: a run has no time to say so itself."""
-
-    how_far: Callable[[], int] | None = None
-
-    def get_renderables(self) -> Iterable[RenderableType]:
-        """Return what there is to draw."""
-        if self.how_far is not None:
-            self.update(self.task_ids[0], completed=self.how_far())
-        return super().get_renderables()
-
-
 @contextmanager
 def sweep_progress(total: int, quiet: bool) -> Iterator[SweepProgress]:
     """Show how far a sweep of ``total`` points is, with rate and time left."""
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
+    if quiet or not sys.stderr.isatty():
         yield SweepProgress(lambda outcome: None, (lambda sentence: None) if quiet else note)
         return
-    columns = (
-        TextColumn("points"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        RateColumn("points"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as bar:
-        counter = bar.add_task("points", total=total)
-        left = total
+    from ringnet.cli.progress import sweep_bar  # noqa: PLC0415 -- rich is loaded where somebody looks on
 
-        def count(outcome: Outcome) -> None:
-            nonlocal left
-            if outcome.computed:
-                bar.advance(counter)
-            else:  # it took no time, and says nothing of how fast the others come
-                left -= 1
-                bar.update(counter, total=left)
-
-        yield SweepProgress(count, lambda sentence: console.print(Text(one_line(f"Note: {sentence}"))))
+    with sweep_bar(total) as (on_result, say):
+        yield SweepProgress(on_result, say)
 
 
 @contextmanager
@@ -178,23 +125,10 @@ def run_progress(say: Callable[[], str], quiet: bool) -> Iterator[Watch | None]:
 
     ``say`` is asked for the words only where somebody sees them: how long a run takes is not known for nothing.
     """
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
+    if quiet or not sys.stderr.isatty():
         yield None
         return
-    words = TextColumn("{task.description}", markup=False)
-    columns = (
-        words,
-        BarColumn(),
-        TaskProgressColumn(),
-        RateColumn("transfers"),
-        TimeRemainingColumn(elapsed_when_finished=True),
-    )
-    with PollingBar(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(one_line(say()), total=None)
+    from ringnet.cli.progress import run_bar  # noqa: PLC0415 -- as above
 
-        def watch(total: int, how_far: Callable[[], int]) -> None:
-            bar.reset(task, total=total)
-            bar.how_far = how_far
-
+    with run_bar(say()) as watch:
         yield watch

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import process_time
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,7 +17,6 @@ from ringnet.analysis.result import Result
 from ringnet.analysis.routes import top_talkers
 from ringnet.cli import options
 from ringnet.cli.printing import complain, note, print_json, print_table, run_progress, say, sweep_progress
-from ringnet.cli.side_by_side import side_by_side
 from ringnet.cli.targets import check_saved, check_targets, sources_of
 from ringnet.errors import Fault, InputError, StudyError, VerificationError
 from ringnet.reporting.atomic import save_outputs
@@ -33,7 +32,10 @@ from ringnet.scenario.build.load import CHECKED_POINTS
 from ringnet.study.cost import default_cache_dir, in_words, learn, n_cores, run_s, sweep_s
 from ringnet.study.outcome import Outcome, wrong_sum
 from ringnet.study.points import run_info, run_points
-from ringnet.study.whatif import Changed, changed_scenarios
+
+if TYPE_CHECKING:
+    from ringnet.cli.side_by_side import SideBySide
+    from ringnet.study.whatif import Changed
 
 EXAMPLE = "ringnet run scenario.yaml --set message='1 GiB' --set workers=16"
 
@@ -158,6 +160,8 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     asked.check_targets(found, scenario)
     if not what_if:
         return _run_one(found, asked) if found.sweep is None else _run_sweep(found, asked)
+    from ringnet.study.whatif import changed_scenarios  # noqa: PLC0415 -- most runs ask of no change
+
     read = options.changed_reader(scenario, changes, allow_outside, allow_python)
     then = changed_scenarios(read, [" and ".join(what_if)])[1]
     return _run_one(found, asked, then)
@@ -179,7 +183,7 @@ def _run_one(scenario: Scenario, asked: RunCommandOptions, then: Changed | None 
         learn(seconds, process_time())
     is_right = result.verdict.sum_ok is not False
     saved = save_outputs(asked.save_result, result.outputs()) if asked.save_result and is_right else ()
-    changed = None if then is None else side_by_side(result.summary, then)
+    changed = None if then is None else _side_by_side(result, then)
     if asked.json:
         print_json(result.summary if changed is None else result.summary | {"what_if": changed.document()})
     elif not asked.quiet:
@@ -188,7 +192,7 @@ def _run_one(scenario: Scenario, asked: RunCommandOptions, then: Changed | None 
             [
                 *answer(result.summary, result.sentence),
                 *_talkers(result),
-                *(() if result.jobs is None else job_lines(result.jobs)),
+                *job_lines(result.columns("jobs")),
                 ("written", written(files.folder, files.files)),
                 *results,
             ]
@@ -204,9 +208,16 @@ def _run_one(scenario: Scenario, asked: RunCommandOptions, then: Changed | None 
     return VerificationError.exit_code
 
 
+def _side_by_side(result: Result, then: Changed) -> SideBySide:
+    from ringnet.cli.side_by_side import side_by_side  # noqa: PLC0415 -- most runs ask of no change
+
+    return side_by_side(result.summary, then)
+
+
 def _talkers(result: Result) -> list[tuple[str, str]]:
     """Return a line on the busiest link and whose bytes cross it, where several workers send over it."""
-    words = "" if result.routes is None else top_talkers(result.routes, result.links)
+    routes = result.columns("routes")
+    words = "" if routes is None else top_talkers(routes, result.tables["links"])
     return [("busiest link", words)] if words else []
 
 

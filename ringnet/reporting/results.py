@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 import numpy as np
-import pandas as pd
 
 from ringnet.analysis.answer import is_missing, result_html
+from ringnet.analysis.frames import Table, of_rows, rows_of
 from ringnet.errors import Fault, ResultsError
 from ringnet.reporting.columns import ANSWERS, OF_SOME_RUNS, OF_TRAINING, RUN_TABLES, TABLES
 from ringnet.reporting.sweeps import distinguishing
-from ringnet.reporting.tables import typed_frame
+from ringnet.reporting.tables import frame_of, typed_table
 from ringnet.reporting.text import sweep_html
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Of a SHA-256, for a person: enough to tell contents apart.
 SHOWN_DIGITS = 12
@@ -28,21 +31,8 @@ class ResultLike(Protocol):
     def summary(self) -> Mapping[str, Any]:
         """The row of the summary, by column."""
 
-    @property
-    def transfers(self) -> pd.DataFrame | None:
-        """One row per transfer, if they were kept."""
-
-    @property
-    def links(self) -> pd.DataFrame | None:
-        """One row per link."""
-
-    @property
-    def workers(self) -> pd.DataFrame | None:
-        """One row per worker."""
-
-    @property
-    def states(self) -> pd.DataFrame | None:
-        """The buffer of every worker after every step, if it is small."""
+    def columns(self, table: str) -> Table | None:
+        """Return another table by the name of its file, if there is one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,27 +93,41 @@ def collect(results: Sequence[ResultLike], run_info: Mapping[str, Any]) -> Resul
     run_info : mapping
         What ``run.json`` shall hold.
     """
-    rows = pd.DataFrame([dict(result.summary) for result in results], dtype=object)
-    swept = [name for name in rows.columns if name not in TABLES["summary"]]
-    summary = typed_frame(rows.reindex(columns=[*TABLES["summary"], *swept]), "summary")
-    frames = _frames(results[0]) if len(results) == 1 else {}
-    return Results(summary, run_info=dict(run_info), **(frames | _jobs(results)))
+    return as_results(typed_tables(results), run_info)
 
 
-def _jobs(results: Sequence[ResultLike]) -> dict[str, pd.DataFrame]:
+def as_results(tables: Mapping[str, Table], run_info: Mapping[str, Any]) -> Results:
+    """Return tables of `typed_tables` as data frames."""
+    frames = {name: frame_of(table, name) for name, table in tables.items()}
+    return Results(frames.pop("summary"), run_info=dict(run_info), **frames)
+
+
+def typed_tables(results: Sequence[ResultLike]) -> dict[str, Table]:
+    """Return what is written of a run or of the points of a sweep: each table by its name, each column of its type.
+
+    Tables other than the summary and the jobs are taken where there is one result only.
+    """
+    rows = of_rows([result.summary for result in results])
+    empty = np.full(len(results), None)
+    ordered = {name: rows.get(name, empty) for name in TABLES["summary"]}
+    tables = {"summary": ordered | rows}
+    names = [name for name in RUN_TABLES if name not in ("summary", "jobs")] if len(results) == 1 else []
+    found = {name: results[0].columns(name) for name in names}
+    tables |= {name: table for name, table in found.items() if table is not None}
+    if jobs := _jobs(results):
+        tables["jobs"] = jobs
+    return {name: typed_table(table, name) for name, table in tables.items()}
+
+
+def _jobs(results: Sequence[ResultLike]) -> Table | None:
     """Return the jobs of all points, where some have several."""
-    frames = [(point, getattr(result, "jobs", None)) for point, result in enumerate(results)]
-    numbered = [frame.assign(point=point) for point, frame in frames if frame is not None]
-    if not numbered:
-        return {}
+    rows = [
+        row | {"point": point}
+        for point, result in enumerate(results)
+        for row in rows_of(result.columns("jobs"))
+    ]
     of_runs_only = {*TABLES["summary"], *OF_SOME_RUNS} - {*TABLES["jobs"]}
-    joined = pd.concat(numbered, ignore_index=True).drop(columns=[*of_runs_only], errors="ignore")
-    return {"jobs": typed_frame(joined, "jobs")}
-
-
-def _frames(result: ResultLike) -> dict[str, Any]:
-    frames = {name: getattr(result, name, None) for name in RUN_TABLES if name not in ("summary", "jobs")}
-    return {name: typed_frame(frame, name) for name, frame in frames.items() if frame is not None}
+    return {name: cells for name, cells in of_rows(rows).items() if name not in of_runs_only}
 
 
 class Difference(NamedTuple):
@@ -155,6 +159,8 @@ def diff_results(a: Results, b: Results) -> Difference:
     ResultsError
         The points cannot be told apart by the keys that both have: the sweeps vary different keys.
     """
+    import pandas as pd  # noqa: PLC0415 -- a run is written without
+
     keys = _matching_keys(a, b)
     rows_a, rows_b = _by_key(a.summary, keys), _by_key(b.summary, keys)
     common = [key for key in rows_a if key in rows_b]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from ringnet._version import __version__
+from ringnet.analysis.frames import Table
 from ringnet.documents.text import clip, decode, read_bounded
 from ringnet.errors import Fault, InputError, ResultsError
 from ringnet.reporting.atomic import (
@@ -26,7 +27,7 @@ from ringnet.reporting.atomic import (
 )
 from ringnet.reporting.columns import RUN_TABLES, TABLES
 from ringnet.reporting.plots import PLOTS, STUDY_PLOTS, choose, choose_of_study, save_in_formats
-from ringnet.reporting.results import ResultLike, Results, collect
+from ringnet.reporting.results import ResultLike, Results, as_results, typed_tables
 from ringnet.reporting.tables import read_table, write_table
 
 if TYPE_CHECKING:
@@ -87,24 +88,26 @@ def write_results(
     ResultsError
         Nothing was written: see `atomic.written_whole`.
     """
-    found = collect(results, run_info)
+    found = typed_tables(results)
     with written_whole(Path(out_dir)) as folder:
-        chosen, skipped = choose(found, plots)
+        skipped: Sequence[str] = ()
         files = [*_write_tables(found, folder, tables), *write_outputs(folder, outputs), MANIFEST]
-        for name in chosen:
-            files += _draw(name, PLOTS[name].draw(found), folder, formats)
+        if plots is None or plots:
+            shown = as_results(found, run_info)
+            chosen, skipped = choose(shown, plots)
+            for name in chosen:
+                files += _draw(name, PLOTS[name].draw(shown), folder, formats)
         info = manifest(run_info, files, skipped)
         write_json(info, folder / MANIFEST)
     return Written(Path(out_dir), tuple(files), tuple(info["notes"]))
 
 
-def _write_tables(found: Results, folder: Path, wanted: Sequence[str] | None) -> list[str]:
+def _write_tables(found: Mapping[str, Table], folder: Path, wanted: Sequence[str] | None) -> list[str]:
     """Write the tables that there are, in the order of `RUN_TABLES`; return their file names."""
     files = []
     for name in RUN_TABLES:
-        frame = getattr(found, name)
-        if frame is not None and (wanted is None or name == "summary" or name in wanted):
-            write_table(frame, folder / f"{name}.csv")
+        if name in found and (wanted is None or name == "summary" or name in wanted):
+            write_table(found[name], folder / f"{name}.csv")
             files.append(f"{name}.csv")
     return files
 

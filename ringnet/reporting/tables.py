@@ -1,23 +1,30 @@
-"""Tables as CSV: columns of one type, the same bytes on every run, empty cells, numbers that round-trip."""
+"""Tables as CSV: columns of one type, the same bytes on every run, empty cells, numbers that round-trip.
+
+A column is an array of int64 or float64, or a list of plain values with None for an empty cell. Data frames are made of
+them where somebody asks for one: a run is written without pandas.
+"""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from ringnet.analysis.answer import is_missing
+from ringnet.analysis.frames import Table
 from ringnet.errors import Fault, ResultsError
 from ringnet.reporting.columns import TABLES, Kind, kind_of
 
-AnySeries: TypeAlias = "pd.Series[Any]"
-AnyArray: TypeAlias = "NDArray[Any] | pd.api.extensions.ExtensionArray | AnySeries"
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: One column of a table.
+Cells: TypeAlias = "NDArray[Any] | list[Any]"
 
 #: Tables in which each of something has one row; what it is.
 ONE_ROW_EACH = {"links": "link", "workers": "worker"}
@@ -27,49 +34,77 @@ ROWS_AT_ONCE = 1 << 16
 _TRUTHS = {"true": True, "false": False, True: True, False: False}
 
 
-def typed_frame(frame: pd.DataFrame, table: str) -> pd.DataFrame:
+def typed_table(table: Table | pd.DataFrame, name: str) -> Table:
     """Return a table with its columns in their order, each of the type that its kind asks for.
 
-    Numbers are float64, integers int64 (or nullable, where one is missing), truths nullable booleans, text is
-    ``str`` or ``None``. ``ValueError`` for a cell that is not of its kind.
+    Numbers are float64, integers int64 (or a list, where one is missing), truths and text lists. ``ValueError`` for a
+    cell that is not of its kind.
 
+    >>> typed_table({"n_workers": ["2", "3"], "makespan_s": ["0.5", ""], "sum_ok": ["true", ""]}, "summary")
+    {'n_workers': array([2, 3]), 'makespan_s': array([0.5, nan]), 'sum_ok': [True, None]}
+    """
+    columns = {str(column): cells for column, cells in table.items()}
+    names = [one for one in TABLES[name] if one in columns]
+    names += [one for one in columns if one not in TABLES[name]]
+    return {one: typed(columns[one], kind_of(name, one)) for one in names}
+
+
+def frame_of(table: Table, name: str) -> pd.DataFrame:
+    """Return a table of typed columns as a data frame.
+
+    Integers with a gap and truths are nullable there, text is ``str`` or ``None``.
+    """
+    import pandas as pd  # noqa: PLC0415 -- as said above
+
+    def series(cells: Cells, kind: Kind) -> Any:
+        if not isinstance(cells, list):
+            return cells
+        # An array of objects would become a column of `str`, and None a NaN.
+        return pd.Series(cells, dtype=_DTYPES[kind])
+
+    return pd.DataFrame({column: series(cells, kind_of(name, column)) for column, cells in table.items()})
+
+
+#: Of columns that are lists.
+_DTYPES: dict[Kind, Any] = {"text": object, "integer": "Int64", "truth": "boolean"}
+
+
+def typed_frame(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Return a data frame with the columns of `typed_table`.
+
+    >>> import pandas as pd
     >>> frame = pd.DataFrame({"n_workers": ["2", "3"], "makespan_s": ["0.5", ""], "sum_ok": ["true", ""]})
     >>> typed_frame(frame, "summary").dtypes.astype(str).tolist()
     ['int64', 'float64', 'boolean']
     """
-    names = [name for name in TABLES[table] if name in frame.columns]
-    names += [name for name in frame.columns if name not in TABLES[table]]
-    return pd.DataFrame({name: typed(frame[name], kind_of(table, str(name))) for name in names})
+    return frame_of(typed_table(frame, name), name)
 
 
-def typed(cells: AnySeries, kind: Kind) -> AnyArray:
+def typed(cells: Iterable[Any], kind: Kind) -> Cells:
     """Return one column with the type that its kind asks for; ``ValueError`` for a cell that is not of it."""
     return _CASTS[kind](cells)
 
 
-def _objects(cells: AnySeries) -> tuple[NDArray[np.object_], NDArray[np.bool_]]:
-    """Return the cells, and which of them are empty."""
-    values = cells.to_numpy(dtype=object)
-    missing = pd.isna(values)
-    missing[~missing] = values[~missing] == ""
-    return values, missing
+def _plain(cells: Iterable[Any]) -> list[Any]:
+    """Return the cells, None for those that are empty."""
+    listed = cells.tolist() if isinstance(cells, np.ndarray) else [*cells]
+    return [None if is_missing(cell) or cell == "" else cell for cell in listed]
 
 
-def _numbers(cells: AnySeries) -> AnyArray:
-    if cells.dtype == np.float64:
-        return cells.to_numpy()
-    values, missing = _objects(cells)
-    return np.where(missing, np.nan, values).astype(np.float64)
+def _numbers(cells: Iterable[Any]) -> Cells:
+    if getattr(cells, "dtype", None) == np.float64:
+        return np.asarray(cells)
+    known = [np.nan if cell is None else cell for cell in _plain(cells)]
+    return np.array(known, dtype=object).astype(np.float64)
 
 
-def _integers(cells: AnySeries) -> AnyArray:
+def _integers(cells: Iterable[Any]) -> Cells:
     """Whole numbers, exact however large; what is not whole comes as float."""
-    if cells.dtype == np.int64:
-        return cells.to_numpy()
-    values, missing = _objects(cells)
+    if getattr(cells, "dtype", None) == np.int64:
+        return np.asarray(cells)
     try:
-        whole = [pd.NA if gone else _whole(cell) for cell, gone in zip(values, missing, strict=True)]
-        return pd.array(whole, dtype="Int64") if missing.any() else np.array(whole, dtype=np.int64)
+        whole = [None if cell is None else _whole(cell) for cell in _plain(cells)]
+        return whole if None in whole else np.array(whole, dtype=np.int64)
     except (ValueError, OverflowError):
         return _numbers(cells)
 
@@ -80,33 +115,31 @@ def _whole(cell: Any) -> int:
     return int(cell)
 
 
-def _values(cells: AnySeries) -> AnyArray:
+def _values(cells: Iterable[Any]) -> Cells:
     """Elements of a buffer: whole numbers where their type is, else floats, as short as in their type."""
-    texts = [str(cell) for cell in cells.to_numpy()]
+    # A series would yield its numbers as Python's, longer than they are in their type.
+    texts = [*map(str, cells if isinstance(cells, list) else np.asarray(cells))]
     try:
         return np.array([int(text) for text in texts], dtype=np.int64)
     except ValueError:
         return np.array([float(text) for text in texts], dtype=np.float64)
 
 
-def _truths(cells: AnySeries) -> AnyArray:
-    values, missing = _objects(cells)
-    if not cells[~missing].isin(list(_TRUTHS)).all():
-        raise ValueError(cells.name)
-    known = [pd.NA if gone else _TRUTHS[cell] for cell, gone in zip(values, missing, strict=True)]
-    return pd.array(known, dtype="boolean")
+def _truths(cells: Iterable[Any]) -> Cells:
+    known = _plain(cells)
+    if any(cell is not None and cell not in _TRUTHS for cell in known):
+        raise ValueError(known)
+    return [None if cell is None else _TRUTHS[cell] for cell in known]
 
 
-def _text(cells: AnySeries) -> AnySeries:
-    if pd.api.types.infer_dtype(cells, skipna=False) == "string" and not (cells == "").any():
-        return cells.astype(object)
-    known = [None if gone else str(cell) for cell, gone in zip(*_objects(cells), strict=True)]
-    return pd.Series(
-        known, dtype=object
-    )  # an array of objects would become a column of `str`, and None a NaN
+def _text(cells: Iterable[Any]) -> Cells:
+    listed = [*cells]
+    if _are_texts(listed) and "" not in listed:
+        return listed
+    return [None if cell is None else str(cell) for cell in _plain(cells)]
 
 
-_CASTS: dict[Kind, Callable[[AnySeries], AnyArray]] = {
+_CASTS: dict[Kind, Callable[[Iterable[Any]], Cells]] = {
     "text": _text,
     "integer": _integers,
     "number": _numbers,
@@ -115,38 +148,46 @@ _CASTS: dict[Kind, Callable[[AnySeries], AnyArray]] = {
 }
 
 
-def write_table(frame: pd.DataFrame, path: Path) -> None:
-    r"""Write a frame as CSV: shortest numbers that round-trip, ``true``/``false``, ``\n``, UTF-8.
+def write_table(table: Table | pd.DataFrame, path: Path) -> None:
+    r"""Write a table as CSV: shortest numbers that round-trip, ``true``/``false``, ``\n``, UTF-8.
 
     Parameters
     ----------
-    frame : DataFrame
-        Its index is not written.
+    table : dict or DataFrame
+        An index is not written.
     path : Path
         The file; replaced if it is there.
     """
+    columns = [_array_or_list(cells) for _, cells in table.items()]
+    n_rows = len(columns[0]) if columns else 0
     # newline="" keeps "\n" as it is, on every system.
     with path.open("w", encoding="utf-8", newline="") as file:
-        file.write(",".join(map(format_cell, frame.columns)) + "\n")
-        for first in range(0, len(frame), ROWS_AT_ONCE):
-            rows = frame[first : first + ROWS_AT_ONCE]
-            lines = map(",".join, zip(*(_cells(rows[name]) for name in frame.columns), strict=True))
-            file.write("\n".join(lines) + "\n")
+        file.write(",".join(map(format_cell, table)) + "\n")
+        for first in range(0, n_rows, ROWS_AT_ONCE):
+            written = [_written(cells[first : first + ROWS_AT_ONCE]) for cells in columns]
+            file.write("\n".join(map(",".join, zip(*written, strict=True))) + "\n")
 
 
-def _cells(column: AnySeries) -> list[str]:
+def _array_or_list(cells: Any) -> Cells:
+    is_number = getattr(cells, "dtype", None) in (np.float64, np.int64)
+    return np.asarray(cells) if is_number else [*cells]
+
+
+def _written(cells: Cells) -> list[str]:
     """Write the cells of a column; the usual kinds without a look at each value, and values that repeat once."""
-    if column.dtype in (np.float64, np.int64):
+    if not isinstance(cells, list):
         # By their bits, by which 0 and -0 differ.
-        places, bits = pd.factorize(column.to_numpy().view(np.int64))
-        texts = [repr(one) if one == one else "" for one in bits.view(column.dtype).tolist()]  # noqa: PLR0124 -- NaN
-        return texts if len(texts) == len(places) else np.array(texts, dtype=object)[places].tolist()
-    cells = column.tolist()
-    try:
-        plain = not set("".join(cells)) & MUST_BE_QUOTED
-    except TypeError:  # not all of them are text
-        plain = False
-    return cells if plain else list(map(lru_cache(typed=True)(format_cell), cells))
+        bits, places = np.unique(cells.view(np.int64), return_inverse=True)
+        texts = [repr(one) if one == one else "" for one in bits.view(cells.dtype).tolist()]  # noqa: PLR0124 -- NaN
+        written: list[str] = np.array(texts, dtype=object)[places].tolist()
+        return written
+    if _are_texts(cells) and not set("".join(cells)) & MUST_BE_QUOTED:
+        return cells
+    return list(map(lru_cache(typed=True)(format_cell), cells))
+
+
+def _are_texts(cells: list[Any]) -> bool:
+    return {*map(type, cells)} == {str}
 
 
 def format_cell(value: Any) -> str:
@@ -181,11 +222,12 @@ def read_table(path: Path, table: str) -> pd.DataFrame:
     ResultsError
         A file that is not there or is no table, a missing column, a cell not of its kind (with its line).
     """
-    frame = _read_text(path)
-    missing = [name for name in TABLES[table] if name not in frame.columns]
+    cells = _read_text(path)
+    missing = [name for name in TABLES[table] if name not in cells]
     if missing:
         raise ResultsError(*(Fault("a column is missing", name, str(path)) for name in missing))
-    found = pd.DataFrame({name: _column(frame[name], kind_of(table, name), path) for name in frame.columns})
+    kinds = {name: kind_of(table, name) for name in cells}
+    found = frame_of({name: _column(cells[name], name, kind, path) for name, kind in kinds.items()}, table)
     twice = [] if table not in ONE_ROW_EACH else [*found.index[found.duplicated(ONE_ROW_EACH[table])]]
     if twice:
         name, at = ONE_ROW_EACH[table], twice[0]
@@ -193,7 +235,7 @@ def read_table(path: Path, table: str) -> pd.DataFrame:
     return found
 
 
-def _read_text(path: Path) -> pd.DataFrame:
+def _read_text(path: Path) -> dict[str, list[str]]:
     """Read every cell as text, so that a scenario called ``NA`` keeps its name."""
     if path.exists() and not path.is_file():
         raise ResultsError(Fault("this is no regular file", file=str(path)))
@@ -209,26 +251,26 @@ def _read_text(path: Path) -> pd.DataFrame:
             message = f"a row has {len(row)} cells, and the first line {len(heads)}"
             raise ResultsError(Fault(message, file=str(path), line=number + 2))
     columns = zip(*rows, strict=True) if rows else [()] * len(heads)
-    return pd.DataFrame(dict(zip(heads, map(list, columns), strict=True)), dtype=object)
+    return dict(zip(heads, map(list, columns), strict=True))
 
 
-def _column(cells: AnySeries, kind: Kind, path: Path) -> AnyArray:
+def _column(cells: list[str], name: str, kind: Kind, path: Path) -> Cells:
     try:
         return typed(cells, kind)
     except ValueError:
-        raise ResultsError(_bad_cell(cells, kind, path)) from None
+        raise ResultsError(_bad_cell(cells, name, kind, path)) from None
 
 
-def _bad_cell(cells: AnySeries, kind: Kind, path: Path) -> Fault:
+def _bad_cell(cells: list[str], name: str, kind: Kind, path: Path) -> Fault:
     """Find the first cell that is not of its kind; line 1 of the file holds the names."""
-    row = next(row for row in range(len(cells)) if not _is_of(cells[row : row + 1], kind))
+    row = next(row for row, cell in enumerate(cells) if not _is_of(cell, kind))
     right = "true or false" if kind == "truth" else "a number, or an empty cell"
-    return Fault("a cell cannot be read", str(cells.name), str(path), row + 2, repr(cells[row]), right)
+    return Fault("a cell cannot be read", name, str(path), row + 2, repr(cells[row]), right)
 
 
-def _is_of(cells: AnySeries, kind: Kind) -> bool:
+def _is_of(cell: str, kind: Kind) -> bool:
     try:
-        typed(cells, kind)
+        typed([cell], kind)
     except ValueError:
         return False
     return True

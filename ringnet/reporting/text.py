@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ringnet.analysis.answer import (
     answer,
@@ -17,8 +15,12 @@ from ringnet.analysis.answer import (
     percent,
     row_html,
 )
+from ringnet.analysis.frames import Table, rows_of
 from ringnet.reporting.sweeps import distinguishing, short
 from ringnet.units import format_bytes
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 AnyRow: TypeAlias = Mapping[Any, Any]
 #: Files that are named one by one.
@@ -26,7 +28,7 @@ _NAMED_FILES = 4
 _HEADS = {"n_workers": "N", "message_bytes": "message"}
 
 
-class Table(NamedTuple):
+class TextTable(NamedTuple):
     """Heads and rows of text, for a terminal or a page to lay out."""
 
     heads: tuple[str, ...]
@@ -44,7 +46,7 @@ def written(folder: Path | str, files: Sequence[str]) -> str:
     return f"{folder}: {shown}{more}"
 
 
-def sweep_table(summary: pd.DataFrame, jobs: pd.DataFrame | None = None) -> Table:
+def sweep_table(summary: pd.DataFrame, jobs: pd.DataFrame | None = None) -> TextTable:
     """Return a short table of a sweep: what varies, then time, bandwidths, share of the bound, sum.
 
     Parameters
@@ -81,7 +83,7 @@ def sweep_table(summary: pd.DataFrame, jobs: pd.DataFrame | None = None) -> Tabl
         for job, row in _of_jobs(jobs, place, point)
     ]
     named = () if jobs is None else ("job",)
-    return Table((*heads[: len(keys)], *named, *heads[len(keys) :]), tuple(rows))
+    return TextTable((*heads[: len(keys)], *named, *heads[len(keys) :]), tuple(rows))
 
 
 def _of_jobs(jobs: pd.DataFrame | None, place: int, point: AnyRow) -> list[tuple[tuple[str, ...], AnyRow]]:
@@ -105,10 +107,10 @@ def _trained(point: AnyRow) -> tuple[str, ...]:
     return tuple("" if is_missing(point[key]) else form.format(point[key]) for key, form in cells)
 
 
-def job_lines(jobs: pd.DataFrame) -> list[tuple[str, str]]:
+def job_lines(jobs: Table | None) -> list[tuple[str, str]]:
     """Return a line for each job but the first, the scenario's own: its name, and what came of it."""
     lines = []
-    for row in jobs.to_dict("records")[1:]:
+    for row in rows_of(jobs)[1:]:
         time, _, busbw, share, mostly, verdict = _outcome(row)
         said = [time, busbw, f"{share} of the bound" if share else "", mostly, f"sum {verdict}"]
         lines.append((f"job {row['job']}", ", ".join(filter(None, said))))

@@ -46,7 +46,8 @@ def route_advice(result: Result, parts: RunParts) -> str | None:
     if network.find_equal_routes is None or parts.schedule.n_transfers > MOST_TRANSFERS:
         return None
     traffic = pair_traffic(parts.schedule, parts.chunk_bytes)
-    found = collisions(network, traffic, result.links["bytes"].to_numpy())
+    links = result.tables["links"]
+    found = collisions(network, traffic, links["bytes"])
     if not found:
         return None
     before_s = makespan_s(result.runs[0].trace)
@@ -54,7 +55,7 @@ def route_advice(result: Result, parts: RunParts) -> str | None:
     after_s = makespan_of(spread)
     if before_s - after_s < WORTH * before_s:
         return None
-    worst = max(found.values(), key=lambda one: float(result.links["busy_s"][one.link]))
+    worst = max(found.values(), key=lambda one: float(links["busy_s"][one.link]))
     named = ", ".join(f"{src}->{dst}" for src, dst in worst.pairs[:NAMED])
     more = f" and {len(worst.pairs) - NAMED} more" if len(worst.pairs) > NAMED else ""
     return (
@@ -128,7 +129,7 @@ def idle_advice(scenario: Scenario, parts: RunParts, result: Result) -> str | No
     ]:  # nothing follows of them for other algorithms
         return None
     candidates = [*_candidates(scenario, parts)]
-    use = use_of(parts.network, result.links["bytes"].to_numpy()) if candidates else None
+    use = use_of(parts.network, result.tables["links"]["bytes"]) if candidates else None
     if use is None or use.used >= use.there:
         return None
     allowed_s = max(FREE_S, SHARE * _cost_s(parts))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ringnet.analysis.calibration import Prediction, Profile, n_hops, predict
 from ringnet.analysis.overload import overloads
 from ringnet.collectives import Schedule
 from ringnet.documents.document import path_text
@@ -27,6 +27,9 @@ from ringnet.scenario.keys.network import NetworkKeys
 from ringnet.scenario.keys.topology import cards_of
 from ringnet.scenario.measured_links import setting_of
 from ringnet.units import format_bytes, format_seconds
+
+if TYPE_CHECKING:
+    from ringnet.analysis.calibration import Prediction, Profile
 
 #: Algorithms in which each worker sends to the next one only.
 RINGS = ("ring", "pipelined-ring")
@@ -238,11 +241,10 @@ def ring_equivalents(scenario: Scenario, sizes: Sequence[int], *, in_rate: bool 
         Whether only that counts of which the bandwidth is an equivalent, and with it every bound.
     """
     found = [""] * len(sizes)
-    message_bytes = np.maximum(np.array(sizes, dtype=np.float64), 1.0)
     for path in (INSIDE, NETWORK) if scenario.workers > 1 else ():
         profile = profile_of(scenario.network, path)
         if profile is not None:
-            ways = predict(profile, setting_of(scenario, profile), message_bytes).way.tolist()
+            ways = _predicted(profile, scenario, sizes).way.tolist()
             own = [_equivalent(profile.family.ways[way].algorithm, in_rate) for way in ways]
             found = [one or before for one, before in zip(own, found, strict=True)]
     return found
@@ -262,12 +264,17 @@ def measured_link_labels(scenario: Scenario) -> dict[str, bool | str]:
         return {}
     reason = ring_equivalents(scenario, [scenario.message_bytes], in_rate=True)[0]
     equivalent = {"equivalent": reason} if reason else {}
-    return {"is_beyond": bool(_predicted(profile, scenario).is_beyond[0]), **equivalent}
+    return {
+        "is_beyond": bool(_predicted(profile, scenario, [scenario.message_bytes]).is_beyond[0]),
+        **equivalent,
+    }
 
 
-def _predicted(profile: Profile, scenario: Scenario) -> Prediction:
-    size = np.array([max(scenario.message_bytes, 1)], dtype=np.float64)
-    return predict(profile, setting_of(scenario, profile), size)
+def _predicted(profile: Profile, scenario: Scenario, sizes: Sequence[int]) -> Prediction:
+    from ringnet.analysis.calibration import predict  # noqa: PLC0415 -- few scenarios have measured links
+
+    message_bytes = np.maximum(np.array(sizes, dtype=np.float64), 1.0)
+    return predict(profile, setting_of(scenario, profile), message_bytes)
 
 
 def _sentences(scenario: Scenario, parts: RunParts) -> Iterator[str]:
@@ -284,7 +291,7 @@ def _sentences(scenario: Scenario, parts: RunParts) -> Iterator[str]:
 
 
 def _about(profile: Profile, scenario: Scenario) -> Iterator[str]:
-    found = _predicted(profile, scenario)
+    found = _predicted(profile, scenario, [scenario.message_bytes])
     yield _extent(profile, found, scenario)
     yield from _made_of(profile, found)
     yield from _measured_otherwise(profile, scenario)
@@ -311,6 +318,8 @@ def extent(profile: Profile) -> str:
 
 
 def _made_of(profile: Profile, found: Prediction) -> Iterator[str]:
+    from ringnet.analysis.calibration import n_hops  # noqa: PLC0415 -- as above
+
     way = int(found.way[0])
     algorithm = profile.family.ways[way].algorithm
     if algorithm != "ring":

@@ -23,7 +23,6 @@ from ringnet.runs.engine import engine_for, payload_for, sharing_of
 from ringnet.runs.memory import require_memory
 from ringnet.runs.notes import effect_notes, measured_link_labels, network_notes, run_notes
 from ringnet.runs.parts import RunParts, build, jobs_of
-from ringnet.runs.training import run_training
 from ringnet.scenario.build.scenario import Scenario
 from ringnet.scenario.checks.collective import READABLE_ELEMENTS
 
@@ -69,6 +68,8 @@ def simulate(
         parts = build(scenario) if parts is None else parts
         trains = scenario.training is not None and scenario.training.model is not None
         if trains and parts.source is not None:  # who hands in parts without payload asks for times alone
+            from ringnet.runs.training import run_training  # noqa: PLC0415 -- most scenarios train nothing
+
             return run_training(scenario, parts, partial(_run_once, scenario, tamper=tamper), watch)
         return _run_once(scenario, parts, tamper=tamper, watch=watch)[0]
 

@@ -10,13 +10,34 @@ build   `load`, `loads`: text with overrides to a `Scenario`; the points of its 
 ======  ==========================================================================================================
 
 Between files and checks stand `network` and `schedule`: what the keys of both stand for.
+
+Names are imported when they are first used: who asks what machines there are reads no scenario.
 """
 
 from __future__ import annotations
 
-from ringnet.scenario.build.load import load, loads
-from ringnet.scenario.build.scenario import Scenario, SweepPoint
-from ringnet.scenario.keys.schema import schema
-from ringnet.scenario.keys.template import template
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ringnet.scenario.build.load import load, loads
+    from ringnet.scenario.build.scenario import Scenario, SweepPoint
+    from ringnet.scenario.keys.schema import schema
+    from ringnet.scenario.keys.template import template
+
+_HOMES = {
+    "Scenario": "build.scenario",
+    "SweepPoint": "build.scenario",
+    "load": "build.load",
+    "loads": "build.load",
+    "schema": "keys.schema",
+    "template": "keys.template",
+}
 
 __all__ = ["Scenario", "SweepPoint", "load", "loads", "schema", "template"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

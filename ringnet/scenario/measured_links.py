@@ -1,20 +1,25 @@
-"""Measured links in a network: what a profile says, spread over the links of each hop."""
+"""Measured links in a network: what a profile says, spread over the links of each hop.
+
+Calibration is imported where a scenario has such links: few have.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ringnet.analysis.calibration import HostPiece, LinkPiece, Profile, Setting, host_links, ring_link
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks import LinkSource, Network, Piece
 from ringnet.scenario.files.link_profile import INSIDE, NETWORK, profile_of
 from ringnet.scenario.keys.model import Keys
 from ringnet.scenario.keys.topology import cards_of, hosts_differ, workers_per_host
+
+if TYPE_CHECKING:
+    from ringnet.analysis.calibration import HostPiece, LinkPiece, Profile, Setting
 
 Pieces: TypeAlias = Mapping[int, tuple[Piece, ...]]
 #: Bandwidth and latency that a topology is built with where its links were measured: a bandwidth is then the factor by
@@ -75,9 +80,10 @@ def _changed(piece: Piece, bandwidth_Bps: float | None, latency_s: float | None)
 def setting_of(keys: Keys, profile: Profile) -> Setting:
     """Return as what a profile sees the workers: on the hosts of the network, or on nodes as full as in its logs."""
     n_workers, per_host = max(keys.workers, 2), workers_per_host(keys.network)
+    found = profile.setting_for(n_workers)
     if per_host is None:
-        return profile.setting_for(n_workers)
-    return Setting(n_workers, -(-n_workers // per_host) if profile.knows_nodes else 0)
+        return found
+    return found._replace(n_nodes=-(-n_workers // per_host) if profile.knows_nodes else 0)
 
 
 def measured(network: Network, keys: Keys) -> Measured:
@@ -129,6 +135,8 @@ def _ways(network: Network, keys: Keys) -> tuple[int, _Way]:
 
 
 def _pieces_of(profile: Profile, keys: Keys) -> tuple[HostPiece, ...]:
+    from ringnet.analysis.calibration import HostPiece, host_links, ring_link  # noqa: PLC0415 -- as said above
+
     setting = setting_of(keys, profile)
     if workers_per_host(keys.network) is not None:
         return host_links(profile, setting)
@@ -147,7 +155,7 @@ def _at(pieces: tuple[LinkPiece, ...], up_to_bytes: float) -> LinkPiece:
 def _spread(hop: LinkPiece, taken_s: float, n_links: int) -> LinkPiece:
     """Return each of the links of a hop, of whose latency others take some."""
     latency_s = max(hop.latency_s - taken_s, 0.0) / n_links if n_links else 0.0
-    return LinkPiece(hop.up_to_bytes, latency_s, hop.bandwidth_Bps)
+    return hop._replace(latency_s=latency_s)
 
 
 def _placed(found: Measured, source: LinkSource, each: tuple[LinkPiece, ...], path: str) -> Measured:

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import pandas as pd
 
 from ringnet._version import __version__
+from ringnet.analysis.frames import Table, of_rows, rows_of
 from ringnet.errors import RingnetError, VerificationError
 from ringnet.scenario import Scenario
 
@@ -66,15 +66,11 @@ class Outcome:
     swept: Mapping[str, str] = field(default_factory=dict)
     job_rows: tuple[dict[str, Any], ...] = ()
 
-    #: A sweep has no other tables; those of single runs are made by running the point alone.
-    transfers = links = workers = states = None
-
-    @property
-    def jobs(self) -> pd.DataFrame | None:
-        """One row per job, with the swept keys, where there are several jobs."""
-        if not self.job_rows:
+    def columns(self, table: str) -> Table | None:
+        """Return one row per job, with the swept keys, where there are several jobs; a sweep has no other tables."""
+        if table != "jobs" or not self.job_rows:
             return None
-        return pd.DataFrame([{**self.swept, **row} for row in self.job_rows], dtype=object)
+        return of_rows([{**self.swept, **row} for row in self.job_rows])
 
     @property
     def ok(self) -> bool:
@@ -121,7 +117,7 @@ def failed(error: str, exit_code: int) -> Outcome:
 
 def _found(result: Result) -> Outcome:
     row = plain_row(result.summary)
-    jobs = () if result.jobs is None else tuple(plain_row(one) for one in result.jobs.to_dict("records"))
+    jobs = tuple(map(plain_row, rows_of(result.columns("jobs"))))
     found = Outcome(row, (*result.about, *result.verdict.notes), job_rows=jobs)
     if row["sum_ok"] is not False:
         return found

@@ -18,7 +18,6 @@ from ringnet.reporting.results import ResultLike, Results, collect
 from ringnet.reporting.storage import write_results
 from ringnet.runs.simulate import simulate as run_one
 from ringnet.scenario import Scenario, SweepPoint, load
-from ringnet.study.local import checked_processes, on_this_machine
 from ringnet.study.outcome import Done, Outcome, Simulate, Store, Task
 
 #: What hears of each outcome, and what hears each sentence for a person.
@@ -142,6 +141,8 @@ def run_points(
     StudyError
         The cluster was lost; what is finished is kept.
     """
+    from ringnet.study.local import checked_processes, on_this_machine  # noqa: PLC0415 -- one run needs no processes
+
     left, say = iter(points), once(say)
     compute: Compute = partial(on_this_machine, processes=checked_processes(processes), say=say)
     if cluster is not None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ringnet.errors import Fault, InputError
-from ringnet.training.layers import TimedLayer
+
+if TYPE_CHECKING:
+    from ringnet.training.layers import TimedLayer
 
 #: Limits of PyTorch: of the first bucket, which is small so that communication starts soon, and of all others.
 FIRST_BUCKET_BYTES, BUCKET_CAP_BYTES = 2**20, 25 * 2**20

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ringnet.errors import VerificationError
 from ringnet.payload.dtypes import bits_of
 from ringnet.payload.reductions import Reduction, make_reduction
+from ringnet.training import OnNonfinite
 from ringnet.training.averaging import accumulate, moving_average
 from ringnet.training.models import Batch, BatchGradient, TrainableModel, layer_of
 from ringnet.training.optimizers import Optimizer
@@ -25,7 +26,6 @@ from ringnet.training.whole_batch import Distance, distance, gradient_bound
 Array: TypeAlias = NDArray[Any]
 #: Takes what each worker sends and how it is reduced; returns what each worker holds afterwards.
 AllReduce: TypeAlias = Callable[[Sequence[Array], Reduction], Sequence[Array]]
-OnNonfinite: TypeAlias = Literal["stop", "skip"]
 
 
 @dataclass(frozen=True)

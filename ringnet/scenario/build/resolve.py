@@ -12,7 +12,7 @@ from ringnet.errors import Fault, InputError
 from ringnet.scenario.checks import check
 from ringnet.scenario.checks.mistake import Mistake
 from ringnet.scenario.checks.schedule import check_schedule, check_ways
-from ringnet.scenario.files import completed
+from ringnet.scenario.files.completing import completed
 from ringnet.scenario.files.folder import ScenarioFolder
 from ringnet.scenario.keys.faults import translate
 from ringnet.scenario.keys.model import Keys

@@ -18,7 +18,7 @@ from ringnet.errors import Fault, InputError
 from ringnet.scenario.build.resolve import in_order, origins_of, resolve
 from ringnet.scenario.build.sweep import Axis, SweptValue, first_values, grid, with_values
 from ringnet.scenario.checks import check
-from ringnet.scenario.files import known
+from ringnet.scenario.files.completing import known
 from ringnet.scenario.files.data import FACTS
 from ringnet.scenario.files.folder import ScenarioFolder, digest
 from ringnet.scenario.files.link_profile import PATHS as LINK_FILES
@@ -26,11 +26,11 @@ from ringnet.scenario.files.link_profile import link_files
 from ringnet.scenario.files.machines import given_by_machine
 from ringnet.scenario.files.network_file import NETWORK_FILE, ORDER_FILE
 from ringnet.scenario.files.presets import unwritten
-from ringnet.scenario.files.trained_model import MODEL
 from ringnet.scenario.keys.algorithm import AlgorithmKeys
 from ringnet.scenario.keys.lookup import leaf_of
 from ringnet.scenario.keys.model import MADE_DATA, Keys, SweepKeys
 from ringnet.scenario.keys.network import OrderFile
+from ringnet.scenario.keys.training import MODEL
 from ringnet.scenario.schedule import file_names, files_read
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ringnet.formats.networks.reading import count
-from ringnet.scenario.checks.mistake import Mistake, unread
+from ringnet.scenario.checks.mistake import Mistake, counted, unread
 from ringnet.scenario.files.link_profile import INSIDE, NETWORK
 from ringnet.scenario.files.network_file import NETWORK_FILE, OF_CHANNELS, ORDER_FILE, reading_of
 from ringnet.scenario.keys.links import BEHAVIOUR_KEYS, LinkFile
@@ -48,8 +47,8 @@ def check_order_file(keys: Keys) -> Iterator[Mistake]:
         message = f"this is the {reading.kind}: it has links, and no order of rings"
         yield Mistake(ORDER_FILE, message, "NCCL's graph file; network: {file: ...} takes this one")
     elif reading.n_workers != keys.workers:
-        has = f"the scenario has {count(keys.workers, 'worker')}"
-        message = f"the file is for {count(reading.n_workers, 'worker')}, {has}"
+        has = f"the scenario has {counted(keys.workers)}"
+        message = f"the file is for {counted(reading.n_workers)}, {has}"
         yield Mistake(ORDER_FILE, message, f"workers: {reading.n_workers}", causes=(("workers",),))
     if keys.algorithm_name == OF_CHANNELS:
         for name in ("strides", "node_size"):

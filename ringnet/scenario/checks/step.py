@@ -18,11 +18,8 @@ _REDUCES = ("sum", "mean")
 _SOURCES = ("model", "layers", "python")
 
 
-def check_step(keys: Keys) -> Iterator[Mistake]:
+def check_step(keys: Keys, step: StepKeys) -> Iterator[Mistake]:
     """Return what is wrong with a training step."""
-    step = keys.step
-    if step is None:
-        return
     if keys.training is None:
         yield unread(("message",), "the layers say how large it is", ("step",))
     yield from _layers(step)

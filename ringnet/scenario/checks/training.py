@@ -23,11 +23,8 @@ _READ_BY = {
 }
 
 
-def check_training(keys: Keys) -> Iterator[Mistake]:
+def check_training(keys: Keys, training: TrainingKeys) -> Iterator[Mistake]:
     """Return what is wrong with a training, and with the collective that it uses."""
-    training = keys.training
-    if training is None:
-        return
     yield from _collective(keys)
     yield from _optimizer(training)
     if training.model is None:

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from ringnet.analysis.calibration import Profile
 from ringnet.documents.document import Document, Mark, Path, path_text
 from ringnet.errors import Fault, InputError
-from ringnet.formats.profiles import read_profile
 from ringnet.scenario.files.folder import STAND_INS, ScenarioFolder, fault_at
 from ringnet.scenario.keys.kinds import FoundFile
 from ringnet.scenario.keys.links import LinkFile
 from ringnet.scenario.keys.network import NetworkKeys
 from ringnet.scenario.keys.topology import InsideKeys, inside_of
+
+if TYPE_CHECKING:
+    from ringnet.analysis.calibration import Profile
 
 #: Where a profile may stand: for the links of the network, and for those inside hosts.
 NETWORK: Path = ("network", "link")
@@ -55,6 +57,8 @@ def _with_profile(document: Document, path: Path, home: ScenarioFolder) -> tuple
 @lru_cache(maxsize=64)
 def profile_in(file: FoundFile) -> Profile:
     """Return the profile in a file that was found; `InputError` for what is wrong with it."""
+    from ringnet.formats.profiles import read_profile  # noqa: PLC0415 -- few scenarios have measured links
+
     return read_profile(str(file.path))
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from ringnet.documents.document import Document, Mark, Path
 from ringnet.errors import Fault, InputError, NetworkError
-from ringnet.formats.networks import network_from_file, read_network_file
-from ringnet.formats.networks.reading import Reading
 from ringnet.networks import Network
 from ringnet.scenario.files.folder import STAND_INS, ScenarioFolder, fault_at
 from ringnet.scenario.keys.kinds import FoundFile
 from ringnet.scenario.keys.network import NetworkKeys, OrderFile
+
+if TYPE_CHECKING:
+    from ringnet.formats.networks.reading import Reading
 
 NETWORK_FILE: Path = ("network", "file")
 ORDER_FILE: Path = ("network", "order", "file")
@@ -54,11 +56,15 @@ def _put(document: Document, found: FoundFile, reading: Reading) -> Document:
 @lru_cache(maxsize=64)
 def read_found(file: FoundFile) -> Reading:
     """Return what a file says that was found; `InputError` for what is wrong with it."""
+    from ringnet.formats.networks import read_network_file  # noqa: PLC0415 -- few scenarios name such a file
+
     return read_network_file(str(file.path))
 
 
 def network_of(file: FoundFile, places: int) -> Network:
     """Return the network of a file that was found; `NetworkError` at ``file`` if it is for other workers."""
+    from ringnet.formats.networks import network_from_file  # noqa: PLC0415 -- few scenarios name such a file
+
     try:
         network = network_from_file(file.path, places).network
     except NetworkError as error:

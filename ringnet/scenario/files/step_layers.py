@@ -84,12 +84,9 @@ def tokens_of(keys: StepKeys) -> int | None:
 
 def with_step(document: Document, home: ScenarioFolder) -> tuple[Document, list[Fault]]:
     """Return the document with the size of all gradients for the message, where nothing else gives it."""
-    given = document.get(STEP)
-    if given is None:
-        return document, []
     missing: set[Path] = {("message",)} if not document.has(("message",)) else set()
     try:
-        keys = StepKeys.model_validate(given)
+        keys = StepKeys.model_validate(document.get(STEP))
         table = layer_table_of(keys, home)
         layers = _untimed(keys, home) if table is None else layers_of(keys, home)
     except ValidationError:  # which is told where all keys are read

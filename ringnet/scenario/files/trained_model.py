@@ -15,7 +15,7 @@ from ringnet.formats.python_hook import called, find_function
 from ringnet.payload.dtypes import DTYPES
 from ringnet.scenario.files.folder import ScenarioFolder, digest
 from ringnet.scenario.keys.kinds import quantity_text
-from ringnet.scenario.keys.training import ModelKeys
+from ringnet.scenario.keys.training import MODEL, ModelKeys
 from ringnet.training.models import (
     DigitsNetwork,
     GivenGradients,
@@ -25,7 +25,6 @@ from ringnet.training.models import (
 )
 from ringnet.training.own_models import OwnModel
 
-MODEL: Path = ("training", "model")
 #: Of digits, where the scenario does not say it.
 HIDDEN, EXAMPLES = (32,), 1000
 #: The function of a user's file that returns the parameters before the first step.
@@ -71,12 +70,11 @@ def _own(name: str, n_examples: int, home: ScenarioFolder) -> OwnModel:
 
 def with_model(document: Document, home: ScenarioFolder) -> tuple[Document, list[Fault]]:
     """Return the document with what its model says: the size of the message, and how many workers have gradients."""
-    given = document.get(MODEL)
-    if given is None:
-        return document, []
     missing = {("message",)} if not document.has(("message",)) else set()
     try:
-        facts = _facts(ModelKeys.model_validate(given), home, str(document.get(("dtype",)) or "float32"))
+        facts = _facts(
+            ModelKeys.model_validate(document.get(MODEL)), home, str(document.get(("dtype",)) or "float32")
+        )
     except ValidationError:  # which is told where all keys are read
         return replace(document, broken=document.broken | missing), []
     except InputError as error:

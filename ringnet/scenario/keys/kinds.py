@@ -6,10 +6,11 @@ Each is put beside a type: ``Annotated[float, Quantity("seconds")]``.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
+from importlib import import_module
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -252,6 +253,27 @@ class Plain(Leaf):
         """See `Leaf.describe`."""
         one = {"type": ["boolean", "number", "string"]}
         return {"anyOf": [one, {"type": "array", "items": one}]}
+
+
+@dataclass(frozen=True)
+class NamesIn(Collection[str]):
+    """The names of a registry, whose module is imported when they are asked for: most scenarios name none of them."""
+
+    module: str
+    registry: str
+
+    def _found(self) -> Collection[str]:
+        names: Collection[str] = getattr(import_module(self.module), self.registry)
+        return names
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._found()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found())
+
+    def __len__(self) -> int:
+        return len(self._found())
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,17 @@ FOLDER = Path(__file__).parent.parent / "machines"
 #: Their names.
 MACHINES = tuple(sorted(file.stem for file in FOLDER.glob("*.yaml")))
 
+
+def title_of(machine: str) -> str:
+    """Return what a machine is, in words: the first line of its file, which alone is read.
+
+    >>> title_of("dgx-h100").partition(",")[0]
+    'NVIDIA DGX H100'
+    """
+    with (FOLDER / f"{machine}.yaml").open(encoding="utf-8") as file:
+        return file.readline().removeprefix("title:").strip()
+
+
 MachineName: TypeAlias = Annotated[str, OneOf(MACHINES, "machine")]
 IncludeName: TypeAlias = Annotated[str, Line("base.yaml", 1000)]
 IncludeKeys: TypeAlias = Annotated[

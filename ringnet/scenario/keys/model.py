@@ -275,7 +275,7 @@ class Keys(Settings):
     network: NetworkKeys = Field(
         description="Over what the transfers move.", examples=[{"bandwidth": "50 GB/s", "latency": "500 ns"}]
     )
-    worker: WorkerKeys = Field(default=WorkerKeys(), description="How the workers behave.")
+    worker: WorkerKeys = Field(default=WorkerKeys.model_construct(), description="How the workers behave.")
     jobs: tuple[JobKeys, ...] = Field(
         default=(),
         description="Other collectives that run beside this one on the same network, each with workers of its own: "
@@ -297,7 +297,9 @@ class Keys(Settings):
     )
     sweep: SweepKeys | None = Field(default=None, description="Many runs from one file.")
     compare: CompareKeys | None = Field(default=None, description="What `ringnet compare` compares.")
-    report: ReportKeys = Field(default=ReportKeys(), description="What is written of the results.")
+    report: ReportKeys = Field(
+        default=ReportKeys.model_construct(), description="What is written of the results."
+    )
 
     @property
     def algorithm_name(self) -> str:

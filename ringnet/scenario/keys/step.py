@@ -15,10 +15,8 @@ from ringnet.scenario.keys.base import (
     SomeSize,
     WorkerNumber,
 )
-from ringnet.scenario.keys.kinds import Line, Number, OneOf, Quantity, Whole
+from ringnet.scenario.keys.kinds import Line, NamesIn, Number, OneOf, Quantity, Whole
 from ringnet.training.buckets import BUCKET_CAP_BYTES, FIRST_BUCKET_BYTES
-from ringnet.training.layers import MODEL_PRESETS
-from ringnet.training.steps import STRATEGIES
 
 _Places: TypeAlias = Annotated[tuple[PlaceNumber, ...], NotEmpty]
 
@@ -26,7 +24,7 @@ _Places: TypeAlias = Annotated[tuple[PlaceNumber, ...], NotEmpty]
 class StepKeys(Settings):
     """A step of a training in time: `ringnet step` reads it."""
 
-    model: Annotated[str, OneOf(MODEL_PRESETS, "model")] | None = Field(
+    model: Annotated[str, OneOf(NamesIn("ringnet.training.layers", "MODEL_PRESETS"), "model")] | None = Field(
         default=None, description="A model that is made by formula: `gpt2-small`.", examples=["gpt2-small"]
     )
     layers: Annotated[str, Line("layers.csv", 1000)] | None = Field(
@@ -61,7 +59,7 @@ class StepKeys(Settings):
     backward_s: SomeSeconds | None = Field(
         default=None, alias="backward", description="With forward: one backward pass: `80 ms`."
     )
-    strategy: Annotated[str, OneOf(STRATEGIES, "strategy")] = Field(
+    strategy: Annotated[str, OneOf(NamesIn("ringnet.training.steps", "STRATEGIES"), "strategy")] = Field(
         default="ddp",
         description="ddp: gradients are all-reduced; zero-1: optimizer states are sharded; fsdp: parameters, too.",
     )

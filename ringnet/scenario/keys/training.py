@@ -6,11 +6,13 @@ from typing import Annotated, TypeAlias, get_args
 
 from pydantic import Discriminator, Field, Tag
 
+from ringnet.documents.document import Path
 from ringnet.scenario.keys.base import LIST, ONE, NotEmpty, Settings, list_or_one
-from ringnet.scenario.keys.kinds import Line, Number, OneOf, Whole
-from ringnet.training.optimizers import OPTIMIZERS
-from ringnet.training.trainer import OnNonfinite
+from ringnet.scenario.keys.kinds import Line, NamesIn, Number, OneOf, Whole
+from ringnet.training import OnNonfinite
 
+#: Where a scenario says what it trains.
+MODEL: Path = ("training", "model")
 #: Models that ringnet makes itself.
 MODELS = ("given", "digits")
 #: The largest number below one of those that people write.
@@ -59,7 +61,7 @@ class ModelKeys(Settings):
 class OptimizerKeys(Settings):
     """What makes a step of the combined gradient; each optimizer has the keys that PyTorch gives it."""
 
-    name: Annotated[str, OneOf(OPTIMIZERS, "optimizer")] = Field(
+    name: Annotated[str, OneOf(NamesIn("ringnet.training.optimizers", "OPTIMIZERS"), "optimizer")] = Field(
         default="sgd", description="sgd, momentum (SGD with a velocity), adam or adamw."
     )
     learning_rate: Annotated[float, Number(0.01)] = Field(default=0.01, description="How far a step goes.")
@@ -106,7 +108,7 @@ class TrainingKeys(Settings):
         default=None, description="How many steps; one epoch if left out, of given gradients one step."
     )
     optimizer: OptimizerKeys = Field(
-        default=OptimizerKeys(),
+        default=OptimizerKeys.model_construct(),
         description="What makes a step of the combined gradient.",
         examples=[{"name": "adam", "learning_rate": 0.01}],
     )

@@ -106,6 +106,8 @@ def _slowest(row: Row) -> str:
     if "equivalent" in row:
         return "not known: the links are a ring's equivalent"
     gain_s = row.get("slowest_link_gain_s")
+    if "slowest_link" not in row and gain_s is None and "drawn" in row:
+        return "not looked for where numbers are drawn"
     if "slowest_link" not in row:
         why = (
             "all links in use are alike" if gain_s is None else "faster links of one kind alone gain nothing"
@@ -220,6 +222,7 @@ _LINES: tuple[tuple[str, Callable[[Row], str]], ...] = (
     ("slowest link", _slowest),
     ("links", _beyond),
     ("shape", _formatted("shape", str)),
+    ("drawn", _formatted("drawn", str)),
     ("sent per worker", _traffic),
     ("sum", _verified),
     ("training", _trained),

@@ -100,7 +100,9 @@ def _cost(
     network: Network, workers: Workers, hops: list[tuple[NDArray[np.int64] | None, NDArray[np.int64]]]
 ) -> TransferCost | None:
     """Return what a transfer costs over routes, hop by hop: equally long, of links alike, no two sharing one."""
-    if beyond(network, fair=True) or not hops or any(within is not None for within, _ in hops):
+    if beyond(network, fair=True) or workers.beyond:
+        return None
+    if not hops or any(within is not None for within, _ in hops):
         return None
     links = np.concatenate([of_hop for _, of_hop in hops])
     if np.bincount(links).max(initial=0) > 1:

@@ -95,9 +95,9 @@ class CriticalPath:
         return all(piece.part != "queueing" for piece in self.pieces)
 
 
-def why_no_path(network: Network, trace: Trace) -> str | None:
+def why_no_path(network: Network, workers: Workers, trace: Trace) -> str | None:
     """Return why the path of a run cannot be walked, in words; None where it can."""
-    if reason := beyond(network, (BySize, OverTime), fair=True, window=True, packets=True):
+    if reason := beyond(network, (BySize, OverTime), fair=True, window=True, packets=True) or workers.beyond:
         return reason
     if trace.recall is not None:
         return None
@@ -137,7 +137,7 @@ def critical_path(
     a transfer that follow each other over a link are one piece; what waits for a window's credit goes back to what gave
     it: the arrival of an earlier slot, or an apply, and from there the latency of the way back.
     """
-    if reason := why_no_path(network, trace):
+    if reason := why_no_path(network, workers, trace):
         raise InputError(f"there is no critical path: {reason}")
     walk = _Walk(schedule, network, workers, chunk_bytes, trace)
     pieces = tuple(reversed(walk.pieces()))
@@ -160,7 +160,7 @@ def own_part_of_queueing(
     """
     if network.window is None and trace.until_s is None and used_by_one_each(schedule, network):
         return 1.0
-    if why_no_path(network, trace) or network.window is not None or network.packets is not None:
+    if why_no_path(network, workers, trace) or network.window is not None or network.packets is not None:
         return None
     walk = _Walk(schedule, network, workers, chunk_bytes, trace, goes_to_who_blocks=False)
     walk.pieces()

@@ -45,9 +45,9 @@ class Derivatives:
     inverse_switch_rate: FloatArray
 
 
-def why_no_derivatives(network: Network, trace: Trace) -> str | None:
+def why_no_derivatives(network: Network, workers: Workers, trace: Trace) -> str | None:
     """Return why a run has no derivatives, in words, as far as that is known before its path is; None where it has."""
-    if reason := beyond(network, (BySize,)):
+    if reason := beyond(network, (BySize,)) or workers.beyond:
         return reason
     if trace.until_s is not None:
         return "others share the links"
@@ -92,7 +92,7 @@ def derivatives(
 
     The makespan is that end less the start of the first worker.
     """
-    if reason := why_no_derivatives(network, trace):
+    if reason := why_no_derivatives(network, workers, trace):
         raise InputError(f"there are no derivatives: {reason}")
     path = critical_path(schedule, network, workers, chunk_bytes, trace)
     return derivatives_along(path, schedule, network)

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.analysis.answer import made_of_words, result_html
-from ringnet.analysis.blame import Again, ByPath, slowest_links
-from ringnet.analysis.bounds import collective_bound, schedule_bound_s
+from ringnet.analysis.blame import Again, ByPath, SlowestLinks, slowest_links
+from ringnet.analysis.bounds import Bound, collective_bound, peak_bandwidths, schedule_bound_s
 from ringnet.analysis.closed_form import closed_form_s
 from ringnet.analysis.critical_path import CriticalPath, critical_path, own_part_of_queueing, why_no_path
 from ringnet.analysis.derivatives import Derivatives, derivatives_along, why_no_derivatives
@@ -41,7 +41,7 @@ from ringnet.analysis.verification import Verdict
 from ringnet.analysis.worker_time import worker_time
 from ringnet.collectives import Schedule
 from ringnet.engines.trace import PATH_PARTS, Columns, Trace, Workers
-from ringnet.networks import Network
+from ringnet.networks import BySize, Network, OverTime, beyond
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,7 +66,8 @@ class Run:
     trace : Trace
     labels : mapping
         What the scenario says and the run does not: ``name, message_bytes, dtype, reduce, sharing, payload, seed``;
-        of measured links ``is_beyond`` and ``equivalent``; of parameters that were read off the network ``shape``.
+        of measured links ``is_beyond`` and ``equivalent``; of parameters that were read off the network ``shape``;
+        of numbers that are drawn ``drawn``.
     verdict : Verdict
     offered : Network, optional
         As it is for transfers of any size, where that differs.
@@ -105,7 +106,7 @@ class Run:
     @cached_property
     def path(self) -> CriticalPath | None:
         """The path that ended last, walked once; None where it cannot be."""
-        if why_no_path(self.network, self.trace) is not None or self.schedule.n_workers == 1:
+        if why_no_path(self.network, self.workers, self.trace) is not None or self.schedule.n_workers == 1:
             return None
         return critical_path(self.schedule, self.network, self.workers, self.chunk_bytes, self.trace)
 
@@ -318,9 +319,10 @@ def summarise(run: Run) -> Row:
     """Return the row of ``summary.csv``: every column is put there here, and nowhere else."""
     schedule, network, labels, verdict = run.schedule, run.network, run.labels, run.verdict
     links = run.by_link
-    slowest = slowest_links(
-        LinksInUse(network, run.trace.links), makespan_s(run.trace), run.again, _by_path(run)
-    )
+    slowest = SlowestLinks()
+    if not (beyond(network, [BySize, OverTime], fair=True, window=True, packets=True) or run.workers.beyond):
+        used = LinksInUse(network, run.trace.links)
+        slowest = slowest_links(used, makespan_s(run.trace), run.again, _by_path(run))
     first = slowest.links[0] if slowest.links else None
     return {
         "name": labels["name"],
@@ -349,7 +351,7 @@ def summarise(run: Run) -> Row:
         "waiting_s_max": _largest(run.spent["waiting_s"]),
         **{key: getattr(verdict, key) for key in _OF_THE_VERDICT},
         "error": None,
-        **{key: labels[key] for key in ("is_beyond", "equivalent", "shape") if key in labels},
+        **{key: labels[key] for key in ("is_beyond", "equivalent", "shape", "drawn") if key in labels},
     }
 
 
@@ -358,7 +360,7 @@ def _by_path(run: Run) -> ByPath:
 
     @cache
     def found() -> Derivatives | None:
-        if why_no_derivatives(run.network, run.trace) is not None or run.path is None:
+        if why_no_derivatives(run.network, run.workers, run.trace) is not None or run.path is None:
             return None
         return derivatives_along(run.path, run.schedule, run.network)
 
@@ -372,7 +374,13 @@ def _by_path(run: Run) -> ByPath:
 def _times(run: Run) -> Row:
     schedule, network, total_s = run.schedule, run.network, makespan_s(run.trace)
     start_s = float(run.trace.workers["start_s"].min())
-    bound = collective_bound(schedule, run.offered or network, run.chunk_bytes, start_s)
+    # Of a bandwidth that may be drawn however large no bound follows.
+    bounded = bool(np.isfinite(peak_bandwidths(network)).all())
+    bound = (
+        collective_bound(schedule, run.offered or network, run.chunk_bytes, start_s)
+        if bounded
+        else Bound(0.0, "")
+    )
     # With one worker, or without latency and bytes, nothing takes time: bandwidths and shares are empty, not 0/0.
     timed = schedule.n_workers > 1 and total_s > 0
     algbw = run.labels["message_bytes"] / total_s if timed else None
@@ -384,10 +392,10 @@ def _times(run: Run) -> Row:
         "algbw_Bps": algbw,
         "busbw_Bps": algbw and algbw * BUS_FACTORS[schedule.collective](schedule.n_workers),
         "closed_form_s": formula_s,
-        "schedule_bound_s": schedule_bound_s(run.link_bytes, network, start_s) if timed else None,
-        "collective_bound_s": bound.seconds if timed else None,
-        "bound_share": bound.seconds / total_s if timed else None,
-        "bound_cut": bound.cut if timed else None,
+        "schedule_bound_s": schedule_bound_s(run.link_bytes, network, start_s) if timed and bounded else None,
+        "collective_bound_s": bound.seconds if timed and bounded else None,
+        "bound_share": bound.seconds / total_s if timed and bounded else None,
+        "bound_cut": bound.cut if timed and bounded else None,
         **{name: parts.pop(name) for name in ("latency_share", "bandwidth_share", "queueing_share")},
         "own_queueing_share": _own_queueing_share(run, shares.get("queueing")),
         **parts,

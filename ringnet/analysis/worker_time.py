@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.engines.trace import ROUNDING, Columns, Trace, Workers
-from ringnet.networks import Network
+from ringnet.networks import BySize, Network, OverTime, beyond
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -46,7 +46,8 @@ def worker_time(trace: Trace, network: Network, workers: Workers) -> Columns:
     dict of str to ndarray, shape (n_workers,)
         ``moving_s, late_partner_s, busy_link_s, waiting_s, idle_end_s``. With ``overhead_s`` and ``reducing_s`` of the
         trace, and without ``waiting_s``, which is the two before it, they add up to the end of the last worker less the
-        worker's own start. NaN, but for the last, where the rows that it takes are not kept.
+        worker's own start. NaN, but for the last, where the rows that it takes are not kept, or something of
+        its own is drawn for each transfer, which rows do not say.
 
     Notes
     -----
@@ -59,7 +60,8 @@ def worker_time(trace: Trace, network: Network, workers: Workers) -> Columns:
     start_s, end_s = trace.workers["start_s"], trace.workers["end_s"]
     unknown = np.full(len(start_s), np.nan)
     idle = {"idle_end_s": end_s.max(initial=-np.inf) - end_s}
-    if trace.transfers is None or trace.services is None:
+    drawn = beyond(network, (BySize, OverTime), fair=True, window=True, packets=True) or workers.beyond
+    if trace.transfers is None or trace.services is None or drawn:
         names = ("moving_s", "late_partner_s", "busy_link_s", "waiting_s")
         return {**dict.fromkeys(names, unknown), **idle}
     mine = trace.services["owner"] == trace.job

@@ -14,7 +14,7 @@ from ringnet.cli.printing import note, print_json, print_table, say
 from ringnet.collectives.proof import check
 from ringnet.engines.arrays import why_not_exact
 from ringnet.errors import Fault, InputError
-from ringnet.runs.engine import engine_for
+from ringnet.runs.engine import engine_for, require_whole_links
 from ringnet.runs.memory import Estimate, available_bytes, estimate, require_memory
 from ringnet.runs.parts import RunParts, build
 from ringnet.scenario import Scenario
@@ -220,6 +220,7 @@ def _engine(parts: RunParts) -> tuple[str, str]:
     check(parts.schedule)
     for one in parts.others:
         check(one.schedule)
+    require_whole_links(parts)
     network = parts.network_of_run
     if parts.engine == "auto" or not parts.is_alone:
         return engine_for(parts)

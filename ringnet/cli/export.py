@@ -18,6 +18,7 @@ from ringnet.formats.msccl import dumps_msccl
 from ringnet.reporting.atomic import written_file
 from ringnet.runs.parts import build
 from ringnet.scenario import Scenario
+from ringnet.scenario.drawn import mean_of, refuse_what_is_drawn
 from ringnet.units import format_bytes
 
 EXAMPLE = "ringnet export scenario.yaml --msccl ring.xml --goal ring.goal"
@@ -66,7 +67,8 @@ def _export(scenario: Scenario, msccl: Path | None, goal: Path | None) -> None:
     if msccl is not None:
         texts.append(("msccl", msccl, dumps_msccl(parts.schedule)))
     if goal is not None:
-        reduce_ns_per_byte = NS / scenario.worker.reduce_Bps
+        refuse_what_is_drawn(scenario, "a GOAL file")
+        reduce_ns_per_byte = NS / mean_of(scenario.worker.reduce_Bps)
         texts.append(("goal", goal, dumps_goal(parts.schedule, parts.chunk_bytes, reduce_ns_per_byte)))
     for _, file, text in texts:
         with written_file(file) as path:

@@ -29,6 +29,7 @@ from ringnet.runs.parts import RunParts, build
 from ringnet.runs.simulate import simulate
 from ringnet.scenario import Scenario, SweepPoint
 from ringnet.scenario.build.load import CHECKED_POINTS
+from ringnet.scenario.drawn import what_is_drawn
 from ringnet.study.cost import default_cache_dir, in_words, learn, n_cores, run_s, sweep_s
 from ringnet.study.outcome import Outcome, wrong_sum
 from ringnet.study.points import run_info, run_points
@@ -223,6 +224,8 @@ def _talkers(result: Result) -> list[tuple[str, str]]:
 
 def _advice(scenario: Scenario, result: Result, parts: RunParts) -> list[str]:
     """Return what would be worth trying where cards or links are idle, or where a run spends its time in queues."""
+    if what_is_drawn(scenario):  # what one run would gain need not be what others do
+        return []
     row = result.summary
     # What queues behind a worker's own transfers is bandwidth by another name: no other order would take it away.
     queueing = (row["queueing_share"] or 0.0) - (row["own_queueing_share"] or 0.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.collectives import Schedule, Step
+from ringnet.engines.luck import MEANINGS, Luck
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks import Network
 from ringnet.payload import PackedPayload, Payload
@@ -70,6 +71,8 @@ class Workers:
         Bytes reduced per second; ``inf`` where reducing is free.
     sends : {"eager", "rendezvous"}
         Whether a sender goes on at once, or transfers start when both sides are in the step and end it for both.
+    luck : Luck or None
+        What they do by chance; the columns hold the means of what is drawn.
     """
 
     start_s: NDArray[np.float64]
@@ -77,6 +80,7 @@ class Workers:
     recv_overhead_s: NDArray[np.float64]
     reduce_Bps: NDArray[np.float64]
     sends: Sends = "eager"
+    luck: Luck | None = None
 
     @classmethod
     def alike(
@@ -113,13 +117,28 @@ class Workers:
             raise NetworkError(Fault(f"{message}, and the {network.topology} has {len(names)}", value=reason))
         nothing = np.zeros(schedule.n_switches)
         rates = np.array([network.reduce_Bps[name] for name in names[: schedule.n_switches]])
-        return Workers(
-            np.concatenate([self.start_s, nothing + self.start_s.min()]),
-            np.concatenate([self.send_overhead_s, nothing]),
-            np.concatenate([self.recv_overhead_s, nothing]),
-            np.concatenate([self.reduce_Bps, rates]),
-            self.sends,
+        return replace(
+            self,
+            start_s=np.concatenate([self.start_s, nothing + self.start_s.min()]),
+            send_overhead_s=np.concatenate([self.send_overhead_s, nothing]),
+            recv_overhead_s=np.concatenate([self.recv_overhead_s, nothing]),
+            reduce_Bps=np.concatenate([self.reduce_Bps, rates]),
         )
+
+    def in_run(self, run: int) -> Workers:
+        """Return them as they are in a run: what is drawn once is a number, what each transfer draws is that run's."""
+        if self.luck is None:
+            return self
+        once, left = self.luck.in_run(run)
+        columns = {column: getattr(self, column).copy() for column in MEANINGS}
+        for (worker, column), value in once.items():
+            columns[column][worker] = value
+        return replace(self, **columns, luck=left)
+
+    @property
+    def beyond(self) -> str | None:
+        """In words, what they do beyond costs that stay as they are; None where that is nothing."""
+        return None if self.luck is None else self.luck.meaning
 
 
 @dataclass(frozen=True)

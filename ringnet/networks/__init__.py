@@ -7,7 +7,16 @@ from typing import Any
 
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks.basic import fully_connected, pairs, ring, switch
-from ringnet.networks.behaviour import Behaviour, BySize, Constant, OverTime, Piece
+from ringnet.networks.behaviour import (
+    Behaviour,
+    ByChance,
+    BySize,
+    Constant,
+    DrawnBandwidth,
+    DrawnLatency,
+    OverTime,
+    Piece,
+)
 from ringnet.networks.custom import Cable, custom
 from ringnet.networks.datacenter import (
     dragonfly,
@@ -34,6 +43,7 @@ from ringnet.networks.network import (
     Packets,
     Window,
     beyond,
+    in_run,
     settled,
 )
 from ringnet.networks.nodes import Inside, LinkNumbers, nodes
@@ -146,9 +156,12 @@ __all__ = [
     "TOPOLOGIES",
     "TRAITS",
     "Behaviour",
+    "ByChance",
     "BySize",
     "Cable",
     "Constant",
+    "DrawnBandwidth",
+    "DrawnLatency",
     "Inside",
     "LinkChange",
     "LinkNumbers",
@@ -175,6 +188,7 @@ __all__ = [
     "find_links",
     "find_switches",
     "group_names",
+    "in_run",
     "interleaved",
     "is_card",
     "links_at",

@@ -11,6 +11,9 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from ringnet.chance import Draws, RunDraws
+from ringnet.errors import InputError
+
 #: The end of what never ends, and the time of what never happens.
 NEVER = float("inf")
 #: A size that is larger than every limit.
@@ -60,6 +63,15 @@ class Behaviour(ABC):
     def least_s(self, n_bytes: float, start_s: float) -> float:
         """Return the seconds from ``start_s`` on in which ``n_bytes`` cross at best, of whatever sizes."""
         return n_bytes / self.peak() if n_bytes else 0.0
+
+    @property
+    def differs_by_transfer(self) -> bool:
+        """Whether each transfer has a behaviour of its own: see `of_transfer`."""
+        return type(self).of_transfer is not Behaviour.of_transfer
+
+    def of_transfer(self, number: int) -> Behaviour:
+        """Return what it does for a transfer, counted from 0 as it serves them: itself, unless each has its own."""
+        return self
 
 
 @dataclass(frozen=True)
@@ -191,3 +203,101 @@ class OverTime(Behaviour):
     def least_s(self, n_bytes: float, start_s: float) -> float:
         """Return the seconds until the bandwidth, summed over time, has moved the bytes."""
         return self.service_s(start_s, n_bytes, n_bytes) if n_bytes else 0.0
+
+
+@dataclass(frozen=True)
+class ByChance(Behaviour):
+    """A bandwidth or a latency, or both, that are drawn: what comes of that is known once a run is chosen.
+
+    Parameters
+    ----------
+    bandwidth_Bps, latency_s : float or Draws
+    """
+
+    bandwidth_Bps: float | Draws
+    latency_s: float | Draws
+    meaning: ClassVar[str] = "what links do is drawn anew for each run"
+
+    def in_run(self, run: int) -> Behaviour:
+        """Return what the link does in a run: constant, unless each transfer has draws of its own."""
+        bandwidth, latency = (_in_run(one, run) for one in (self.bandwidth_Bps, self.latency_s))
+        if isinstance(bandwidth, RunDraws):
+            return DrawnBandwidth(bandwidth, latency)
+        return (
+            DrawnLatency(bandwidth, latency)
+            if isinstance(latency, RunDraws)
+            else Constant(bandwidth, latency)
+        )
+
+    def offer(self, size_bytes: float, at_s: float) -> Offer:
+        """Refuse: nobody has chosen a run."""
+        raise InputError(self.meaning)
+
+    def service_s(self, start_s: float, n_bytes: float, size_bytes: float) -> float:
+        """Refuse: nobody has chosen a run."""
+        raise InputError(self.meaning)
+
+    def peak(self) -> float:
+        """Return the most that can be drawn, which may be without end."""
+        drawn = self.bandwidth_Bps
+        return drawn.distribution.most if isinstance(drawn, Draws) else drawn
+
+
+def _in_run(number: float | Draws, run: int) -> float | RunDraws:
+    if isinstance(number, Draws):
+        return RunDraws(number, run) if number.for_each else number.once(run)
+    return number
+
+
+@dataclass(frozen=True)
+class DrawnLatency(Behaviour):
+    """One bandwidth, and a latency of its own for each transfer: of the k-th that is served the k-th draw of the run.
+
+    What it offers depends on which transfer asks: see `of_transfer`.
+    """
+
+    bandwidth_Bps: float
+    latency: RunDraws
+    meaning: ClassVar[str] = "a latency is drawn for each transfer"
+
+    def of_transfer(self, number: int) -> Behaviour:
+        """Return the bandwidth, and the latency of that transfer."""
+        return Constant(self.bandwidth_Bps, self.latency[number])
+
+    def offer(self, size_bytes: float, at_s: float) -> Offer:
+        """Refuse: it does not say for which transfer."""
+        raise InputError(self.meaning)
+
+    def service_s(self, start_s: float, n_bytes: float, size_bytes: float) -> float:
+        """Return bytes by bandwidth."""
+        return n_bytes / self.bandwidth_Bps
+
+    def peak(self) -> float:
+        """Return the bandwidth."""
+        return self.bandwidth_Bps
+
+
+@dataclass(frozen=True)
+class DrawnBandwidth(Behaviour):
+    """A bandwidth of its own for each transfer, and a latency that is drawn or not: see `DrawnLatency`."""
+
+    bandwidth: RunDraws
+    latency: RunDraws | float
+    meaning: ClassVar[str] = "a bandwidth is drawn for each transfer"
+
+    def of_transfer(self, number: int) -> Behaviour:
+        """Return the bandwidth and the latency of that transfer."""
+        latency_s = self.latency[number] if isinstance(self.latency, RunDraws) else self.latency
+        return Constant(self.bandwidth[number], latency_s)
+
+    def offer(self, size_bytes: float, at_s: float) -> Offer:
+        """Refuse: it does not say for which transfer."""
+        raise InputError(self.meaning)
+
+    def service_s(self, start_s: float, n_bytes: float, size_bytes: float) -> float:
+        """Refuse: it does not say for which transfer."""
+        raise InputError(self.meaning)
+
+    def peak(self) -> float:
+        """Return the most that can be drawn, which may be without end."""
+        return self.bandwidth.draws.distribution.most

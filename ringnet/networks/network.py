@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.errors import NetworkError
-from ringnet.networks.behaviour import Behaviour, BySize, Constant
+from ringnet.networks.behaviour import Behaviour, ByChance, BySize, Constant
 from ringnet.networks.link_names import IntArray, LinkNames
 from ringnet.networks.reduction import ReducingSwitches, reducing_switches
 from ringnet.networks.shape import NetworkShape
@@ -339,6 +339,23 @@ def settled(network: Network, least_bytes: int, most_bytes: int) -> Network:
                 return network
             bandwidth_Bps[link], latency_s[link] = behaviour.offer(most_bytes, 0.0)
             del behaviours[link]
+    return replace(network, bandwidth_Bps=bandwidth_Bps, latency_s=latency_s, behaviours=behaviours)
+
+
+def in_run(network: Network, run: int) -> Network:
+    """Return the network as it is in a run: what is drawn once is a number, what each transfer draws is that run's.
+
+    The network itself, if nothing is drawn.
+    """
+    drawn = {link: one for link, one in network.behaviours.items() if type(one) is ByChance}
+    if not drawn:
+        return network
+    bandwidth_Bps, latency_s = network.bandwidth_Bps.copy(), network.latency_s.copy()
+    behaviours = dict(network.behaviours)
+    for link, one in drawn.items():
+        behaviours[link] = one.in_run(run)
+        if type(behaviours[link]) is Constant:
+            bandwidth_Bps[link], latency_s[link] = behaviours.pop(link).offer(0.0, 0.0)
     return replace(network, bandwidth_Bps=bandwidth_Bps, latency_s=latency_s, behaviours=behaviours)
 
 

@@ -48,7 +48,7 @@ INPUTS: dict[str, Column] = {
     "sends": _text("eager: a sender goes on at once; rendezvous: both sides meet"),
     "engine": _text("which engine ran"),
     "payload": _text("what was carried: every element, the first k of each chunk, or none"),
-    "seed": _integer("seed of the random data"),
+    "seed": _integer("seed of the random data, and of what is drawn"),
 }
 
 #: What came out, in the order of ``summary.csv``.
@@ -120,6 +120,11 @@ OF_SHAPES: dict[str, Column] = {
     "shape": _text("parameters of the algorithm that were read off the network, and what each is there"),
 }
 
+#: What a summary has only where something is drawn.
+OF_CHANCE: dict[str, Column] = {
+    "drawn": _text("what is drawn, for what each, and which run of which seed this is"),
+}
+
 #: What a summary has only of a training; times and traffic are those of one step's all-reduce.
 OF_TRAINING: dict[str, Column] = {
     "training_steps": _integer("steps of the training"),
@@ -144,7 +149,7 @@ OF_TRAINING: dict[str, Column] = {
     ),
 }
 #: Columns that a summary has only in some runs; no keys of the scenario.
-OF_SOME_RUNS: dict[str, Column] = {**OF_MEASURED_LINKS, **OF_SHAPES, **OF_TRAINING}
+OF_SOME_RUNS: dict[str, Column] = {**OF_MEASURED_LINKS, **OF_SHAPES, **OF_CHANCE, **OF_TRAINING}
 
 #: Columns of the summary that every job has.
 _OF_JOBS = (

@@ -61,7 +61,9 @@ class SimulatedAgain:
         parts, network = self.parts, replace(self.parts.network_of_run, sharing=self.sharing)
         if not parts.is_alone:
             return "others share the links"
-        if reason := beyond(network, (BySize,)):  # before the run is simulated in vain
+        if (
+            reason := beyond(network, (BySize,)) or parts.workers.beyond
+        ):  # before the run is simulated in vain
             return reason
         what = (parts.schedule, network, parts.workers, parts.chunk_bytes)
         trace = ENGINES[self.ran].run(*what, None, keep_transfers=KEEP_TRANSFERS)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ringnet.engines import ENGINES, Choice, choose_engine
 from ringnet.engines.sharing import resolve_sharing, used_routes
 from ringnet.errors import Fault, InputError
+from ringnet.networks import DrawnBandwidth
 from ringnet.networks.network import Sharing
 from ringnet.payload import PackedPayload, Payload, SwitchSums
 from ringnet.payload.tamper import Tamper, make_payload
@@ -23,11 +24,28 @@ TRANSFERS_PER_S = {"events": 100e3, "recurrence": 10e6}
 
 def engine_for(parts: RunParts) -> Choice:
     """Return the engine that runs, and why; `InputError` for one that cannot."""
+    require_whole_links(parts)
     if not parts.is_alone:
         return _beside_others(parts)
     if parts.engine in ENGINES:
         return Choice(parts.engine, "the scenario says so")
     return choose_engine(parts.schedule, parts.network_of_run, parts.workers)
+
+
+def require_whole_links(parts: RunParts) -> None:
+    """Refuse links that draw a bandwidth for each transfer and have several at once.
+
+    Raises
+    ------
+    InputError
+        They are shared fairly.
+    """
+    draws = any(type(one) is DrawnBandwidth for one in parts.network.behaviours.values())
+    if draws and sharing_of(parts, "events") == "fair":
+        message = (
+            "a bandwidth is drawn for each transfer, and a link that is shared fairly has several at once"
+        )
+        raise InputError(Fault(message, "network.sharing", right="sharing: fifo, or bandwidth per: link"))
 
 
 def engine_of(parts: RunParts) -> str:

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from ringnet.collectives import Schedule
 from ringnet.engines.events import Job, Traffic
 from ringnet.engines.trace import Workers
-from ringnet.networks import TOPOLOGIES, Network, NetworkShape, settled
+from ringnet.networks import TOPOLOGIES, Network, NetworkShape, in_run, settled
 from ringnet.payload.dtypes import DTYPES, DType
 from ringnet.payload.reductions import Reduction, make_reduction
 from ringnet.payload.sources import RampSource, RandomSource, Source, message_elements
 from ringnet.runs.shapes import NOTHING, ReadOff, read_off
+from ringnet.runs.worker_parts import build_workers, workers_beside
 from ringnet.scenario.build.scenario import Scenario
 from ringnet.scenario.checks.collective import reduction_of
 from ringnet.scenario.files.data import open_files
@@ -95,6 +96,8 @@ class RunParts:
         Links of a network that may have far more than workers; 0 for others, whose workers have few each.
     read : ReadOff
         What the algorithm takes from the network.
+    run : int or None
+        Where something is drawn, of which run this is; None for none.
     accumulate : numpy.dtype or None
         Type of sums in switches until they are sent on; None for that of the elements.
     """
@@ -121,12 +124,24 @@ class RunParts:
     is_ring: bool = False
     n_pair_links: int = 0
     read: ReadOff = NOTHING
+    run: int | None = 0
     accumulate: DType | None = None
 
     @property
     def network(self) -> Network:
         """Over what it moves; made when it is first asked for."""
         return self.make_site().networks[self.number]
+
+    def in_run(self, run: int) -> RunParts:
+        """Return the parts of a run, of those for which none was chosen: all draws are made, nothing else anew."""
+        site = self.make_site()
+        networks = tuple(in_run(network, run) for network in site.networks)
+        return self._at(run, replace(site, networks=networks))
+
+    def _at(self, run: int, site: Site) -> RunParts:
+        others = tuple(one._at(run, site) for one in self.others)
+        workers = self.workers.in_run(run)
+        return replace(self, workers=workers, make_site=lambda: site, others=others, run=run)
 
     @property
     def traffic(self) -> tuple[Traffic, ...]:
@@ -144,22 +159,32 @@ class RunParts:
         return settled(self.network, int(self.chunk_bytes.min()), int(self.chunk_bytes.max()))
 
 
-def build(scenario: Scenario) -> RunParts:
+def build(scenario: Scenario, run: int | None = 0) -> RunParts:
     """Build the parts of one run; of a sweep, those of its first point.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    run : int or None
+        Where something is drawn, of which run it is; None for none, which is what `RunParts.in_run` takes.
 
     Raises
     ------
     InputError
         A file of data that was there when the scenario was loaded is not there any more.
     """
-    dtype, make_site = DTYPES[scenario.dtype], cache(partial(build_site, scenario))
+    dtype, make_site = DTYPES[scenario.dtype], cache(partial(build_site, scenario, run))
     read = read_off_network(scenario, lambda: make_site().networks[0])
     schedule = schedule_of(scenario, scenario.home, read.parameters)
-    sizes, reduces = chunk_sizes(scenario, schedule), scenario.collective not in COPYING
+    workers, sizes, reduces = (
+        build_workers(scenario),
+        chunk_sizes(scenario, schedule),
+        scenario.collective not in COPYING,
+    )
     reduction = reduction_of(scenario) if reduces else ("sum", scenario.workers)
     return RunParts(
         schedule=schedule,
-        workers=build_workers(scenario),
+        workers=workers if run is None else workers.in_run(run),
         source=None if scenario.carry == 0 else build_source(scenario),
         reduction=make_reduction(*reduction),
         reduces=reduces,
@@ -172,12 +197,13 @@ def build(scenario: Scenario) -> RunParts:
         name=scenario.name,
         message_bytes=scenario.message_bytes,
         make_site=make_site,
-        others=tuple(_job(scenario, number, make_site) for number in range(1, len(scenario.jobs) + 1)),
+        others=tuple(_job(scenario, number, make_site, run) for number in range(1, len(scenario.jobs) + 1)),
         is_alone=not scenario.jobs and not scenario.background,
         engine=scenario.engine,
         is_ring=scenario.algorithm_name == "ring",
         n_pair_links=_pair_links(scenario),
         read=read,
+        run=run,
         accumulate=_accumulate(scenario),
     )
 
@@ -219,7 +245,7 @@ def _latest(scenario: Scenario) -> int | None:
     return int(latest[0]) if len(latest) == 1 and scenario.workers > 1 else None
 
 
-def _job(scenario: Scenario, number: int, make_site: Callable[[], Site]) -> RunParts:
+def _job(scenario: Scenario, number: int, make_site: Callable[[], Site], run: int | None) -> RunParts:
     """Return another job: as the scenario says where it says nothing itself, without weights and exceptions."""
     job, dtype = scenario.jobs[number - 1], DTYPES[scenario.dtype]
     n_workers = job.workers if isinstance(job.workers, int) else len(job.workers)
@@ -233,20 +259,13 @@ def _job(scenario: Scenario, number: int, make_site: Callable[[], Site]) -> RunP
     sizes = schedule.chunk_sizes(message_elements(job.message_bytes, dtype))
     reduces = collective not in COPYING
     reduce = "mean" if scenario.reduce == "weighted-mean" else scenario.reduce
-    product, keys = reduces and reduce == "prod", scenario.worker
+    product = reduces and reduce == "prod"
     seed, n_elements = scenario.seed + number, int(sizes.sum())
     source = RandomSource(n_workers, n_elements, dtype, seed=seed, for_product=product)
-    workers = Workers.alike(
-        n_workers,
-        start_s=job.start_s,
-        send_overhead_s=keys.send_overhead_s,
-        recv_overhead_s=keys.recv_overhead_s,
-        reduce_Bps=keys.reduce_Bps,
-        sends=keys.sends,
-    )
+    workers = workers_beside(scenario, number, n_workers, job.start_s)
     return RunParts(
         schedule=schedule,
-        workers=workers,
+        workers=workers if run is None else workers.in_run(run),
         source=None if scenario.carry == 0 else source,
         reduction=make_reduction(reduce if reduces else "sum", n_workers),
         reduces=reduces,
@@ -299,13 +318,14 @@ def jobs_of(everybody: Sequence[RunParts]) -> list[Job]:
     ]
 
 
-def build_site(scenario: Scenario) -> Site:
-    """Build the network, seat all jobs on it, and lay the other traffic on its links."""
+def build_site(scenario: Scenario, run: int | None = 0) -> Site:
+    """Build the network, seat all jobs on it, and lay the other traffic on its links; ``run`` is that of `build`."""
     whole, too_slow_inside = hardware(scenario)
     own, *others = seats(scenario, whole)
     first = ordered(scenario, seated(whole, own, "placement"))
+    networks = (first, *(seated(whole, places, "jobs") for places in others))
     return Site(
-        (first, *(seated(whole, places, "jobs") for places in others)),
+        networks if run is None else tuple(in_run(network, run) for network in networks),
         tuple(tuple(bursts(one, number, whole)) for number, one in enumerate(scenario.background, start=1)),
         too_slow_inside,
     )
@@ -320,19 +340,6 @@ def build_schedule(scenario: Scenario, network: Network | None = None) -> Schedu
 def chunk_sizes(scenario: Scenario, schedule: Schedule) -> IntArray:
     """Return the elements of each chunk."""
     return schedule.chunk_sizes(message_elements(scenario.message_bytes, DTYPES[scenario.dtype]))
-
-
-def build_workers(scenario: Scenario) -> Workers:
-    """Return how each worker behaves."""
-    keys = scenario.worker
-    names = ("start_s", "send_overhead_s", "recv_overhead_s", "reduce_Bps")
-    columns = {name: np.full(scenario.workers, getattr(keys, name)) for name in names}
-    for worker, exception in keys.exceptions.items():
-        for name in names:
-            value = getattr(exception, name)
-            if value is not None:
-                columns[name][int(worker)] = value
-    return Workers(**columns, sends=keys.sends)
 
 
 def build_source(scenario: Scenario) -> Source:

@@ -25,6 +25,7 @@ from ringnet.runs.notes import effect_notes, measured_link_labels, network_notes
 from ringnet.runs.parts import RunParts, build, jobs_of
 from ringnet.scenario.build.scenario import Scenario
 from ringnet.scenario.checks.collective import READABLE_ELEMENTS
+from ringnet.scenario.drawn import drawn_words, refuse_what_is_drawn, what_is_drawn
 
 AnyPayload = Payload | PackedPayload | None
 
@@ -70,6 +71,7 @@ def simulate(
         if trains and parts.source is not None:  # who hands in parts without payload asks for times alone
             from ringnet.runs.training import run_training  # noqa: PLC0415 -- most scenarios train nothing
 
+            refuse_what_is_drawn(scenario, "a training")
             return run_training(scenario, parts, partial(_run_once, scenario, tamper=tamper), watch)
         return _run_once(scenario, parts, tamper=tamper, watch=watch)[0]
 
@@ -186,7 +188,7 @@ def _held(payload: AnyPayload, worker: int, chunk: int, size: int) -> NDArray[An
 
 def _labels(scenario: Scenario, parts: RunParts, sharing: str) -> dict[str, Any]:
     """Return what the summary says of the scenario and the run does not know; None for what is not read."""
-    random = parts.source is not None and scenario.data == "random"
+    random = (parts.source is not None and scenario.data == "random") or what_is_drawn(scenario)
     return {
         "name": parts.name,
         "message_bytes": parts.message_bytes,
@@ -195,6 +197,11 @@ def _labels(scenario: Scenario, parts: RunParts, sharing: str) -> dict[str, Any]
         "sharing": sharing,
         "payload": payload_text(parts.carry, carried=parts.source is not None),
         "seed": scenario.seed if random else None,
+        **(
+            {"drawn": f"{words}; run {parts.run} of seed {scenario.seed}"}
+            if (words := drawn_words(scenario))
+            else {}
+        ),
         **({"shape": ", ".join(parts.read.phrases)} if parts.read.phrases else {}),
         **(measured_link_labels(scenario) if parts.message_bytes == scenario.message_bytes else {}),
     }

@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 
 from ringnet.collectives import Schedule
 from ringnet.collectives.proof import check
-from ringnet.engines.trace import Workers
 from ringnet.errors import Fault, InputError
 from ringnet.networks import BySize, Network
 from ringnet.networks.network import beyond
 from ringnet.payload.dtypes import DTYPES
 from ringnet.runs.parts import RunParts, build, read_off_network
 from ringnet.runs.step_numbers import CarriedStep, StepPayload, require_memory_of_numbers, step_payload
+from ringnet.runs.worker_parts import workers_beside
 from ringnet.scenario.build.scenario import Scenario
+from ringnet.scenario.drawn import refuse_what_is_drawn
 from ringnet.scenario.files.step_layers import layers_of
 from ringnet.scenario.keys.step import StepKeys
 from ringnet.scenario.network import hardware, seated
@@ -97,6 +98,7 @@ def step_keys(scenario: Scenario) -> StepKeys:
     if keys is None:
         right = "step: {model: gpt2-small, rate: 150 TFLOP/s}"
         raise InputError(Fault("the scenario says nothing of a training step", "step", right=right))
+    refuse_what_is_drawn(scenario, "a training step")
     if scenario.jobs:
         raise InputError(
             Fault("other jobs do not run beside a training step", "jobs", right="step.groups, or background")
@@ -187,16 +189,10 @@ def _other_group(
     own: RunParts,
     group: Callable[[int, str, RunParts, Callable[[str], Schedule]], StepWorkers],
 ) -> StepWorkers:
-    worker, n_workers = scenario.worker, network.n_workers
+    n_workers = network.n_workers
     site = own.make_site()
     here = replace(site, networks=(network,))
-    workers = Workers.alike(
-        n_workers,
-        send_overhead_s=worker.send_overhead_s,
-        recv_overhead_s=worker.recv_overhead_s,
-        reduce_Bps=worker.reduce_Bps,
-        sends=worker.sends,
-    )
+    workers = workers_beside(scenario, number, n_workers)
     parts = replace(own, workers=workers, make_site=lambda: here, is_alone=False)
     read = read_off_network(scenario, lambda: network)
     return group(

@@ -9,18 +9,24 @@ from functools import lru_cache, partial
 from itertools import combinations
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel
 
+from ringnet.chance import Draws, Scaled, stream
 from ringnet.engines.events import Traffic
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks import (
     TOPOLOGIES,
     Behaviour,
+    ByChance,
     BySize,
     Cable,
     Inside,
     LinkChange,
     LinkNumbers,
+    LinkSource,
+    LinkSources,
     Network,
     OverTime,
     Packets,
@@ -38,8 +44,10 @@ from ringnet.networks import (
     with_routes,
 )
 from ringnet.networks.behaviour import ANY_SIZE, NEVER
+from ringnet.scenario.drawn import OF_LINKS, distribution_of, drawn_values, mean_of
 from ringnet.scenario.files.link_profile import link_file
 from ringnet.scenario.files.network_file import network_of, ring_order
+from ringnet.scenario.keys.drawn import DrawnRate, DrawnSeconds
 from ringnet.scenario.keys.jobs_and_traffic import TrafficKeys
 from ringnet.scenario.keys.kinds import FoundFile
 from ringnet.scenario.keys.links import ChangeList, LinkExceptionKeys, RegimeList
@@ -67,7 +75,7 @@ def shape(keys: NetworkKeys, places: int) -> Network:
     """Return the network as its topology has it; `NetworkError` for parameters that make none."""
     if isinstance(keys.file, FoundFile):
         return _of_file(keys.file, places)
-    rule = STANDARD if link_file(keys) else (keys.bandwidth_Bps, keys.latency_s)
+    rule = STANDARD if link_file(keys) else (mean_of(keys.bandwidth_Bps), mean_of(keys.latency_s))
     return _of_topology(keys.topology, tuple(parameters_of(keys).items()), places, *rule)
 
 
@@ -122,12 +130,13 @@ def hardware(keys: Keys) -> Hardware:
     """
     given = keys.network
     found = measured(shape(given, n_places(keys)), keys)
-    network = found.network
+    network, as_the_rule = found.network, found.network.sources
     with _faults_at("links_of"):
         network = change_nodes(network, {node: _change(one) for node, one in given.links_of.items()})
     with _faults_at("links"):
         network = change_links(network, {link: _change(one) for link, one in given.links.items()})
         network = _with_behaviour(network, given, found)
+        network = _with_chance(network, keys, as_the_rule)
     network = _with_routes(network, given)
     with _faults_at("reduction"):
         network = _with_reduction(network, keys)
@@ -166,7 +175,8 @@ def _with_reduction(network: Network, keys: Keys) -> Network:
 
 
 def _change(exception: LinkExceptionKeys) -> LinkChange:
-    return LinkChange(exception.bandwidth_Bps, exception.latency_s)
+    numbers = exception.bandwidth_Bps, exception.latency_s
+    return LinkChange(*(None if one is None else mean_of(one) for one in numbers))
 
 
 @lru_cache(maxsize=64)
@@ -220,6 +230,65 @@ def _behaving(
         yield links, behaving[node]
     found = find_links(network, given.links) if given.links else {}
     yield from ((links, given.links[name]) for name, links in found.items())
+
+
+#: Where the numbers of links come from that follow a rule: the rule itself, or a multiple of it.
+_RULED = (LinkSource.RULE, LinkSource.SCALED)
+
+
+def _with_chance(network: Network, keys: Keys, sources: LinkSources) -> Network:
+    """Let links draw what the keys say is drawn: by rule, by place, by name, each stronger than the one before.
+
+    ``sources`` are those of the network without exceptions.
+    """
+    if not any(one.whose == "link" for one in drawn_values(keys)):
+        return network
+    drawn = {
+        key: _drawers(network, keys.network, key, np.isin(getattr(sources, key), _RULED)) for key in OF_LINKS
+    }
+    means = {key: getattr(network, field) for key, field in OF_LINKS.items()}
+    behaviours = dict(network.behaviours)
+    for link in sorted(set[int]().union(*drawn.values())):
+        if link in behaviours:
+            message = "a link has regimes or a profile, or draws its numbers, not both"
+            raise NetworkError(Fault(message, value=network.names[link], right="one of them"))
+        numbers = [
+            _draws(drawn[key][link], keys.seed, network.names[link], key, float(mean[link]))
+            if link in drawn[key]
+            else float(mean[link])
+            for key, mean in means.items()
+        ]
+        behaviours[link] = ByChance(*numbers)
+    return replace(network, behaviours=behaviours)
+
+
+def _drawers(
+    network: Network, given: NetworkKeys, key: str, ruled: NDArray[np.bool_]
+) -> dict[int, DrawnSeconds | DrawnRate]:
+    """Return, by link, how one of its numbers is drawn; what is plainly said of a link is not."""
+    field, found = OF_LINKS[key], dict[int, DrawnSeconds | DrawnRate]()
+    around: list[tuple[list[int], NetworkKeys | LinkExceptionKeys]] = [(ruled.nonzero()[0].tolist(), given)]
+    for node, links in links_at(network, given.links_of).items() if given.links_of else ():
+        around.append((links, given.links_of[node]))
+    for name, links in find_links(network, given.links).items() if given.links else ():
+        around.append((links, given.links[name]))
+    for links, one in around:
+        value = getattr(one, field)
+        for link in links:
+            if isinstance(value, DrawnSeconds | DrawnRate):
+                found[link] = value
+            elif value is not None:
+                found.pop(link, None)
+    return found
+
+
+def _draws(keys: DrawnSeconds | DrawnRate, seed: int, link: str, key: str, mean: float) -> Draws:
+    """Return what a link draws; that of a multiple of the rule is as many times what the rule says."""
+    distribution = distribution_of(keys)
+    if mean != distribution.mean:
+        distribution = Scaled(mean / distribution.mean, distribution)
+    whose = ("run",) if keys.per == "run" else ("link", link)
+    return Draws(distribution, stream(seed, *whose, key), for_each=keys.per in (None, "transfer"))
 
 
 def _with_routes(network: Network, given: NetworkKeys) -> Network:

@@ -37,6 +37,7 @@ from ringnet.runs.parts import RunParts, build
 from ringnet.runs.simulate import simulate
 from ringnet.runs.work import LEAST_S
 from ringnet.scenario import Scenario
+from ringnet.scenario.drawn import refuse_what_is_drawn
 from ringnet.scenario.files.link_profile import NETWORK
 from ringnet.study.outcome import Outcome
 from ringnet.study.parts import PartOptions, StudyPart, key_of, run_parts
@@ -171,6 +172,7 @@ def plan_blame(scenario: Scenario, most: int | None = None) -> BlamePlan:
     InputError
         As `blame`.
     """
+    refuse_what_is_drawn(scenario, "ringnet blame")
     parts = build(_with_links_to_blame(_single(scenario)))
     parts = replace(parts, source=None, carry=0, keep_transfers=0, others=tuple(map(_bare, parts.others)))
     today = simulate(scenario, parts=parts)

@@ -37,6 +37,7 @@ from ringnet.runs.notes import comparison_notes, ring_equivalents, slices_togeth
 from ringnet.runs.parts import build, build_schedule, read_off_network
 from ringnet.runs.shapes import unread_note
 from ringnet.scenario import Scenario
+from ringnet.scenario.drawn import refuse_what_is_drawn
 from ringnet.scenario.keys.algorithm import AlgorithmKeys, label_of, parameters_of
 from ringnet.study.outcome import Outcome
 from ringnet.study.parts import (
@@ -197,6 +198,7 @@ def plan_comparison(
         As `compare`; a schedule from a file that does not do what its collective says.
     """
     _refuse_other_keys(scenario)
+    refuse_what_is_drawn(scenario, "a comparison")
     sizes = tuple(sizes_of(scenario))
     guesses: dict[tuple[int, int], str] = {}
     plan = StudyPlan([], [], tuple(comparison_notes(scenario)), guesses)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ringnet.collectives import Schedule
 from ringnet.engines.arrays.rounds import NOBODY, IntArray, RoundMaker, Rounds, SendRound
 from ringnet.engines.trace import Workers
-from ringnet.networks import Network, beyond
+from ringnet.networks import ByChance, Network, beyond
 
 
 def why_not_exact(
@@ -18,6 +18,7 @@ def why_not_exact(
     maker: RoundMaker | None = None,
     *,
     channels_may_meet: bool = False,
+    may_draw: bool = False,
 ) -> str | None:
     """Return why stepping whole arrays would not be exact for this run; None where it is.
 
@@ -25,9 +26,12 @@ def why_not_exact(
     from the same link, or all as the first link of their routes: then they come in the order in which the actor posts
     them. In a rendezvous it may carry one of each step only, since its transfers start when their receivers come.
     ``maker`` makes the rounds of all steps on the way. ``channels_may_meet`` asks less, where the order of service is
-    looked at afterwards: one worker for each link.
+    looked at afterwards: one worker for each link. ``may_draw`` lets links and workers draw their numbers, where times
+    alone are worked out.
     """
-    if reason := "switches reduce what comes to them" if schedule.n_switches else beyond(network):
+    drawn = None if may_draw else workers.beyond
+    reason = "switches reduce what comes to them" if schedule.n_switches else None
+    if reason := reason or beyond(network, [ByChance] if may_draw else ()) or drawn:
         return reason
     maker = maker or RoundMaker(schedule, network)
     if not np.isfinite(workers.start_s).all():

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.collectives import Schedule, Step
+from ringnet.engines.arrays.drawn_steps import DrawnSteps
 from ringnet.engines.arrays.exactness import why_not_exact
 from ringnet.engines.arrays.recall import Checkpoints
 from ringnet.engines.arrays.rounds import FloatArray, IntArray, RoundMaker
@@ -89,11 +90,17 @@ def run_recurrence(
 
 
 def _exact_rounds(
-    schedule: Schedule, network: Network, workers: Workers, *, channels_may_meet: bool = False
+    schedule: Schedule,
+    network: Network,
+    workers: Workers,
+    *,
+    channels_may_meet: bool = False,
+    may_draw: bool = False,
 ) -> RoundMaker:
     """Make the rounds of all steps; `InputError` if doing them in turn is not exact."""
     maker = RoundMaker(schedule, network)
-    if reason := why_not_exact(schedule, network, workers, maker, channels_may_meet=channels_may_meet):
+    how = {"channels_may_meet": channels_may_meet, "may_draw": may_draw}
+    if reason := why_not_exact(schedule, network, workers, maker, **how):
         raise InputError(f"the recurrence engine is not exact here: {reason}; engine: events is")
     return maker
 
@@ -185,6 +192,45 @@ def run_sizes(schedule: Schedule, network: Network, workers: Workers, chunk_byte
             steps.do(step)
         found.append(_times(steps, network))
     return Times(*map(np.concatenate, zip(*found, strict=True)))
+
+
+class ManyTimes(NamedTuple):
+    """The time of each of many runs, shape (n_runs,), and whether it is exact: if not, it counts for nothing."""
+
+    makespan_s: FloatArray
+    exact: NDArray[np.bool_]
+
+
+def run_many(
+    schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray, runs: Sequence[int]
+) -> ManyTimes:
+    """Run a schedule many times on a network that draws its numbers, for the times alone.
+
+    Parameters
+    ----------
+    schedule : Schedule
+    network, workers : Network, Workers
+        Of no run yet: see `ringnet.networks.in_run`.
+    chunk_bytes : ndarray of int64, shape (n_chunks,)
+    runs : sequence of int
+        Numbers of the runs.
+
+    Raises
+    ------
+    InputError
+        If the times of no run follow from such a recurrence; it names the condition.
+    """
+    maker = _exact_rounds(schedule, network, workers, may_draw=True)
+    n_cells = schedule.n_workers * schedule.n_chunks if maker.shares_chunks else 0
+    n_held = max(n_cells, schedule.n_transfers, 1)
+    at_once = max(1, min(MOST_HELD // n_held, CACHED // schedule.n_workers))
+    found = []
+    for block in (runs[first : first + at_once] for first in range(0, len(runs), at_once)):
+        steps = DrawnSteps(schedule, network, workers, chunk_bytes, maker, block)
+        for step in schedule.steps():
+            steps.do(step)
+        found.append(ManyTimes(steps.makespan_s, steps.exact))
+    return ManyTimes(*map(np.concatenate, zip(*found, strict=True)))
 
 
 def _times(steps: Steps, network: Network) -> Times:

@@ -80,6 +80,8 @@ class Steps:
         Where the transfers of one size are written down.
     takes_notes : bool
         Whether it is noted, of one size, what paths are made of and who waited; where not, times alone are worked out.
+    n_runs : int or None
+        Runs that are done side by side, all of one size.
 
     Notes
     -----
@@ -98,10 +100,11 @@ class Steps:
         rows: TransferRows | None = None,
         *,
         takes_notes: bool = True,
+        n_runs: int | None = None,
     ) -> None:
         self.schedule, self.maker, self.rows, self.first_row = schedule, maker, rows, 0
         self.services = None if rows is None else ServiceRows()
-        self.chunk_bytes, self.sizes = chunk_bytes, chunk_bytes.shape[1:]
+        self.chunk_bytes, self.sizes = chunk_bytes, chunk_bytes.shape[1:] if n_runs is None else (n_runs,)
         same = not self.sizes and (chunk_bytes == chunk_bytes[0]).all()
         self.same_bytes = int(chunk_bytes[0]) if same else None
         self.bytes_before = np.concatenate((np.zeros_like(chunk_bytes[:1]), np.cumsum(chunk_bytes, axis=0)))
@@ -113,6 +116,8 @@ class Steps:
         self.last_head_s = np.full_like(self.free_s, -np.inf)
         self.last_channel = np.zeros(len(self.used), dtype=np.int64)
         self.exact = np.ones(self.sizes, dtype=bool)
+        #: Whether what comes to a link after another one may overtake what was sent before it.
+        self.may_overtake = False
         self.carried: dict[int, CarriedBytes] = {}
         self._sends: dict[int, list[SendRound]] = {}
         self._busy: dict[int, tuple[int, FloatArray]] = {}
@@ -152,7 +157,7 @@ class Steps:
         """Do one step: all its sends, then all its receives, then (rendezvous) wait for its own sends."""
         rounds, n_bytes = self.maker.rounds(step), self._bytes(step)
         if id(rounds) not in self.carried:
-            self.carried[id(rounds)] = CarriedBytes((len(step), *self.sizes))
+            self.carried[id(rounds)] = CarriedBytes((len(step), *self.chunk_bytes.shape[1:]))
             split = bool(self.sizes) and self.schedule.n_channels > 1
             self._sends[id(rounds)] = (
                 [*by_channel(rounds, self.schedule.n_channels)] if split else rounds.sends
@@ -196,7 +201,7 @@ class Steps:
             cells = self._cells(self.current.src, sends.rows)
             self.shared.before_posts(sends.at, cells)
         if self.send_costs:
-            self._spend(sends.at, self.send_s[sends.at], 0.0)
+            self._spend(sends.at, self._send_cost_s(sends.at), 0.0)
         if self.shared is not None:
             self.shared.after_posts(sends.at, cells)
         posted_s, path = self.ready_s[sends.at], self.paths.leave(sends.at, copy=copy)
@@ -227,7 +232,7 @@ class Steps:
         start_s = sent_s = tail_s = head_s
         for place, hop in enumerate(sends.hops):
             came_s = head_s[hop.rows]
-            if self.sizes and self.schedule.n_channels > 1:
+            if self.sizes and (self.schedule.n_channels > 1 or (self.may_overtake and place)):
                 self._look(int(sends.actors[0]) % self.schedule.n_channels, hop, came_s)
             start, end = self._serve(hop, came_s, tail_s[hop.rows] if place else None, n_bytes)
             if self.notes is not None and self.notes.wait(hop, came_s, start):
@@ -238,7 +243,7 @@ class Steps:
                 self.services.add_rows(rows[hop.rows], hop.links, place, of_rows, came_s, start, end)
             if not place:
                 start_s, sent_s = start, end
-            latency_s = self._of_all_sizes(hop.latency_s)
+            latency_s = self._latency_s(hop)
             tail_s = put(tail_s, hop.within, end + latency_s)
             goes_on = self.cut_through and len(sends.hops) > 1
             head_s = put(head_s, hop.within, start + latency_s) if goes_on else tail_s
@@ -263,6 +268,26 @@ class Steps:
                 self.notes.held_s[hop.at] += (end_s - start_s) - busy_s
         self.free_s[hop.at] = end_s
         return start_s, end_s
+
+    def _latency_s(self, hop: Hop) -> FloatArray:
+        """Return the latency of each link of a hop for what it has just served."""
+        return self._of_all_sizes(hop.latency_s)
+
+    def _send_cost_s(self, at: Index) -> FloatArray:
+        """Return the overhead of some actors for what they send next."""
+        return self.send_s[at]
+
+    def _recv_cost_s(self, at: Index) -> FloatArray:
+        """Return the overhead of some actors for what they receive next."""
+        return self.recv_s[at]
+
+    def _reduce_rate_Bps(self, at: Index) -> FloatArray:  # noqa: N802 -- the unit
+        """Return the rate at which some actors reduce what they receive next."""
+        return self.reduce_Bps[at]
+
+    def _worked(self, at: Index, work_s: FloatArray) -> FloatArray:
+        """Return when processors have worked for so long, from when they are ready on."""
+        return self.ready_s[at] + work_s
 
     def _busy_s(self, hop: Hop, n_bytes: Bytes) -> FloatArray:
         """Return how long each link of a hop takes for its bytes; remembered where all rows have as many."""
@@ -311,8 +336,8 @@ class Steps:
             self.shared.before_applies(at, cells)
         if self.recv_costs or reduces:
             # The receive overhead and the reduction in one go, as the processor spends them.
-            reducing_s = _of_rows(n_bytes, receives.rows) / self.reduce_Bps[at] if reduces else 0.0
-            self._spend(at, self.recv_s[at], reducing_s)
+            reducing_s = _of_rows(n_bytes, receives.rows) / self._reduce_rate_Bps(at) if reduces else 0.0
+            self._spend(at, self._recv_cost_s(at), reducing_s)
         if self.shared is not None:
             self.shared.after_applies(at, cells)
         if self.rows is not None:
@@ -320,7 +345,7 @@ class Steps:
 
     def _spend(self, at: Index, overhead_s: FloatArray, reducing_s: FloatArray | float) -> None:
         """Let the processors of some actors work."""
-        self.ready_s[at] += overhead_s + reducing_s
+        self.ready_s[at] = self._worked(at, overhead_s + reducing_s)
         if self.notes is None:
             return
         self.overhead_s[at] += overhead_s

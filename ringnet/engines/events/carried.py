@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
 from ringnet.engines.events.clock import Clock
+from ringnet.networks import Behaviour
 from ringnet.networks.behaviour import NEVER
 
 
@@ -51,7 +52,8 @@ class Carried(Protocol):
     """What links carry: a transfer, a part of one, or the traffic of no worker.
 
     ``hop`` is the link of the route where it is, ``head_s`` and ``tail_s`` say when its head and its tail come there.
-    ``queued`` says whether it had to wait, ``counts`` what it counts among the transfers of a link.
+    ``queued`` says whether it had to wait, ``counts`` what it counts among the transfers of a link; ``drawn`` is what
+    links did that do something of its own for each transfer, in the order of its route.
     """
 
     bytes: int
@@ -62,6 +64,7 @@ class Carried(Protocol):
     sent_s: float
     queued: bool
     counts: int
+    drawn: tuple[Behaviour, ...]
 
     @property
     def src(self) -> int:
@@ -97,8 +100,8 @@ class Part:
     """
 
     __slots__ = (
-        "bytes", "counts", "cut_from", "head_s", "hop", "last", "number", "offset", "on_arrival", "queued", "sent_s",
-        "started_s", "tail_s", "whole",
+        "bytes", "counts", "cut_from", "drawn", "head_s", "hop", "last", "number", "offset", "on_arrival", "queued",
+        "sent_s", "started_s", "tail_s", "whole",
     )  # fmt: skip
 
     def __init__(self, cut_from: Carried, n_bytes: int, number: int, offset: int, *, last: bool) -> None:
@@ -108,6 +111,7 @@ class Part:
         self.counts = cut_from.counts if last else 0
         self.hop = 0
         self.queued = False
+        self.drawn: tuple[Behaviour, ...] = ()
         self.started_s = self.sent_s = self.head_s = self.tail_s = NEVER
         self.on_arrival: Callable[[float], None] | None = None
 

@@ -68,8 +68,9 @@ class Link:
     def __init__(self, clock: Clock, behaviour: Behaviour, *, cut_through: bool) -> None:
         self.clock, self.cut_through = clock, cut_through
         # Most links are constant: their two numbers are at hand, and the others are asked.
-        self.bandwidth_Bps, self.latency_s = behaviour.offer(ANY_SIZE, clock.now)
         self.behaviour = None if type(behaviour) is Constant else behaviour
+        if self.behaviour is None:
+            self.bandwidth_Bps, self.latency_s = behaviour.offer(ANY_SIZE, clock.now)
         self.queue: list[Queued] = []
         self.asleep: simpy.Event | None = None
         self.free_s = clock.now
@@ -115,12 +116,11 @@ class Link:
         if self.behaviour is None:
             busy_s, latency_s = carried.bytes / self.bandwidth_Bps, self.latency_s
         else:
-            busy_s = self.behaviour.service_s(start_s, carried.bytes, carried.whole.bytes)
+            busy_s, latency_s = self._asked(self.behaviour, carried, start_s)
             if busy_s == NEVER:
                 # It stays here, and so does all that comes after it; later links do not wait for it.
                 self.free_s = NEVER
                 return
-            latency_s = self.behaviour.offer(carried.whole.bytes, start_s).latency_s
             self.busy_s += busy_s
         end_s = start_s + busy_s
         if carried.hop == 0:
@@ -146,6 +146,14 @@ class Link:
             carried.arrives(self.clock, carried.tail_s)
         else:
             self.hand_on(carried, start_s + latency_s if self.cut_through else carried.tail_s)
+
+    def _asked(self, behaviour: Behaviour, carried: Carried, start_s: float) -> tuple[float, float]:
+        """Ask what the link does: return how long it serves something, and its latency; none where that never ends."""
+        own = behaviour.of_transfer(self.transfers)
+        if own is not behaviour:
+            carried.drawn = (*carried.drawn, own)
+        busy_s = own.service_s(start_s, carried.bytes, carried.whole.bytes)
+        return busy_s, 0.0 if busy_s == NEVER else own.offer(carried.whole.bytes, start_s).latency_s
 
     def _note_queue(self, from_s: float, to_s: float) -> None:
         """Note how many wait for a while, if they are more than ever."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 
@@ -12,11 +12,22 @@ from ringnet.engines.events.fair import Arbiter, Stream
 from ringnet.engines.events.links import Link, link_columns, make_link, serves_parts
 from ringnet.engines.trace import Columns, LinkWaits, ServiceRows
 from ringnet.errors import Fault, InputError
-from ringnet.networks import Behaviour, BySize, Constant, Network, OverTime, Window, beyond
+from ringnet.networks import (
+    Behaviour,
+    BySize,
+    Constant,
+    DrawnLatency,
+    Network,
+    OverTime,
+    Window,
+    beyond,
+)
 from ringnet.networks.behaviour import ANY_SIZE, NEVER
 from ringnet.networks.network import Route as LinkNumbers
 
 Enter: TypeAlias = Callable[[Carried], None]
+#: What links did for one transfer that do something of its own for each; see `Carried`.
+Drawn: TypeAlias = tuple[Behaviour, ...]
 
 
 class Route:
@@ -29,7 +40,8 @@ class Route:
     latency_s : float or None
         Of all links; None where it is not the same for all transfers.
     alone : callable
-        Of some bytes that start at some time and meet no others: the latency, and the seconds beside it.
+        Of some bytes that start at some time and meet no others: the latency, and the seconds beside it. Where links do
+        something of its own for each transfer, it takes what they did for this one.
     enter : callable
         Lets a transfer start.
     behaviours : sequence of Behaviour
@@ -42,7 +54,7 @@ class Route:
         self,
         links: tuple[Link, ...],
         latency_s: float | None,
-        alone: Callable[[int, float], tuple[float, float]],
+        alone: Callable[[int, float, Drawn], tuple[float, float]],
         enter: Enter,
         behaviours: Sequence[Behaviour],
     ) -> None:
@@ -54,7 +66,7 @@ class Route:
 
     def serves(self, now_s: float, hop: int) -> bool:
         """Whether its links, from one of them on, still serve at some time."""
-        return all(behaviour.service_s(now_s, 1, 1) != NEVER for behaviour in self.behaviours[hop:])
+        return all(behaviour.least_s(1, now_s) != NEVER for behaviour in self.behaviours[hop:])
 
 
 class Links(Protocol):
@@ -85,6 +97,9 @@ class FifoLinks:
     """Links that serve one thing after another; ``keep_services`` says whether it is kept who was served when."""
 
     def __init__(self, clock: Clock, network: Network, *, keep_services: bool) -> None:
+        own = [one for one in network.behaviours.values() if one.differs_by_transfer]
+        if own and serves_parts(network):
+            raise InputError(Fault(f"transfers cannot go in parts here: {own[0].meaning}", right="no packet"))
         self.clock, self.network = clock, network
         #: Made when a route first takes them: of a million links a ring uses a thousand.
         self.links: dict[int, Link] = {}
@@ -98,12 +113,12 @@ class FifoLinks:
         bandwidths_Bps = [behaviour.peak() for behaviour in behaviours]
         same_latency_s = _same_latency_s(behaviours)
 
-        def alone(n_bytes: int, start_s: float) -> tuple[float, float]:
+        def alone(n_bytes: int, start_s: float, drawn: Drawn) -> tuple[float, float]:
             if same_latency_s is not None:  # as most are
                 services = [n_bytes / bandwidth_Bps for bandwidth_Bps in bandwidths_Bps]
                 return same_latency_s, sum(services) if hands_on_whole else max(services)
             latency_s = services_s = longest_s = 0.0
-            for behaviour in behaviours:
+            for behaviour in _of_one(behaviours, drawn):
                 head_s = start_s + latency_s + (services_s if hands_on_whole else 0.0)
                 service_s = behaviour.service_s(head_s, n_bytes, n_bytes)
                 services_s, longest_s = services_s + service_s, max(longest_s, service_s)
@@ -155,11 +170,13 @@ class FairLinks:
     """
 
     def __init__(self, clock: Clock, network: Network, *, keep_services: bool) -> None:
-        if reason := beyond(network, (BySize, OverTime), fair=True, window=True, packets=True):
+        if reason := beyond(network, (BySize, OverTime, DrawnLatency), fair=True, window=True, packets=True):
             raise InputError(Fault(f"links cannot be shared fairly here: {reason}", right="sharing: fifo"))
         self.clock, self.network = clock, network
         self.served = ServiceRows(may_be_many=serves_parts(network)) if keep_services else None
         self.arbiter = Arbiter(clock, network, self.served)
+        #: Transfers that have come to each link that draws a latency for each.
+        self.n_drawn: Counter[int] = Counter()
         self.columns, self.waits, self.last_s = (
             self.arbiter.columns,
             self.arbiter.waits,
@@ -180,14 +197,15 @@ class FairLinks:
         same_latency_s = _same_latency_s(behaviours)
         peak_Bps = min(behaviour.peak() for behaviour in behaviours)
 
-        def latency(n_bytes: int, start_s: float) -> float:
-            return sum(behaviour.offer(n_bytes, start_s).latency_s for behaviour in behaviours)
+        def latency(n_bytes: int, start_s: float, drawn: Drawn) -> float:
+            return sum(one.offer(n_bytes, start_s).latency_s for one in _of_one(behaviours, drawn))
 
-        def alone(n_bytes: int, start_s: float) -> tuple[float, float]:
+        def alone(n_bytes: int, start_s: float, drawn: Drawn) -> tuple[float, float]:
             if same_latency_s is not None:  # as most are
                 return same_latency_s, n_bytes / peak_Bps
-            latency_s = latency(n_bytes, start_s)
-            return latency_s, _narrowest_s(behaviours, start_s + latency_s, n_bytes)
+            latency_s = latency(n_bytes, start_s, drawn)
+            here = _of_one(behaviours, drawn)
+            return latency_s, _narrowest_s(here, start_s + latency_s, n_bytes)
 
         def enter(carried: Carried) -> None:
             # The whole latency first, then the bytes at a fair rate.
@@ -195,13 +213,23 @@ class FairLinks:
             latency_s, most_Bps = same_latency_s, peak_Bps
             if latency_s is None:
                 n_bytes = carried.whole.bytes
-                latency_s = latency(n_bytes, self.clock.now)
+                carried.drawn = self._drawn(links)
+                latency_s = latency(n_bytes, self.clock.now, carried.drawn)
                 most_Bps = min(_most_Bps(behaviour, n_bytes) for behaviour in behaviours)
             stream = Stream(carried, links, self._charged(carried.bytes), most_Bps, self.clock.now)
             head = self.clock.wake_at(self.clock.now + latency_s)
             head.callbacks.append(lambda _: self.arbiter.enter(stream))
 
         return Route((), same_latency_s, alone, enter, behaviours)
+
+    def _drawn(self, links: LinkNumbers) -> Drawn:
+        """Return what those links do for the next transfer on them that do something of its own for each."""
+        drawn = []
+        for link in links:
+            if self.network.behaviour(link).differs_by_transfer:
+                drawn.append(self.network.behaviour(link).of_transfer(self.n_drawn[link]))
+                self.n_drawn[link] += 1
+        return tuple(drawn)
 
     def _charged(self, n_bytes: int) -> int:
         packets = self.network.packets
@@ -213,6 +241,14 @@ def make_links(clock: Clock, network: Network, *, keep_services: bool) -> Links:
     if network.sharing == "fair":
         return FairLinks(clock, network, keep_services=keep_services)
     return FifoLinks(clock, network, keep_services=keep_services)
+
+
+def _of_one(behaviours: Sequence[Behaviour], drawn: Drawn) -> Sequence[Behaviour]:
+    """Return what links do for one transfer, some of which did something of its own for it."""
+    if not drawn:
+        return behaviours
+    own = iter(drawn)
+    return [next(own) if one.differs_by_transfer else one for one in behaviours]
 
 
 def _same_latency_s(behaviours: Sequence[Behaviour]) -> float | None:

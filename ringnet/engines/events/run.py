@@ -17,10 +17,12 @@ from ringnet.engines.events.clock import Clock, Process
 from ringnet.engines.events.routes import FairLinks, JobRoutes, Links, Route, make_links
 from ringnet.engines.events.transfers import Program
 from ringnet.engines.events.workers import Actor, RunOptions, Worker, WorkerCosts
+from ringnet.engines.luck import RECV, REDUCE, SEND, LuckyProcessor
 from ringnet.engines.sharing import resolve_sharing, used_routes
 from ringnet.engines.trace import (
     KEEP_TRANSFERS,
     PATH_PARTS,
+    ROUNDING,
     Columns,
     Trace,
     TransferRows,
@@ -30,7 +32,7 @@ from ringnet.engines.trace import (
     schedule_columns,
 )
 from ringnet.errors import DeadlockError, Fault, InputError, Wait
-from ringnet.networks import Network
+from ringnet.networks import Behaviour, Network
 from ringnet.networks.behaviour import NEVER
 from ringnet.payload import Payload
 
@@ -353,9 +355,14 @@ class RunningJob:
 
 def _workers(workers: Workers, *, shared: bool) -> list[Worker]:
     first_s = float(workers.start_s.min())
-    costs = np.column_stack((workers.send_overhead_s, workers.recv_overhead_s, workers.reduce_Bps)).tolist()
+    costs = np.column_stack([getattr(workers, column) for column in (SEND, RECV, REDUCE)]).tolist()
+
+    def luck(number: int, cost: list[float]) -> LuckyProcessor | None:
+        means = dict(zip((SEND, RECV, REDUCE), cost, strict=True))
+        return None if workers.luck is None else workers.luck.of(number, means)
+
     return [
-        Worker(number, start_s, WorkerCosts(*cost), first_s, shared=shared)
+        Worker(number, start_s, WorkerCosts(*cost), first_s, shared=shared, luck=luck(number, cost))
         for number, (start_s, cost) in enumerate(zip(workers.start_s.tolist(), costs, strict=True))
     ]
 
@@ -376,7 +383,9 @@ def _worker_columns(workers: list[Worker]) -> Columns:
     found = path_columns(parts, elapsed_s)
     # What was added up on the way is what the others leave, but for rounding: a part that was lost is a bug.
     left = found["path_bandwidth_s"]
-    if not np.allclose(parts["bandwidth"], left, rtol=1e-9, atol=1e-9 * elapsed_s.max(initial=0)):
+    # Times have the rounding of their whole size, however little is between them.
+    dust_s = 1e-9 * elapsed_s.max(initial=0) + ROUNDING * columns["end_s"].max(initial=0)
+    if not np.allclose(parts["bandwidth"], left, rtol=1e-9, atol=dust_s):
         raise AssertionError("the parts of a path do not add up to it")
     return columns | found
 
@@ -419,6 +428,7 @@ class Burst:
     __slots__ = (
         "bytes",
         "channel",
+        "drawn",
         "head_s",
         "hop",
         "index",
@@ -435,6 +445,7 @@ class Burst:
         self.src, self.channel, self.index = AFTER_WORKERS + order, 0, number
         self.bytes, self.route = traffic.burst_bytes, route
         self.hop, self.queued = 0, False
+        self.drawn: tuple[Behaviour, ...] = ()
         self.started_s = self.sent_s = self.head_s = self.tail_s = NEVER
 
     @property

@@ -15,6 +15,7 @@ from ringnet.collectives import Schedule, Step
 from ringnet.engines.events.carried import PathSeconds
 from ringnet.engines.events.clock import Clock
 from ringnet.engines.events.routes import JobRoutes, Route
+from ringnet.networks import Behaviour
 from ringnet.networks.behaviour import NEVER
 
 
@@ -35,6 +36,7 @@ class Transfer:
         "chunk",
         "chunks",
         "data",
+        "drawn",
         "dst",
         "entered_s",
         "head_s",
@@ -83,6 +85,7 @@ class Transfer:
         self.arrival: simpy.Event | None = None
         self.hop = 0
         self.queued = False
+        self.drawn: tuple[Behaviour, ...] = ()
         self.data: Any = None
 
     @property
@@ -122,12 +125,12 @@ class Transfer:
         latency, bandwidth, others = self.path
         route_s = self.route.latency_s
         if route_s is None:
-            route_s = self.route.alone(self.bytes, self.released_s)[0]
+            route_s = self.route.alone(self.bytes, self.released_s, self.drawn)[0]
         moving_s = self.arrived_s - self.released_s - route_s
         if not self.queued:
             # Alone on its way, all that is not latency is bandwidth: exact; a difference would leave rounding dust.
             return latency + route_s, bandwidth + moving_s, others
-        idle_s = min(moving_s, self.route.alone(self.bytes, self.released_s)[1])
+        idle_s = min(moving_s, self.route.alone(self.bytes, self.released_s, self.drawn)[1])
         return latency + route_s, bandwidth + idle_s, others.plus(queueing=moving_s - idle_s)
 
 

@@ -10,6 +10,7 @@ import simpy
 from ringnet.engines.events.carried import OtherSeconds, PathSeconds
 from ringnet.engines.events.clock import Clock, Process
 from ringnet.engines.events.transfers import ChunkUse, Program, Transfer
+from ringnet.engines.luck import RECV, REDUCE, SEND, LuckyProcessor
 from ringnet.engines.trace import TransferRows
 from ringnet.errors import Wait
 from ringnet.networks.behaviour import NEVER
@@ -41,13 +42,21 @@ class Worker:
     """One worker: its processor (``shared`` if it has several actors), and what its actors have in common.
 
     ``sent_bytes``, ``overhead_s`` and the like add up over its actors; ``path`` is that of the actor that ended last.
+    ``luck`` is what its processor does by chance, if anything.
     """
 
     def __init__(
-        self, number: int, start_s: float, costs: WorkerCosts, first_start_s: float, *, shared: bool
+        self,
+        number: int,
+        start_s: float,
+        costs: WorkerCosts,
+        first_start_s: float,
+        *,
+        shared: bool,
+        luck: LuckyProcessor | None = None,
     ) -> None:
-        self.number, self.start_s, self.costs, self.shared = number, start_s, costs, shared
-        self.busy_until_s = 0.0
+        self.number, self.start_s, self.costs, self.shared, self.luck = number, start_s, costs, shared, luck
+        self.busy_until_s = self.interrupted_s = 0.0
         self.last = (start_s, 0)
         self.path: PathSeconds = (0.0, 0.0, OtherSeconds(waiting=start_s - first_start_s))
         self.sent_bytes = self.received_bytes = self.n_applied = 0
@@ -55,7 +64,13 @@ class Worker:
 
     def occupy(self, now_s: float, duration_s: float) -> float:
         """Take the processor for a while, after all that asked for it before; return when that is over."""
-        self.busy_until_s = max(now_s, self.busy_until_s) + duration_s
+        begin_s = max(now_s, self.busy_until_s)
+        if self.luck is None:
+            self.busy_until_s = begin_s + duration_s
+        else:
+            self.busy_until_s = self.luck.end_s(begin_s, duration_s)
+            # What noise takes is an overhead.
+            self.interrupted_s = max(self.busy_until_s - begin_s - duration_s, 0.0)
         return self.busy_until_s
 
     def ends(self, now_s: float, path: PathSeconds, channel: int) -> None:
@@ -98,7 +113,7 @@ class Actor:
 
     def run(self) -> Process:
         """Do every step, in order."""
-        clock, costs, shared = self.clock, self.worker.costs, self.worker.shared
+        clock, costs, shared, luck = self.clock, self.worker.costs, self.worker.shared, self.worker.luck
         yield clock.wake_at(self.worker.start_s)
         for sends, owed in self.steps:
             if self.rendezvous:
@@ -106,8 +121,9 @@ class Actor:
             for transfer in sends:
                 if shared and transfer.post_after:
                     yield from self.give_way(transfer.post_after)
-                if costs.send_s:
-                    yield self.spend(costs.send_s, 0.0)
+                send_s = costs.send_s if luck is None else luck.cost(SEND)
+                if send_s:
+                    yield self.spend(send_s, 0.0)
                 self.post(transfer)
             for transfer in owed:
                 if transfer.arrived_s > clock.now:
@@ -117,10 +133,12 @@ class Actor:
                     self.path = transfer.arrived_path()
                 if shared and transfer.apply_after:
                     yield from self.give_way(transfer.apply_after)
-                if costs.recv_s or (transfer.reduce and costs.reduce_Bps != NEVER):
-                    yield self.spend(
-                        costs.recv_s, transfer.bytes / costs.reduce_Bps if transfer.reduce else 0.0
-                    )
+                recv_s, reduce_Bps = costs.recv_s, costs.reduce_Bps if transfer.reduce else NEVER
+                if luck is not None:
+                    recv_s = luck.cost(RECV)
+                    reduce_Bps = luck.cost(REDUCE) if transfer.reduce else NEVER
+                if recv_s or reduce_Bps != NEVER:
+                    yield self.spend(recv_s, transfer.bytes / reduce_Bps)
                 self.apply(transfer)
             if self.rendezvous:
                 yield from self.outlast(sends)
@@ -183,6 +201,7 @@ class Actor:
         """Take the worker's processor for an overhead and a reduction; return the event of their end."""
         worker = self.worker
         end_s = worker.occupy(self.clock.now, overhead_s + reducing_s)
+        overhead_s += worker.interrupted_s
         worker.overhead_s += overhead_s
         worker.reducing_s += reducing_s
         latency, bandwidth, others = self.path

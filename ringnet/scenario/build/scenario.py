@@ -20,6 +20,7 @@ from ringnet.scenario.build.sweep import Axis, SweptValue, first_values, grid, w
 from ringnet.scenario.checks import check
 from ringnet.scenario.files.completing import known
 from ringnet.scenario.files.data import FACTS
+from ringnet.scenario.files.drawn_samples import sample_files
 from ringnet.scenario.files.folder import ScenarioFolder, digest
 from ringnet.scenario.files.link_profile import PATHS as LINK_FILES
 from ringnet.scenario.files.link_profile import link_files
@@ -198,6 +199,9 @@ class Scenario(Keys):
         names = {*data, *(str(file) for file in found if file is not None)}
         for given in (one for axis in self._origin.axes for one in _swept_files(axis)):
             names |= {given} if isinstance(given, str) else {*map(str, given)}
+        names |= {*sample_files(self.base.data)}
+        for value in (value for axis in self._origin.axes for row in axis.rows for value in row):
+            names |= {*sample_files(Document({}).put(value.path, value.given, {}).data)}
         schedules = self._schedule_files()
         named = {name: self.home.find(name) for name in {*names, *schedules} - {*MADE_DATA}}
         also = {name: self.home.folder / name for name in self._files_of_functions(schedules)}

@@ -12,6 +12,7 @@ from ringnet.payload.dtypes import DTYPES
 from ringnet.payload.reductions import REDUCTIONS, check_dtype, make_reduction
 from ringnet.scenario.checks.mistake import Mistake, counted, some, unread
 from ringnet.scenario.checks.reduction import check_reduction
+from ringnet.scenario.drawn import what_is_drawn
 from ringnet.scenario.keys.algorithm import parameters_of
 from ringnet.scenario.keys.kinds import quantity_text
 from ringnet.scenario.keys.model import COPYING, Keys
@@ -136,13 +137,16 @@ def _unread_weights(keys: Keys) -> Iterator[Mistake]:
 def _unread_data(keys: Keys) -> Iterator[Mistake]:
     if keys.training is not None:  # which tells of them itself
         return
+    drawn = what_is_drawn(keys)
     if keys.files:
         yield unread(("message",), "the files say how large it is", ("data",))
-        yield unread(("seed",), "the data comes from files", ("data",))
+        if not drawn:
+            yield unread(("seed",), "the data comes from files", ("data",))
     elif keys.payload == "none":
         yield unread(("data",), "no payload is carried", ("payload",))
-        yield unread(("seed",), "no payload is carried", ("payload",))
-    elif keys.data != "random":
+        if not drawn:
+            yield unread(("seed",), "no payload is carried", ("payload",))
+    elif keys.data != "random" and not drawn:
         yield unread(("seed",), f"{keys.data} data has no seed", ("data",))
 
 

@@ -12,8 +12,10 @@ from ringnet.errors import InputError, NetworkError
 from ringnet.networks import Network, walk
 from ringnet.networks.behaviour import NEVER
 from ringnet.payload.dtypes import DTYPES
+from ringnet.scenario.checks.drawn import is_right
 from ringnet.scenario.checks.mistake import Mistake, counted, some, unread
 from ringnet.scenario.checks.network import nearest_link, shape_of
+from ringnet.scenario.drawn import mean_of
 from ringnet.scenario.keys.algorithm import knows_parameters
 from ringnet.scenario.keys.base import MOST_WORKERS
 from ringnet.scenario.keys.jobs_and_traffic import TrafficKeys
@@ -165,9 +167,9 @@ def _is_a_way(network: Network, links: Sequence[str], path: Path) -> Iterator[Mi
 
 def _not_too_many(keys: Keys, one: TrafficKeys, path: Path) -> Iterator[Mistake]:
     """Find bursts so small that their number in the shortest run is beyond what can be simulated."""
-    if one.rate_Bps is None or one.burst_bytes == 0 or keys.workers == 1:
+    if one.rate_Bps is None or one.burst_bytes == 0 or keys.workers == 1 or not is_right(keys):
         return
-    least_s = keys.message_bytes / keys.network.bandwidth_Bps
+    least_s = keys.message_bytes / mean_of(keys.network.bandwidth_Bps)
     bursts = one.rate_Bps * least_s / one.burst_bytes
     if bursts > MOST_IN_ALL:
         message = (

@@ -11,8 +11,10 @@ from ringnet.documents.document import Path, in_flow
 from ringnet.errors import NetworkError
 from ringnet.networks import TOPOLOGIES, Network, group_names, links_at
 from ringnet.networks.network import WINDOW_SLOTS
+from ringnet.scenario.checks.drawn import is_right
 from ringnet.scenario.checks.files import check_link_profiles, check_network_file, check_order_file
 from ringnet.scenario.checks.mistake import Mistake, counted, some, unread
+from ringnet.scenario.drawn import drawn_values
 from ringnet.scenario.files.link_profile import link_files
 from ringnet.scenario.keys.base import MOST_WORKERS
 from ringnet.scenario.keys.kinds import FoundFile
@@ -61,7 +63,7 @@ def _parameters_of(topology: str, given: NetworkKeys | BetweenKeys, at: Path) ->
 def shape_of(keys: Keys) -> tuple[Network | None, list[Mistake]]:
     """Return the network without exceptions, or what keeps its parameters from making one."""
     is_lost = keys.network.file is not None and not isinstance(keys.network.file, FoundFile)
-    if is_lost or [*_parameters(keys)] or n_places(keys) > MOST_WORKERS:
+    if is_lost or not is_right(keys) or [*_parameters(keys)] or n_places(keys) > MOST_WORKERS:
         return None, []
     try:
         return shape(keys.network, n_places(keys)), []
@@ -85,7 +87,7 @@ def _parts(path: str) -> Path:
 def _network_is_whole(keys: Keys) -> Iterator[Mistake]:
     """Find what keeps the keys from making a network in which everybody has a place."""
     plain = keys.network.file is None and not TOPOLOGIES[keys.network.topology].parameters
-    if plain and not _is_special(keys):
+    if (plain and not _is_special(keys)) or not is_right(keys):
         return
     made, findings = shape_of(keys)
     yield from findings
@@ -135,7 +137,7 @@ def _is_special(keys: Keys) -> bool:
         *network.links_of.values(),
     ]
     behave = any(one.behaviours() for one in around)
-    behave = behave or bool(link_files(network))
+    behave = behave or bool(link_files(network)) or any(True for _ in drawn_values(keys))
     reduces = network.reduction is not None
     return not plain or behave or reduces or bool(keys.jobs) or bool(keys.background)
 

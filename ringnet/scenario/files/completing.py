@@ -5,6 +5,7 @@ from __future__ import annotations
 from ringnet.documents.document import Document
 from ringnet.errors import Fault, InputError
 from ringnet.scenario.files.data import with_facts
+from ringnet.scenario.files.drawn_samples import with_samples
 from ringnet.scenario.files.folder import ScenarioFolder
 from ringnet.scenario.files.link_profile import with_link_profiles
 from ringnet.scenario.files.machines import with_machine
@@ -32,7 +33,8 @@ def completed(document: Document, folder: ScenarioFolder) -> tuple[Document, lis
 
         document, untimed = with_step(document, folder)
         faults += untimed
-    return document, faults
+    document, undrawn = with_samples(document, folder)
+    return document, [*faults, *undrawn]
 
 
 def known(document: Document, folder: ScenarioFolder) -> Document:

@@ -215,6 +215,41 @@ class Number(Leaf):
         return number if self.most is None else number | {"maximum": self.most}
 
 
+_ONE_OF_MANY = re.compile(r"(\d[\d,]*)\s+(?:of|in)\s+(\d[\d,]*)")
+
+
+@dataclass(frozen=True)
+class Share(Leaf):
+    """A number from zero to one, also as so many percent, or as one of so many; ``noun`` says what it is."""
+
+    noun: str = "probability"
+    example: str = "0.01 %, or 1 of 10,000"
+
+    def read(self, given: Any) -> float:
+        """See `Leaf.read`."""
+        value = given
+        if isinstance(given, str):
+            told = _ONE_OF_MANY.fullmatch(given.strip())
+            percents = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", given.strip())
+            parts = [int(part.replace(",", "")) for part in told.groups()] if told else []
+            value = (
+                parts[0] / parts[1] if parts and parts[1] else float(percents[1]) / 100 if percents else None
+            )
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+            raise wrong(f"a {self.noun} from zero to one is wanted", self.example)
+        return float(value)
+
+    def describe(self) -> dict[str, Any]:
+        """See `Leaf.describe`."""
+        words = {"type": "string", "pattern": r"^\s*\d[\d,.]*\s*(%|(of|in)\s+\d[\d,]*)\s*$"}
+        return {"anyOf": [{"type": "number", "minimum": 0, "maximum": 1}, words]}
+
+    @property
+    def right(self) -> str:
+        """What would be right, for messages."""
+        return self.example
+
+
 @dataclass(frozen=True)
 class Truth(Leaf):
     """True or false."""

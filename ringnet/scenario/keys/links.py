@@ -8,6 +8,7 @@ from pydantic import Discriminator, Field, Tag
 
 from ringnet.networks import PRESETS
 from ringnet.scenario.keys.base import MAPPING, ONE, NotEmpty, Rate, Seconds, Settings, Size, mapping_or_one
+from ringnet.scenario.keys.drawn import DrawableRate, DrawableSeconds
 from ringnet.scenario.keys.kinds import FileName, FoundFile, OneOf
 
 PresetName: TypeAlias = Annotated[str, OneOf(PRESETS, "preset of a link")]
@@ -82,9 +83,13 @@ class LinkExceptionKeys(BehaviourKeys):
     """What is different about some links; what is not named here stays as the rule for all links has it."""
 
     link: PresetName | None = Field(default=None, description=A_LINK)
-    bandwidth_Bps: Rate | None = Field(
-        default=None, alias="bandwidth", description="Bytes per second: `5 GB/s`, `40 Gbit/s`."
+    bandwidth_Bps: DrawableRate | None = Field(
+        default=None,
+        alias="bandwidth",
+        description="Bytes per second: `5 GB/s`, `40 Gbit/s`; or how it is drawn.",
     )
-    latency_s: Seconds | None = Field(
-        default=None, alias="latency", description="Time from one end to the other: `20 us`."
+    latency_s: DrawableSeconds | None = Field(
+        default=None,
+        alias="latency",
+        description="Time from one end to the other: `20 us`; or how it is drawn.",
     )

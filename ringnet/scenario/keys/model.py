@@ -26,16 +26,14 @@ from ringnet.scenario.keys.base import (
     ONE,
     MessageSize,
     NotEmpty,
-    ReduceRate,
-    Seconds,
     Settings,
-    Start,
     WorkerNumber,
     list_or_one,
     mapping_or_list,
     mapping_or_one,
     not_empty,
 )
+from ringnet.scenario.keys.drawn import DrawableReduceRate, DrawableSeconds, DrawableStart, NoiseKeys
 from ringnet.scenario.keys.jobs_and_traffic import JobKeys, TrafficKeys
 from ringnet.scenario.keys.kinds import Line, Name, Number, OneOf, Version, Whole
 from ringnet.scenario.keys.machine import IncludeKeys, MachineName
@@ -64,21 +62,25 @@ class ElementKeys(Settings):
 class WorkerExceptionKeys(Settings):
     """What is different about one worker; what is not named here stays as the rule for all workers has it."""
 
-    send_overhead_s: Seconds | None = Field(
+    send_overhead_s: DrawableSeconds | None = Field(
         default=None,
         alias="send_overhead",
-        description="Time of the worker's processor for each transfer it sends: `1 us`.",
+        description="Time of the worker's processor for each transfer it sends: `1 us`; or how it is drawn.",
     )
-    recv_overhead_s: Seconds | None = Field(
+    recv_overhead_s: DrawableSeconds | None = Field(
         default=None,
         alias="recv_overhead",
-        description="Time of the worker's processor for each transfer it receives: `1 us`.",
+        description="Time of the worker's processor for each transfer it receives: `1 us`; or how it is drawn.",
     )
-    reduce_Bps: ReduceRate | None = Field(
-        default=None, alias="reduce_rate", description="Bytes reduced per second: `10 GB/s`, or `free`."
+    reduce_Bps: DrawableReduceRate | None = Field(
+        default=None,
+        alias="reduce_rate",
+        description="Bytes reduced per second: `10 GB/s`, or `free`; or how it is drawn.",
     )
-    start_s: Start | None = Field(
-        default=None, alias="start", description="When the worker enters its first step: `20 us`, or `never`."
+    start_s: DrawableStart | None = Field(
+        default=None,
+        alias="start",
+        description="When the worker enters its first step: `20 us`, or `never`; or how it is drawn.",
     )
 
 
@@ -90,25 +92,33 @@ class WorkerKeys(Settings):
         description="eager: a worker never waits for its own send; rendezvous: a transfer starts when both "
         "sides are in the step, and ends it for both.",
     )
-    send_overhead_s: Seconds = Field(
+    send_overhead_s: DrawableSeconds = Field(
         default=0.0,
         alias="send_overhead",
-        description="Time of the worker's processor for each transfer it sends: `1 us`.",
+        description="Time of the worker's processor for each transfer it sends: `1 us`; or how it is drawn.",
     )
-    recv_overhead_s: Seconds = Field(
+    recv_overhead_s: DrawableSeconds = Field(
         default=0.0,
         alias="recv_overhead",
-        description="Time of the worker's processor for each transfer it receives: `1 us`.",
+        description="Time of the worker's processor for each transfer it receives: `1 us`; or how it is drawn.",
     )
-    reduce_Bps: ReduceRate = Field(
+    reduce_Bps: DrawableReduceRate = Field(
         default=math.inf,
         alias="reduce_rate",
-        description="Bytes reduced per second: `100 GB/s`; `free` (the rule) costs no time.",
+        description="Bytes reduced per second: `100 GB/s`; `free` (the rule) costs no time. Or how it is drawn: "
+        "`{mean: 100 GB/s, distribution: gamma, cv: 0.2}`.",
     )
-    start_s: Start = Field(
+    start_s: DrawableStart = Field(
         default=0.0,
         alias="start",
-        description="When a worker enters its first step: `20 us`; `never` is a dead worker.",
+        description="When a worker enters its first step: `20 us`; `never` is a dead worker. Or how it is drawn for "
+        "each worker: `{mean: 20 us, distribution: exponential}`.",
+    )
+    noise: NoiseKeys | None = Field(
+        default=None,
+        description="Interruptions of the processor of each worker, each in a phase of its own: "
+        "`{every: 1 ms, for: 25 us}`. They prolong overheads and reductions.",
+        examples=[{"every": "1 ms", "for": "25 us"}],
     )
     exceptions: dict[WorkerNumber, Annotated[WorkerExceptionKeys, NotEmpty]] = Field(
         default={},
@@ -267,7 +277,7 @@ class Keys(Settings):
         examples=["full", {"elements": 16}],
     )
     seed: Annotated[int, Whole(0, 2**63 - 1, example=1)] = Field(
-        default=0, description="Of random data.", examples=[1]
+        default=0, description="Of random data, and of what is drawn.", examples=[1]
     )
     engine: Annotated[str, OneOf(ENGINES, "engine", ("auto",))] = Field(
         default="auto", description="What computes the times; auto takes the fastest that is exact."

@@ -16,9 +16,7 @@ from ringnet.scenario.keys.base import (
     LinkPattern,
     NodeKey,
     NotEmpty,
-    Rate,
     Seats,
-    Seconds,
     Settings,
     Size,
     SomeSize,
@@ -26,6 +24,7 @@ from ringnet.scenario.keys.base import (
     list_or_one,
     mapping_or_one,
 )
+from ringnet.scenario.keys.drawn import DrawableRate, DrawableSeconds
 from ringnet.scenario.keys.kinds import FileName, FoundFile, Name, OneOf, Whole
 from ringnet.scenario.keys.links import (
     A_LINK_OR_FILE,
@@ -97,15 +96,17 @@ class NetworkKeys(ShapeKeys, BehaviourKeys):
     link: LinkOrFile | None = Field(
         default=None, description=A_LINK_OR_FILE, examples=["nvlink4", {"file": "profile.yaml"}]
     )
-    bandwidth_Bps: Rate = Field(
+    bandwidth_Bps: DrawableRate = Field(
         alias="bandwidth",
-        description="Of every link and direction: `50 GB/s`, `400 Gbit/s`. GB is 1e9 bytes.",
+        description="Of every link and direction: `50 GB/s`, `400 Gbit/s`. GB is 1e9 bytes. Or how it is drawn: "
+        "`{mean: 50 GB/s, distribution: gamma, cv: 0.1}`.",
         examples=["50 GB/s", "400 Gbit/s"],
     )
-    latency_s: Seconds = Field(
+    latency_s: DrawableSeconds = Field(
         alias="latency",
-        description="Of every link, from one end to the other: `500 ns`, `5 us`.",
-        examples=["500 ns"],
+        description="Of every link, from one end to the other: `500 ns`, `5 us`. Or how it is drawn: "
+        "`{mean: 5 us, distribution: lognormal, cv: 0.3}`.",
+        examples=["500 ns", {"mean": "5 us", "distribution": "lognormal", "cv": 0.3}],
     )
     switching: Annotated[Switching, OneOf(get_args(Switching), "switching")] = Field(
         default="cut-through",

@@ -1,0 +1,36 @@
+"""Chance: how a number is distributed, and the streams from which each link and each worker draws its own."""
+
+from ringnet.chance.distributions import (
+    BoundedPareto,
+    Distribution,
+    Exponential,
+    Fixed,
+    Gamma,
+    Lognormal,
+    Mixture,
+    NormalAboveZero,
+    Sample,
+    Scaled,
+    Shifted,
+)
+from ringnet.chance.noise import Noise
+from ringnet.chance.streams import Draws, NumberStream, RunDraws, stream
+
+__all__ = [
+    "BoundedPareto",
+    "Distribution",
+    "Draws",
+    "Exponential",
+    "Fixed",
+    "Gamma",
+    "Lognormal",
+    "Mixture",
+    "Noise",
+    "NormalAboveZero",
+    "NumberStream",
+    "RunDraws",
+    "Sample",
+    "Scaled",
+    "Shifted",
+    "stream",
+]

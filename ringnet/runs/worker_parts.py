@@ -1,0 +1,69 @@
+"""How the workers of a scenario behave: what each costs, and what they do by chance."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+import numpy as np
+
+from ringnet.chance import Draws, stream
+from ringnet.engines.luck import Interruptions, Luck
+from ringnet.engines.trace import Workers
+from ringnet.scenario.build.scenario import Scenario
+from ringnet.scenario.drawn import OF_WORKERS, Drawn, distribution_of, mean_of, noise_of
+
+
+def build_workers(scenario: Scenario) -> Workers:
+    """Return how each worker behaves, before any run is chosen."""
+    keys, rule = scenario.worker, {column: getattr(scenario.worker, column) for column in OF_WORKERS.values()}
+    exceptions = {
+        int(worker): {column: value for column in rule if (value := getattr(one, column)) is not None}
+        for worker, one in keys.exceptions.items()
+    }
+    return _workers(scenario, 0, scenario.workers, rule, exceptions)
+
+
+def workers_beside(scenario: Scenario, number: int, n_workers: int, start_s: float = 0.0) -> Workers:
+    """Return how the workers of another job or group behave: as the scenario says, without its exceptions."""
+    rule = {column: getattr(scenario.worker, column) for column in OF_WORKERS.values()}
+    return _workers(scenario, number, n_workers, rule | {"start_s": start_s}, {})
+
+
+def _workers(
+    scenario: Scenario,
+    number: int,
+    n_workers: int,
+    rule: Mapping[str, float | Drawn],
+    exceptions: Mapping[int, Mapping[str, float | Drawn]],
+) -> Workers:
+    """Return the workers of the job of that number, all by the rule but for exceptions, each by column."""
+    columns = {column: np.full(n_workers, mean_of(value)) for column, value in rule.items()}
+    drawn = {
+        column: dict.fromkeys(range(n_workers), one) for column, one in rule.items() if isinstance(one, Drawn)
+    }
+    for worker, exception in exceptions.items():
+        for column, value in exception.items():
+            columns[column][worker] = mean_of(value)
+            drawn.get(column, {}).pop(worker, None)
+            if isinstance(value, Drawn):
+                drawn.setdefault(column, {})[worker] = value
+    draws = defaultdict[int, dict[str, Draws]](dict)
+    for column, of_workers in drawn.items():
+        for worker, keys in of_workers.items():
+            whose = ("run",) if keys.per == "run" else ("worker", number, worker)
+            for_each = keys.per in (None, "transfer") and column != "start_s"
+            numbers = stream(scenario.seed, *whose, column)
+            draws[worker][column] = Draws(distribution_of(keys), numbers, for_each)
+    luck = Luck(dict(draws), _interruptions(scenario, number, n_workers))
+    return Workers(
+        **columns, sends=scenario.worker.sends, luck=luck if luck.draws or luck.interruptions else None
+    )
+
+
+def _interruptions(scenario: Scenario, number: int, n_workers: int) -> dict[int, Interruptions]:
+    if scenario.worker.noise is None:
+        return {}
+    noise = noise_of(scenario.worker.noise)
+    phases = [stream(scenario.seed, "worker", number, worker, "noise") for worker in range(n_workers)]
+    return {worker: Interruptions(noise, phase) for worker, phase in enumerate(phases)}

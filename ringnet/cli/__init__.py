@@ -41,6 +41,7 @@ COMMANDS = {
     "same bits.",
     "export": "Write the schedule of a scenario for other tools.",
     "plot": "Draw the plots of results again, without simulating.",
+    "report": "Write one page of results: to be opened in a browser, without a network.",
     "diff": "Show what was changed, and what that changed in the answer.",
     "init": "Write a commented scenario to start from.",
     "draw": "Draw the network, the busiest link standing out, and how much each worker sends to each other one.",
@@ -72,7 +73,7 @@ class LazyCommand(TyperCommand):
         """Import the command, and let it read its arguments."""
         with _errors_told():
             command = self._load()
-        return command.make_context(info_name, args, parent, **extra)
+        return command.make_context(info_name, _with_values(args), parent, **extra)
 
     def _load(self) -> Any:
         # What is imported stays: to look again and again for garbage in it takes a tenth of the start.
@@ -82,6 +83,19 @@ class LazyCommand(TyperCommand):
         alone = typer.Typer(add_completion=False, rich_markup_mode=None)
         alone.command(self.name, epilog=f"Example: {chapter.EXAMPLE}")(_with_exit_code(chapter.command))
         return typer.main.get_command(alone)
+
+
+def _with_values(args: list[str]) -> list[str]:
+    """Give ``--html`` an empty value where no name of a page follows it: it may stand before a scenario.
+
+    >>> _with_values(["--html", "a.yaml"]), _with_values(["a.yaml", "--html", "a.html"]), _with_values([])
+    (['--html=', 'a.yaml'], ['a.yaml', '--html', 'a.html'], [])
+    """
+    following = [*args[1:], ""]
+    return [
+        "--html=" if arg == "--html" and not name.endswith((".html", ".htm")) else arg
+        for arg, name in zip(args, following, strict=False)
+    ]
 
 
 class LazyGroup(TyperGroup):

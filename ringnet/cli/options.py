@@ -6,6 +6,7 @@ What reads a scenario is imported when one is read: commands that read none star
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ringnet.errors import Fault, InputError
-from ringnet.reporting.atomic import MANIFEST
+from ringnet.reporting.atomic import MANIFEST, PAGE
 from ringnet.units import parse_quantity
 
 if TYPE_CHECKING:
@@ -51,6 +52,12 @@ AllowPython = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
 Plots = Annotated[bool, typer.Option(help="Draw the plots.")]
+Html = Annotated[
+    str | None,
+    typer.Option(
+        metavar="[FILE.html]", help="Write one page of it all, too: report.html in the folder, or this file."
+    ),
+]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Compute points again that an earlier run kept.")]
 Cache = Annotated[
     Path | None,
@@ -171,6 +178,27 @@ def file_name(name: str) -> str:
     ('time-against-N-1-MiB', 'run', 'slow_link.v2')
     """
     return re.sub(r"[^\w.]+", "-", name).strip("-.") or "run"
+
+
+def page_of(html: str | None, folder: Path) -> Path | None:
+    """Return where a page goes: nowhere unless it is asked for, into the folder unless a file elsewhere is named.
+
+    Raises
+    ------
+    InputError
+        A name that no page has.
+    """
+    if not html:
+        return None if html is None else folder / PAGE
+    page = Path(html)
+    is_inside = os.path.realpath(page.parent) == os.path.realpath(folder)
+    if page.suffix != ".html":
+        raise InputError(Fault("a page is a file that ends in .html", "--html", value=html, right=PAGE))
+    if is_inside and page.name != PAGE:
+        raise InputError(
+            Fault("a page in the folder of the results has its name", "--html", value=html, right=PAGE)
+        )
+    return folder / PAGE if is_inside else page
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from ringnet.cli import options
 from ringnet.cli.printing import complain, note, print_json, print_table, run_progress, say, sweep_progress
 from ringnet.cli.targets import check_saved, check_targets, sources_of
 from ringnet.errors import Fault, InputError, StudyError, VerificationError
-from ringnet.reporting.atomic import save_outputs
+from ringnet.reporting.atomic import PAGE, save_outputs
 from ringnet.reporting.results import ResultLike, collect
 from ringnet.reporting.storage import Written, write_results
 from ringnet.reporting.text import job_lines, sweep_table, written
@@ -64,10 +64,15 @@ class RunCommandOptions:
     cache: Path | None
     cluster: str | None
     yes: bool
+    html: str | None
 
     def folder(self, scenario: Scenario) -> Path:
         """Return where the results go: ``reports/<name>`` unless the user says otherwise."""
         return self.out or Path("reports") / options.file_name(scenario.name)
+
+    def page(self, scenario: Scenario) -> Path | None:
+        """Return where the page goes, if one is wanted."""
+        return options.page_of(self.html, self.folder(scenario))
 
     def unused(self, scenario: Scenario) -> Iterator[str]:
         """Yield a sentence for each option that this scenario does not read.
@@ -100,8 +105,10 @@ class RunCommandOptions:
         """Refuse, before any work is done, to write where something would be lost; see `targets.check_targets`."""
         folder, result = self.folder(scenario), self.save_result
         is_file = result is not None and result.suffix == ".npy"
-        outputs = {"--save-result": result}
-        check_targets(outputs if is_file else {}, sources_of(scenario, path), {"--out": folder})
+        page = self.page(scenario)
+        elsewhere = page if page != folder / PAGE else None  # in the folder it is a part of the results
+        outputs = {"--save-result": result if is_file else None, "--html": elsewhere}
+        check_targets(outputs, sources_of(scenario, path), {"--out": folder})
         if result is not None and not is_file:
             check_saved(result, folder, sources_of(scenario, path))
 
@@ -124,6 +131,7 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     as_json: options.Json = False,
     quiet: options.Quiet = False,
     plots: options.Plots = True,
+    html: options.Html = None,
     save_result: Annotated[
         Path | None,
         typer.Option(metavar="PATH", help="Save the verified result: a folder, or a name in .npy."),
@@ -153,7 +161,7 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
 ) -> int:
     """Simulate a scenario: print the answer, write tables and plots."""
     asked = RunCommandOptions(
-        out, as_json, quiet, plots, save_result, transfers, processes, fresh, cache, cluster, yes
+        out, as_json, quiet, plots, save_result, transfers, processes, fresh, cache, cluster, yes, html
     )
     changes = [*(overrides or ()), *([f"report.transfers={transfers}"] if transfers else ())]
     found = options.read_scenario(scenario, changes, allow_outside, allow_python)
@@ -307,7 +315,8 @@ def _write(
     folder = asked.folder(scenario)
     info = run_info(scenario, folder, results[0].summary["seed"], notes)
     plots = scenario.report.plots if asked.plots else ()
-    return write_results(folder, results, info, tables=scenario.report.tables, plots=plots)
+    page = asked.page(scenario)
+    return write_results(folder, results, info, tables=scenario.report.tables, plots=plots, page=page)
 
 
 def _notes(scenario: Scenario, outcomes: Sequence[Outcome]) -> list[str]:

@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 from ringnet.errors import Fault, ResultsError
 
 MANIFEST = "run.json"
+#: The page of a folder, where it has one.
+PAGE = "report.html"
 #: Only a manifest with this key was written by ringnet.
 VERSION_KEY = "results_version"
 AnyArray: TypeAlias = "NDArray[Any]"

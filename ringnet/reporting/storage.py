@@ -19,6 +19,7 @@ from ringnet.documents.text import clip, decode, read_bounded
 from ringnet.errors import Fault, InputError, ResultsError
 from ringnet.reporting.atomic import (
     MANIFEST,
+    PAGE,
     VERSION_KEY,
     AnyArray,
     write_outputs,
@@ -62,6 +63,7 @@ def write_results(
     plots: Sequence[str] | None = None,
     formats: Sequence[str] = FORMATS,
     outputs: Sequence[AnyArray] = (),
+    page: Path | None = None,
 ) -> Written:
     """Write tables, plots and ``run.json`` to a folder, whole or not at all.
 
@@ -82,6 +84,8 @@ def write_results(
         ``png``, ``svg``, ``pdf``.
     outputs : sequence of ndarray
         Arrays to keep beside the tables, as `atomic.save_outputs` does.
+    page : Path, optional
+        Where one page of it all goes: `PAGE` in the folder, or a file elsewhere, which is written after the folder.
 
     Raises
     ------
@@ -98,7 +102,18 @@ def write_results(
             for name in chosen:
                 files += _draw(name, PLOTS[name].draw(shown), folder, formats)
         info = manifest(run_info, files, skipped)
+        if page is not None:
+            from ringnet.reporting.page import document  # noqa: PLC0415 -- a run is written without pandas
+
+            text = document.run_page(as_results(found, info), document.way(page, Path(out_dir)))
+        if page == Path(out_dir) / PAGE:
+            (folder / PAGE).write_text(text, encoding="utf-8")
+            info["files"] = files = [*files, PAGE]
+            page = None
         write_json(info, folder / MANIFEST)
+    if page is not None:
+        with written_file(page) as path:
+            path.write_text(text, encoding="utf-8")
     return Written(Path(out_dir), tuple(files), tuple(info["notes"]))
 
 
@@ -299,6 +314,17 @@ def _too_new(info: dict[str, Any], path: Path) -> Fault:
     )
 
 
+def tables_of_study(info: Mapping[str, Any]) -> list[str]:
+    """Return the names of the tables that a study wrote; none for a run."""
+    return [name for name in TABLES if name not in RUN_TABLES and f"{name}.csv" in info["files"]]
+
+
+def list_also(folder: Path, info: Mapping[str, Any], files: Sequence[str]) -> None:
+    """List more files of a folder, before they are written: one that is not listed would be foreign."""
+    with written_file(folder / MANIFEST) as path:
+        write_json({**info, "files": list(dict.fromkeys([*info["files"], *files]))}, path)
+
+
 def redraw(
     folder: str | Path, names: Sequence[str] | None = None, formats: Sequence[str] = FORMATS
 ) -> Written:
@@ -319,14 +345,12 @@ def redraw(
     """
     folder = Path(folder)
     info = read_manifest(folder)
-    studied = [name for name in TABLES if name not in RUN_TABLES and f"{name}.csv" in info["files"]]
+    studied = tables_of_study(info)
     figures, skipped = _study_figures(folder, info, studied, names) if studied else _figures(folder, names)
     if skipped and names is not None:
         raise ResultsError(*(Fault(note, file=str(folder)) for note in skipped))
     files = [f"{name}.{ending}" for name in figures for ending in formats]
-    # The manifest first: a file that it lists may be missing; one that it does not list is foreign.
-    with written_file(folder / MANIFEST) as path:
-        write_json(info | {"files": list(dict.fromkeys([*info["files"], *files]))}, path)
+    list_also(folder, info, files)
     for name, draw in figures.items():
         with ExitStack() as stack:
             targets = {ending: folder / f"{name}.{ending}" for ending in formats}

@@ -195,6 +195,16 @@ def in_words(key: str) -> str:
     return words if first in ("network", "worker", last) else f"{first} {words}"
 
 
+def settings(rows: pd.DataFrame, *more: str) -> str:
+    """Say what all points have in common: ``ring all-reduce, N = 8, 64 MiB, ring network, fifo, eager``."""
+    fixed = {name: rows[name].iloc[0] for name in rows.columns if not is_varied(rows[name])}
+    said = [" ".join(str(fixed[name]) for name in ("algorithm", "collective") if name in fixed)]
+    said += [describe(name, fixed[name]) for name in ("n_workers", "message_bytes") if name in fixed]
+    said += [f"{fixed['topology']} network"] if fixed.get("topology") else []
+    said += [str(fixed[name]) for name in ("switching", "sharing", "sends") if fixed.get(name)]
+    return ", ".join(filter(None, [*said, *more]))
+
+
 def short(key: str) -> str:
     """Shorten the path of a key to what tells it.
 

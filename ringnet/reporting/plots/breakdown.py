@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ringnet.engines import PATH_PARTS
 from ringnet.reporting.plots import axes, canvas
-from ringnet.reporting.plots.canvas import clipped, evenly_chosen, point_labels, settings
-from ringnet.reporting.sweeps import lines, numbers, typical, varying
+from ringnet.reporting.plots.canvas import clipped, evenly_chosen, point_labels
+from ringnet.reporting.sweeps import lines, numbers, settings, typical, varying
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

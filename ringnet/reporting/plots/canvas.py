@@ -29,7 +29,7 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from ringnet.reporting.look import COLUMN_IN, Look
-from ringnet.reporting.sweeps import describe, distinguishing, is_varied
+from ringnet.reporting.sweeps import describe, distinguishing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -323,16 +323,6 @@ def save(figure: Figure, targets: Mapping[str, Path]) -> None:
         figure.set_layout_engine("none")  # where everything stands is found once, not for each file
     for ending, path in targets.items():
         figure.savefig(path, format=ending, metadata=_UNDATED.get(ending))
-
-
-def settings(rows: pd.DataFrame, *more: str) -> str:
-    """Say what all points have in common: ``ring all-reduce, N = 8, 64 MiB, ring network, fifo, eager``."""
-    fixed = {name: rows[name].iloc[0] for name in rows.columns if not is_varied(rows[name])}
-    said = [" ".join(str(fixed[name]) for name in ("algorithm", "collective") if name in fixed)]
-    said += [describe(name, fixed[name]) for name in ("n_workers", "message_bytes") if name in fixed]
-    said += [f"{fixed['topology']} network"] if fixed.get("topology") else []
-    said += [str(fixed[name]) for name in ("switching", "sharing", "sends") if fixed.get(name)]
-    return ", ".join(filter(None, [*said, *more]))
 
 
 def point_labels(rows: pd.DataFrame) -> list[str]:

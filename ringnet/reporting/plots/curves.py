@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ringnet.reporting.plots import axes, canvas
-from ringnet.reporting.plots.canvas import clipped, evenly_chosen, point_labels, settings
+from ringnet.reporting.plots.canvas import clipped, evenly_chosen, point_labels
 from ringnet.reporting.sweeps import (
     SweepLine,
     going_along,
@@ -20,6 +20,7 @@ from ringnet.reporting.sweeps import (
     lines,
     numbers,
     other_keys,
+    settings,
     typical,
 )
 

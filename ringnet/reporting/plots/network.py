@@ -16,8 +16,9 @@ from matplotlib.path import Path
 from numpy.typing import NDArray
 
 from ringnet.reporting.plots import canvas
-from ringnet.reporting.plots.canvas import clipped, settings
+from ringnet.reporting.plots.canvas import clipped
 from ringnet.reporting.plots.positions import WIDTH, NodePositions, Point, is_place, lay_out
+from ringnet.reporting.sweeps import settings
 from ringnet.units import format_bytes
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from matplotlib.collections import LineCollection, PolyCollection
 from numpy.typing import NDArray
 
 from ringnet.reporting.plots import axes, canvas
-from ringnet.reporting.plots.canvas import settings
 from ringnet.reporting.plots.path_line import PATH_COLOR, draw_path
 from ringnet.reporting.plots.spacetime_view import View, view_of
+from ringnet.reporting.sweeps import settings
 
 if TYPE_CHECKING:
     import pandas as pd

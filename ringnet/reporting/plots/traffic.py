@@ -9,7 +9,8 @@ from matplotlib.colors import LinearSegmentedColormap
 from numpy.typing import NDArray
 
 from ringnet.reporting.plots import axes, canvas
-from ringnet.reporting.plots.canvas import clipped, settings
+from ringnet.reporting.plots.canvas import clipped
+from ringnet.reporting.sweeps import settings
 from ringnet.units import format_bytes
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.ticker import MaxNLocator
 
 from ringnet.reporting.plots import axes, canvas
+from ringnet.reporting.sweeps import settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,7 +52,7 @@ def training_ways(results: Results) -> Figure:
     handles = [canvas.stroke(label="right", **_RIGHT)]
     handles += [canvas.stroke(label=name, **_style(name, color)) for name, color in colors.items()]
     cut = ", cut off above" if leaves else " of each step's examples"
-    about = canvas.settings(results.summary, f"loss{cut}; largest difference of a parameter")
+    about = settings(results.summary, f"loss{cut}; largest difference of a parameter")
     return canvas.titled(figure, results.name, about, handles)
 
 

@@ -1,0 +1,14 @@
+"""One HTML page of a run, a sweep or a study: opens from disk, asks nobody for anything, and answers to the pointer.
+
+===========  ============================================================================================
+document     the page around it: what is said in words, links to the files, the scenario, data and script
+packing      tables as bytes that a browser unpacks: each column in the smallest type that holds it
+run          what is shown of a single run: its tables, its network laid out, or why something is missing
+holdings     how many contributions each transfer carries, so that a browser can say who holds what when
+lanes        more transfers than a browser can draw, as shares of time for each worker
+curves       what is shown of a sweep and of a comparison: lines over a key, a map of who is fastest
+static       style and script of the browser, in chapters that are put together in the order of `document.SCRIPT`
+===========  ============================================================================================
+
+No text of a scenario or of a table is ever markup: words are escaped, and tables travel as base64.
+"""

@@ -1,0 +1,93 @@
+"""Tables as bytes that a browser unpacks: a header in JSON, then each column as an array of its smallest type."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ringnet.documents.text import one_line
+from ringnet.reporting.columns import OF_SOME_RUNS, TABLES
+
+AnyArray: TypeAlias = NDArray[Any]
+#: Names that JavaScript's arrays go by, and what each is here. Whole numbers come in the first that holds them.
+_WHOLE: dict[str, type[np.integer[Any]]] = {"Uint8": np.uint8, "Uint16": np.uint16, "Int32": np.int32}
+#: Bytes that every array starts at a multiple of: a browser reads no array from elsewhere.
+_ALIGNED = 8
+
+
+class Shown(NamedTuple):
+    """A table as a page shows it: some rows of a file, and how many that has."""
+
+    frame: pd.DataFrame
+    n_rows: int
+
+
+class Packer:
+    """Collects arrays, and says of each where it will be."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def add(self, values: AnyArray) -> dict[str, Any]:
+        """Add an array; return its type, its place and its length."""
+        kind, array = _smallest(np.asarray(values))
+        data = array.astype(array.dtype.newbyteorder("<")).tobytes()
+        place = self._size
+        self._parts += [data, bytes(-len(data) % _ALIGNED)]
+        self._size += len(data) + -len(data) % _ALIGNED
+        return {"type": kind, "at": place, "length": len(array)}
+
+    def table(self, name: str, shown: Shown) -> dict[str, Any]:
+        """Add the columns of a table; return what a page must know of it."""
+        columns = [self._column(name, str(head), shown.frame[head]) for head in shown.frame.columns]
+        return {"rows": len(shown.frame), "of": shown.n_rows, "columns": columns}
+
+    def _column(self, table: str, name: str, cells: pd.Series[Any]) -> dict[str, Any]:
+        known = TABLES[table].get(name) or OF_SOME_RUNS.get(name)
+        told = {"name": one_line(name), "meaning": known.meaning if known else ""}
+        if pd.api.types.is_numeric_dtype(cells.dtype) and not pd.api.types.is_bool_dtype(cells.dtype):
+            whole = cells.dtype.kind in "iu" and not cells.isna().any()
+            return told | {"array": self.add(cells.to_numpy(np.int64 if whole else np.float64))}
+        codes, values = pd.factorize(cells.astype(object).map(_as_text), sort=False)
+        return told | {"array": self.add(codes), "values": [*values]}
+
+    def packed(self, header: Mapping[str, Any]) -> str:
+        """Return all of it as text in which nothing can be markup: compressed, in base64.
+
+        Parameters
+        ----------
+        header : mapping
+            What JSON can hold, with what `add` and `table` returned in its places.
+        """
+        text = json.dumps(header, allow_nan=False, separators=(",", ":")).encode()
+        text += b" " * (-(len(text) + 4) % _ALIGNED)
+        whole = b"".join([len(text).to_bytes(4, "little"), text, *self._parts])
+        return b64encode(zlib.compress(whole, 9)).decode()
+
+
+def _as_text(cell: object) -> str:
+    if cell is None or cell is pd.NA or cell != cell:  # noqa: PLR0124 -- not a NaN
+        return ""
+    return str(cell).lower() if isinstance(cell, bool | np.bool_) else one_line(str(cell))
+
+
+def _smallest(values: AnyArray) -> tuple[str, AnyArray]:
+    """Return an array in the smallest type that holds all of it, and what JavaScript calls that.
+
+    >>> _smallest(np.array([0, 255])), _smallest(np.array([-1, 2]))
+    (('Uint8', array([  0, 255], dtype=uint8)), ('Int32', array([-1,  2], dtype=int32)))
+    """
+    if values.dtype.kind in "iu":
+        least, most = (int(values.min()), int(values.max())) if len(values) else (0, 0)
+        for name, kind in _WHOLE.items():
+            if np.iinfo(kind).min <= least and most <= np.iinfo(kind).max:
+                return name, values.astype(kind)
+    return "Float64", values.astype(np.float64)

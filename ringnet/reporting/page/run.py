@@ -1,0 +1,184 @@
+"""What a page shows of a single run: its tables, who holds what when, its network laid out, or why that is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ringnet.analysis.answer import is_missing, percent
+from ringnet.errors import Fault, ResultsError
+from ringnet.payload.dtypes import DTYPES
+from ringnet.reporting.columns import RUN_TABLES
+from ringnet.reporting.page.holdings import holdings
+from ringnet.reporting.page.lanes import lanes
+from ringnet.reporting.page.packing import Packer, Shown
+from ringnet.reporting.plots import MOST_LINKS
+from ringnet.reporting.plots.positions import WIDTH, is_place, lay_out
+from ringnet.reporting.results import Results
+
+#: Transfers that a browser draws one by one, and rows of any table that it shows; beyond, shares of time, first rows.
+MOST_TRANSFERS = MOST_ROWS = 100_000
+#: Nodes that a browser lays out, and signs of the longest name of one: what is read from disk may say anything.
+MOST_NODES, LONGEST_NAME = 20_000, 200
+TIMES = ("posted_s", "started_s", "sent_s", "arrived_s", "applied_s")
+#: Links or workers that are named for each part of the path.
+MOST_BLAMED = 4
+
+
+class Blamed(NamedTuple):
+    """A part of the path that ended last: for how long, which share of the time that is, and whose it mostly is."""
+
+    part: str
+    seconds: float
+    share: float
+    mostly: str
+
+
+def held_back(path: pd.DataFrame | None) -> list[Blamed]:
+    """Return what the path that ended last is made of, the longest first, and which links or workers that was."""
+    if path is None or path.empty:
+        return []
+    whose = path["link"].where(path["link"].notna(), "worker " + path["worker"].astype(str))
+    lasted = (path["to_s"] - path["from_s"]).rename("seconds")
+    total_s = float(lasted.sum()) or 1.0
+    found = []
+    for part, rows in lasted.groupby(path["part"]):
+        owners = rows.groupby(whose).sum().sort_values(ascending=False, kind="stable")
+        shown = zip(owners.index.astype(str), owners.head(MOST_BLAMED).tolist(), strict=False)
+        names = [f"{name} {percent(one_s / total_s)}" for name, one_s in shown]
+        names += [f"{len(owners) - len(names)} others"] if len(owners) > len(names) else []
+        seconds = float(rows.sum())
+        found.append(Blamed(str(part), seconds, seconds / total_s, ", ".join(names)))
+    return sorted(found, key=lambda one: -one.seconds)
+
+
+def run_header(results: Results, packer: Packer) -> dict[str, Any]:
+    """Pack all that a page shows of a single run.
+
+    Raises
+    ------
+    ResultsError
+        A table that was read back holds what no run writes.
+    """
+    row = {str(key): value for key, value in results.summary.iloc[0].items()}
+    transfers = _checked(results.transfers)
+    many = transfers is not None and len(transfers) > MOST_TRANSFERS
+    return {
+        "tables": {
+            name: packer.table(name, Shown(frame.head(MOST_ROWS), len(frame)))
+            for name, frame in _tables(results)
+            if name != "transfers" or not many
+        },
+        "workers": _n_workers(results, row),
+        "schedule": None if transfers is None or many else _schedule(transfers, row, packer),
+        "lanes": lanes(transfers, packer) if transfers is not None and many else None,
+        "network": _network(results, row, packer),
+    }
+
+
+def _tables(results: Results) -> Iterator[tuple[str, pd.DataFrame]]:
+    for name in RUN_TABLES:
+        frame = getattr(results, name)
+        if frame is not None and len(frame):
+            yield name, frame
+
+
+def _n_workers(results: Results, row: Mapping[str, Any]) -> int:
+    return int(row["n_workers"]) if results.workers is None else len(results.workers)
+
+
+def _checked(transfers: pd.DataFrame | None) -> pd.DataFrame | None:
+    """Return the rows of transfers if they are such as a run writes: nothing else is safe to follow."""
+    if transfers is None or transfers.empty:
+        return None
+    for name in ("src", "dst", "chunk", "step", "channel", "bytes", *TIMES):
+        cells = pd.to_numeric(transfers[name], errors="coerce").to_numpy(np.float64, na_value=np.nan)
+        bad = ~np.isfinite(cells) | (cells < 0)
+        if name not in TIMES:
+            bad |= (cells != np.floor(cells)) | (cells > 2**53)
+        if bad.any():
+            at = int(bad.argmax())
+            right = "a time of at least 0 s" if name in TIMES else "a whole number from 0 on"
+            raise ResultsError(
+                Fault(
+                    "no run writes this", name, "transfers.csv", at + 2, str(transfers[name].iloc[at]), right
+                )
+            )
+    return transfers
+
+
+def why_no_schedule(results: Results) -> str:
+    """Say why there is no schedule to be shown; nothing if there is one."""
+    row = results.summary.iloc[0]
+    if results.transfers is not None and len(results.transfers):
+        return ""
+    if is_missing(row["makespan_s"]):
+        return "The run did not come to an end."
+    n_transfers = 0 if is_missing(row["n_transfers"]) else int(row["n_transfers"])
+    if not n_transfers:
+        return "Nothing moved: there is one worker."
+    tables = results.run_info.get("scenario", {}).get("report", {})
+    if isinstance(tables, dict) and "transfers" not in tables.get("tables", ["transfers"]):
+        return "The rows of transfers were not written: report.tables of the scenario leaves transfers out."
+    return f"The rows of its {n_transfers:,} transfers were not kept: run it again with --transfers all."
+
+
+def _schedule(transfers: pd.DataFrame, row: Mapping[str, Any], packer: Packer) -> dict[str, Any]:
+    """Pack what a browser needs to say who holds what when; the times are in the table of transfers."""
+    n_workers, dtype = int(row["n_workers"]), DTYPES.get(str(row["dtype"]))
+    told: dict[str, Any] = {
+        # A ring's last worker sends to the first: below it there is a second row of that one.
+        "again": bool(((transfers["dst"] - transfers["src"]) % n_workers == 1).all()) and n_workers > 2,  # noqa: PLR2004
+        "chunks": int(transfers["chunk"].max()) + 1,
+    }
+    itemsize = dtype.itemsize if dtype else 1
+    n_elements = 0 if is_missing(row["message_bytes"]) else int(row["message_bytes"]) // itemsize
+    found = holdings(transfers, str(row["collective"]), n_workers, n_elements, itemsize)
+    if isinstance(found, str):
+        return told | {"why": found}
+    return told | {
+        "chunks": len(found.sizes),
+        "nodes": len(found.first),
+        "complete": found.complete,
+        **{name: packer.add(getattr(found, name).ravel()) for name in ("first", "carried", "count", "sizes")},
+    }
+
+
+def _network(results: Results, row: Mapping[str, Any], packer: Packer) -> dict[str, Any]:
+    """Pack where nodes stand and which of them each link joins; or say why not."""
+    links, workers = results.links, results.workers
+    if links is None or links.empty:
+        return {"why": "There is no links.csv: the network is not drawn."}
+    n_workers = _n_workers(results, row)
+    if len(links) > MOST_LINKS or n_workers > MOST_NODES:
+        return {"why": f"A network of at most {MOST_LINKS:,} links is drawn; this one has {len(links):,}."}
+    starts, ends = ([str(name) for name in links[end]] for end in ("from", "to"))
+    if max(map(len, [*starts, *ends])) > LONGEST_NAME:
+        return {"why": f"The network is not drawn: a node's name has more than {LONGEST_NAME} signs."}
+    places = [str(place) for place in range(n_workers)]
+    if workers is not None and "place" in workers:
+        places = [str(place) for place in workers["place"]]
+    layout = lay_out(zip(starts, ends, strict=True), places)
+    numbers = {node: number for number, node in enumerate(layout.points)}
+    seats = {place: worker for worker, place in enumerate(places)}
+    points = np.array([*layout.points.values()], dtype=np.float64).reshape(-1, 2)
+    rows = {node: number for number, group in enumerate(layout.rows) for node in group}
+    names = pd.DataFrame({"name": [*layout.points]})
+    return {
+        "size": [WIDTH, layout.height],
+        "radius": min(0.105, 0.34 * layout.room),
+        "layered": bool(layout.rows),
+        "nodes": packer.table("links", Shown(names, len(names))),
+        "x": packer.add(points[:, 0]),
+        "y": packer.add(layout.height - points[:, 1]),
+        "row": packer.add(np.array([rows.get(node, -1) for node in numbers])),
+        "worker": packer.add(np.array([seats.get(node, -1) for node in numbers])),
+        "place": packer.add(np.array([is_place(node) for node in numbers], dtype=np.int64)),
+        **{
+            name: packer.add(np.array([numbers.get(node, -1) for node in nodes], dtype=np.int64))
+            for name, nodes in (("from", starts), ("to", ends))
+        },
+    }

@@ -80,7 +80,7 @@ def full_cost(schedule: Schedule, network: Network, workers: Workers) -> Transfe
     overheads = workers.send_overhead_s.any() or workers.recv_overhead_s.any()
     if workers.sends != "eager" or overheads or network.sharing == "fair":
         return None
-    src, dst = schedule.pairs()
+    src, dst = schedule.pairs
     hops = network.hops(src, dst)
     several = len(hops) > 1
     return None if several and network.switching != "cut-through" else _cost(network, workers, hops)

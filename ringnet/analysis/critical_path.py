@@ -206,7 +206,7 @@ class _Walk:
         self.chunks = self.processors = self.credits = None
         if trace.transfers is not None:  # channels of a longer run share nothing, nor has it a window
             if schedule.n_channels > 1:
-                self.chunks = ChunkSharers(schedule)
+                self.chunks = ChunkSharers(schedule) if schedule.channels_share_chunks else None
                 self.processors = ProcessorSharers(self.workers, trace.transfers)
             if network.window is not None:
                 self.credits = WindowCredits(network, self.records, trace.transfers)
@@ -282,8 +282,9 @@ class _Walk:
         sends = self.transfers.sends(actor, step)
         place = sends.index(transfer)
         came = [self._posted(sends[place - 1]) if place else self._ready(actor, step)]
-        if self.chunks is not None and self.processors is not None:
+        if self.chunks is not None:
             came += self._uses(self.chunks.before_post(transfer))
+        if self.processors is not None:
             came += self._uses(self.processors.before_post(transfer))
         begun = self._latest(came)
         self._put(begun.time_s, "overhead", worker=self.transfers.src(transfer), transfer=transfer)
@@ -300,8 +301,9 @@ class _Walk:
             came.append(self._applied(owed[place - 1]))
         else:
             came.append(self._posted(sends[-1]) if sends else self._ready(actor, step))
-        if self.chunks is not None and self.processors is not None:
+        if self.chunks is not None:
             came += self._uses(self.chunks.before_apply(transfer))
+        if self.processors is not None:
             came += self._uses(self.processors.before_apply(transfer))
         begun = self._latest(came)
         if self.transfers.step(step).op == "reduce":

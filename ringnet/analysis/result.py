@@ -34,7 +34,7 @@ from ringnet.analysis.metrics import (
     makespan_s,
     path_shares,
 )
-from ringnet.analysis.routes import pair_traffic, route_table
+from ringnet.analysis.routes import route_table
 from ringnet.analysis.upgrades import IN_WORDS, LinksInUse, Upgrade, estimated_gain_s
 from ringnet.analysis.utilisation import utilisation_table
 from ringnet.analysis.verification import Verdict
@@ -167,11 +167,8 @@ class Result:
         links = self.columns("links")
         if links is None:
             return None
-        traffic = [
-            (run.labels["name"], run.network, pair_traffic(run.schedule, run.chunk_bytes))
-            for run in self.runs
-        ]
-        return route_table(traffic, links)
+        jobs = [(run.labels["name"], run.network, run.schedule, run.chunk_bytes) for run in self.runs]
+        return route_table(jobs, links)
 
     def _path(self) -> Table | None:
         path = self.runs[0].path if self.runs else None

@@ -55,8 +55,12 @@ def pair_traffic(schedule: Schedule, chunk_bytes: IntArray) -> PairTraffic:
     merged = _Merged(schedule.n_members)
     src = dst = np.zeros(0, dtype=np.int64)
     n_steps, n_bytes = 0, np.zeros(0, dtype=np.int64)
-    for step in schedule.steps():
+    if len(chunk_bytes) and (chunk_bytes == chunk_bytes[0]).all():
         # Steps of a ring share their columns: those are added up as they are.
+        for step, n_alike in schedule.runs():
+            merged.add(step.src, step.dst, n_alike, n_alike * step.sizes(chunk_bytes))
+        return merged.traffic()
+    for step in schedule.steps():
         if step.src is not src or step.dst is not dst:
             merged.add(src, dst, n_steps, n_bytes)
             src, dst, n_steps, n_bytes = step.src, step.dst, 0, np.zeros(len(step), dtype=np.int64)
@@ -173,13 +177,13 @@ def spread_routes(network: Network, traffic: PairTraffic) -> dict[tuple[int, int
     return moved
 
 
-def route_table(jobs: Sequence[tuple[str, Network, PairTraffic]], links: Table) -> Table | None:
+def route_table(jobs: Sequence[tuple[str, Network, Schedule, IntArray]], links: Table) -> Table | None:
     """Return one row per pair of workers that sent anything: its links, what it moved, where it collides.
 
     Parameters
     ----------
-    jobs : sequence of (name, Network, PairTraffic)
-        Each job with its own routes.
+    jobs : sequence of (name, Network, Schedule, chunk_bytes)
+        Each job with its own routes, and what it moves.
     links : dict
         As `ringnet.analysis.frames.link_table` has it.
 
@@ -188,13 +192,14 @@ def route_table(jobs: Sequence[tuple[str, Network, PairTraffic]], links: Table) 
     dict or None
         None where there are more than `MOST_PAIRS` pairs.
     """
-    if sum(len(traffic.src) for _, _, traffic in jobs) > MOST_PAIRS:
+    if sum(len(schedule.pairs[0]) for _, _, schedule, _ in jobs) > MOST_PAIRS:
         return None
+    moved = [(name, network, pair_traffic(schedule, sizes)) for name, network, schedule, sizes in jobs]
     return joined(
         [
             _job_routes(network, traffic, links["bytes"], links["busy_s"])
             | {"job": object_array([name] * len(traffic.src))}
-            for name, network, traffic in jobs
+            for name, network, traffic in moved
         ]
     )
 

@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -226,14 +226,13 @@ class LinksInUse:
         return f"{first} and {len(links) - 1} more" if len(links) > 1 else first
 
 
-@lru_cache(maxsize=10_000)
 def role(node: str) -> str:
     """Return the name of a node without its numbers.
 
     >>> role("h3/nic0")
     'h#/nic#'
     """
-    return re.sub(r"\d+", "#", node)
+    return "#" if node.isdecimal() else re.sub(r"\d+", "#", node)
 
 
 def _scaled(behaviour: Behaviour, bandwidth: float, latency: float) -> Behaviour | None:

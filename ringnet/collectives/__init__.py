@@ -23,6 +23,7 @@ from ringnet.collectives.sizes import (
     levels_size,
     pairwise_size,
     pipelined_size,
+    ring_size,
     rings_size,
     shares_size,
     stragglar_size,
@@ -92,8 +93,8 @@ class Algorithm(NamedTuple):
         if self.size is None:
             return None
         size = self.size(n_workers, collective or self.collectives[0], **known)
-        # The proof holds, of one chunk at least, a bit for every pair of workers.
-        return size._replace(work=max(size.work, n_workers * n_workers // 64))
+        # The proof holds, of one chunk at least, a bit for every pair of workers, unless one stands for all.
+        return size if size.one_for_all else size._replace(work=max(size.work, n_workers * n_workers // 64))
 
     def check_size(self, n_workers: int, collective: str = "", **parameters: Any) -> None:
         """Refuse a worker that is not there, and a schedule that is too large to be built: `InputError`."""
@@ -241,7 +242,7 @@ _FLAT: dict[str, Algorithm] = {
         _SCATTERING,
         "one ring in one direction, 2(N-1) steps",
         wider=_WIDER_RINGS,
-        size=partial(rings_size, n_rings=1),
+        size=ring_size,
     ),
     "sharp": Algorithm(
         sharp,

@@ -5,13 +5,24 @@ First its columns: whether every number makes sense. Then what moves: sets of co
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple, NoReturn, TypeAlias, get_args
+from collections.abc import Callable, Iterator
+from itertools import repeat
+from typing import Any, NoReturn, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ringnet.collectives.schedule import EVERY_WORKER, IntArray, Op, Schedule, Step, member_name
+from ringnet.collectives.one_for_all import BadTransfer, Gap, OneForAll, root
+from ringnet.collectives.schedule import (
+    EVERY_WORKER,
+    AlikeSteps,
+    IntArray,
+    Op,
+    Schedule,
+    Step,
+    make_step,
+    member_name,
+)
 from ringnet.errors import Fault, ScheduleError
 from ringnet.payload.buffers import conflict_free_batches
 
@@ -24,6 +35,7 @@ BLOCK_BYTES = 32 << 20
 WORD = 64
 #: Faults that are listed; the rest is counted.
 SHOWN = 8
+OPS = get_args(Op)
 #: By collective: whether every worker contributes to each chunk, and whether every worker must end with it.
 ENDS = {
     "all-gather": (False, True),
@@ -33,22 +45,6 @@ ENDS = {
     "reduce": (True, False),
     "reduce-scatter": (True, False),
 }
-
-
-class BadTransfer(NamedTuple):
-    """A transfer that cannot be: which worker or switch sends which chunk, and what is wrong with that."""
-
-    member: int
-    chunk: int
-    what: str
-
-
-class Gap(NamedTuple):
-    """A chunk that a worker must hold at the end, and the workers whose contributions it lacks."""
-
-    worker: int
-    chunk: int
-    missing: list[int]
 
 
 def check(schedule: Schedule) -> None:
@@ -70,7 +66,8 @@ def check(schedule: Schedule) -> None:
     A cell is one chunk at one worker; its value is the set of workers whose data is in it. A copy replaces a
     set, a reduce unites two that must be disjoint; a switch starts with nothing, and what it reduces first it takes as
     it is. In a schedule that looks the same from every worker (a
-    ring does), one worker's cells stand for all: N sets instead of N squared.
+    ring does), one worker's cells stand for all, and their sets are workers in a row: see
+    `ringnet.collectives.one_for_all`.
 
     That is all that can go wrong: each transfer has one sender and one receiver, so that no message is left
     over, and steps come in one order, so that no wait is for anything later than itself.
@@ -80,12 +77,15 @@ def check(schedule: Schedule) -> None:
     >>> from ringnet.collectives.rings import ring
     >>> check(ring(5))
     """
-    check_columns(schedule)
-    if _same_for_all(schedule):
-        _OneForAll(schedule).check()
+    one = OneForAll(schedule)
+    check_columns(schedule, one.take)
+    if one.stands_for_all:
+        if one.wrong is not None:
+            _raise_at(*one.wrong, schedule.n_workers)
+        gaps = one.gaps()
+        _raise_gaps(schedule, gaps[:SHOWN], len(gaps))
         return
-    gaps: list[Gap] = []
-    n_gaps = 0
+    gaps, n_gaps = [], 0
     for chunks in blocks_of_chunks(schedule):
         sets = ContributionSets(schedule, chunks)
         for step in schedule.moves():
@@ -118,8 +118,14 @@ def _incomplete(schedule: Schedule, gap: Gap) -> Fault:
 # What the columns say.
 
 
-def check_columns(schedule: Schedule) -> None:
+def check_columns(schedule: Schedule, each: Callable[[Step], None] = lambda step: None) -> None:
     """Check every number of a schedule: lengths, ranges, counts, and what its collective says of its ends.
+
+    Parameters
+    ----------
+    schedule : Schedule
+    each : callable, optional
+        Called with each step once its numbers are known to make sense.
 
     Raises
     ------
@@ -128,15 +134,26 @@ def check_columns(schedule: Schedule) -> None:
     """
     _check_ends(schedule)
     n_steps = n_transfers = 0
+    columns = _Columns(schedule)
+    alike = _as_said(schedule.make_steps) if isinstance(schedule.make_steps, AlikeSteps) else None
     for step in schedule.steps():
-        _check_step(schedule, step)
+        columns.check(step)
+        each(step)
         n_steps += 1
         n_transfers += len(step)
+        if alike is not None and not step.moves_as(next(alike, NO_STEP)):
+            refuse(f"{at(step)}: it does not move as those before it, as the schedule says")
     if (n_steps, n_transfers) != (schedule.n_steps, schedule.n_transfers):
         said = f"{schedule.n_steps} steps and {schedule.n_transfers} transfers"
         refuse(
             "the schedule does not have what it says", said, f"{n_steps} steps and {n_transfers} transfers"
         )
+
+
+def _as_said(steps: AlikeSteps) -> Iterator[Step]:
+    """Yield for each step the one that it moves as, by what the schedule says of itself."""
+    for first, n_alike in steps.runs():
+        yield from repeat(first, n_alike)
 
 
 def refuse(message: str, value: str = "", right: str = "") -> NoReturn:
@@ -162,26 +179,46 @@ def _check_ends(schedule: Schedule) -> None:
             refuse(what, str(workers[chunk]), f"{EVERY_WORKER}, every worker" if everyone else "one worker")
 
 
-def _check_step(schedule: Schedule, step: Step) -> None:
-    if step.op not in get_args(Op):
-        refuse(f"{at(step)}: an op that there is not", step.op, " or ".join(get_args(Op)))
-    limits = {
-        "src": schedule.n_members,
-        "dst": schedule.n_members,
-        "chunk": schedule.n_chunks,
-        "channel": schedule.n_channels,
-        "to_channel": schedule.n_channels,
-    }
-    for name, limit in limits.items():
-        column = step.receiving_channel if name == "to_channel" else getattr(step, name)
-        if len(column) != len(step):
-            refuse(f"{at(step)}: columns of unequal length", f"{name} has {len(column)}, src {len(step)}")
-        _check_range(f"{at(step)}: {name}", column, 0, limit)
-    if step.count is not None:
-        _check_counts(schedule, step, step.count)
-    if (to_itself := step.src == step.dst).any():
-        member, chunk = int(step.src[to_itself][0]), step.chunk[to_itself][0]
-        refuse(f"{at(step)}: {member_name(member, schedule.n_workers)} sends chunk {chunk} to itself")
+class _Columns:
+    """Checks the columns of steps; what nobody can write, and steps share, is looked at once."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        self.schedule = schedule
+        self._limits = {
+            "src": schedule.n_members,
+            "dst": schedule.n_members,
+            "chunk": schedule.n_chunks,
+            "channel": schedule.n_channels,
+            "to_channel": schedule.n_channels,
+        }
+        self._known: dict[str, IntArray] = {}
+        self._before: Step | None = None
+
+    def check(self, step: Step) -> None:
+        """Check one step."""
+        before, self._before = self._before, step
+        if before is not None and step.moves_as(before) and step.chunk.base is self._known.get("chunk", self):
+            return
+        if step.op not in OPS:
+            refuse(f"{at(step)}: an op that there is not", step.op, " or ".join(OPS))
+        for name, limit in self._limits.items():
+            column = step.receiving_channel if name == "to_channel" else getattr(step, name)
+            if len(column) != len(step):
+                refuse(f"{at(step)}: columns of unequal length", f"{name} has {len(column)}, src {len(step)}")
+            whole = root(column)
+            if self._known.get(name) is whole:
+                continue
+            if whole is None or not _is_within(whole, 0, limit):
+                _check_range(f"{at(step)}: {name}", column, 0, limit)
+            else:
+                self._known[name] = whole
+        if step.count is not None:
+            _check_counts(self.schedule, step, step.count)
+        if (to_itself := step.src == step.dst).any():
+            member, chunk = int(step.src[to_itself][0]), step.chunk[to_itself][0]
+            refuse(
+                f"{at(step)}: {member_name(member, self.schedule.n_workers)} sends chunk {chunk} to itself"
+            )
 
 
 def _check_counts(schedule: Schedule, step: Step, count: IntArray) -> None:
@@ -192,9 +229,13 @@ def _check_counts(schedule: Schedule, step: Step, count: IntArray) -> None:
 
 
 def _check_range(what: str, numbers: IntArray, first: int, limit: int) -> None:
-    if len(numbers) and not (first <= numbers.min() and numbers.max() < limit):
+    if not _is_within(numbers, first, limit):
         wrong = numbers[(numbers < first) | (numbers >= limit)][0]
         refuse(f"{what} that there is not", str(wrong), f"{first} to {limit - 1}")
+
+
+def _is_within(numbers: IntArray, first: int, limit: int) -> bool:
+    return not len(numbers) or bool(first <= numbers.min() and numbers.max() < limit)
 
 
 # What moves: sets of contributions, for any schedule.
@@ -214,6 +255,10 @@ def blocks_of_chunks(schedule: Schedule) -> Iterator[IntArray]:
 
 def _n_words(schedule: Schedule, chunks: IntArray) -> int:
     return -(-schedule.n_workers // WORD) if schedule.source[chunks[0]] == EVERY_WORKER else 1
+
+
+#: Nothing moves as this one does.
+NO_STEP = make_step("", 0, 0, 0, 0)
 
 
 class ContributionSets:
@@ -311,92 +356,3 @@ def _first(wrong: Flags, src: IntArray) -> list[int]:
     """Return the row of the lowest sender that is wrong, if any is."""
     rows = np.flatnonzero(wrong)
     return [int(rows[np.argmin(src[rows])])] if len(rows) else []
-
-
-# The same where one worker stands for all.
-
-
-class _OneForAll:
-    """Worker 0's cells, by chunk, stand for all; contributors are the bits of an integer, bit d for worker d.
-
-    Worker w has the same in chunk c + k w, k the chunks of a worker, of contributors whose numbers are w higher.
-    """
-
-    def __init__(self, schedule: Schedule) -> None:
-        self.schedule, self.n = schedule, schedule.n_workers
-        self.each = schedule.n_chunks // schedule.n_workers
-        self.cells = dict.fromkeys(_held_by_first(schedule.source), 1)
-
-    def check(self) -> None:
-        """Check what worker 0 sends in each step, and what it ends with."""
-        for step in self.schedule.steps():
-            self._apply(step)
-        everyone = (1 << self.n) - 1
-        gaps = []
-        for cell in _held_by_first(self.schedule.target):
-            source = int(self.schedule.source[cell])
-            wanted = everyone if source == EVERY_WORKER else 1 << source
-            if missing := wanted & ~self.cells.get(cell, 0):
-                gaps.append(Gap(0, cell, _bits(missing)))
-        _raise_gaps(self.schedule, gaps[:SHOWN], len(gaps))
-
-    def _apply(self, step: Step) -> None:
-        """Let worker 0 send; what its receiver does, worker 0 does too."""
-        distance, chunk = int(step.dst[0]), int(step.chunk[0])
-        sent = self._turned(self.cells.get(chunk, 0), distance)
-        place = (chunk - distance * self.each) % self.schedule.n_chunks
-        own = self.cells.get(place, 0)
-        if not sent:
-            _raise_at(step, BadTransfer(0, chunk, "which it does not hold yet"), self.n)
-        if step.op == "reduce" and not own:
-            _raise_at(step, BadTransfer(0, chunk, "to be reduced where there is nothing of it yet"), self.n)
-        if step.op == "reduce" and own & sent:
-            twice = _bits(own & sent)[0]
-            what = f"whose receiver already has the contribution of worker {twice}"
-            _raise_at(step, BadTransfer(0, chunk, what), self.n)
-        self.cells[place] = own | sent if step.op == "reduce" else sent
-
-    def _turned(self, contributors: int, turn: int) -> int:
-        """Return the set, its members numbered from a worker that is ``turn`` places to the right."""
-        return (contributors >> turn) | ((contributors << (self.n - turn)) & ((1 << self.n) - 1))
-
-
-def _held_by_first(holder: IntArray) -> list[int]:
-    """Return the chunks that worker 0 starts or ends with."""
-    chunks: list[int] = np.flatnonzero((holder == EVERY_WORKER) | (holder == 0)).tolist()
-    return chunks
-
-
-def _bits(mask: int) -> list[int]:
-    return [place for place in range(mask.bit_length()) if mask >> place & 1]
-
-
-def _same_for_all(schedule: Schedule) -> bool:
-    """Whether every worker does the same, seen from its own place: its own chunks further on."""
-    n_workers = schedule.n_workers
-    each, rest = divmod(schedule.n_chunks, n_workers)
-    if rest or not each or schedule.n_switches:
-        return False
-    if not (_owned(schedule.source, each, n_workers) and _owned(schedule.target, each, n_workers)):
-        return False
-    worker = np.arange(n_workers)
-    return all(
-        step.count is None
-        and len(step) == n_workers
-        and bool((step.src == worker).all())
-        and _counts_up(step.dst, 1, n_workers)
-        and _counts_up(step.chunk, each, schedule.n_chunks)
-        for step in schedule.steps()
-    )
-
-
-def _owned(holder: IntArray, each: int, n_workers: int) -> bool:
-    """Whether all chunks are every worker's, or each worker's are those of the one before it, ``each`` further on."""
-    everyone = bool((holder == EVERY_WORKER).all())
-    return everyone or bool((np.roll(holder, -each) == (holder + 1) % n_workers).all())
-
-
-def _counts_up(column: IntArray, by: int, modulus: int) -> bool:
-    """Whether a column counts up in steps of ``by``, modulo ``modulus``."""
-    around = (int(column[0]) + by * np.arange(len(column))) % modulus
-    return bool((column == around).all())

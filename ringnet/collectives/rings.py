@@ -15,6 +15,7 @@ from ringnet.collectives.schedule import (
     REDUCE,
     REDUCE_SCATTER,
     SCATTER_GATHER,
+    AlikeSteps,
     IntArray,
     Op,
     Schedule,
@@ -73,27 +74,39 @@ def ring(n_workers: int, collective: str = "all-reduce") -> Schedule:
         n_chunks=n_workers,
         n_steps=n_steps,
         n_transfers=n_steps * n_workers,
-        make_steps=partial(_ring_steps, n_workers, phases),
+        make_steps=_RingSteps(n_workers, phases),
         source=owner if phases == (ALL_GATHER,) else everyone,
         target=owner if phases == (REDUCE_SCATTER,) else everyone,
     )
 
 
-def _ring_steps(n_workers: int, phases: tuple[str, ...]) -> Iterator[Step]:
-    # Every column of every step is a view of one doubled range, so that a step of 16384 transfers costs no arithmetic.
-    twice = np.arange(2 * n_workers, dtype=np.int64) % n_workers
-    channel = np.zeros(n_workers, dtype=np.int64)
-    twice.flags.writeable = channel.flags.writeable = False
+class _RingSteps(AlikeSteps):
+    """The steps of a ring in one direction.
 
-    def turned(by: int) -> IntArray:
-        return twice[by % n_workers :][:n_workers]
+    Every column of every step is a view of one doubled range: a step of a million transfers costs no arithmetic.
+    """
 
-    src, dst = turned(0), turned(1)
-    for phase in phases:
+    def __init__(self, n_workers: int, phases: tuple[str, ...]) -> None:
+        self.n_workers, self.phases = n_workers, phases
+        self.twice = frozen(np.arange(2 * n_workers) % n_workers)
+        self.src, self.dst = self.twice[:n_workers], self.twice[1 : n_workers + 1]
+        self.channel = frozen(np.zeros(n_workers))
+
+    def __call__(self) -> Iterator[Step]:
+        for phase in self.phases:
+            for step in range(self.n_workers - 1):
+                yield self._step(phase, step)
+
+    def runs(self) -> Iterator[tuple[Step, int]]:
+        for phase in self.phases if self.n_workers > 1 else ():
+            yield self._step(phase, 0), self.n_workers - 1
+
+    def _step(self, phase: str, step: int) -> Step:
         op: Op = "reduce" if phase == REDUCE_SCATTER else "copy"
-        first = 0 if phase == REDUCE_SCATTER else 1
-        for step in range(n_workers - 1):
-            yield Step(phase, step, op, src, dst, turned(first - step), channel)
+        first = ((0 if phase == REDUCE_SCATTER else 1) - step) % self.n_workers
+        return Step(
+            phase, step, op, self.src, self.dst, self.twice[first : first + self.n_workers], self.channel
+        )
 
 
 class ParallelRings:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from math import isqrt
 from typing import Any, Literal, TypeAlias
 
@@ -88,6 +89,35 @@ class Step:
     def __len__(self) -> int:
         return len(self.src)
 
+    def moves_as(self, other: Step) -> bool:
+        """Whether each moves one chunk between the same workers, by the very same columns, which nobody can write.
+
+        Those of a ring do: what is known of the columns of one need not be looked at again.
+        """
+        return (
+            self.src is other.src
+            and self.dst is other.dst
+            and self.channel is other.channel
+            and self.to_channel is other.to_channel
+            and self.op == other.op
+            and self.count is None
+            and other.count is None
+            and len(self.chunk) == len(other.chunk)
+            and not (self.src.flags.writeable or self.dst.flags.writeable or self.channel.flags.writeable)
+        )
+
+
+class AlikeSteps(ABC):
+    """Makes the steps of a schedule, and knows which of them move alike, without making them; the proof compares."""
+
+    @abstractmethod
+    def __call__(self) -> Iterator[Step]:
+        """Return a fresh iterator over the steps."""
+
+    @abstractmethod
+    def runs(self) -> Iterator[tuple[Step, int]]:
+        """Yield the first step of each run of those that move alike, and how many these are."""
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -154,16 +184,48 @@ class Schedule:
         """Return a fresh iterator over the steps, each with a row for every chunk that moves."""
         return (step.by_chunk() for step in self.make_steps())
 
+    @cached_property
+    def channels_share_chunks(self) -> bool:
+        """Whether several channels of some member have to do with one chunk, and may so have to wait for each other."""
+        # Most have a channel for each chunk, whoever holds it; where not, each member is looked at.
+        return self.n_channels > 1 and self._share(1) and self._share(self.n_members)
+
+    def _share(self, n_members: int) -> bool:
+        """Whether some channels share a chunk of one of so many members; of one, who stands for all."""
+        user = np.full((n_members, self.n_chunks), -1, dtype=np.min_scalar_type(-self.n_channels))
+        for step in self.moves():
+            for member, channel in ((step.src, step.channel), (step.dst, step.receiving_channel)):
+                at = member % n_members, step.chunk
+                new = user[at] < 0
+                user[at[0][new], at[1][new]] = channel[new]
+                if (user[at] != channel).any():
+                    return True
+        return False
+
+    def runs(self) -> Iterator[tuple[Step, int]]:
+        """Yield the first of each run of steps that move alike, and how many these are; see `Step.moves_as`."""
+        if isinstance(self.make_steps, AlikeSteps):
+            yield from self.make_steps.runs()
+            return
+        first, n_steps = None, 0
+        for step in self.make_steps():
+            if first is not None and step.moves_as(first):
+                n_steps += 1
+                continue
+            if first is not None:
+                yield first, n_steps
+            first, n_steps = step, 1
+        if first is not None:
+            yield first, n_steps
+
+    @cached_property
     def pairs(self) -> tuple[IntArray, IntArray]:
         """Return every pair of sender and receiver once, by sender and then receiver; shape (n_pairs,) each."""
         known, found = np.zeros(0, dtype=np.int64), []
-        n_found, before = 0, None
-        for step in self.make_steps():
-            # Steps of a ring share their columns: no need to look at them again.
-            if before is None or step.src is not before.src or step.dst is not before.dst:
-                found.append(step.src * self.n_members + step.dst)
-                n_found += len(step)
-            before = step
+        n_found = 0
+        for step, _ in self.runs():
+            found.append(step.src * self.n_members + step.dst)
+            n_found += len(step)
             if n_found > max(len(known), MOST_GATHERED):
                 known = _distinct(np.concatenate([known, *found]))
                 found, n_found = [], 0

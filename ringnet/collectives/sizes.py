@@ -20,17 +20,21 @@ from ringnet.collectives.unequal import slices_each
 
 #: Chunks of a schedule, and passes over numbers that counting it may take: a few seconds.
 MOST_CHUNKS, MOST_WORK = 2**22, 2**28
-#: Passes for a transfer that is made, and for a step.
-_A_TRANSFER, _A_STEP = 8, 16_000
+#: Passes for a transfer that is made, for a step, and for one that is the same seen from every worker.
+_A_TRANSFER, _A_STEP, _A_TURN = 8, 16_000, 128
 
 
 class Size(NamedTuple):
-    """Chunks, steps and transfers of a schedule, and the work of making each once."""
+    """Chunks, steps and transfers of a schedule, and the work of making each once.
+
+    ``one_for_all`` says that in its proof one worker stands for all.
+    """
 
     n_chunks: int
     n_steps: int
     n_transfers: int
     work: int
+    one_for_all: bool = False
 
     @property
     def is_bearable(self) -> bool:
@@ -48,6 +52,12 @@ def _made(n_chunks: int, n_steps: int, n_transfers: int, passes: int = 0) -> Siz
 
 def _rounds(n_workers: int) -> int:
     return (n_workers - 1).bit_length()
+
+
+def ring_size(n_workers: int, collective: str) -> Size:
+    """Return the size of one ring: counted by formula, and proved step by step for one worker, who stands for all."""
+    n_steps = len(SCATTER_GATHER[collective]) * (n_workers - 1)
+    return Size(n_workers, n_steps, n_steps * n_workers, n_steps * _A_TURN, one_for_all=True)
 
 
 def rings_size(n_workers: int, collective: str, n_rings: int) -> Size:

@@ -33,5 +33,5 @@ def resolve_sharing(network: Network, routes: Iterable[tuple[Sender, Route]]) ->
 
 def used_routes(job: int, schedule: Schedule, network: Network) -> Iterator[tuple[Sender, Route]]:
     """Yield every route that a schedule uses once, with its sender."""
-    for src, dst in zip(*(ends.tolist() for ends in schedule.pairs()), strict=True):
+    for src, dst in zip(*(ends.tolist() for ends in schedule.pairs), strict=True):
         yield (job, src), network.route(src, dst)

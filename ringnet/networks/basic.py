@@ -8,6 +8,7 @@ import numpy as np
 
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks.link_columns import LinkColumns, place_names
+from ringnet.networks.link_names import LinkNames
 from ringnet.networks.network import Network, RouteFormula, link_array
 
 
@@ -22,10 +23,11 @@ def ring(n_workers: int, bandwidth_Bps: float, latency_s: float) -> Network:
 
     Examples
     --------
-    >>> ring(3, bandwidth_Bps=50e9, latency_s=5e-7).names
-    ('0->1', '1->2', '2->0')
+    >>> list(ring(3, bandwidth_Bps=50e9, latency_s=5e-7).names)
+    ['0->1', '1->2', '2->0']
     """
     n_links = n_workers if n_workers > 1 else 0
+    start = np.arange(n_links)
 
     def links(src: Any, dst: Any) -> tuple[Any]:
         astray = dst != (src + 1) % n_workers
@@ -39,7 +41,7 @@ def ring(n_workers: int, bandwidth_Bps: float, latency_s: float) -> Network:
     return Network(
         topology="ring",
         n_workers=n_workers,
-        names=tuple(f"{worker}->{(worker + 1) % n_workers}" for worker in range(n_links)),
+        names=LinkNames(tuple(map(str, range(n_links))), start, np.roll(start, -1)),
         bandwidth_Bps=link_array(bandwidth_Bps, n_links),
         latency_s=link_array(latency_s, n_links),
         find_route=RouteFormula(links),

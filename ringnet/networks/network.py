@@ -208,7 +208,7 @@ class Network:
         if isinstance(self.find_route, RouteFormula) and not self.reduce_Bps:
             return [(None, links) for links in self.find_route.links(src, dst)]
         routes = [self.route(*pair) for pair in zip(src.tolist(), dst.tolist(), strict=True)]
-        lengths = np.array([len(route) for route in routes])
+        lengths = np.array([len(route) for route in routes], dtype=np.int64)
         found: list[tuple[IntArray | None, IntArray]] = []
         for place in range(lengths.max(initial=0)):
             within = np.flatnonzero(lengths > place)

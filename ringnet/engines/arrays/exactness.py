@@ -40,14 +40,14 @@ def why_not_exact(
         return (
             f"the {schedule.n_channels} channels of a worker share a processor that charges for what they do"
         )
-    if schedule.n_channels > 1 and (reason := _meet_in_a_step(schedule) or _wide_and_shared(schedule, maker)):
+    if schedule.n_channels > 1 and (reason := _meet_in_a_step(schedule) or _wide_and_shared(schedule)):
         return reason
     rendezvous = workers.sends == "rendezvous"
     order = _Order(network, schedule.n_channels, rendezvous=rendezvous)
     if channels_may_meet and not rendezvous:
         order.actors_as_one = schedule.n_channels
     last = None
-    for step in schedule.steps():
+    for step, _ in schedule.runs():
         rounds = maker.rounds(step)
         if rounds is not last and (reason := order.conflict(rounds)):
             return reason
@@ -60,9 +60,9 @@ def _charges(workers: Workers) -> bool:
     return bool(overheads or np.isfinite(workers.reduce_Bps).any())
 
 
-def _wide_and_shared(schedule: Schedule, maker: RoundMaker) -> str | None:
+def _wide_and_shared(schedule: Schedule) -> str | None:
     """Say so if channels share chunks and some transfer carries several: what it waits for is more than one row's."""
-    if any(step.count is not None for step in schedule.steps()) and maker.shares_chunks:
+    if any(step.count is not None for step in schedule.steps()) and schedule.channels_share_chunks:
         return "channels share chunks, and transfers carry several of them"
     return None
 

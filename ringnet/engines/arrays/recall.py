@@ -63,10 +63,13 @@ class Checkpoints:
             return None
         return cls(schedule, network, workers, chunk_bytes, steps.used, length)
 
-    def take(self, number: int, steps: Steps) -> None:
-        """Keep the state before a step, where a part begins with it."""
-        if number % self.length == 0:
-            self.states.append((steps.ready_s.copy(), steps.free_s.copy()))
+    def begins(self, number: int) -> bool:
+        """Whether a part begins with a step."""
+        return number % self.length == 0
+
+    def take(self, steps: Steps) -> None:
+        """Keep the state before the first step of a part."""
+        self.states.append((steps.ready_s.copy(), steps.free_s.copy()))
 
     def recall(self) -> Recall:
         """Return what makes rows again."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -132,20 +131,6 @@ class RoundMaker:
         for hop in hops:
             hop.at = as_index(place[hop.links])
         return np.flatnonzero(is_used)
-
-    @cached_property
-    def shares_chunks(self) -> bool:
-        """Whether several channels of some worker have to do with one chunk, and may so have to wait for each other."""
-        if self.schedule.n_channels == 1:
-            return False
-        channel = np.full((self.schedule.n_workers, self.schedule.n_chunks), NOBODY, dtype=np.int32)
-        for step in self.schedule.moves():
-            for worker, channels in ((step.src, step.channel), (step.dst, step.receiving_channel)):
-                new = channel[worker, step.chunk] == NOBODY
-                channel[worker[new], step.chunk[new]] = channels[new]
-                if (channel[worker, step.chunk] != channels).any():
-                    return True
-        return False
 
     def _find(self, step: Step) -> Rounds:
         key = np.concatenate((step.src, step.dst, step.channel, step.receiving_channel)).tobytes()

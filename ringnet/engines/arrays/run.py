@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ringnet.collectives import Schedule, Step
 from ringnet.engines.arrays.drawn_steps import DrawnSteps
 from ringnet.engines.arrays.exactness import why_not_exact
+from ringnet.engines.arrays.leaps import Leaps
 from ringnet.engines.arrays.recall import Checkpoints
 from ringnet.engines.arrays.rounds import FloatArray, IntArray, RoundMaker
 from ringnet.engines.arrays.steps import Steps
@@ -69,11 +70,14 @@ def run_recurrence(
     move_payload = stepper(payload, rows)
     if watch is not None:
         watch(schedule.n_transfers, lambda: steps.first_row)
+    leaps = Leaps(steps)
     for number, step in enumerate(schedule.steps()):
-        if checkpoints is not None:
-            checkpoints.take(number, steps)
-        steps.do(step)
+        if checkpoints is not None and checkpoints.begins(number):
+            leaps.settle()
+            checkpoints.take(steps)
+        leaps.do(step)
         move_payload(step)
+    leaps.settle()
     assert steps.notes is not None
     return Trace(
         engine="recurrence",
@@ -181,7 +185,9 @@ def run_sizes(schedule: Schedule, network: Network, workers: Workers, chunk_byte
         If the times of no size follow from such a recurrence; it names the condition.
     """
     maker = _exact_rounds(schedule, network, workers, channels_may_meet=True)
-    n_held = max(schedule.n_workers * schedule.n_chunks if maker.shares_chunks else 0, network.n_links, 1)
+    n_held = max(
+        schedule.n_workers * schedule.n_chunks if schedule.channels_share_chunks else 0, network.n_links, 1
+    )
     at_once = max(1, min(MOST_HELD // n_held, CACHED // schedule.n_workers))
     kept = list(schedule.steps()) if schedule.n_transfers <= MOST_KEPT else None
     blocks = [chunk_bytes[first : first + at_once] for first in range(0, len(chunk_bytes), at_once)]
@@ -221,7 +227,7 @@ def run_many(
         If the times of no run follow from such a recurrence; it names the condition.
     """
     maker = _exact_rounds(schedule, network, workers, may_draw=True)
-    n_cells = schedule.n_workers * schedule.n_chunks if maker.shares_chunks else 0
+    n_cells = schedule.n_workers * schedule.n_chunks if schedule.channels_share_chunks else 0
     n_held = max(n_cells, schedule.n_transfers, 1)
     at_once = max(1, min(MOST_HELD // n_held, CACHED // schedule.n_workers))
     found = []

@@ -51,13 +51,13 @@ class CarriedBytes:
         self.n_steps = self._alike = 0
         self._by_row = np.zeros(shape, dtype=np.int64)
 
-    def add(self, n_bytes: Bytes) -> None:
-        """Add one more step."""
-        self.n_steps += 1
+    def add(self, n_bytes: Bytes, n_steps: int = 1) -> None:
+        """Add one more step, or several alike."""
+        self.n_steps += n_steps
         if isinstance(n_bytes, int):
-            self._alike += n_bytes
+            self._alike += n_steps * n_bytes
         else:
-            self._by_row += n_bytes
+            self._by_row += n_steps * n_bytes
 
     @property
     def by_row(self) -> IntArray:
@@ -111,6 +111,8 @@ class Steps:
         self.cut_through, self.rendezvous = network.switching == "cut-through", workers.sends == "rendezvous"
         self.used = maker.used_links()
         self.notes = LinkNotes(self.used) if takes_notes and not self.sizes else None
+        #: How often some transfer of a hop did not start as it came.
+        self.n_delayed = 0
         self._set_actors(schedule, workers)
         self.free_s = np.zeros((len(self.used), *self.sizes))
         self.last_head_s = np.full_like(self.free_s, -np.inf)
@@ -122,7 +124,7 @@ class Steps:
         self._sends: dict[int, list[SendRound]] = {}
         self._busy: dict[int, tuple[int, FloatArray]] = {}
         self.shared = None
-        if maker.shares_chunks:
+        if schedule.channels_share_chunks:
             self.shared = SharedChunks(schedule.n_workers * schedule.n_chunks, self.ready_s, self.paths)
 
     def _set_actors(self, schedule: Schedule, workers: Workers) -> None:
@@ -170,6 +172,11 @@ class Steps:
         for some in sends if self.rendezvous else ():
             self._outlast(some, arrivals)
         self.first_row += len(step)
+
+    def count(self, step: Step, n_steps: int) -> None:
+        """Count steps like one that was done, whose times are known without doing them."""
+        self.carried[id(self.maker.rounds(step))].add(self._bytes(step), n_steps)
+        self.first_row += n_steps * len(step)
 
     def _bytes(self, step: Step) -> Bytes:
         if step.count is not None:
@@ -236,6 +243,7 @@ class Steps:
                 self._look(int(sends.actors[0]) % self.schedule.n_channels, hop, came_s)
             start, end = self._serve(hop, came_s, tail_s[hop.rows] if place else None, n_bytes)
             if self.notes is not None and self.notes.wait(hop, came_s, start):
+                self.n_delayed += 1
                 queued = np.zeros(len(sends.actors), dtype=bool) if queued is None else queued
                 queued[hop.rows] |= start > came_s
             if self.services is not None:

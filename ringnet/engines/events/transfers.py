@@ -241,7 +241,9 @@ class Program:
         self.members = (schedule.n_workers, switches) if switches else ()
         self._coming = schedule.steps()
         self._index = count()
-        self._order = ChunkOrder() if schedule.n_channels > 1 else None
+        #: Whether posts and applies may have to wait for those of other channels.
+        self.is_ordered = schedule.channels_share_chunks
+        self._order = ChunkOrder() if self.is_ordered else None
         self._open: deque[OpenStep] = deque()
         self._first = 0
 

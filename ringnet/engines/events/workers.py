@@ -101,7 +101,7 @@ class Actor:
     ) -> None:
         self.clock, self.worker, self.channel = clock, worker, channel
         self.payload, self.rendezvous, self.rows, self.ended = options
-        self.members = program.members
+        self.members, self.ordered = program.members, program.is_ordered
         self.steps = program.of(worker.number * program.schedule.n_channels + channel)
         self.path = worker.path
         self.stuck_on: Transfer | None = None
@@ -113,13 +113,13 @@ class Actor:
 
     def run(self) -> Process:
         """Do every step, in order."""
-        clock, costs, shared, luck = self.clock, self.worker.costs, self.worker.shared, self.worker.luck
+        clock, costs, ordered, luck = self.clock, self.worker.costs, self.ordered, self.worker.luck
         yield clock.wake_at(self.worker.start_s)
         for sends, owed in self.steps:
             if self.rendezvous:
                 self.enter(owed)
             for transfer in sends:
-                if shared and transfer.post_after:
+                if ordered and transfer.post_after:
                     yield from self.give_way(transfer.post_after)
                 send_s = costs.send_s if luck is None else luck.cost(SEND)
                 if send_s:
@@ -131,7 +131,7 @@ class Actor:
                     self.waited(transfer)
                 elif transfer.arrived_s == clock.now:
                     self.path = transfer.arrived_path()
-                if shared and transfer.apply_after:
+                if ordered and transfer.apply_after:
                     yield from self.give_way(transfer.apply_after)
                 recv_s, reduce_Bps = costs.recv_s, costs.reduce_Bps if transfer.reduce else NEVER
                 if luck is not None:
@@ -164,7 +164,7 @@ class Actor:
         self.worker.sent_bytes += transfer.bytes
         if self.payload is not None:
             transfer.data = [self.payload.send(transfer.src, chunk) for chunk in transfer.chunks]
-        if self.worker.shared:
+        if self.ordered:
             transfer.posting.done(self.clock, self.path)
         if not self.rendezvous or transfer.entered_s != NEVER:
             transfer.route.enter(transfer)
@@ -217,7 +217,7 @@ class Actor:
             operation = self.payload.reduce if transfer.reduce else self.payload.copy
             for chunk, data in zip(transfer.chunks, transfer.data, strict=True):
                 operation(transfer.dst, chunk, data)
-        if self.worker.shared:
+        if self.ordered:
             transfer.applying.done(self.clock, self.path)
         if transfer.route.credit is not None:
             transfer.route.credit.applied(transfer, self.path)

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from ringnet.collectives import ALGORITHMS, Schedule
 from ringnet.documents.document import Path
 from ringnet.errors import Fault, InputError, NetworkError
@@ -89,17 +91,15 @@ def _read_off(algorithm: str, network: Network) -> dict[str, Any]:
 
 def _without_way(schedule: Schedule, network: Network) -> str:
     """Return what is said of the first transfer without a route, of those of a large schedule's first steps."""
-    known: set[int] = set()
-    steps = (
-        schedule.steps() if schedule.n_transfers <= MOST_LOOKED_AT else islice(schedule.steps(), FIRST_STEPS)
-    )
-    for step in steps:
-        for pair in set((step.src * schedule.n_members + step.dst).tolist()) - known:
-            known.add(pair)
-            try:
-                network.route(*divmod(pair, schedule.n_members))
-            except NetworkError as error:
-                return error.faults[0].message
+    known = np.zeros(0, dtype=np.int64)
+    runs = schedule.runs() if schedule.n_transfers <= MOST_LOOKED_AT else islice(schedule.runs(), FIRST_STEPS)
+    for step, _ in runs:
+        pairs = np.setdiff1d(step.src * schedule.n_members + step.dst, known)
+        known = np.concatenate([known, pairs])
+        try:
+            network.hops(*np.divmod(pairs, schedule.n_members))
+        except NetworkError as error:
+            return error.faults[0].message
     return ""
 
 

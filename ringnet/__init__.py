@@ -1,8 +1,8 @@
 """ringnet, a simulator of ring all-reduce: the time, the traffic and the sum.
 
 >>> import ringnet
->>> network = "network: {topology: ring, bandwidth: 50 GB/s, latency: 5 us}"
->>> scenario = ringnet.loads(f"{{scenario_version: 1, workers: 4, message: 1 MiB, {network}}}")
+>>> network = {"topology": "ring", "bandwidth": "50 GB/s", "latency": "5 us"}
+>>> scenario = ringnet.scenario(workers=4, message="1 MiB", network=network)
 >>> result = ringnet.simulate(scenario)
 >>> result.summary["sum_ok"], round(result.summary["makespan_s"] * 1e6, 3)
 (True, 61.457)
@@ -18,48 +18,64 @@ from typing import TYPE_CHECKING, Any
 from ringnet._version import __version__
 
 if TYPE_CHECKING:
-    from ringnet import training
-    from ringnet.analysis.result import Result
+    from ringnet import scenario, training
+    from ringnet.analysis.steps import StepResult
+    from ringnet.api.machines import CalibratedMachine, calibrate, predict
+    from ringnet.api.questions import blame, compare, draw, numerics, whatif
+    from ringnet.api.result import Result
+    from ringnet.api.runs import run, simulate, simulate_step
+    from ringnet.api.study import Study
     from ringnet.collectives import Schedule, Step, check, make_schedule, make_step
     from ringnet.errors import DeadlockError, InputError, RingnetError, StudyError, VerificationError
     from ringnet.networks import Network, make_network
     from ringnet.reference import all_gather, reduce_scatter, ring_all_reduce, ring_allreduce
     from ringnet.reporting.results import Results
     from ringnet.reporting.storage import read_results
-    from ringnet.runs.simulate import simulate
     from ringnet.scenario import Scenario, load, loads
-    from ringnet.study.points import run
 
 _HOMES = {
+    "CalibratedMachine": "ringnet.api.machines",
     "DeadlockError": "ringnet.errors",
     "InputError": "ringnet.errors",
     "Network": "ringnet.networks",
-    "Result": "ringnet.analysis.result",
+    "Result": "ringnet.api.result",
     "Results": "ringnet.reporting.results",
     "RingnetError": "ringnet.errors",
     "Scenario": "ringnet.scenario",
     "Schedule": "ringnet.collectives",
     "Step": "ringnet.collectives",
     "StepResult": "ringnet.analysis.steps",
+    "Study": "ringnet.api.study",
     "StudyError": "ringnet.errors",
     "VerificationError": "ringnet.errors",
     "all_gather": "ringnet.reference",
+    "blame": "ringnet.api.questions",
+    "calibrate": "ringnet.api.machines",
     "check": "ringnet.collectives",
+    "compare": "ringnet.api.questions",
+    "draw": "ringnet.api.questions",
     "load": "ringnet.scenario",
     "loads": "ringnet.scenario",
     "make_network": "ringnet.networks",
     "make_schedule": "ringnet.collectives",
     "make_step": "ringnet.collectives",
+    "numerics": "ringnet.api.questions",
+    "predict": "ringnet.api.machines",
     "read_results": "ringnet.reporting.storage",
     "reduce_scatter": "ringnet.reference",
     "ring_all_reduce": "ringnet.reference",
     "ring_allreduce": "ringnet.reference",
-    "run": "ringnet.study.points",
-    "simulate": "ringnet.runs.simulate",
-    "simulate_step": "ringnet.runs.step_time",
+    "run": "ringnet.api.runs",
+    "simulate": "ringnet.api.runs",
+    "simulate_step": "ringnet.api.runs",
+    "whatif": "ringnet.api.questions",
 }
 
+#: Rooms that are public names themselves; `scenario` can be called.
+_ROOMS = ("scenario", "training")
+
 __all__ = [
+    "CalibratedMachine",
     "DeadlockError",
     "InputError",
     "Network",
@@ -70,30 +86,39 @@ __all__ = [
     "Schedule",
     "Step",
     "StepResult",
+    "Study",
     "StudyError",
     "VerificationError",
     "__version__",
     "all_gather",
+    "blame",
+    "calibrate",
     "check",
+    "compare",
+    "draw",
     "load",
     "loads",
     "make_network",
     "make_schedule",
     "make_step",
+    "numerics",
+    "predict",
     "read_results",
     "reduce_scatter",
     "ring_all_reduce",
     "ring_allreduce",
     "run",
+    "scenario",
     "simulate",
     "simulate_step",
     "training",
+    "whatif",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "training":
-        return import_module("ringnet.training")
+    if name in _ROOMS:
+        return import_module(f"ringnet.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'ringnet' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

@@ -16,7 +16,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from ringnet.analysis.bounds import collective_bound, schedule_bound_s
-from ringnet.analysis.result import Result, Run, make_result
+from ringnet.analysis.result import Run, RunResult, make_result
 from ringnet.analysis.verification import Verdict
 from ringnet.analysis.worker_time import worker_time
 from ringnet.collectives import ALGORITHMS, EVERY_WORKER, Schedule, Step
@@ -328,13 +328,13 @@ def times() -> Callable[[Trace], list[tuple[float, ...]]]:
 
 
 @pytest.fixture(scope="session")
-def result() -> Callable[..., Result]:
+def result() -> Callable[..., RunResult]:
     """Run a case and say what it means, without a payload: ``result(3, 200, name="three", n_channels=1)``.
 
     Columns of the summary replace what the run gave: ``seed=7``, ``**{"network.bandwidth": "1 GB/s"}``.
     """
 
-    def run(*shape: Any, **changes: Any) -> Result:
+    def run(*shape: Any, **changes: Any) -> RunResult:
         of_case = {
             key: value for key, value in changes.items() if key in inspect.signature(make_case).parameters
         }

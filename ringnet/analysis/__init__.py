@@ -10,7 +10,7 @@ sharers        what channels of a worker share; worker_time, utilisation: what w
 frames         a trace as tables: links, workers, queues, states
 replay         the schedule without time: what every worker must hold, what rounding does
 verification   whether the sum is right, and how that is known
-result         one run put together: `Result`, with the row of the summary
+result         one run put together: `RunResult`, with the row of the summary
 answer         what is told of a run, in words
 winners        which algorithm to use, for which sizes
 nccl           what NCCL believes of a machine: its constants, its cost model, its choice

@@ -26,7 +26,7 @@ def answer(row: Row, made_of: str = "") -> list[tuple[str, str]]:
     Parameters
     ----------
     row : mapping
-        A row of the summary, as `Result.summary` or as read back.
+        A row of the summary, as `RunResult.summary` or as read back.
     made_of : str, optional
         What the time is made of, in words; by default put together from the shares of the row.
 

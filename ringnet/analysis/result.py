@@ -42,6 +42,7 @@ from ringnet.analysis.worker_time import worker_time
 from ringnet.collectives import Schedule
 from ringnet.engines.trace import PATH_PARTS, Columns, Trace, Workers
 from ringnet.networks import BySize, Network, OverTime, beyond
+from ringnet.units import format_seconds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,8 +119,8 @@ class Run:
         return crossing_bytes(self.schedule, self.network, self.chunk_bytes)
 
 
-@dataclass(frozen=True)
-class Result:
+@dataclass(frozen=True, eq=False)
+class RunResult:
     """What one run means.
 
     Parameters
@@ -177,19 +178,23 @@ class Result:
     def _utilisation(self) -> Table | None:
         return utilisation_table(self.runs[0].trace, self.runs[0].network) if self.runs else None
 
+    def _as_frame(self, columns: Table, table: str) -> pd.DataFrame:
+        """Return the columns of a table as a data frame."""
+        return as_frame(columns)
+
     def _frame(self, table: str) -> pd.DataFrame | None:
         columns = self.columns(table)
-        return None if columns is None else as_frame(columns)
+        return None if columns is None else self._as_frame(columns, table)
 
     @cached_property
     def links(self) -> pd.DataFrame:
         """One row per link."""
-        return as_frame(self.tables["links"])
+        return self._as_frame(self.tables["links"], "links")
 
     @cached_property
     def workers(self) -> pd.DataFrame:
         """One row per worker."""
-        return as_frame(self.tables["workers"])
+        return self._as_frame(self.tables["workers"], "workers")
 
     @cached_property
     def transfers(self) -> pd.DataFrame | None:
@@ -248,7 +253,8 @@ class Result:
 
     def __repr__(self) -> str:
         row = self.summary
-        return f"<Result {row['name']}: {row['makespan_s']:.6g} s, {self.sentence}, sum_ok={row['sum_ok']}>"
+        time = format_seconds(row["makespan_s"])
+        return f"<Result {row['name']}: {time}, {self.sentence}, sum_ok={row['sum_ok']}>"
 
     def _repr_html_(self) -> str:
         """Show the answer as a table in a notebook."""
@@ -261,7 +267,7 @@ def make_result(
     first: list[NDArray[Any]] | None = None,
     notes: tuple[str, ...] = (),
     about: tuple[str, ...] = (),
-) -> Result:
+) -> RunResult:
     """Put together all that a run means.
 
     Parameters
@@ -287,7 +293,7 @@ def make_result(
         "jobs": _job_table(runs, own) if len(runs) > 1 else None,
         "queues": None if trace.waits is None else queue_table(trace.waits, run.network.names, owners),
     }
-    return Result(
+    return RunResult(
         summary=own | {key: getattr(verdict, key) for key in _OF_THE_VERDICT},
         verdict=verdict,
         notes=(*about, *notes, *_left_out(trace), *verdict.notes),

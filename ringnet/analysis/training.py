@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.analysis.frames import of_rows
-from ringnet.analysis.result import Result
+from ringnet.analysis.result import RunResult
 from ringnet.analysis.verification import Mismatch, Verdict
 from ringnet.collectives import Schedule
 from ringnet.training.exact import ExactDistance
@@ -67,7 +67,7 @@ class TrainingLog:
     def add(
         self,
         step: TrainedStep,
-        result: Result,
+        result: RunResult,
         schedule: Schedule,
         n_elements: int,
         exact: ExactDistance | None,
@@ -132,8 +132,8 @@ def state_rows(step: TrainedStep, shapes: Shapes) -> list[dict[str, Any]]:
 
 
 def with_training(
-    result: Result, log: TrainingLog, parameters: dict[str, NDArray[Any]], notes: Sequence[str]
-) -> Result:
+    result: RunResult, log: TrainingLog, parameters: dict[str, NDArray[Any]], notes: Sequence[str]
+) -> RunResult:
     """Return the result of the last step's all-reduce as that of the training: its tables, and one verdict on all.
 
     ``parameters`` are those after the last step, by name.

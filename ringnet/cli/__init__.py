@@ -39,7 +39,7 @@ COMMANDS = {
     "nccl": "Say what NCCL would choose by its own cost model, for each size, and what a simulation says instead.",
     "numerics": "Show what rounding does to the sum: the error by algorithm and element type, and who holds the "
     "same bits.",
-    "export": "Write the schedule of a scenario for other tools.",
+    "export": "Write the schedule of a scenario for other tools, or the run of it as a trace.",
     "plot": "Draw the plots of results again, without simulating.",
     "report": "Write one page of results: to be opened in a browser, without a network.",
     "diff": "Show what was changed, and what that changed in the answer.",

@@ -12,17 +12,15 @@ import pandas as pd
 import typer
 
 from ringnet.analysis.calibration import Calibration, Profile
-from ringnet.analysis.calibration import calibrate as fit_profile
 from ringnet.analysis.calibration.calibration import Errors, bands_of
 from ringnet.analysis.calibration.machine import PARAMETERS
-from ringnet.analysis.calibration.samples import Setting
+from ringnet.api.machines import fit_logs, points_table
 from ringnet.cli import options
 from ringnet.cli.logs import LogOptions, read_logs, say_remarks
 from ringnet.cli.printing import in_number, note, print_json, print_table, run_progress, say
 from ringnet.cli.targets import check_targets
 from ringnet.formats.logs import Log
 from ringnet.formats.logs.log import Notes
-from ringnet.formats.logs.samples import algorithms_of, libraries_of, machines_of, samples_of, sources_of
 from ringnet.formats.profiles import profile_text
 from ringnet.reporting.atomic import written_file
 from ringnet.reporting.plots import start_matplotlib
@@ -70,16 +68,8 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     logs, faults = read_logs(files, LogOptions(workers, nodes, tables, in_place))
     options.refuse(faults)
     remarks = Notes()
-    samples = samples_of(logs, collective, remarks)
     with run_progress(lambda: "fitting", as_json):
-        found = fit_profile(
-            samples,
-            collective,
-            libraries=libraries_of(logs),
-            algorithms=algorithms_of(logs, collective),
-            sources=sources_of(logs, samples),
-            more=machines_of(logs),
-        )
+        found = fit_logs(logs, collective, remarks)
     written = _write(found, wanted)
     if as_json:
         print_json(_document(found, logs, [*map(str, remarks.remarks())]))
@@ -205,23 +195,6 @@ def _draw(found: Calibration, points: pd.DataFrame, target: Path) -> None:
     figure = calibration_plot(points, "calibration", f"{about}; lines: the links alone")
     with written_file(target) as path:
         save_figure(figure, path, target)
-
-
-def points_table(found: Calibration) -> pd.DataFrame:
-    """Return measured and fitted times, a row per measurement."""
-    samples = found.fit.samples
-    settings = [Setting(int(n), int(m)) for n, m in zip(samples.n_workers, samples.n_nodes, strict=True)]
-    return pd.DataFrame(
-        {
-            "log": [samples.names[log] for log in samples.log],
-            "setting": [str(setting) for setting in settings],
-            "n_workers": samples.n_workers,
-            "n_nodes": samples.n_nodes,
-            "message_bytes": samples.message_bytes.astype("int64"),
-            "measured_s": samples.time_s,
-            "fitted_s": samples.time_s * (1 + found.fit.errors_of_links()),
-        }
-    )
 
 
 def _document(found: Calibration, logs: Sequence[Log], remarks: Sequence[str]) -> dict[str, Any]:

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import typer
 
-from ringnet.analysis.calibration import Prediction, Profile, Setting, predict
+from ringnet.analysis.calibration import Profile, predict
+from ringnet.api.machines import prediction_table, setting_of
 from ringnet.cli import options
 from ringnet.cli.printing import note, print_json, print_table, say
 from ringnet.cli.targets import check_targets
-from ringnet.errors import Fault, InputError
 from ringnet.formats.profiles import read_profile
 from ringnet.reporting.atomic import written_file
 from ringnet.reporting.plots import start_matplotlib
@@ -41,9 +41,9 @@ def command(  # noqa: PLR0917 -- every option is a parameter
     check_targets({"--plot": plot, "--csv": csv}, [profile])
     measured = read_profile(profile)
     wanted = np.array(options.sizes_of(sizes, least=1), dtype=np.float64)
-    settings = [_setting(measured, n, nodes) for n in options.worker_counts_of(workers, least=2)]
+    settings = [setting_of(measured, n, nodes, "--nodes") for n in options.worker_counts_of(workers, least=2)]
     predictions = [predict(measured, setting, wanted) for setting in settings]
-    table = pd.concat([_table(each, measured) for each in predictions], ignore_index=True)
+    table = pd.concat([prediction_table(each, measured) for each in predictions], ignore_index=True)
     _write(table, plot, csv, profile, measured)
     if as_json:
         rows = table.to_dict("records")
@@ -67,34 +67,6 @@ def _row(row: Mapping[Any, Any]) -> tuple[str, ...]:
     distance = f": {row['distance']}" if row["distance"] else ""
     beyond = f"extrapolated{distance}" if row["is_beyond"] else ""
     return (str(row["n_workers"]), nodes, format_bytes(row["message_bytes"]), *times, row["way"], beyond)
-
-
-def _setting(profile: Profile, n: int, nodes: int | None) -> Setting:
-    if nodes and nodes > n:
-        raise InputError(Fault("more nodes than workers", "--nodes", value=str(nodes), right=f"at most {n}"))
-    if nodes and not profile.knows_nodes:
-        raise InputError(
-            Fault(
-                "the profile does not know nodes: no log said on how many it ran", "--nodes", value=str(nodes)
-            )
-        )
-    return Setting(n, nodes) if nodes else profile.setting_for(n)
-
-
-def _table(found: Prediction, measured: Profile) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "n_workers": found.setting.n_workers,
-            "n_nodes": found.setting.n_nodes,
-            "message_bytes": found.message_bytes.astype("int64"),
-            "predicted_s": found.time_s,
-            "low_s": found.low_s,
-            "high_s": found.high_s,
-            "is_beyond": found.is_beyond,
-            "distance": found.distance,
-            "way": [measured.family.named(way) for way in found.way.tolist()],
-        }
-    )
 
 
 def _write(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ringnet.analysis.answer import answer
-from ringnet.analysis.result import Result
+from ringnet.analysis.result import RunResult
 from ringnet.analysis.routes import top_talkers
 from ringnet.cli import options
 from ringnet.cli.printing import complain, note, print_json, print_table, run_progress, say, sweep_progress
@@ -28,7 +28,7 @@ from ringnet.runs.notes import order_advice
 from ringnet.runs.parts import RunParts, build
 from ringnet.runs.simulate import simulate
 from ringnet.scenario import Scenario, SweepPoint
-from ringnet.scenario.build.load import CHECKED_POINTS
+from ringnet.scenario.build.interpret import CHECKED_POINTS
 from ringnet.scenario.drawn import what_is_drawn
 from ringnet.study.cost import default_cache_dir, in_words, learn, n_cores, run_s, sweep_s
 from ringnet.study.outcome import Outcome, wrong_sum
@@ -217,20 +217,20 @@ def _run_one(scenario: Scenario, asked: RunCommandOptions, then: Changed | None 
     return VerificationError.exit_code
 
 
-def _side_by_side(result: Result, then: Changed) -> SideBySide:
+def _side_by_side(result: RunResult, then: Changed) -> SideBySide:
     from ringnet.cli.side_by_side import side_by_side  # noqa: PLC0415 -- most runs ask of no change
 
     return side_by_side(result.summary, then)
 
 
-def _talkers(result: Result) -> list[tuple[str, str]]:
+def _talkers(result: RunResult) -> list[tuple[str, str]]:
     """Return a line on the busiest link and whose bytes cross it, where several workers send over it."""
     routes = result.columns("routes")
     words = "" if routes is None else top_talkers(routes, result.tables["links"])
     return [("busiest link", words)] if words else []
 
 
-def _advice(scenario: Scenario, result: Result, parts: RunParts) -> list[str]:
+def _advice(scenario: Scenario, result: RunResult, parts: RunParts) -> list[str]:
     """Return what would be worth trying where cards or links are idle, or where a run spends its time in queues."""
     if what_is_drawn(scenario):  # what one run would gain need not be what others do
         return []

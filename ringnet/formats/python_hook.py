@@ -123,16 +123,25 @@ def _checked(function: Callable[..., Any], name: str) -> Callable[..., Schedule]
         if not isinstance(schedule, Schedule):
             right = "a ringnet.Schedule"
             raise InputError(Fault(f"{name} returns no schedule", value=_kind_of(schedule), right=right))
-        _check_sizes(schedule, name)
-        if (schedule.n_workers, schedule.collective) != (n_workers, collective):
-            value = f"{schedule.collective} of {schedule.n_workers} workers"
-            right = f"{collective} of {n_workers} workers"
-            raise InputError(
-                Fault(f"{name} returns the schedule of something else", value=value, right=right)
-            )
-        return replace(schedule, make_steps=_Guarded(schedule.make_steps, name))
+        return checked_schedule(schedule, name, n_workers, collective)
 
     return build
+
+
+def checked_schedule(schedule: Schedule, name: str, n_workers: int, collective: str) -> Schedule:
+    """Return the schedule of a user; what goes wrong while its steps are made is told as the user's mistake.
+
+    Raises
+    ------
+    InputError
+        Sizes of another type, or other workers or another collective than is wanted.
+    """
+    _check_sizes(schedule, name)
+    if (schedule.n_workers, schedule.collective) != (n_workers, collective):
+        value = f"{schedule.collective} of {schedule.n_workers} workers"
+        right = f"{collective} of {n_workers} workers"
+        raise InputError(Fault(f"{name} returns the schedule of something else", value=value, right=right))
+    return replace(schedule, make_steps=_Guarded(schedule.make_steps, name))
 
 
 def _check_call(

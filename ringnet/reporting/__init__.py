@@ -8,6 +8,7 @@ atomic         folders and files that are written whole or not at all; the reduc
 storage        a folder of results: tables, plots and ``run.json``, written, read, drawn again
 sweeps         what a sweep varies, and its points as lines over one key
 text           sweeps and jobs in words, for a terminal, and as HTML for a notebook
+perfetto       a run as a trace for ui.perfetto.dev
 plots          every plot, drawn from the tables alone
 =============  ==========================================================================================
 

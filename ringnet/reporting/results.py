@@ -13,12 +13,15 @@ from ringnet.analysis.answer import is_missing, result_html
 from ringnet.analysis.frames import Table, of_rows, rows_of
 from ringnet.errors import Fault, ResultsError
 from ringnet.reporting.columns import ANSWERS, OF_SOME_RUNS, OF_TRAINING, RUN_TABLES, TABLES
+from ringnet.reporting.plots import draw
 from ringnet.reporting.sweeps import distinguishing
 from ringnet.reporting.tables import frame_of, typed_table
 from ringnet.reporting.text import sweep_html
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 #: Of a SHA-256, for a person: enough to tell contents apart.
 SHOWN_DIGITS = 12
@@ -35,7 +38,7 @@ class ResultLike(Protocol):
         """Return another table by the name of its file, if there is one."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Results:
     """A folder of results as it is on disk: all that a plot, a table or a comparison takes.
 
@@ -76,6 +79,33 @@ class Results:
         if len(self.summary) == 1:
             return result_html({str(key): value for key, value in self.summary.iloc[0].items()}, notes=notes)
         return sweep_html(self.summary, notes)
+
+    def __repr__(self) -> str:
+        tables = ", ".join(name for name in RUN_TABLES if getattr(self, name) is not None)
+        points = f"{len(self.summary)} point{'s' * (len(self.summary) != 1)}"
+        return f"<Results {self.name}: {points}; tables {tables}>"
+
+    def plot(self, name: str, ax: Axes | None = None) -> Figure:
+        """Draw a picture of the run or the sweep.
+
+        Parameters
+        ----------
+        name : str
+            One of ``ringnet list plots``: ``"time-vs-workers"``.
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; a figure of its own otherwise.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A notebook shows it; ``figure.savefig`` writes it.
+
+        Raises
+        ------
+        ResultsError
+            There is no such picture, the results have nothing for it, or it has several panels and ``ax`` is given.
+        """
+        return draw(self, name, ax)
 
     @property
     def finished(self) -> pd.DataFrame:

@@ -166,6 +166,23 @@ def write_study(
     return Written(out_dir, tuple(files), tuple(run_info.get("notes", ())))
 
 
+def write_perfetto(results: Results, target: Path) -> None:
+    """Write a single run as a trace of Perfetto, whole or not at all.
+
+    Raises
+    ------
+    ResultsError
+        The package is missing, there are no rows of transfers, or the file cannot be written.
+    """
+    try:
+        from ringnet.reporting.perfetto import write_trace  # noqa: PLC0415 -- an extra
+    except ImportError as error:
+        right = "pip install 'ringnet[perfetto]'"
+        raise ResultsError(Fault(f"a trace needs the package perfetto: {error}", right=right)) from error
+    with written_file(target) as path, path.open("wb") as file:
+        write_trace(results, file)
+
+
 def manifest(run_info: Mapping[str, Any], files: Sequence[str], notes: Sequence[str]) -> dict[str, Any]:
     """Return what ``run.json`` holds: what is known of the run, versions, notes and files."""
     return {

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.analysis.metrics import makespan_s
-from ringnet.analysis.result import Result
+from ringnet.analysis.result import RunResult
 from ringnet.analysis.routes import collisions, pair_traffic, spread_routes
 from ringnet.collectives import ALGORITHMS
 from ringnet.errors import RingnetError
@@ -36,7 +36,7 @@ FREE_S, SHARE = 0.3, 0.1
 NAMED = 3
 
 
-def route_advice(result: Result, parts: RunParts) -> str | None:
+def route_advice(result: RunResult, parts: RunParts) -> str | None:
     """Say what routes cost that ecmp drew over one link while another of equal cost carried nothing.
 
     The run is simulated once more, with the routes of its own workers spread. None where that gains little, where none
@@ -116,7 +116,7 @@ def use_of(network: Network, link_bytes: NDArray[np.int64]) -> Use | None:
     return Use(most, shape.cards_per_host, "cards of a host each way")
 
 
-def idle_advice(scenario: Scenario, parts: RunParts, result: Result) -> str | None:
+def idle_advice(scenario: Scenario, parts: RunParts, result: RunResult) -> str | None:
     """Say which algorithm would use the cards or links that a run leaves idle, and in which time.
 
     It is simulated first, and named only if it is faster; where that would take too long, it is said what is idle, and

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ringnet.analysis.result import Result, Run, make_result
+from ringnet.analysis.result import Run, RunResult, make_result
 from ringnet.analysis.verification import outputs, payload_text, verify
 from ringnet.collectives.proof import check
 from ringnet.engines import ENGINES, Choice, Trace
@@ -36,7 +36,7 @@ def simulate(
     tamper: Tamper | None = None,
     watch: Watch | None = None,
     parts: RunParts | None = None,
-) -> Result:
+) -> RunResult:
     """Simulate one run and verify its sums; of a sweep, the first point.
 
     Parameters
@@ -53,7 +53,7 @@ def simulate(
 
     Returns
     -------
-    Result
+    RunResult
         A wrong sum is no exception: ``result.verdict`` says which worker, chunk and element.
 
     Raises
@@ -83,7 +83,7 @@ def _run_once(
     tamper: Tamper | None = None,
     watch: Watch | None = None,
     tries_links: bool = True,
-) -> tuple[Result, AnyPayload]:
+) -> tuple[RunResult, AnyPayload]:
     """Run the collective once: what it means, and what every worker holds afterwards.
 
     Where it ``tries_links``, what the slowest links are is confirmed by simulating again.
@@ -117,7 +117,7 @@ def _result(
     jobs: list[tuple[RunParts, AnyPayload, Trace]],
     first: list[NDArray[Any]] | None,
     again: SimulatedAgain | None,
-) -> Result:
+) -> RunResult:
     """Verify what every job came to, and put together what it means."""
     sharing = sharing_of(parts, chosen.name)
     runs = [_judged(scenario, *job, sharing) for job in jobs]

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ringnet.analysis.result import Result
+from ringnet.analysis.result import RunResult
 from ringnet.analysis.training import READABLE_STATES, TrainingLog, state_rows, with_training
 from ringnet.engines.trace import Watch
 from ringnet.errors import Fault, InputError
@@ -33,7 +33,7 @@ class RunOnce(Protocol):
 
     def __call__(
         self, parts: RunParts, *, tries_links: bool
-    ) -> tuple[Result, Payload | PackedPayload | None]:
+    ) -> tuple[RunResult, Payload | PackedPayload | None]:
         """Run it; where it ``tries_links``, what the slowest are is confirmed by simulating again."""
 
 
@@ -71,7 +71,7 @@ def plan_of(scenario: Scenario, training: TrainingKeys) -> TrainingPlan:
     )
 
 
-def run_training(scenario: Scenario, parts: RunParts, run_once: RunOnce, watch: Watch | None) -> Result:
+def run_training(scenario: Scenario, parts: RunParts, run_once: RunOnce, watch: Watch | None) -> RunResult:
     """Train, each step with an all-reduce over the network of the scenario.
 
     Parameters
@@ -86,7 +86,7 @@ def run_training(scenario: Scenario, parts: RunParts, run_once: RunOnce, watch: 
 
     Returns
     -------
-    Result
+    RunResult
         Of the last step's all-reduce, with the tables of the training and a verdict on all its steps.
 
     Raises
@@ -100,7 +100,7 @@ def run_training(scenario: Scenario, parts: RunParts, run_once: RunOnce, watch: 
     plan = plan_of(scenario, scenario.training)
     n = n_parameters(plan.model.shapes)
     _require_memory(plan, n)
-    log, ways, exact, results = TrainingLog.empty(), Ways(plan), ExactTraining(plan), list[Result]()
+    log, ways, exact, results = TrainingLog.empty(), Ways(plan), ExactTraining(plan), list[RunResult]()
     is_readable = n * plan.n_workers * len(plan.steps) * _states_kept(plan) <= READABLE_STATES
 
     def all_reduce(sent: Sequence[NDArray[Any]], reduction: Reduction) -> list[NDArray[Any]]:

@@ -12,11 +12,16 @@ build   `load`, `loads`: text with overrides to a `Scenario`; the points of its 
 Between files and checks stand `network` and `schedule`: what the keys of both stand for.
 
 Names are imported when they are first used: who asks what machines there are reads no scenario.
+
+``ringnet.scenario(workers=8, ...)`` makes a scenario of keywords: the package has the name, and can be called.
 """
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from inspect import Signature, signature
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -41,3 +46,22 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+class _CallablePackage(ModuleType):
+    # What `ringnet.scenario?` and the pages show is the function that is called.
+    __doc__ = property(lambda self: self._make.__doc__)
+
+    @property
+    def __signature__(self) -> Signature:
+        return signature(self._make)
+
+    @property
+    def _make(self) -> Any:
+        return import_module(f"{self.__name__}.build.keywords").scenario
+
+    def __call__(self, *given: Any, **keys: Any) -> Any:
+        return self._make(*given, **keys)
+
+
+sys.modules[__name__].__class__ = _CallablePackage

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -13,7 +14,7 @@ from typing import Any
 
 from ringnet.collectives import ALGORITHMS, Schedule, Step
 from ringnet.errors import Fault, InputError
-from ringnet.formats.python_hook import files_opened, load_function
+from ringnet.formats.python_hook import checked_schedule, files_opened, load_function
 from ringnet.scenario.files.folder import ScenarioFolder, digest
 from ringnet.scenario.files.network_file import channel_orders
 from ringnet.scenario.keys.algorithm import AlgorithmKeys, parameters_of
@@ -42,6 +43,8 @@ def schedule_of(keys: Keys, home: ScenarioFolder, read: Mapping[str, Any] = Mapp
     if algorithm.file:
         file = home.find(algorithm.file)
         return _read(file, digest(file))
+    if home.schedule is not None:
+        return checked_schedule(home.schedule, str(algorithm.python), keys.workers, keys.collective)
     build = load_function(str(algorithm.python), home.folder, allowed=home.allow_python)
     schedule = build(keys.workers, keys.collective, **(algorithm.parameters or {}))
     return replace(schedule, make_steps=_AtKey(schedule.make_steps))
@@ -107,7 +110,7 @@ def files_read(keys: Keys, home: ScenarioFolder) -> set[str]:
 
     What it takes from elsewhere (the network, the clock, the environment) cannot be known.
     """
-    if isinstance(keys.algorithm, str) or not keys.algorithm.python:
+    if isinstance(keys.algorithm, str) or not keys.algorithm.python or home.schedule is not None:
         return set()
     folder = home.folder.resolve()
     with files_opened(folder) as found, suppress(InputError):  # what is wrong is told where it is run
@@ -116,6 +119,25 @@ def files_read(keys: Keys, home: ScenarioFolder) -> set[str]:
             if number > schedule.n_steps:  # more than it says, which is told there too
                 break
     return {os.path.relpath(file, folder) for file in found}
+
+
+def content_of(schedule: Schedule) -> str:
+    """Return the SHA-256 of all that a schedule says, in hexadecimal."""
+    sizes = (
+        schedule.n_workers,
+        schedule.n_chunks,
+        schedule.n_channels,
+        schedule.n_buffers,
+        schedule.n_switches,
+    )
+    content = hashlib.sha256(repr((schedule.algorithm, schedule.collective, sizes)).encode())
+    for array in (schedule.source, schedule.target):
+        content.update(array.tobytes())
+    for step in schedule.steps():
+        content.update(repr((step.phase, step.step, step.op, len(step))).encode())
+        for column in (step.src, step.dst, step.chunk, step.channel, step.to_channel, step.count):
+            content.update(b"-" if column is None else column.tobytes())
+    return content.hexdigest()
 
 
 def line_of(fault: Fault) -> str:

@@ -1,7 +1,7 @@
 """Many scenarios: on all cores of this machine, or on a cluster by a switch; a killed sweep goes on.
 
 ==============  =========================================================================================
-points          `run`: a scenario from Python, as data frames and on disk; `run_points`: those of a sweep
+points          `run_points`: all points of a sweep, those that are kept and the rest
 outcome         what one point comes to, and how it is kept on disk
 local, cluster  where points are computed; on this machine as many at once as fit into memory
 cost            roughly how long points take

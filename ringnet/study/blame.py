@@ -16,7 +16,7 @@ import pandas as pd
 
 from ringnet.analysis.blame import Suspect, suspects
 from ringnet.analysis.derivatives import Derivatives
-from ringnet.analysis.result import Result
+from ringnet.analysis.result import RunResult
 from ringnet.analysis.upgrades import (
     CHANGES,
     ROUNDING,
@@ -94,7 +94,7 @@ class BlamePlan:
     Parameters
     ----------
     scenario : Scenario
-    today : Result
+    today : RunResult
         The run as it is, without its payload.
     suspects : list of Suspect
     trials : list of Trial
@@ -108,7 +108,7 @@ class BlamePlan:
     """
 
     scenario: Scenario
-    today: Result
+    today: RunResult
     suspects: list[Suspect]
     trials: list[Trial]
     affordable: int

@@ -24,12 +24,12 @@ from ringnet.errors import RingnetError, VerificationError
 from ringnet.scenario import Scenario
 
 if TYPE_CHECKING:
-    from ringnet.analysis.result import Result
+    from ringnet.analysis.result import RunResult
     from ringnet.scenario import Scenario
 
 #: What computes one point: `ringnet.scenario.simulate.simulate`, unless another is handed in. What is no run, but a
 #: part of a comparison, returns its outcome itself.
-Simulate = Callable[["Scenario"], "Result | Outcome"]
+Simulate = Callable[["Scenario"], "RunResult | Outcome"]
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def failed(error: str, exit_code: int) -> Outcome:
     return Outcome({"error": line}, error=line, exit_code=exit_code)
 
 
-def _found(result: Result) -> Outcome:
+def _found(result: RunResult) -> Outcome:
     row = plain_row(result.summary)
     jobs = tuple(map(plain_row, rows_of(result.columns("jobs"))))
     found = Outcome(row, (*result.about, *result.verdict.notes), job_rows=jobs)
@@ -125,7 +125,7 @@ def _found(result: Result) -> Outcome:
     return replace(found, summary={**row, "error": error}, error=error, exit_code=VerificationError.exit_code)
 
 
-def wrong_sum(result: Result) -> str:
+def wrong_sum(result: RunResult) -> str:
     """Say what is wrong with a sum: worker, chunk, element, got and expected."""
     return f"the sum is wrong: {result.verdict.mismatch}"
 

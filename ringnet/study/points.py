@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,10 +14,8 @@ from typing import Any, TypeAlias
 
 from ringnet.analysis.verification import payload_text
 from ringnet.reporting.columns import TABLES
-from ringnet.reporting.results import ResultLike, Results, collect
-from ringnet.reporting.storage import write_results
 from ringnet.runs.simulate import simulate as run_one
-from ringnet.scenario import Scenario, SweepPoint, load
+from ringnet.scenario import Scenario, SweepPoint
 from ringnet.study.outcome import Done, Outcome, Simulate, Store, Task
 
 #: What hears of each outcome, and what hears each sentence for a person.
@@ -28,63 +26,6 @@ Compute: TypeAlias = Callable[[list[Task]], Generator[Done]]
 
 #: Points that are held as scenarios at once: a grid of a million does not fit into memory.
 BLOCK = 10_000
-
-
-def run(
-    scenario: Scenario | str | Path,
-    out: str | Path | None = None,
-    *,
-    overrides: Sequence[str] = (),
-    jobs: int | None = None,
-    cache: str | Path | None = None,
-    fresh: bool = False,
-) -> Results:
-    """Simulate every point of a scenario.
-
-    Parameters
-    ----------
-    scenario : Scenario or path
-    out : path, optional
-        Folder to write tables, plots and ``run.json`` to; nothing is written without it.
-    overrides : sequence of str
-        Changes to the scenario of a file: ``["workers=16", "network.latency=5 us"]``.
-    jobs : int, optional
-        Points of a sweep that run at once; as many as there are cores if left out.
-    cache : path, optional
-        Folder that keeps each finished point of a sweep, so that the next call goes on where a killed one stopped.
-    fresh : bool
-        Whether to compute also what is kept already.
-
-    Returns
-    -------
-    Results
-        ``summary`` with a row per point, as a data frame; of a single run also ``links``, ``workers``, ``transfers``,
-        ``states``.
-
-    Raises
-    ------
-    RingnetError
-        What is wrong with the scenario or keeps a single run from having an answer. A point of a sweep that fails is a
-        row with its error.
-    """
-    if not isinstance(scenario, Scenario):
-        scenario = load(scenario, overrides)
-    notes: list[str] = [*scenario.notes]
-    results: Sequence[ResultLike]
-    if scenario.sweep is None:
-        result = run_one(scenario)
-        results, notes = [result], [*result.notes]
-    else:
-        kept = None if cache is None else Path(cache)
-        results = run_points(
-            scenario.iter_points(), processes=jobs, cache_dir=kept, fresh=fresh, say=notes.append
-        )
-    where = Path.cwd() if out is None else Path(out)
-    info = run_info(scenario, where, results[0].summary["seed"], notes)
-    if out is not None:
-        report = scenario.report
-        write_results(out, results, info, tables=report.tables, plots=report.plots)
-    return collect(results, info)
 
 
 def run_info(scenario: Scenario, out: Path, seed: int | None, notes: Iterable[str]) -> dict[str, Any]:

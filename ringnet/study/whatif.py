@@ -11,9 +11,10 @@ from typing import Any, NamedTuple, TypeAlias
 import pandas as pd
 
 from ringnet.analysis.answer import is_missing
-from ringnet.analysis.result import Result
+from ringnet.analysis.result import RunResult
 from ringnet.documents.yaml_text import read_text, read_yaml
 from ringnet.engines import PATH_PARTS
+from ringnet.engines.trace import Watch
 from ringnet.errors import Fault, InputError
 from ringnet.reporting.columns import TABLES
 from ringnet.runs.notes import ring_equivalents
@@ -156,9 +157,9 @@ def cause(today: Row, then: Row) -> str:
     return f"{format_seconds(abs(changes[part]))} {'more' if sign > 0 else 'less'} {part}"
 
 
-def simulate_bare(scenario: Scenario) -> Result:
+def simulate_bare(scenario: Scenario, watch: Watch | None = None) -> RunResult:
     """Simulate a run without its payload: for its time, and what that is made of."""
-    return simulate(scenario, parts=without_payload(build(scenario)))
+    return simulate(scenario, parts=without_payload(build(scenario)), watch=watch)
 
 
 def without_payload(parts: RunParts) -> RunParts:

@@ -8,26 +8,49 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from ringnet.errors import Fault, ResultsError
 from ringnet.reporting.sweeps import other_keys
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from ringnet.reporting.results import Results
 
 
 #: The variable that says how matplotlib shows pictures.
 BACKEND = "MPLBACKEND"
 #: Links of a network that is drawn.
 MOST_LINKS = 20_000
+
+
+class Drawable(Protocol):
+    """What is looked at of `Results` to know which plots apply."""
+
+    @property
+    def summary(self) -> pd.DataFrame:
+        """One row per point."""
+
+    @property
+    def links(self) -> pd.DataFrame | None:
+        """One row per link of a single run."""
+
+    @property
+    def training(self) -> pd.DataFrame | None:
+        """One row per step of a training."""
+
+    @property
+    def divergence(self) -> pd.DataFrame | None:
+        """One row per step of a training, and way beside the right one."""
+
+    @property
+    def finished(self) -> pd.DataFrame:
+        """Rows of the summary that have an answer."""
 
 
 class Plot(NamedTuple):
@@ -49,11 +72,11 @@ class Plot(NamedTuple):
 
     place: str
     summary: str
-    applies: Callable[[Results], bool]
+    applies: Callable[[Drawable], bool]
     needs: str
     unasked: bool = True
 
-    def draw(self, results: Results) -> Figure:
+    def draw(self, results: Drawable) -> Figure:
         """Draw it; the plot applies to the results."""
         return _drawn(self.place, results)
 
@@ -105,24 +128,24 @@ def _drawn(place: str, *of: Any) -> Figure:
     return figure
 
 
-def _over(column: str) -> Callable[[Results], bool]:
+def _over(column: str) -> Callable[[Drawable], bool]:
     """Ask for several values of a key, among the points that a logarithmic axis can show."""
 
-    def applies(results: Results) -> bool:
+    def applies(results: Drawable) -> bool:
         rows = results.finished
         return len(rows.loc[(rows["makespan_s"] > 0) & (rows[column] > 0), column].unique()) > 1
 
     return applies
 
 
-def _took_time(results: Results) -> bool:
+def _took_time(results: Drawable) -> bool:
     return bool((results.finished["makespan_s"] > 0).any())
 
 
-def _has(table: str, column: str) -> Callable[[Results], bool]:
+def _has(table: str, column: str) -> Callable[[Drawable], bool]:
     """Ask for a single run that took time, with something to show in a column of a table."""
 
-    def applies(results: Results) -> bool:
+    def applies(results: Drawable) -> bool:
         frame = getattr(results, table)
         return (
             frame is not None
@@ -134,24 +157,24 @@ def _has(table: str, column: str) -> Callable[[Results], bool]:
     return applies
 
 
-def _has_few_links(results: Results) -> bool:
+def _has_few_links(results: Drawable) -> bool:
     return _has("links", "bytes")(results) and results.links is not None and len(results.links) <= MOST_LINKS
 
 
-def _has_utilisation(results: Results) -> bool:
+def _has_utilisation(results: Drawable) -> bool:
     return _has("utilisation", "utilisation")(results) and results.links is not None
 
 
-def _was_trained(results: Results) -> bool:
+def _was_trained(results: Drawable) -> bool:
     frames = results.training, results.divergence
     return all(frame is not None and len(frame["step"].unique()) > 1 for frame in frames)
 
 
-def _has_shares(results: Results) -> bool:
+def _has_shares(results: Drawable) -> bool:
     return bool(results.finished["latency_share"].notna().any())
 
 
-def _has_other_keys(results: Results) -> bool:
+def _has_other_keys(results: Drawable) -> bool:
     return _took_time(results) and bool(other_keys(results.finished))
 
 
@@ -301,7 +324,7 @@ STUDY_PLOTS: dict[str, StudyPlot] = {
 }
 
 
-def choose(results: Results, names: Sequence[str] | None = None) -> tuple[list[str], list[str]]:
+def choose(results: Drawable, names: Sequence[str] | None = None) -> tuple[list[str], list[str]]:
     """Choose the plots of a run or a sweep to draw.
 
     Parameters
@@ -361,6 +384,46 @@ def _chosen(
 def _no_such_plot(name: str, plots: Iterable[str], message: str) -> Fault:
     nearest = get_close_matches(name, plots, n=1)
     return Fault(message, "plots", value=name, right=", ".join(plots), nearest=nearest[0] if nearest else "")
+
+
+def draw(results: Drawable, name: str, ax: Axes | None = None) -> Figure:
+    """Draw one plot of a run or a sweep, on axes of a user's if there are any.
+
+    Raises
+    ------
+    ResultsError
+        There is no such plot, it does not apply, or it has several panels and there are axes for one.
+    """
+    choose_one(choose(results, [name]))
+    with _on(ax):
+        return PLOTS[name].draw(results)
+
+
+def draw_of_study(
+    tables: Mapping[str, pd.DataFrame], title: str, name: str | None = None, ax: Axes | None = None
+) -> Figure:
+    """Draw one plot of a study, as `draw` does; the first that applies where no name is given."""
+    name = choose_one(choose_of_study(tables, None if name is None else [name]))
+    plot = STUDY_PLOTS[name]
+    with _on(ax):
+        return plot.draw(title, tables[plot.table])
+
+
+def choose_one(found: tuple[list[str], list[str]]) -> str:
+    """Return the first plot that was chosen; `ResultsError` for those that were left out, or where there is none."""
+    chosen, left_out = found
+    if left_out or not chosen:
+        raise ResultsError(*map(Fault, left_out or ["there is nothing to draw"]))
+    return chosen[0]
+
+
+def _on(ax: Axes | None) -> AbstractContextManager[None]:
+    if ax is None:
+        return nullcontext()
+    start_matplotlib()
+    from ringnet.reporting.plots.canvas import drawing_on  # noqa: PLC0415 -- brings matplotlib, half a second
+
+    return drawing_on(ax)
 
 
 def save_in_formats(figure: Figure, targets: Mapping[str, Path]) -> None:

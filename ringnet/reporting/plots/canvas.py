@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from io import BytesIO
 from itertools import cycle, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -28,6 +29,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
+from ringnet.errors import Fault, ResultsError
 from ringnet.reporting.look import COLUMN_IN, Look
 from ringnet.reporting.sweeps import describe, distinguishing
 
@@ -160,10 +162,49 @@ def _advance(char: str, family: tuple[str, ...], weight: str) -> float:
     return float(font.load_char(ord(char), LoadFlags.NO_HINTING).linearHoriAdvance / 2**16 / _MEASURED_PT)
 
 
+class ShownFigure(Figure):
+    """A figure that a notebook shows, whether or not pyplot is in use there."""
+
+    @in_style
+    def _repr_png_(self) -> bytes:
+        content = BytesIO()
+        self.savefig(content, format="png")
+        return content.getvalue()
+
+
+#: Axes of a user's, which the next plot is drawn on.
+_given: ContextVar[Axes | None] = ContextVar("given axes", default=None)
+
+
+@contextmanager
+def drawing_on(ax: object) -> Iterator[None]:
+    """Draw on axes of a user's in place of a figure of one's own; a plot of several panels is refused."""
+    if not isinstance(ax, Axes):
+        right = "axes of matplotlib: figure, ax = plt.subplots()"
+        raise ResultsError(Fault("these are no axes", "ax", value=type(ax).__name__, right=right))
+    token = _given.set(ax)
+    try:
+        yield
+    finally:
+        _given.reset(token)
+
+
 def new_figure(height_in: float, n_rows: int = 1, *, sharex: bool = True) -> tuple[Figure, list[Axes]]:
-    """Return a figure and its axes, one above the other."""
-    figure = Figure(figsize=(width_in(), height_in), layout="constrained")
-    return figure, list(figure.subplots(n_rows, 1, sharex=sharex, squeeze=False)[:, 0])
+    """Return a figure and its axes, one above the other; a user's, where there are any.
+
+    Raises
+    ------
+    ResultsError
+        Several axes are wanted where there are a user's.
+    """
+    given = _given.get()
+    if given is None:
+        figure: Figure = ShownFigure(figsize=(width_in(), height_in), layout="constrained")
+        return figure, list(figure.subplots(n_rows, 1, sharex=sharex, squeeze=False)[:, 0])
+    if n_rows > 1:
+        message = f"this plot has {n_rows} panels, and is drawn on a figure of its own"
+        raise ResultsError(Fault(message, "ax", right="leave ax out"))
+    return given.figure.figure, [given]
 
 
 def titled(figure: Figure, name: str, about: str, *legend: Sequence[Artist]) -> Figure:
@@ -179,6 +220,8 @@ def titled(figure: Figure, name: str, about: str, *legend: Sequence[Artist]) -> 
     *legend : sequence of Artist
         Labelled handles, in groups; each group starts a new row.
     """
+    if (given := _given.get()) is not None:
+        return _titled_axes(given, name, legend)
     # Letters that are fitted to coarse dots, as in a notebook, are up to a twentieth wider.
     room_in, large, small = 0.94 * figure.get_figwidth(), 1.15 * font_size(), 0.93 * font_size()
     lines = [(line, large, "bold", INK) for line in _wrapped(plain(name), room_in, large, "bold")]
@@ -198,6 +241,24 @@ def titled(figure: Figure, name: str, about: str, *legend: Sequence[Artist]) -> 
     for place, row in enumerate(reversed(rows)):
         at = (0.5, place * row_in / height)
         figure.legend(handles=row, loc="lower center", bbox_to_anchor=at, ncols=len(row), borderaxespad=0.2)
+    return figure
+
+
+def _titled_axes(ax: Axes, name: str, legend: Sequence[Sequence[Artist]]) -> Figure:
+    """Add a name above axes of a user's, and the legend below them."""
+    figure = ax.figure.figure
+    ax.set_title(plain(name), loc="left")
+    rows = [
+        row
+        for group in legend
+        for row in _legend_rows(group, figure.get_figwidth() * ax.get_position().width)
+    ]
+    if rows:
+        n_columns = max(map(len, rows))
+        # A legend fills its columns one after the other, and reads along its rows all the same.
+        full = [[*row, *[stroke("none", "")] * (n_columns - len(row))] for row in rows]
+        handles = [row[column] for column in range(n_columns) for row in full]
+        ax.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=n_columns)
     return figure
 
 

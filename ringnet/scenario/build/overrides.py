@@ -1,12 +1,13 @@
-"""Changes given on the command line: ``--set path.key=value``."""
+"""Changes of keys: ``--set path.key=value`` on the command line, a path and a value from Python."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from ringnet.documents.document import Document, Mark, Path, are_related, key_path, path_text
+from ringnet.documents.plain_data import read_datum
 from ringnet.documents.text import clip
 from ringnet.documents.yaml_text import read_value
 from ringnet.errors import Fault, InputError
@@ -16,27 +17,31 @@ from ringnet.scenario.files.machines import machine_of
 from ringnet.scenario.keys.machine import MACHINES
 from ringnet.scenario.keys.model import RangeKeys
 
-_FORM = "--set network.bandwidth='5 GB/s'"
+#: ``path=value`` in YAML, as on the command line; or the path of a key and its value as Python has it.
+Change: TypeAlias = str | tuple[str, Any]
+
+_FORM, _PYTHON_FORM = "--set network.bandwidth='5 GB/s'", 'replace("network.bandwidth", "5 GB/s")'
 _RANGE_KEYS = frozenset(info.alias or name for name, info in RangeKeys.model_fields.items())
 
 
 class Override(NamedTuple):
-    """One ``path=value``; a value of None takes the key out."""
+    """One key with its value, None where it is taken out; ``place`` is what faults name in place of a file."""
 
     path: Path
     value: Any
     marks: dict[Path, Mark]
+    place: str = "--set"
 
 
-def override(document: Document, given: Sequence[str]) -> tuple[Document, list[str], list[Fault]]:
+def override(document: Document, given: Sequence[Change]) -> tuple[Document, list[str], list[Fault]]:
     """Apply overrides in order.
 
     Parameters
     ----------
     document : Document
-    given : sequence of str
+    given : sequence of Change
         ``path=value``, the value in YAML: ``workers=16``, ``payload={elements: 16}``. ``weights[1]`` is
-        ``weights.1=2``; an empty value or ``null`` takes the key out.
+        ``weights.1=2``; an empty value or ``null`` takes the key out, as None does from Python.
 
     Returns
     -------
@@ -49,14 +54,16 @@ def override(document: Document, given: Sequence[str]) -> tuple[Document, list[s
     notes: list[str] = []
     faults: list[Fault] = []
     seen: set[Path] = set()
-    for text in given:
+    for change in given:
         try:
-            one = _read(text, document)
+            one = _read(change, document)
         except InputError as error:
             faults += error.faults
             continue
         if one.path in seen:
-            faults.append(Fault("the key is set twice", path_text(one.path), "--set", value=clip(text)))
+            faults.append(
+                Fault("the key is set twice", path_text(one.path), one.place, value=clip(str(change)))
+            )
         seen.add(one.path)
         faults += nonsense_on_the_way(document, one.path)
         document, ended = _end_sweeps(document, one)
@@ -81,10 +88,23 @@ def _kept_by_machine(document: Document, one: Override) -> list[Fault]:
         return []
     message = f"the key comes from machine {name}, and is not taken out"
     right = "another value, or the mapping around it with its topology: that one begins anew"
-    return [Fault(message, path_text(one.path), "--set", right=right)]
+    return [Fault(message, path_text(one.path), one.place, right=right)]
 
 
-def _read(text: str, document: Document) -> Override:
+def _read(change: Change, document: Document) -> Override:
+    return _read_text(change, document) if isinstance(change, str) else _read_pair(*change, document)
+
+
+def _read_pair(key: object, value: object, document: Document) -> Override:
+    if not isinstance(key, str) or not all(part.strip() for part in key.split(".")):
+        raise InputError(Fault("a key is given by its path", value=clip(str(key)), right=_PYTHON_FORM))
+    try:
+        return Override(_path(key, document), *read_datum(value, "set"), place="")
+    except InputError as error:
+        raise InputError(*(_at(fault, key) for fault in error.faults)) from error
+
+
+def _read_text(text: str, document: Document) -> Override:
     key, sign, value = text.partition("=")
     key = key.strip()
     if not sign or not all(key.split(".")):
@@ -128,5 +148,6 @@ def _end_sweeps(document: Document, one: Override) -> tuple[Document, list[str]]
         ended += [
             ("sweep", section, key) for key in keys if are_related(key_path(key, document.data), one.path)
         ]
-    notes = [f"{path_text(path)}: not swept, since --set gives {path_text(one.path)}" for path in ended]
+    by = one.place or "a replacement"
+    notes = [f"{path_text(path)}: not swept, since {by} gives {path_text(one.path)}" for path in ended]
     return document.drop(ended), notes

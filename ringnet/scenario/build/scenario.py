@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from inspect import Signature
 from math import prod
+from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 
 from pydantic import PrivateAttr
 
 from ringnet.documents.document import Document, Mark, Path, in_flow, key_path, path_text
-from ringnet.documents.text import clip
+from ringnet.documents.plain_data import read_data
+from ringnet.documents.text import clip, one_line
 from ringnet.errors import Fault, InputError
+from ringnet.scenario.build.include import included
+from ringnet.scenario.build.interpret import Interpreted, MadeFrom, interpret
+from ringnet.scenario.build.overrides import Change
 from ringnet.scenario.build.resolve import in_order, origins_of, resolve
 from ringnet.scenario.build.sweep import Axis, SweptValue, first_values, grid, with_values
 from ringnet.scenario.checks import check
@@ -32,29 +39,12 @@ from ringnet.scenario.keys.lookup import leaf_of
 from ringnet.scenario.keys.model import MADE_DATA, Keys, SweepKeys
 from ringnet.scenario.keys.network import OrderFile
 from ringnet.scenario.keys.training import MODEL
-from ringnet.scenario.schedule import file_names, files_read
+from ringnet.scenario.schedule import content_of, file_names, files_read
+from ringnet.units import format_size
 
-
-@dataclass(frozen=True)
-class MadeFrom:
-    """What a scenario was made from.
-
-    Parameters
-    ----------
-    base : Document
-        The keys as written, overrides applied, without the sweep.
-    axes : tuple of Axis
-        Empty for a single run.
-    home : ScenarioFolder
-        Where its files are.
-    notes : tuple of str
-        What was orphaned and left out.
-    """
-
-    base: Document
-    axes: tuple[Axis, ...]
-    home: ScenarioFolder
-    notes: tuple[str, ...]
+_READ_NOT_MADE = Fault(
+    "a Scenario is read, not made", right="ringnet.scenario(workers=8, message=..., network={...})"
+)
 
 
 class SweepPoint(NamedTuple):
@@ -65,12 +55,107 @@ class SweepPoint(NamedTuple):
 
 
 class Scenario(Keys):
-    """What `load` returns: the keys in plain SI, and what can be asked of them as a whole.
+    """A checked scenario: the keys in plain SI, and what can be asked of them as a whole.
 
-    Of a sweep, the keys are those of its first point.
+    `ringnet.scenario`, `ringnet.load`, `ringnet.loads` and `Scenario.from_dict` return one. Of a sweep, the keys are
+    those of its first point.
     """
 
     _origin: MadeFrom = PrivateAttr()
+
+    def __new__(cls, *given: object, **keys: object) -> Scenario:
+        """Refuse to make one of what nobody has checked."""
+        if given or keys:
+            raise InputError(_READ_NOT_MADE)
+        return super().__new__(cls)
+
+    # Without both, `Scenario?` shows for every key how it is checked.
+    __signature__ = Signature()
+
+    def __init__(self) -> None:
+        raise InputError(_READ_NOT_MADE)
+
+    @classmethod
+    def from_dict(
+        cls,
+        data: Mapping[str, Any],
+        *,
+        folder: str | os.PathLike[str] = ".",
+        allow_outside: bool = False,
+        allow_python: bool = False,
+    ) -> Scenario:
+        """Return the scenario that a mapping is, with the same checks as a file.
+
+        Parameters
+        ----------
+        data : mapping
+            What YAML would hold: mappings, lists, texts, numbers.
+        folder : path
+            Where names of files start.
+        allow_outside, allow_python : bool
+            As for `ringnet.load`.
+
+        Raises
+        ------
+        InputError
+            With every mistake at once, each with its path in place of file and line.
+
+        Examples
+        --------
+        >>> link = {"bandwidth": "50 GB/s", "latency": "5 us"}
+        >>> Scenario.from_dict({"scenario_version": 1, "workers": 4, "message": "1 MiB", "network": link})
+        <Scenario scenario: ring all-reduce, 4 workers, 1 MiB, ring network>
+        """
+        return cls.of_data(data, ScenarioFolder(FilePath(folder).absolute(), allow_outside, allow_python))
+
+    @classmethod
+    def of_data(cls, data: Mapping[str, Any], home: ScenarioFolder) -> Scenario:
+        """Return the scenario that a mapping is; its files are in ``home``."""
+        document, faults = read_data(data)
+        document, unfound = included(document, home, "")
+        return cls.made(interpret(document, (), "scenario", home, [*faults, *unfound]))
+
+    def replace(self, key: str | Mapping[str, Any], value: Any = None) -> Scenario:
+        """Return the same scenario with other values, checked anew.
+
+        Parameters
+        ----------
+        key : str or mapping of str to object
+            The path of a key, ``network.links.3->4.bandwidth``; or several, each with its value.
+        value : object
+            What YAML would hold; None takes the key out. A key that was swept no longer is.
+
+        Raises
+        ------
+        InputError
+            With every mistake at once.
+
+        Examples
+        --------
+        >>> slow = scenario.replace("network.latency", "50 us")  # doctest: +SKIP
+        >>> large = scenario.replace({"message": "1 GiB", "workers": 64})  # doctest: +SKIP
+        """
+        return self.changed([*key.items()] if isinstance(key, Mapping) else [(key, value)])
+
+    def changed(self, changes: Sequence[Change]) -> Scenario:
+        """Return the same scenario with some changes, as `overrides.override` reads them, checked anew."""
+        if not changes:
+            return self
+        return Scenario.made(interpret(self._origin.whole, changes, self.name, self.home))
+
+    @classmethod
+    def made(cls, found: Interpreted) -> Scenario:
+        """Return the scenario that was read."""
+        scenario = cls.of(known(found.first, found.origin.home).data, found.origin)
+        return scenario.with_origin(found.origin, found.sweep)
+
+    def __repr__(self) -> str:
+        what = f"{self.algorithm_name} {self.collective}, {self.workers} workers, {format_size(self.message_bytes)}"
+        network = f"{self.network.topology} network" if self.network.file is None else str(self.network.file)
+        points = f", {self.n_points} points over {', '.join(self.swept)}" if self.swept else ""
+        return f"<Scenario {one_line(self.name)}: {what}, {network}{points}>"
+
+    __str__ = __repr__
 
     @classmethod
     def of(cls, data: dict[str, Any], origin: MadeFrom) -> Scenario:
@@ -188,7 +273,7 @@ class Scenario(Keys):
     def inputs(self) -> dict[str, str]:
         """Return the SHA-256 of each file that data, network or schedule come from, by its name in the scenario.
 
-        Files that a user's function reads are among them.
+        Files that a user's function reads are among them, and a schedule that was handed over in place of a file.
         """
         order, data = self.network.order, [self.data] if isinstance(self.data, str) else self.data
         found = [
@@ -205,7 +290,9 @@ class Scenario(Keys):
         schedules = self._schedule_files()
         named = {name: self.home.find(name) for name in {*names, *schedules} - {*MADE_DATA}}
         also = {name: self.home.folder / name for name in self._files_of_functions(schedules)}
-        return {name: digest(file) for name, file in sorted((also | named).items())}
+        schedule = self.home.schedule
+        handed_over = {} if schedule is None else {self.algorithm_name: content_of(schedule)}
+        return {name: digest(file) for name, file in sorted((also | named).items())} | handed_over
 
     def _files_of_functions(self, schedules: set[str]) -> set[str]:
         """Return what the functions read that algorithms come from: at every point, and of what is compared."""
@@ -240,7 +327,7 @@ class Scenario(Keys):
 def single(document: Document, home: ScenarioFolder) -> Scenario:
     """Return the scenario of one run; `InputError` for everything that is wrong."""
     left, notes = resolve(document, home)
-    return Scenario.of(known(left, home).data, MadeFrom(left, (), home, tuple(notes)))
+    return Scenario.of(known(left, home).data, MadeFrom(left, left, (), home, tuple(notes)))
 
 
 def _is_value(given: Any) -> bool:

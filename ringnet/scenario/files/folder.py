@@ -1,12 +1,13 @@
-"""Where a scenario stands: which files it may read, and whether they are there."""
+"""Where a scenario stands: which files it may read, whether they are there, and what was handed over from Python."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path as FilePath
 
+from ringnet.collectives import Schedule
 from ringnet.documents.document import Document, Path
 from ringnet.documents.text import clip
 from ringnet.errors import Fault, InputError
@@ -28,11 +29,14 @@ class ScenarioFolder:
         Whether a name may lead out of it.
     allow_python : bool
         Whether a function that it names may be run.
+    schedule : Schedule or None
+        What was handed over in place of such a function.
     """
 
     folder: FilePath
     allow_outside: bool = False
     allow_python: bool = False
+    schedule: Schedule | None = field(default=None, compare=False)
 
     def find(self, name: str) -> FilePath:
         """Return the file of that name; `InputError` if it lies outside, by ``..``, root or a link."""

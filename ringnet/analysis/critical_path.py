@@ -18,7 +18,8 @@ from ringnet.analysis.path_records import NONE, PathRecords, Service, StepTransf
 from ringnet.analysis.sharers import ChunkSharers, ProcessorSharers
 from ringnet.collectives import Schedule
 from ringnet.engines.sharing import resolve_sharing, used_routes
-from ringnet.engines.trace import ROUNDING, Columns, Trace, Workers
+from ringnet.engines.tolerances import ROUNDING
+from ringnet.engines.trace import Columns, Trace, Workers
 from ringnet.errors import InputError
 from ringnet.networks import BySize, Network, OverTime, beyond
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.collectives import Schedule
-from ringnet.engines.trace import PATH_PARTS, ROUNDING, Trace
+from ringnet.engines.tolerances import ROUNDING
+from ringnet.engines.trace import PATH_PARTS, Trace
 from ringnet.networks import Network
 
 FloatArray: TypeAlias = NDArray[np.float64]

@@ -12,7 +12,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ringnet.engines.trace import ROUNDING, Columns, Trace, Workers
+from ringnet.engines.tolerances import ROUNDING
+from ringnet.engines.trace import Columns, Trace, Workers
 from ringnet.networks import BySize, Network, OverTime, beyond
 
 FloatArray: TypeAlias = NDArray[np.float64]

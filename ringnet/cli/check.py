@@ -12,7 +12,7 @@ from ringnet.analysis.verification import payload_text
 from ringnet.cli import options
 from ringnet.cli.printing import note, print_json, print_table, say
 from ringnet.collectives.proof import check
-from ringnet.engines.arrays import why_not_exact
+from ringnet.engines import ENGINES
 from ringnet.errors import Fault, InputError
 from ringnet.runs.engine import engine_for, require_whole_links
 from ringnet.runs.memory import Estimate, available_bytes, estimate, require_memory
@@ -224,12 +224,9 @@ def _engine(parts: RunParts) -> tuple[str, str]:
     network = parts.network_of_run
     if parts.engine == "auto" or not parts.is_alone:
         return engine_for(parts)
-    if parts.engine == "recurrence":
-        reason = why_not_exact(parts.schedule, network, parts.workers)
-        if reason:
-            raise InputError(
-                Fault(f"the recurrence is not exact here: {reason}", "engine", right="events, or auto")
-            )
+    engine = ENGINES[parts.engine]
+    if reason := engine.why_not(parts.schedule, network, parts.workers):
+        raise InputError(Fault(f"{engine.refusal}: {reason}", "engine", right="events, or auto"))
     return parts.engine, "the scenario says so"
 
 

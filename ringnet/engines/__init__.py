@@ -7,29 +7,49 @@ from typing import NamedTuple
 
 from ringnet.collectives import Schedule
 from ringnet.engines.arrays import run_recurrence, why_not_exact
+from ringnet.engines.compiled import run_compiled, why_not_compiled
 from ringnet.engines.events import run_events
+from ringnet.engines.sharing import resolve_sharing, used_routes
 from ringnet.engines.trace import KEEP_TRANSFERS, PATH_PARTS, Trace, Workers
 from ringnet.networks import Network
 
 
 class Engine(NamedTuple):
-    """A line of the registry: what runs, and one line about it."""
+    """A line of the registry: what runs, one line about it, and what it says of runs that it refuses.
+
+    ``why_not`` takes a schedule, a network and workers, and returns a reason, or None where the engine does the run.
+    """
 
     run: Callable[..., Trace]
     summary: str
+    why_not: Callable[[Schedule, Network, Workers], str | None]
+    refusal: str
 
 
 ENGINES: dict[str, Engine] = {
     "events": Engine(
-        run_events, "SimPy processes for workers and links, transfer by transfer: the reference"
+        run_events,
+        "SimPy processes for workers and links, transfer by transfer: the reference",
+        lambda *_: None,
+        "the events do not know this",
     ),
     "recurrence": Engine(
-        run_recurrence, "whole steps at a time: the same times, far faster, where it is exact"
+        run_recurrence,
+        "whole steps at a time: the same times, far faster, where it is exact",
+        why_not_exact,
+        "the recurrence is not exact here",
+    ),
+    "compiled": Engine(
+        run_compiled,
+        "the events as one loop of machine code: the same times, faster, also where links are shared",
+        why_not_compiled,
+        "the compiled loop does not know this",
     ),
 }
 
-#: Transfers from which `choose_engine` looks for the faster engine: below, SimPy takes a tenth of a second.
-MANY_TRANSFERS = 10_000
+#: Transfers from which `choose_engine` looks for a faster engine: below, SimPy takes some tenths of a second, and less
+#: than loading another does. Where links are shared fairly each transfer takes it about four times as long.
+MANY_TRANSFERS, MANY_SHARED = 10_000, 2_500
 
 
 class Choice(NamedTuple):
@@ -40,19 +60,29 @@ class Choice(NamedTuple):
 
 
 def choose_engine(schedule: Schedule, network: Network, workers: Workers) -> Choice:
-    """Choose the engine for a run: the recurrence where it is exact and the run is large, SimPy's events otherwise."""
+    """Choose the engine for a run: SimPy's events where it is small, the fastest that does the same elsewhere."""
     how_many = f"{schedule.n_transfers:,} transfers"
-    if schedule.n_transfers < MANY_TRANSFERS:
+    if schedule.n_transfers < MANY_SHARED:
         return Choice("events", f"{how_many} are few")
-    reason = why_not_exact(schedule, network, workers)
-    if reason is None:
+    inexact = why_not_exact(schedule, network, workers)
+    if inexact is None:
+        if schedule.n_transfers < MANY_TRANSFERS:
+            return Choice("events", f"{how_many} are few")
         return Choice("recurrence", f"{how_many} are many, and it is exact here")
-    return Choice("events", f"the recurrence is not exact here: {reason}")
+    sharing = resolve_sharing(network, used_routes(0, schedule, network))
+    if sharing == "fifo" and schedule.n_transfers < MANY_TRANSFERS:
+        return Choice("events", f"{how_many} are few")
+    unknown = why_not_compiled(schedule, network, workers)
+    if unknown is None:
+        return Choice("compiled", f"{how_many} are many, and the recurrence is not exact here: {inexact}")
+    reasons = inexact if unknown == inexact else f"{inexact}; nor does the compiled loop know this: {unknown}"
+    return Choice("events", f"the recurrence is not exact here: {reasons}")
 
 
 __all__ = [
     "ENGINES",
     "KEEP_TRANSFERS",
+    "MANY_SHARED",
     "MANY_TRANSFERS",
     "PATH_PARTS",
     "Choice",

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ringnet.collectives import Schedule, Step
 from ringnet.engines.luck import MEANINGS, Luck
+from ringnet.engines.tolerances import ROUNDING
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks import Network
 from ringnet.payload import PackedPayload, Payload
@@ -294,9 +295,6 @@ class TransferRows:
 
 #: Rows that are kept; where more come nothing is said of who waited when.
 MOST_ROWS = 1_000_000
-#: Waits shorter than this share of the time are none. A head that comes as its link becomes free has its time from
-#: other sums than the link, which differ by some 1e-16 of it for each step; nothing that waits is over so soon.
-ROUNDING = 1e-12
 
 
 class LinkWaits:
@@ -413,20 +411,30 @@ class RateRows:
     def add(self, route: tuple[int, ...], from_s: float, to_s: float, n_bytes: float) -> None:
         """Add a span in which some bytes moved over the links of a route."""
         if len(self._cells) <= self.most * 4:
-            number = self._routes.setdefault(route, len(self._routes))
-            self._cells.extend((number, from_s, to_s, n_bytes))
+            self._cells.extend((self.number(route), from_s, to_s, n_bytes))
+
+    def number(self, route: tuple[int, ...]) -> int:
+        """Return the number of a route, for `add_rows`."""
+        return self._routes.setdefault(route, len(self._routes))
+
+    def add_rows(self, rows: FloatArray) -> None:
+        """Add spans, shape (n_spans, 4): the number of the route, from when, to when, the bytes."""
+        if len(self._cells) <= self.most * 4:
+            self._cells.frombytes(rows.tobytes())
 
     def columns(self) -> Columns | None:
         """Return ``link, from_s, to_s, bytes``, a row for each link; None if there were too many spans."""
         if len(self._cells) > self.most * 4:
             return None
         numbers, from_s, to_s, n_bytes = np.array(self._cells).reshape(-1, 4).T
-        routes = [np.array(route, dtype=np.int64) for route in self._routes]
-        lengths = np.array([len(route) for route in routes], dtype=np.int64)
-        at = numbers.astype(np.int64)
-        rows = np.repeat(np.arange(len(at)), lengths[at])
-        links = np.concatenate([np.zeros(0, dtype=np.int64), *(routes[one] for one in at.tolist())])
-        return {"link": links, "from_s": from_s[rows], "to_s": to_s[rows], "bytes": n_bytes[rows]}
+        links = np.array([link for route in self._routes for link in route], dtype=np.int64)
+        lengths = np.array([len(route) for route in self._routes], dtype=np.int64)
+        of_spans = numbers.astype(np.int64)
+        rows = np.repeat(np.arange(len(of_spans)), lengths[of_spans])
+        # The links of a route stand together, and so do the rows of a span.
+        first_link, first_row = np.cumsum(lengths) - lengths, np.cumsum(lengths[of_spans]) - lengths[of_spans]
+        place = first_link[of_spans][rows] + np.arange(len(rows)) - first_row[rows]
+        return {"link": links[place], "from_s": from_s[rows], "to_s": to_s[rows], "bytes": n_bytes[rows]}
 
 
 def beyond_the_first(flows: Columns) -> Columns:

@@ -18,8 +18,9 @@ from ringnet.runs.engine import engine_of, sharing_of
 from ringnet.runs.parts import RunParts, jobs_of
 
 #: What simulating transfers again costs, in transfers of SimPy under fifo sharing (some 10 us): under fair sharing
-#: rates are worked out anew with every start and end; stepping whole arrays costs by the step, little by the transfer.
-FAIR_COST, STEP_COST, ARRAY_COST = 4.0, 3.0, 0.001
+#: rates are worked out anew with every start and end, in machine code too; stepping whole arrays costs by the step,
+#: little by the transfer.
+FAIR_COST, COMPILED_COST, STEP_COST, ARRAY_COST = 4.0, 0.4, 3.0, 0.001
 #: What an answer may cost beside its run, in the same unit: a tenth of a second, or a tenth of what the run takes.
 FREE, SHARE = 10_000, 0.1
 #: What a single simulation may cost, which confirms what is suspected first.
@@ -76,7 +77,7 @@ class SimulatedAgain:
     def engine(self) -> str:
         """The engine that runs: stepping whole arrays wherever it is exact."""
         parts, network = self.parts, self.parts.network_of_run
-        if self.ran == "recurrence":
+        if self.ran != "events":
             return self.ran
         if not parts.is_alone or self.sharing == "fair" or parts.engine == "events":
             return "events"
@@ -89,6 +90,8 @@ class SimulatedAgain:
         n_transfers = sum(one.schedule.n_transfers for one in (self.parts, *self.parts.others))
         if self.engine == "recurrence":
             return self.parts.schedule.n_steps * STEP_COST + n_transfers * ARRAY_COST
+        if self.engine == "compiled":
+            return n_transfers * COMPILED_COST
         return n_transfers * (FAIR_COST if self.sharing == "fair" else 1.0)
 
     @property

@@ -19,7 +19,7 @@ from ringnet.runs.parts import RunParts, streams
 #: Carried elements of a chunk up to which one array for all chunks is faster than an array for each.
 PACKED_ELEMENTS = 4096
 #: Transfers a second of each engine on a slow core.
-TRANSFERS_PER_S = {"events": 100e3, "recurrence": 10e6}
+TRANSFERS_PER_S = {"events": 100e3, "recurrence": 10e6, "compiled": 300e3}
 
 
 def engine_for(parts: RunParts) -> Choice:
@@ -56,7 +56,7 @@ def engine_of(parts: RunParts) -> str:
 def is_packed(engine: str, chunk_sizes: NDArray[np.int64], carry: int | None) -> bool:
     """Whether a payload travels as one array for all chunks: little of each, in the engine that can."""
     largest = int(chunk_sizes.max(initial=0))
-    return engine == "recurrence" and min(largest, largest if carry is None else carry) <= PACKED_ELEMENTS
+    return engine != "events" and min(largest, largest if carry is None else carry) <= PACKED_ELEMENTS
 
 
 def payload_for(parts: RunParts, engine: str, tamper: Tamper | None = None) -> Payload | PackedPayload | None:
@@ -72,9 +72,9 @@ def payload_for(parts: RunParts, engine: str, tamper: Tamper | None = None) -> P
 
 def _beside_others(parts: RunParts) -> Choice:
     reason = "others share the links"
-    if parts.engine == "recurrence":
+    if parts.engine not in ("auto", "events"):
         raise InputError(
-            Fault(f"the recurrence is not exact here: {reason}", "engine", right="events, or auto")
+            Fault(f"{ENGINES[parts.engine].refusal}: {reason}", "engine", right="events, or auto")
         )
     return Choice("events", reason)
 

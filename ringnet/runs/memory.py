@@ -115,7 +115,7 @@ def _carried_bytes(parts: RunParts, carry: int | None) -> int:
     payload = payload_bytes(*carried, n_switches=parts.schedule.n_switches)
     if parts.is_alone and payload > MATTERS_BYTES and is_packed("recurrence", parts.chunk_sizes, carry):
         packed = payload_bytes(*carried, packed=True)
-        if packed < available_bytes() and engine_of(parts) == "recurrence":
+        if packed < available_bytes() and engine_of(parts) != "events":
             return packed
     return payload
 

@@ -135,7 +135,7 @@ def _result(
 
 def _carrying(job: Job, parts: RunParts, payload: AnyPayload, has_states: bool) -> Job:
     """Return a job with its payload, and with the rows and values that are to be kept of it."""
-    assert not isinstance(payload, PackedPayload)  # which only the recurrence takes
+    assert not isinstance(payload, PackedPayload)  # which only an engine takes that is alone
     keep_values = parts.keep_values and has_states
     return replace(job, payload=payload, keep_transfers=parts.keep_transfers, keep_values=keep_values)
 

@@ -24,7 +24,7 @@ from ringnet.analysis.metrics import ALIKE_TIME, BUS_FACTORS, makespan_s
 from ringnet.analysis.winners import with_ranks
 from ringnet.collectives import Schedule
 from ringnet.collectives.proof import check
-from ringnet.engines import ENGINES, Trace, Workers
+from ringnet.engines import ENGINES, Trace, Workers, choose_engine
 from ringnet.engines.arrays import Times, run_sizes
 from ringnet.engines.sharing import resolve_sharing, used_routes
 from ringnet.errors import Fault, InputError, NetworkError, StudyError
@@ -367,24 +367,27 @@ def _row(  # noqa: PLR0913, PLR0917 -- what a row is made of
 def _times(
     schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray
 ) -> tuple[list[str], Times]:
-    """Return the engine of each size and what it says: all at once where that is exact, SimPy's events elsewhere."""
+    """Return the engine of each size and what it says: all at once where that is exact, one by one elsewhere."""
     try:
         times = run_sizes(schedule, network, workers, chunk_bytes)
     except InputError:
-        return ["events"] * len(chunk_bytes), _one_by_one(schedule, network, workers, chunk_bytes)
+        engine = choose_engine(schedule, network, workers).name
+        return [engine] * len(chunk_bytes), _one_by_one(engine, schedule, network, workers, chunk_bytes)
     others = np.flatnonzero(~times.exact)
     if len(others):
-        rest = _one_by_one(schedule, network, workers, chunk_bytes[others])
+        rest = _one_by_one("events", schedule, network, workers, chunk_bytes[others])
         for column, values in zip(times, rest, strict=True):
             column[others] = values
     exact = set(range(len(chunk_bytes))) - set(others.tolist())
     return ["recurrence" if place in exact else "events" for place in range(len(chunk_bytes))], times
 
 
-def _one_by_one(schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray) -> Times:
+def _one_by_one(
+    engine: str, schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray
+) -> Times:
     found = []
     for row in chunk_bytes:
-        trace: Trace = ENGINES["events"].run(schedule, network, workers, row, keep_transfers=0)
+        trace: Trace = ENGINES[engine].run(schedule, network, workers, row, keep_transfers=0)
         n_bytes, busy_s = trace.links["bytes"], trace.links["busy_s"]
         # The first of those that are alike but for rounding.
         busiest = int((busy_s >= busy_s.max() * (1 - ALIKE_TIME)).argmax()) if len(n_bytes) else 0

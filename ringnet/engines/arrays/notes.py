@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.engines.arrays.rounds import FloatArray, Hop, Index, IntArray
-from ringnet.engines.trace import ROUNDING, LinkWaits, path_columns
+from ringnet.engines.tolerances import ROUNDING
+from ringnet.engines.trace import LinkWaits, path_columns
 
 #: Seconds by part, one entry per actor or per row of a step.
 Parts: TypeAlias = dict[str, FloatArray]

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ringnet.collectives import Schedule, Step
+from ringnet.collectives import Schedule
 from ringnet.engines.arrays.drawn_steps import DrawnSteps
 from ringnet.engines.arrays.exactness import why_not_exact
 from ringnet.engines.arrays.leaps import Leaps
 from ringnet.engines.arrays.recall import Checkpoints
 from ringnet.engines.arrays.rounds import FloatArray, IntArray, RoundMaker
 from ringnet.engines.arrays.steps import Steps
+from ringnet.engines.moving import stepper
 from ringnet.engines.trace import (
     KEEP_TRANSFERS,
     Columns,
@@ -247,33 +248,3 @@ def _times(steps: Steps, network: Network) -> Times:
         places = (carried / network.bandwidth_Bps[steps.used][:, None]).argmax(axis=0)
         busiest, n_bytes = steps.used[places], carried[places, np.arange(len(places))]
     return Times(makespan_s, busiest, n_bytes, steps.exact)
-
-
-def stepper(payload: Payload | PackedPayload | None, rows: TransferRows | None) -> Callable[[Step], None]:
-    """Return what moves the payload of one step, and keeps what the receivers then hold where ``rows`` asks for it."""
-    if payload is None:
-        return lambda _: None
-    move = _move_packed if isinstance(payload, PackedPayload) else _move_chunks
-
-    def step_on(step: Step) -> None:
-        whole, step = step, step.by_chunk()
-        # The receiver applies by source, whatever the order of the rows.
-        order = np.argsort(step.src, kind="stable")
-        move(payload, step, order)  # type: ignore[arg-type]  # chosen by the type of this very payload
-        if rows is not None:
-            rows.keep_values(whole)
-
-    return step_on
-
-
-def _move_packed(payload: PackedPayload, step: Step, order: np.ndarray) -> None:
-    payload.step(step.op, step.src[order], step.dst[order], step.chunk[order])
-
-
-def _move_chunks(payload: Payload, step: Step, order: np.ndarray) -> None:
-    rows = list(zip(*(column[order].tolist() for column in (step.src, step.dst, step.chunk)), strict=True))
-    # All are sent before any is applied: a step is simultaneous.
-    sent = [payload.send(src, chunk) for src, _, chunk in rows]
-    apply = payload.reduce if step.op == "reduce" else payload.copy
-    for (_, dst, chunk), incoming in zip(rows, sent, strict=True):
-        apply(dst, chunk, incoming)

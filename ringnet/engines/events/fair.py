@@ -13,9 +13,9 @@ import simpy
 from ringnet.engines.events.carried import Carried, Part
 from ringnet.engines.events.clock import LAST, Clock, Process
 from ringnet.engines.events.max_min import Flow, Shares
+from ringnet.engines.tolerances import ROUNDING, SAME_TIME
 from ringnet.engines.trace import (
     FLOW,
-    ROUNDING,
     Columns,
     LinkWaits,
     RateRows,
@@ -26,8 +26,6 @@ from ringnet.networks import Network
 from ringnet.networks.behaviour import ANY_SIZE, NEVER
 
 ENDED = -1.0
-#: Ends that differ by less than this share of the time are one: what symmetry makes equal, rounding tears apart.
-SAME_TIME = 1e-14
 
 
 class Stream(Flow):
@@ -270,17 +268,18 @@ class Arbiter:
 
     def columns(self) -> Columns:
         """Return one row per link, as `Trace.links` has them."""
-        names = {
-            "bytes": "bytes",
-            "transfers": "transfers",
-            "occupied_s": "occupied_s",
-            "longest_queue": "longest",
+        names = ("bytes", "transfers", "occupied_s", "longest", "queued_s")
+        found = {name: np.array([getattr(use, name) for use in self.uses]) for name in names}
+        busy_s = found["bytes"] / self.network.bandwidth_Bps
+        busy_s[[*self.busy_s]] = [*self.busy_s.values()]
+        return {
+            "bytes": found["bytes"],
+            "transfers": found["transfers"],
+            "busy_s": busy_s,
+            "occupied_s": found["occupied_s"],
+            "longest_queue": found["longest"],
+            "queued_s": found["queued_s"],
         }
-        columns = {name: np.array([getattr(use, of) for use in self.uses]) for name, of in names.items()}
-        columns["queued_s"] = np.array([use.queued_s for use in self.uses])
-        columns["busy_s"] = columns["bytes"] / self.network.bandwidth_Bps
-        columns["busy_s"][[*self.busy_s]] = [*self.busy_s.values()]
-        return columns
 
     def last_s(self) -> float:
         """Return when the last link had something to do."""

@@ -11,7 +11,8 @@ import simpy
 
 from ringnet.engines.events.carried import Carried
 from ringnet.engines.events.clock import LAST, Clock, Process
-from ringnet.engines.trace import ROUNDING, Columns, LinkWaits, ServiceRows
+from ringnet.engines.tolerances import ROUNDING
+from ringnet.engines.trace import Columns, LinkWaits, ServiceRows
 from ringnet.networks import Behaviour, Constant, Network
 from ringnet.networks.behaviour import ANY_SIZE, NEVER
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-#: Rates and capacities that differ by less than this share are equal.
-EQUAL = 1e-12
+from ringnet.engines.tolerances import EQUAL_RATES
 
 
 class Flow:
@@ -115,11 +114,11 @@ class Shares:
             flow: flow.rate_Bps
             for link, rate_Bps in lowest.items()
             for flow in self.on[link]
-            if flow not in pool and flow.rate_Bps > rate_Bps * (1 + EQUAL)
+            if flow not in pool and flow.rate_Bps > rate_Bps * (1 + EQUAL_RATES)
         }
 
     def _stopped(self, flow: Flow) -> bool:
-        rate_Bps = flow.rate_Bps * (1 + EQUAL)
+        rate_Bps = flow.rate_Bps * (1 + EQUAL_RATES)
         if rate_Bps >= flow.cap_Bps:
             return True
         for link in flow.links:
@@ -131,7 +130,7 @@ class Shares:
     def _used(self, link: int) -> tuple[bool, float]:
         """Whether a link is full, and the largest rate on it; remembered until the pool is filled again."""
         rates = [flow.rate_Bps for flow in self.on[link]]
-        use = self._use[link] = sum(rates) >= self.capacity_Bps[link] * (1 - EQUAL), max(rates)
+        use = self._use[link] = sum(rates) >= self.capacity_Bps[link] * (1 - EQUAL_RATES), max(rates)
         return use
 
     def _fill(self, pool: dict[Flow, float]) -> None:

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from ringnet.analysis.overload import overloads
 from ringnet.collectives import ALGORITHMS
 from ringnet.documents.document import Path
+from ringnet.engines import ENGINES
 from ringnet.errors import InputError, NetworkError
 from ringnet.networks import Network, walk
 from ringnet.networks.behaviour import NEVER
@@ -114,10 +115,10 @@ def _order(keys: Keys) -> Iterator[Mistake]:
             )
 
 
-def _recurrence_is_alone(keys: Keys) -> Iterator[Mistake]:
+def _faster_engine_is_alone(keys: Keys) -> Iterator[Mistake]:
     for key, given in (("jobs", keys.jobs), ("background", keys.background)):
-        if given and keys.engine == "recurrence":
-            message = f"the recurrence is not exact where {key} share the links"
+        if given and keys.engine not in ("auto", "events"):
+            message = f"{ENGINES[keys.engine].refusal}: {key} share the links"
             yield Mistake(("engine",), message, "events, or auto", causes=((key,),))
 
 
@@ -228,7 +229,7 @@ JOB_CHECKS: tuple[Callable[[Keys], Iterator[Mistake]], ...] = (
     _workers_are_not_too_many,
     _jobs,
     _order,
-    _recurrence_is_alone,
+    _faster_engine_is_alone,
     _traffic,
     _is_carried,
 )

@@ -1,0 +1,211 @@
+"""Actors of the compiled loop: a worker on a channel does its steps in order: `ringnet.engines.events.workers`.
+
+Where a SimPy process waits in the middle of a function, an actor here notes where it is: its phase, and the place of
+the transfer that it is at.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ringnet.engines.compiled import layout as at
+from ringnet.engines.compiled.heap import ACTOR, ARRIVAL, KINDS, NORMAL, schedule
+from ringnet.engines.compiled.links import alone_s, enter_route, has_room
+
+INFINITE = float("inf")
+#: Where an actor is in its step, and what it waits for, if anything.
+ENTERS, POSTS, HAS_SPENT_TO_POST, RECEIVES, HAS_WAITED, HAS_SPENT_TO_APPLY, OUTLASTS, HAS_OUTLASTED, DONE = (
+    range(9)
+)
+#: What `go_on` returns: the actor waits or is done; its next step has not been loaded; some array is full.
+WAITS, NEEDS_STEP, NEEDS_ROOM = range(3)
+
+
+def go_on(real: Any, whole: Any, actor: int) -> int:
+    """Let an actor do what it can now."""
+    while True:
+        phase = whole[at.PHASE][actor]
+        if phase == ENTERS:
+            if whole[at.STEP][actor] == whole[at.COUNT][at.N_STEPS]:
+                finish(real, whole, actor)
+                return WAITS
+            if whole[at.STEP][actor] == whole[at.COUNT][at.LOADED_STEPS]:
+                return NEEDS_STEP
+            if not has_room(whole):
+                return NEEDS_ROOM
+            if whole[at.COUNT][at.IS_RENDEZVOUS]:
+                enter(real, whole, actor)
+            begin(whole, actor, POSTS, at.FIRST_SEND)
+        elif phase in (POSTS, HAS_SPENT_TO_POST):
+            if posts(real, whole, actor):
+                return WAITS
+        elif phase in (RECEIVES, HAS_WAITED, HAS_SPENT_TO_APPLY):
+            if receives(real, whole, actor):
+                return WAITS
+        elif outlasts(real, whole, actor):
+            return WAITS
+
+
+def begin(whole: Any, actor: int, phase: int, first: int) -> None:
+    """Begin with the first transfer of those that the actor sends, or is owed, in its step."""
+    whole[at.PHASE][actor] = phase
+    whole[at.PLACE][actor] = whole[first][step_of(whole, actor)]
+
+
+def step_of(whole: Any, actor: int) -> int:
+    """Return where the step of an actor stands in the columns of the steps that are loaded."""
+    count = whole[at.COUNT]
+    n_actors = count[at.N_WORKERS] * count[at.N_CHANNELS]
+    place: int = (whole[at.STEP][actor] - count[at.FIRST_STEP]) * n_actors + actor
+    return place
+
+
+def enter(real: Any, whole: Any, actor: int) -> None:
+    """Rendezvous: be in the step; what was posted before starts now, and its path is that of who came last."""
+    now_s, here = real[at.CLOCK][at.NOW], step_of(whole, actor)
+    for place in range(whole[at.FIRST_OWED][here], whole[at.FIRST_OWED][here + 1]):
+        transfer = whole[at.OWED][place]
+        real[at.ENTERED][transfer] = now_s
+        if real[at.POSTED][transfer] != INFINITE:
+            real[at.RELEASED][transfer] = now_s
+            if now_s > real[at.POSTED][transfer]:
+                copy_path(real[at.ACTOR_PATH], actor, real[at.TRANSFER_PATH], transfer)
+            enter_route(real, whole, transfer)
+
+
+def posts(real: Any, whole: Any, actor: int) -> bool:
+    """Post what the step sends; return whether the processor works on it."""
+    worker = actor // whole[at.COUNT][at.N_CHANNELS]
+    end = whole[at.FIRST_SEND][step_of(whole, actor) + 1]
+    while whole[at.PLACE][actor] < end:
+        if whole[at.PHASE][actor] == POSTS and real[at.SEND_COST][worker]:
+            whole[at.PHASE][actor] = HAS_SPENT_TO_POST
+            spend(real, whole, actor, real[at.SEND_COST][worker], 0.0)
+            return True
+        whole[at.PHASE][actor] = POSTS
+        transfer = whole[at.SENDS][whole[at.PLACE][actor]]
+        whole[at.PLACE][actor] += 1
+        real[at.POSTED][transfer] = real[at.RELEASED][transfer] = real[at.CLOCK][at.NOW]
+        copy_path(real[at.ACTOR_PATH], actor, real[at.TRANSFER_PATH], transfer)
+        whole[at.SENT_BYTES][worker] += whole[at.BYTES][transfer]
+        if not whole[at.COUNT][at.IS_RENDEZVOUS] or real[at.ENTERED][transfer] != INFINITE:
+            enter_route(real, whole, transfer)
+    begin(whole, actor, RECEIVES, at.FIRST_OWED)
+    return False
+
+
+def receives(real: Any, whole: Any, actor: int) -> bool:
+    """Apply what the step owes, by source; return whether the actor waits for an arrival or for its processor."""
+    worker, now_s = actor // whole[at.COUNT][at.N_CHANNELS], real[at.CLOCK][at.NOW]
+    end = whole[at.FIRST_OWED][step_of(whole, actor) + 1]
+    while whole[at.PLACE][actor] < end:
+        transfer = whole[at.OWED][whole[at.PLACE][actor]]
+        if whole[at.PHASE][actor] == RECEIVES:
+            if real[at.ARRIVED][transfer] > now_s:
+                whole[at.PHASE][actor] = HAS_WAITED
+                wait(real, whole, actor, transfer)
+                return True
+            if real[at.ARRIVED][transfer] == now_s:
+                take_path(real, whole, actor, transfer)
+        elif whole[at.PHASE][actor] == HAS_WAITED:
+            take_path(real, whole, actor, transfer)
+        rate_Bps = real[at.REDUCE_RATE][worker]
+        costs = real[at.RECV_COST][worker] > 0 or (whole[at.REDUCES][transfer] != 0 and rate_Bps != INFINITE)
+        if whole[at.PHASE][actor] != HAS_SPENT_TO_APPLY and costs:
+            whole[at.PHASE][actor] = HAS_SPENT_TO_APPLY
+            reducing_s = whole[at.BYTES][transfer] / rate_Bps if whole[at.REDUCES][transfer] else 0.0
+            spend(real, whole, actor, real[at.RECV_COST][worker], reducing_s)
+            return True
+        apply(real, whole, worker, transfer)
+        whole[at.PHASE][actor] = RECEIVES
+        whole[at.PLACE][actor] += 1
+    if whole[at.COUNT][at.IS_RENDEZVOUS]:
+        begin(whole, actor, OUTLASTS, at.FIRST_SEND)
+    else:
+        whole[at.PHASE][actor] = ENTERS
+        whole[at.STEP][actor] += 1
+    return False
+
+
+def outlasts(real: Any, whole: Any, actor: int) -> bool:
+    """Rendezvous: stay in the step until its own sends have arrived; return whether the actor waits for one."""
+    end = whole[at.FIRST_SEND][step_of(whole, actor) + 1]
+    while whole[at.PLACE][actor] < end:
+        transfer = whole[at.SENDS][whole[at.PLACE][actor]]
+        if whole[at.PHASE][actor] == HAS_OUTLASTED:
+            take_path(real, whole, actor, transfer)
+            whole[at.PHASE][actor] = OUTLASTS
+        elif real[at.ARRIVED][transfer] > real[at.CLOCK][at.NOW]:
+            whole[at.PHASE][actor] = HAS_OUTLASTED
+            wait(real, whole, actor, transfer)
+            return True
+        whole[at.PLACE][actor] += 1
+    whole[at.PHASE][actor] = ENTERS
+    whole[at.STEP][actor] += 1
+    return False
+
+
+def wait(real: Any, whole: Any, actor: int, transfer: int) -> None:
+    """Wait for an arrival that has not come."""
+    if whole[at.FIRST_WAITER][transfer] == at.NOBODY:
+        whole[at.FIRST_WAITER][transfer] = actor
+    else:
+        whole[at.SECOND_WAITER][transfer] = actor
+    if not whole[at.AWAITED][transfer]:
+        whole[at.AWAITED][transfer] = 1
+        if real[at.ARRIVED][transfer] != INFINITE:
+            schedule(real, whole, real[at.ARRIVED][transfer], NORMAL, KINDS * transfer + ARRIVAL)
+
+
+def spend(real: Any, whole: Any, actor: int, overhead_s: float, reducing_s: float) -> None:
+    """Take the worker's processor for an overhead and a reduction, after all that asked for it before."""
+    worker, now_s = actor // whole[at.COUNT][at.N_CHANNELS], real[at.CLOCK][at.NOW]
+    end_s = real[at.BUSY_UNTIL][worker] = max(now_s, real[at.BUSY_UNTIL][worker]) + (overhead_s + reducing_s)
+    real[at.OVERHEAD_SPENT][worker] += overhead_s
+    real[at.REDUCING_SPENT][worker] += reducing_s
+    path, first = real[at.ACTOR_PATH], actor * at.N_ON_PATH
+    if whole[at.COUNT][at.N_CHANNELS] > 1:
+        path[first + at.ON_QUEUEING] += end_s - now_s - overhead_s - reducing_s
+    path[first + at.ON_OVERHEAD] += overhead_s
+    path[first + at.ON_REDUCING] += reducing_s
+    schedule(real, whole, end_s, NORMAL, KINDS * actor + ACTOR)
+
+
+def take_path(real: Any, whole: Any, actor: int, transfer: int) -> None:
+    """Go on from an arrival: so does the path."""
+    copy_path(real[at.TRANSFER_PATH], transfer, real[at.ACTOR_PATH], actor)
+    path, first, route = real[at.ACTOR_PATH], actor * at.N_ON_PATH, whole[at.ROUTE][transfer]
+    if whole[at.QUEUED][transfer]:
+        moving_s = real[at.ARRIVED][transfer] - real[at.RELEASED][transfer] - real[at.ROUTE_LATENCY][route]
+        path[first + at.ON_QUEUEING] += moving_s - min(moving_s, alone_s(real, whole, transfer))
+    path[first + at.ON_LATENCY] += real[at.ROUTE_LATENCY][route]
+
+
+def copy_path(paths: Any, one: int, to_paths: Any, other: int) -> None:
+    """Copy a path, all its parts."""
+    for part in range(at.N_ON_PATH):
+        to_paths[other * at.N_ON_PATH + part] = paths[one * at.N_ON_PATH + part]
+
+
+def apply(real: Any, whole: Any, worker: int, transfer: int) -> None:
+    """Note that what has arrived is reduced or copied into the worker's own chunk now."""
+    count = whole[at.COUNT]
+    whole[at.RECEIVED_BYTES][worker] += whole[at.BYTES][transfer]
+    count[at.N_APPLIED] += 1
+    if count[at.KEEPS_TIMES]:
+        rows, cell = real[at.TIMES_ROWS], (transfer + count[at.FIRST_TRANSFER]) * at.TIMES_CELLS
+        rows[cell], rows[cell + 1] = real[at.POSTED][transfer], real[at.STARTED][transfer]
+        rows[cell + 2], rows[cell + 3] = real[at.SENT][transfer], real[at.ARRIVED][transfer]
+        rows[cell + 4] = real[at.CLOCK][at.NOW]
+
+
+def finish(real: Any, whole: Any, actor: int) -> None:
+    """Note that an actor has done all its steps; of those that end at the same time the last channel counts."""
+    n_channels, now_s = whole[at.COUNT][at.N_CHANNELS], real[at.CLOCK][at.NOW]
+    worker, channel = actor // n_channels, actor % n_channels
+    last_s = real[at.LAST][worker]
+    if now_s > last_s or (now_s == last_s and channel >= whole[at.LAST_CHANNEL][worker]):
+        real[at.LAST][worker], whole[at.LAST_CHANNEL][worker] = now_s, channel
+        copy_path(real[at.ACTOR_PATH], actor, real[at.WORKER_PATH], worker)
+    whole[at.PHASE][actor] = DONE
+    whole[at.COUNT][at.N_DONE] += 1

@@ -1,0 +1,217 @@
+"""The arrays of a run of the compiled loop: made for it, refilled with steps, emptied of rows, and grown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringnet.collectives import Schedule, Step
+from ringnet.engines.compiled import layout as at
+from ringnet.engines.compiled.actors import ENTERS
+from ringnet.engines.compiled.heap import ACTOR, ARRIVAL, HEAD_COMES, KINDS, NORMAL, schedule
+from ringnet.engines.trace import FloatArray, TransferRows, Workers
+from ringnet.networks import Network
+
+IntArray = NDArray[np.int64]
+#: Transfers that are loaded at once, at the least.
+AT_ONCE = 1 << 14
+#: Flows that there is place for at first, for each actor.
+FLOWS_OF_ACTOR = 2
+
+
+class UsedRoutes:
+    """The routes that a schedule uses, numbered, and the links on them, numbered among themselves.
+
+    Attributes
+    ----------
+    links : ndarray of int64, shape (n_used,)
+        The number in the network of each link.
+    """
+
+    def __init__(self, schedule_: Schedule, network: Network) -> None:
+        self.n_members = schedule_.n_members
+        src, dst = schedule_.pairs()
+        self.pairs = np.sort(src * self.n_members + dst)
+        routes = [network.route(*divmod(pair, self.n_members)) for pair in self.pairs.tolist()]
+        self.lengths = np.array([len(route) for route in routes], dtype=np.int64)
+        joined = np.array([link for route in routes for link in route], dtype=np.int64)
+        self.links, self.on_routes = np.unique(joined, return_inverse=True)
+        bandwidth_Bps = network.bandwidth_Bps[self.links]
+        latency_s = network.latency_s.tolist()
+        # Python's sum, as the other engine adds them up.
+        self.latency_s = np.array([sum(latency_s[link] for link in route) for route in routes])
+        firsts = np.cumsum(self.lengths) - self.lengths
+        self.rate_Bps: FloatArray = np.zeros(0)
+        if routes:
+            self.rate_Bps = np.minimum.reduceat(bandwidth_Bps[self.on_routes], firsts)
+
+    def of(self, step: Step) -> IntArray:
+        """Return the number of the route of each row of a step."""
+        found: IntArray = np.searchsorted(self.pairs, step.src * self.n_members + step.dst)
+        return found
+
+
+class StepColumns(NamedTuple):
+    """What is alike for steps with the same columns: routes, actors, and the order of sends and of what is owed."""
+
+    route: IntArray
+    src: IntArray
+    sends: IntArray
+    owed: IntArray
+    n_sends: IntArray
+    n_owed: IntArray
+
+
+class LoadedSteps:
+    """The steps of a schedule that some actor has not left yet, as the loop has them."""
+
+    def __init__(self, schedule_: Schedule, routes: UsedRoutes, chunk_bytes: IntArray) -> None:
+        self.schedule, self.routes, self.chunk_bytes = schedule_, routes, chunk_bytes
+        self.coming: Iterator[Step] = schedule_.steps()
+        self.n_actors = schedule_.n_workers * schedule_.n_channels
+        self._last: tuple[tuple[IntArray, ...], StepColumns] | None = None
+
+    def load(self, real: list[FloatArray], whole: list[IntArray]) -> None:
+        """Drop the steps that all actors have left, and load more."""
+        count = whole[at.COUNT]
+        self._drop(real, whole)
+        made, n_made = [], 0
+        held = len(whole[at.BYTES])
+        for step in self.coming:
+            made.append((step, self._columns(step)))
+            n_made += len(step)
+            if n_made >= max(AT_ONCE, held):
+                break
+        for name in at.REAL_OF_TRANSFER:
+            real[name] = np.concatenate([real[name], np.full(n_made, np.inf)])
+        more = np.zeros(n_made * at.N_ON_PATH)
+        real[at.TRANSFER_PATH] = np.concatenate([real[at.TRANSFER_PATH], more])
+        for name in at.NOBODY_OF_TRANSFER:
+            whole[name] = np.concatenate([whole[name], np.full(n_made, at.NOBODY)])
+        static = {
+            at.BYTES: [step.sizes(self.chunk_bytes) for step, _ in made],
+            at.SRC: [columns.src for _, columns in made],
+            at.ROUTE: [columns.route for _, columns in made],
+            at.REDUCES: [np.full(len(step), step.op == "reduce", dtype=np.int64) for step, _ in made],
+        }
+        for name in at.WHOLE_OF_TRANSFER:
+            parts = static.get(name, [np.zeros(n_made, dtype=np.int64)])
+            whole[name] = np.concatenate([whole[name], *parts])
+        firsts = held + np.cumsum([0, *(len(step) for step, _ in made)])[:-1]
+        lists = ((at.FIRST_SEND, at.SENDS, "sends", "n_sends"), (at.FIRST_OWED, at.OWED, "owed", "n_owed"))
+        for first, listed, rows, numbers in lists:
+            order = [getattr(columns, rows) + begin for (_, columns), begin in zip(made, firsts, strict=True)]
+            whole[listed] = np.concatenate([whole[listed], *order])
+            lengths = np.concatenate([getattr(columns, numbers) for _, columns in made])
+            whole[first] = np.concatenate([whole[first], whole[first][-1] + np.cumsum(lengths)])
+        most = max(int((columns.n_sends + columns.n_owed).max()) for _, columns in made)
+        count[at.MOST_OF_STEP] = max(int(count[at.MOST_OF_STEP]), most)
+        count[at.LOADED_STEPS] += len(made)
+
+    def _columns(self, step: Step) -> StepColumns:
+        """Return what is alike for steps with the same columns; remembered, as those of a ring share theirs."""
+        given = (step.src, step.dst, step.channel, step.receiving_channel)
+        if self._last is None or any(a is not b for a, b in zip(given, self._last[0], strict=True)):
+            src = step.src * self.schedule.n_channels + step.channel
+            dst = step.dst * self.schedule.n_channels + step.receiving_channel
+            made = StepColumns(
+                self.routes.of(step),
+                src,
+                np.argsort(src, kind="stable"),
+                np.lexsort((step.src, dst)),
+                np.bincount(src, minlength=self.n_actors),
+                np.bincount(dst, minlength=self.n_actors),
+            )
+            self._last = given, made
+        return self._last[1]
+
+    def _drop(self, real: list[FloatArray], whole: list[IntArray]) -> None:
+        """Drop what all have left, and number the transfers that stay from 0 again, wherever they are named."""
+        count = whole[at.COUNT]
+        left = int(whole[at.STEP].min()) - int(count[at.FIRST_STEP])
+        n_gone = int(whole[at.FIRST_SEND][left * self.n_actors])
+        for name in (*at.REAL_OF_TRANSFER, at.TRANSFER_PATH):
+            each = at.N_ON_PATH if name == at.TRANSFER_PATH else 1
+            real[name] = real[name][n_gone * each :]
+        for name in (*at.WHOLE_OF_TRANSFER, *at.NOBODY_OF_TRANSFER):
+            whole[name] = whole[name][n_gone:]
+        for first, listed in ((at.FIRST_SEND, at.SENDS), (at.FIRST_OWED, at.OWED)):
+            whole[first] = whole[first][left * self.n_actors :] - n_gone
+            whole[listed] = whole[listed][n_gone:] - n_gone
+        for name in (at.NEXT_IN_QUEUE, at.PREVIOUS_IN_QUEUE, at.FIRST_QUEUED, at.LAST_QUEUED):
+            whole[name][whole[name] != at.NOBODY] -= n_gone
+        whole[at.TRANSFER_OF] -= n_gone
+        whole[at.END_TRANSFER] -= n_gone
+        is_transfer = np.isin(whole[at.EVENT_WHAT] % KINDS, (ARRIVAL, HEAD_COMES))
+        whole[at.EVENT_WHAT][is_transfer] -= KINDS * n_gone
+        count[at.FIRST_TRANSFER] += n_gone
+        count[at.FIRST_STEP] += left
+
+
+def first_arrays(
+    schedule_: Schedule, network: Network, workers: Workers, routes: UsedRoutes, rows: TransferRows | None
+) -> tuple[list[FloatArray], list[IntArray]]:
+    """Return the arrays of a run that has not begun, without steps."""
+    n_workers, n_channels = schedule_.n_workers, schedule_.n_channels
+    n_actors, n_links = n_workers * n_channels, len(routes.links)
+    n_flows, most_hops = FLOWS_OF_ACTOR * n_actors, int(routes.lengths.max(initial=1))
+    real = [np.zeros(0) for _ in range(at.N_REAL)]
+    whole = [np.zeros(0, dtype=np.int64) for _ in range(at.N_WHOLE)]
+    sizes = (
+        (at.REAL_OF_WORKER, at.WHOLE_OF_WORKER, n_workers),
+        (at.REAL_OF_FLOW, at.WHOLE_OF_FLOW, n_flows),
+        (at.REAL_OF_LINK, at.WHOLE_OF_LINK, n_links),
+        ((), at.WHOLE_OF_ACTOR, n_actors),
+        ((at.WORKER_PATH,), (), n_workers * at.N_ON_PATH),
+        ((at.ACTOR_PATH,), (), n_actors * at.N_ON_PATH),
+        ((at.EVENT_TIME,), (at.EVENT_KEY, at.EVENT_WHAT), n_actors),
+        ((), at.LISTS_OF_LINKS, n_links),
+        ((), at.NODES, n_flows * most_hops),
+        ((), (at.FIRST_SEND, at.FIRST_OWED), 1),
+    )
+    for reals, wholes, size in sizes:
+        for name in reals:
+            real[name] = np.zeros(size, dtype=np.float64)
+        for name in wholes:
+            whole[name] = np.zeros(size, dtype=np.int64)
+    for name in at.NOBODY_OF_LINK:
+        whole[name] = np.full(n_links, at.NOBODY)
+    real[at.CLOCK] = np.array([0.0, np.inf])
+    real[at.ROUTE_LATENCY], real[at.ROUTE_RATE] = routes.latency_s, routes.rate_Bps
+    real[at.CAPACITY] = network.bandwidth_Bps[routes.links]
+    real[at.LATENCY] = network.latency_s[routes.links]
+    whole[at.FIRST_LINK] = np.concatenate(([0], np.cumsum(routes.lengths)))
+    whole[at.LINKS], whole[at.FREE_FLOWS] = routes.on_routes.astype(np.int64), np.arange(n_flows)
+    whole[at.ASLEEP][:] = 1
+    count = whole[at.COUNT] = np.zeros(len(at.COUNTS), dtype=np.int64)
+    count[[at.N_WORKERS, at.N_CHANNELS, at.N_STEPS]] = n_workers, n_channels, schedule_.n_steps
+    count[[at.MOST_HOPS, at.N_FREE]] = most_hops, n_flows
+    count[at.IS_FAIR], count[at.IS_CUT_THROUGH] = (
+        network.sharing == "fair",
+        network.switching == "cut-through",
+    )
+    count[at.IS_RENDEZVOUS] = workers.sends == "rendezvous"
+    count[at.KEEPS_WAITS] = True
+    if rows is not None:
+        real[at.TIMES_ROWS] = rows.times.reshape(-1)
+        count[[at.KEEPS_TIMES, at.KEEPS_SERVICES, at.KEEPS_RATES]] = True
+        count[at.KEEPS_RATES] = network.sharing == "fair"
+    _set_workers(workers, real, whole)
+    return real, whole
+
+
+def _set_workers(workers: Workers, real: list[FloatArray], whole: list[IntArray]) -> None:
+    """Let every actor begin when its worker starts."""
+    count = whole[at.COUNT]
+    real[at.LAST][:] = workers.start_s
+    real[at.SEND_COST][:], real[at.RECV_COST][:] = workers.send_overhead_s, workers.recv_overhead_s
+    real[at.REDUCE_RATE][:] = workers.reduce_Bps
+    waited_s = workers.start_s - workers.start_s.min()
+    real[at.WORKER_PATH][at.ON_WAITING :: at.N_ON_PATH] = waited_s
+    real[at.ACTOR_PATH][at.ON_WAITING :: at.N_ON_PATH] = np.repeat(waited_s, int(count[at.N_CHANNELS]))
+    whole[at.PHASE][:] = ENTERS
+    for actor, start_s in enumerate(np.repeat(workers.start_s, int(count[at.N_CHANNELS])).tolist()):
+        schedule(real, whole, start_s, NORMAL, KINDS * actor + ACTOR)

@@ -1,0 +1,44 @@
+"""Numba compiles the loop: ``python -m ringnet.engines.compiled.compiler`` writes what it makes to standard output."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+from importlib import import_module
+from inspect import isfunction
+from typing import Any
+
+import llvmlite.binding as llvm
+import numba
+from numba.extending import register_jitable
+
+from ringnet.engines.compiled.machine_code import MODULES, this_machine
+
+#: Without the wrappers by which Python would call it, which need Numba itself.
+OPTIONS: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+def make() -> bytes:
+    """Compile the loop; return a file of it: a checksum, the name of the function, and the object file."""
+    modules = [import_module(f"{__package__}.{name}") for name in MODULES]
+    for module in modules:
+        for function in vars(module).values():
+            if isfunction(function) and function.__module__ == module.__name__:
+                register_jitable(**OPTIONS)(function)
+    types: Any = numba.types
+    tables = [types.CPointer(types.CPointer(kind)) for kind in (types.float64, types.int64)]
+    done = numba.njit(types.int64(*tables), **OPTIONS)(modules[-1].advance)
+    (text,) = done.inspect_llvm().values()
+    found = re.search(r"^define [^@\n]*@([\w.$]+)", text, re.MULTILINE)
+    if found is None or re.search(r"^declare (?!.*@llvm\.)", text, re.MULTILINE):
+        raise AssertionError("the loop calls something that its object file does not hold")
+    machine, parsed = this_machine(), llvm.parse_assembly(text)
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=3))
+    builder.getModulePassManager().run(parsed, builder)
+    body: bytes = found[1].encode() + b"\n" + machine.emit_object(parsed)
+    return hashlib.sha256(body).digest() + body
+
+
+if __name__ == "__main__":
+    sys.stdout.buffer.write(make())

@@ -1,0 +1,67 @@
+"""The loop that is compiled: one event after another, as SimPy's clock has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ringnet.engines.compiled import layout as at
+from ringnet.engines.compiled.actors import NEEDS_ROOM, NEEDS_STEP, go_on
+from ringnet.engines.compiled.heap import ACTOR, ARRIVAL, HEAD_COMES, KINDS, pop
+from ringnet.engines.compiled.links import has_room, head_comes, serve_next, settle_flows
+
+INFINITE = float("inf")
+#: Why the loop comes back: nothing is left to happen; a step is to be loaded; an array is full; it was enough for now.
+ENDED, WANTS_STEPS, WANTS_ROOM, PAUSED = range(4)
+#: Events and settlements after which it pauses: some tenths of a second, so that a user can interrupt it.
+ENOUGH = 200_000
+
+
+def advance(real: Any, whole: Any) -> int:
+    """Let happen what happens, from where the arrays stand; return why it stops.
+
+    Parameters
+    ----------
+    real, whole : sequence of ndarray of float64, and of int64
+        As `ringnet.engines.compiled.layout` numbers them; changed in place. Compiled, pointers to their data.
+    """
+    count, clock = whole[at.COUNT], real[at.CLOCK]
+    enough = count[at.N_PROCESSED] + ENOUGH
+    while True:
+        while count[at.N_READY]:
+            came = go_on(real, whole, count[at.READY_1])
+            if came == NEEDS_STEP:
+                return WANTS_STEPS
+            if came == NEEDS_ROOM:
+                return WANTS_ROOM
+            count[at.READY_1] = count[at.READY_2]
+            count[at.N_READY] -= 1
+        if not has_room(whole):
+            return WANTS_ROOM
+        if count[at.N_PROCESSED] == enough:
+            return PAUSED
+        count[at.N_PROCESSED] += 1
+        if count[at.N_EVENTS] and real[at.EVENT_TIME][0] <= clock[at.ALARM]:
+            clock[at.NOW] = real[at.EVENT_TIME][0]
+            what = whole[at.EVENT_WHAT][0]
+            pop(real[at.EVENT_TIME], whole[at.EVENT_KEY], whole[at.EVENT_WHAT], count[at.N_EVENTS])
+            count[at.N_EVENTS] -= 1
+            happen(real, whole, what % KINDS, what // KINDS)
+        elif clock[at.ALARM] != INFINITE:
+            clock[at.NOW] = clock[at.ALARM]
+            settle_flows(real, whole)
+        else:
+            return ENDED
+
+
+def happen(real: Any, whole: Any, kind: int, number: int) -> None:
+    """Let an event happen; who goes on by it is ready then."""
+    count = whole[at.COUNT]
+    if kind == ACTOR:
+        count[at.READY_1], count[at.N_READY] = number, 1
+    elif kind == ARRIVAL:
+        count[at.READY_1], count[at.READY_2] = whole[at.FIRST_WAITER][number], whole[at.SECOND_WAITER][number]
+        count[at.N_READY] = 1 if whole[at.SECOND_WAITER][number] == at.NOBODY else 2
+    elif kind == HEAD_COMES:
+        head_comes(real, whole, number)
+    else:
+        serve_next(real, whole, number)

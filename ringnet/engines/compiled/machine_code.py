@@ -1,0 +1,123 @@
+"""The loop as machine code: compiled once by Numba, kept as an object file, and loaded again without Numba.
+
+Importing Numba takes longer than most runs; what it has made needs nothing of it. The loop allocates nothing, raises
+nothing and calls nothing outside itself, so that its object file can be linked by LLVM's own loader.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: Takes the addresses of the arrays of floats, and of those of whole numbers; returns why it stops.
+Advance: TypeAlias = Callable[[NDArray[np.uintp], NDArray[np.uintp]], int]
+#: The modules that are compiled, each after those that it calls.
+MODULES = ("heap", "rates", "links", "actors", "loop")
+#: Where what is compiled is kept, if that is said.
+FOLDER_VARIABLE = "RINGNET_CACHE"
+
+
+@cache
+def compiled() -> Advance:
+    """Return `ringnet.engines.compiled.loop.advance` as machine code for this processor.
+
+    It is compiled if it has not been by this version on this kind of processor, which takes some seconds; where no
+    folder can be written it is compiled in every process.
+    """
+    name = f"loop-{_key()}.bin"
+    files = [folder / name for folder in _folders()]
+    for file in files:
+        try:
+            return _load(file.read_bytes())
+        except (OSError, ValueError):
+            continue
+    # In a process of its own: Numba stays where it is needed, and leaves the optimisation to one pass at the end.
+    command = [sys.executable, "-m", f"{__package__}.compiler"]
+    environment = {**os.environ, "NUMBA_OPT": "0", "NUMBA_DISABLE_JIT": "0"}
+    made = subprocess.run(command, stdout=subprocess.PIPE, env=environment, check=True).stdout
+    next((file for file in files if _keep(file, made)), None)
+    return _load(made)
+
+
+def _folders() -> list[Path]:
+    """Return where what is compiled may be kept: beside the code, as Python does, or else in the user's cache."""
+    if said := os.environ.get(FOLDER_VARIABLE):
+        return [Path(said)]
+    cache_home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return [Path(__file__).parent / "__pycache__", Path(cache_home).expanduser() / "ringnet"]
+
+
+def _key() -> str:
+    """Name what the machine code depends on: the source, who compiles it, and the processor."""
+    import llvmlite.binding as llvm  # noqa: PLC0415 -- only for such runs
+
+    here = Path(__file__).parent
+    sources = [*(here / f"{name}.py" for name in ("layout", *MODULES)), here.parent / "tolerances.py"]
+    parts = [version("numba"), version("llvmlite"), llvm.get_default_triple(), llvm.get_host_cpu_name()]
+    parts += [llvm.get_host_cpu_features().flatten(), *(file.read_text(encoding="utf-8") for file in sources)]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+
+def this_machine() -> Any:
+    """Return LLVM's description of this processor."""
+    import llvmlite.binding as llvm  # noqa: PLC0415 -- only for such runs
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    features = llvm.get_host_cpu_features().flatten()
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=features, opt=3, codemodel="jitdefault", jit=True
+    )
+
+
+def _load(made: bytes) -> Advance:
+    """Load what was compiled; `ValueError` where the file is not whole."""
+    import llvmlite.binding as llvm  # noqa: PLC0415 -- only for such runs
+
+    body = made[hashlib.sha256().digest_size :]
+    if hashlib.sha256(body).digest() + body != made:
+        raise ValueError("not a whole file of machine code")
+    name, _, code = body.partition(b"\n")
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), this_machine())
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    # Numba's own way to call: where the result goes, where an error would, and the arguments.
+    call = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4)(
+        engine.get_function_address(name.decode())
+    )
+
+    def advance(real: NDArray[np.uintp], whole: NDArray[np.uintp]) -> int:
+        result, error = ctypes.c_int64(), ctypes.c_void_p()
+        places = (ctypes.addressof(result), ctypes.addressof(error), real.ctypes.data, whole.ctypes.data)
+        if call(*places):
+            raise AssertionError("the compiled loop raised")
+        return result.value
+
+    advance.engine = engine  # type: ignore[attr-defined]  # which keeps the code where it is
+    return advance
+
+
+def _keep(file: Path, made: bytes) -> bool:
+    """Keep what was compiled, whole or not at all; return whether that went well."""
+    part = file.with_name(f"{file.name}.{os.getpid()}")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(made)
+        part.replace(file)
+    except OSError:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+        return False
+    return True

@@ -1,0 +1,169 @@
+"""The compiled engine: SimPy's events as one loop over arrays, compiled, for links that several senders share."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringnet.collectives import Schedule
+from ringnet.engines.compiled import layout as at
+from ringnet.engines.compiled.arrays import LoadedSteps, UsedRoutes, first_arrays
+from ringnet.engines.compiled.exactness import why_not_compiled
+from ringnet.engines.compiled.loop import ENDED, WANTS_ROOM, WANTS_STEPS
+from ringnet.engines.compiled.machine_code import compiled
+from ringnet.engines.compiled.rows import WrittenRows, grow
+from ringnet.engines.moving import stepper
+from ringnet.engines.sharing import resolve_sharing, used_routes
+from ringnet.engines.trace import (
+    KEEP_TRANSFERS,
+    PATH_PARTS,
+    Columns,
+    FloatArray,
+    Trace,
+    TransferRows,
+    Watch,
+    Workers,
+    path_columns,
+    schedule_columns,
+)
+from ringnet.errors import InputError
+from ringnet.networks import Network
+from ringnet.payload import PackedPayload, Payload
+
+IntArray = NDArray[np.int64]
+
+
+def run_compiled(
+    schedule: Schedule,
+    network: Network,
+    workers: Workers,
+    chunk_bytes: NDArray[np.int64],
+    payload: Payload | PackedPayload | None = None,
+    *,
+    keep_transfers: int = KEEP_TRANSFERS,
+    keep_values: bool = False,
+    watch: Watch | None = None,
+) -> Trace:
+    """Run a schedule on a network, one event after another, in machine code.
+
+    Parameters and returns are those of `ringnet.engines.events.run_events`; the payload may be packed too, and moves
+    once the times are known, step by step.
+
+    Raises
+    ------
+    InputError
+        If something goes on that the loop does not know; it names it.
+    NetworkError
+        If the schedule sends where the network has no route.
+    """
+    if reason := why_not_compiled(schedule, network, workers):
+        raise InputError(f"the compiled loop does not know this: {reason}; engine: events does")
+    network = replace(network, sharing=resolve_sharing(network, used_routes(0, schedule, network)))
+    rows = None
+    if schedule.n_transfers <= keep_transfers:
+        rows = TransferRows(schedule.n_transfers, payload if keep_values else None)
+    loop = Loop(schedule, network, workers, chunk_bytes, rows)
+    if watch is not None:
+        watch(schedule.n_transfers, loop.n_applied)
+    loop.run()
+    move_payload = stepper(payload, rows)
+    for step in schedule.steps() if payload is not None else ():
+        move_payload(step)
+    return Trace(
+        engine="compiled",
+        transfers=None if rows is None else schedule_columns(schedule, chunk_bytes) | rows.columns(),
+        links=loop.link_columns(),
+        waits=loop.rows.who_waited(),
+        services=None if rows is None else loop.rows.services.columns(),
+        rates=None if rows is None else loop.rows.even_rates(),
+        workers=loop.worker_columns(),
+        n_transfers=schedule.n_transfers,
+        counts=loop.counts(),
+        values=None if rows is None else rows.values(),
+    )
+
+
+class Loop:
+    """One run: its arrays, and what is done between two pieces of the loop."""
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        network: Network,
+        workers: Workers,
+        chunk_bytes: IntArray,
+        rows: TransferRows | None,
+    ) -> None:
+        self.schedule, self.network, self.workers = schedule, network, workers
+        self.routes = UsedRoutes(schedule, network)
+        self.steps = LoadedSteps(schedule, self.routes, chunk_bytes)
+        self.real, self.whole = first_arrays(schedule, network, workers, self.routes, rows)
+        self.rows = WrittenRows(self.routes, is_fair=network.sharing == "fair")
+        grow(self.real, self.whole)
+
+    def n_applied(self) -> int:
+        """Return how many transfers are done."""
+        return int(self.whole[at.COUNT][at.N_APPLIED])
+
+    def run(self) -> None:
+        """Let happen all that happens."""
+        advance = compiled()
+        while True:
+            came = advance(_addresses(self.real), _addresses(self.whole))
+            if came == WANTS_STEPS:
+                self.steps.load(self.real, self.whole)
+            elif came == WANTS_ROOM:
+                self.rows.take(self.real, self.whole)
+                grow(self.real, self.whole)
+            elif came == ENDED:
+                break
+        self.rows.take(self.real, self.whole)
+        if self.whole[at.COUNT][at.N_DONE] < self.steps.n_actors:
+            raise AssertionError("the compiled loop has nothing left to do, and some workers wait")
+
+    def counts(self) -> dict[str, int]:
+        """Return the work done."""
+        names = {"events": at.N_PROCESSED, "settlements": at.N_SETTLEMENTS, "rates": at.N_FILLED}
+        return {name: int(self.whole[at.COUNT][place]) for name, place in names.items()}
+
+    def link_columns(self) -> Columns:
+        """Return one row per link, as `Trace.links` has them: of zeros for those that nobody used."""
+        real, whole = self.real, self.whole
+        found: Columns = {
+            "bytes": whole[at.LINK_BYTES],
+            "transfers": whole[at.LINK_TRANSFERS],
+            "busy_s": whole[at.LINK_BYTES] / real[at.CAPACITY],
+            "occupied_s": real[at.OCCUPIED],
+            "longest_queue": whole[at.LONGEST],
+            "queued_s": real[at.QUEUED_FOR],
+        }
+        if not whole[at.COUNT][at.IS_FAIR]:
+            found["occupied_s"] = found["busy_s"] + real[at.HELD]
+        columns: Columns = {
+            name: np.zeros(self.network.n_links, dtype=column.dtype) for name, column in found.items()
+        }
+        for name, column in found.items():
+            columns[name][self.routes.links] = column
+        return columns
+
+    def worker_columns(self) -> Columns:
+        """Return one row per worker, as `Trace.workers` has them."""
+        real, whole, start_s = self.real, self.whole, self.workers.start_s
+        paths = real[at.WORKER_PATH].reshape(-1, at.N_ON_PATH).T
+        parts = dict(zip((part for part in PATH_PARTS if part != "bandwidth"), paths, strict=True))
+        return {
+            "start_s": start_s.copy(),
+            "end_s": real[at.LAST],
+            "sent_bytes": whole[at.SENT_BYTES],
+            "received_bytes": whole[at.RECEIVED_BYTES],
+            "overhead_s": real[at.OVERHEAD_SPENT],
+            "reducing_s": real[at.REDUCING_SPENT],
+            **path_columns(parts, real[at.LAST] - start_s.min()),
+        }
+
+
+def _addresses(arrays: list[FloatArray] | list[IntArray]) -> NDArray[np.uintp]:
+    """Return where the data of some arrays is."""
+    return np.array([array.ctypes.data for array in arrays], dtype=np.uintp)

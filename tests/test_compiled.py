@@ -1,0 +1,195 @@
+"""The compiled engine: the same as SimPy's events on random networks, what it refuses, and how its code is kept."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ringnet.collectives import ALGORITHMS, split_sizes
+from ringnet.engines import Workers, choose_engine
+from ringnet.engines.compiled import loop, machine_code, run, run_compiled, why_not_compiled
+from ringnet.engines.events import run_events
+from ringnet.errors import InputError
+from ringnet.networks import TOPOLOGIES, Cable, Inside, OverTime, Packets, Window
+
+#: More of the same, for an hour of trust: ``RINGNET_EXAMPLES=5000 pytest --timeout 0 tests/test_compiled.py -k same``.
+EXAMPLES = int(os.environ.get("RINGNET_EXAMPLES", "60"))
+FAST, SLOW = (1e9, 1e-6), (2.5e8, 3e-6)
+
+
+def cabled(n_workers, bandwidth_Bps, latency_s):
+    """Switches in a chain that is closed by a slow cable: routes of many lengths over the same links."""
+    cables = [Cable(str(worker), f"s{worker % 4}") for worker in range(n_workers)]
+    cables += [Cable(f"s{switch}", f"s{switch + 1}") for switch in range(3)] + [Cable("s3", "s0", 1e8, 1e-5)]
+    return TOPOLOGIES["custom"].build(
+        n_workers, bandwidth_Bps, latency_s, cables=cables, switches=[f"s{switch}" for switch in range(4)]
+    )
+
+
+NETWORKS = {
+    "leaf-spine": lambda n, *link: TOPOLOGIES["leaf-spine"].build(
+        n, *link, hosts_per_leaf=3, spines=2, oversubscription=2.0
+    ),
+    "fat-tree": lambda n, *link: TOPOLOGIES["fat-tree"].build(n, *link, k=4),
+    "dragonfly": lambda n, *link: TOPOLOGIES["dragonfly"].build(
+        n, *link, groups=3, routers_per_group=2, hosts_per_router=2
+    ),
+    "hosts": lambda n, *link: TOPOLOGIES["nodes"].build(
+        n, *link, workers_per_host=2 - n % 2, inside=Inside("switch", *FAST)
+    ),
+    "cabled": cabled,
+    "switch": TOPOLOGIES["switch"].build,
+}
+
+
+@st.composite
+def runs(draw):
+    """Workers in any order on a network whose links differ, or do not: then much comes at the same time."""
+    algorithm = draw(
+        st.sampled_from(sorted({*ALGORITHMS} - {"nvls", "nvls-tree", "sharp", "torus-ring", "hierarchical"}))
+    )
+    n_workers = draw(st.sampled_from([2, 4, 8]) if algorithm == "swing" else st.integers(2, 10))
+    schedule = ALGORITHMS[algorithm].build(
+        n_workers, draw(st.sampled_from(ALGORITHMS[algorithm].collectives))
+    )
+    made = NETWORKS[draw(st.sampled_from(sorted(NETWORKS)))](n_workers, *draw(st.sampled_from([FAST, SLOW])))
+    place = draw(st.permutations(range(n_workers)))
+    some = np.random.default_rng(draw(st.integers(0, 2**16)))
+    differs = draw(st.booleans())
+    network = replace(
+        made,
+        bandwidth_Bps=made.bandwidth_Bps * (some.uniform(0.5, 2, made.n_links) if differs else 1),
+        latency_s=made.latency_s * draw(st.sampled_from([0, 1])),
+        find_route=lambda src, dst: made.find_route(place[src], place[dst]),
+        sharing=draw(st.sampled_from(["fair", "fair", "fifo"])),
+        switching=draw(st.sampled_from(["cut-through", "store-and-forward"])),
+    )
+    seconds = st.sampled_from([0.0, 0.0, 1e-6])
+    columns = {name: draw(seconds) for name in ("start_s", "send_overhead_s", "recv_overhead_s")}
+    if draw(st.booleans()):
+        columns = {name: some.uniform(0, 5 * value, n_workers) for name, value in columns.items()}
+    columns = {**columns, "reduce_Bps": draw(st.sampled_from([np.inf, 1e9]))}
+    workers = replace(
+        Workers.alike(n_workers, sends=draw(st.sampled_from(["eager", "rendezvous"]))),
+        **{
+            name: np.full(n_workers, value) if np.isscalar(value) else value
+            for name, value in columns.items()
+        },
+    )
+    n_elements = draw(st.sampled_from([1, n_workers, 40_000]))
+    return schedule, network, workers, 4 * split_sizes(n_elements, schedule.n_chunks)
+
+
+def differences(one, other):
+    """Where two traces are not the same to the last bit."""
+    found = []
+    for part in ("transfers", "links", "workers", "waits", "services", "rates"):
+        mine, its = getattr(one, part) or {}, getattr(other, part) or {}
+        rows = [
+            np.lexsort([*columns.values()]) if part in ("waits", "services") and columns else ...
+            for columns in (mine, its)
+        ]
+        found += [
+            (part, name)
+            for name in {**mine, **its}
+            if not np.array_equal(mine[name][rows[0]], its[name][rows[1]])
+        ]
+    return found
+
+
+@settings(max_examples=EXAMPLES)
+@given(what=runs())
+def test_the_same_as_the_events_to_the_last_bit(what):
+    if reason := why_not_compiled(*what[:3]):
+        assert reason == "several channels of a worker share its chunks"
+        return
+    assert not differences(run_events(*what), run_compiled(*what))
+
+
+def test_the_loop_is_what_its_source_says(monkeypatch):
+    """As Python runs it the loop leaves what the events leave, with all that workers can cost."""
+    monkeypatch.setattr(run, "_addresses", lambda arrays: arrays)
+    for sharing in ("fair", "fifo"):
+        for sends in ("eager", "rendezvous"):
+            what = shuffled(8, sends, sharing, send_overhead_s=1e-7, recv_overhead_s=2e-7, reduce_Bps=1e10)
+            with monkeypatch.context() as interpreted:
+                interpreted.setattr(run, "compiled", lambda: loop.advance)
+                slow = run_compiled(*what)
+            assert not differences(run_events(*what), slow)
+
+
+def shuffled(n_workers, sends, sharing, algorithm="ring", **costs):
+    """Workers in a random order over leaves with two spines, twice oversubscribed."""
+    place = np.random.default_rng(1).permutation(n_workers).tolist()
+    made = NETWORKS["leaf-spine"](n_workers, *FAST)
+    network = replace(
+        made, sharing=sharing, find_route=lambda src, dst: made.find_route(place[src], place[dst])
+    )
+    schedule = ALGORITHMS[algorithm].build(n_workers, "all-reduce")
+    workers = Workers.alike(n_workers, sends=sends, **costs)
+    return schedule, network, workers, split_sizes(100_000, schedule.n_chunks)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"window": Window(transfers=1)}, "a window holds transfers back"),
+        ({"packets": Packets(1000)}, "transfers are cut into packets"),
+        ({"behaviours": {0: OverTime(1e9, 0.0, ((1.0, 2e9),))}}, "a bandwidth changes over time"),
+    ],
+)
+def test_what_it_does_not_know_it_refuses_by_name(changes, reason):
+    schedule, network, *others = shuffled(6, "eager", "fair")
+    with pytest.raises(InputError, match=f"the compiled loop does not know this: {reason}"):
+        run_compiled(schedule, replace(network, **changes), *others)
+
+
+def test_a_worker_that_never_starts_is_refused():
+    schedule, network, workers, chunk_bytes = shuffled(6, "eager", "fair")
+    never = replace(workers, start_s=np.array([0, np.inf, 0, 0, 0, 0]))
+    with pytest.raises(InputError, match="worker 1 never starts"):
+        run_compiled(schedule, network, never, chunk_bytes)
+
+
+@pytest.mark.parametrize(
+    ("n_workers", "sharing", "engine"),
+    [(32, "fair", "events"), (64, "fair", "compiled"), (64, "fifo", "events")],
+)
+def test_auto_takes_it_where_a_run_over_shared_links_is_large(n_workers, sharing, engine):
+    """A ring of 64 has 8,064 transfers: many where links are shared fairly, few for SimPy where they are not."""
+    schedule, network, workers, _ = shuffled(n_workers, "eager", sharing)
+    assert choose_engine(schedule, network, workers).name == engine
+
+
+def test_machine_code_is_kept_whole_where_it_can_be(monkeypatch, tmp_path):
+    """What was compiled is read back; a file that is not whole is made again, and so is one that cannot be kept."""
+    (kept,) = {file.name for folder in machine_code._folders() for file in folder.glob("loop-*.bin")} & {
+        f"loop-{machine_code._key()}.bin"
+    }
+    whole = next(file for folder in machine_code._folders() if (file := folder / kept).exists()).read_bytes()
+    made = []
+
+    def compile_again(*_, **__):
+        made.append(1)
+        return subprocess.CompletedProcess([], 0, whole)
+
+    monkeypatch.setattr(machine_code.subprocess, "run", compile_again)
+    get = machine_code.compiled.__wrapped__
+    for folder, before, times in [
+        (tmp_path / "new", None, [1, 0]),
+        (tmp_path / "new", whole[:-1], [1, 0]),
+        (tmp_path / "new" / kept, None, [1, 1]),  # a file where a folder should be
+    ]:
+        monkeypatch.setenv("RINGNET_CACHE", str(folder))
+        if before:
+            (folder / kept).write_bytes(before)
+        for expected in times:
+            made.clear()
+            assert callable(get())
+            assert len(made) == expected

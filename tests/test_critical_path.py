@@ -349,13 +349,14 @@ def test_a_channel_waits_for_what_another_has_to_send_of_its_chunk(case, custom)
 
 
 @pytest.mark.parametrize("sends", ["eager", "rendezvous"])
-def test_both_engines_leave_the_same_services(case, sends):
+def test_all_engines_leave_the_same_services(case, sends):
     one = case(5, [30, 70, 200, 0, 11], topology="switch", sends=sends, start_s=[0, 0.1, 5, 0, 0.3])
-    left, right = (one.run(engine=engine) for engine in ENGINES)
+    first, *others = (one.run(engine=engine) for engine in ENGINES)
 
     def by_transfer(services):
         order = np.lexsort((services["hop"], services["transfer"]))
         return [column[order].tolist() for column in services.values()]
 
-    assert by_transfer(left.services) == by_transfer(right.services)
-    assert path_of(one, left) == path_of(one, right)
+    for other in others:
+        assert by_transfer(first.services) == by_transfer(other.services)
+        assert path_of(one, first) == path_of(one, other)

@@ -257,12 +257,20 @@ def test_auto_takes_the_recurrence_for_large_exact_runs() -> None:
     assert chosen == ("recurrence", "32,512 transfers are many, and it is exact here")
 
 
-def test_auto_says_why_a_large_run_is_left_to_the_events() -> None:
+def test_auto_says_why_a_large_run_is_left_to_another_engine() -> None:
     trunk = Network("trunk", 128, ("trunk",), np.array([1e9]), np.zeros(1), lambda src, dst: (0,))
-    chosen = choose_engine(ALGORITHMS["ring"].build(128, "all-reduce"), trunk, Workers.alike(128))
-    assert chosen == (
+    schedule, reason = (
+        ALGORITHMS["ring"].build(128, "all-reduce"),
+        "link trunk carries transfers of workers 0 and 1",
+    )
+    assert choose_engine(schedule, trunk, Workers.alike(128)) == (
+        "compiled",
+        f"32,512 transfers are many, and the recurrence is not exact here: {reason}",
+    )
+    window = replace(trunk, window=Window(transfers=1))
+    assert choose_engine(schedule, window, Workers.alike(128)) == (
         "events",
-        "the recurrence is not exact here: link trunk carries transfers of workers 0 and 1",
+        "the recurrence is not exact here: a window holds transfers back",
     )
 
 

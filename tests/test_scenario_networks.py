@@ -279,21 +279,21 @@ def test_traffic_over_named_links_once():
 
 
 @pytest.mark.parametrize(
-    ("network", "rest", "reason"),
+    ("network", "engine", "reason"),
     [
-        ("sharing: fair", "", "links are shared fairly"),
-        ("profile: [{at: 20 us, bandwidth: 10 GB/s}]", "", "a bandwidth changes over time"),
-        ("topology: switch, window: 1 MiB", "", "a window holds transfers back"),
-        ("packet: 4 KiB", "", "transfers are cut into packets"),
-        (f"{TWO_LEAVES}, placement: interleaved", "", "carries transfers of workers"),
+        ("sharing: fair", "compiled", "links are shared fairly"),
+        ("profile: [{at: 20 us, bandwidth: 10 GB/s}]", "events", "a bandwidth changes over time"),
+        ("topology: switch, window: 1 MiB", "events", "a window holds transfers back"),
+        ("packet: 4 KiB", "events", "transfers are cut into packets"),
+        (f"{TWO_LEAVES}, placement: interleaved", "compiled", "carries transfers of workers"),
     ],
 )
-def test_the_recurrence_refuses_what_it_cannot_do_exactly(network, rest, reason):
+def test_the_recurrence_refuses_what_it_cannot_do_exactly(network, engine, reason):
     with pytest.raises(InputError, match=reason):
-        simulate(scenario(network, "engine=recurrence", rest=rest))
-    many = scenario(network, "workers=128", "message=8 KiB", rest=rest)
+        simulate(scenario(network, "engine=recurrence"))
+    many = scenario(network, "workers=128", "message=8 KiB")
     chosen = engine_for(build(many))
-    assert chosen.name == "events"
+    assert chosen.name == engine
     assert reason in chosen.reason
 
 
@@ -314,9 +314,13 @@ def test_links_that_treat_sizes_differently_are_exact_where_all_chunks_are_of_on
 @pytest.mark.parametrize(
     "key", ["jobs: [{workers: 2, message: 1 KiB}]", "background: [{from: 0, to: 1, burst: 1 B}]"]
 )
-def test_the_recurrence_is_alone(key):
-    said = fault("topology: switch", "engine=recurrence", rest=key)
-    assert said.startswith("engine: the recurrence is not exact where ")
+def test_the_faster_engines_are_alone(key):
+    assert fault("topology: switch", "engine=recurrence", rest=key).startswith(
+        "engine: the recurrence is not exact here: "
+    )
+    assert fault("topology: switch", "engine=compiled", rest=key).startswith(
+        "engine: the compiled loop does not know this: "
+    )
     found = scenario("topology: switch", rest=key)
     assert engine_for(build(found)) == ("events", "others share the links")
 

@@ -32,8 +32,8 @@ _WORD_BITS = 64
 EVENT_S, SETTLEMENT_S, RATE_S = 4.5e-6, 10e-6, 10e-6
 #: Of stepping whole arrays: a step, a transfer of it, and one of which a row is kept.
 STEP_S, STEPPED_S, STEPPED_ROW_S = 50e-6, 14e-9, 0.5e-6
-#: Of the compiled loop: to load it, and a transfer.
-LOAD_S, COMPILED_S = 0.06, 3.5e-6
+#: Of the compiled loop: to load it, and how many times as fast it is.
+LOAD_S, MACHINE_SPEED = 0.06, 20
 #: Of the proof: a step, a chunk that moves, and each word of the set of contributions that it brings.
 PROVED_STEP_S, PROVED_S, PROVED_WORD_S, PROVED_ALIKE_S = 20e-6, 0.3e-6, 22e-9, 28e-9
 #: Of tables: a row of the transfers with the path that is walked over them, and a row of links, workers or routes.
@@ -110,14 +110,14 @@ def work_of(parts: RunParts) -> Work:
         schedule = parts.schedule
         each_s = STEPPED_ROW_S if schedule.n_transfers <= parts.keep_transfers else STEPPED_S
         engine_s = schedule.n_steps * STEP_S + schedule.n_transfers * each_s
-    elif engine == "compiled":
-        engine_s = LOAD_S + parts.schedule.n_transfers * COMPILED_S
     else:
         if sharing_of(parts, engine) == "fair":
             events, settlements, rates = _fair_work(parts, moves)
         else:
             events = sum(map(_fifo_events, everybody, moves))
         engine_s = events * EVENT_S + settlements * SETTLEMENT_S + rates * RATE_S
+        if engine == "compiled":
+            engine_s = LOAD_S + engine_s / MACHINE_SPEED
     return Work(
         events,
         settlements,

@@ -15,6 +15,7 @@ from ringnet.collectives import ALGORITHMS, split_sizes
 from ringnet.engines import Workers, choose_engine
 from ringnet.engines.compiled import loop, machine_code, run, run_compiled, why_not_compiled
 from ringnet.engines.events import run_events
+from ringnet.engines.luck import Luck
 from ringnet.errors import InputError
 from ringnet.networks import TOPOLOGIES, Cable, Inside, OverTime, Packets, Window
 
@@ -148,6 +149,12 @@ def test_what_it_does_not_know_it_refuses_by_name(changes, reason):
     schedule, network, *others = shuffled(6, "eager", "fair")
     with pytest.raises(InputError, match=f"the compiled loop does not know this: {reason}"):
         run_compiled(schedule, replace(network, **changes), *others)
+
+
+def test_what_workers_do_by_chance_is_refused():
+    schedule, network, workers, chunk_bytes = shuffled(6, "eager", "fair")
+    with pytest.raises(InputError, match="processors are interrupted by noise"):
+        run_compiled(schedule, network, replace(workers, luck=Luck()), chunk_bytes)
 
 
 def test_a_worker_that_never_starts_is_refused():

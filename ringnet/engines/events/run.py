@@ -19,10 +19,10 @@ from ringnet.engines.events.transfers import Program
 from ringnet.engines.events.workers import Actor, RunOptions, Worker, WorkerCosts
 from ringnet.engines.luck import RECV, REDUCE, SEND, LuckyProcessor
 from ringnet.engines.sharing import resolve_sharing, used_routes
+from ringnet.engines.tolerances import ROUNDING
 from ringnet.engines.trace import (
     KEEP_TRANSFERS,
     PATH_PARTS,
-    ROUNDING,
     Columns,
     Trace,
     TransferRows,

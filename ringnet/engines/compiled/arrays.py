@@ -33,7 +33,7 @@ class UsedRoutes:
 
     def __init__(self, schedule_: Schedule, network: Network) -> None:
         self.n_members = schedule_.n_members
-        src, dst = schedule_.pairs()
+        src, dst = schedule_.pairs
         self.pairs = src * self.n_members + dst
         routes = [network.route(*divmod(pair, self.n_members)) for pair in self.pairs.tolist()]
         self.lengths = np.array([len(route) for route in routes], dtype=np.int64)

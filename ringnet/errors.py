@@ -9,6 +9,7 @@
     │   ├── NetworkError            2   a network that cannot carry what is asked of it
     │   └── ResultsError            2   an output folder that cannot be read or written
     ├── DeadlockError               3   a run that cannot finish: who waits for whom
+    │   └── AbortedError            3   a collective that gave up after a wait that was too long
     ├── WorkerError                 3   a worker process that is gone or silent: which, and how it ended
     ├── VerificationError           4   a sum that is wrong: which worker, chunk, element
     └── StudyError                  5   some points of a sweep failed, the others are kept
@@ -111,7 +112,8 @@ class ResultsError(InputError):
 class Wait:
     """One worker that never went on: who waits, for whom (itself, if it never started), for what, since when.
 
-    Numbers from ``n_workers`` on are ``switches`` that reduce; None where there are none.
+    One that ``died`` waits for nothing. ``cause`` says in words what is known to be wrong on the way. Numbers from
+    ``n_workers`` on are ``switches`` that reduce; None where there are none.
     """
 
     worker: int
@@ -120,10 +122,15 @@ class Wait:
     since_s: float
     n_workers: int | None = None
     switches: tuple[str, ...] = ()
+    died: bool = False
+    cause: str = ""
 
     def __str__(self) -> str:
+        if self.died:
+            return f"{self._name(self.worker)} died, at {self.since_s:.9g} s"
         whom = "" if self.waits_for == self.worker else f"{self._name(self.waits_for)}: "
-        return f"{self._name(self.worker)} waits for {whom}{self.what}, since {self.since_s:.9g} s"
+        said = f"{self._name(self.worker)} waits for {whom}{self.what}, since {self.since_s:.9g} s"
+        return f"{said}; {self.cause}" if self.cause else said
 
     def _name(self, member: int) -> str:
         if self.n_workers is None or member < self.n_workers:
@@ -142,11 +149,33 @@ class DeadlockError(RingnetError):
         self.waits = waits
 
     def __str__(self) -> str:
-        lines = [f"the run cannot finish: {len(self.waits)} worker(s) wait for ever"]
+        lines = [self._head()]
         lines += [f"  {wait}" for wait in self.waits[: self.shown]]
         if len(self.waits) > self.shown:
             lines.append(f"  and {len(self.waits) - self.shown} more")
         return "\n".join(lines)
+
+    def _head(self) -> str:
+        waiting = sum(not wait.died for wait in self.waits)
+        died = len(self.waits) - waiting
+        said = f"{waiting} worker(s) wait for ever" if waiting else ""
+        return f"the run cannot finish: {', '.join(filter(None, [f'{died} died' if died else '', said]))}"
+
+
+class AbortedError(DeadlockError):
+    """A collective that gave up: when, in seconds, and one `Wait` for each worker that was not done.
+
+    The first of them is the one that had waited too long.
+    """
+
+    def __init__(self, aborted_s: float, *waits: Wait) -> None:
+        super().__init__(*waits)
+        self.args = (aborted_s, *waits)
+        self.aborted_s = aborted_s
+
+    def _head(self) -> str:
+        waited_s = self.aborted_s - self.waits[0].since_s
+        return f"the collective was aborted at {self.aborted_s:.9g} s, after a wait of {waited_s:.9g} s"
 
 
 class WorkerError(RingnetError):

@@ -110,8 +110,15 @@ def rows_are_those_of_the_schedule(ran: Ran) -> None:
 
 
 def links_carry_what_is_routed(ran: Ran) -> None:
-    """Each link's bytes and transfers by owner: of each job those of its transfers, the rest those of bursts."""
+    """Each link's bytes and transfers by owner: of each job those of its transfers, the rest those of bursts.
+
+    Where links fail over, others carry some of that.
+    """
+    if any(one.fails_over_s is not None for one in ran.scenario.trouble):
+        return
     links, fair = ran.links, ran.summary["sharing"] == "fair"
+    if "resent_bytes" in links:  # because packets were lost
+        links = links.assign(bytes=links["bytes"] - links["resent_bytes"])
     n_bytes, n_transfers = np.zeros(len(links), dtype=np.int64), np.zeros(len(links), dtype=np.int64)
     for job in ran.jobs:
         own = np.zeros(len(links), dtype=np.int64)
@@ -196,7 +203,7 @@ def workers_end_with_their_last_transfer(ran: Ran) -> None:
     rows, to, ends_s = (
         of_workers(ran, "src"),
         of_workers(ran, "dst"),
-        ran.workers["start_s"].to_numpy().copy(),
+        ran.parts.workers.start_s.copy(),
     )
     np.maximum.at(ends_s, to["dst"], to["applied_s"])
     np.maximum.at(ends_s, rows["src"], rows["posted_s"])
@@ -219,8 +226,8 @@ def no_transfer_is_faster_than_its_links(ran: Ran) -> None:
 
 
 def bounds_are_below_the_time(ran: Ran) -> None:
-    if not ran.summary["makespan_s"]:
-        return  # where nothing takes time, bounds are empty cells
+    if not ran.summary["makespan_s"] or len(ran.workers) == 1:
+        return  # where nothing takes time, or nobody is left to send to, bounds are empty cells
     rows = [ran.summary] if ran.result.jobs is None else [ran.summary, *ran.result.jobs.to_dict("records")]
     for row in rows:
         for bound in ("schedule_bound_s", "collective_bound_s"):
@@ -245,7 +252,7 @@ def paths_add_up(ran: Ran) -> None:
 def the_path_goes_from_the_first_start_to_the_last_end(ran: Ran) -> None:
     """Without a gap, and each piece within the time of its transfer."""
     path = ran.result.path
-    assert (path is None) == (len(ran.workers) == 1)
+    assert (path is None) == (len(ran.workers) == 1 or "resent_bytes" in ran.links)
     if path is None or path.empty:
         return
     assert path["from_s"].iloc[0] == ran.workers["start_s"].min()
@@ -306,11 +313,15 @@ def processors_do_what_is_charged(ran: Ran) -> None:
     n_workers = len(ran.workers)
     sent, received = (np.bincount(rows[end], minlength=n_workers)[:n_workers] for end in ("src", "dst"))
     overhead_s = sent * costs.send_overhead_s + received * costs.recv_overhead_s
-    assert ran.workers["overhead_s"].to_numpy() == pytest.approx(overhead_s, rel=SUMS)
+    even = np.array([worker not in costs.paces for worker in range(n_workers)])
+    assert ran.workers["overhead_s"].to_numpy()[even] == pytest.approx(overhead_s[even], rel=SUMS)
+    assert (ran.workers["overhead_s"] >= overhead_s * (1 - SUMS) - ran.slack_s).all()
     reduced = np.bincount(rows["dst"], rows["bytes"] * (rows["op"] == "reduce"), minlength=n_workers)[
         :n_workers
     ]
-    assert ran.workers["reducing_s"].to_numpy() == pytest.approx(reduced / costs.reduce_Bps, rel=SUMS)
+    reducing_s = reduced / costs.reduce_Bps
+    assert ran.workers["reducing_s"].to_numpy()[even] == pytest.approx(reducing_s[even], rel=SUMS)
+    assert (ran.workers["reducing_s"] >= reducing_s * (1 - SUMS) - ran.slack_s).all()
     busy_s = ran.workers["overhead_s"] + ran.workers["reducing_s"]
     assert (busy_s <= (ran.workers["end_s"] - ran.workers["start_s"]) * (1 + SUMS)).all()
 
@@ -318,7 +329,8 @@ def processors_do_what_is_charged(ran: Ran) -> None:
 def parts_of_workers_add_up_to_their_time(ran: Ran) -> None:
     """Moving, waiting, overhead, reducing and the idle end, with any number of channels: to the last worker's end."""
     workers = ran.workers
-    parts = workers[["moving_s", "late_partner_s", "busy_link_s", "overhead_s", "reducing_s", "idle_end_s"]]
+    names = ["moving_s", "late_partner_s", "busy_link_s", "overhead_s", "reducing_s", "idle_end_s"]
+    parts = workers[names + [name for name in ("paused_s",) if name in workers]]
     time_s = (workers["end_s"].max() - workers["start_s"]).to_numpy()
     assert (parts >= 0).all().all()
     assert parts.sum(axis=1).to_numpy() == pytest.approx(time_s, rel=SUMS, abs=ran.slack_s)

@@ -121,7 +121,7 @@ class Reader:
         if program != "ringnet":
             return
         result = self.run(*arguments)
-        wanted = 2 if "Error:" in command.printed else 0
+        wanted = 3 if "cannot finish" in command.printed else 2 if "Error:" in command.printed else 0
         assert result.exit_code == wanted, f"{command.line}\n{result.output}"
         # A note, and a word on what runs, go to the other stream: a terminal shows them in the order of printing.
         if command.printed and not is_like(result.output, command.printed):

@@ -10,6 +10,7 @@ import simpy
 
 from ringnet import errors
 from ringnet.errors import (
+    AbortedError,
     DeadlockError,
     Fault,
     InputError,
@@ -36,6 +37,7 @@ EXAMPLES = [
     NetworkError("no route"),
     ResultsError("not ours"),
     DeadlockError(WAIT),
+    AbortedError(2.0, WAIT),
     WorkerError("worker 2 was killed (SIGKILL)"),
     VerificationError("worker 1, chunk 2, element 3"),
     StudyError("2 of 9 points failed"),

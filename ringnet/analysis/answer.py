@@ -102,6 +102,17 @@ def _late(row: Row) -> str:
     return f"worker {row['late_worker']}, late by {format_seconds(row['late_by_s'])}"
 
 
+def _trouble(row: Row) -> str:
+    """Say what went wrong, and what it cost."""
+    if "trouble" not in row:
+        return ""
+    costs = format_seconds(row["trouble_s"]) if row["trouble_s"] > 0 else "nothing"
+    lost = ""
+    if "lost_packets" in row:
+        lost = f"; {format_count(row['lost_packets'])} packets lost, {format_bytes(row['resent_bytes'])} sent again"
+    return f"{row['trouble']}: costs {costs}{lost}"
+
+
 def _slowest(row: Row) -> str:
     if "equivalent" in row:
         return "not known: the links are a ring's equivalent"
@@ -160,7 +171,8 @@ def _verified(row: Row) -> str:
     count = format_count(int(row.get("verified_elements", 0)))
     if not row["sum_ok"]:
         return f"WRONG: see the error ({count} elements compared)"
-    return f"right: {count} elements verified{_rounding(row)}"
+    whose = f", the sum of the {row['survivors']} survivors" if "survivors" in row else ""
+    return f"right: {count} elements verified{whose}{_rounding(row)}"
 
 
 def _rounding(row: Row) -> str:
@@ -218,6 +230,8 @@ _LINES: tuple[tuple[str, Callable[[Row], str]], ...] = (
     ("of the bound", _bound),
     ("closed form", _closed_form),
     ("made of", made_of_words),
+    ("trouble", _trouble),
+    ("on failure", _formatted("on_failure", str)),
     ("waits for", _late),
     ("slowest link", _slowest),
     ("links", _beyond),

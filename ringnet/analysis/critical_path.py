@@ -98,7 +98,7 @@ class CriticalPath:
 
 def why_no_path(network: Network, workers: Workers, trace: Trace) -> str | None:
     """Return why the path of a run cannot be walked, in words; None where it can."""
-    if reason := beyond(network, (BySize, OverTime), fair=True, window=True, packets=True) or workers.beyond:
+    if reason := beyond(network, (BySize, OverTime), fair=True, window=True, packets=True) or workers.chance:
         return reason
     if trace.recall is not None:
         return None
@@ -159,6 +159,8 @@ def own_part_of_queueing(
     float or None
         None where nothing waited, or where nobody knows.
     """
+    if "resent_bytes" in trace.links:  # what was sent again waited for a timeout, too
+        return None
     if network.window is None and trace.until_s is None and used_by_one_each(schedule, network):
         return 1.0
     if why_no_path(network, workers, trace) or network.window is not None or network.packets is not None:
@@ -199,7 +201,7 @@ class _Walk:
         #: Where it does not: seconds waited behind transfers of the same sender, and behind anything.
         self.waited_s = np.zeros(2)
         self.schedule, self.workers = schedule, workers.with_switches(schedule, network)
-        self.ends_s = trace.workers["end_s"]
+        self.starts_s, self.ends_s = trace.workers["start_s"], trace.workers["end_s"]
         self.rendezvous = workers.sends == "rendezvous"
         self.cut_through = network.switching == "cut-through"
         self.transfers = StepTransfers(schedule, chunk_bytes)
@@ -235,6 +237,15 @@ class _Walk:
             self._queue = "", 0.0
         self._pieces.append(PathPiece(from_s, self.now_s, part, **of))
         self.now_s = from_s
+
+    def _put_work(self, from_s: float, part: str, *, worker: int, transfer: int) -> None:
+        """Put down what a processor did: of a worker in trouble with the pauses between, in which it waits."""
+        pace = self.workers.paces.get(worker)
+        for begin_s, end_s in reversed(pace.pauses() if pace is not None else []):
+            if begin_s < self.now_s and end_s > from_s:
+                self._put(min(max(end_s, from_s), self.now_s), part, worker=worker, transfer=transfer)
+                self._put(max(begin_s, from_s), "waiting", worker=worker, transfer=transfer)
+        self._put(from_s, part, worker=worker, transfer=transfer)
 
     def _goes_on(self, part: str, of: dict[str, Any]) -> bool:
         """Whether a piece is of the same transfer over the same link as the one after it: of two parts of it."""
@@ -275,7 +286,7 @@ class _Walk:
         return Came(self.records.time_s("arrived_s", transfer), self._arrival, (transfer,))
 
     def _start(self, worker: int) -> None:
-        self._put(float(self.workers.start_s.min()), "waiting", worker=worker)
+        self._put(float(self.starts_s.min()), "waiting", worker=worker)
 
     def _post(self, transfer: int) -> Came:
         """Go back from a post: by the overhead of its sender to what the sender did before."""
@@ -288,7 +299,7 @@ class _Walk:
         if self.processors is not None:
             came += self._uses(self.processors.before_post(transfer))
         begun = self._latest(came)
-        self._put(begun.time_s, "overhead", worker=self.transfers.src(transfer), transfer=transfer)
+        self._put_work(begun.time_s, "overhead", worker=self.transfers.src(transfer), transfer=transfer)
         return begun
 
     def _apply(self, transfer: int) -> Came:
@@ -310,9 +321,11 @@ class _Walk:
         if self.transfers.step(step).op == "reduce":
             reducing_s = float(self.transfers.n_bytes(transfer) / self.workers.reduce_Bps[worker])
             overhead_s = float(self.workers.recv_overhead_s[worker])
-            reduced_s = begun.time_s + overhead_s if reducing_s else self.now_s
-            self._put(min(reduced_s, self.now_s), "reducing", worker=worker, transfer=transfer)
-        self._put(begun.time_s, "overhead", worker=worker, transfer=transfer)
+            pace = self.workers.paces.get(worker)
+            reduced_s = begun.time_s + overhead_s if pace is None else pace.end_s(begun.time_s, overhead_s)
+            reduced_s = reduced_s if reducing_s else self.now_s
+            self._put_work(min(reduced_s, self.now_s), "reducing", worker=worker, transfer=transfer)
+        self._put_work(begun.time_s, "overhead", worker=worker, transfer=transfer)
         return begun
 
     def _uses(self, uses: list[tuple[str, int]]) -> Iterator[Came]:

@@ -97,6 +97,7 @@ def link_table(
         "utilisation": trace.links["busy_s"] / total_s if total_s else np.full(network.n_links, np.nan),
         **{name: trace.links[name] for name in ("longest_queue", "queued_s")},
         "mean_wait_s": _mean_wait_s(trace),
+        **{name: trace.links[name] for name in ("lost_packets", "resent_bytes") if name in trace.links},
     }
     if by_job:
         others = trace.links["bytes"] - sum(by_job.values())

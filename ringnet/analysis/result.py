@@ -76,6 +76,8 @@ class Run:
         Names of what else was on the links, beside other jobs.
     again : callable, optional
         Simulates the run again with other links: what the slowest of them are is confirmed by it.
+    begun_s : float, optional
+        When it began, where attempts before it had failed: its workers have waited for that since they started.
     """
 
     schedule: Schedule
@@ -88,6 +90,7 @@ class Run:
     offered: Network | None = None
     traffic: tuple[str, ...] = ()
     again: Again | None = None
+    begun_s: float | None = None
 
     @cached_property
     def by_link(self) -> Table:
@@ -246,6 +249,11 @@ class RunResult:
         """How busy links were over time, whoever used them; None where that is not known."""
         return self._frame("utilisation")
 
+    @cached_property
+    def trouble(self) -> pd.DataFrame | None:
+        """What went wrong and what was done about it, one row each; None where nothing does."""
+        return self._frame("trouble")
+
     @property
     def sentence(self) -> str:
         """What the time is made of, in words."""
@@ -323,7 +331,7 @@ def summarise(run: Run) -> Row:
     schedule, network, labels, verdict = run.schedule, run.network, run.labels, run.verdict
     links = run.by_link
     slowest = SlowestLinks()
-    if not (beyond(network, [BySize, OverTime], fair=True, window=True, packets=True) or run.workers.beyond):
+    if not (beyond(network, [BySize, OverTime], fair=True, window=True, packets=True) or run.workers.chance):
         used = LinksInUse(network, run.trace.links)
         slowest = slowest_links(used, makespan_s(run.trace), run.again, _by_path(run))
     first = slowest.links[0] if slowest.links else None
@@ -389,7 +397,10 @@ def _times(run: Run) -> Row:
     algbw = run.labels["message_bytes"] / total_s if timed else None
     shares = path_shares(run.trace) if timed else {}
     parts = {f"{part}_share": shares.get(part) for part in PATH_PARTS}
-    formula_s = closed_form_s(schedule, network, run.workers, run.chunk_bytes) if run.alone else None
+    is_plain = run.alone and run.begun_s is None
+    formula_s = closed_form_s(schedule, network, run.workers, run.chunk_bytes) if is_plain else None
+    # Where something goes wrong, what a path waits for may be no start.
+    late = late_start(run.trace) if run.begun_s is None and not run.workers.paces else None
     return {
         "makespan_s": total_s,
         "algbw_Bps": algbw,
@@ -402,7 +413,7 @@ def _times(run: Run) -> Row:
         **{name: parts.pop(name) for name in ("latency_share", "bandwidth_share", "queueing_share")},
         "own_queueing_share": _own_queueing_share(run, shares.get("queueing")),
         **parts,
-        **dict(zip(("late_worker", "late_by_s"), late_start(run.trace) or (None, None), strict=True)),
+        **dict(zip(("late_worker", "late_by_s"), late or (None, None), strict=True)),
     }
 
 

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from ringnet.engines.tolerances import ROUNDING
 from ringnet.engines.trace import Columns, Trace, Workers
-from ringnet.networks import BySize, Network, OverTime, beyond
+from ringnet.networks import BySize, FailsOver, Lossy, Network, OverTime, beyond
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 
 #: What a moment is counted as: the first of these that holds; the last where none of the others does.
-WORKS, MOVES, QUEUES, LATE = range(4)
+PAUSED, WORKS, MOVES, QUEUES, LATE = range(5)
 
 
 class Intervals(NamedTuple):
@@ -47,12 +47,13 @@ def worker_time(trace: Trace, network: Network, workers: Workers) -> Columns:
     dict of str to ndarray, shape (n_workers,)
         ``moving_s, late_partner_s, busy_link_s, waiting_s, idle_end_s``. With ``overhead_s`` and ``reducing_s`` of the
         trace, and without ``waiting_s``, which is the two before it, they add up to the end of the last worker less the
-        worker's own start. NaN, but for the last, where the rows that it takes are not kept, or something of
-        its own is drawn for each transfer, which rows do not say.
+        worker's own start; where workers pause, with ``paused_s``, too. NaN, but for the idle end, where the rows that
+        it takes are not kept, or something of its own is drawn for each transfer, which rows do not say.
 
     Notes
     -----
-    A moment between start and end of a worker counts as the first of these that holds: its processor works; something
+    A moment between start and end of a worker counts as the first of these that holds: its processor stands still, in
+    trouble; its processor works; something
     of its own moves; something of its own stands at a busy link; it waits for a partner, from whom nothing is on its
     way yet. What a worker sends moves as long as its first link serves it (in a rendezvous, which the sender stays for,
     until it arrives); what it receives moves whenever a link serves it or it is in flight. Under fair sharing nothing
@@ -61,17 +62,21 @@ def worker_time(trace: Trace, network: Network, workers: Workers) -> Columns:
     start_s, end_s = trace.workers["start_s"], trace.workers["end_s"]
     unknown = np.full(len(start_s), np.nan)
     idle = {"idle_end_s": end_s.max(initial=-np.inf) - end_s}
-    drawn = beyond(network, (BySize, OverTime), fair=True, window=True, packets=True) or workers.beyond
+    known = (BySize, OverTime, Lossy, FailsOver)
+    drawn = beyond(network, known, fair=True, window=True, packets=True) or workers.chance
     if trace.transfers is None or trace.services is None or drawn:
-        names = ("moving_s", "late_partner_s", "busy_link_s", "waiting_s")
+        names = ["moving_s", "late_partner_s", "busy_link_s", "waiting_s"]
+        names += ["paused_s"] if workers.paces else []
         return {**dict.fromkeys(names, unknown), **idle}
     mine = trace.services["owner"] == trace.job
     own = trace.services if mine.all() else {name: one[mine] for name, one in trace.services.items()}
     moving, queueing = _on_links(trace.transfers, own, network, workers.sends == "rendezvous")
     works = _processor(trace.transfers, workers)
-    kinds = tuple(_of_workers(kind, len(start_s)) for kind in (works, moving, queueing))
+    still = _pauses(workers)
+    kinds = tuple(_of_workers(kind, len(start_s)) for kind in (still, works, moving, queueing))
     parts = _swept(kinds, start_s, end_s)
     return {
+        **({"paused_s": parts[:, PAUSED]} if workers.paces else {}),
         "moving_s": parts[:, MOVES],
         "late_partner_s": parts[:, LATE],
         "busy_link_s": parts[:, QUEUES],
@@ -91,10 +96,21 @@ def _processor(rows: Columns, workers: Workers) -> Intervals:
     posting_s = workers.send_overhead_s[rows["src"]]
     reducing_s = np.where(rows["op"] == "reduce", rows["bytes"] / workers.reduce_Bps[rows["dst"]], 0.0)
     applying_s = workers.recv_overhead_s[rows["dst"]] + reducing_s
+    who, work_s = np.concatenate([rows["src"], rows["dst"]]), np.concatenate([posting_s, applying_s])
+    ends_s = np.concatenate([rows["posted_s"], rows["applied_s"]])
+    begins_s = ends_s - work_s
+    for worker, pace in workers.paces.items():
+        for row in np.flatnonzero(who == worker).tolist():
+            begins_s[row] = pace.begin_s(float(ends_s[row]), float(work_s[row]))
+    return Intervals(who, begins_s, ends_s)
+
+
+def _pauses(workers: Workers) -> Intervals:
+    """Return when processors stand still."""
+    found = [(worker, *pause) for worker, pace in workers.paces.items() for pause in pace.pauses()]
+    who, from_s, to_s = zip(*found, strict=True) if found else ((), (), ())
     return Intervals(
-        np.concatenate([rows["src"], rows["dst"]]),
-        np.concatenate([rows["posted_s"] - posting_s, rows["applied_s"] - applying_s]),
-        np.concatenate([rows["posted_s"], rows["applied_s"]]),
+        np.array(who, dtype=np.int64), np.array(from_s, dtype=np.float64), np.array(to_s, dtype=np.float64)
     )
 
 
@@ -164,7 +180,7 @@ def _by_worker_and_time(worker: IntArray, time_s: FloatArray) -> IntArray:
 
 
 def _swept(kinds: tuple[Intervals, ...], start_s: FloatArray, end_s: FloatArray) -> FloatArray:
-    """Return the seconds of each worker, between its start and its end, by what they count as; shape (n_workers, 4)."""
+    """Return the seconds of each worker, between its start and its end, by what they count as; shape (n_workers, 5)."""
     n_workers = len(start_s)
     # A worker's start and end are edges, too, of nothing: the gaps at both ends are late.
     numbers = np.arange(n_workers)

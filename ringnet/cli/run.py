@@ -237,7 +237,9 @@ def _advice(scenario: Scenario, result: RunResult, parts: RunParts) -> list[str]
     row = result.summary
     # What queues behind a worker's own transfers is bandwidth by another name: no other order would take it away.
     queueing = (row["queueing_share"] or 0.0) - (row["own_queueing_share"] or 0.0)
-    order = order_advice(scenario, parts.network) if queueing > WORTH_ADVICE else None
+    # Of a network in trouble nobody knows which order was best.
+    asks = queueing > WORTH_ADVICE and not scenario.trouble
+    order = order_advice(scenario, parts.network) if asks else None
     found = (idle_advice(scenario, parts, result), order, route_advice(result, parts))
     return [*filter(None, found)]
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ringnet.collectives import Schedule, Step
 from ringnet.engines.luck import MEANINGS, Luck
+from ringnet.engines.pace import ProcessorPace
 from ringnet.engines.tolerances import ROUNDING
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks import Network
@@ -74,6 +75,10 @@ class Workers:
         Whether a sender goes on at once, or transfers start when both sides are in the step and end it for both.
     luck : Luck or None
         What they do by chance; the columns hold the means of what is drawn.
+    paces : mapping of int to ProcessorPace
+        How fast the processors of the few workers are, over time, that pause, become slower or die.
+    patience_s : float
+        How long a worker waits for one transfer until the collective is aborted.
     """
 
     start_s: NDArray[np.float64]
@@ -82,6 +87,8 @@ class Workers:
     reduce_Bps: NDArray[np.float64]
     sends: Sends = "eager"
     luck: Luck | None = None
+    paces: Mapping[int, ProcessorPace] = field(default_factory=dict)
+    patience_s: float = float("inf")
 
     @classmethod
     def alike(
@@ -137,9 +144,21 @@ class Workers:
         return replace(self, **columns, luck=left)
 
     @property
+    def trouble(self) -> str | None:
+        """In words, what goes wrong with them; None where that is nothing."""
+        if self.paces:
+            return f"worker {min(self.paces)} does not work as fast all the time"
+        return "a wait that is too long aborts the collective" if self.patience_s != float("inf") else None
+
+    @property
+    def chance(self) -> str | None:
+        """In words, what they do by chance; None where that is nothing."""
+        return None if self.luck is None else self.luck.meaning
+
+    @property
     def beyond(self) -> str | None:
         """In words, what they do beyond costs that stay as they are; None where that is nothing."""
-        return None if self.luck is None else self.luck.meaning
+        return self.chance or self.trouble
 
 
 @dataclass(frozen=True)

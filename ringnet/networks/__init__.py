@@ -34,7 +34,7 @@ from ringnet.networks.exceptions import (
     group_names,
     links_at,
 )
-from ringnet.networks.graph import ecmp, walk, with_routes
+from ringnet.networks.graph import around, ecmp, walk, with_routes
 from ringnet.networks.grid import mesh, torus
 from ringnet.networks.network import (
     LinkSource,
@@ -53,6 +53,7 @@ from ringnet.networks.rails import rails, rails_links
 from ringnet.networks.reduction import ReducingSwitches, find_switches
 from ringnet.networks.shape import TRAITS, NetworkShape, Trait, is_card
 from ringnet.networks.topology import NetworkBuilder, Topology, TopologyParameter
+from ringnet.networks.trouble import FailsOver, Lossy, fails_over
 
 TOPOLOGIES: dict[str, Topology] = {
     "custom": Topology(custom, "switches and cables as they are listed", n_way=2),
@@ -162,11 +163,13 @@ __all__ = [
     "Constant",
     "DrawnBandwidth",
     "DrawnLatency",
+    "FailsOver",
     "Inside",
     "LinkChange",
     "LinkNumbers",
     "LinkSource",
     "LinkSources",
+    "Lossy",
     "Network",
     "NetworkBuilder",
     "NetworkShape",
@@ -180,11 +183,13 @@ __all__ = [
     "TopologyParameter",
     "Trait",
     "Window",
+    "around",
     "best_order",
     "beyond",
     "change_links",
     "change_nodes",
     "ecmp",
+    "fails_over",
     "find_links",
     "find_switches",
     "group_names",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -199,6 +200,17 @@ class OverTime(Behaviour):
         """Return the time of the first change after ``after_s``."""
         place = bisect_right(self.changes, (after_s, NEVER))
         return self.changes[place][0] if place < len(self.changes) else NEVER
+
+    def rests(self) -> Iterator[tuple[float, float]]:
+        """Yield from when to when nothing crosses the link."""
+        ends_s = [*(time_s for time_s, _ in self.changes[1:]), NEVER]
+        for (from_s, bandwidth_Bps), to_s in zip(self.changes, ends_s, strict=False):
+            if not bandwidth_Bps:
+                yield from_s, to_s
+
+    def still_s(self, from_s: float, to_s: float) -> float:
+        """Return how much of a while the bandwidth is zero."""
+        return sum(max(0.0, min(end_s, to_s) - max(begin_s, from_s)) for begin_s, end_s in self.rests())
 
     def least_s(self, n_bytes: float, start_s: float) -> float:
         """Return the seconds until the bandwidth, summed over time, has moved the bytes."""

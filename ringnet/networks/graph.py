@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import lru_cache, partial
@@ -132,6 +132,35 @@ def ecmp(network: Network, seed: int = 0) -> Network:
         return graph.equal_routes(network.node(src), network.node(dst))
 
     return replace(network, find_route=_finder(network, graph, choose), find_equal_routes=equal_routes)
+
+
+def around(network: Network, dead: Collection[int]) -> Callable[[Route], Route | None]:
+    """Return what finds another route from where one begins to where it ends, without some links; None for no way.
+
+    >>> from ringnet.networks.grid import torus
+    >>> network = torus(4, 50e9, 5e-7, sides=(4,))
+    >>> other = around(network, [network.names.index("0->1")])(network.route(0, 1))
+    >>> [network.names[link] for link in other]
+    ['0->3', '3->2', '2->1']
+    """
+    alive = [link for link in range(network.n_links) if link not in dead]
+    graph = Graph(replace(network, names=tuple(network.names[link] for link in alive)))
+
+    def other(route: Route) -> Route | None:
+        start, end = _ends_of(network, route)
+        found = graph.route(start, end, lambda _hop, _n: 0)
+        return None if found is None else tuple(alive[link] for link in found)
+
+    return other
+
+
+def _ends_of(network: Network, route: Route) -> tuple[str, str]:
+    """Return where a route begins and where it ends; of one link for both directions the ends as they are named."""
+    for start in network.ends(route[0]):
+        end, fault = walk(network, start, [network.names[link] for link in route])
+        if fault is None:
+            return start, end
+    raise AssertionError("the links of a route follow each other")
 
 
 def with_routes(network: Network, routes: dict[tuple[int, int], tuple[str, ...]]) -> Network:

@@ -16,6 +16,7 @@ from ringnet.networks.behaviour import Behaviour, ByChance, BySize, Constant
 from ringnet.networks.link_names import IntArray, LinkNames
 from ringnet.networks.reduction import ReducingSwitches, reducing_switches
 from ringnet.networks.shape import NetworkShape
+from ringnet.networks.trouble import Lossy
 
 FloatArray: TypeAlias = NDArray[np.float64]
 Route: TypeAlias = tuple[int, ...]
@@ -347,7 +348,7 @@ def in_run(network: Network, run: int) -> Network:
 
     The network itself, if nothing is drawn.
     """
-    drawn = {link: one for link, one in network.behaviours.items() if type(one) is ByChance}
+    drawn = {link: one for link, one in network.behaviours.items() if isinstance(one, ByChance | Lossy)}
     if not drawn:
         return network
     bandwidth_Bps, latency_s = network.bandwidth_Bps.copy(), network.latency_s.copy()

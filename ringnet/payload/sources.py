@@ -121,6 +121,25 @@ class RandomSource(Source):
             self._write(_Draw(common, self._keys[worker], bits, spare), out)
 
 
+class SomeWorkers(Source):
+    """The data of some workers of another source, in the order in which they are listed.
+
+    Examples
+    --------
+    >>> ramp = RampSource(3, 3, np.dtype("int32"))
+    >>> SomeWorkers(ramp, (0, 2)).read(1, 0, 3).tolist()
+    [100, 200, 300]
+    """
+
+    def __init__(self, source: Source, workers: Sequence[int]) -> None:
+        super().__init__(len(workers), source.shape, source.dtype)
+        self._source, self._workers = source, workers
+
+    def fill(self, index: IntArray, workers: Sequence[int], outs: Sequence[Array]) -> None:
+        """Make the numbers: see `Source.fill`."""
+        self._source.fill(index, [self._workers[worker] for worker in workers], outs)
+
+
 def message_elements(message_bytes: int, dtype: DType) -> int:
     """Return how many elements a message holds.
 

@@ -148,8 +148,35 @@ OF_TRAINING: dict[str, Column] = {
         "largest difference of a parameter from one exact process, as a share of that bound"
     ),
 }
+#: What a summary has only where something goes wrong.
+OF_TROUBLE: dict[str, Column] = {
+    "trouble": _text("what went wrong until the end, the first few things"),
+    "trouble_s": _number("makespan_s less that of the same run without trouble, simulated again"),
+    "lost_packets": _integer("packets that all links have lost, those that were sent again among them"),
+    "resent_bytes": _integer("bytes that were sent again, over all links together"),
+    "on_failure": _text("what the collective did about workers that died"),
+    "survivors": _integer("workers whose data is in the result, where others have died"),
+}
+#: What the table of links has only where some lose packets.
+OF_LINKS_IN_TROUBLE: dict[str, Column] = {
+    "lost_packets": _integer("packets that it lost"),
+    "resent_bytes": _integer("of bytes, what was sent again for packets that this or another link had lost"),
+}
+#: What the table of workers has only where some are in trouble.
+OF_WORKERS_IN_TROUBLE: dict[str, Column] = {
+    "paused_s": _number(
+        "time its processor stood still, in trouble, before its end; no part of the other columns"
+    ),
+}
+
 #: Columns that a summary has only in some runs; no keys of the scenario.
-OF_SOME_RUNS: dict[str, Column] = {**OF_MEASURED_LINKS, **OF_SHAPES, **OF_CHANCE, **OF_TRAINING}
+OF_SOME_RUNS: dict[str, Column] = {
+    **OF_MEASURED_LINKS,
+    **OF_SHAPES,
+    **OF_CHANCE,
+    **OF_TRAINING,
+    **OF_TROUBLE,
+}
 
 #: Columns of the summary that every job has.
 _OF_JOBS = (
@@ -275,6 +302,16 @@ TABLES: dict[str, dict[str, Column]] = {
             "worker, others if not; of a piece of queueing: others, whose path is not known"
         ),
         "queued_s": _number("how long it waited there"),
+    },
+    "trouble": {
+        "from_s": _number("when it began"),
+        "to_s": _number("when it was over; empty if never"),
+        "what": _text(
+            "down, slower, losing packets, paused, dead, or failing over to another path; of what was done about a "
+            "death: detected, agreed, left out or replaced, rebuilt, loaded, started again"
+        ),
+        "link": _text("whose trouble it is"),
+        "worker": _integer("the same"),
     },
     "jobs": {
         "point": _integer("row of the summary that it belongs to, from 0"),
@@ -480,6 +517,8 @@ TABLES: dict[str, dict[str, Column]] = {
 
 #: Tables of a run or a sweep; the others are those of studies.
 _OF_STUDIES = {"compare", "crossovers", "numerics", "blame", "whatif", "step", "buckets", "timeline"}
+#: Columns that some tables have only in some runs.
+_IN_SOME_RUNS = {"summary": OF_SOME_RUNS, "links": OF_LINKS_IN_TROUBLE, "workers": OF_WORKERS_IN_TROUBLE}
 RUN_TABLES = tuple(name for name in TABLES if name not in _OF_STUDIES)
 
 
@@ -489,11 +528,9 @@ def kind_of(table: str, column: str) -> Kind:
     >>> kind_of("summary", "makespan_s"), kind_of("summary", "network.bandwidth"), kind_of("states", "e0")
     ('number', 'text', 'value')
     """
-    known: Mapping[str, Column] = TABLES[table]
+    known: Mapping[str, Column] = TABLES[table] | _IN_SOME_RUNS.get(table, {})
     if column in known:
         return known[column].kind
-    if table == "summary" and column in OF_SOME_RUNS:
-        return OF_SOME_RUNS[column].kind
     if table == "links" and column.startswith("bytes of "):  # one for each job
         return "integer"
     if table == "queues":  # the same

@@ -46,7 +46,7 @@ class Results:
     ----------
     summary : DataFrame
         One row per point; columns as in `columns.TABLES`, then one per swept key that has none of its own.
-    links, workers, transfers, states, jobs, queues, utilisation, routes, path : DataFrame or None
+    links, workers, transfers, states, jobs, queues, utilisation, routes, path, trouble : DataFrame or None
     training, divergence, step_states : DataFrame or None
         Tables of a single run, where they were written.
     run_info : dict
@@ -66,6 +66,7 @@ class Results:
     divergence: pd.DataFrame | None = None
     step_states: pd.DataFrame | None = None
     routes: pd.DataFrame | None = None
+    trouble: pd.DataFrame | None = None
     run_info: dict[str, Any] = field(default_factory=dict)
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,11 @@ from ringnet.payload import PackedPayload, Payload
 from ringnet.payload.tamper import Tamper
 from ringnet.runs.again import SimulatedAgain
 from ringnet.runs.engine import engine_for, payload_for, sharing_of
+from ringnet.runs.failures import CameThrough, attempts, since_the_first_start
 from ringnet.runs.memory import require_memory
 from ringnet.runs.notes import effect_notes, measured_link_labels, network_notes, run_notes
 from ringnet.runs.parts import RunParts, build, jobs_of
+from ringnet.runs.trouble import with_trouble
 from ringnet.scenario.build.scenario import Scenario
 from ringnet.scenario.checks.collective import READABLE_ELEMENTS
 from ringnet.scenario.drawn import drawn_words, refuse_what_is_drawn, what_is_drawn
@@ -88,6 +90,27 @@ def _run_once(
 
     Where it ``tries_links``, what the slowest links are is confirmed by simulating again.
     """
+    came = attempts(scenario, parts, partial(_moved, tamper=tamper, watch=watch))
+    jobs = came.found.jobs
+    if came.begun_s is not None:
+        _, payload, trace = jobs[0]
+        jobs[0] = came.parts, payload, since_the_first_start(trace, parts.workers, came.members)
+    result = _result(scenario, came, tries_links=tries_links)
+    if scenario.trouble:
+        result = with_trouble(result, scenario, parts, came)
+    return result, jobs[0][1]
+
+
+class _Moved(NamedTuple):
+    """What one attempt has left behind: of each job its parts, what it carried, and its trace."""
+
+    chosen: Choice
+    jobs: list[tuple[RunParts, AnyPayload, Trace]]
+    first: list[NDArray[Any]] | None
+
+
+def _moved(parts: RunParts, *, tamper: Tamper | None, watch: Watch | None) -> _Moved:
+    """Run all jobs by the engine that suits."""
     require_memory(parts)
     everybody = (parts, *parts.others)
     for one in everybody:
@@ -105,23 +128,18 @@ def _run_once(
         alike = zip(jobs_of(everybody), everybody, payloads, strict=True)
         jobs = [_carrying(job, one, payload, has_states) for job, one, payload in alike]
         traces = run_jobs(jobs, parts.network, parts.traffic, watch=watch)
-    jobs_done = list(zip(everybody, payloads, traces, strict=True))
-    again = SimulatedAgain(parts, sharing_of(parts, chosen.name), chosen.name) if tries_links else None
-    return _result(scenario, parts, chosen, jobs_done, first, again), payloads[0]
+    return _Moved(chosen, list(zip(everybody, payloads, traces, strict=True)), first)
 
 
-def _result(
-    scenario: Scenario,
-    parts: RunParts,
-    chosen: Choice,
-    jobs: list[tuple[RunParts, AnyPayload, Trace]],
-    first: list[NDArray[Any]] | None,
-    again: SimulatedAgain | None,
-) -> RunResult:
+def _result(scenario: Scenario, came: CameThrough[_Moved], *, tries_links: bool) -> RunResult:
     """Verify what every job came to, and put together what it means."""
+    parts, (chosen, jobs, first) = came.parts, came.found
     sharing = sharing_of(parts, chosen.name)
     runs = [_judged(scenario, *job, sharing) for job in jobs]
-    runs[0] = replace(runs[0], again=again)
+    # An attempt that others came before would not have begun when it did with other links.
+    tries_links = tries_links and came.begun_s is None
+    again = SimulatedAgain(parts, sharing, chosen.name) if tries_links else None
+    runs[0] = replace(runs[0], again=again, begun_s=came.begun_s)
 
     def results() -> list[NDArray[Any]]:
         payload, source = jobs[0][1], parts.source
@@ -188,7 +206,8 @@ def _held(payload: AnyPayload, worker: int, chunk: int, size: int) -> NDArray[An
 
 def _labels(scenario: Scenario, parts: RunParts, sharing: str) -> dict[str, Any]:
     """Return what the summary says of the scenario and the run does not know; None for what is not read."""
-    random = (parts.source is not None and scenario.data == "random") or what_is_drawn(scenario)
+    losing = any(one.loss is not None for one in scenario.trouble)
+    random = (parts.source is not None and scenario.data == "random") or what_is_drawn(scenario) or losing
     return {
         "name": parts.name,
         "message_bytes": parts.message_bytes,

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from ringnet.chance import Draws, stream
 from ringnet.engines.luck import Interruptions, Luck
 from ringnet.engines.trace import Workers
+from ringnet.networks.behaviour import NEVER
 from ringnet.scenario.build.scenario import Scenario
 from ringnet.scenario.drawn import OF_WORKERS, Drawn, distribution_of, mean_of, noise_of
+from ringnet.scenario.trouble import paces
 
 
 def build_workers(scenario: Scenario) -> Workers:
@@ -21,7 +24,10 @@ def build_workers(scenario: Scenario) -> Workers:
         int(worker): {column: value for column in rule if (value := getattr(one, column)) is not None}
         for worker, one in keys.exceptions.items()
     }
-    return _workers(scenario, 0, scenario.workers, rule, exceptions)
+    policy = scenario.on_failure
+    patience_s = NEVER if policy is None or policy.timeout_s is None else policy.timeout_s
+    workers = _workers(scenario, 0, scenario.workers, rule, exceptions)
+    return replace(workers, paces=paces(scenario.trouble), patience_s=patience_s)
 
 
 def workers_beside(scenario: Scenario, number: int, n_workers: int, start_s: float = 0.0) -> Workers:
@@ -57,7 +63,12 @@ def _workers(
             draws[worker][column] = Draws(distribution_of(keys), numbers, for_each)
     luck = Luck(dict(draws), _interruptions(scenario, number, n_workers))
     return Workers(
-        **columns, sends=scenario.worker.sends, luck=luck if luck.draws or luck.interruptions else None
+        columns["start_s"],
+        columns["send_overhead_s"],
+        columns["recv_overhead_s"],
+        columns["reduce_Bps"],
+        sends=scenario.worker.sends,
+        luck=luck if luck.draws or luck.interruptions else None,
     )
 
 

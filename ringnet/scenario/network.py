@@ -55,6 +55,7 @@ from ringnet.scenario.keys.model import COPYING, Keys
 from ringnet.scenario.keys.network import NetworkKeys, OrderFile
 from ringnet.scenario.keys.topology import BetweenKeys, CableKeys, InsideKeys, parameters_of
 from ringnet.scenario.measured_links import STANDARD, Measured, measured
+from ringnet.scenario.trouble import with_trouble
 
 
 def n_places(keys: Keys) -> int:
@@ -140,6 +141,7 @@ def hardware(keys: Keys) -> Hardware:
     network = _with_routes(network, given)
     with _faults_at("reduction"):
         network = _with_reduction(network, keys)
+    network = with_trouble(network, keys) if keys.trouble else network
     window = given.window
     network = replace(
         network,
@@ -384,8 +386,8 @@ def ordered(keys: Keys, network: Network) -> Network:
     if order == "numbered":
         return network
     if order == "best":
-        # What a link gives may depend on the size, or on when it is asked.
-        message_bytes = keys.message_bytes if network.behaviours else None
+        # What a link gives may depend on the size, or on when it is asked; an order is none for trouble.
+        message_bytes = keys.message_bytes if network.behaviours and not keys.trouble else None
         key = frozen((keys.network, keys.workers, network.places, n_places(keys)))
         return placed(network, _best(_Known(key, network), message_bytes))
     with _faults_at("order"):

@@ -34,8 +34,8 @@ def why_not_exact(
     if reason := reason or beyond(network, [ByChance] if may_draw else ()) or drawn:
         return reason
     maker = maker or RoundMaker(schedule, network)
-    if not np.isfinite(workers.start_s).all():
-        return f"worker {int(np.argmax(~np.isfinite(workers.start_s)))} never starts"
+    if reason := _trouble(workers):
+        return reason
     if schedule.n_channels > 1 and _charges(workers):
         return (
             f"the {schedule.n_channels} channels of a worker share a processor that charges for what they do"
@@ -53,6 +53,13 @@ def why_not_exact(
             return reason
         last = rounds
     return None
+
+
+def _trouble(workers: Workers) -> str:
+    """Say what workers do that no step of arrays knows of; nothing where that is nothing."""
+    if not np.isfinite(workers.start_s).all():
+        return f"worker {int(np.argmax(~np.isfinite(workers.start_s)))} never starts"
+    return workers.trouble or ""
 
 
 def _charges(workers: Workers) -> bool:

@@ -18,10 +18,15 @@ class OtherSeconds(NamedTuple):
     overhead: float = 0.0
     reducing: float = 0.0
 
-    def plus(self, queueing: float = 0.0, overhead: float = 0.0, reducing: float = 0.0) -> OtherSeconds:
+    def plus(
+        self, queueing: float = 0.0, overhead: float = 0.0, reducing: float = 0.0, waiting: float = 0.0
+    ) -> OtherSeconds:
         """Return a longer path's."""
         return OtherSeconds(
-            self.queueing + queueing, self.waiting, self.overhead + overhead, self.reducing + reducing
+            self.queueing + queueing,
+            self.waiting + waiting,
+            self.overhead + overhead,
+            self.reducing + reducing,
         )
 
 
@@ -37,15 +42,13 @@ class Entrance(Protocol):
 
 
 class RouteAhead(Protocol):
-    """A route, as far as links know it."""
+    """A route, as far as links know it; ``owner`` is the number of a job, or of other traffic after all jobs."""
+
+    owner: int
 
     @property
     def links(self) -> Sequence[Entrance]:
         """The links, in order."""
-
-    @property
-    def owner(self) -> int:
-        """Which of several jobs, or of other traffic after all jobs, uses it."""
 
 
 class Carried(Protocol):
@@ -94,18 +97,23 @@ class Carried(Protocol):
 
 
 class Part:
-    """Some bytes of a transfer. The whole has started with its first part, is sent and has arrived with its last.
+    """Some bytes of a transfer. The whole has started with its first part, and has arrived when all parts have.
 
     A part may be cut again, as a slot of a window into packets; ``offset`` says where it stands in the transfer.
     """
 
     __slots__ = (
-        "bytes", "counts", "cut_from", "drawn", "head_s", "hop", "last", "number", "offset", "on_arrival", "queued",
+        "bytes", "counts", "cut_from", "drawn", "head_s", "hop", "last", "missing", "number", "offset", "on_arrival",
+        "queued",
         "sent_s", "started_s", "tail_s", "whole",
     )  # fmt: skip
 
-    def __init__(self, cut_from: Carried, n_bytes: int, number: int, offset: int, *, last: bool) -> None:
+    def __init__(
+        self, cut_from: Carried, n_bytes: int, number: int, offset: int, missing: list[int], *, last: bool
+    ) -> None:
         self.cut_from, self.bytes, self.number, self.offset = cut_from, n_bytes, number, offset
+        #: How many parts have not arrived, one number for all: one that is sent again comes after the last.
+        self.missing = missing
         self.whole: Carried = cut_from.whole
         self.last = last
         self.counts = cut_from.counts if last else 0
@@ -136,14 +144,15 @@ class Part:
         return self.whole.route
 
     def arrives(self, clock: Clock, arrived_s: float) -> None:
-        """Tell what it was cut from, if this is the first or the last of it."""
+        """Tell what it was cut from, if this is the first of it, or the last to arrive."""
         cut_from = self.cut_from
         cut_from.queued = cut_from.queued or self.queued
         if not self.number:
             cut_from.started_s = self.started_s
         if self.on_arrival is not None:
             self.on_arrival(arrived_s)
-        if self.last:
+        self.missing[0] -= 1
+        if not self.missing[0]:
             cut_from.sent_s = self.sent_s
             cut_from.arrives(clock, arrived_s)
 
@@ -160,8 +169,8 @@ class Part:
 def cut(carried: Carried, part_bytes: int, header_bytes: int = 0) -> Iterator[Part]:
     """Yield the parts of a transfer: of ``part_bytes`` each but the last, and a header more; one if it is empty."""
     n_parts = max(1, -(-carried.bytes // part_bytes))
-    first = carried.offset if isinstance(carried, Part) else 0
+    first, missing = carried.offset if isinstance(carried, Part) else 0, [n_parts]
     for number in range(n_parts):
         n_bytes = min(part_bytes, carried.bytes - number * part_bytes)
         offset = first + number * part_bytes
-        yield Part(carried, n_bytes + header_bytes, number, offset, last=number == n_parts - 1)
+        yield Part(carried, n_bytes + header_bytes, number, offset, missing, last=number == n_parts - 1)

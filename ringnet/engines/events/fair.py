@@ -10,8 +10,9 @@ from itertools import count
 import numpy as np
 import simpy
 
-from ringnet.engines.events.carried import Carried, Part
+from ringnet.engines.events.carried import Carried
 from ringnet.engines.events.clock import LAST, Clock, Process
+from ringnet.engines.events.deliveries import Attempt, line_of
 from ringnet.engines.events.max_min import Flow, Shares
 from ringnet.engines.tolerances import ROUNDING, SAME_TIME
 from ringnet.engines.trace import (
@@ -99,6 +100,8 @@ class Arbiter:
         self.busy_s = {link: 0.0 for _, link in self.changes}
         self.settled_s = 0.0
         self.coming: list[Stream] = []
+        #: What will not move any more, and is to be taken out.
+        self.dropped: list[Stream] = []
         self.ends: list[tuple[float, int, Stream]] = []
         self.numbers = count()
         self.n_streams = self.settlements = 0
@@ -111,8 +114,10 @@ class Arbiter:
         One without bytes is there at once, unless nothing moves on one of its links.
         """
         carried = stream.carried
-        if isinstance(carried, Part):
-            line = self.lines.setdefault(carried.cut_from, deque())
+        if isinstance(carried, Attempt) and carried.is_dropped:
+            return
+        if (cut_from := line_of(carried)) is not None:
+            line = self.lines.setdefault(cut_from, deque())
             line.append(stream)
             if len(line) > 1:
                 return
@@ -122,6 +127,15 @@ class Arbiter:
             self._wake_at(self.clock.now)
         else:
             self._arrive(stream)
+
+    def drop(self, attempt: Attempt) -> None:
+        """Take out what would stand on its links for ever, with all that stands in line behind it."""
+        if (cut_from := line_of(attempt)) is not None:
+            self.lines.pop(cut_from, None)
+        self.coming = [stream for stream in self.coming if stream.carried is not attempt]
+        streams = [flow for flow in self.shares.on[attempt.sender.links[0]] if isinstance(flow, Stream)]
+        self.dropped += [stream for stream in streams if stream.carried is attempt]
+        self._wake_at(self.clock.now)
 
     def _rests(self, links: Sequence[int]) -> bool:
         """Whether nothing moves now on one of some links."""
@@ -160,12 +174,16 @@ class Arbiter:
         self._serve(now_s)
         going, changed = self._ended(now_s), self._changed(now_s)
         coming, self.coming = [*self.coming, *self._followers(going)], []
-        self.n_streams += len(coming) - len(going)
-        for stream in self.shares.settle(coming, going, changed):
+        dropped, self.dropped = self.dropped, []
+        self.n_streams += len(coming) - len(going) - len(dropped)
+        for stream in self.shares.settle(coming, [*going, *dropped], changed):
             assert isinstance(stream, Stream)
             self._predict(stream, now_s)
-        for link in dict.fromkeys(link for stream in [*coming, *going] for link in stream.links):
+        for link in dict.fromkeys(link for stream in [*coming, *going, *dropped] for link in stream.links):
             self.uses[link].now_has(len(self.shares.on[link]), now_s)
+        for stream in dropped:
+            stream.end_s = ENDED
+            self.flows.add_all(stream.links, stream.carried.route.owner, stream.carried.started_s, now_s)
         for stream in going:
             self._leave(stream, now_s)
             self._arrive(stream)
@@ -174,14 +192,15 @@ class Arbiter:
         """Start, of transfers in parts, those that come after the parts that end."""
         followers = []
         for stream in going:
-            if isinstance(stream.carried, Part):
-                line = self.lines[stream.carried.cut_from]
+            cut_from = line_of(stream.carried)
+            if cut_from is not None and cut_from in self.lines:
+                line = self.lines[cut_from]
                 line.popleft()
                 if line:
                     self._start(line[0])
                     followers.append(line[0])
                 else:
-                    del self.lines[stream.carried.cut_from]
+                    del self.lines[cut_from]
         return followers
 
     def _leave(self, stream: Stream, now_s: float) -> None:

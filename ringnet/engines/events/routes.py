@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol, TypeAlias
 
 from ringnet.engines.events.carried import Carried, Part, PathSeconds, cut
 from ringnet.engines.events.clock import Clock
+from ringnet.engines.events.deliveries import Deliveries, WayOver
 from ringnet.engines.events.fair import Arbiter, Stream
 from ringnet.engines.events.links import Link, link_columns, make_link, serves_parts
 from ringnet.engines.trace import Columns, LinkWaits, ServiceRows
@@ -17,10 +19,13 @@ from ringnet.networks import (
     BySize,
     Constant,
     DrawnLatency,
+    FailsOver,
+    Lossy,
     Network,
     OverTime,
     Window,
     beyond,
+    fails_over,
 )
 from ringnet.networks.behaviour import ANY_SIZE, NEVER
 from ringnet.networks.network import Route as LinkNumbers
@@ -28,6 +33,8 @@ from ringnet.networks.network import Route as LinkNumbers
 Enter: TypeAlias = Callable[[Carried], None]
 #: What links did for one transfer that do something of its own for each; see `Carried`.
 Drawn: TypeAlias = tuple[Behaviour, ...]
+#: What links may do that are shared fairly, or that a window is over.
+WHOLE = (BySize, OverTime, Lossy, FailsOver)
 
 
 class Route:
@@ -46,9 +53,11 @@ class Route:
         Lets a transfer start.
     behaviours : sequence of Behaviour
         What its links do, where that is more than being constant.
+    names : sequence of str
+        Of these links.
     """
 
-    __slots__ = ("alone", "behaviours", "credit", "enter", "latency_s", "links", "owner")
+    __slots__ = ("alone", "behaviours", "credit", "enter", "latency_s", "links", "names", "owner")
 
     def __init__(
         self,
@@ -57,16 +66,25 @@ class Route:
         alone: Callable[[int, float, Drawn], tuple[float, float]],
         enter: Enter,
         behaviours: Sequence[Behaviour],
+        names: Sequence[str],
     ) -> None:
         self.links, self.latency_s, self.alone, self.enter = links, latency_s, alone, enter
         self.behaviours = () if latency_s is not None else behaviours
+        self.names = names
         #: The window of the connection, if it has one; and which of several jobs, or of other traffic, uses the route.
         self.credit: Credit | None = None
         self.owner = 0
 
     def serves(self, now_s: float, hop: int) -> bool:
         """Whether its links, from one of them on, still serve at some time."""
-        return all(behaviour.least_s(1, now_s) != NEVER for behaviour in self.behaviours[hop:])
+        return not self.stopped(now_s, hop)
+
+    def stopped(self, now_s: float, hop: int) -> str:
+        """Say which of its links, from one of them on, carries nothing any more; nothing where all do."""
+        for behaviour, name in [*zip(self.behaviours, self.names, strict=False)][hop:]:
+            if behaviour.least_s(1, now_s) == NEVER and fails_over(behaviour) is None:
+                return f"link {name} carries nothing any more"
+        return ""
 
 
 class Links(Protocol):
@@ -104,10 +122,23 @@ class FifoLinks:
         #: Made when a route first takes them: of a million links a ring uses a thousand.
         self.links: dict[int, Link] = {}
         self.who_waited = LinkWaits()
-        self.served = ServiceRows(may_be_many=serves_parts(network)) if keep_services else None
+        self.deliveries = Deliveries(clock, network)
+        may_be_many = serves_parts(network) or bool(self.deliveries.losses)
+        self.served = ServiceRows(may_be_many=may_be_many) if keep_services else None
 
     def along(self, links: LinkNumbers) -> Route:
         """Return the route over some links, by their numbers."""
+        route, in_packets = self._plain(links), self.network.packets is not None
+        enter = self.deliveries.over(WayOver(links, route, route.enter), self._way, whole=in_packets)
+        route.enter = partial(self._enter_in_packets, enter) if in_packets else enter
+        return route
+
+    def _way(self, links: LinkNumbers) -> WayOver:
+        route = self._plain(links)
+        return WayOver(links, route, route.enter)
+
+    def _plain(self, links: LinkNumbers) -> Route:
+        """Return the route over some links, on which nothing is sent again."""
         behaviours = [self.network.behaviour(link) for link in links]
         hands_on_whole = self.network.switching != "cut-through"
         bandwidths_Bps = [behaviour.peak() for behaviour in behaviours]
@@ -126,23 +157,23 @@ class FifoLinks:
             return latency_s, services_s if hands_on_whole else longest_s
 
         on_way = tuple(map(self._link, links))
-        enter = on_way[0].enter if self.network.packets is None else self._enter_in_packets
-        return Route(on_way, same_latency_s, alone, enter, behaviours)
+        names = [self.network.names[link] for link in links if same_latency_s is None]
+        return Route(on_way, same_latency_s, alone, on_way[0].enter, behaviours, names)
 
     def _link(self, number: int) -> Link:
         if number not in self.links:
             self.links[number] = make_link(self.clock, self.network, number, self.who_waited, self.served)
         return self.links[number]
 
-    def _enter_in_packets(self, carried: Carried) -> None:
+    def _enter_in_packets(self, enter: Enter, carried: Carried) -> None:
         packets = self.network.packets
         assert packets is not None
         for part in cut(carried, packets.bytes, packets.header_bytes):
-            part.route.links[0].enter(part)
+            enter(part)
 
     def columns(self) -> Columns:
         """Return one row per link, as `Trace.links` has them."""
-        return link_columns(self.links, self.network.n_links)
+        return link_columns(self.links, self.network.n_links) | self.deliveries.columns()
 
     def waits(self) -> Columns | None:
         """Return who waited when, as `Trace.waits` has it."""
@@ -170,18 +201,19 @@ class FairLinks:
     """
 
     def __init__(self, clock: Clock, network: Network, *, keep_services: bool) -> None:
-        if reason := beyond(network, (BySize, OverTime, DrawnLatency), fair=True, window=True, packets=True):
+        if reason := beyond(network, (*WHOLE, DrawnLatency), fair=True, window=True, packets=True):
             raise InputError(Fault(f"links cannot be shared fairly here: {reason}", right="sharing: fifo"))
         self.clock, self.network = clock, network
         self.served = ServiceRows(may_be_many=serves_parts(network)) if keep_services else None
         self.arbiter = Arbiter(clock, network, self.served)
+        self.deliveries = Deliveries(clock, network, self.arbiter.drop)
         #: Transfers that have come to each link that draws a latency for each.
         self.n_drawn: Counter[int] = Counter()
-        self.columns, self.waits, self.last_s = (
-            self.arbiter.columns,
-            self.arbiter.waits,
-            self.arbiter.last_s,
-        )
+        self.waits, self.last_s = self.arbiter.waits, self.arbiter.last_s
+
+    def columns(self) -> Columns:
+        """Return one row per link, as `Trace.links` has them."""
+        return self.arbiter.columns() | self.deliveries.columns()
 
     def services(self) -> Columns | None:
         """Return who moved when, as `Trace.services` has it."""
@@ -193,6 +225,16 @@ class FairLinks:
 
     def along(self, links: LinkNumbers) -> Route:
         """Return the route over some links, by their numbers."""
+        route = self._plain(links)
+        route.enter = self.deliveries.over(WayOver(links, route, route.enter), self._way)
+        return route
+
+    def _way(self, links: LinkNumbers) -> WayOver:
+        route = self._plain(links)
+        return WayOver(links, route, route.enter)
+
+    def _plain(self, links: LinkNumbers) -> Route:
+        """Return the route over some links, on which nothing is sent again."""
         behaviours = [self.network.behaviour(link) for link in links]
         same_latency_s = _same_latency_s(behaviours)
         peak_Bps = min(behaviour.peak() for behaviour in behaviours)
@@ -207,7 +249,7 @@ class FairLinks:
             here = _of_one(behaviours, drawn)
             return latency_s, _narrowest_s(here, start_s + latency_s, n_bytes)
 
-        def enter(carried: Carried) -> None:
+        def start(carried: Carried) -> None:
             # The whole latency first, then the bytes at a fair rate.
             carried.queued = True
             latency_s, most_Bps = same_latency_s, peak_Bps
@@ -220,7 +262,8 @@ class FairLinks:
             head = self.clock.wake_at(self.clock.now + latency_s)
             head.callbacks.append(lambda _: self.arbiter.enter(stream))
 
-        return Route((), same_latency_s, alone, enter, behaviours)
+        names = [self.network.names[link] for link in links if same_latency_s is None]
+        return Route((), same_latency_s, alone, start, behaviours, names)
 
     def _drawn(self, links: LinkNumbers) -> Drawn:
         """Return what those links do for the next transfer on them that do something of its own for each."""
@@ -292,7 +335,7 @@ class JobRoutes:
         self.links, self.network, self.job = links, network, job
         self._routes: dict[tuple[int, int], Route] = {}
         if network.window is not None and (
-            reason := beyond(network, (BySize, OverTime), fair=True, window=True, packets=True)
+            reason := beyond(network, WHOLE, fair=True, window=True, packets=True)
         ):
             raise InputError(Fault(f"a window's credit cannot come back here: {reason}", "window"))
 

@@ -31,7 +31,7 @@ from ringnet.engines.trace import (
     path_columns,
     schedule_columns,
 )
-from ringnet.errors import DeadlockError, Fault, InputError, Wait
+from ringnet.errors import AbortedError, DeadlockError, Fault, InputError, Wait
 from ringnet.networks import Behaviour, Network
 from ringnet.networks.behaviour import NEVER
 from ringnet.payload import Payload
@@ -307,7 +307,14 @@ class RunningJob:
         self.job, self.number = job, number
         self.rows = TransferRows(schedule.n_transfers, job.payload if keep_values else None) if keep else None
         program = Program(schedule, job.chunk_bytes, JobRoutes(links, job.network, number))
-        options = RunOptions(job.payload, job.workers.sends == "rendezvous", self.rows, self._one_ended)
+        options = RunOptions(
+            job.payload,
+            job.workers.sends == "rendezvous",
+            self.rows,
+            self._one_ended,
+            job.workers.patience_s,
+            self._aborted,
+        )
         workers = job.workers.with_switches(schedule, job.network)
         if schedule.n_switches and workers.sends == "rendezvous":
             raise InputError(
@@ -319,6 +326,7 @@ class RunningJob:
             for member in self.members
             for channel in range(schedule.n_channels)
         ]
+        self.clock = clock
         self._ended, self._n_left = ended, len(self.actors)
         #: The first to ask whether anything moves: most often it was it that moved last.
         self.moving = self.actors[0]
@@ -327,6 +335,14 @@ class RunningJob:
         self._n_left -= 1
         if not self._n_left:
             self._ended()
+
+    def _aborted(self, first: Actor) -> None:
+        """End the run: an actor has waited too long."""
+        others = (actor for actor in self.actors if actor is not first and not actor.done)
+        waiting = [
+            other for other in others if other.stuck_on is not None or other.worker.dies_s <= self.clock.now
+        ]
+        raise AbortedError(self.clock.now, *(actor.stuck(self.clock.now) for actor in (first, *waiting)))
 
     def can_move(self) -> bool:
         """Whether anything is under way to any of its workers; where there is not, it has ended, or never will."""
@@ -362,7 +378,15 @@ def _workers(workers: Workers, *, shared: bool) -> list[Worker]:
         return None if workers.luck is None else workers.luck.of(number, means)
 
     return [
-        Worker(number, start_s, WorkerCosts(*cost), first_s, shared=shared, luck=luck(number, cost))
+        Worker(
+            number,
+            start_s,
+            WorkerCosts(*cost),
+            first_s,
+            shared=shared,
+            luck=luck(number, cost),
+            pace=workers.paces.get(number),
+        )
         for number, (start_s, cost) in enumerate(zip(workers.start_s.tolist(), costs, strict=True))
     ]
 

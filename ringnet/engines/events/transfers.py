@@ -126,6 +126,7 @@ class Transfer:
         route_s = self.route.latency_s
         if route_s is None:
             route_s = self.route.alone(self.bytes, self.released_s, self.drawn)[0]
+            route_s = min(route_s, self.arrived_s - self.released_s)  # another path may have been shorter
         moving_s = self.arrived_s - self.released_s - route_s
         if not self.queued:
             # Alone on its way, all that is not latency is bandwidth: exact; a difference would leave rounding dust.

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import simpy
 
 from ringnet.engines.events.carried import OtherSeconds, PathSeconds
-from ringnet.engines.events.clock import Clock, Process
+from ringnet.engines.events.clock import LAST, Clock, Process
 from ringnet.engines.events.transfers import ChunkUse, Program, Transfer
 from ringnet.engines.luck import RECV, REDUCE, SEND, LuckyProcessor
+from ringnet.engines.pace import ProcessorPace
 from ringnet.engines.trace import TransferRows
 from ringnet.errors import Wait
 from ringnet.networks.behaviour import NEVER
 from ringnet.payload import Payload
+
+#: A time after every other.
+LAST_OF_ALL_S = 1e300
 
 
 class WorkerCosts(NamedTuple):
@@ -30,12 +36,15 @@ class RunOptions(NamedTuple):
 
     ``rendezvous``: transfers start when both sides are in the step, and end the step for both. ``rows``: where each
     transfer is written down once it is applied. ``ended``: called by each actor when it has done all its steps.
+    ``patience_s``: how long an actor waits for a transfer before ``gives_up`` is called with it.
     """
 
     payload: Payload | None
     rendezvous: bool
     rows: TransferRows | None
     ended: Callable[[], None]
+    patience_s: float
+    gives_up: Callable[[Actor], None]
 
 
 class Worker:
@@ -54,11 +63,16 @@ class Worker:
         *,
         shared: bool,
         luck: LuckyProcessor | None = None,
+        pace: ProcessorPace | None = None,
     ) -> None:
         self.number, self.start_s, self.costs, self.shared, self.luck = number, start_s, costs, shared, luck
+        #: Of a worker that is not always as fast.
+        self.pace = pace
         self.busy_until_s = self.interrupted_s = 0.0
         self.last = (start_s, 0)
-        self.path: PathSeconds = (0.0, 0.0, OtherSeconds(waiting=start_s - first_start_s))
+        #: When it first does anything.
+        self.able_s = start_s if pace is None or start_s == NEVER else pace.end_s(start_s, 0.0)
+        self.path: PathSeconds = (0.0, 0.0, OtherSeconds(waiting=self.able_s - first_start_s))
         self.sent_bytes = self.received_bytes = self.n_applied = 0
         self.overhead_s = self.reducing_s = 0.0
 
@@ -72,6 +86,29 @@ class Worker:
             # What noise takes is an overhead.
             self.interrupted_s = max(self.busy_until_s - begin_s - duration_s, 0.0)
         return self.busy_until_s
+
+    def work(
+        self, pace: ProcessorPace, now_s: float, overhead_s: float, reducing_s: float
+    ) -> tuple[float, float, float]:
+        """Take the processor, as fast as it is then; return when overhead and reduction begin, and when both end.
+
+        What costs nothing waits for nothing but a processor that stands still.
+        """
+        if not overhead_s and not reducing_s:
+            able_s = pace.end_s(now_s, 0.0)
+            return now_s, able_s, able_s
+        begin_s = max(now_s, self.busy_until_s)
+        middle_s = pace.end_s(begin_s, overhead_s)
+        end_s = self.busy_until_s = pace.end_s(middle_s, reducing_s) if reducing_s else middle_s
+        if end_s != NEVER:
+            self.overhead_s += middle_s - begin_s - pace.still_s(begin_s, middle_s)
+            self.reducing_s += end_s - middle_s - pace.still_s(middle_s, end_s)
+        return begin_s, middle_s, end_s
+
+    @property
+    def dies_s(self) -> float:
+        """When it stops for ever."""
+        return NEVER if self.pace is None else self.pace.dies_s
 
     def ends(self, now_s: float, path: PathSeconds, channel: int) -> None:
         """Note that an actor has done all its steps; of those that end at the same time the last channel counts."""
@@ -100,7 +137,7 @@ class Actor:
         self, clock: Clock, worker: Worker, program: Program, channel: int, options: RunOptions
     ) -> None:
         self.clock, self.worker, self.channel = clock, worker, channel
-        self.payload, self.rendezvous, self.rows, self.ended = options
+        self.payload, self.rendezvous, self.rows, self.ended, self.patience_s, self.gives_up = options
         self.members, self.ordered = program.members, program.is_ordered
         self.steps = program.of(worker.number * program.schedule.n_channels + channel)
         self.path = worker.path
@@ -108,13 +145,14 @@ class Actor:
         self.use: ChunkUse | None = None
         self.since_s = worker.start_s
         self.done = False
-        if worker.start_s != NEVER:
+        if worker.able_s != NEVER:
             clock.process(self.run())
 
     def run(self) -> Process:
         """Do every step, in order."""
-        clock, costs, ordered, luck = self.clock, self.worker.costs, self.ordered, self.worker.luck
-        yield clock.wake_at(self.worker.start_s)
+        clock, costs, ordered = self.clock, self.worker.costs, self.ordered
+        luck, pace = self.worker.luck, self.worker.pace
+        yield clock.wake_at(self.worker.able_s)
         for sends, owed in self.steps:
             if self.rendezvous:
                 self.enter(owed)
@@ -122,7 +160,7 @@ class Actor:
                 if ordered and transfer.post_after:
                     yield from self.give_way(transfer.post_after)
                 send_s = costs.send_s if luck is None else luck.cost(SEND)
-                if send_s:
+                if send_s or pace is not None:
                     yield self.spend(send_s, 0.0)
                 self.post(transfer)
             for transfer in owed:
@@ -137,7 +175,7 @@ class Actor:
                 if luck is not None:
                     recv_s = luck.cost(RECV)
                     reduce_Bps = luck.cost(REDUCE) if transfer.reduce else NEVER
-                if recv_s or reduce_Bps != NEVER:
+                if recv_s or reduce_Bps != NEVER or pace is not None:
                     yield self.spend(recv_s, transfer.bytes / reduce_Bps)
                 self.apply(transfer)
             if self.rendezvous:
@@ -172,7 +210,15 @@ class Actor:
     def wait(self, transfer: Transfer) -> simpy.Event:
         """Return the event of an arrival that has not come, and remember what this actor is stuck on."""
         self.stuck_on, self.since_s = transfer, self.clock.now
+        if self.patience_s != NEVER:
+            alarm = self.clock.wake_at(self.clock.now + self.patience_s, LAST)
+            alarm.callbacks.append(partial(self.has_waited, transfer))
         return transfer.wait(self.clock)
+
+    def has_waited(self, transfer: Transfer, _: simpy.Event) -> None:
+        """Give up if a transfer has still not come; a dead worker gives up nothing."""
+        if self.stuck_on is transfer and self.worker.dies_s > self.clock.now:
+            self.gives_up(self)
 
     def waited(self, transfer: Transfer) -> None:
         """Go on from an arrival: so does the path."""
@@ -185,6 +231,8 @@ class Actor:
             if transfer.arrived_s > self.clock.now:
                 yield self.wait(transfer)
                 self.waited(transfer)
+        if self.worker.pace is not None:
+            yield self.spend(0.0, 0.0)
 
     def give_way(self, uses: tuple[ChunkUse, ...]) -> Process:
         """Let other channels of this worker do first what comes first in the schedule."""
@@ -200,6 +248,8 @@ class Actor:
     def spend(self, overhead_s: float, reducing_s: float) -> simpy.Event:
         """Take the worker's processor for an overhead and a reduction; return the event of their end."""
         worker = self.worker
+        if worker.pace is not None:
+            return self.spend_at(worker.pace, overhead_s, reducing_s)
         end_s = worker.occupy(self.clock.now, overhead_s + reducing_s)
         overhead_s += worker.interrupted_s
         worker.overhead_s += overhead_s
@@ -207,6 +257,17 @@ class Actor:
         latency, bandwidth, others = self.path
         queued_s = end_s - self.clock.now - overhead_s - reducing_s if worker.shared else 0.0
         self.path = latency, bandwidth, others.plus(queued_s, overhead_s, reducing_s)
+        return self.clock.wake_at(end_s)
+
+    def spend_at(self, pace: ProcessorPace, overhead_s: float, reducing_s: float) -> simpy.Event:
+        """Do the same at the worker's pace; where it dies over it, the event never comes."""
+        begin_s, middle_s, end_s = self.worker.work(pace, self.clock.now, overhead_s, reducing_s)
+        if end_s == NEVER:
+            return simpy.Event(self.clock)
+        latency, bandwidth, others = self.path
+        still_s = pace.still_s(begin_s, middle_s), pace.still_s(middle_s, end_s)
+        work_s = middle_s - begin_s - still_s[0], end_s - middle_s - still_s[1]
+        self.path = latency, bandwidth, others.plus(begin_s - self.clock.now, *work_s, sum(still_s))
         return self.clock.wake_at(end_s)
 
     def apply(self, transfer: Transfer) -> None:
@@ -234,6 +295,8 @@ class Actor:
     def can_move(self) -> bool:
         """Whether this actor goes on without any other: its processor works, or what it waits for is on its way."""
         transfer = self.stuck_on
+        if self.worker.dies_s <= self.clock.now:
+            return False
         if self.done or transfer is None:
             return not self.done and self.worker.start_s != NEVER
         if self.use is not None:
@@ -246,12 +309,22 @@ class Actor:
             begun = credit.n_coming > 0
         return begun and transfer.route.serves(self.clock.now, transfer.hop)
 
-    def stuck(self) -> Wait:
+    def held_up(self, transfer: Transfer) -> str:
+        """Say what keeps a transfer that was posted from arriving; nothing where nobody knows."""
+        credit = transfer.route.credit
+        if credit is not None and credit.holds(transfer):
+            return "its window has no credit for it"
+        return transfer.route.stopped(self.clock.now, transfer.hop)
+
+    def stuck(self, now_s: float = LAST_OF_ALL_S) -> Wait:
         """Say whom this actor waits for, for what and since when; if it is not done at the end of the run."""
         number, transfer = self.worker.number, self.stuck_on
+        if self.worker.dies_s <= now_s:
+            return Wait(number, number, "", self.worker.dies_s, died=True)
         if transfer is None:
             return Wait(number, number, "its own start, which never comes", 0.0)
         what = f"chunk {transfer.chunk} in {transfer.step.phase} step {transfer.step.step}"
-        if transfer.dst == number:
-            return Wait(number, transfer.src, f"to send {what}", self.since_s, *self.members)
-        return Wait(number, transfer.dst, f"to receive {what}", self.since_s, *self.members)
+        whom, verb = (transfer.src, "send") if transfer.dst == number else (transfer.dst, "receive")
+        cause = "" if transfer.posted_s == NEVER else self.held_up(transfer)
+        wait = Wait(number, whom, f"to {verb} {what}", self.since_s, *self.members)
+        return replace(wait, cause=cause) if cause else wait

@@ -9,6 +9,7 @@ from ringnet.scenario.checks.drawn import check_drawn
 from ringnet.scenario.checks.jobs_and_traffic import JOB_CHECKS
 from ringnet.scenario.checks.mistake import Mistake
 from ringnet.scenario.checks.network import NETWORK_CHECKS
+from ringnet.scenario.checks.trouble import TROUBLE_CHECKS
 from ringnet.scenario.keys.model import Keys
 
 #: Of every scenario, in the order in which they are told.
@@ -17,6 +18,7 @@ CHECKS: tuple[Callable[[Keys], Iterator[Mistake]], ...] = (
     check_drawn,
     *NETWORK_CHECKS,
     *JOB_CHECKS,
+    *TROUBLE_CHECKS,
 )
 
 

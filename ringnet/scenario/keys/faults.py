@@ -18,10 +18,12 @@ MOST_SEARCHED = 50
 _OF_WORKERS = "workers is how many there are", "workers: 8"
 _OF_MESSAGE = "message is the buffer of one worker", "message: 64 MiB"
 _LESS = "nothing is lost or delayed at random; what a link gives may change over time"
+_TROUBLE = "trouble says what goes wrong, and when", "trouble: [{worker: 3, dies: 2 ms}]"
 #: Keys of other tools and words of the field: what serves in their place here, and how it looks.
 _IN_PLACE_OF = {
     "loss": (_LESS, "network.profile: [{at: 20 us, bandwidth: 10 GB/s}]"),
     "jitter": (_LESS, "network.profile: [{at: 20 us, bandwidth: 10 GB/s}], or background traffic"),
+    **dict.fromkeys(("faults", "failures", "failure", "death", "crash"), _TROUBLE),
     "mtu": ("network.packet cuts transfers into packets", "network.packet: 4 KiB"),
     "alpha": ("network.latency is the fixed time of a transfer", "network.latency: 5 us"),
     "beta": ("network.bandwidth is one over the time of a byte", "network.bandwidth: 50 GB/s"),

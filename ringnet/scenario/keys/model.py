@@ -40,6 +40,7 @@ from ringnet.scenario.keys.machine import IncludeKeys, MachineName
 from ringnet.scenario.keys.network import NetworkKeys
 from ringnet.scenario.keys.step import StepKeys
 from ringnet.scenario.keys.training import TrainingKeys
+from ringnet.scenario.keys.trouble import FailureKeys, TroubleKeys
 
 #: Versions of the format that are read.
 VERSIONS = (1,)
@@ -277,7 +278,7 @@ class Keys(Settings):
         examples=["full", {"elements": 16}],
     )
     seed: Annotated[int, Whole(0, 2**63 - 1, example=1)] = Field(
-        default=0, description="Of random data, and of what is drawn.", examples=[1]
+        default=0, description="Of random data, and of what is drawn or lost by chance.", examples=[1]
     )
     engine: Annotated[str, OneOf(ENGINES, "engine", ("auto",))] = Field(
         default="auto", description="What computes the times; auto takes the fastest that is exact."
@@ -296,6 +297,17 @@ class Keys(Settings):
         default=(),
         description="Traffic of nobody's collective: `[{from: 0, to: 4, burst: 1 MiB, rate: 10 GB/s}]`.",
         examples=[[{"from": 0, "to": 4, "burst": "1 MiB", "rate": "10 GB/s"}]],
+    )
+    trouble: tuple[TroubleKeys, ...] = Field(
+        default=(),
+        description="What goes wrong, and when: `[{link: 0->1, down: {at: 1 ms, for: 2 s}}, {worker: 3, dies: 2 ms}]`.",
+        examples=[[{"worker": 3, "dies": "2 ms"}]],
+    )
+    on_failure: FailureKeys | None = Field(
+        default=None,
+        description="What the collective does when a worker has died; it waits if left out: "
+        "`{policy: shrink, detect: 1 s, agree: 10 ms}`.",
+        examples=[{"policy": "shrink", "detect": "1 s"}],
     )
     training: TrainingKeys | None = Field(
         default=None, description="What the all-reduce is for: the steps of a training."

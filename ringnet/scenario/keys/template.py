@@ -39,6 +39,11 @@ worker:
   reduce_rate: 100 GB/s     # left out, reducing is free
   # exceptions: {5: {reduce_rate: 10 GB/s, start: 20 us}}    # start: never is a dead worker
 
+# trouble:                  # what goes wrong, and what the collective does then
+#   - {link: 0->*, down: {at: 1 ms, for: 2 s}}
+#   - {worker: 1, dies: 2 ms}
+# on_failure: {policy: shrink, detect: 1 s, agree: 10 ms}     # or wait, abort, spare
+
 # Many runs from one file; a swept key need not stand above.
 # sweep:
 #   over:

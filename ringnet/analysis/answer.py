@@ -8,6 +8,7 @@ from html import escape
 from math import inf
 from typing import Any, TypeAlias
 
+from ringnet.analysis.spread import FIGURES
 from ringnet.engines.trace import PATH_PARTS
 from ringnet.payload.dtypes import DTYPES
 from ringnet.units import format_bytes, format_count, format_rate, format_seconds
@@ -50,6 +51,29 @@ def is_missing(value: object) -> bool:
 
 def _formatted(key: str, form: Callable[[Any], str]) -> Callable[[Row], str]:
     return lambda row: form(row[key]) if key in row else ""
+
+
+def _time(row: Row) -> str:
+    if "makespan_s" not in row:
+        return ""
+    many = (
+        f", the run in the middle of {format_count(int(row['n_runs']))}" if row.get("n_runs", 1) > 1 else ""
+    )
+    return f"{format_seconds(row['makespan_s'])}{many}"
+
+
+def _figure(name: str) -> Callable[[Row], str]:
+    """Return what tells a figure of many runs, and how well it is known."""
+
+    def say(row: Row) -> str:
+        if f"{name}_s" not in row or row.get("n_runs", 1) == 1:
+            return ""
+        low, high = (row.get(f"{name}_{end}_s") for end in ("low", "high"))
+        ends = [f"from {format_seconds(low)}" if low is not None else "from below"]
+        ends.append(f"to {format_seconds(high)}" if high is not None else "to above all that were seen")
+        return f"{format_seconds(row[f'{name}_s'])} ({' '.join(ends)}, 95 % sure)"
+
+    return say
 
 
 def _bound(row: Row) -> str:
@@ -224,7 +248,8 @@ def _one_process(row: Row) -> str:
 
 
 _LINES: tuple[tuple[str, Callable[[Row], str]], ...] = (
-    ("time", _formatted("makespan_s", format_seconds)),
+    ("time", _time),
+    *((name, _figure(name)) for name in FIGURES),
     ("algbw", _formatted("algbw_Bps", format_rate)),
     ("busbw", _formatted("busbw_Bps", format_rate)),
     ("of the bound", _bound),

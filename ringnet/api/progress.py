@@ -14,7 +14,7 @@ from ringnet.units import format_count, format_seconds
 
 if TYPE_CHECKING:
     from ringnet.engines.trace import Watch
-    from ringnet.study.points import OnResult
+    from ringnet.study.outcome import OnResult
 
 #: What is faster shows nothing, and how often the line is written anew, in seconds.
 PATIENCE_S, EVERY_S = 0.5, 0.2

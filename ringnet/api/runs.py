@@ -19,7 +19,9 @@ from ringnet.reporting.storage import write_results
 from ringnet.runs import simulate as one_run
 from ringnet.runs import step_time
 from ringnet.scenario.build import keywords
+from ringnet.study.parts import PartOptions
 from ringnet.study.points import run_info, run_points
+from ringnet.study.repeat import repeats, simulate_all
 
 
 def simulate(
@@ -82,6 +84,8 @@ def simulate(
             message = "keys are given beside a Schedule only"
             raise InputError(*(Fault(message, key, right=right) for key in unread))
     with transfers_shown(progress if watch is None else False) as shown:
+        if repeats(found):
+            return Result.of(simulate_all(found), found)
         return Result.of(one_run.simulate(found, tamper=tamper, watch=watch or shown), found)
 
 
@@ -105,9 +109,10 @@ def run(
     overrides : sequence of str
         Changes to the scenario: ``["workers=16", "network.latency=5 us"]``.
     jobs : int, optional
-        Points of a sweep that run at once; as many as there are cores if left out.
+        Points of a sweep, or repeated runs, that are computed at once; as many as there are cores if left out.
     cache : path, optional
-        Folder that keeps each finished point of a sweep, so that the next call goes on where a killed one stopped.
+        Folder that keeps each finished point of a sweep, and each block of repeated runs, so that the next call goes on
+        where a killed one stopped.
     fresh : bool
         Whether to compute also what is kept already.
     progress : bool, optional
@@ -128,12 +133,12 @@ def run(
     found = scenario_of(scenario).changed(overrides)
     notes: list[str] = [*found.notes]
     results: Sequence[ResultLike]
+    kept = None if cache is None else Path(cache)
     if found.sweep is None:
         with transfers_shown(progress) as watch:
-            result = one_run.simulate(found, watch=watch)
+            result = simulate_all(found, PartOptions(jobs, kept, fresh), watch=watch)
         results, notes = [result], [*result.notes]
     else:
-        kept = None if cache is None else Path(cache)
         with points_shown(found.n_points, progress) as count:
             results = run_points(
                 found.iter_points(),

@@ -143,6 +143,15 @@ def _line(rows: pd.DataFrame, parts: Sequence[WinningRange], is_guess: bool) -> 
         format_seconds(first["makespan_s"]),
         format_rate(first["busbw_Bps"]) if timed else "",
         f"{100 * first['bound_share']:.3g} %" if timed else "",
-        "" if following is None else f"{following['algorithm']} {format_seconds(following['makespan_s'])}",
+        "" if following is None else _next(following, first),
         f"{last['algorithm']} {format_seconds(last['makespan_s'])}",
     )
+
+
+def _next(following: pd.Series[Any], first: pd.Series[Any]) -> str:
+    """Name the next algorithm and its time; of repeated runs, by how much more that is, and how well it is known."""
+    said = f"{following['algorithm']} {format_seconds(following['makespan_s'])}"
+    if "behind_low_s" not in following or pd.isna(following["behind_low_s"]) or first["behind_s"] > 0:
+        return said
+    low, high = (format_seconds(max(following[f"behind_{end}_s"], 0.0)) for end in ("low", "high"))
+    return f"{said}, {low} to {high} more" if following["behind_low_s"] > 0 else f"{said}, or no more"

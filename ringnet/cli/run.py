@@ -15,6 +15,7 @@ import typer
 from ringnet.analysis.answer import answer
 from ringnet.analysis.result import RunResult
 from ringnet.analysis.routes import top_talkers
+from ringnet.analysis.spread import FloatArray
 from ringnet.cli import options
 from ringnet.cli.printing import complain, note, print_json, print_table, run_progress, say, sweep_progress
 from ringnet.cli.targets import check_saved, check_targets, sources_of
@@ -32,7 +33,9 @@ from ringnet.scenario.build.interpret import CHECKED_POINTS
 from ringnet.scenario.drawn import what_is_drawn
 from ringnet.study.cost import default_cache_dir, in_words, learn, n_cores, run_s, sweep_s
 from ringnet.study.outcome import Outcome, wrong_sum
+from ringnet.study.parts import PartOptions
 from ringnet.study.points import run_info, run_points
+from ringnet.study.repeat import n_blocks, repeats, simulate_all, times_of, with_all_runs
 
 if TYPE_CHECKING:
     from ringnet.cli.side_by_side import SideBySide
@@ -86,9 +89,10 @@ class RunCommandOptions:
             yield "compare is not used: `ringnet compare` reads it"
         if scenario.step is not None:
             yield "step is not used: `ringnet step` reads it; this is all of its gradients in one collective"
-        if scenario.sweep is None:
+        if scenario.sweep is None and not repeats(scenario):
             for option in _given({"--jobs": self.processes, "--fresh": self.fresh, "--cache": self.cache}):
                 yield f"{option} is not used: this scenario is a single run"
+        if scenario.sweep is None:
             self._refuse({"--cluster": self.cluster}, "a sweep, and this scenario is a single run")
         else:
             single = {"--save-result": self.save_result, "--transfers": self.transfers}
@@ -184,8 +188,11 @@ def _run_one(scenario: Scenario, asked: RunCommandOptions, then: Changed | None 
         return f"{scenario.name}: takes roughly {in_words(said_s[0])}"
 
     parts = build(scenario)
+    many = _times_of_runs(scenario, asked) if repeats(scenario) else None
     with run_progress(words, asked.quiet) as watch:
-        result = simulate(scenario, watch=watch, parts=parts)
+        result = (
+            simulate(scenario, watch=watch, parts=parts) if many is None else with_all_runs(scenario, many)
+        )
         advice = _advice(scenario, result, parts)
         files = _write(scenario, asked, [result], [*result.notes, *advice])
     for seconds in said_s:
@@ -221,6 +228,18 @@ def _side_by_side(result: RunResult, then: Changed) -> SideBySide:
     from ringnet.cli.side_by_side import side_by_side  # noqa: PLC0415 -- most runs ask of no change
 
     return side_by_side(result.summary, then)
+
+
+def _times_of_runs(scenario: Scenario, asked: RunCommandOptions) -> FloatArray:
+    """Return the times of all runs of a scenario, with progress on a terminal; what is finished is kept."""
+    with sweep_progress(n_blocks(scenario), asked.quiet or asked.json) as watch:
+        kept = asked.cache or default_cache_dir()
+        how = PartOptions(asked.processes, kept, asked.fresh, watch.on_result, watch.say)
+        try:
+            return times_of(scenario, how)
+        except KeyboardInterrupt:
+            watch.say("runs that are finished are kept: run it again to go on")
+            raise
 
 
 def _talkers(result: RunResult) -> list[tuple[str, str]]:
@@ -296,7 +315,7 @@ def _outcomes(scenario: Scenario, asked: RunCommandOptions) -> list[Outcome]:
                 cluster=asked.cluster,
                 on_result=count,
                 say=watch.say,
-                simulate=simulate,
+                simulate=simulate_all,
             )
         except (KeyboardInterrupt, StudyError):
             watch.say(

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from ringnet.analysis.answer import is_missing, percent
 from ringnet.engines import PATH_PARTS
-from ringnet.study.whatif import Changed, cause, path_seconds, simulate_bare
+from ringnet.study.repeat import simulate_all
+from ringnet.study.whatif import Changed, cause, path_seconds, without_payload
 from ringnet.units import format_rate, format_seconds
 
 
@@ -42,6 +43,7 @@ class SideBySide(NamedTuple):
         return [
             ("", "today", "if", "difference"),
             self._line("time", "makespan_s", format_seconds),
+            *([self._line("mean", "mean_s", format_seconds)] if "mean_s" in self.today else []),
             *parts,
             self._line("algbw", "algbw_Bps", format_rate),
             self._line("busbw", "busbw_Bps", format_rate),
@@ -51,7 +53,7 @@ class SideBySide(NamedTuple):
         ]
 
     def _line(self, label: str, key: str, form: Callable[[Any], str]) -> tuple[str, ...]:
-        return _row(label, self.today[key], self.then[key], form)
+        return _row(label, self.today[key], self.then.get(key, self.then["makespan_s"]), form)
 
     def notes(self) -> list[str]:
         """Return what a person should know: that the change is none, or its gain a guess."""
@@ -66,7 +68,7 @@ class SideBySide(NamedTuple):
 
 def side_by_side(today: Mapping[str, Any], change: Changed) -> SideBySide:
     """Simulate a changed scenario, without its payload, and put it beside the row of the summary today."""
-    return SideBySide(change, today, simulate_bare(change.scenario).summary)
+    return SideBySide(change, today, simulate_all(change.scenario, bare=without_payload).summary)
 
 
 def _or_none(value: Any, form: Callable[[Any], str]) -> str:

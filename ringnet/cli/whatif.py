@@ -88,5 +88,18 @@ def _line(row: dict[Any, Any]) -> tuple[str, ...]:
     gain = "nothing"
     if gain_s:
         of_today = "" if pd.isna(share) else f" ({percent(abs(share))})"
-        gain = f"{format_seconds(abs(gain_s))} {'less' if gain_s > 0 else 'more'}{of_today}"
+        gain = f"{format_seconds(abs(gain_s))} {'less' if gain_s > 0 else 'more'}{of_today}{_how_sure(row)}"
     return str(row["rank"]), row["change"], time, gain, row["cause"]
+
+
+def _how_sure(row: dict[Any, Any]) -> str:
+    """Say how well a gain of repeated runs is known; nothing where a single run has it."""
+    low, high = (row.get(f"gain_{end}_s") for end in ("low", "high"))
+    if pd.isna(low) or pd.isna(high):
+        return ""
+    if low <= 0 <= high:
+        return f", which may be none ({format_seconds(max(-low, high))} either way, 95 % sure)"
+    ends = sorted((abs(low), abs(high)))
+    if format_seconds(ends[0]) == format_seconds(ends[1]):
+        return ", known to that digit"
+    return f", {format_seconds(ends[0])} to {format_seconds(ends[1])} (95 % sure)"

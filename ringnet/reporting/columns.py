@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
+from ringnet.analysis.spread import FIGURE_WORDS, FIGURES
 from ringnet.engines.trace import PATH_PARTS
 
 Kind: TypeAlias = Literal["text", "integer", "number", "truth", "value"]
@@ -123,6 +124,35 @@ OF_SHAPES: dict[str, Column] = {
 #: What a summary has only where something is drawn.
 OF_CHANCE: dict[str, Column] = {
     "drawn": _text("what is drawn, for what each, and which run of which seed this is"),
+    "n_runs": _integer(
+        "runs, each with draws of its own; the other columns are those of the one in the middle"
+    ),
+    **{
+        f"{name}{end}_s": _number(f"{FIGURE_WORDS[name]} of the times of all runs{words}")
+        for name in FIGURES
+        for end, words in (
+            ("", ""),
+            ("_low", ": the lower end of its 95 % interval; empty where so few runs do not tell it"),
+            ("_high", ": the upper end of its 95 % interval; empty where so few runs do not tell it"),
+        )
+    },
+}
+
+#: What tables of studies have only where runs are repeated; then ``makespan_s`` is the mean of all runs.
+OF_REPEATS: dict[str, Column] = {
+    "n_runs": _integer("runs that makespan_s is the mean of, each with draws of its own"),
+    "makespan_low_s": _number("the lower end of the 95 % interval of that mean"),
+    "makespan_high_s": _number("the upper end"),
+    "gain_low_s": _number("the lower end of the 95 % interval of gain_s, run by run under the same luck"),
+    "gain_high_s": _number("the upper end"),
+}
+
+#: What the table of a comparison has only where runs are repeated, in this order.
+OF_REPEATED_COMPARISONS: dict[str, Column] = {
+    **{name: OF_REPEATS[name] for name in ("n_runs", "makespan_low_s", "makespan_high_s")},
+    "behind_s": _number("by how much the mean is more than that of the fastest"),
+    "behind_low_s": _number("the lower end of the 95 % interval of behind_s, run by run under the same luck"),
+    "behind_high_s": _number("the upper end"),
 }
 
 #: What a summary has only of a training; times and traffic are those of one step's all-reduce.
@@ -508,6 +538,13 @@ TABLES: dict[str, dict[str, Column]] = {
         "start_s": _number("when it started"),
         "end_s": _number("when it had ended"),
     },
+    "runs": {
+        "run": _integer("number of the run, from 0: which part of each stream of random numbers it has"),
+        "makespan_s": ANSWERS["makespan_s"],
+        "algbw_Bps": ANSWERS["algbw_Bps"],
+        "busbw_Bps": ANSWERS["busbw_Bps"],
+        "point": _integer("of a sweep: the row of the summary, from 0"),
+    },
     "states": {
         "phase": _text("reduce-scatter or all-gather; start for the rows before the first step"),
         "step": _integer("step within the phase; empty for the start"),
@@ -518,7 +555,13 @@ TABLES: dict[str, dict[str, Column]] = {
 #: Tables of a run or a sweep; the others are those of studies.
 _OF_STUDIES = {"compare", "crossovers", "numerics", "blame", "whatif", "step", "buckets", "timeline"}
 #: Columns that some tables have only in some runs.
-_IN_SOME_RUNS = {"summary": OF_SOME_RUNS, "links": OF_LINKS_IN_TROUBLE, "workers": OF_WORKERS_IN_TROUBLE}
+_IN_SOME_RUNS = {
+    "summary": OF_SOME_RUNS,
+    "links": OF_LINKS_IN_TROUBLE,
+    "workers": OF_WORKERS_IN_TROUBLE,
+    "compare": OF_REPEATED_COMPARISONS,
+    "whatif": OF_REPEATS,
+}
 RUN_TABLES = tuple(name for name in TABLES if name not in _OF_STUDIES)
 
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+#: Tables of which a sweep has the rows of all its points.
+OF_POINTS = ("jobs", "runs")
 #: Of a SHA-256, for a person: enough to tell contents apart.
 SHOWN_DIGITS = 12
 
@@ -46,7 +48,7 @@ class Results:
     ----------
     summary : DataFrame
         One row per point; columns as in `columns.TABLES`, then one per swept key that has none of its own.
-    links, workers, transfers, states, jobs, queues, utilisation, routes, path, trouble : DataFrame or None
+    links, workers, transfers, states, jobs, runs, queues, utilisation, routes, path, trouble : DataFrame or None
     training, divergence, step_states : DataFrame or None
         Tables of a single run, where they were written.
     run_info : dict
@@ -59,6 +61,7 @@ class Results:
     transfers: pd.DataFrame | None = None
     states: pd.DataFrame | None = None
     jobs: pd.DataFrame | None = None
+    runs: pd.DataFrame | None = None
     queues: pd.DataFrame | None = None
     utilisation: pd.DataFrame | None = None
     path: pd.DataFrame | None = None
@@ -142,11 +145,13 @@ def typed_tables(results: Sequence[ResultLike]) -> dict[str, Table]:
     empty = np.full(len(results), None)
     ordered = {name: rows.get(name, empty) for name in TABLES["summary"]}
     tables = {"summary": ordered | rows}
-    names = [name for name in RUN_TABLES if name not in ("summary", "jobs")] if len(results) == 1 else []
+    names = [name for name in RUN_TABLES if name not in ("summary", *OF_POINTS)] if len(results) == 1 else []
     found = {name: results[0].columns(name) for name in names}
     tables |= {name: table for name, table in found.items() if table is not None}
     if jobs := _jobs(results):
         tables["jobs"] = jobs
+    if runs := _runs(results):
+        tables["runs"] = runs
     return {name: typed_table(table, name) for name, table in tables.items()}
 
 
@@ -159,6 +164,15 @@ def _jobs(results: Sequence[ResultLike]) -> Table | None:
     ]
     of_runs_only = {*TABLES["summary"], *OF_SOME_RUNS} - {*TABLES["jobs"]}
     return {name: cells for name, cells in of_rows(rows).items() if name not in of_runs_only}
+
+
+def _runs(results: Sequence[ResultLike]) -> Table | None:
+    """Return the runs of all points, where some are repeated."""
+    found = [(point, table) for point, one in enumerate(results) if (table := one.columns("runs"))]
+    numbered = [{**table, "point": np.full(len(table["run"]), point)} for point, table in found]
+    if len(results) == 1 or not numbered:
+        return found[0][1] if found else None
+    return {name: np.concatenate([table[name] for table in numbered]) for name in numbered[0]}
 
 
 class Difference(NamedTuple):

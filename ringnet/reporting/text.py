@@ -17,7 +17,7 @@ from ringnet.analysis.answer import (
 )
 from ringnet.analysis.frames import Table, rows_of
 from ringnet.reporting.sweeps import distinguishing, short
-from ringnet.units import format_bytes
+from ringnet.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,6 +68,8 @@ def sweep_table(summary: pd.DataFrame, jobs: pd.DataFrame | None = None) -> Text
         heads = (*heads, "links")
     if "shape" in summary:
         heads = (*heads, "shape")
+    if "n_runs" in summary:
+        heads = (*heads, "mean", "p5 to p95")
     if "training_steps" in summary:
         heads = (*heads, "digits", "loss")
     rows = [
@@ -77,6 +79,7 @@ def sweep_table(summary: pd.DataFrame, jobs: pd.DataFrame | None = None) -> Text
             *_outcome(row),
             *_beyond(point),
             *([_setting("shape", point["shape"])] if "shape" in summary else ()),
+            *_spread(point),
             *_trained(point),
         )
         for place, point in enumerate(summary.to_dict("records"))
@@ -97,6 +100,16 @@ def _of_jobs(jobs: pd.DataFrame | None, place: int, point: AnyRow) -> list[tuple
 def _beyond(point: AnyRow) -> tuple[str, ...]:
     """Return a mark of a point beyond what its links were measured at, where links were measured."""
     return ("extrapolated" if point["is_beyond"] is True else "",) if "is_beyond" in point else ()
+
+
+def _spread(point: AnyRow) -> tuple[str, ...]:
+    """Return of repeated runs the mean, and what nine of ten take."""
+    if "n_runs" not in point:
+        return ()
+    if is_missing(point["n_runs"]):
+        return "", ""
+    mean, low, high = (format_seconds(point[f"{name}_s"]) for name in ("mean", "p5", "p95"))
+    return mean, f"{low} to {high}"
 
 
 def _trained(point: AnyRow) -> tuple[str, ...]:
@@ -129,7 +142,8 @@ def _outcome(row: Mapping[Any, Any]) -> tuple[str, ...]:
     share = percent(known["bound_share"]) if "bound_share" in known else ""
     mostly = made_of_words(known).partition(",")[0]
     verdict = {None: "not verified", True: "right", False: "WRONG"}[known.get("sum_ok")]
-    return (said.get("time", ""), said.get("algbw", ""), said.get("busbw", ""), share, mostly, verdict)
+    time = format_seconds(known["makespan_s"]) if "makespan_s" in known else ""
+    return (time, said.get("algbw", ""), said.get("busbw", ""), share, mostly, verdict)
 
 
 def sweep_html(summary: pd.DataFrame, notes: Iterable[str] = ()) -> str:

@@ -31,14 +31,15 @@ from ringnet.errors import Fault, InputError, NetworkError, StudyError
 from ringnet.networks import Network
 from ringnet.payload.dtypes import DTYPES
 from ringnet.payload.sources import message_elements
-from ringnet.reporting.columns import TABLES
+from ringnet.reporting.columns import OF_REPEATED_COMPARISONS, TABLES
 from ringnet.runs.engine import TRANSFERS_PER_S
 from ringnet.runs.notes import comparison_notes, ring_equivalents, slices_together
 from ringnet.runs.parts import build, build_schedule, read_off_network
 from ringnet.runs.shapes import unread_note
 from ringnet.scenario import Scenario
-from ringnet.scenario.drawn import refuse_what_is_drawn
+from ringnet.scenario.drawn import what_is_drawn
 from ringnet.scenario.keys.algorithm import AlgorithmKeys, label_of, parameters_of
+from ringnet.study.compared_runs import TIMES, require_runs, rows_of_many, told_apart
 from ringnet.study.outcome import Outcome
 from ringnet.study.parts import (
     PartOptions,
@@ -139,13 +140,15 @@ def compare_parts(plan: StudyPlan, how: PartOptions) -> Comparison:
         rows += outcome.summary.get("rows", [])
     if not rows:
         raise StudyError("\n".join(failed)) if failed else InputError(*map(Fault, notes))
-    table = with_ranks(pd.DataFrame(rows))
+    table, columns = with_ranks(pd.DataFrame(rows)), [*COLUMNS]
+    if TIMES in table:
+        table, columns = told_apart(table), [*columns, *OF_REPEATED_COMPARISONS]
     order = ["n_workers", "message_bytes", "rank"]
     guesses = [
         plan.guesses.get(point) for point in zip(table["n_workers"], table["message_bytes"], strict=True)
     ]
     table = table.assign(guess=pd.Series(guesses, index=table.index, dtype=object))
-    table = table.sort_values(order, kind="stable", ignore_index=True)[list(COLUMNS)]
+    table = table.sort_values(order, kind="stable", ignore_index=True)[columns]
     told = (*_about_shapes(plan, outcomes), *_about_slices(plan, outcomes), *_about_sends(plan, table))
     return Comparison(table, (*notes, *plan.remarks, *told), tuple(failed), plan.guesses)
 
@@ -198,7 +201,7 @@ def plan_comparison(
         As `compare`; a schedule from a file that does not do what its collective says.
     """
     _refuse_other_keys(scenario)
-    refuse_what_is_drawn(scenario, "a comparison")
+    require_runs(scenario)
     sizes = tuple(sizes_of(scenario))
     guesses: dict[tuple[int, int], str] = {}
     plan = StudyPlan([], [], tuple(comparison_notes(scenario)), guesses)
@@ -228,7 +231,7 @@ def _about_guesses(guesses: Mapping[tuple[int, int], str]) -> list[str]:
 
 def _part(point: Scenario, sizes: tuple[int, ...]) -> StudyPart:
     label, schedule = label_of(point.algorithm), build_schedule(point)
-    most_s = len(sizes) * schedule.n_transfers / TRANSFERS_PER_S["events"]
+    most_s = (point.repeat or 1) * len(sizes) * schedule.n_transfers / TRANSFERS_PER_S["events"]
     return StudyPart(
         label, key_of(point, "compare", label, sizes), point, AlgorithmTiming(label, sizes), most_s
     )
@@ -302,7 +305,7 @@ class _NetworkParts(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _network_parts(where: _NetworkOf) -> _NetworkParts:
-    parts = build(where.scenario)
+    parts = build(where.scenario, None)
     return _NetworkParts(
         parts.network, parts.workers, Cuts(parts.network, float(parts.workers.start_s.min()))
     )
@@ -314,7 +317,10 @@ def _timed(task: AlgorithmTiming, scenario: Scenario) -> dict[str, Any]:
     schedule, read = build_schedule(scenario, network), read_off_network(scenario, lambda: network)
     check(schedule)
     sharing = resolve_sharing(network, used_routes(0, schedule, network))
-    rows = _rows(task, scenario, schedule, _NetworkParts(network, workers, cuts))
+    if what_is_drawn(scenario):
+        rows = rows_of_many(task.label, task.sizes, scenario)
+    else:
+        rows = _rows(task, scenario, schedule, _NetworkParts(network, workers, cuts))
     return {
         "rows": rows,
         "read": list(read.phrases),

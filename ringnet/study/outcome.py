@@ -9,8 +9,8 @@ import json
 import os
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -20,6 +20,7 @@ import numpy as np
 
 from ringnet._version import __version__
 from ringnet.analysis.frames import Table, of_rows, rows_of
+from ringnet.analysis.spread import run_table
 from ringnet.errors import RingnetError, VerificationError
 from ringnet.scenario import Scenario
 
@@ -55,6 +56,8 @@ class Outcome:
         The swept keys, with the values of this point as they were written.
     job_rows : tuple of dict
         The point's rows of ``jobs.csv``; none where there is one job.
+    times_s : tuple of float
+        The times of all runs of the point, where it is repeated.
     """
 
     summary: dict[str, Any]
@@ -65,9 +68,13 @@ class Outcome:
     not_kept: str = ""
     swept: Mapping[str, str] = field(default_factory=dict)
     job_rows: tuple[dict[str, Any], ...] = ()
+    times_s: tuple[float, ...] = ()
 
     def columns(self, table: str) -> Table | None:
-        """Return one row per job, with the swept keys, where there are several jobs; a sweep has no other tables."""
+        """Return one row per job, or per run, with the swept keys, where there are several; there are no others."""
+        if table == "runs" and self.times_s:
+            runs = run_table(np.array(self.times_s), self.summary)
+            return {**runs, **{path: np.full(len(self.times_s), text) for path, text in self.swept.items()}}
         if table != "jobs" or not self.job_rows:
             return None
         return of_rows([{**self.swept, **row} for row in self.job_rows])
@@ -118,7 +125,9 @@ def failed(error: str, exit_code: int) -> Outcome:
 def _found(result: RunResult) -> Outcome:
     row = plain_row(result.summary)
     jobs = tuple(map(plain_row, rows_of(result.columns("jobs"))))
-    found = Outcome(row, (*result.about, *result.verdict.notes), job_rows=jobs)
+    runs = result.columns("runs")
+    times_s = () if runs is None else tuple(runs["makespan_s"].tolist())
+    found = Outcome(row, (*result.about, *result.verdict.notes), job_rows=jobs, times_s=times_s)
     if row["sum_ok"] is not False:
         return found
     error = wrong_sum(result)
@@ -148,7 +157,7 @@ def _plain(value: Any) -> Any:
 # tells one that was damaged later.
 
 #: Raised by one whenever entries of the same ringnet version would be read otherwise.
-ENTRY_VERSION = 3
+ENTRY_VERSION = 4
 
 
 @dataclass(frozen=True)
@@ -192,7 +201,14 @@ class DamagedError(Exception):
 
 def write_entry(path: Path, outcome: Outcome) -> None:
     """Keep ``outcome`` at ``path``, whole or not at all; raises OSError where that cannot be done."""
-    body = json.dumps({"summary": outcome.summary, "notes": outcome.notes, "jobs": outcome.job_rows})
+    body = json.dumps(
+        {
+            "summary": outcome.summary,
+            "notes": outcome.notes,
+            "jobs": outcome.job_rows,
+            "times": outcome.times_s,
+        }
+    )
     text = json.dumps({"sha256": _digest(body), "body": body})
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(prefix=".", suffix=".part", dir=path.parent)
@@ -219,12 +235,13 @@ def read_entry(path: Path) -> Outcome | None:
         if entry["sha256"] != _digest(body):
             raise DamagedError("its checksum is wrong")
         kept: dict[str, Any] = json.loads(body)
-        row, notes, jobs = kept["summary"], kept["notes"], kept["jobs"]
+        row, notes, jobs, times = kept["summary"], kept["notes"], kept["jobs"], kept["times"]
         if not (
             isinstance(row, dict) and isinstance(notes, list) and all(isinstance(job, dict) for job in jobs)
         ):
             raise DamagedError("it is of another shape")
-        return Outcome(row, tuple(map(str, notes)), computed=False, job_rows=tuple(jobs))
+        times_s = tuple(map(float, times))
+        return Outcome(row, tuple(map(str, notes)), computed=False, job_rows=tuple(jobs), times_s=times_s)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -236,6 +253,7 @@ def _digest(text: str) -> str:
 
 
 # Points to be computed.
+
 
 #: The key of a task, and what came of it.
 Done: TypeAlias = "tuple[str, Outcome]"
@@ -253,6 +271,13 @@ class Task:
     def lost(self, error: str) -> Done:
         """Return the outcome of a task whose process never came back."""
         return self.key, failed(error, 1)
+
+
+#: What hears of each outcome, and what hears each sentence for a person.
+OnResult: TypeAlias = Callable[[Outcome], None]
+Say: TypeAlias = Callable[[str], None]
+#: What computes tasks, on this machine or on others.
+Compute: TypeAlias = Callable[[list[Task]], Generator[Done]]
 
 
 def carry_out(task: Task) -> Done:
@@ -278,3 +303,32 @@ def quietly() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=UserWarning, module="joblib")
         yield
+
+
+def once(say: Say) -> Say:
+    """Return what says each sentence only the first time."""
+    said: set[str] = set()
+
+    def say_once(sentence: str) -> None:
+        if sentence not in said:
+            said.add(sentence)
+            say(sentence)
+
+    return say_once
+
+
+def finished(tasks: list[Task], store: Store, compute: Compute) -> Generator[Done]:
+    """Yield what is kept of some tasks, then what is computed."""
+    left = []
+    for task in tasks:
+        kept = store.find(task.key)
+        if kept is None:
+            left.append(task)
+        else:
+            yield task.key, kept
+    if left:
+        with closing(compute(left)) as done:
+            for key, outcome in done:
+                if outcome.not_kept:
+                    store.say(f"points cannot be kept in {store.folder}: {outcome.not_kept}")
+                yield key, outcome

@@ -22,12 +22,23 @@ from ringnet.scenario import Scenario
 from ringnet.scenario.build.scenario import single
 from ringnet.scenario.checks.collective import check_algorithm
 from ringnet.scenario.checks.schedule import check_schedule
+from ringnet.scenario.drawn import what_is_drawn
 from ringnet.scenario.keys.algorithm import AlgorithmKeys, label_of
 from ringnet.scenario.schedule import file_names
 from ringnet.study import local
 from ringnet.study.cost import n_cores
-from ringnet.study.outcome import Done, Outcome, Simulate, Store, Task, carry_out
-from ringnet.study.points import OnResult, Say, finished, once
+from ringnet.study.outcome import (
+    Done,
+    OnResult,
+    Outcome,
+    Say,
+    Simulate,
+    Store,
+    Task,
+    carry_out,
+    finished,
+    once,
+)
 
 #: Keys that change nothing of what comes out of a part.
 _UNREAD = {"name", "report", "sweep", "compare", "payload", "engine"}
@@ -177,7 +188,8 @@ def _point(scenario: Scenario, n_workers: int, keys: str | AlgorithmKeys) -> Sce
     """Return the scenario of one algorithm at one N; what that orphans is left out of it."""
     mark: dict[KeyPath, Mark] = {(): Mark("--set", origin="set")}
     given = keys if isinstance(keys, str) else keys.model_dump(mode="json", exclude_none=True)
-    document = scenario.base.drop([("data",), ("seed",), ("compare",), ("training",)])
+    unread = [("data",), ("compare",), ("training",), *([] if what_is_drawn(scenario) else [("seed",)])]
+    document = scenario.base.drop(unread)
     changes = {
         "workers": n_workers,
         "algorithm": given,

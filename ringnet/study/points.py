@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Generator, Iterable
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from ringnet.analysis.verification import payload_text
 from ringnet.reporting.columns import TABLES
-from ringnet.runs.simulate import simulate as run_one
 from ringnet.scenario import Scenario, SweepPoint
-from ringnet.study.outcome import Done, Outcome, Simulate, Store, Task
-
-#: What hears of each outcome, and what hears each sentence for a person.
-OnResult: TypeAlias = Callable[[Outcome], None]
-Say: TypeAlias = Callable[[str], None]
-#: What computes tasks, on this machine or on others.
-Compute: TypeAlias = Callable[[list[Task]], Generator[Done]]
+from ringnet.study.outcome import (
+    Compute,
+    Done,
+    OnResult,
+    Outcome,
+    Say,
+    Simulate,
+    Store,
+    Task,
+    finished,
+    once,
+)
+from ringnet.study.repeat import simulate_all
 
 #: Points that are held as scenarios at once: a grid of a million does not fit into memory.
 BLOCK = 10_000
@@ -50,7 +55,7 @@ def run_points(
     cluster: str | None = None,
     on_result: OnResult = lambda outcome: None,
     say: Say = lambda sentence: None,
-    simulate: Simulate = run_one,
+    simulate: Simulate = simulate_all,
 ) -> list[Outcome]:
     """Run every point of a sweep.
 
@@ -95,18 +100,6 @@ def run_points(
     return outcomes
 
 
-def once(say: Say) -> Say:
-    """Return what says each sentence only the first time."""
-    said: set[str] = set()
-
-    def say_once(sentence: str) -> None:
-        if sentence not in said:
-            said.add(sentence)
-            say(sentence)
-
-    return say_once
-
-
 def _on_cluster(tasks: list[Task], address: str) -> Generator[Done]:
     from ringnet.study.cluster import on_cluster  # noqa: PLC0415 -- an extra, and a second of imports
 
@@ -138,23 +131,6 @@ class _Study:
 
     def _task(self, key: str, point: SweepPoint) -> Task:
         return Task(key, point.scenario, self.simulate, self.store.path(key))
-
-
-def finished(tasks: list[Task], store: Store, compute: Compute) -> Generator[Done]:
-    """Yield what is kept of some tasks, then what is computed."""
-    left = []
-    for task in tasks:
-        kept = store.find(task.key)
-        if kept is None:
-            left.append(task)
-        else:
-            yield task.key, kept
-    if left:
-        with closing(compute(left)) as done:
-            for key, outcome in done:
-                if outcome.not_kept:
-                    store.say(f"points cannot be kept in {store.folder}: {outcome.not_kept}")
-                yield key, outcome
 
 
 # Rows, completed by what the sweep knows of a point and the run does not.

@@ -8,21 +8,24 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 import pandas as pd
 
 from ringnet.analysis.answer import is_missing
 from ringnet.analysis.result import RunResult
+from ringnet.analysis.spread import difference, figures
 from ringnet.documents.yaml_text import read_text, read_yaml
 from ringnet.engines import PATH_PARTS
 from ringnet.engines.trace import Watch
 from ringnet.errors import Fault, InputError
-from ringnet.reporting.columns import TABLES
+from ringnet.reporting.columns import OF_REPEATS, TABLES
 from ringnet.runs.notes import ring_equivalents
 from ringnet.runs.parts import RunParts, build
-from ringnet.runs.simulate import simulate
 from ringnet.scenario import Scenario
 from ringnet.study.cost import most_s
+from ringnet.study.outcome import Outcome
 from ringnet.study.parts import PartOptions, StudyPart, key_of, run_parts
+from ringnet.study.repeat import most_runs, simulate_all
 from ringnet.units import format_seconds
 
 #: A difference below this share of the time is rounding.
@@ -158,8 +161,11 @@ def cause(today: Row, then: Row) -> str:
 
 
 def simulate_bare(scenario: Scenario, watch: Watch | None = None) -> RunResult:
-    """Simulate a run without its payload: for its time, and what that is made of."""
-    return simulate(scenario, parts=without_payload(build(scenario)), watch=watch)
+    """Simulate a run, or as many as it says, without payload: for the time, and what that is made of.
+
+    Of many runs that is told of the first, so that changes are compared under the same luck.
+    """
+    return simulate_all(scenario, bare=without_payload, told=0, watch=watch)
 
 
 def without_payload(parts: RunParts) -> RunParts:
@@ -200,7 +206,7 @@ class WhatIfPlan(NamedTuple):
                 key_of(one.scenario, "whatif"),
                 one.scenario,
                 simulate_bare,
-                most_s(without_payload(build(one.scenario))),
+                most_s(without_payload(build(one.scenario))) * most_runs(one.scenario),
             )
             for one in self.scenarios
         ]
@@ -215,37 +221,55 @@ def whatif_parts(plan: WhatIfPlan, how: PartOptions) -> WhatIf:
         Today's scenario has no answer.
     """
     outcomes = run_parts(plan.parts, how)
-    today = outcomes[0].summary
     if not outcomes[0].ok:
         raise InputError(outcomes[0].error)
     rows, notes, failed = [], [], []
     for one, outcome in zip(plan.scenarios, outcomes, strict=True):
-        rows.append(_row(one, today, outcome.summary if outcome.ok else {"error": outcome.error}))
+        rows.append(_row(one, outcomes[0], outcome))
         if not outcome.ok:
             failed.append(f"{one.change}: {outcome.error}")
         elif one.says_nothing_new:
             notes.append(f"{one.change} changes nothing: the scenario says so already")
         if one.guess:
             notes.append(f"what {one.change} gains is a guess: {one.guess}")
-    table = pd.DataFrame(rows, columns=list(TABLES["whatif"]))
+    table = pd.DataFrame(rows, columns=[*TABLES["whatif"], *(OF_REPEATS if outcomes[0].times_s else ())])
     table = table.sort_values("makespan_s", kind="stable", ignore_index=True)
     ranked = table["change"].ne(TODAY) & table["error"].isna()
     ranks = ranked.cumsum().where(ranked).astype("Int64")
     return WhatIf(table.assign(rank=ranks), tuple(notes), tuple(failed))
 
 
-def _row(one: Changed, today: Row, then: Row) -> dict[str, Any]:
-    if then.get("error") is not None:
-        return {"change": one.change, "error": then["error"]}
+def _row(one: Changed, before: Outcome, after: Outcome) -> dict[str, Any]:
+    if not after.ok:
+        return {"change": one.change, "error": after.error}
+    today, then = before.summary, after.summary
+    many = _spread(before, after) if before.times_s else {}
+    if before.times_s:  # the mean of all runs is told
+        today, then = ({**one.summary, "makespan_s": _mean_s(one)} for one in (before, after))
     gain_s = today["makespan_s"] - then["makespan_s"]
     gain_s = gain_s if abs(gain_s) > ROUNDING * today["makespan_s"] else 0.0
+    is_today = one.change == TODAY
     return {
         "change": one.change,
         "makespan_s": then["makespan_s"],
-        "gain_s": None if one.change == TODAY else gain_s,
-        "gain_share": None
-        if one.change == TODAY or not today["makespan_s"]
-        else gain_s / today["makespan_s"],
-        "cause": None if one.change == TODAY else cause(today, then),
+        "gain_s": None if is_today else gain_s,
+        "gain_share": None if is_today or not today["makespan_s"] else gain_s / today["makespan_s"],
+        "cause": None if is_today else cause(today, then),
         **{f"{part}_s": seconds for part, seconds in path_seconds(then).items()},
+        **many,
     }
+
+
+def _mean_s(one: Outcome) -> float:
+    return float(np.mean(one.times_s)) if one.times_s else float(one.summary["makespan_s"])
+
+
+def _spread(before: Outcome, after: Outcome) -> dict[str, Any]:
+    """Return how well the time and the gain are known: run by run, under the same luck."""
+    known = figures(after.times_s or [after.summary["makespan_s"]])["mean"]
+    found = {"n_runs": len(after.times_s) or 1, "makespan_low_s": known.low, "makespan_high_s": known.high}
+    # A scenario in which nothing is drawn any more takes the same in every run.
+    n = min(len(before.times_s), len(after.times_s) or len(before.times_s))
+    then = np.array(after.times_s[:n]) if after.times_s else np.full(n, after.summary["makespan_s"])
+    gain = difference(np.array(before.times_s[:n]), then)
+    return {**found, "gain_low_s": gain.low, "gain_high_s": gain.high}

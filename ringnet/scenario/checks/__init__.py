@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ringnet.scenario.checks.collective import COLLECTIVE_CHECKS
-from ringnet.scenario.checks.drawn import check_drawn
+from ringnet.scenario.checks.drawn import check_drawn, check_repeats
 from ringnet.scenario.checks.jobs_and_traffic import JOB_CHECKS
 from ringnet.scenario.checks.mistake import Mistake
 from ringnet.scenario.checks.network import NETWORK_CHECKS
@@ -16,6 +16,7 @@ from ringnet.scenario.keys.model import Keys
 CHECKS: tuple[Callable[[Keys], Iterator[Mistake]], ...] = (
     *COLLECTIVE_CHECKS,
     check_drawn,
+    check_repeats,
     *NETWORK_CHECKS,
     *JOB_CHECKS,
     *TROUBLE_CHECKS,

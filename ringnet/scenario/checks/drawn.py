@@ -1,4 +1,4 @@
-"""What is drawn: distributions without what they take, or that make no sense."""
+"""What is drawn: distributions without what they take, or that make no sense; and how often a run is repeated."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ringnet.scenario.drawn import (
     distribution_of,
     drawn_values,
     noise_of,
+    what_is_drawn,
 )
 from ringnet.scenario.keys.drawn import SPREADS, RatePart, RateSpread, SecondsPart
 from ringnet.scenario.keys.kinds import FoundFile
@@ -225,3 +226,21 @@ def is_right(keys: Keys) -> bool:
 def _is_lost(keys: AnySpread) -> bool:
     """Whether a file was not found, which is told where it was looked for."""
     return isinstance(keys.file, str) or any(map(_is_lost, getattr(keys, "of", None) or ()))
+
+
+def check_repeats(keys: Keys) -> Iterator[Mistake]:
+    """Find runs that are repeated though nothing is drawn, or too few for what is asked of them."""
+    given = {"repeat": keys.repeat, "until": keys.until}
+    asked = [(key,) for key, value in given.items() if value is not None]
+    if len(asked) > 1:
+        message = "a run is repeated so often, or until something"
+        yield Mistake(("until",), message, "one of them", causes=(("repeat",),))
+    for path in asked:
+        if not what_is_drawn(keys):
+            message = "nothing is drawn, and all runs would be alike"
+            right = "network.latency: {mean: 5 us, distribution: lognormal, cv: 0.3}"
+            yield unread(path, message, ("network",), ("worker",), right=right)
+        if keys.training is not None:
+            yield Mistake(path, "a training is not repeated", "without training", causes=(("training",),))
+    if keys.until is not None and not 0 < keys.until.half_width < 1:
+        yield Mistake(("until", "half_width"), "an interval has some width, and less than all", "1 %")

@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeAlias, get_args
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
+from ringnet.analysis.spread import FIGURES
 from ringnet.collectives import COLLECTIVES
 from ringnet.engines import ENGINES
 from ringnet.engines.trace import KEEP_TRANSFERS, Sends
@@ -35,7 +36,7 @@ from ringnet.scenario.keys.base import (
 )
 from ringnet.scenario.keys.drawn import DrawableReduceRate, DrawableSeconds, DrawableStart, NoiseKeys
 from ringnet.scenario.keys.jobs_and_traffic import JobKeys, TrafficKeys
-from ringnet.scenario.keys.kinds import Line, Name, Number, OneOf, Version, Whole
+from ringnet.scenario.keys.kinds import Line, Name, Number, OneOf, Share, Version, Whole
 from ringnet.scenario.keys.machine import IncludeKeys, MachineName
 from ringnet.scenario.keys.network import NetworkKeys
 from ringnet.scenario.keys.step import StepKeys
@@ -46,6 +47,8 @@ from ringnet.scenario.keys.trouble import FailureKeys, TroubleKeys
 VERSIONS = (1,)
 #: The most values of a range.
 MOST_VALUES = 10_000
+#: The most runs of one scenario.
+MOST_RUNS = 1_000_000
 #: Collectives that move chunks and never combine them.
 COPYING = ("all-gather", "all-to-all", "broadcast")
 #: Values of ``data`` that are not files.
@@ -125,6 +128,20 @@ class WorkerKeys(Settings):
         default={},
         description="Workers that differ: `{5: {reduce_rate: 10 GB/s, start: 20 us}}`.",
         examples=[{"5": {"reduce_rate": "10 GB/s"}}],
+    )
+
+
+class UntilKeys(Settings):
+    """How well a figure of repeated runs is to be known."""
+
+    half_width: Annotated[float, Share("share of the figure", "1 %")] = Field(
+        description="Half of the 95 % interval, as a share of the figure: `1 %`.", examples=["1 %"]
+    )
+    of: Annotated[str, OneOf(FIGURES, "figure")] = Field(
+        default="mean", description="Which figure: `mean`, `median`, `p95`.", examples=["p95"]
+    )
+    most: Annotated[int, Whole(2, MOST_RUNS, example=10_000)] = Field(
+        default=10_000, description="No more runs than this: `10000`.", examples=[10_000]
     )
 
 
@@ -282,6 +299,18 @@ class Keys(Settings):
     )
     engine: Annotated[str, OneOf(ENGINES, "engine", ("auto",))] = Field(
         default="auto", description="What computes the times; auto takes the fastest that is exact."
+    )
+    repeat: Annotated[int, Whole(1, MOST_RUNS, example=200)] | None = Field(
+        default=None,
+        description="So many runs, each with draws of its own: median, mean and percentiles of the time, each with an "
+        "interval: `200`.",
+        examples=[200],
+    )
+    until: UntilKeys | None = Field(
+        default=None,
+        description="In place of repeat: as many runs as the interval of a figure takes to be so narrow: "
+        "`{half_width: 1 %}`.",
+        examples=[{"half_width": "1 %"}],
     )
     network: NetworkKeys = Field(
         description="Over what the transfers move.", examples=[{"bandwidth": "50 GB/s", "latency": "500 ns"}]

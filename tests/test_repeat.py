@@ -11,6 +11,7 @@ import pytest
 import ringnet
 from ringnet import InputError, loads
 from ringnet.analysis.spread import difference, figures, half_width_of_mean
+from ringnet.reporting.plots import PLOTS, choose
 from ringnet.runs.parts import build
 from ringnet.runs.repeat import middle_run, times_of_runs
 from ringnet.runs.simulate import simulate
@@ -212,3 +213,24 @@ def test_what_cannot_be_repeated_is_told(change, path, message):
     with pytest.raises(InputError) as caught:
         loads(RING, [*changes, change])
     assert message in {fault.path: fault.message for fault in caught.value.faults}[path]
+
+
+# ----------------------------------------------------------------------------------------------------- plots
+
+
+def test_the_distribution_has_every_run_and_its_figures_where_the_summary_has_them():
+    results = ringnet.run(loads(RING, ["repeat=150", "payload=none"]), jobs=1)
+    assert "time-distribution" in choose(results)[0]
+    ax = PLOTS["time-distribution"].draw(results).axes[0]
+    (hist,) = [one for one in ax.containers if len(one) > 1]
+    assert sum(bar.get_height() for bar in hist) == pytest.approx(150, abs=1)
+    strokes = [line.get_xdata()[0] for line in ax.get_lines()]
+    assert strokes == [results.summary[f"{name}_s"].iloc[0] for name in ("median", "mean", "p5", "p95")]
+
+
+def test_a_sweep_of_repeated_runs_has_a_band():
+    results = ringnet.run(loads(RING, ["repeat=20", "payload=none", "sweep.over.workers=[2, 4, 8]"]), jobs=1)
+    ax = PLOTS["time-vs-workers"].draw(results).axes[0]
+    (band,) = [one for one in ax.collections if type(one).__name__.startswith(("Fill", "Poly"))]
+    assert {*band.get_paths()[0].vertices[:, 1]} >= {*results.summary["p5_s"], *results.summary["p95_s"]}
+    assert "time-distribution" not in choose(results)[0]

@@ -170,6 +170,16 @@ def _was_trained(results: Drawable) -> bool:
     return all(frame is not None and len(frame["step"].unique()) > 1 for frame in frames)
 
 
+def _was_repeated(results: Drawable) -> bool:
+    runs = getattr(results, "runs", None)
+    return (
+        runs is not None
+        and len(results.summary) == 1
+        and len(runs) > 1
+        and bool((runs["makespan_s"] > 0).any())
+    )
+
+
 def _has_shares(results: Drawable) -> bool:
     return bool(results.finished["latency_share"].notna().any())
 
@@ -211,6 +221,12 @@ PLOTS: dict[str, Plot] = {
         "time over any other swept key",
         _has_other_keys,
         "a sweep over a key other than N and message size",
+    ),
+    "time-distribution": Plot(
+        "distribution.time_distribution",
+        "how many of repeated runs took how long, and how well median, mean and percentiles are known",
+        _was_repeated,
+        "a scenario of a single point that is repeated, with its table runs.csv",
     ),
     "time-breakdown": Plot(
         "breakdown.time_breakdown",

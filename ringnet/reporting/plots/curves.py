@@ -179,6 +179,9 @@ def draw_line(
         # A point without a neighbour makes no line: a short stroke stands for it.
         ax.plot(at, values, marker="_", markevery=_lone(values).tolist(), markersize=7, **look)
 
+    if measure is TIME and "p5_s" in rows:
+        band = (_column(rows, "p5_s"), _column(rows, "p95_s"))
+        ax.fill_between(at, *band, color=color, alpha=0.18, linewidth=0, zorder=1)
     beside("collective_bound_s", color=color, linestyle=":", linewidth=1.0)
     simulated = measure.of_time(rows, _column(rows, "makespan_s"))
     wide = canvas.APART_PT * n_above
@@ -232,6 +235,8 @@ def strokes(found: Sequence[SweepLine], x: str) -> list[Artist]:
         handles.append(
             canvas.stroke(canvas.GREY, "extrapolated", marker="o", markerfacecolor="white", linestyle=joined)
         )
+    if "p5_s" in rows and rows["p5_s"].notna().any():
+        handles.append(canvas.patch(canvas.paler(canvas.GREY, 0.7), "nine of ten runs"))
     beside: dict[str, tuple[str, str, dict[str, Any]]] = {
         "closed_form_s": ("closed form", canvas.INK, {"linestyle": DASHED, "linewidth": 0.7}),
         "collective_bound_s": ("bound", canvas.GREY, {"linestyle": ":", "linewidth": 1.0}),

@@ -60,6 +60,9 @@ def whatif(name: str, table: pd.DataFrame) -> Figure:
     figure, (ax,) = canvas.new_figure(0.55 + 0.16 * len(shown))
     rows = np.arange(len(shown))
     ax.barh(rows, shown["makespan_s"], height=0.72, color=canvas.PALETTE[0])
+    if "makespan_low_s" in shown:
+        ends = shown[["makespan_low_s", "makespan_high_s"]].to_numpy(dtype=np.float64)
+        ax.hlines(rows, *ends.T, color=canvas.INK, linewidth=1.0)
     ax.axvline(today_s, color=canvas.ALERT, linewidth=1.0)
     ax.set_yticks(rows, [canvas.clipped(str(text), 34) for text in shown["change"]])
     ax.set_ylim(len(shown) - 0.4, -0.6)
@@ -67,6 +70,8 @@ def whatif(name: str, table: pd.DataFrame) -> Figure:
     ax.set_xlim(0, 1.04 * max(today_s, float(shown["makespan_s"].max())))
     axes.linear(ax.xaxis, "seconds", "time")
     legend = [canvas.patch(canvas.PALETTE[0], "with the change"), canvas.stroke(canvas.ALERT, "today")]
+    if "makespan_low_s" in shown:
+        legend.append(canvas.stroke(canvas.INK, "95 % interval of the mean"))
     left_out = int(table["rank"].notna().sum()) - len(shown)
     about = "time with each change" + (f"; {left_out} that take longer are left out" if left_out else "")
     return canvas.titled(figure, name, about, legend)

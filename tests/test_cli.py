@@ -14,6 +14,8 @@ import pandas as pd
 import pytest
 
 import ringnet.cli.run as running
+from ringnet.cli import COMMANDS
+from ringnet.cli.printing import has_colour
 from ringnet.payload.tamper import Tamper
 from ringnet.reporting.columns import TABLES
 
@@ -26,7 +28,7 @@ seed: 1
 network: {bandwidth: 1 GB/s, latency: 1 us}
 """
 FOLDER = Path("reports/two-rings-a-bell")
-COMMANDS = ("run", "check", "plot", "diff", "init", "list", "schema")
+ROOT = Path(__file__).parent.parent
 HEAVY = ("matplotlib", "networkx", "numpy", "pandas", "pydantic", "rich", "scipy", "simpy", "yaml")
 
 
@@ -74,14 +76,26 @@ def test_the_version_is_said_in_every_way(ringnet):
 
 def test_help_names_every_command(ringnet):
     shown = ringnet("--help").stdout
-    assert all(f"\n  {command} " in shown for command in COMMANDS)
+    lines = " ".join(shown.split())
+    assert all(f"{command} {line}" in lines for command, line in COMMANDS.items())
+    assert "ringnet init" in ringnet().stderr + ringnet().stdout  # what to do first, where nothing is said
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_help_of_its_own(ringnet, command):
-    result = ringnet(command, "--help")
+def test_every_command_has_help_of_its_own_in_words_of_a_person(ringnet, command):
+    result = ringnet(command, "-h")
     assert result.exit_code == 0
-    assert f"Usage: ringnet {command}" in result.stdout
+    assert result.stdout == ringnet(command, "--help").stdout
+    usage = result.stdout.partition("\n")[0]
+    assert usage.startswith(f"Usage: ringnet {command}")
+    assert not set(usage) & set("{}<>")
+    assert "<path>" not in result.stdout
+    assert "<list" not in result.stdout
+
+
+def test_the_table_of_commands_has_every_command():
+    table = (ROOT / "docs" / "reference" / "commands.md").read_text().partition("\n\n`ringnet --version`")[0]
+    assert {*re.findall(r"`(?:ringnet )?([a-z]+)`", table)} == {*COMMANDS}
 
 
 def test_help_imports_nothing_heavy():
@@ -173,6 +187,32 @@ def test_output_that_is_no_terminal_has_no_colours():
     for arguments in (["run", "ring.yaml", "--no-plots"], ["--help"], ["check", "gone.yaml"], ["rnu"]):
         result = process(*arguments)
         assert "\x1b" not in result.stdout + result.stderr
+
+
+def test_colours_are_where_a_terminal_is_or_somebody_wants_them(monkeypatch):
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    terminal, pipe = (
+        type("Stream", (), {"isatty": lambda self, is_one=one: is_one})() for one in (True, False)
+    )
+    assert (has_colour(terminal), has_colour(pipe)) == (True, False)
+    monkeypatch.setenv("TERM", "dumb")
+    assert not has_colour(terminal)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert has_colour(pipe)
+    assert process("check", "ring.yaml").stdout.startswith(
+        "\x1b[1mscenario\x1b[0m   two rings & a bell: no mistakes\n"
+    )
+    assert process("check", "gone.yaml").stderr.startswith("\x1b[1;31mError:\x1b[0m gone.yaml: ")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert (has_colour(terminal), has_colour(pipe)) == (False, False)
+    assert process("check", "ring.yaml").stdout.startswith("scenario   two rings & a bell: no mistakes\n")
+
+
+def test_no_line_of_a_list_runs_over(ringnet):
+    shown = ringnet("list").stdout + ringnet("list", "links").stdout + ringnet("list", "columns").stdout
+    assert max(map(len, shown.splitlines())) <= 140
 
 
 def test_plots_are_left_out_on_request(ringnet):

@@ -15,10 +15,12 @@ import numpy as np
 import pytest
 
 import ringnet
+from ringnet.collectives import proof
 from ringnet.errors import DeadlockError, InputError, Wait
 from ringnet.payload.tamper import Tamper
 from ringnet.runs.simulate import simulate
 from ringnet.scenario import loads
+from ringnet.scenario.schedule import _built as built
 from ringnet.study import local
 from ringnet.study.cost import default_cache_dir
 from ringnet.study.points import run_points
@@ -398,3 +400,11 @@ def test_a_point_that_kills_its_process_takes_no_other_with_it(points, processes
     assert [outcome.ok for outcome in outcomes] == [True, True, False, False, True, True]
     assert "killed" in outcomes[2].error
     assert "one by one" in said[0]
+
+
+def test_points_that_share_a_schedule_prove_it_once(monkeypatch):
+    proved = []
+    built.cache_clear()
+    monkeypatch.setattr(proof, "_prove", lambda schedule: proved.append(schedule.n_workers))
+    run_points(loads(SWEEP, ["sweep.over.message=[1 KiB, 2 KiB, 3 KiB]"]).points(), processes=1)
+    assert proved == [2, 3, 5]

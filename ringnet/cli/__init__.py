@@ -66,8 +66,16 @@ USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
 PIPE_CLOSED = 141
 
 
+#: What asks for help.
+HELP = {"help_option_names": ["-h", "--help"]}
+
+
 class LazyCommand(TyperCommand):
     """A command of which only the name and a line of help are known until it is called."""
+
+    def get_short_help_str(self, limit: int = 0) -> str:
+        """Return the line of help whole, however long: it goes on in a second line rather than in dots."""
+        return self.help or ""
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Import the command, and let it read its arguments."""
@@ -80,9 +88,13 @@ class LazyCommand(TyperCommand):
         gc.disable()
         chapter = import_module(f"{__name__}.{self.name}")
         gc.enable()
-        alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+        alone = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=HELP)
         alone.command(self.name, epilog=f"Example: {chapter.EXAMPLE}")(_with_exit_code(chapter.command))
-        return typer.main.get_command(alone)
+        command = typer.main.get_command(alone)
+        for argument in command.params:
+            if argument.param_type_name == "argument":
+                _name_plainly(argument)
+        return command
 
 
 def _with_values(args: list[str]) -> list[str]:
@@ -96,6 +108,13 @@ def _with_values(args: list[str]) -> list[str]:
         "--html=" if arg == "--html" and not name.endswith((".html", ".htm")) else arg
         for arg, name in zip(args, following, strict=False)
     ]
+
+
+def _name_plainly(argument: Any) -> None:
+    """Let an argument stand in the help by its name, ``SCENARIO``, without braces and a type of Python."""
+    name = f"{argument.metavar}{'...' if argument.nargs != 1 else ''}"
+    argument.get_usage_pieces = lambda ctx: [name if argument.required else f"[{name}]"]
+    argument.display_type_rich = lambda ctx: ""
 
 
 class LazyGroup(TyperGroup):
@@ -112,6 +131,9 @@ app = typer.Typer(
     name="ringnet",
     help="How long does an all-reduce take on a network, which link is slowest, and is the sum right?",
     no_args_is_help=True,
+    context_settings=HELP,
+    epilog="To begin: ringnet init ring.yaml writes a scenario, ringnet run ring.yaml simulates it; "
+    "ringnet run --help has the rest.",
     rich_markup_mode=None,  # rich doubles the time of --help, and frames errors in boxes
     pretty_exceptions_enable=False,
 )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from textwrap import shorten
+from textwrap import wrap
 from typing import Annotated
 
 import typer
@@ -58,7 +58,7 @@ def command(
         if kind == LINKS:
             _tell_links()
         else:
-            print_table([*names.items()], indent="  ")
+            print_table([*_wrapped(names)], indent="  ")
     if kind is None:
         say(f"{COLUMNS} of the tables: ringnet list {COLUMNS}")
     return 0
@@ -100,7 +100,7 @@ def choices() -> dict[str, dict[str, str]]:
         "algorithms": {name: algorithm.summary for name, algorithm in ALGORITHMS.items()},
         "topologies": {name: topology.summary for name, topology in TOPOLOGIES.items()},
         "links": {name: preset.summary for name, preset in PRESETS.items()},
-        "machines": {name: shorten(title_of(name), WIDTH, placeholder=" ...") for name in MACHINES},
+        "machines": {name: title_of(name) for name in MACHINES},
         "reductions": {name: reduction.summary for name, reduction in REDUCTIONS.items()},
         "dtypes": {name: f"{in_number(dtype.itemsize, 'byte')} an element" for name, dtype in DTYPES.items()},
         "models": {name: _model_words(preset) for name, preset in MODEL_PRESETS.items()},
@@ -111,19 +111,27 @@ def choices() -> dict[str, dict[str, str]]:
     }
 
 
+def _wrapped(texts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield names and what is said of them, which goes on below itself where it is long."""
+    for name, text in texts.items():
+        first, *more = wrap(text, WIDTH) or [""]
+        yield name, first
+        yield from (("", line) for line in more)
+
+
 def _tell_links() -> None:
     """Print the links by name with their numbers and where these come from."""
     rows = [
-        (
-            name,
-            format_rate(link.bandwidth_Bps),
-            format_seconds(link.latency_s),
-            link.summary,
-            f"bandwidth: {link.bandwidth_source}; latency: {link.latency_source}",
-        )
+        (name, format_rate(link.bandwidth_Bps), format_seconds(link.latency_s), link.summary)
         for name, link in PRESETS.items()
     ]
-    print_table([("link", "each way", "end to end", "what it is", "sources"), *rows], indent="  ")
+    print_table([("link", "each way", "end to end", "what it is"), *rows], indent="  ")
+    say("sources")
+    sources = {
+        name: f"bandwidth: {link.bandwidth_source}; latency: {link.latency_source}"
+        for name, link in PRESETS.items()
+    }
+    print_table([*_wrapped(sources)], indent="  ")
     say("  a latency is from end to end: through a switch each of the two links has half of it")
 
 
@@ -139,6 +147,6 @@ def _optimizer_words(kind: OptimizerKind) -> str:
 
 
 def _known_by(collective: str) -> str:
-    """Name the algorithms that know a collective, as many as fit in a line."""
+    """Name the algorithms that know a collective."""
     names = [name for name, algorithm in ALGORITHMS.items() if collective in algorithm.collectives]
-    return shorten(f"by {', '.join(names)}", WIDTH, placeholder=" ...")
+    return f"by {', '.join(names)}"

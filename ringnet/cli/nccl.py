@@ -85,7 +85,8 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
         bool, typer.Option("--sharp", help="Switches of the network reduce: CollNet, NVLS.")
     ] = False,
     collective: Annotated[
-        str | None, typer.Option(metavar="NAME|all", help="Which.  [the scenario's, or all-reduce]")
+        list[str] | None,
+        typer.Option(metavar="all|A,B", help="Which.  [the scenario's, or all-reduce]"),
     ] = None,
     sizes: Annotated[
         list[str] | None,
@@ -214,14 +215,18 @@ class NcclAnswer(NamedTuple):
 # ------------------------------------------------------------------------------------------------- what is asked
 
 
-def _collectives(asked: str | None, scenario: Scenario | None) -> list[str]:
-    if asked == "all":
+def _collectives(asked: Sequence[str] | None, scenario: Scenario | None) -> list[str]:
+    names = options.values_of(asked, "--collective") if asked else []
+    if names == ["all"]:
         return ["all-reduce", *(name for name in constants.COLLECTIVES if name != "all-reduce")]
-    name = asked or (scenario.collective if scenario else "all-reduce")
+    names = names or [scenario.collective if scenario else "all-reduce"]
     right = ", ".join(("all", *constants.COLLECTIVES))
-    if name not in constants.COLLECTIVES:
-        raise InputError(Fault("NCCL tunes no such collective", "--collective", value=name, right=right))
-    return [name]
+    options.refuse(
+        Fault("NCCL tunes no such collective", "--collective", value=name, right=right)
+        for name in names
+        if name not in constants.COLLECTIVES
+    )
+    return [*dict.fromkeys(names)]
 
 
 def _why_not_simulated(

@@ -88,24 +88,25 @@ WorkersOfLogs = Annotated[
     list[str] | None,
     typer.Option(
         "--workers",
-        metavar="N|FILE=N|FILE#2=N",
-        help="How many workers, where a log, or its second table, does not say.",
+        metavar="N",
+        help="How many workers, where a log does not say: 8, of one of several FILE=8, of its second table FILE#2=8.",
     ),
 ]
 NodesOfLogs = Annotated[
     list[str] | None,
     typer.Option(
         "--nodes",
-        metavar="M|FILE=M|FILE#2=M",
-        help="On how many nodes, where a log, or its second table, does not say.",
+        metavar="M",
+        help="On how many nodes, where a log does not say: 2, of one of several FILE=2, of its second table FILE#2=2.",
     ),
 ]
 TablesOfLogs = Annotated[
     list[str] | None,
     typer.Option(
         "--table",
-        metavar="2|WORDS|FILE=2",
-        help="Only this table of a log: its number as `ringnet logs` has it, or words of its condition.",
+        metavar="TABLE",
+        help="Only this table of a log: its number as `ringnet logs` has it, or words of its condition; "
+        "of one of several FILE=2.",
     ),
 ]
 InPlace = Annotated[

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,20 +19,41 @@ import typer
 
 from ringnet.documents.text import one_line
 
+#: What a terminal takes for bold heads, red mistakes and yellow notes.
+HEAD, WRONG, TELLING = "1", "1;31", "33"
+
 if TYPE_CHECKING:
     from ringnet.engines.trace import Watch
     from ringnet.study.outcome import Outcome
 
 
-def _put(line: str, *, err: bool = False) -> None:
-    """Print a line: all that a command says passes here, and what a terminal would obey (in a name, say) is escaped."""
-    typer.echo(one_line(line), err=err)
+def _put(line: str, *, err: bool = False, marked: int = 0, mark: str = HEAD) -> None:
+    """Print a line: all that a command says passes here, and what a terminal would obey (in a name, say) is escaped.
+
+    The first ``marked`` characters are set apart by colour or weight where the stream shows such.
+    """
+    line, in_colour = one_line(line), has_colour(sys.stderr if err else sys.stdout)
+    if in_colour and marked:
+        line = f"\x1b[{mark}m{line[:marked]}\x1b[0m{line[marked:]}"
+    typer.echo(line, err=err, color=in_colour)
+
+
+def has_colour(stream: Any) -> bool:
+    """Whether a stream shows colour: a terminal does, unless NO_COLOR is set; a pipe only where FORCE_COLOR is."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def complain(text: str) -> None:
     """Say on standard error what is wrong, a line each."""
     for line in text.splitlines():
-        _put(line if line.startswith(" ") else f"Error: {line}", err=True)
+        if line.startswith(" "):
+            _put(line, err=True)
+        else:
+            _put(f"Error: {line}", err=True, marked=len("Error:"), mark=WRONG)
 
 
 def say(text: str = "") -> None:
@@ -42,7 +64,7 @@ def say(text: str = "") -> None:
 def note(*sentences: str, quiet: bool = False) -> None:
     """Say on standard error what a person should know; nothing where quiet is wanted."""
     for sentence in () if quiet else sentences:
-        _put(f"Note: {sentence}", err=True)
+        _put(f"Note: {sentence}", err=True, marked=len("Note:"), mark=TELLING)
 
 
 def print_json(document: Any) -> None:
@@ -77,9 +99,14 @@ def in_number(number: int, noun: str) -> str:
 
 
 def print_table(rows: Sequence[Sequence[str]], *, indent: str = "") -> None:
-    """Print rows of text, each column as wide as its widest cell, the last as it is."""
-    for line in aligned(rows):
-        _put(f"{indent}{line}")
+    """Print rows of text, each column as wide as its widest cell, the last as it is.
+
+    Two columns are labels and what they label, more have a row of heads: labels and heads stand out in colour.
+    """
+    for number, line in enumerate(aligned(rows)):
+        columns = len(rows[number])
+        marked = len(one_line(rows[number][0])) if columns == 2 else 0 if number else len(line)  # noqa: PLR2004
+        _put(f"{indent}{line}", marked=len(indent) + marked if marked else 0)
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> Iterable[str]:

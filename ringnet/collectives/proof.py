@@ -77,6 +77,12 @@ def check(schedule: Schedule) -> None:
     >>> from ringnet.collectives.rings import ring
     >>> check(ring(5))
     """
+    if not schedule.proved:
+        _prove(schedule)
+        object.__setattr__(schedule, "proved", True)
+
+
+def _prove(schedule: Schedule) -> None:
     one = OneForAll(schedule)
     check_columns(schedule, one.take)
     if one.stands_for_all:

@@ -20,6 +20,8 @@ Op: TypeAlias = Literal["reduce", "copy"]
 
 #: Pairs that are gathered, as often as they come, before each is kept once.
 MOST_GATHERED = 1 << 20
+#: Transfers of a schedule up to which its steps are kept once they are made.
+HELD_TRANSFERS = 20_000
 #: Stands in `Schedule.source` and `Schedule.target` for "every worker".
 EVERY_WORKER = EVERYONE
 
@@ -154,6 +156,9 @@ class Schedule:
         The function of ringnet's registry that made it, set there; None for any other schedule, and for a changed
         copy. What is known of an algorithm (its closed form) is known of the schedules that it made, never of others
         that bear its name.
+    proved : bool
+        Whether `ringnet.collectives.check` has found nothing wrong with it. It never changes, so that once is enough;
+        False for a changed copy.
     """
 
     algorithm: str
@@ -170,6 +175,7 @@ class Schedule:
     parameters: Mapping[str, object] = field(default_factory=dict)
     n_switches: int = 0
     made_by: Callable[..., Schedule] | None = field(default=None, init=False, compare=False)
+    proved: bool = field(default=False, init=False, compare=False)
 
     @property
     def n_members(self) -> int:
@@ -178,11 +184,18 @@ class Schedule:
 
     def steps(self) -> Iterator[Step]:
         """Return a fresh iterator over the steps, in order."""
+        if self.made_by is not None and self.n_transfers <= HELD_TRANSFERS:
+            return iter(self._held)
         return self.make_steps()
+
+    @cached_property
+    def _held(self) -> tuple[Step, ...]:
+        """The steps of a small schedule: proof, engines and what is concluded of a run go over them ten times."""
+        return tuple(self.make_steps())
 
     def moves(self) -> Iterator[Step]:
         """Return a fresh iterator over the steps, each with a row for every chunk that moves."""
-        return (step.by_chunk() for step in self.make_steps())
+        return (step.by_chunk() for step in self.steps())
 
     @cached_property
     def channels_share_chunks(self) -> bool:
@@ -208,7 +221,7 @@ class Schedule:
             yield from self.make_steps.runs()
             return
         first, n_steps = None, 0
-        for step in self.make_steps():
+        for step in self.steps():
             if first is not None and step.moves_as(first):
                 n_steps += 1
                 continue

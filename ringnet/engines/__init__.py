@@ -47,9 +47,10 @@ ENGINES: dict[str, Engine] = {
     ),
 }
 
-#: Transfers from which `choose_engine` looks for a faster engine: below, SimPy takes some tenths of a second, and less
-#: than loading another does. Where links are shared fairly each transfer takes it about four times as long.
-MANY_TRANSFERS, MANY_SHARED = 10_000, 2_500
+#: Transfers from which `choose_engine` looks for a faster engine than SimPy's. Stepping whole arrays is faster from a few
+#: milliseconds on. To load the compiled loop takes some tenths of a second, and so does SimPy for so many transfers, or
+#: a quarter of them where links are shared fairly.
+MANY_STEPPED, MANY_SHARED, MANY_TRANSFERS = 400, 2_500, 10_000
 
 
 class Choice(NamedTuple):
@@ -62,16 +63,17 @@ class Choice(NamedTuple):
 def choose_engine(schedule: Schedule, network: Network, workers: Workers) -> Choice:
     """Choose the engine for a run: SimPy's events where it is small, the fastest that does the same elsewhere."""
     how_many = f"{schedule.n_transfers:,} transfers"
-    if schedule.n_transfers < MANY_SHARED:
-        return Choice("events", f"{how_many} are few")
+    few = Choice("events", f"{how_many} are few")
+    if schedule.n_transfers < MANY_STEPPED:
+        return few
     inexact = why_not_exact(schedule, network, workers)
     if inexact is None:
-        if schedule.n_transfers < MANY_TRANSFERS:
-            return Choice("events", f"{how_many} are few")
         return Choice("recurrence", f"{how_many} are many, and it is exact here")
+    if schedule.n_transfers < MANY_SHARED:
+        return few
     sharing = resolve_sharing(network, used_routes(0, schedule, network))
     if sharing == "fifo" and schedule.n_transfers < MANY_TRANSFERS:
-        return Choice("events", f"{how_many} are few")
+        return few
     unknown = why_not_compiled(schedule, network, workers)
     if unknown is None:
         return Choice("compiled", f"{how_many} are many, and the recurrence is not exact here: {inexact}")
@@ -83,6 +85,7 @@ __all__ = [
     "ENGINES",
     "KEEP_TRANSFERS",
     "MANY_SHARED",
+    "MANY_STEPPED",
     "MANY_TRANSFERS",
     "PATH_PARTS",
     "Choice",

@@ -10,7 +10,7 @@ import numpy as np
 from ringnet.analysis.overload import overloads
 from ringnet.collectives import Schedule
 from ringnet.documents.document import path_text
-from ringnet.engines import ENGINES, MANY_TRANSFERS, Choice, Workers
+from ringnet.engines import ENGINES, Choice, Workers
 from ringnet.networks import BySize, Network, OverTime, best_order, find_links, placed, ring_load
 from ringnet.runs.parts import RunParts
 from ringnet.runs.shapes import open_traits, unread_note
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 #: Algorithms in which each worker sends to the next one only.
 RINGS = ("ring", "pipelined-ring")
+#: Transfers of a run from which it is told which engine ran: of a smaller one nobody waits for it.
+ENGINE_TOLD_FROM = 10_000
 #: From how many times the load on another order is worth a word.
 WORTH = 1.1
 #: Transfers of a run whose sizes and routes are looked at for keys that change nothing.
@@ -91,7 +93,7 @@ def run_notes(
             notes.append("packet is not read: links are shared fairly, and headers are left out")
     if together := slices_together(parts.schedule, parts.workers, sharing):
         notes.append(together)
-    if scenario.engine not in ENGINES and parts.schedule.n_transfers >= MANY_TRANSFERS:
+    if scenario.engine not in ENGINES and parts.schedule.n_transfers >= ENGINE_TOLD_FROM:
         notes.append(f"engine: auto chose {chosen.name}, for {chosen.reason}")
     if parts.keep_values and not has_states and parts.source is not None:
         notes.append(

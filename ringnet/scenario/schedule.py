@@ -39,7 +39,7 @@ def schedule_of(keys: Keys, home: ScenarioFolder, read: Mapping[str, Any] = Mapp
     algorithm = keys.algorithm
     if isinstance(algorithm, str) or algorithm.name:
         given = {**read, **_of_channels(keys), **parameters_of(algorithm)}
-        return ALGORITHMS[keys.algorithm_name].build(keys.workers, keys.collective, **given)
+        return _built(keys.algorithm_name, keys.workers, keys.collective, **given)
     if algorithm.file:
         file = home.find(algorithm.file)
         return _read(file, digest(file))
@@ -48,6 +48,12 @@ def schedule_of(keys: Keys, home: ScenarioFolder, read: Mapping[str, Any] = Mapp
     build = load_function(str(algorithm.python), home.folder, allowed=home.allow_python)
     schedule = build(keys.workers, keys.collective, **(algorithm.parameters or {}))
     return replace(schedule, make_steps=_AtKey(schedule.make_steps))
+
+
+@lru_cache(maxsize=16)
+def _built(algorithm: str, n_workers: int, collective: str, **parameters: Any) -> Schedule:
+    """Build, and let it be proved, once what the points of a sweep share."""
+    return ALGORITHMS[algorithm].build(n_workers, collective, **parameters)
 
 
 @dataclass(frozen=True)

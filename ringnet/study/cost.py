@@ -29,8 +29,8 @@ from ringnet.scenario import Scenario, loads
 
 #: Points of a large grid that are looked at.
 SAMPLED = 20
-#: Starting a command, and matplotlib, with the libraries; each plot, and how many there are where nobody says which.
-START_S, PLOTS_START_S, PLOT_S, PLOTS_OF_RUN, PLOTS_OF_SWEEP = 1.55, 0.7, 0.16, 10, 4
+#: Starting a command, and pandas and matplotlib; each plot, and how many there are where nobody says which.
+START_S, PLOTS_START_S, PLOT_S, PLOTS_OF_RUN, PLOTS_OF_SWEEP = 0.8, 1.1, 0.16, 10, 4
 #: A step of a training beside its all-reduce, and how many there are where nobody says it.
 TRAINING_STEP_S, STEPS_OF_EPOCH = 0.025, 30
 
@@ -45,7 +45,7 @@ _FROM = 1.2
 
 
 def most_s(parts: RunParts) -> float:
-    """Return roughly how long it takes to simulate one run, in seconds, without starting and plots."""
+    """Return roughly how long it takes to simulate one run, in seconds, without starting, tables and plots."""
     return work_of(parts).seconds * pace()
 
 
@@ -55,7 +55,9 @@ def run_s(scenario: Scenario, parts: RunParts, *, plots: bool = True) -> float:
     if scenario.training is not None and scenario.training.model is not None:
         n_times = scenario.training.steps or STEPS_OF_EPOCH
         beside_s += n_times * TRAINING_STEP_S
-    return n_times * most_s(parts) + pace() * (beside_s + _plots_s(scenario, plots=plots))
+    work = work_of(parts)
+    beside_s += work.table_s + _plots_s(scenario, plots=plots)
+    return pace() * (n_times * work.seconds + beside_s)
 
 
 def sweep_s(scenario: Scenario, n_processes: int, costs: Sequence[float] = ()) -> float:

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
+import pytest
 from measuring import HERE, Pairs, in_turn, python, wall_s
 
 from ringnet.scenario import loads
@@ -32,16 +33,87 @@ def test_help(benchmark, table):
     table.add("Times", "ringnet --help, whole process", median(pairs.ours_s), at_most=0.35)
 
 
-def test_run_of_2048_workers(benchmark, table, tmp_path):
+#: A run of a few workers, as most are: starting is most of it.
+SMALL = {"scenario_version": 1, "workers": 8, "message": "1 MiB", "network": NETWORK}
+
+
+@pytest.mark.parametrize(
+    ("command", "at_most"),
+    [("check", 1.1), ("list", 1.1), ("schema", 1.1), ("run", 1.7)],
+)
+def test_start(benchmark, table, tmp_path, command, at_most):
+    path = tmp_path / "small.yaml"
+    path.write_text(json.dumps(SMALL))
+    options = {"check": [path], "run": [path, "--no-plots", "--out", tmp_path / "results"]}.get(command, [])
+    pairs = in_turn(
+        benchmark,
+        lambda: python("-m", "ringnet", command, *options),
+        lambda: wall_s(lambda: python("-c", "import pandas")),
+        rounds=11,
+    )
+    what = "ringnet run, N=8, tables and no plots" if command == "run" else f"ringnet {command}"
+    table.add("Ratios", f"{what}, time over importing pandas", pairs.slow_down, at_most=at_most)
+
+
+def test_many_points(benchmark, table, tmp_path):
+    sizes = [f"{1000 * number} B" for number in range(1, 41)]
+    over = {"workers": [4, 8, 16, 32, 64], "message": sizes}
+    path = tmp_path / "points.yaml"
+    path.write_text(json.dumps({**SMALL, "payload": "none", "sweep": {"over": over}}))
+    options = ["--no-plots", "--quiet", "--cache", tmp_path / "kept", "--out", tmp_path / "results"]
+    run = partial(python, "-m", "ringnet", "run", path, *options, "--fresh")
+    one = partial(
+        python, "-m", "ringnet", "run", path, *options, "--fresh", "--set", "sweep.over.workers=[4]"
+    )
+    pairs = in_turn(
+        benchmark, run, lambda: wall_s(lambda: one("--set", "sweep.over.message=[1 KB, 2 KB]")), rounds=5
+    )
+    assert len((tmp_path / "results" / "summary.csv").read_text().splitlines()) == 201
+    table.add(
+        "Times", "ringnet run, 200 points of 4 to 64 workers, whole process", median(pairs.ours_s), at_most=3
+    )
+    each_s = median(ours - start for ours, start in zip(pairs.ours_s, pairs.theirs_s, strict=True)) / 198
+    table.add("Times", "one of these points, beyond starting", each_s, at_most=0.005)
+
+
+@pytest.mark.parametrize("links", ["alike", "one of them slow"])
+def test_run_of_2048_workers(benchmark, table, tmp_path, links):
     scenario = {"scenario_version": 1, "workers": 2048, "message": "1 GiB", "payload": "none"}
+    slow = {"links": {"5->6": {"bandwidth": "10 GB/s"}}} if links != "alike" else {}
     path = tmp_path / "many.yaml"
-    path.write_text(json.dumps({**scenario, "network": NETWORK, "report": {"plots": []}}))
+    path.write_text(json.dumps({**scenario, "network": NETWORK | slow, "report": {"plots": []}}))
     run = partial(python, "-m", "ringnet", "run", path, "--out", tmp_path / "results")
     benchmark.pedantic(run, rounds=5)
     assert (tmp_path / "results" / "summary.csv").exists()
     assert not list((tmp_path / "results").glob("*.png"))
-    what = "ringnet run, N=2048, tables and no plots, whole process"
+    what = f"ringnet run, N=2048, links {links}, tables and no plots, whole process"
     table.add("Times", what, benchmark.stats.stats.median, at_most=2.5)
+
+
+def test_blame_of_a_leaf_spine(benchmark, table, tmp_path):
+    network = NETWORK | {
+        "topology": "leaf-spine",
+        "leaves": 8,
+        "hosts_per_leaf": 8,
+        "spines": 4,
+        "sharing": "fair",
+    }
+    path = tmp_path / "racks.yaml"
+    keys = {"scenario_version": 1, "workers": 64, "message": "64 MiB", "payload": "none"}
+    path.write_text(json.dumps(keys | {"network": network}))
+    options = [
+        "--no-plots",
+        "--quiet",
+        "--fresh",
+        "--cache",
+        tmp_path / "kept",
+        "--out",
+        tmp_path / "results",
+    ]
+    benchmark.pedantic(partial(python, "-m", "ringnet", "blame", path, *options), rounds=1)
+    table.add(
+        "Times", "ringnet blame, leaf-spine of 64 workers, fair", benchmark.stats.stats.median, at_most=30
+    )
 
 
 def test_quickstart(benchmark, table, tmp_path):

@@ -47,9 +47,9 @@ ENGINES: dict[str, Engine] = {
     ),
 }
 
-#: Transfers from which `choose_engine` looks for a faster engine than SimPy's. Stepping whole arrays is faster from a few
-#: milliseconds on. To load the compiled loop takes some tenths of a second, and so does SimPy for so many transfers, or
-#: a quarter of them where links are shared fairly.
+#: Transfers from which `choose_engine` looks for a faster engine than SimPy's. Stepping whole arrays is faster from
+#: a few milliseconds on. To load the compiled loop takes some tenths of a second, and so does SimPy for so many
+#: transfers, or a quarter of them where links are shared fairly.
 MANY_STEPPED, MANY_SHARED, MANY_TRANSFERS = 400, 2_500, 10_000
 
 

@@ -20,7 +20,9 @@ raises an error of a process again as ``type(error)(*error.args)``.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import ClassVar
 
 
@@ -28,6 +30,16 @@ class RingnetError(Exception):
     """Base of every error that ringnet raises on purpose."""
 
     exit_code: ClassVar[int] = 1
+
+
+def closest(name: str, known: Iterable[str]) -> str:
+    """Return which of the known names is spelt most like this one, whatever the capitals; empty if none is.
+
+    >>> closest("DGX-H100", ["dgx-a100", "dgx-h100"]), closest("water", ["ring"])
+    ('dgx-h100', '')
+    """
+    by_lower = {one.lower(): one for one in known}
+    return "".join(by_lower[one] for one in get_close_matches(name.lower(), by_lower, n=1))
 
 
 @dataclass(frozen=True)

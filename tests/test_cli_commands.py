@@ -113,6 +113,7 @@ def test_check_says_what_would_run(ringnet):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
+        (["workers=1000000", "algorithm=direct"], ["too large", "transfers", "at most"]),
         (["workers=1000000", "message=1 TB"], ["memory", "payload: none"]),
         (["workers=1024", "message=1 TB"], ["memory", "payload: {elements"]),
         (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from textwrap import wrap
 from typing import Annotated
 
@@ -13,7 +12,7 @@ from ringnet.cli import options
 from ringnet.cli.printing import in_number, print_json, print_table, say
 from ringnet.collectives import ALGORITHMS, COLLECTIVES
 from ringnet.engines import ENGINES
-from ringnet.errors import Fault, InputError
+from ringnet.errors import Fault, InputError, closest
 from ringnet.networks import PRESETS, TOPOLOGIES
 from ringnet.payload.dtypes import DTYPES
 from ringnet.payload.reductions import REDUCTIONS
@@ -67,16 +66,8 @@ def command(
 def _known(kind: str, kinds: list[str]) -> str:
     if kind in kinds:
         return kind
-    nearest = get_close_matches(kind, kinds, 1)
-    raise InputError(
-        Fault(
-            "there is no such kind of names",
-            "list",
-            value=kind,
-            right=", ".join(kinds),
-            nearest="".join(nearest),
-        )
-    )
+    message, right = "there is no such kind of names", ", ".join(kinds)
+    raise InputError(Fault(message, "list", value=kind, right=right, nearest=closest(kind, kinds)))
 
 
 def columns() -> dict[str, dict[str, str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from difflib import get_close_matches
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -12,7 +11,7 @@ import typer
 from ringnet.cli import options
 from ringnet.cli.printing import print_json, print_table, say
 from ringnet.documents.document import in_flow, path_text
-from ringnet.errors import Fault, InputError
+from ringnet.errors import Fault, InputError, closest
 from ringnet.networks import PRESETS, Network
 from ringnet.runs.parts import build_site
 from ringnet.scenario import loads
@@ -40,7 +39,7 @@ def command(
 ) -> int:
     """Show a machine: its numbers, where each comes from, and a drawing."""
     if machine not in MACHINES:
-        nearest, right = "".join(get_close_matches(machine, MACHINES, n=1)), ", ".join(MACHINES)
+        nearest, right = closest(machine, MACHINES), ", ".join(MACHINES)
         raise InputError(Fault("there is no such machine", value=machine, right=right, nearest=nearest))
     found = machine_of(machine)
     values = [*_values(found)]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from ringnet.documents.document import Document, Path, path_text
 from ringnet.documents.text import clip
-from ringnet.errors import Fault, UnitError
+from ringnet.errors import Fault, UnitError, closest
 from ringnet.units import Kind, parse_quantity
 
 _MOST_WHOLE = 2**20
@@ -75,7 +74,7 @@ class ValueReader:
         """Refuse keys that nobody reads."""
         for key in self.given:
             if key not in keys:
-                nearest = "".join(get_close_matches(key, keys, n=1))
+                nearest = closest(key, keys)
                 right = "" if nearest else ", ".join(keys)
                 self.fault("there is no such key", key, right=right, nearest=nearest)
 

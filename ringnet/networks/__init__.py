@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Any
 
-from ringnet.errors import Fault, NetworkError
+from ringnet.errors import Fault, NetworkError, closest
 from ringnet.networks.basic import fully_connected, pairs, ring, switch
 from ringnet.networks.behaviour import (
     Behaviour,
@@ -133,7 +132,7 @@ def make_network(
     ['0->leaf0', 'leaf0->spine0', 'spine0->leaf1', 'leaf1->3']
     """
     if topology not in TOPOLOGIES:
-        nearest = "".join(get_close_matches(topology, TOPOLOGIES, n=1))
+        nearest = closest(topology, TOPOLOGIES)
         right = " | ".join(TOPOLOGIES)
         raise NetworkError(Fault("there is no such topology", value=topology, right=right, nearest=nearest))
     kind = TOPOLOGIES[topology]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 
-from ringnet.errors import Fault, NetworkError
+from ringnet.errors import Fault, NetworkError, closest
 from ringnet.networks.graph import Graph, shortest
 from ringnet.networks.network import BOTH_WAYS, ONE_WAY, LinkSource, LinkSources, Network
 from ringnet.networks.topology import TopologyParameter
@@ -142,9 +141,8 @@ def _both(cable: Cable) -> tuple[Cable, Cable]:
 
 
 def _no_such_node(path: str, node: str, n_workers: int, switches: Sequence[str]) -> Fault:
-    nearest = get_close_matches(node, switches, n=1)
     right = f"a worker from 0 to {n_workers - 1}, or one of switches: [{', '.join(switches)}]"
-    return Fault("there is no such node", path, value=node, right=right, nearest="".join(nearest))
+    return Fault("there is no such node", path, value=node, right=right, nearest=closest(node, switches))
 
 
 def _apart(n_workers: int, graph: Graph) -> list[Fault]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
-from ringnet.errors import Fault, NetworkError
+from ringnet.errors import Fault, NetworkError, closest
 from ringnet.networks.network import LinkSource, LinkSources, Network
 from ringnet.networks.shape import RAILS
 
@@ -126,9 +125,9 @@ def _no_such_nodes(network: Network, nodes: list[str]) -> Iterator[Fault]:
             yield Fault("there is no such worker", value=node, right=f"0 to {network.n_workers - 1}")
             continue
         shown = ", ".join([f"0 to {network.n_workers - 1}", *names[:3], *["..."][: len(names) > 3]])  # noqa: PLR2004 -- three examples
-        nearest = get_close_matches(node, names, n=1) if place < SEARCHED else []
+        nearest = closest(node, names) if place < SEARCHED else ""
         message = f"the {network.topology} network of {network.n_workers} workers has no such node"
-        yield Fault(message, value=node, right=shown, nearest="".join(nearest))
+        yield Fault(message, value=node, right=shown, nearest=nearest)
 
 
 def _changed(network: Network, changes: Iterable[tuple[int, LinkChange]]) -> Network:
@@ -150,5 +149,5 @@ def _no_such_links(network: Network, names: list[str]) -> Iterator[Fault]:
     shown = ", ".join(network.names[:3]) + (", ..." if network.n_links > 3 else "")  # noqa: PLR2004 -- three examples
     for place, name in enumerate(names):
         # Among thousands of links a search takes a quarter of a second: not for thousands of names.
-        nearest = get_close_matches(name, network.names, n=1) if place < SEARCHED else []
-        yield Fault(message, value=name, right=shown, nearest="".join(nearest))
+        nearest = closest(name, network.names) if place < SEARCHED else ""
+        yield Fault(message, value=name, right=shown, nearest=nearest)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import lru_cache, partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
-from ringnet.errors import Fault, NetworkError
+from ringnet.errors import Fault, NetworkError, closest
 from ringnet.networks.network import MOST_EQUAL_ROUTES, Network, Route
 
 if TYPE_CHECKING:
@@ -208,8 +207,8 @@ def _wrong(
             return Fault(f"there is no worker {worker}", path, right=f"0 to {network.n_workers - 1}")
     if missing := [name for name in names if name not in numbers]:
         message = f"the route goes over {missing[0]}, a link that is not there"
-        near = get_close_matches(missing[0], numbers, n=1) if len(numbers) <= SEARCHED else ()
-        return Fault(message, path, nearest="".join(near))
+        near = closest(missing[0], numbers) if len(numbers) <= SEARCHED else ""
+        return Fault(message, path, nearest=near)
     here, fault = walk(network, network.node(pair[0]), names)
     if fault is not None:
         return replace(fault, path=path)

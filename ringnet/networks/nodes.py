@@ -386,7 +386,11 @@ def _groups(hosts: Sequence[Host], inner: Sequence[str], groups_between: Groups)
     host_of = {name: f"h{host.number}" for host in hosts for name in host.workers}
     host_of |= {node: node.partition("/")[0] for name in inner for node in name.split(ONE_WAY) if "/" in node}
     card_of = {name: host.card(place) for host in hosts for place, name in enumerate(host.workers)}
-    card_of |= {name.replace("nic", kind): name for name in {*card_of.values()} for kind in ("nic", "pcie")}
+    card_of |= {
+        name.replace("nic", kind): name
+        for name in dict.fromkeys(card_of.values())
+        for kind in ("nic", "pcie")
+    }
     groups: dict[str, Mapping[str, str]] = {
         CARDS: {node: f"card {name}" for node, name in card_of.items()},
         HOSTS: {node: f"host {name}" for node, name in host_of.items()},

@@ -6,11 +6,10 @@ import re
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Protocol, TypeAlias
 
-from ringnet.errors import Fault, NetworkError
+from ringnet.errors import Fault, NetworkError, closest
 
 #: Stands for no switch above another.
 NONE_ABOVE = -1
@@ -127,7 +126,7 @@ def find_switches(network: Nodes, patterns: Sequence[str] | None = None) -> list
             f"switches.{place}",
             value=pattern,
             right=_listed(nodes),
-            nearest="".join(get_close_matches(pattern, nodes, n=1)),
+            nearest=closest(pattern, nodes),
         )
         for place, pattern in enumerate(patterns)
         if not any(fnmatchcase(node, pattern) for node in nodes)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from ringnet.errors import Fault, InputError
+from ringnet.errors import Fault, InputError, closest
 
 Array: TypeAlias = NDArray[Any]
 DType: TypeAlias = np.dtype[Any]
@@ -42,7 +41,7 @@ def dtype_of(name: str) -> DType:
     """
     if name in DTYPES:
         return DTYPES[name]
-    nearest = next(iter(get_close_matches(name, DTYPES, 1)), "")
+    nearest = closest(name, DTYPES)
     raise InputError(Fault("unknown element type", value=name, right=" | ".join(DTYPES), nearest=nearest))
 
 

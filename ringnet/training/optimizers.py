@@ -10,12 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any, TypeAlias
 
 from array_api_compat import array_namespace
 
-from ringnet.errors import Fault, InputError
+from ringnet.errors import Fault, InputError, closest
 
 Array: TypeAlias = Any  # of NumPy, PyTorch, CuPy or another array-API library
 #: What an optimizer remembers: an array like the parameters for each name.
@@ -232,7 +231,7 @@ def make_optimizer(name: str, learning_rate: float, **settings: float) -> Optimi
     0.9
     """
     if name not in OPTIMIZERS:
-        nearest = "".join(get_close_matches(name, OPTIMIZERS, n=1))
+        nearest = closest(name, OPTIMIZERS)
         raise InputError(
             Fault("there is no such optimizer", value=name, right=", ".join(OPTIMIZERS), nearest=nearest)
         )

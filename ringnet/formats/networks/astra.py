@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from itertools import combinations
 from math import prod
 from typing import NamedTuple
@@ -17,7 +16,7 @@ from typing import NamedTuple
 from ringnet.documents.document import Document, Mark, in_flow
 from ringnet.documents.text import clip, decode
 from ringnet.documents.yaml_text import YamlKind, read_yaml
-from ringnet.errors import Fault, InputError
+from ringnet.errors import Fault, InputError, closest
 from ringnet.formats.networks.reading import Reading, Wiring, count
 from ringnet.networks import Network
 from ringnet.units import format_rate, format_seconds
@@ -217,7 +216,7 @@ class _Dimensions:
         values, marks = self.document.get((key,)), self.document.marks
         if values is None and (key,) not in self.document.broken:
             others = [clip(other) for other in self.document.data if other not in KEYS]
-            nearest = "".join(get_close_matches(key, others, n=1))
+            nearest = closest(key, others)
             right = f"{key}: [ ... ]"
             self.faults.append(Fault("the key is missing", key, self.file, value=nearest, right=right))
         elif values is not None and not _is_plain_list(values):

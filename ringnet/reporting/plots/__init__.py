@@ -9,12 +9,11 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from ringnet.errors import Fault, ResultsError
+from ringnet.errors import Fault, ResultsError, closest
 from ringnet.reporting.sweeps import other_keys
 
 if TYPE_CHECKING:
@@ -398,8 +397,7 @@ def _chosen(
 
 
 def _no_such_plot(name: str, plots: Iterable[str], message: str) -> Fault:
-    nearest = get_close_matches(name, plots, n=1)
-    return Fault(message, "plots", value=name, right=", ".join(plots), nearest=nearest[0] if nearest else "")
+    return Fault(message, "plots", value=name, right=", ".join(plots), nearest=closest(name, plots))
 
 
 def draw(results: Drawable, name: str, ax: Axes | None = None) -> Figure:

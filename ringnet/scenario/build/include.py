@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import NamedTuple
 
 from ringnet.documents.document import Document, Mark, Path
 from ringnet.documents.text import clip
 from ringnet.documents.yaml_text import read_text, read_yaml
-from ringnet.errors import Fault, InputError
+from ringnet.errors import Fault, InputError, closest
 from ringnet.scenario.files.folder import ScenarioFolder
 from ringnet.scenario.files.layers import layered
 from ringnet.scenario.keys.machine import MACHINES
@@ -75,7 +74,7 @@ class _Including(NamedTuple):
             raise InputError(Fault("an include is the name of a file, or of a machine", right="base.yaml"))
         if not name.endswith(ENDINGS):
             if name not in MACHINES:
-                nearest = "".join(get_close_matches(name, MACHINES, n=1))
+                nearest = closest(name, MACHINES)
                 message, right = "there is no such machine, and a file ends with .yaml", ", ".join(MACHINES)
                 raise InputError(Fault(message, value=clip(name), right=right, nearest=nearest))
             mark = Mark(opened[-1].shown, None, name, path="include")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from difflib import get_close_matches
 
 from ringnet.collectives import ALGORITHMS
 from ringnet.documents.document import Path
-from ringnet.errors import InputError
+from ringnet.errors import InputError, closest
 from ringnet.payload.dtypes import DTYPES
 from ringnet.payload.reductions import REDUCTIONS, check_dtype, make_reduction
 from ringnet.scenario.checks.mistake import Mistake, counted, some, unread
@@ -60,7 +59,7 @@ def _unread_parameters(keys: Keys) -> Iterator[Mistake]:
     for parameter in parameters_of(settings):
         if parameter not in known and parameter not in own:
             reason = f"{name} has no such parameter"
-            nearest = "".join(get_close_matches(parameter, known, n=1))
+            nearest = closest(parameter, known)
             right = ", ".join(known)
             message = f"the key is never read: {reason}"
             causes = (("algorithm", "name"),)

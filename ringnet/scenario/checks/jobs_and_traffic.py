@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from difflib import get_close_matches
 
 from ringnet.analysis.overload import overloads
 from ringnet.collectives import ALGORITHMS
 from ringnet.documents.document import Path
 from ringnet.engines import ENGINES
-from ringnet.errors import InputError, NetworkError
+from ringnet.errors import InputError, NetworkError, closest
 from ringnet.networks import Network, walk
 from ringnet.networks.behaviour import NEVER
 from ringnet.payload.dtypes import DTYPES
@@ -101,7 +100,7 @@ def _order(keys: Keys) -> Iterator[Mistake]:
         for place, name in enumerate(job.follows):
             if name not in names:
                 at = path if isinstance(job.after, str) else (*path, place)
-                nearest = next(iter(get_close_matches(name, names, n=1)), "")
+                nearest = closest(name, names)
                 causes = (("name",), ("jobs",))
                 yield Mistake(at, "there is no such job", some(names), nearest, causes=causes, value=name)
         follows[names[number + 1]] = {name for name in job.follows if name in names}

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from itertools import combinations
 
 from ringnet.documents.document import Path, in_flow
-from ringnet.errors import NetworkError
+from ringnet.errors import NetworkError, closest
 from ringnet.networks import TOPOLOGIES, Network, group_names, links_at
 from ringnet.networks.network import WINDOW_SLOTS
 from ringnet.scenario.checks.drawn import is_right
@@ -204,7 +203,7 @@ def nearest_link(name: str, names: Iterable[str]) -> str:
         [one for one in names if one.endswith(f"->{end}")],
     ):
         if near:
-            return (get_close_matches(name, near, n=1) or near)[0]
+            return closest(name, near) or near[0]
     return ""
 
 
@@ -221,7 +220,7 @@ def _nodes_are_there(keys: Keys) -> Iterator[Mistake]:
         elif made is not None and key in touching and not touching[key]:
             message = f"the {made.topology} network of {counted(made.n_workers)} has no such node"
             known = [*group_names(made), *(node for node in made.nodes if not node.isdecimal())]
-            right, nearest = some([f"0 to {places - 1}", *known]), "".join(get_close_matches(key, known, n=1))
+            right, nearest = some([f"0 to {places - 1}", *known]), closest(key, known)
             causes = ("workers",), ("network", "topology")
             yield Mistake(path, message, right, nearest, causes, unread=True)
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from ringnet.documents.document import Document, Path, in_flow, is_within
-from ringnet.errors import Fault
+from ringnet.errors import Fault, closest
 from ringnet.scenario.keys.base import TAGS
 from ringnet.scenario.keys.kinds import Quantity
 from ringnet.scenario.keys.lookup import all_paths, fields, leaf_of
@@ -101,10 +99,8 @@ def _unknown_key(path: Path, document: Document, *, is_searched: bool = True) ->
         return document.fault(path, f"there is no such key: {instead}", right=right)
     if not is_searched:
         return document.fault(path, "there is no such key", right=f"one of {', '.join(known)}")
-    nearest = get_close_matches(key, known, n=1)
     elsewhere = {known_path.rpartition(".")[2]: known_path for known_path in all_paths()}
-    far = [elsewhere[name] for name in get_close_matches(key, elsewhere, n=1)]
-    hint = (nearest or far or [""])[0]
+    hint = closest(key, known) or elsewhere.get(closest(key, elsewhere), "")
     return document.fault(
         path, "there is no such key", right="" if hint else f"one of {', '.join(known)}", nearest=hint
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path as FilePath
@@ -17,7 +16,7 @@ from typing import Any
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from ringnet.errors import UnitError
+from ringnet.errors import UnitError, closest
 from ringnet.units import Kind, format_bytes, format_flops, format_rate, format_seconds, parse_quantity
 
 #: Example and base unit of each kind.
@@ -329,8 +328,7 @@ class OneOf(Leaf):
             return given
         if isinstance(given, str) and given in self.absent:
             raise wrong(self.absent[given], ", ".join(self.known))
-        nearest = get_close_matches(str(given), self.known, n=1)
-        raise wrong(f"there is no such {self.noun}", ", ".join(self.known), nearest[0] if nearest else "")
+        raise wrong(f"there is no such {self.noun}", ", ".join(self.known), closest(str(given), self.known))
 
     def describe(self) -> dict[str, Any]:
         """See `Leaf.describe`."""

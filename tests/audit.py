@@ -209,6 +209,8 @@ def workers_end_with_their_last_transfer(ran: Ran) -> None:
     np.maximum.at(ends_s, rows["src"], rows["posted_s"])
     if ran.summary["sends"] == "rendezvous":
         np.maximum.at(ends_s, rows["src"], rows["arrived_s"])
+        for worker, pace in ran.parts.workers.paces.items():  # who stands still then leaves no step
+            ends_s[worker] = pace.end_s(float(ends_s[worker]), 0.0)
     assert ran.workers["end_s"].tolist() == ends_s.tolist()
 
 

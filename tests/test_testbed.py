@@ -23,7 +23,7 @@ from ringnet.errors import WorkerError
 from ringnet.measure.allreduce import AllReduce, expected_sum
 from ringnet.measure.processes import run_once
 from ringnet.networks import Network
-from tests.testbed import report, study
+from tests.testbed import report, study, trouble
 from tests.testbed.beds import CASES, SHAPE, Link, ring_case, uplink_case
 from tests.testbed.namespaces import PREFIX, Bed, Cable, why_not
 
@@ -105,6 +105,12 @@ def test_a_worker_that_is_killed_on_the_bed_is_named():
         with pytest.raises(WorkerError, match=r"worker 1 .* was killed \(SIGKILL\)"):
             workers.ask("ping_pong", n_bytes=8, n_times=1)
     assert not namespaces()
+
+
+@real
+def test_a_worker_that_is_stopped_makes_the_others_late_by_as_much_as_was_said():
+    stall = trouble.stopped(Link(short_s=0.002, latency_s=0.0025, bandwidth_Bps=24e6))
+    assert stall.measured_s == pytest.approx(stall.predicted_s, rel=0.15)
 
 
 @real

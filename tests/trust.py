@@ -150,6 +150,15 @@ def real_network() -> Iterator[Row]:
     large = found["message_bytes"] >= 256 * 1024
     yield Row("real network, 256 KiB and more", found["error"][large].to_numpy(), "calibrated on two workers")
     yield Row("real network, smaller", found["error"][~large].to_numpy())
+    stalls = pd.read_csv(table.with_name("testbed-trouble.csv"))
+    stopped = stalls["trouble"].str.contains("stopped")
+    yield Row(
+        "real network, a worker stopped for 2 s",
+        stalls["error"][stopped].to_numpy(),
+        "by how much it is late",
+    )
+    remark = "by how much it is late; TCP may take what it lost for late, and wait once more"
+    yield Row("real network, a cable cut for 2 s", stalls["error"][~stopped].to_numpy(), remark)
     steps = pd.read_csv(table.with_name("ddp.csv"))
     remark = "steps of DistributedDataParallel over gloo, calibrated on two workers"
     yield Row("real PyTorch", steps["error"].to_numpy(), remark)

@@ -274,7 +274,16 @@ class _Walk:
         came = [self._applied(owed[-1]) if owed else self._posted(sends[-1])]
         if self.rendezvous:
             came += map(self._arrived, sends)
-        return self._latest(came)
+        latest, worker = self._latest(came), actor // self.schedule.n_channels
+        if not self.rendezvous or worker not in self.workers.paces:
+            return latest
+        able_s = self.workers.paces[worker].end_s(latest.time_s, 0.0)
+        return Came(able_s, self._resume, (worker, latest)) if able_s > latest.time_s else latest
+
+    def _resume(self, worker: int, came: Came) -> Came:
+        """Go back from the end of a pause, in which a worker left no step."""
+        self._put(came.time_s, "waiting", worker=worker)
+        return came
 
     def _posted(self, transfer: int) -> Came:
         return Came(self.records.time_s("posted_s", transfer), self._post, (transfer,))

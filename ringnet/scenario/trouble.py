@@ -58,7 +58,7 @@ def _spans(one: TroubleKeys) -> Iterator[Span]:
         lasts_s = NEVER if one.slow.for_s is None else one.slow.for_s
         yield Span(one.slow.at_s, one.slow.at_s + lasts_s, 1 / one.slow.factor)
     if one.down is not None:
-        yield Span(one.down.at_s, one.down.at_s + _still_s(one.down), 0.0)
+        yield Span(one.down.at_s, one.down.at_s + stands_still_s(one.down), 0.0)
     if one.flap is not None:
         for number in range(one.flap.times):
             at_s = one.flap.at_s + number * one.flap.period_s
@@ -71,10 +71,10 @@ def _spans(one: TroubleKeys) -> Iterator[Span]:
         yield Span(0.0, NEVER, 1.0)
 
 
-def _still_s(down: DownKeys) -> float:
+def stands_still_s(down: DownKeys) -> float:
     """Return how long nothing moves: until the first try, each twice as long after the last, when the link is up.
 
-    >>> _still_s(DownKeys.model_validate({"at": "1 s", "for": "2 s", "retry": "200 ms"}))
+    >>> stands_still_s(DownKeys.model_validate({"at": "1 s", "for": "2 s", "retry": "200 ms"}))
     3.0
     """
     if down.retry_s is None:

@@ -289,6 +289,15 @@ def ringnet_command(request):
     return request.getfixturevalue("ringnet")
 
 
+def test_a_page_is_one_file_that_says_the_answer_and_no_name_becomes_markup(four, tmp_path):
+    page = ringnet.simulate(four.replace("name", "</script><b>")).to_html(tmp_path / "four.html")
+    text = page.read_text()
+    assert [*tmp_path.iterdir()] == [page]
+    assert "30.12 us" in text
+    assert "&lt;/script&gt;&lt;b&gt;" in text
+    assert "</script><b>" not in text
+
+
 # --------------------------------------------------------------------------------------------------- studies
 
 

@@ -17,9 +17,11 @@ from ringnet.analysis.frames import Table
 from ringnet.analysis.result import RunResult
 from ringnet.api.questions import blame
 from ringnet.api.study import Study
+from ringnet.reporting.atomic import written_file
 from ringnet.reporting.columns import RUN_TABLES
+from ringnet.reporting.page.document import run_page
 from ringnet.reporting.results import Results, collect
-from ringnet.reporting.storage import write_perfetto, write_results
+from ringnet.reporting.storage import manifest, write_perfetto, write_results
 from ringnet.reporting.tables import frame_of, typed_table
 from ringnet.scenario import Scenario
 from ringnet.study.points import run_info
@@ -118,6 +120,30 @@ class Result(RunResult):
         report, where = self.scenario.report, Path(folder)
         pictures = report.plots if plots else ()
         return write_results(where, [self], self._info(where), tables=report.tables, plots=pictures).folder
+
+    def to_html(self, file: str | os.PathLike[str]) -> Path:
+        """Write one page to be opened in a browser, without a network, as ``ringnet run --html`` does.
+
+        Parameters
+        ----------
+        file : path
+            All that is on the page is in this file.
+
+        Returns
+        -------
+        pathlib.Path
+            The file.
+
+        Raises
+        ------
+        ResultsError
+            The file cannot be written.
+        """
+        page = Path(file)
+        shown = collect([self], manifest(self._info(page.parent), (), ()))
+        with written_file(page) as path:
+            path.write_text(run_page(shown, "."), encoding="utf-8")
+        return page
 
     def to_perfetto(self, file: str | os.PathLike[str]) -> Path:
         """Write what happened when as a trace for ui.perfetto.dev, as ``ringnet export --perfetto`` does.

@@ -19,9 +19,16 @@ project = "ringnet"
 author = "the authors of ringnet"
 version = release = ringnet.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build"]
-source_suffix = {".md": "markdown"}
+source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb"}
+
+# Notebooks hold no outputs: they run whenever the site is built, and one that fails is an error.
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 240
+nb_execution_in_temp = True
+nb_merge_streams = True
 smartquotes = False  # they would make one dash of the two before an option
 
 # Every heading can be linked to as GitHub does it, so that a link works in both places.

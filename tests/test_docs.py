@@ -200,8 +200,13 @@ def test_every_page_is_in_a_table_of_contents() -> None:
         for block in blocks(page):
             if block.language == "{toctree}":
                 entries = [line for line in block.text.splitlines() if line and not line.startswith(":")]
-                listed |= {(page.parent / f"{entry}.md").resolve() for entry in entries}
-    assert listed == set(SITE) - {DOCS / "index.md"}
+                listed |= {
+                    path
+                    for entry in entries
+                    for path in (page.parent / entry).parent.glob(f"{Path(entry).name}.*")
+                }
+    notebooks = {*(DOCS / "notebooks").glob("*.ipynb")}
+    assert {path.resolve() for path in listed} == (set(SITE) | notebooks) - {DOCS / "index.md"}
 
 
 def test_every_public_name_is_in_the_api_reference() -> None:

@@ -373,7 +373,7 @@ def test_progress_is_one_line_that_comes_late_and_goes():
 
     class Handle:
         def update(self, data, raw):
-            shown.append(data["text/plain"])
+            shown.append(data["text/html"])
 
     def display(data, raw, display_id):
         shown.append(data["text/plain"])

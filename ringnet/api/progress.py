@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
+from html import escape
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +66,7 @@ class ProgressLine:
             self._write("")
 
     def _write(self, text: str) -> None:
-        shown = {"text/plain": text}
+        shown = {"text/plain": text, "text/html": escape(text)}  # of which a notebook takes the second
         if self.handle is None:
             self.handle = self.display(shown, raw=True, display_id=True)
         else:

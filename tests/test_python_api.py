@@ -253,7 +253,7 @@ def test_a_plot_of_several_panels_has_a_figure_of_its_own(four):
 def test_a_result_goes_through_a_pickle_with_all_that_it_says(four):
     result = ringnet.simulate(four.replace({"message": "64 B", "report.tables": [*RUN_TABLES]}))
     again = pickle.loads(pickle.dumps(result))
-    for name in RUN_TABLES[1:]:
+    for name in {*RUN_TABLES} - {"summary", "runs"}:  # what is called runs here is what it was made from
         one, other = getattr(result, name), getattr(again, name)
         assert (one is None) == (other is None)
         if one is not None:

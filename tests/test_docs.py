@@ -278,3 +278,17 @@ def test_the_architecture_has_every_room() -> None:
     assert {
         path.strip("/") for path in re.findall(r"^\| `ringnet/([\w./]+)` \|", text, re.MULTILINE)
     } == rooms
+
+
+def test_the_readme_has_the_growth_that_was_measured():
+    rows = re.findall(
+        r"\| (time|memory) of (\w+), \S+ to \d+ \| ([\d.]+) \|", (ROOT / "docs" / "benchmarks.md").read_text()
+    )
+    measured = {(engine, what): float(exponent) for what, engine, exponent in rows}
+    told = re.findall(
+        r"\| `(\w+)`, N=[^|]+\| N\^([\d.]+) \| N\^([\d.]+) \|", (ROOT / "README.md").read_text()
+    )
+    said = {(engine, "time"): float(time) for engine, time, _ in told}
+    said |= {(engine, "memory"): float(memory) for engine, _, memory in told}
+    assert len(said) >= 4
+    assert said == measured

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from ringnet.engines.trace import Watch
     from ringnet.study.outcome import Outcome
 
-#: Characters of a bar.
-WIDTH = 16
+#: Characters of a bar, and at most of what is said before it: all fits into 80 with the rate and the time left.
+WIDTH, MOST_WORDS = 10, 30
 
 
 class RateColumn(ProgressColumn):
@@ -86,7 +86,9 @@ def run_bar(words: str) -> Iterator[Watch]:
     """Show ``words`` and a bar; yield what takes the number of transfers, and what says how many are done."""
     columns = (
         TextColumn(
-            "{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis")
+            "{task.description}",
+            markup=False,
+            table_column=Column(no_wrap=True, overflow="ellipsis", max_width=MOST_WORDS),
         ),
         BarColumn(WIDTH),
         TaskProgressColumn(),

@@ -120,16 +120,34 @@ def replay_table(
     place[chunks] = np.arange(len(chunks))
     rows = table.reshape(table.shape[0] * table.shape[1], table.shape[2])
     sums = _SwitchRows(rows, schedule.n_switches * len(chunks), accumulate) if schedule.n_switches else None
+    moved, own = _RowTaker(rows), _RowTaker(rows)
     for step in schedule.moves():
         sent, taken = _rows_of(step, place, len(chunks))
-        incoming = rows.take(sent, axis=0) if sums is None else sums.take(sent)
+        incoming = moved.take(sent) if sums is None else sums.take(sent)
         for turn in _turns(step, sent, taken):
             into, came = taken[turn], incoming[turn]
             if sums is not None:
                 at_worker = into < len(rows)
                 sums.put(step.op, into[~at_worker], came[~at_worker], combine)
                 into, came = into[at_worker], came[at_worker]
-            rows[into] = came if step.op == "copy" else combine(rows.take(into, axis=0), came)
+            if step.op == "reduce":
+                held = own.take(into)
+                came = combine(held, came, out=held)
+            rows[into] = came
+
+
+class _RowTaker:
+    """Takes rows into the same memory again and again: fresh memory would cost more than the copy."""
+
+    def __init__(self, rows: Array) -> None:
+        self.rows, self.memory = rows, rows[:0]
+
+    def take(self, places: IntArray) -> Array:
+        """Return some rows, copied; those that were taken before are gone."""
+        if len(places) > len(self.memory):
+            self.memory = np.empty((len(places), self.rows.shape[1]), self.rows.dtype)
+        # Places are in range; with the mode that raises NumPy would take into memory of its own first.
+        return self.rows.take(places, axis=0, out=self.memory[: len(places)], mode="clip")
 
 
 class _SwitchRows:

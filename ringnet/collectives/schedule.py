@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from math import isqrt
 from typing import Any, Literal, TypeAlias
 
@@ -309,8 +309,11 @@ UP_DOWN: dict[str, tuple[str, ...]] = {
 
 
 def frozen(values: ArrayLike) -> IntArray:
-    """Return an array of int64 that cannot be written: what columns of steps are."""
-    array = np.array(values, dtype=np.int64)
+    """Return an array of int64 that cannot be written: what columns of steps are; the same one where it is such."""
+    if isinstance(values, np.ndarray) and values.base is None and not values.flags.writeable:
+        array = values.astype(np.int64, copy=False)
+    else:
+        array = np.array(values, dtype=np.int64)
     array.flags.writeable = False
     return array
 
@@ -468,7 +471,13 @@ def _column(what: str, values: ArrayLike, length: int) -> IntArray:
         raise ScheduleError(Fault(f"{what} is no single column", value=f"shape {array.shape}"))
     if array.ndim and len(array) != length:
         raise ScheduleError(Fault(f"{what} is of the wrong length", value=str(len(array)), right=str(length)))
-    return frozen(np.broadcast_to(array, length))
+    return frozen(array) if array.ndim else _all_alike(int(array), length)
+
+
+@lru_cache(maxsize=32)
+def _all_alike(number: int, length: int) -> IntArray:
+    """Return a column of one number; steps share it, and so what is known of it."""
+    return frozen(np.full(length, number))
 
 
 def check_node_size(n_workers: int, node_size: int) -> None:

@@ -21,9 +21,9 @@ R = TypeVar("R")
 EVERYONE = -1
 #: Chunks of at least this many elements are worked on one by one, smaller ones many at once.
 LARGE = 8192
-#: Bytes, over all workers, of a block of one large chunk: small enough for the caches, large enough
-#: that two threads do not wait for the interpreter's lock.
-BLOCK_BYTES = 4 << 20
+#: Bytes, over all workers, of a block of one large chunk: with what is made of it, it stays in the cache of a core;
+#: and it is large enough that two threads do not wait for the interpreter's lock.
+BLOCK_BYTES = 2 << 20
 #: Bytes, over all workers, of a block of many small chunks: it is stepped through the whole schedule.
 GROUP_BYTES = 32 << 20
 #: NumPy releases the lock in large loops, but little is gained beyond the memory's bandwidth.

@@ -10,9 +10,13 @@ import pytest
 from measuring import cpu_s, in_turn, simulated_alone
 from setups import MIB, Setup, ring_setup
 
+from ringnet.analysis.verification import verify
 from ringnet.payload import Payload
+from ringnet.payload.reductions import make_reduction
 
 BLOCK = 2**20
+#: Elements of a block that stays in the cache of a core with what is made of it.
+IN_CACHE = 2**16
 
 
 def filled_buffers(setup: Setup) -> list[np.ndarray]:
@@ -95,3 +99,46 @@ def test_memory_of_payload(table, engine, n_workers, message_mib):
     beyond = (answer["peak_bytes"] - 300 * MIB) / (n_workers * message_mib * MIB)
     table.add("Ratios", f"{what}: peak memory less 300 MiB, over N x S", beyond, at_most=1.35)
     table.add("Peak memory", what, answer["peak_bytes"])
+
+
+def bare_and_checked(setup: Setup) -> float:
+    """Return how long data, its float64 sum, the additions and a comparison take in NumPy alone, in one thread.
+
+    2 GiB are written for the first time, and added up in float64 while they are in the cache; then comes the ring.
+    """
+    n_workers, source = setup.schedule.n_workers, setup.source
+
+    def whole() -> None:
+        buffers = [np.empty(source.n_elements, source.dtype) for _ in range(n_workers)]
+        exact = np.zeros(source.n_elements)
+        for start in range(0, len(exact), IN_CACHE):
+            part = slice(start, min(start + IN_CACHE, len(exact)))
+            source.fill(
+                np.arange(part.start, part.stop), range(n_workers), [buffer[part] for buffer in buffers]
+            )
+            for buffer in buffers:
+                np.add(exact[part], buffer[part], out=exact[part])
+        chunks = [np.array_split(buffer, n_workers) for buffer in buffers]
+        add_around(chunks)
+        parts = np.array_split(exact, n_workers)
+        assert max(np.abs(chunks[c - 1][c] - parts[c]).max() for c in range(n_workers)) < 1e-5
+
+    return cpu_s(whole)
+
+
+@pytest.mark.benchmark(timer=time.process_time)
+def test_payload_made_run_and_verified(benchmark, table):
+    setup = ring_setup(8, 256 * MIB)
+
+    def ours() -> None:
+        payload = setup.payload()
+        setup.run("events", payload)
+        assert verify(
+            setup.schedule, payload, setup.source, make_reduction("sum", 8), setup.chunk_sizes
+        ).sum_ok
+
+    pairs = in_turn(benchmark, ours, lambda: bare_and_checked(setup), 2)
+    what = "N=8, 256 MiB, full payload, made, run and verified"
+    table.add("Ratios", f"{what}: time over bare NumPy", pairs.slow_down, at_most=1.5)
+    table.add("Times", what, median(pairs.ours_s))
+    table.add("Times", f"bare NumPy beside {what}", median(pairs.theirs_s))

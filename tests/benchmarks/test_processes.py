@@ -90,6 +90,19 @@ def test_run_of_2048_workers(benchmark, table, tmp_path, links):
     table.add("Times", what, benchmark.stats.stats.median, at_most=2.5)
 
 
+@pytest.mark.parametrize(("n_workers", "wanted_s"), [(65_536, 3), (1_048_576, 60)])
+def test_run_of_a_large_ring(benchmark, table, tmp_path, n_workers, wanted_s):
+    scenario = {"scenario_version": 1, "workers": n_workers, "message": "1 GiB", "payload": "none"}
+    path = tmp_path / "large.yaml"
+    path.write_text(json.dumps({**scenario, "network": NETWORK, "report": {"plots": []}}))
+    run = partial(python, "-m", "ringnet", "run", path, "--out", tmp_path / "results")
+    benchmark.pedantic(run, rounds=1)
+    lines = (tmp_path / "results" / "workers.csv").read_text().splitlines()
+    assert len(lines) == n_workers + 1
+    what = f"ringnet run, N={n_workers}, all links and workers in tables, whole process"
+    table.add("Times", what, benchmark.stats.stats.median, at_most=wanted_s)
+
+
 def test_blame_of_a_leaf_spine(benchmark, table, tmp_path):
     network = NETWORK | {
         "topology": "leaf-spine",

@@ -14,6 +14,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 import generated
 
 import ringnet
+from ringnet.reporting.page.document import run_page
+from ringnet.reporting.results import collect
 
 project = "ringnet"
 author = "the authors of ringnet"
@@ -53,8 +55,17 @@ def _fill(_app: Any, _page: str, source: list[str]) -> None:
     source[0] = generated.fill(source[0])
 
 
+def _add_sample(app: Any, error: Exception | None) -> None:
+    """Add a page of results to the site, made by what it is a sample of."""
+    if error is None and app.builder.name == "html":
+        scenario = ringnet.load(Path(__file__).parents[1] / "scenarios" / "slow-link.yaml")
+        shown = run_page(collect([ringnet.simulate(scenario)], {"scenario": scenario.document()}), ".")
+        (Path(app.outdir) / "slow-link.html").write_text(shown, encoding="utf-8")
+
+
 def setup(app: Any) -> None:
     """Put what is made from the code in its place, whenever a page is read."""
     app.connect("source-read", _fill)
+    app.connect("build-finished", _add_sample)
     # A page that is made from the code changes when the code does: read them all, always.
     app.connect("env-get-outdated", lambda _app, env, *_: list(env.found_docs))

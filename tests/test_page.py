@@ -17,7 +17,7 @@ import pytest
 from ringnet.collectives import ALGORITHMS
 from ringnet.errors import ResultsError
 from ringnet.reporting.atomic import PAGE
-from ringnet.reporting.page.document import SCRIPT, run_page, static
+from ringnet.reporting.page.document import SCRIPT, run_page, static, study_page
 from ringnet.reporting.page.holdings import holdings
 from ringnet.reporting.page.packing import Packer, Shown
 from ringnet.reporting.page.run import held_back
@@ -245,6 +245,22 @@ def test_rows_that_no_run_writes_are_refused_with_their_line(cells, says, result
     assert f"line {fault.line}: {fault.path}" == says
 
 
+@pytest.mark.parametrize("name", ["n_workers", "message_bytes", "verified_elements"])
+@pytest.mark.parametrize("value", [-1, 0.5, np.inf, 1e30])
+def test_counts_that_no_run_has_are_refused_with_their_place(name, value, result):
+    summary = collect([result(3)], {}).summary.assign(**{name: value})
+    with pytest.raises(ResultsError, match=f"summary.csv:2: {name}: no run writes this"):
+        page_of(result(3), {"summary": summary})
+
+
+def test_a_comparison_with_gaps_has_curves_and_no_map():
+    rows = pd.DataFrame({"n_workers": 2, "message_bytes": [1, 2], "algorithm": ["ring", "tree"]})
+    rows = rows.assign(makespan_s=1.0, algbw_Bps=1.0, busbw_Bps=1.0, bound_share=0.5, rank=1, guess=None)
+    header, _ = unpacked(study_page({"scenario": {}}, {"compare": rows}, "."))
+    assert header["winners"] is None
+    assert [line["label"] for line in header["charts"][0]["lines"]] == ["ring", "tree"]
+
+
 def test_a_name_of_a_node_may_be_anything(result):
     run = result(3)
     long = run.links.assign(**{"from": ["x" * 300, "1" * 5000, "\u0663"]})
@@ -287,3 +303,27 @@ def test_a_page_elsewhere_leads_to_the_folder_and_leaves_it_alone(result, tmp_pa
     write_results(folder, [result(3, 300)], {"scenario": {"name": "x"}}, plots=(), page=tmp_path / "p.html")
     assert 'href="./run/transfers.csv"' in (tmp_path / "p.html").read_text()
     assert PAGE not in read_results(folder).run_info["files"]
+
+
+def test_the_command_takes_a_folder_and_a_name_and_refuses_what_is_neither(ringnet, own_folder):
+    (own_folder / "ring.yaml").write_text(
+        "{scenario_version: 1, workers: 3, message: 36 B, network: {bandwidth: 1 GB/s, latency: 1 us}}"
+    )
+    run = ("run", "ring.yaml", "--no-plots", "--quiet")
+    for arguments, right in (
+        (("--html=page.txt",), "ends in .html"),
+        (("--html", "none/page.html"), "no such folder"),
+        (("--html", "reports/ring/page.html"), "report.html"),
+    ):
+        refused = ringnet(*run, *arguments)
+        assert (refused.exit_code, right in refused.stderr) == (2, True), refused.stderr
+    assert not (own_folder / "reports").exists()
+    assert ringnet("run", "--html", "ring.yaml", "--no-plots").exit_code == 0  # what follows is no page
+    assert (own_folder / "reports/ring/report.html").is_file()
+    assert ringnet(*run, "--html", "page.html").exit_code == 0
+    assert not (own_folder / "reports/ring/report.html").exists()
+    assert 'href="./reports/ring/run.json"' in (own_folder / "page.html").read_text()
+    written = ringnet("report", "reports/ring")
+    assert written.stdout.startswith("written  reports/ring/report.html, ")
+    assert ringnet("report", "ring.yaml").exit_code == 2
+    assert ringnet(*run).exit_code == 0  # a folder with its page is still one that may be replaced

@@ -168,9 +168,15 @@ def test_the_network_names_a_link_under_the_pointer_and_a_click_chooses_it(slow,
     scale, middle = box["height"] / 3.3, (box["width"] / 2, box["height"] / 2)
     radius = (3.3 / 2 - 0.2 - 0.12) * scale
     at = {"x": middle[0] + radius * 0.3536, "y": middle[1] - radius * 0.8536}
-    shown.page.locator(".network").hover(position=at)
-    busy = slow.utilisation.set_index("link").loc["0->1", "utilisation"].iloc[0]
-    assert shown.page.locator("#tip").inner_text().startswith(f"0->1: {100 * busy:.4g} % busy at the cursor")
+    bins = slow.utilisation[slow.utilisation["link"] == "0->1"]
+    turns = int(bins["utilisation"].diff().abs().to_numpy()[1:].argmax()) + 1  # there both are unlike
+    for row in bins.iloc[turns - 1 : turns + 1].itertuples():
+        cursor = shown.page.locator(".cursor input")
+        cursor.fill(str((row.from_s + row.to_s) / 2 / slow.transfers["applied_s"].max()))
+        shown.page.locator("h1").hover()
+        shown.page.locator(".network").hover(position=at)
+        told = shown.page.locator("#tip").inner_text()
+        assert told.startswith(f"0->1: {100 * row.utilisation:.4g} % busy at the cursor")
     shown.page.locator(".network").click(position=at)
     assert shown.page.locator("input[data-filter=link]").input_value() == "0->1"
 

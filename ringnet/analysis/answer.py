@@ -77,7 +77,7 @@ def _figure(name: str) -> Callable[[Row], str]:
 
 
 def _bound(row: Row) -> str:
-    if "bound_share" not in row:
+    if not {"bound_share", "collective_bound_s"} <= row.keys():
         return ""
     if "equivalent" in row:
         return f"not known: the links are a ring's equivalent ({row['equivalent']})"

@@ -10,6 +10,8 @@ sweeps         what a sweep varies, and its points as lines over one key
 text           sweeps and jobs in words, for a terminal, and as HTML for a notebook
 perfetto       a run as a trace for ui.perfetto.dev
 plots          every plot, drawn from the tables alone
+page           one page of results for a browser, with its script and style
+report         that page of a folder of results
 =============  ==========================================================================================
 
 Nothing is imported here: pandas and matplotlib cost a second, and `ringnet --help` does not need them.

@@ -35,8 +35,8 @@ def write_report(folder: str | Path, page: Path | None = None) -> Path:
         text = study_page(shown, tables, where)
     else:
         text = run_page(replace(read_results(folder), run_info=shown), where)
-    if page == folder / PAGE:
-        list_also(folder, info, [PAGE])
     with written_file(page) as path:
         path.write_text(text, encoding="utf-8")
+        if page == folder / PAGE:  # listed when it is all there but for its name
+            list_also(folder, info, [PAGE])
     return page

@@ -104,7 +104,8 @@ def _integers(cells: Iterable[Any]) -> Cells:
         return np.asarray(cells)
     try:
         whole = [None if cell is None else _whole(cell) for cell in _plain(cells)]
-        return whole if None in whole else np.array(whole, dtype=np.int64)
+        known = np.array([cell for cell in whole if cell is not None], dtype=np.int64)
+        return known if len(known) == len(whole) else whole
     except (ValueError, OverflowError):
         return _numbers(cells)
 

@@ -29,7 +29,7 @@ ERRORS = (errno.ENOSPC, errno.EROFS, errno.EIO, errno.EACCES)
 _QUIET = "--quiet --jobs 1 --out out"
 #: Every command that writes, with everything that it may write.
 COMMANDS: Mapping[str, str] = {
-    "run": f"run s.yaml {_QUIET} --set report.plots=[space-time] --save-result kept",
+    "run": f"run s.yaml {_QUIET} --set report.plots=[space-time] --save-result kept --html",
     "sweep": f"run w.yaml {_QUIET} --no-plots",
     "compare": f"compare s.yaml {_QUIET} --no-plots --algorithms ring,direct --tuner tuner.csv",
     "numerics": f"numerics s.yaml {_QUIET} --no-plots --algorithms ring,direct --dtypes float32",
@@ -42,6 +42,7 @@ COMMANDS: Mapping[str, str] = {
     "predict": "predict profile.yaml --workers 4 --sizes 1MiB --plot a.svg --csv a.csv",
     "calibrate": "calibrate log.txt --workers 8 --out a.yaml --csv a.csv --plot a.svg",
     "plot": "plot results --plot space-time",
+    "report": "report results",
     "init": "init new.yaml",
 }
 
@@ -248,7 +249,7 @@ def _hidden(ended: Ended) -> list[str]:
 
 def _start(name: str, folder: Path, *, older: bool) -> None:
     prepare(folder)
-    if name == "plot":
+    if name in {"plot", "report"}:
         carried_out("run s.yaml --quiet --no-plots --jobs 1 --out results", folder)
     if older and name != "init":
         carried_out(

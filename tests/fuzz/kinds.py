@@ -262,7 +262,7 @@ def kinds(folder: Path) -> dict[str, Kind]:
         "npy": Kind(npy_files(folder / "arrays"), as_scenario, beside={"s.yaml": data}),
         "results": ResultsKind(
             results,
-            ("plot results", "diff whole results", run.replace("{file}", "results")),
+            ("plot results", "report results", "diff whole results", run.replace("{file}", "results")),
         ),
         "keys": KeysKind(beside, ("check s.yaml --allow-python", f"{as_scenario[1]} --allow-python")),
         "layers": Kind(

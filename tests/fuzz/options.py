@@ -26,6 +26,7 @@ ARGUMENTS: Mapping[str, Sequence[str]] = {
     "numerics": ["s.yaml"],
     "plot": ["whole"],
     "predict": ["profile.yaml"],
+    "report": ["whole"],
     "run": ["s.yaml"],
     "show": ["dgx-h100"],
     "step": ["t.yaml"],

@@ -30,7 +30,7 @@ MOST_BYTES = 6 << 30
 UNTOLD_BYTES, SLACK = 300 << 20, 1.5
 #: Where a mistake is: a file with its line or key, a file, an option, a key; before what is wrong.
 _PLACE = re.compile(
-    r"Error: ((--)?[^\s:]+(:\d+)?|--\w+, --\w+|[^:]*\.(yaml|yml|xml|csv|npy|py|json|txt)(:\d+)?): ."
+    r"Error: ((--)?[^\s:]+(:\d+)?|--\w+(, --\w+)+|[^:]*\.(yaml|yml|xml|csv|npy|py|json|txt)(:\d+)?): ."
     r"|Error: (\S+ step \d+|machine \S+): ."
     r"|Error: [^:]+: (the|this) (file|folder|results|target) "
     r"|Error: (Missing option|No such option|Missing argument|Option|Got unexpected extra|Invalid value for)"

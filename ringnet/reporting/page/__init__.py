@@ -3,6 +3,7 @@
 ===========  ============================================================================================
 document     the page around it: what is said in words, links to the files, the scenario, data and script
 packing      tables as bytes that a browser unpacks: each column in the smallest type that holds it
+checked      what was read from disk: numbers that no run writes are refused
 run          what is shown of a single run: its tables, its network laid out, or why something is missing
 holdings     how many contributions each transfer carries, so that a browser can say who holds what when
 lanes        more transfers than a browser can draw, as shares of time for each worker

@@ -45,7 +45,7 @@ def study_header(tables: Mapping[str, pd.DataFrame], packer: Packer) -> dict[str
     if "compare" not in tables:
         return told
     table = tables["compare"].reset_index(drop=True)
-    shown = table[(table["message_bytes"] > 0) & (table["makespan_s"] > 0)]
+    shown = table[(table["message_bytes"] > 0) & (table["makespan_s"] > 0) & table["algorithm"].notna()]
     names = sorted(set(shown["algorithm"]))
     charts = [
         {"title": f"N = {n}", "label": _AXES["message_bytes"], "lines": [*_by_algorithm(rows, names)]}
@@ -56,8 +56,15 @@ def study_header(tables: Mapping[str, pd.DataFrame], packer: Packer) -> dict[str
         "of": "compare",
         "charts": charts,
         "measures": _measures(shown),
-        "winners": winners(shown, names) if len(shown) else None,
+        "winners": winners(shown, names) if _is_compared(shown) else None,
     }
+
+
+def _is_compared(shown: pd.DataFrame) -> bool:
+    """Whether at each N some algorithm was timed at all sizes: nothing else is ground for a map."""
+    sizes = shown.groupby("n_workers")["message_bytes"].nunique()
+    timed = shown.groupby(["n_workers", "algorithm"])["message_bytes"].nunique().groupby("n_workers").max()
+    return len(shown) > 0 and bool((timed == sizes).all())
 
 
 def _tables(frames: Mapping[str, pd.DataFrame], packer: Packer) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from ringnet._version import __version__
 from ringnet.analysis.answer import answer, percent
 from ringnet.documents.text import one_line
 from ringnet.documents.yaml_text import write_yaml
+from ringnet.reporting.page.checked import check_summary
 from ringnet.reporting.page.curves import study_header, sweep_header
 from ringnet.reporting.page.packing import Packer
 from ringnet.reporting.page.run import Blamed, held_back, run_header, why_no_schedule
@@ -64,6 +65,7 @@ def run_page(results: Results, folder: str) -> str:
         A table that was read back holds what no run writes.
     """
     packer, info = Packer(), results.run_info
+    check_summary(results.summary, "summary.csv")
     if len(results.summary) > 1:
         header = {"kind": "sweep"} | sweep_header(results, packer)
         said = [_section("answer", "The points", _points(results)), _notes(info)]
@@ -92,8 +94,15 @@ def study_page(info: Mapping[str, Any], tables: Mapping[str, pd.DataFrame], fold
         By name.
     folder : str
         As for `run_page`.
+
+    Raises
+    ------
+    ResultsError
+        As `run_page`.
     """
     packer = Packer()
+    if "compare" in tables:
+        check_summary(tables["compare"], "compare.csv")
     header = {"kind": "study"} | study_header(tables, packer)
     said = [_notes(info)]
     said += [_section("winners", "Who is fastest")] if header.get("winners") else []
@@ -120,9 +129,8 @@ def _at_the_cursor(header: Mapping[str, Any]) -> str:
     """Return what is shown of one moment of a schedule: what workers hold, and the network."""
     why = header["network"].get("why", "")
     holds = _section("holds", "What each worker holds then") if header["schedule"] else ""
-    return holds + _section(
-        "network", "The network then" if header["schedule"] else "The network", _missing(why)
-    )
+    moves = header["schedule"] or header["lanes"]
+    return holds + _section("network", "The network then" if moves else "The network", _missing(why))
 
 
 def _missing(why: str) -> str:

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from ringnet.analysis.answer import is_missing, percent
-from ringnet.errors import Fault, ResultsError
 from ringnet.payload.dtypes import DTYPES
 from ringnet.reporting.columns import RUN_TABLES
+from ringnet.reporting.page.checked import MOST, check_cells
 from ringnet.reporting.page.holdings import holdings
 from ringnet.reporting.page.lanes import lanes
 from ringnet.reporting.page.packing import Packer, Shown
@@ -91,22 +91,11 @@ def _n_workers(results: Results, row: Mapping[str, Any]) -> int:
 
 
 def _checked(transfers: pd.DataFrame | None) -> pd.DataFrame | None:
-    """Return the rows of transfers if they are such as a run writes: nothing else is safe to follow."""
+    """Return the rows of transfers if there are any, and they are such as a run writes: no others are followed."""
     if transfers is None or transfers.empty:
         return None
-    for name in ("src", "dst", "chunk", "step", "channel", "bytes", *TIMES):
-        cells = pd.to_numeric(transfers[name], errors="coerce").to_numpy(np.float64, na_value=np.nan)
-        bad = ~np.isfinite(cells) | (cells < 0)
-        if name not in TIMES:
-            bad |= (cells != np.floor(cells)) | (cells > 2**53)
-        if bad.any():
-            at = int(bad.argmax())
-            right = "a time of at least 0 s" if name in TIMES else "a whole number from 0 on"
-            raise ResultsError(
-                Fault(
-                    "no run writes this", name, "transfers.csv", at + 2, str(transfers[name].iloc[at]), right
-                )
-            )
+    whole = dict.fromkeys(("src", "dst", "chunk", "step", "channel", "bytes"), MOST)
+    check_cells(transfers, "transfers.csv", whole, TIMES)
     return transfers
 
 

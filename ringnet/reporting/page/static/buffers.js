@@ -79,6 +79,7 @@ class Buffers {
   buildPicture(place) {
     const label = "What each worker holds of each chunk at the cursor: workers down, chunks across";
     this.pixels = new Cells();
+    place.append(element("p", { class: "scale" }, `${this.workers} workers down, ${count(this.schedule.chunks)} chunks across; paler is fewer contributions`));
     this.picture = new Picture(
       place,
       { role: "img", "aria-label": label },

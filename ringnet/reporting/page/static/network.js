@@ -34,7 +34,7 @@ class Network {
     const steps = inks.load.map((_, at) => element("i", { class: `load-${at}` }));
     const [none, , , , , all] = steps;
     const words = isCounted ? ["idle ", ...steps, " busy all the time"] : [none, " idle ", all, " something on its way"];
-    place.append(element("p", { class: "scale" }, ...words, ". A click on a link shows what crosses it."));
+    place.append(element("p", { class: "scale" }, ...words, this.schedule ? ". A click on a link leaves what crosses it." : ""));
   }
 
   fit(width, height) {

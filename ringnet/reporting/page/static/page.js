@@ -1,6 +1,6 @@
 // The page put together: data unpacked, each section filled, and keys, buttons and pictures tied to one look.
 
-/** Frames a second of a film of the schedule, and how long the whole of it takes. */
+/** How long the whole schedule plays. */
 const PLAY_S = 12;
 
 const section = (name) => document.getElementById(name);
@@ -140,10 +140,12 @@ function slider(look, follow) {
   return element("div", { class: "cursor" }, range, words);
 }
 
-/** Return the phases as buttons, and the path as a switch. */
+/** Return what colours and lines mean; the phases are buttons, and so is the path. */
 function legendOf(schedule, look, diagram) {
   const phases = schedule.phases.map((name, at) => {
-    const button = element("button", { type: "button", "aria-pressed": "false", "data-phase": name, click: () => look.toggle("phase", name) }, element("i", { class: at ? "hatched" : "solid" }), ` ${name}`);
+    const click = () => look.toggle("phase", name);
+    const mark = element("i", { class: `${at ? "hatched" : "solid"} of-${Math.min(at, MANY.phase - 1)}` });
+    const button = element("button", { type: "button", "aria-pressed": "false", "data-phase": name, click }, mark, ` ${name}`);
     look.addEventListener("filter", () => button.setAttribute("aria-pressed", String(look.filter.phase === name)));
     return button;
   });
@@ -151,9 +153,23 @@ function legendOf(schedule, look, diagram) {
   path.addEventListener("click", () => {
     diagram.withPath = !diagram.withPath;
     path.setAttribute("aria-pressed", String(diagram.withPath));
-    diagram.picture.ask();
+    diagram.changed();
   });
-  return element("div", { class: "legend" }, ...phases, ...(diagram.path.length ? [path] : []), element("span", {}, "colours: chunks"));
+  const works = schedule.applied.some((time, row) => time > schedule.arrived[row]);
+  const applying = element("span", { class: "bands" }, element("i", { class: "applying" }), " received, until it is applied");
+  const legend = element("div", { class: "legend" }, ...phases, ...(diagram.path.length ? [path] : []), ...(works ? [applying] : []), ...keyOfChunks(schedule.chunks));
+  diagram.onMode = (inLanes) => legend.classList.toggle("lanes", inLanes);
+  return legend;
+}
+
+/** Return the colours of chunks, which come by turns, and what stands there where lanes have none. */
+function keyOfChunks(chunks) {
+  const marks = Array.from({ length: Math.min(chunks, MANY.chunk) }, (_, at) => element("i", { class: `chunk-${at}` }, String(at)));
+  const turns = chunks > MANY.chunk ? ", and so on by turns" : "";
+  return [
+    element("span", { class: "bands" }, "chunks ", ...marks, turns),
+    element("span", { class: "of-lanes" }, "too many to be told apart: the stronger, the more of the time; zoom in for transfers"),
+  ];
 }
 
 function keyOfBuffers() {
@@ -167,7 +183,7 @@ function showLanes(place, told, array, look) {
   const size = told.rows * told.spans;
   const sums = told.phases.map((_, phase) => Float32Array.from(shares.subarray(phase * size, (phase + 1) * size), (share) => share / 255));
   const rows = told.each > 1 ? `${told.each} workers a row` : "a row for each worker";
-  place.append(element("p", { class: "missing" }, `${count(told.transfers)} transfers are more than are drawn one by one: ${rows}, darker the more of its time it sends; transfers.csv has all.`));
+  place.append(element("p", { class: "missing" }, `${count(told.transfers)} transfers are more than are drawn one by one: ${rows}, of stronger colour the more of its time it sends; transfers.csv has all.`));
   const cells = new Cells();
   const picture = new Picture(
     place,

@@ -2,10 +2,11 @@
 
 const GUTTER = 78;
 const AXIS = 24;
-/** Bands that are drawn one by one; beyond, each worker's row is a lane that is darker the more it sends. */
+/** Bands that are drawn one by one; beyond, each worker's row is a lane, the stronger the more it sends. */
 const MOST_BANDS = 2500;
-/** Bands up to which a later phase is hatched; it is paler beyond. */
+/** Bands up to which a later phase is hatched, and pixels of a row from which on; else it is paler. */
 const MOST_HATCHED = 700;
+const LEAST_HATCHED = 8;
 /** Pixels of a lane's columns of time. */
 const LANE = 2;
 /** Half of the height of a worker's own room in its row. */
@@ -257,6 +258,7 @@ class SpaceTime {
   drawBase(context, width, height) {
     this.shown = this.visible();
     this.inLanes = this.shown.length > MOST_BANDS;
+    this.onMode?.(this.inLanes);
     context.save();
     this.clip(context, width, height);
     this.drawRows(context, width);
@@ -304,7 +306,7 @@ class SpaceTime {
       if (!groups.has(key)) groups.set(key, []);
       groups.get(key).push(row);
     }
-    const hatched = this.shown.length <= MOST_HATCHED;
+    const hatched = this.shown.length <= MOST_HATCHED && this.y(1) - this.y(0) >= LEAST_HATCHED;
     for (const [key, rows] of groups) {
       const later = key >= MANY.chunk;
       const outline = new Path2D();
@@ -322,6 +324,7 @@ class SpaceTime {
         context.fill(outline);
       }
     }
+    this.drawApplying(context);
     if (hatched) this.drawNumbers(context);
   }
 
@@ -346,6 +349,17 @@ class SpaceTime {
       path.rect(begin, this.y(source - HALF), end - begin, this.y(source + HALF) - this.y(source - HALF));
       path.moveTo(begin, this.y(source + down));
       path.lineTo(last, this.y(target - down));
+    }
+  }
+
+  /** Draw on the receiver's line how long each transfer waits for its processor and is reduced. */
+  drawApplying(context) {
+    const { arrived, applied } = this.schedule;
+    const high = Math.max(2, (this.y(1) - this.y(0)) * HALF);
+    context.fillStyle = inks.ink;
+    for (const row of this.shown) {
+      if (applied[row] === arrived[row]) continue;
+      context.fillRect(this.x(arrived[row]), this.y(this.target(row)) - high / 2, this.x(applied[row]) - this.x(arrived[row]), high);
     }
   }
 

@@ -233,8 +233,7 @@ def check_repeats(keys: Keys) -> Iterator[Mistake]:
     given = {"repeat": keys.repeat, "until": keys.until}
     asked = [(key,) for key, value in given.items() if value is not None]
     if len(asked) > 1:
-        message = "a run is repeated so often, or until something"
-        yield Mistake(("until",), message, "one of them", causes=(("repeat",),))
+        yield unread(("repeat",), "until says how many runs there are", ("until",), right="one of them")
     for path in asked:
         if not what_is_drawn(keys):
             message = "nothing is drawn, and all runs would be alike"

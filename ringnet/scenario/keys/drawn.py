@@ -54,7 +54,7 @@ _LEAST = "No draw is below this; mean and cv are those of the whole."
 _MEAN, _MOST, _VALUES = "Mean of what is drawn", "Of pareto: no draw is above this", "Of a sample: the values"
 _VALUE, _PROBABILITY = (
     "In a mixture: always this",
-    ("How often: `0.0001`, `0.01 %` or `1 of 10,000`; one of them may leave it out and takes what is left."),
+    ("How often: `0.0001`, `0.01 %` or `1 of 10000`; one of them may leave it out and takes what is left."),
 )
 _PER = (
     "What has a draw of its own: each transfer (on each link that it crosses), each link, each worker, or each run; "
@@ -126,8 +126,8 @@ class DrawnSeconds(SecondsSpread):
 
     of: Annotated[tuple[SecondsPart, ...], NotEmpty] | None = Field(
         default=None,
-        description="Of a mixture: `[{value: 5 us}, {value: 2 ms, probability: 1 of 10,000}]`.",
-        examples=[[{"value": "5 us"}, {"value": "2 ms", "probability": "1 of 10,000"}]],
+        description="Of a mixture: `[{value: 5 us}, {value: 2 ms, probability: 1 of 10000}]`.",
+        examples=[[{"value": "5 us"}, {"value": "2 ms", "probability": "1 of 10000"}]],
     )
     per: Annotated[str, OneOf(PER, "thing to draw for")] | None = Field(
         default=None, description=_PER, examples=["link"]

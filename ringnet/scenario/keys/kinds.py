@@ -214,7 +214,7 @@ class Number(Leaf):
         return number if self.most is None else number | {"maximum": self.most}
 
 
-_ONE_OF_MANY = re.compile(r"(\d[\d,]*)\s+(?:of|in)\s+(\d[\d,]*)")
+_ONE_OF_MANY = re.compile(r"(\d[\d,_]*)\s+(?:of|in)\s+(\d[\d,_]*)")
 
 
 @dataclass(frozen=True)
@@ -222,7 +222,7 @@ class Share(Leaf):
     """A number from zero to one, also as so many percent, or as one of so many; ``noun`` says what it is."""
 
     noun: str = "probability"
-    example: str = "0.01 %, or 1 of 10,000"
+    example: str = "0.01 %, or 1 of 10000"
 
     def read(self, given: Any) -> float:
         """See `Leaf.read`."""
@@ -230,7 +230,7 @@ class Share(Leaf):
         if isinstance(given, str):
             told = _ONE_OF_MANY.fullmatch(given.strip())
             percents = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", given.strip())
-            parts = [int(part.replace(",", "")) for part in told.groups()] if told else []
+            parts = [int(re.sub("[,_]", "", part)) for part in told.groups()] if told else []
             value = (
                 parts[0] / parts[1] if parts and parts[1] else float(percents[1]) / 100 if percents else None
             )
@@ -240,7 +240,7 @@ class Share(Leaf):
 
     def describe(self) -> dict[str, Any]:
         """See `Leaf.describe`."""
-        words = {"type": "string", "pattern": r"^\s*\d[\d,.]*\s*(%|(of|in)\s+\d[\d,]*)\s*$"}
+        words = {"type": "string", "pattern": r"^\s*\d[\d,._]*\s*(%|(of|in)\s+\d[\d,_]*)\s*$"}
         return {"anyOf": [{"type": "number", "minimum": 0, "maximum": 1}, words]}
 
     @property

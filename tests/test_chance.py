@@ -46,6 +46,8 @@ SHARES = np.linspace(0.001, 0.999, 99)
         (Exponential(3.0), stats.expon(scale=3.0)),
         (Lognormal(3.0, 0.5), stats.lognorm(sqrt(np.log(1.25)), scale=3.0 / sqrt(1.25))),
         (Gamma(3.0, 0.5), stats.gamma(4.0, scale=0.75)),
+        (Gamma(3.0, 2.0), stats.gamma(0.25, scale=12.0)),
+        (Gamma(3.0, 4.0), stats.gamma(0.0625, scale=48.0)),
         (NormalAboveZero(3.0, 2.0), stats.truncnorm(-1.5, np.inf, 3.0, 2.0)),
         (BoundedPareto(3.0, 1.5, 100.0), None),
         (Scaled(2.0, Shifted(1.0, Exponential(3.0))), stats.expon(2.0, 6.0)),

@@ -150,7 +150,6 @@ def real_network() -> Iterator[Row]:
     large = found["message_bytes"] >= 256 * 1024
     yield Row("real network, 256 KiB and more", found["error"][large].to_numpy(), "calibrated on two workers")
     yield Row("real network, smaller", found["error"][~large].to_numpy())
-<<<<<<< HEAD
     stalls = pd.read_csv(table.with_name("testbed-trouble.csv"))
     stopped = stalls["trouble"].str.contains("stopped")
     yield Row(
@@ -160,7 +159,6 @@ def real_network() -> Iterator[Row]:
     )
     remark = "by how much it is late; TCP may take what it lost for late, and wait once more"
     yield Row("real network, a cable cut for 2 s", stalls["error"][~stopped].to_numpy(), remark)
-=======
     jitter = pd.read_csv(table.with_name("jitter.csv"))
     for figure, words in (("median", "median of"), ("p95", "95th percentile of")):
         errors = jitter["error"][jitter["figure"] == figure].to_numpy()
@@ -169,7 +167,6 @@ def real_network() -> Iterator[Row]:
             errors,
             "relays that delay by chance; a constant delay calibrated",
         )
->>>>>>> 9eacc1a (A page, a scenario and a measurement of what varies from run to run)
     steps = pd.read_csv(table.with_name("ddp.csv"))
     remark = "steps of DistributedDataParallel over gloo, calibrated on two workers"
     yield Row("real PyTorch", steps["error"].to_numpy(), remark)

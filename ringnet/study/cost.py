@@ -23,7 +23,9 @@ from ringnet.engines.trace import Workers
 from ringnet.errors import InputError, ResultsError
 from ringnet.networks import make_network
 from ringnet.reporting.atomic import written_file
+from ringnet.runs.engine import TRANSFERS_PER_S
 from ringnet.runs.parts import RunParts, build
+from ringnet.runs.repeat import repeats_by
 from ringnet.runs.work import EVENT_S, work_of
 from ringnet.scenario import Scenario, loads
 
@@ -55,6 +57,11 @@ def run_s(scenario: Scenario, parts: RunParts, *, plots: bool = True) -> float:
     if scenario.training is not None and scenario.training.model is not None:
         n_times = scenario.training.steps or STEPS_OF_EPOCH
         beside_s += n_times * TRAINING_STEP_S
+    n_runs = scenario.repeat or (0 if scenario.until is None else scenario.until.most)
+    if n_runs:
+        of_no_run = build(scenario, None)
+        n_transfers = sum(one.schedule.n_transfers for one in (of_no_run, *of_no_run.others))
+        beside_s += n_runs * n_transfers / TRANSFERS_PER_S[repeats_by(of_no_run)]
     work = work_of(parts)
     beside_s += work.table_s + _plots_s(scenario, plots=plots)
     return pace() * (n_times * work.seconds + beside_s)

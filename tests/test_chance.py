@@ -244,6 +244,11 @@ def test_a_ring_of_random_steps_takes_what_a_plain_sketch_of_it_takes():
         ("network.latency={mean: 5 us, distribution: exponential, per: worker}", "network.latency.per", "each worker"),
         ("network.latency={mean: 5 us, distribution: gamma, cv: 1, least: 5 us}", "network.latency.least", "above"),
         ("network.latency={mean: 5 us, distribution: pareto, shape: 2, most: 4 us}", "network.latency.most", "above"),
+        (
+            "network.latency={mean: 5 us, distribution: pareto, shape: 1e-9, most: 1 s}",
+            "network.latency.shape",
+            "so far below",
+        ),
         ("network.latency={distribution: sample, values: []}", "network.latency.values", "the sample is empty"),
         ("network.latency={distribution: sample}", "network.latency.values", "a list of values or a file"),
         ("network.latency={distribution: sample, file: none.csv}", "network.latency.file", "cannot be read"),

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import ringnet
-from ringnet import InputError, loads
+from ringnet import DeadlockError, InputError, loads
 from ringnet.analysis.spread import difference, figures, half_width_of_mean
 from ringnet.reporting.plots import PLOTS, choose
 from ringnet.runs.parts import build
@@ -87,6 +87,13 @@ def test_the_run_in_the_middle_is_told_in_full():
 def test_each_engine_gives_the_same_times(engine):
     times_s = times_of(loads(RING, ["repeat=7", f"engine={engine}"]), PartOptions(processes=1))
     assert times_s == pytest.approx(times_of(loads(RING, ["repeat=7"]), PartOptions(processes=1)), rel=1e-12)
+
+
+def test_a_worker_alone_and_one_that_never_comes_are_repeated_as_they_are_run():
+    alone = simulate_all(loads(RING, ["workers=1", "repeat=3"]))
+    assert alone.columns("runs")["makespan_s"].tolist() == [0.0] * 3
+    with pytest.raises(DeadlockError, match="worker 2 waits for its own start"):
+        simulate_all(loads(RING, ["worker.exceptions.2.start=never", "repeat=3"]))
 
 
 def test_runs_beside_other_jobs_draw_too():

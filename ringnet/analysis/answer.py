@@ -69,6 +69,8 @@ def _figure(name: str) -> Callable[[Row], str]:
         if f"{name}_s" not in row or row.get("n_runs", 1) == 1:
             return ""
         low, high = (row.get(f"{name}_{end}_s") for end in ("low", "high"))
+        if low is None and high is None:
+            return f"{format_seconds(row[f'{name}_s'])} (of too few runs to say how sure that is)"
         ends = [f"from {format_seconds(low)}" if low is not None else "from below"]
         ends.append(f"to {format_seconds(high)}" if high is not None else "to above all that were seen")
         return f"{format_seconds(row[f'{name}_s'])} ({' '.join(ends)}, 95 % sure)"

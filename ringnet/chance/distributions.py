@@ -24,8 +24,8 @@ BELOW_ONE = 1.0 - 2.0**-53
 #: Of gamma distributions: normal quantiles of a table, as far as uniform numbers of 53 bits lead, and the least shape
 #: whose own do not vanish there.
 END, STEP, LEAST_SHAPE = 8.5, 1 / 256, 0.1
-#: Of a bounded Pareto distribution: the most that the bound may be above the least value, as a logarithm.
-MOST_LOG_SPAN = 690.0
+#: Of a bounded Pareto distribution: what the bound may be above the least value, as a logarithm.
+LEAST_LOG_SPAN, MOST_LOG_SPAN = 1e-9, 690.0
 
 
 class Distribution(Protocol):
@@ -208,10 +208,19 @@ class BoundedPareto:
         from scipy.optimize import brentq  # noqa: PLC0415 -- see `Lognormal`
 
         def excess(log_span: float) -> float:
-            ratio = _mean_of_decay((self.shape - 1) * log_span) / _mean_of_decay(self.shape * log_span)
-            return exp(-log_span) * ratio - self.mean / self.bound
+            return self._mean_share(log_span) - self.mean / self.bound
 
-        return self.bound * exp(-brentq(excess, 1e-9, MOST_LOG_SPAN, xtol=1e-13))
+        return self.bound * exp(-brentq(excess, LEAST_LOG_SPAN, MOST_LOG_SPAN, xtol=1e-13))
+
+    @property
+    def exists(self) -> bool:
+        """Whether any least value leads to the mean: with a small shape most draws are near the bound."""
+        return self._mean_share(MOST_LOG_SPAN) < self.mean / self.bound < self._mean_share(LEAST_LOG_SPAN)
+
+    def _mean_share(self, log_span: float) -> float:
+        """Return the mean by the bound, where the bound is so many times the least value, as a logarithm."""
+        ratio = _mean_of_decay((self.shape - 1) * log_span) / _mean_of_decay(self.shape * log_span)
+        return exp(-log_span) * ratio
 
     @property
     def most(self) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from ringnet.analysis.result import RunResult
 from ringnet.analysis.spread import FloatArray, figures, runs_wanted
 from ringnet.engines.trace import Watch
-from ringnet.errors import Fault, InputError, StudyError
+from ringnet.errors import DeadlockError, Fault, InputError, StudyError
 from ringnet.runs.engine import TRANSFERS_PER_S
 from ringnet.runs.parts import build
 from ringnet.runs.repeat import Bare, as_they_are, repeats_by, runs_of_block, times_of_runs, with_spread
@@ -117,7 +117,9 @@ class _Blocks:
         blocks = [BlockOfRuns(first, min(size, n_runs - first)) for first in range(0, n_runs, size)]
         each_s = parts.schedule.n_transfers / rate
         outcomes = run_parts([self._part(one, each_s) for one in blocks], self.how)
-        for outcome in outcomes:
+        for block, outcome in zip(blocks, outcomes, strict=True):
+            if outcome.exit_code in (InputError.exit_code, DeadlockError.exit_code):
+                block(self.scenario)  # tells it itself, with all that an error has
             if not outcome.ok:
                 raise StudyError(outcome.error)
         return np.concatenate([outcome.summary["times_s"] for outcome in outcomes])

@@ -106,8 +106,9 @@ class DrawnSteps(Steps):
     ) -> None:
         super().__init__(schedule, network, workers, chunk_bytes[:, None], maker, n_runs=len(runs))
         times = _Times.of(schedule, maker, len(self.used))
-        bandwidths, latencies = zip(*(_of_link(network, link) for link in self.used.tolist()), strict=True)
-        self.bandwidths, self.latencies = (Deck(one, times.links, runs) for one in (bandwidths, latencies))
+        numbers = [_of_link(network, link) for link in self.used.tolist()]
+        self.bandwidths = Deck([bandwidth for bandwidth, _ in numbers], times.links, runs)
+        self.latencies = Deck([latency for _, latency in numbers], times.links, runs)
         # Where a latency is drawn, what comes to a later link of a route may overtake what was sent before it.
         self.may_overtake = self.latencies.is_drawn
         actors = [actor // schedule.n_channels for actor in range(len(self.ready_s))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from ringnet.chance import BoundedPareto
 from ringnet.documents.document import Path
 from ringnet.scenario.checks.mistake import Mistake, unread
 from ringnet.scenario.drawn import (
@@ -125,6 +126,11 @@ def _pareto(keys: AnySpread, path: Path) -> Iterator[Mistake]:
     if keys.mean is not None and keys.most is not None and keys.most <= keys.mean * (1 + ROUNDING):
         message = "the bound is above the mean"
         yield Mistake((*path, "most"), message, "some times the mean", causes=((*path, "mean"),))
+    elif keys.mean and keys.shape and not BoundedPareto(keys.mean, keys.shape, keys.most or 0.0).exists:
+        message = "with such a shape no mean is so far below the bound"
+        yield Mistake(
+            (*path, "shape"), message, "a larger shape, or a smaller bound", causes=((*path, "most"),)
+        )
 
 
 def _mixture(keys: AnySpread, path: Path) -> Iterator[Mistake]:

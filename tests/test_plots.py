@@ -17,7 +17,8 @@ from matplotlib.figure import Figure
 
 from ringnet.errors import ResultsError
 from ringnet.networks import LinkChange
-from ringnet.reporting.plots import PLOTS, axes, canvas, choose, save_in_formats
+from ringnet.reporting.look import Look
+from ringnet.reporting.plots import PLOTS, axes, canvas, choose, draw_to
 from ringnet.reporting.plots.axes import unit_for
 from ringnet.reporting.plots.canvas import plain
 from ringnet.reporting.results import collect
@@ -371,7 +372,11 @@ def test_a_figure_is_one_column_wide(draw):
 )
 def test_any_name_makes_a_picture_that_can_be_read(points, tmp_path, name):
     results = points({}, name=name)
-    save_in_formats(PLOTS["space-time"].draw(results), {"svg": tmp_path / "a.svg", "png": tmp_path / "a.png"})
+    draw_to(
+        {"svg": tmp_path / "a.svg", "png": tmp_path / "a.png"},
+        lambda: PLOTS["space-time"].draw(results),
+        Look(),
+    )
     ET.parse(tmp_path / "a.svg")
     assert plain(name)[:25] in title(PLOTS["space-time"].draw(results))
 
@@ -381,7 +386,7 @@ def test_what_a_user_set_in_matplotlib_counts_and_is_not_changed(points, tmp_pat
     with matplotlib.rc_context(theirs):
         before = dict(matplotlib.rcParams)
         figure = PLOTS["link-traffic"].draw(points({}, name="of $5"))
-        save_in_formats(figure, {"svg": tmp_path / "a.svg"})
+        draw_to({"svg": tmp_path / "a.svg"}, lambda: figure, Look())
         assert dict(matplotlib.rcParams) == before
     assert matplotlib.colors.to_hex(figure.axes[0].get_facecolor()) == "#ff0000"
     assert figure.get_figwidth() == 6
@@ -392,7 +397,7 @@ def test_what_a_user_set_in_matplotlib_counts_and_is_not_changed(points, tmp_pat
 @pytest.mark.parametrize("ending", ["svg", "pdf", "png"])
 def test_a_picture_is_the_same_bytes_on_every_run(points, tmp_path, ending):
     for name in ("a", "b"):
-        save_in_formats(PLOTS["time-breakdown"].draw(points({})), {ending: tmp_path / name})
+        draw_to({ending: tmp_path / name}, lambda: PLOTS["time-breakdown"].draw(points({})), Look())
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 

@@ -115,9 +115,9 @@ def test_of_a_tree_of_many_the_workers_around_the_last_one_are_shown_with_what_t
 
 
 def test_of_many_channels_one_is_shown_and_of_many_transfers_fewer_workers():
-    figure = PLOTS["space-time"].draw(run_of("{name: channel-ring, n_channels: 8}", 40))
+    figure = PLOTS["space-time"].draw(run_of("{name: channel-ring, n_channels: 4}", 40))
     about = " ".join(text.get_text() for text in figure.texts)
-    assert "workers 0 to 15 of 40, channel 7 of 8" in about
+    assert "workers 0 to 15 of 40, channel 3 of 4" in about
     assert sum(len(group.get_paths()) for group in figure.axes[0].collections) == 16 * 78
 
 

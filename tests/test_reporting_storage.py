@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from ringnet.errors import ResultsError
+from ringnet.reporting.look import Look
 from ringnet.reporting.results import collect
 from ringnet.reporting.storage import read_results, redraw, write_results
 
@@ -120,7 +121,9 @@ def test_what_is_read_is_what_was_collected(tmp_path, result):
 
 def test_the_same_run_gives_the_same_bytes(tmp_path, result):
     for name in ("a", "b"):
-        write_results(tmp_path / name, [result(3)], INFO, plots=["space-time"], formats=["svg", "png", "pdf"])
+        write_results(
+            tmp_path / name, [result(3)], INFO, plots=["space-time"], look=Look(formats=("svg", "png", "pdf"))
+        )
     assert contents(tmp_path / "a") == contents(tmp_path / "b")
 
 
@@ -145,7 +148,7 @@ def test_outputs_are_part_of_the_results(tmp_path, result):
 
 
 def test_plots_that_apply_are_drawn_and_listed(tmp_path, sweep):
-    written = write_results(tmp_path / "out", sweep, INFO, formats=["svg"])
+    written = write_results(tmp_path / "out", sweep, INFO, look=Look(formats=("svg",)))
     assert sorted(written.files) == names(tmp_path / "out")
     assert {"time-vs-workers.svg", "busbw-vs-message-size.svg"} <= set(written.files)
 
@@ -158,16 +161,16 @@ def test_a_plot_that_does_not_apply_is_left_out_with_a_note(tmp_path, sweep):
 
 
 def test_plots_are_drawn_again_from_the_tables_alone(tmp_path, sweep):
-    write_results(tmp_path / "out", sweep, INFO, formats=["svg"])
+    write_results(tmp_path / "out", sweep, INFO, look=Look(formats=("svg",)))
     first = contents(tmp_path / "out")
     for path in (tmp_path / "out").glob("*.svg"):
         path.unlink()
-    redraw(tmp_path / "out", formats=["svg"])
+    redraw(tmp_path / "out", look=Look(formats=("svg",)))
     assert contents(tmp_path / "out") == first
 
 
 def test_a_plot_that_is_drawn_later_belongs_to_the_results(out, sweep):
-    written = redraw(out, ["space-time"], ["pdf"])
+    written = redraw(out, ["space-time"], Look(formats=("pdf",)))
     assert written.files == ("space-time.pdf",)
     write_results(out, sweep, INFO, plots=[])
     assert names(out) == ["run.json", "summary.csv"]

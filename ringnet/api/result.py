@@ -119,7 +119,9 @@ class Result(RunResult):
         """
         report, where = self.scenario.report, Path(folder)
         pictures = report.plots if plots else ()
-        return write_results(where, [self], self._info(where), tables=report.tables, plots=pictures).folder
+        return write_results(
+            where, [self], self._info(where), tables=report.tables, plots=pictures, look=report.figure.look
+        ).folder
 
     def to_html(self, file: str | os.PathLike[str]) -> Path:
         """Write one page to be opened in a browser, without a network, as ``ringnet run --html`` does.

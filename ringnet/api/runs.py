@@ -152,7 +152,7 @@ def run(
     info = run_info(found, where, results[0].summary["seed"], notes)
     if out is not None:
         report = found.report
-        write_results(out, results, info, tables=report.tables, plots=report.plots)
+        write_results(out, results, info, tables=report.tables, plots=report.plots, look=report.figure.look)
     return collect(results, info)
 
 

@@ -48,6 +48,7 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     as_json: options.Json = False,
     quiet: options.Quiet = False,
     plots: options.Plots = True,
+    formats: options.Formats = None,
     processes: options.Processes = None,
     fresh: options.Fresh = False,
     cache: options.Cache = None,
@@ -55,7 +56,9 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     allow_python: options.AllowPython = False,
 ) -> int:
     """Say who holds a run back: what it gains from each link, card and worker that is made better."""
-    found = options.read_scenario(scenario, overrides, allow_outside, allow_python)
+    found = options.read_scenario(
+        scenario, options.with_formats(overrides, formats), allow_outside, allow_python
+    )
     asked = StudyOptions(None, None, out, as_json, quiet, plots, processes, fresh, cache)
     folder = asked.folder(found, "blame")
     check_targets({}, sources_of(found, scenario), {"--out": folder})
@@ -82,7 +85,9 @@ def document(plan: BlamePlan, found: Blame) -> dict[str, Any]:
 
 def _write(scenario: Scenario, found: Blame, asked: StudyOptions, folder: Path) -> str:
     info = run_info(scenario, folder, None, found.notes)
-    files = write_study(folder, info, {"blame": found.table}, plots=asked.plots)
+    files = write_study(
+        folder, info, {"blame": found.table}, plots=asked.plots, look=scenario.report.figure.look
+    )
     return written(files.folder, files.files)
 
 

@@ -44,6 +44,7 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     as_json: options.Json = False,
     quiet: options.Quiet = False,
     plots: options.Plots = True,
+    formats: options.Formats = None,
     processes: options.Processes = None,
     fresh: options.Fresh = False,
     cache: options.Cache = None,
@@ -52,7 +53,9 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
 ) -> int:
     """Compare algorithms over message sizes: which one to use, from which size on, and by how much."""
     check_targets({"--tuner": tuner}, [scenario])
-    found = options.read_scenario(scenario, overrides, allow_outside, allow_python)
+    found = options.read_scenario(
+        scenario, options.with_formats(overrides, formats), allow_outside, allow_python
+    )
     names, counts = options.algorithms_of(algorithms), workers and options.worker_counts_of(workers)
     asked = StudyOptions(names, counts or None, out, as_json, quiet, plots, processes, fresh, cache)
     check_targets({"--tuner": tuner}, sources_of(found, scenario), {"--out": asked.folder(found, "compare")})
@@ -102,7 +105,7 @@ def _write(scenario: Scenario, found: Comparison, asked: StudyOptions, folder: P
     tables = {"compare": found.table}
     if meetings := crossovers(found.grounds):
         tables["crossovers"] = pd.DataFrame(meetings, columns=Crossover._fields)
-    files = write_study(folder, info, tables, plots=asked.plots)
+    files = write_study(folder, info, tables, plots=asked.plots, look=scenario.report.figure.look)
     return written(files.folder, files.files)
 
 

@@ -43,10 +43,11 @@ def command(
             metavar="RESULTS_DIR", help="Draw the traffic of these results; a run is simulated otherwise."
         ),
     ] = None,
+    formats: options.Formats = None,
     allow_outside: options.AllowOutside = False,
 ) -> int:
     """Draw the network, the busiest link standing out, and how much each worker sends to each other one."""
-    found = options.read_scenario(scenario, overrides, allow_outside)
+    found = options.read_scenario(scenario, options.with_formats(overrides, formats), allow_outside)
     if found.sweep is not None:
         note("the scenario is a sweep: its first point is drawn")
     if not results or out:
@@ -71,7 +72,8 @@ def _drawn(scenario: Scenario, results: Path | None, out: Path | None) -> Writte
             run = simulate(first, watch=watch)
     else:
         first, run = scenario, _one_run(_read(scenario, results))
-    return write_results(target, [run], run_info(first, target, None, scenario.notes), plots=PICTURES)
+    info = run_info(first, target, None, scenario.notes)
+    return write_results(target, [run], info, plots=PICTURES, look=scenario.report.figure.look)
 
 
 def _folder(scenario: Scenario, out: Path | None) -> Path:
@@ -83,7 +85,7 @@ def _drawn_again(scenario: Scenario, folder: Path) -> Written:
     chosen, left_out = choose(_read(scenario, folder), PICTURES)
     if not chosen:
         raise InputError(*(Fault(sentence, file=str(folder)) for sentence in left_out))
-    files = redraw(folder, chosen)
+    files = redraw(folder, chosen, scenario.report.figure.look)
     return files._replace(notes=(*files.notes, *left_out))
 
 

@@ -39,6 +39,7 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     as_json: options.Json = False,
     quiet: options.Quiet = False,
     plots: options.Plots = True,
+    formats: options.Formats = None,
     processes: options.Processes = None,
     fresh: options.Fresh = False,
     cache: options.Cache = None,
@@ -46,7 +47,9 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     allow_python: options.AllowPython = False,
 ) -> int:
     """Show what rounding does to the sum: the error by algorithm and element type, and who holds the same bits."""
-    found = options.read_scenario(scenario, overrides, allow_outside, allow_python)
+    found = options.read_scenario(
+        scenario, options.with_formats(overrides, formats), allow_outside, allow_python
+    )
     names, counts = options.algorithms_of(algorithms), workers and options.worker_counts_of(workers)
     asked = StudyOptions(names, counts or None, out, as_json, quiet, plots, processes, fresh, cache)
     check_targets({}, sources_of(found, scenario), {"--out": asked.folder(found, "numerics")})
@@ -74,7 +77,9 @@ def _write(
     info = run_info(scenario, folder, seed, [*found.notes, *found.failed])
     info["scenario"] |= {"compare": asked.asked(scenario)}
     info["options"] = {"dtypes": [*found.table["dtype"].unique()], "accumulate": accumulate}
-    files = write_study(folder, info, {"numerics": found.table}, plots=asked.plots)
+    files = write_study(
+        folder, info, {"numerics": found.table}, plots=asked.plots, look=scenario.report.figure.look
+    )
     return written(files.folder, files.files)
 
 

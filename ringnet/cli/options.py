@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,6 +19,7 @@ import typer
 
 from ringnet.errors import Fault, InputError
 from ringnet.reporting.atomic import MANIFEST, PAGE
+from ringnet.reporting.look import FORMATS, MOST_IN_FILM
 from ringnet.units import parse_quantity
 
 if TYPE_CHECKING:
@@ -56,6 +58,18 @@ Html = Annotated[
     str | None,
     typer.Option(
         metavar="[FILE.html]", help="Write one page of it all, too: report.html in the folder, or this file."
+    ),
+]
+Formats = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--format", metavar="pdf|svg|png", help="Write plots as these; the scenario says, or png,svg."
+    ),
+]
+Film = Annotated[
+    Path | None,
+    typer.Option(
+        "--animate", metavar="FILE", help="Make a film of a run of up to 16 workers: ring.gif, ring.mp4."
     ),
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Compute points again that an earlier run kept.")]
@@ -146,6 +160,47 @@ def read_scenario(
         allow_python=allow_python,
     )
     return found.with_notes(changed_files(found, info))
+
+
+def with_formats(overrides: Sequence[str] | None, texts: Sequence[str] | None) -> list[str]:
+    """Return the changes of a scenario, with the formats of figures that ``--format`` asks for.
+
+    Raises
+    ------
+    InputError
+        With every one that there is not.
+    """
+    return [*(overrides or ()), *([f"report.figure.format={json.dumps(formats_of(texts))}"] if texts else ())]
+
+
+def formats_of(texts: Sequence[str]) -> list[str]:
+    """Return formats of figures, each once; `InputError` for those that there are not."""
+    names = values_of(texts, "--format")
+    refuse(
+        Fault("there is no such format of figures", "--format", value=name, right=", ".join(FORMATS))
+        for name in names
+        if name not in FORMATS
+    )
+    return list(dict.fromkeys(names))
+
+
+def check_film(path: Path | None, n_workers: int = 1) -> None:
+    """Refuse, before any work is done, a film that could not be made; `InputError` says why."""
+    if path is None:
+        return
+    ending = path.suffix.lower()
+    if ending not in (".gif", ".mp4"):
+        raise InputError(
+            Fault("a film is a GIF or an MP4", "--animate", value=str(path), right="ring.gif, ring.mp4")
+        )
+    if n_workers > MOST_IN_FILM:
+        message, right = f"a film shows up to {MOST_IN_FILM} workers", f"--set workers={MOST_IN_FILM}"
+        raise InputError(Fault(message, "--animate", value=str(n_workers), right=right))
+    if ending == ".mp4" and shutil.which("ffmpeg") is None:
+        right = f"{path.with_suffix('.gif').name}, or install ffmpeg"
+        raise InputError(
+            Fault("an MP4 is made by ffmpeg, which is not here", "--animate", value=str(path), right=right)
+        )
 
 
 def changed_files(scenario: Scenario, info: Mapping[str, Any]) -> list[str]:

@@ -21,6 +21,7 @@ from ringnet.cli.printing import complain, note, print_json, print_table, run_pr
 from ringnet.cli.targets import check_saved, check_targets, sources_of
 from ringnet.errors import Fault, InputError, StudyError, VerificationError
 from ringnet.reporting.atomic import PAGE, save_outputs
+from ringnet.reporting.plots import film_to
 from ringnet.reporting.results import ResultLike, collect
 from ringnet.reporting.storage import Written, write_results
 from ringnet.reporting.text import job_lines, sweep_table, written
@@ -60,6 +61,7 @@ class RunCommandOptions:
     json: bool
     quiet: bool
     plots: bool
+    film: Path | None
     save_result: Path | None
     transfers: str | None
     processes: int | None
@@ -95,7 +97,11 @@ class RunCommandOptions:
         if scenario.sweep is None:
             self._refuse({"--cluster": self.cluster}, "a sweep, and this scenario is a single run")
         else:
-            single = {"--save-result": self.save_result, "--transfers": self.transfers}
+            single = {
+                "--save-result": self.save_result,
+                "--transfers": self.transfers,
+                "--animate": self.film,
+            }
             self._refuse(single, "a single run, and this scenario is a sweep")
         if self.cluster and self.processes:
             yield "--jobs is not used: the cluster says how many points run at once"
@@ -111,8 +117,9 @@ class RunCommandOptions:
         is_file = result is not None and result.suffix == ".npy"
         page = self.page(scenario)
         elsewhere = page if page != folder / PAGE else None  # in the folder it is a part of the results
-        outputs = {"--save-result": result if is_file else None, "--html": elsewhere}
+        outputs = {"--save-result": result if is_file else None, "--html": elsewhere, "--animate": self.film}
         check_targets(outputs, sources_of(scenario, path), {"--out": folder})
+        options.check_film(self.film, scenario.workers)
         if result is not None and not is_file:
             check_saved(result, folder, sources_of(scenario, path))
 
@@ -135,6 +142,8 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     as_json: options.Json = False,
     quiet: options.Quiet = False,
     plots: options.Plots = True,
+    formats: options.Formats = None,
+    film: options.Film = None,
     html: options.Html = None,
     save_result: Annotated[
         Path | None,
@@ -165,9 +174,10 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
 ) -> int:
     """Simulate a scenario: print the answer, write tables and plots."""
     asked = RunCommandOptions(
-        out, as_json, quiet, plots, save_result, transfers, processes, fresh, cache, cluster, yes, html
+        out, as_json, quiet, plots, film, save_result, transfers, processes, fresh, cache, cluster, yes, html
     )
-    changes = [*(overrides or ()), *([f"report.transfers={transfers}"] if transfers else ())]
+    changes = options.with_formats(overrides, formats)
+    changes += [f"report.transfers={transfers}"] if transfers else []
     found = options.read_scenario(scenario, changes, allow_outside, allow_python)
     note(*asked.unused(found), quiet=quiet)
     asked.check_targets(found, scenario)
@@ -195,6 +205,9 @@ def _run_one(scenario: Scenario, asked: RunCommandOptions, then: Changed | None 
         )
         advice = _advice(scenario, result, parts)
         files = _write(scenario, asked, [result], [*result.notes, *advice])
+        no_film = (
+            film_to(asked.film, collect([result], {}), scenario.report.figure.look) if asked.film else ""
+        )
     for seconds in said_s:
         learn(seconds, process_time())
     is_right = result.verdict.sum_ok is not False
@@ -204,6 +217,7 @@ def _run_one(scenario: Scenario, asked: RunCommandOptions, then: Changed | None 
         print_json(result.summary if changed is None else result.summary | {"what_if": changed.document()})
     elif not asked.quiet:
         results = [("result", str(path)) for path in saved]
+        results += [("film", str(asked.film))] if asked.film and not no_film else []
         print_table(
             [
                 *answer(result.summary, result.sentence),
@@ -217,7 +231,7 @@ def _run_one(scenario: Scenario, asked: RunCommandOptions, then: Changed | None 
             say("")
             print_table(changed.rows())
     note(*(() if changed is None else changed.notes()), quiet=asked.quiet)
-    note(*files.notes, quiet=asked.quiet)
+    note(*files.notes, *filter(None, [no_film]), quiet=asked.quiet)
     if is_right:
         return 0
     complain(wrong_sum(result))
@@ -335,9 +349,10 @@ def _write(
 ) -> Written:
     folder = asked.folder(scenario)
     info = run_info(scenario, folder, results[0].summary["seed"], notes)
-    plots = scenario.report.plots if asked.plots else ()
-    page = asked.page(scenario)
-    return write_results(folder, results, info, tables=scenario.report.tables, plots=plots, page=page)
+    report = scenario.report
+    plots = report.plots if asked.plots else ()
+    page, look = asked.page(scenario), report.figure.look
+    return write_results(folder, results, info, tables=report.tables, plots=plots, look=look, page=page)
 
 
 def _notes(scenario: Scenario, outcomes: Sequence[Outcome]) -> list[str]:

@@ -42,6 +42,7 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     as_json: options.Json = False,
     quiet: options.Quiet = False,
     plots: options.Plots = True,
+    formats: options.Formats = None,
     processes: options.Processes = None,
     fresh: options.Fresh = False,
     cache: options.Cache = None,
@@ -49,7 +50,9 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     allow_python: options.AllowPython = False,
 ) -> int:
     """Time a step of training, computation over communication, and say what is best of a sweep."""
-    found = options.read_scenario(scenario, overrides, allow_outside, allow_python)
+    found = options.read_scenario(
+        scenario, options.with_formats(overrides, formats), allow_outside, allow_python
+    )
     asked = StudyOptions(None, None, out, as_json, quiet, plots, processes, fresh, cache)
     check_targets({}, sources_of(found, scenario), {"--out": asked.folder(found, "step")})
     return _one(found, asked) if found.sweep is None else _sweep(found, asked)
@@ -99,7 +102,7 @@ def _write(
     folder = asked.folder(scenario, "step")
     is_drawn = bool(scenario.step and scenario.step.noise) or bool(tables["step"]["sum_ok"].notna().any())
     info = run_info(scenario, folder, scenario.seed if is_drawn else None, notes)
-    files = write_study(folder, info, tables, plots=asked.plots)
+    files = write_study(folder, info, tables, plots=asked.plots, look=scenario.report.figure.look)
     return written(files.folder, files.files)
 
 

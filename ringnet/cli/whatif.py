@@ -36,6 +36,7 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     as_json: options.Json = False,
     quiet: options.Quiet = False,
     plots: options.Plots = True,
+    formats: options.Formats = None,
     processes: options.Processes = None,
     fresh: options.Fresh = False,
     cache: options.Cache = None,
@@ -47,7 +48,9 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     if not wanted:
         right = "--if 'network.bandwidth=100 GB/s'"
         raise InputError(Fault("there is no change to try", "--if", right=right))
-    read = options.changed_reader(scenario, overrides, allow_outside, allow_python)
+    read = options.changed_reader(
+        scenario, options.with_formats(overrides, formats), allow_outside, allow_python
+    )
     plan = WhatIfPlan(changed_scenarios(read, wanted))
     today = plan.scenarios[0].scenario
     asked = StudyOptions(None, None, out, as_json, quiet, plots, processes, fresh, cache)
@@ -69,7 +72,9 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
 def _write(scenario: Scenario, found: WhatIf, asked: StudyOptions, folder: Path) -> str:
     info = run_info(scenario, folder, None, [*found.notes, *found.failed])
     info["changes"] = found.table["change"].tolist()
-    files = write_study(folder, info, {"whatif": found.table}, plots=asked.plots)
+    files = write_study(
+        folder, info, {"whatif": found.table}, plots=asked.plots, look=scenario.report.figure.look
+    )
     return written(files.folder, files.files)
 
 

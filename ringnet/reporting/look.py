@@ -9,6 +9,8 @@ COLUMN_IN = 3.5
 #: What a figure can be written as, and what it is written as unasked.
 FORMATS = ("png", "svg", "pdf")
 UNASKED = ("png", "svg")
+#: Workers that a film shows.
+MOST_IN_FILM = 16
 
 
 class Look(NamedTuple):

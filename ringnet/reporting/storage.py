@@ -27,7 +27,8 @@ from ringnet.reporting.atomic import (
     written_whole,
 )
 from ringnet.reporting.columns import RUN_TABLES, TABLES
-from ringnet.reporting.plots import PLOTS, STUDY_PLOTS, choose, choose_of_study, save_in_formats
+from ringnet.reporting.look import Look
+from ringnet.reporting.plots import PLOTS, STUDY_PLOTS, choose, choose_of_study, draw_to
 from ringnet.reporting.results import ResultLike, Results, as_results, typed_tables
 from ringnet.reporting.tables import read_table, write_table
 
@@ -41,7 +42,7 @@ STUDIES = ("compare", "numerics", "blame", "whatif", "step")
 RESULTS_VERSION = 1
 #: Of a manifest: far more than one has, whatever its scenario.
 MOST_BYTES = 1 << 26
-FORMATS = ("png", "svg")
+UNASKED_LOOK = Look()
 #: What draws each plot, by its name; and why others that were asked for are not drawn.
 Figures: TypeAlias = tuple[dict[str, "Callable[[], Figure]"], list[str]]
 
@@ -61,7 +62,7 @@ def write_results(
     *,
     tables: Sequence[str] | None = None,
     plots: Sequence[str] | None = None,
-    formats: Sequence[str] = FORMATS,
+    look: Look = UNASKED_LOOK,
     outputs: Sequence[AnyArray] = (),
     page: Path | None = None,
 ) -> Written:
@@ -80,8 +81,8 @@ def write_results(
         Tables wanted beside ``summary``; all that there are by default.
     plots : sequence of str, optional
         Names of `plots.PLOTS`; all that apply by default. One that does not is left out, and a note says why.
-    formats : sequence of str
-        ``png``, ``svg``, ``pdf``.
+    look : Look
+        How plots are drawn, and as which files.
     outputs : sequence of ndarray
         Arrays to keep beside the tables, as `atomic.save_outputs` does.
     page : Path, optional
@@ -100,7 +101,7 @@ def write_results(
             shown = as_results(found, run_info)
             chosen, skipped = choose(shown, plots)
             for name in chosen:
-                files += _draw(name, PLOTS[name].draw(shown), folder, formats)
+                files += _draw(name, partial(PLOTS[name].draw, shown), folder, look)
         info = manifest(run_info, files, skipped)
         if page is not None:
             from ringnet.reporting.page import document  # noqa: PLC0415 -- a run is written without pandas
@@ -127,15 +128,20 @@ def _write_tables(found: Mapping[str, Table], folder: Path, wanted: Sequence[str
     return files
 
 
-def _draw(name: str, figure: Figure, folder: Path, formats: Sequence[str]) -> list[str]:
-    """Save a figure into a folder that is itself being written whole; return the names of the files."""
-    paths = {ending: folder / f"{name}.{ending}" for ending in formats}
-    save_in_formats(figure, paths)
+def _draw(name: str, draw: Callable[[], Figure], folder: Path, look: Look) -> list[str]:
+    """Draw a figure into a folder that is itself being written whole; return the names of the files."""
+    paths = {ending: folder / f"{name}.{ending}" for ending in look.formats}
+    draw_to(paths, draw, look)
     return [path.name for path in paths.values()]
 
 
 def write_study(
-    out_dir: Path, run_info: Mapping[str, Any], tables: Mapping[str, pd.DataFrame], *, plots: bool = True
+    out_dir: Path,
+    run_info: Mapping[str, Any],
+    tables: Mapping[str, pd.DataFrame],
+    *,
+    plots: bool = True,
+    look: Look = UNASKED_LOOK,
 ) -> Written:
     """Write the tables of a study, which is no run, what plots suit them and ``run.json``, whole or not at all.
 
@@ -148,6 +154,8 @@ def write_study(
     tables : mapping of str to DataFrame
         By the name of the file, without ``.csv``; one of them by a name of `STUDIES`.
     plots : bool
+    look : Look
+        How plots are drawn, and as which files.
 
     Raises
     ------
@@ -161,7 +169,7 @@ def write_study(
             write_table(frame, folder / f"{table}.csv")
         for name in choose_of_study(tables)[0] if plots else ():
             plot = STUDY_PLOTS[name]
-            files += _draw(name, plot.draw(title, tables[plot.table]), folder, FORMATS)
+            files += _draw(name, partial(plot.draw, title, tables[plot.table]), folder, look)
         write_json(manifest(run_info, files, ()), folder / MANIFEST)
     return Written(out_dir, tuple(files), tuple(run_info.get("notes", ())))
 
@@ -342,9 +350,7 @@ def list_also(folder: Path, info: Mapping[str, Any], files: Sequence[str]) -> No
         write_json({**info, "files": list(dict.fromkeys([*info["files"], *files]))}, path)
 
 
-def redraw(
-    folder: str | Path, names: Sequence[str] | None = None, formats: Sequence[str] = FORMATS
-) -> Written:
+def redraw(folder: str | Path, names: Sequence[str] | None = None, look: Look = UNASKED_LOOK) -> Written:
     """Draw plots again from the tables of a folder, into the same folder, without simulating.
 
     Parameters
@@ -353,7 +359,8 @@ def redraw(
         Of a run, a sweep or a study.
     names : sequence of str, optional
         Names of `plots.PLOTS`, of a study `plots.STUDY_PLOTS`; all that apply by default.
-    formats : sequence of str
+    look : Look
+        How plots are drawn, and as which files.
 
     Raises
     ------
@@ -366,14 +373,13 @@ def redraw(
     figures, skipped = _study_figures(folder, info, studied, names) if studied else _figures(folder, names)
     if skipped and names is not None:
         raise ResultsError(*(Fault(note, file=str(folder)) for note in skipped))
-    files = [f"{name}.{ending}" for name in figures for ending in formats]
+    files = [f"{name}.{ending}" for name in figures for ending in look.formats]
     list_also(folder, info, files)
     for name, draw in figures.items():
         with ExitStack() as stack:
-            targets = {ending: folder / f"{name}.{ending}" for ending in formats}
-            save_in_formats(
-                draw(), {ending: stack.enter_context(written_file(path)) for ending, path in targets.items()}
-            )
+            targets = {ending: folder / f"{name}.{ending}" for ending in look.formats}
+            paths = {ending: stack.enter_context(written_file(path)) for ending, path in targets.items()}
+            draw_to(paths, draw, look)
     return Written(folder, tuple(files), ())
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from ringnet.errors import Fault, ResultsError, closest
+from ringnet.reporting.look import MOST_IN_FILM, Look
 from ringnet.reporting.sweeps import other_keys
 
 if TYPE_CHECKING:
@@ -38,6 +39,14 @@ class Drawable(Protocol):
     @property
     def links(self) -> pd.DataFrame | None:
         """One row per link of a single run."""
+
+    @property
+    def transfers(self) -> pd.DataFrame | None:
+        """One row per transfer of a single run, where they were kept."""
+
+    @property
+    def states(self) -> pd.DataFrame | None:
+        """The buffers after every step of a single run, where they were wanted."""
 
     @property
     def training(self) -> pd.DataFrame | None:
@@ -156,6 +165,14 @@ def _has(table: str, column: str) -> Callable[[Drawable], bool]:
     return applies
 
 
+def _has_states(results: Drawable) -> bool:
+    if results.states is None:
+        return False
+    from ringnet.reporting.held import has_readable_states  # noqa: PLC0415 -- brings NumPy, which a list does without
+
+    return len(results.summary) == 1 and has_readable_states(results)
+
+
 def _has_few_links(results: Drawable) -> bool:
     return _has("links", "bytes")(results) and results.links is not None and len(results.links) <= MOST_LINKS
 
@@ -238,6 +255,12 @@ PLOTS: dict[str, Plot] = {
         "a run as it happened: workers down, time across, a band per transfer",
         _has("transfers", "applied_s"),
         _SINGLE.format("transfers"),
+    ),
+    "states": Plot(
+        "states.states",
+        "the buffers of all workers after every step, with their values: partial, complete, sent next",
+        _has_states,
+        "states.csv (report: {tables: [states]}) of at most 16 workers with 16 elements, and transfers.csv",
     ),
     "link-traffic": Plot(
         "traffic.link_traffic",
@@ -440,8 +463,38 @@ def _on(ax: Axes | None) -> AbstractContextManager[None]:
     return drawing_on(ax)
 
 
-def save_in_formats(figure: Figure, targets: Mapping[str, Path]) -> None:
-    """Save a figure to a file for each format: ``png``, ``svg``, ``pdf``."""
-    from ringnet.reporting.plots.canvas import save  # noqa: PLC0415 -- brings matplotlib, half a second
+def draw_to(targets: Mapping[str, Path], draw: Callable[[], Figure], look: Look) -> None:
+    """Draw a figure as it shall look, and save it to a file for each format: ``png``, ``svg``, ``pdf``."""
+    start_matplotlib()
+    from ringnet.reporting.plots.canvas import looking, save  # noqa: PLC0415 -- brings matplotlib, half a second
 
-    save(figure, targets)
+    with looking(look):
+        save(draw(), targets)
+
+
+def film_to(path: Path, results: Drawable, look: Look) -> str:
+    """Write a single run as a film, in the format that the name ends in; or return why there is none.
+
+    Raises
+    ------
+    ResultsError
+        The file cannot be written.
+    """
+    from ringnet.reporting.atomic import written_file  # noqa: PLC0415 -- only a film is written here
+    from ringnet.reporting.held import holding  # noqa: PLC0415
+
+    n_workers = int(results.summary["n_workers"].iloc[0])
+    if n_workers > MOST_IN_FILM:
+        return f"there is no film: it shows up to {MOST_IN_FILM} workers, and these are {n_workers}"
+    if results.transfers is None or results.transfers.empty or not _took_time(results):
+        return "there is no film: nothing moves, or no transfers were kept"
+    if holding(results) is None:
+        return (
+            "there is no film: the table of transfers does not say who holds what, as where switches reduce"
+        )
+    start_matplotlib()
+    from ringnet.reporting.plots.canvas import looking  # noqa: PLC0415 -- brings matplotlib
+
+    with looking(look), written_file(path) as target:
+        import_module(f"{__name__}.film").save_film(results, target, path.suffix.lower().lstrip("."))
+    return ""

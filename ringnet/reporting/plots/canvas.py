@@ -82,6 +82,8 @@ _FIXED = {
     "text.parse_math": False,
     "text.usetex": False,
     "text.hinting": "none",  # as wide as it was measured
+    "figure.autolayout": False,
+    "figure.constrained_layout.use": False,
     "svg.fonttype": "none",
     "svg.hashsalt": "ringnet",
     "pdf.fonttype": 42,
@@ -141,6 +143,16 @@ def width_in() -> float:
     return _look.get().width_in or own
 
 
+def asked_width_in() -> float | None:
+    """Return how wide the user wants figures, if the user said so."""
+    return _look.get().width_in
+
+
+def asked_dpi() -> float | None:
+    """Return how many dots per inch the user wants, if the user said so."""
+    return _look.get().dpi
+
+
 def font_size() -> float:
     """Return the size of plain text in points: ringnet's, or the user's own."""
     return float(_rc["font.size"])
@@ -189,8 +201,10 @@ def drawing_on(ax: object) -> Iterator[None]:
         _given.reset(token)
 
 
-def new_figure(height_in: float, n_rows: int = 1, *, sharex: bool = True) -> tuple[Figure, list[Axes]]:
-    """Return a figure and its axes, one above the other; a user's, where there are any.
+def new_figure(
+    height_in: float, n_rows: int = 1, n_columns: int = 1, *, sharex: bool = True
+) -> tuple[Figure, list[Axes]]:
+    """Return a figure and its axes, row by row; a user's, where there are any.
 
     Raises
     ------
@@ -200,9 +214,9 @@ def new_figure(height_in: float, n_rows: int = 1, *, sharex: bool = True) -> tup
     given = _given.get()
     if given is None:
         figure: Figure = ShownFigure(figsize=(width_in(), height_in), layout="constrained")
-        return figure, list(figure.subplots(n_rows, 1, sharex=sharex, squeeze=False)[:, 0])
-    if n_rows > 1:
-        message = f"this plot has {n_rows} panels, and is drawn on a figure of its own"
+        return figure, list(figure.subplots(n_rows, n_columns, sharex=sharex, squeeze=False).flat)
+    if n_rows * n_columns > 1:
+        message = f"this plot has {n_rows * n_columns} panels, and is drawn on a figure of its own"
         raise ResultsError(Fault(message, "ax", right="leave ax out"))
     return given.figure.figure, [given]
 
@@ -318,6 +332,11 @@ def colors(n: int) -> list[str]:
     return [to_hex(colormaps["viridis"](0.92 * index / (n - 1))) for index in range(n)]
 
 
+def chunk_colors(n: int) -> list[str]:
+    """Return a colour for each of n chunks, pale ones that carry text as long as they last."""
+    return list(CHUNKS[:n]) if n <= len(CHUNKS) else colors(n)
+
+
 def by_turns(items: Sequence[T], n: int) -> list[T]:
     """Return n items, from the first again after the last.
 
@@ -381,7 +400,9 @@ def save(figure: Figure, targets: Mapping[str, Path]) -> None:
     """Write a figure to a file for each of ``png``, ``svg``, ``pdf``: the same bytes whenever it is drawn again."""
     if figure.get_layout_engine() is not None:
         figure.draw_without_rendering()
-        figure.set_layout_engine("none")  # where everything stands is found once, not for each file
+        figure.set_layout_engine(
+            None
+        )  # where everything stands is found once, not once or twice for each file
     for ending, path in targets.items():
         figure.savefig(path, format=ending, metadata=_UNDATED.get(ending))
 

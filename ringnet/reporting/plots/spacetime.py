@@ -86,9 +86,7 @@ def _height(n_rows: int) -> float:
 def _colors(view: View) -> dict[int, str]:
     """Return the colour of each chunk, of the first in bands of several."""
     chunks = sorted(view.bands["chunk"].unique().tolist())
-    if len(chunks) <= len(canvas.CHUNKS):
-        return dict(zip(chunks, canvas.CHUNKS, strict=False))
-    return dict(zip(chunks, canvas.colors(len(chunks)), strict=True))
+    return dict(zip(chunks, canvas.chunk_colors(len(chunks)), strict=True))
 
 
 def _draw_phase(

@@ -92,9 +92,13 @@ def view_of(transfers: pd.DataFrame, n_workers: int) -> View:
 
     That is workers around the one that ended last, and where they send much one channel of several, and fewer workers.
     """
+    timed = transfers.dropna(subset=["started_s", "applied_s"])
+    left_out = len(transfers) - len(timed)
+    transfers = timed
     last = transfers.iloc[int(transfers["applied_s"].to_numpy().argmax())]
-    found = _view(transfers, n_workers, int(last["dst"]), MOST_WORKERS, [])
-    n_channels, words = transfers["channel"].nunique(), []
+    words = [f"{left_out} transfers that never moved left out"] if left_out else []
+    found = _view(transfers, n_workers, int(last["dst"]), MOST_WORKERS, words)
+    n_channels = transfers["channel"].nunique()
     if len(found.bands) > MANY_BANDS and n_channels > 1:
         words.append(f"channel {last['channel']} of {n_channels}")
         transfers = transfers[transfers["channel"] == last["channel"]]
@@ -184,10 +188,10 @@ def _bands(kept: pd.DataFrame) -> pd.DataFrame:
     first = ~group.duplicated()
     if first.all():
         return kept.assign(chunks=kept["chunk"].astype(str))
-    chunks = kept["chunk"].groupby(group, sort=False).agg(lambda found: _numbers(found.unique()))
-    return kept[first].assign(
-        chunk=kept["chunk"].groupby(group, sort=False).min().to_numpy(), chunks=chunks.to_numpy()
-    )
+    chunks = kept["chunk"].groupby(group, sort=False)
+    few = first.sum() <= MANY_BANDS  # of more, no numbers are written
+    words = chunks.agg(lambda found: _numbers(found.unique())).to_numpy() if few else ""
+    return kept[first].assign(chunk=chunks.min().to_numpy(), chunks=words)
 
 
 def _numbers(found: Iterable[int]) -> str:

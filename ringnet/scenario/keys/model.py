@@ -35,6 +35,7 @@ from ringnet.scenario.keys.base import (
     not_empty,
 )
 from ringnet.scenario.keys.drawn import DrawableReduceRate, DrawableSeconds, DrawableStart, NoiseKeys
+from ringnet.scenario.keys.figure import FigureKeys
 from ringnet.scenario.keys.jobs_and_traffic import JobKeys, TrafficKeys
 from ringnet.scenario.keys.kinds import Line, Name, Number, OneOf, Share, Version, Whole
 from ringnet.scenario.keys.machine import IncludeKeys, MachineName
@@ -213,6 +214,7 @@ class ReportKeys(Settings):
         default=None,
         description="Plots to draw; those that suit the run if the key is left out, none for an empty list.",
     )
+    figure: FigureKeys = Field(default=FigureKeys(), description="How figures look.")
     transfers: Annotated[int, Whole(0, example=KEEP_TRANSFERS, words={"all": sys.maxsize})] = Field(
         default=KEEP_TRANSFERS,
         description="Rows are kept one per transfer up to so many transfers; `all` keeps them always.",

@@ -57,6 +57,7 @@ worker:
 # report:
 #   tables: [summary, links, workers, transfers]
 #   plots: [space-time, link-traffic]
+#   figure: {width: 3.5 in, dpi: 300, font: DejaVu Serif, format: [pdf, svg]}
 #   transfers: all          # rows are kept up to 200000 transfers otherwise
 """
 

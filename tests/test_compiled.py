@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ringnet.analysis.metrics import makespan_s
 from ringnet.collectives import ALGORITHMS, split_sizes
 from ringnet.engines import Workers, choose_engine
 from ringnet.engines.compiled import loop, machine_code, run, run_compiled, why_not_compiled
@@ -18,6 +19,9 @@ from ringnet.engines.events import run_events
 from ringnet.engines.luck import Luck
 from ringnet.errors import InputError
 from ringnet.networks import TOPOLOGIES, Cable, Inside, OverTime, Packets, Window
+from ringnet.runs.parts import build
+from ringnet.runs.simulate import simulate
+from ringnet.scenario import loads
 
 #: More of the same, for an hour of trust: ``RINGNET_EXAMPLES=5000 pytest --timeout 0 tests/test_compiled.py -k same``.
 EXAMPLES = int(os.environ.get("RINGNET_EXAMPLES", "60"))
@@ -172,6 +176,37 @@ def test_auto_takes_it_where_a_run_over_shared_links_is_large(n_workers, sharing
     """A ring of 64 has 8,064 transfers: many where links are shared fairly, few for SimPy where they are not."""
     schedule, network, workers, _ = shuffled(n_workers, "eager", sharing)
     assert choose_engine(schedule, network, workers).name == engine
+
+
+CHAOTIC = """
+{scenario_version: 1, workers: 64, message: 64 MiB, payload: none, network: {topology: leaf-spine, hosts_per_leaf: 8,
+ spines: 4, bandwidth: 50 GB/s, latency: 500 ns, placement: %s}, report: {plots: [], transfers: 0}}
+"""
+
+
+@pytest.mark.parametrize("sends", ["eager", "rendezvous"])
+def test_how_well_a_time_is_known_is_said_where_it_is_chaos(sends):
+    """By other draws of latencies than the run's own, it moves as far, within what chaos makes of it."""
+    places = np.random.default_rng(1).permutation(64).tolist()
+    scenario = loads(CHAOTIC % places, [f"worker.sends={sends}"])
+    result, parts = simulate(scenario), build(scenario)
+    share = result.summary["moved_share"]
+    network, moves = parts.network_of_run, []
+    for seed in range(1, 6):
+        moved = 1 + np.random.default_rng(seed).uniform(-1e-12, 1e-12, network.n_links)
+        other = replace(network, latency_s=network.latency_s * moved)
+        trace = run_compiled(parts.schedule, other, parts.workers, parts.chunk_bytes)
+        moves.append(abs(makespan_s(trace) / result.summary["makespan_s"] - 1))
+    assert 1e-6 < max(moves) < 30 * share
+    assert share < 0.05
+    assert [note for note in result.notes if note.startswith("the time is known to about ")]
+
+
+@pytest.mark.parametrize("changes", ["network.placement=numbered", "network.sharing=fifo"])
+def test_where_it_is_no_chaos_nothing_is_said(changes):
+    """Neighbours on one leaf, or links that serve one after another, whatever the latencies are."""
+    scenario = loads(CHAOTIC % [*range(64)], [changes, "engine=compiled"])
+    assert "moved_share" not in simulate(scenario).summary
 
 
 def test_machine_code_is_kept_whole_where_it_can_be(monkeypatch, tmp_path):

@@ -362,7 +362,11 @@ def summarise(run: Run) -> Row:
         "waiting_s_max": _largest(run.spent["waiting_s"]),
         **{key: getattr(verdict, key) for key in _OF_THE_VERDICT},
         "error": None,
-        **{key: labels[key] for key in ("is_beyond", "equivalent", "shape", "drawn") if key in labels},
+        **{
+            key: labels[key]
+            for key in ("is_beyond", "equivalent", "shape", "drawn", "moved_share")
+            if key in labels
+        },
     }
 
 

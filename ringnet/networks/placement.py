@@ -109,12 +109,13 @@ def interleaved(network: Network, n_workers: int) -> list[int]:
     return [place for places in rounds for place in places if place is not None][:n_workers]
 
 
-def best_order(network: Network, message_bytes: int | None = None) -> list[int]:
+def best_order(network: Network, message_bytes: int | None = None, *, for_load: bool = False) -> list[int]:
     """Return the order of workers in a ring whose worst load of a link is least; `placed` takes it.
 
     The load of a link is the number of neighbours in the ring whose route crosses it, over what it gives to each of
     them: its bandwidth, or for the chunks of an all-reduce of ``message_bytes`` where that depends on size or time. Of
     rings that are equal in that, the one with the smaller sum of squared loads is better, then the one with fewer hops.
+    With ``for_load`` the search ends with a ring that no other can be below in the worst load, whatever else it costs.
 
     Returns
     -------
@@ -141,8 +142,13 @@ def best_order(network: Network, message_bytes: int | None = None) -> list[int]:
         return numbered
     if network.n_workers <= EXACT:
         return _exact(loads, numbered)
-    found = [_improved(loads, order) for order in (numbered, _nearest(loads, numbered))]
-    return min([numbered, *found], key=loads.cost)
+    enough = loads.least() if for_load else 0.0
+    found = [numbered]
+    for order in (_nearest(loads, numbered), numbered):
+        found.append(_improved(loads, order, enough))
+        if loads.cost(found[-1])[0] <= enough:
+            return found[-1]
+    return min([numbered, *found[:0:-1]], key=loads.cost)
 
 
 def ring_load(network: Network, message_bytes: int | None = None) -> float:
@@ -183,6 +189,15 @@ class _Loads:
         """Return the hops from one worker to another; infinite where there is no way."""
         route = self.route(src, dst)
         return float("inf") if route is None else len(route)
+
+    def least(self) -> float:
+        """Return what some link has at least in every ring: of each worker's links out the one with the least."""
+        outs = {self.network.node(worker): float("inf") for worker in range(self.network.n_workers)}
+        for link, weight_s in enumerate(self.weight_s.tolist()):
+            for end in self.network.ends(link)[: 1 + self.network.is_half_duplex(link)]:
+                if end in outs:
+                    outs[end] = min(outs[end], weight_s)
+        return max(outs.values()) * (1 + ALIKE)
 
     def cost(self, order: Sequence[int]) -> Cost:
         """Return what a ring costs; infinite if it cannot be."""
@@ -235,11 +250,12 @@ def _nearest(loads: _Loads, numbered: list[int]) -> list[int]:
     return order
 
 
-def _improved(loads: _Loads, order: list[int]) -> list[int]:
+def _improved(loads: _Loads, order: list[int], enough: float) -> list[int]:
+    """Exchange and reverse until nothing helps, or the worst load is small enough."""
     least, tries, size = loads.cost(order), 0, len(order)
     found = True
     most = MOST_TRIES * EXACT // size  # a try costs as much as the ring is long
-    while found:
+    while found and least[0] > enough:
         found = False
         for first in range(1, size - 1):
             for last in range(first + 1, size):
@@ -248,7 +264,7 @@ def _improved(loads: _Loads, order: list[int]) -> list[int]:
                     cost = loads.cost(other)
                     if _better(cost, least):
                         order, least, found = other, cost, True
-                if tries >= most:
+                if tries >= most or least[0] <= enough:
                     return order
     return order
 

@@ -155,6 +155,13 @@ OF_REPEATED_COMPARISONS: dict[str, Column] = {
     "behind_high_s": _number("the upper end"),
 }
 
+#: What a summary has only where thousands of flows share links fairly, and the last digits of their times are chaos.
+OF_CHAOS: dict[str, Column] = {
+    "moved_share": _number(
+        "by how much of it the makespan moves when latencies change by 1e-12 of themselves: it is not known better"
+    ),
+}
+
 #: What a summary has only of a training; times and traffic are those of one step's all-reduce.
 OF_TRAINING: dict[str, Column] = {
     "training_steps": _integer("steps of the training"),
@@ -204,6 +211,7 @@ OF_SOME_RUNS: dict[str, Column] = {
     **OF_MEASURED_LINKS,
     **OF_SHAPES,
     **OF_CHANCE,
+    **OF_CHAOS,
     **OF_TRAINING,
     **OF_TROUBLE,
 }

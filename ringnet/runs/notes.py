@@ -353,7 +353,11 @@ def order_advice(scenario: Scenario, network: Network) -> str | None:
     if name_of(scenario.algorithm) not in RINGS or scenario.network.order != "numbered":
         return None
     load, n_bytes = ring_load(network, scenario.message_bytes), scenario.message_bytes
-    times = load / ring_load(placed(network, best_order(network, n_bytes)), n_bytes) if load else 1.0
+    times = (
+        load / ring_load(placed(network, best_order(network, n_bytes, for_load=True)), n_bytes)
+        if load
+        else 1.0
+    )
     if times < WORTH:
         return None
     return (

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ringnet.analysis.metrics import makespan_s
 from ringnet.analysis.result import Run, RunResult, make_result
 from ringnet.analysis.verification import outputs, payload_text, verify
 from ringnet.collectives.proof import check
@@ -23,6 +24,7 @@ from ringnet.runs.engine import engine_for, payload_for, sharing_of
 from ringnet.runs.failures import CameThrough, attempts, since_the_first_start
 from ringnet.runs.memory import require_memory
 from ringnet.runs.notes import effect_notes, measured_link_labels, network_notes, run_notes
+from ringnet.runs.nudged import NudgedRuns, moved_note
 from ringnet.runs.parts import RunParts, build, jobs_of
 from ringnet.runs.trouble import with_trouble
 from ringnet.scenario.build.scenario import Scenario
@@ -102,11 +104,15 @@ def _run_once(
 
 
 class _Moved(NamedTuple):
-    """What one attempt has left behind: of each job its parts, what it carried, and its trace."""
+    """What one attempt has left behind: of each job its parts, what it carried, and its trace.
+
+    ``moved_share``: by how much of it the time moves where latencies hardly do; see `ringnet.runs.nudged`.
+    """
 
     chosen: Choice
     jobs: list[tuple[RunParts, AnyPayload, Trace]]
     first: list[NDArray[Any]] | None
+    moved_share: float | None = None
 
 
 def _moved(parts: RunParts, *, tamper: Tamper | None, watch: Watch | None) -> _Moved:
@@ -118,22 +124,28 @@ def _moved(parts: RunParts, *, tamper: Tamper | None, watch: Watch | None) -> _M
     chosen = engine_for(parts)
     payloads = [payload_for(one, chosen.name, tamper if one is parts else None) for one in everybody]
     first = _buffers(parts, payloads[0]) if _states_wanted(parts, payloads[0]) else None
-    has_states = first is not None
+    has_states, moved_share = first is not None, None
     if parts.is_alone:
+        nudged = (
+            NudgedRuns(parts)
+            if chosen.name == "compiled" and sharing_of(parts, chosen.name) == "fair"
+            else None
+        )
         run = ENGINES[chosen.name].run
         keep = {"keep_transfers": parts.keep_transfers, "keep_values": has_states}
         what = (parts.schedule, parts.network_of_run, parts.workers, parts.chunk_bytes, payloads[0])
         traces = [run(*what, **keep, watch=watch)]
+        moved_share = None if nudged is None else nudged.moved_share(makespan_s(traces[0]))
     else:
         alike = zip(jobs_of(everybody), everybody, payloads, strict=True)
         jobs = [_carrying(job, one, payload, has_states) for job, one, payload in alike]
         traces = run_jobs(jobs, parts.network, parts.traffic, watch=watch)
-    return _Moved(chosen, list(zip(everybody, payloads, traces, strict=True)), first)
+    return _Moved(chosen, list(zip(everybody, payloads, traces, strict=True)), first, moved_share)
 
 
 def _result(scenario: Scenario, came: CameThrough[_Moved], *, tries_links: bool) -> RunResult:
     """Verify what every job came to, and put together what it means."""
-    parts, (chosen, jobs, first) = came.parts, came.found
+    parts, (chosen, jobs, first, moved_share) = came.parts, came.found
     sharing = sharing_of(parts, chosen.name)
     runs = [_judged(scenario, *job, sharing) for job in jobs]
     # An attempt that others came before would not have begun when it did with other links.
@@ -146,6 +158,9 @@ def _result(scenario: Scenario, came: CameThrough[_Moved], *, tries_links: bool)
         return [] if payload is None or source is None else outputs(parts.schedule, payload, source)
 
     notes = run_notes(scenario, parts, chosen, sharing, has_states=first is not None)
+    if moved_share is not None:
+        runs[0] = replace(runs[0], labels={**runs[0].labels, "moved_share": moved_share})
+        notes = (*notes, moved_note(makespan_s(runs[0].trace), moved_share))
     end_s = max(float(run.trace.workers["end_s"].max()) for run in runs)
     notes = (*notes, *effect_notes(scenario, parts, end_s))
     return make_result(runs, results, first, notes, network_notes(scenario, parts))

@@ -12,6 +12,7 @@ from ringnet.collectives import Schedule, Step
 from ringnet.engines.compiled import layout as at
 from ringnet.engines.compiled.actors import ENTERS
 from ringnet.engines.compiled.heap import ACTOR, ARRIVAL, HEAD_COMES, KINDS, NORMAL, schedule
+from ringnet.engines.tolerances import added
 from ringnet.engines.trace import FloatArray, TransferRows, Workers
 from ringnet.networks import Network
 
@@ -41,8 +42,7 @@ class UsedRoutes:
         self.links, self.on_routes = np.unique(joined, return_inverse=True)
         bandwidth_Bps = network.bandwidth_Bps[self.links]
         latency_s = network.latency_s.tolist()
-        # Python's sum, as the other engine adds them up.
-        self.latency_s = np.array([sum(latency_s[link] for link in route) for route in routes])
+        self.latency_s = np.array([added(latency_s[link] for link in route) for route in routes])
         firsts = np.cumsum(self.lengths) - self.lengths
         self.rate_Bps: FloatArray = np.zeros(0)
         if routes:

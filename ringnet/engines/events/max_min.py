@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ringnet.engines.tolerances import EQUAL_RATES
+from ringnet.engines.tolerances import EQUAL_RATES, added
 
 
 class Flow:
@@ -173,4 +173,4 @@ class Shares:
         """Return what the flows outside the pool leave of a link."""
         if len(inside) == len(self.on[link]):
             return self.capacity_Bps[link]
-        return self.capacity_Bps[link] - sum([flow.rate_Bps for flow in self.on[link] if flow not in pool])
+        return self.capacity_Bps[link] - added([flow.rate_Bps for flow in self.on[link] if flow not in pool])

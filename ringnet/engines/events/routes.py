@@ -12,6 +12,7 @@ from ringnet.engines.events.clock import Clock
 from ringnet.engines.events.deliveries import Deliveries, WayOver
 from ringnet.engines.events.fair import Arbiter, Stream
 from ringnet.engines.events.links import Link, link_columns, make_link, serves_parts
+from ringnet.engines.tolerances import added
 from ringnet.engines.trace import Columns, LinkWaits, ServiceRows
 from ringnet.errors import Fault, InputError
 from ringnet.networks import (
@@ -297,7 +298,7 @@ def _of_one(behaviours: Sequence[Behaviour], drawn: Drawn) -> Sequence[Behaviour
 def _same_latency_s(behaviours: Sequence[Behaviour]) -> float | None:
     """Return the latency of some links together; None where it is not the same for all transfers."""
     if all(type(behaviour) is Constant for behaviour in behaviours):
-        return sum(behaviour.offer(ANY_SIZE, 0.0).latency_s for behaviour in behaviours)
+        return added(behaviour.offer(ANY_SIZE, 0.0).latency_s for behaviour in behaviours)
     return None
 
 

@@ -17,8 +17,8 @@ from ringnet.engines import ENGINES
 from ringnet.runs.parts import RunParts
 from ringnet.units import format_seconds
 
-#: By what share latencies differ, at most, and from which share on it is said that the time does.
-NUDGE, TOLD = 1e-12, 1e-9
+#: By what share latencies differ, at most, and from which share on the time does: more than the digits that are shown.
+NUDGE, TOLD = 1e-12, 1e-6
 #: Transfers up to which latencies are moved both ways: a tie may fall as it did when they are moved one way.
 BOTH_WAYS = 50_000
 

@@ -10,6 +10,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from ringnet.analysis.answer import answer
 from ringnet.chance import stream
 from ringnet.collectives import ALGORITHMS
 from ringnet.engines import Workers, choose_engine
@@ -189,10 +190,21 @@ def test_what_stands_at_a_link_that_dies_goes_another_way(sharing, dead, again):
     assert resent[resent > 0].to_dict() == again
     assert result.trouble["what"].tolist() == ["dead", "failing over"]
     assert result.summary["trouble"] == f"{dead} dead at 450 us"
+    assert dict(answer(result.summary))["slowest link"] == "not tried: transfers are sent again"
     assert result.summary["sum_ok"]
 
 
-def test_where_there_is_no_other_path_that_is_said():
+def test_where_there_is_no_other_path_that_is_said(ringnet, tmp_path):
+    file = tmp_path / "own.yaml"
+    file.write_text(
+        f"scenario_version: 1\nworkers: 2\nmessage: 1 MB\nnetwork: {{{RING}}}\n"
+        "trouble: [{link: 0->1, dies: 1 ms, fails_over: 1 ms}]\n"
+    )
+    told = ringnet("check", file)
+    assert (told.exit_code, ":5: trouble: there is no other path for what goes over 0->1" in told.stderr) == (
+        2,
+        True,
+    )
     with pytest.raises(InputError, match="there is no other path for what goes over 0->switch"):
         simulate(scenario("{link: 0->switch, dies: 1 ms, fails_over: 1 ms}", network=SWITCH))
 

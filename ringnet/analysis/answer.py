@@ -139,13 +139,15 @@ def _trouble(row: Row) -> str:
     if "trouble" not in row:
         return ""
     costs = format_seconds(row["trouble_s"]) if row["trouble_s"] > 0 else "nothing"
-    lost = ""
-    if "lost_packets" in row:
-        lost = f"; {format_count(row['lost_packets'])} packets lost, {format_bytes(row['resent_bytes'])} sent again"
+    lost = f"; {format_count(row['lost_packets'])} packets lost" if row.get("lost_packets") else ""
+    if row.get("resent_bytes"):
+        lost += f"; {format_bytes(row['resent_bytes'])} sent again"
     return f"{row['trouble']}: costs {costs}{lost}"
 
 
 def _slowest(row: Row) -> str:
+    if "resent_bytes" in row:
+        return "not tried: transfers are sent again"
     if "equivalent" in row:
         return "not known: the links are a ring's equivalent"
     gain_s = row.get("slowest_link_gain_s")

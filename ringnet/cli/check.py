@@ -15,6 +15,7 @@ from ringnet.collectives.proof import check
 from ringnet.engines import ENGINES
 from ringnet.errors import Fault, InputError
 from ringnet.runs.engine import engine_for, require_whole_links
+from ringnet.runs.failures import check_other_paths
 from ringnet.runs.memory import Estimate, available_bytes, estimate, require_memory
 from ringnet.runs.parts import RunParts, build
 from ringnet.scenario import Scenario
@@ -221,6 +222,7 @@ def _engine(parts: RunParts) -> tuple[str, str]:
     for one in parts.others:
         check(one.schedule)
     require_whole_links(parts)
+    check_other_paths(parts)
     network = parts.network_of_run
     if parts.engine == "auto" or not parts.is_alone:
         return engine_for(parts)

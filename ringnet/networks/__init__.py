@@ -42,6 +42,7 @@ from ringnet.networks.network import (
     Packets,
     Window,
     beyond,
+    dying_links,
     in_run,
     settled,
 )
@@ -187,6 +188,7 @@ __all__ = [
     "beyond",
     "change_links",
     "change_nodes",
+    "dying_links",
     "ecmp",
     "fails_over",
     "find_links",

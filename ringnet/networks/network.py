@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.errors import NetworkError
-from ringnet.networks.behaviour import Behaviour, ByChance, BySize, Constant
+from ringnet.networks.behaviour import NEVER, Behaviour, ByChance, BySize, Constant
 from ringnet.networks.link_names import IntArray, LinkNames
 from ringnet.networks.reduction import ReducingSwitches, reducing_switches
 from ringnet.networks.shape import NetworkShape
@@ -318,6 +318,15 @@ def beyond(
         "transfers are cut into packets": network.packets is not None and not packets,
     }
     return next((reason for reason, holds in found.items() if holds), None)
+
+
+#: A time by which every link that ever dies has died.
+LATE_S = 1e300
+
+
+def dying_links(network: Network) -> list[int]:
+    """Return the links that carry nothing any more from some time on."""
+    return [link for link, one in network.behaviours.items() if one.least_s(1, LATE_S) == NEVER]
 
 
 def settled(network: Network, least_bytes: int, most_bytes: int) -> Network:

@@ -14,8 +14,9 @@ import numpy as np
 
 from ringnet.collectives import Schedule
 from ringnet.engines import Trace, Workers
-from ringnet.errors import AbortedError, DeadlockError
-from ringnet.networks import Network, in_run, placed
+from ringnet.engines.sharing import used_routes
+from ringnet.errors import AbortedError, DeadlockError, Fault, InputError
+from ringnet.networks import Network, around, dying_links, fails_over, in_run, placed
 from ringnet.networks.behaviour import NEVER
 from ringnet.payload.reductions import make_reduction
 from ringnet.payload.sources import SomeWorkers
@@ -205,6 +206,21 @@ class _Group:
     def _on(self, network: Network, **changes: object) -> RunParts:
         site = replace(self.first.make_site(), networks=(network,))
         return replace(self.first, make_site=lambda: site, **changes)  # type: ignore[arg-type]  # checked by name
+
+
+def check_other_paths(parts: RunParts) -> None:
+    """Refuse links that fail over where something goes over them that has no other path: `InputError`."""
+    behaviours = parts.network.behaviours if parts.n_pair_links == 0 else {}
+    failing = {link for link, one in behaviours.items() if fails_over(one) is not None}
+    if not failing:
+        return
+    other = around(parts.network, dying_links(parts.network))
+    for one in (parts, *parts.others):
+        for _, route in used_routes(0, one.schedule, one.network):
+            if not failing.isdisjoint(route) and other(route) is None:
+                name = parts.network.names[min(failing & {*route})]
+                message = f"there is no other path for what goes over {name}"
+                raise InputError(Fault(message, "trouble", right="no fails_over"))
 
 
 def since_the_first_start(trace: Trace, workers: Workers, members: Sequence[int]) -> Trace:

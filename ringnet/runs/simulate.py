@@ -21,7 +21,7 @@ from ringnet.payload import PackedPayload, Payload
 from ringnet.payload.tamper import Tamper
 from ringnet.runs.again import SimulatedAgain
 from ringnet.runs.engine import engine_for, payload_for, sharing_of
-from ringnet.runs.failures import CameThrough, attempts, since_the_first_start
+from ringnet.runs.failures import CameThrough, attempts, check_other_paths, since_the_first_start
 from ringnet.runs.memory import require_memory
 from ringnet.runs.notes import effect_notes, measured_link_labels, network_notes, run_notes
 from ringnet.runs.nudged import NudgedRuns, moved_note
@@ -121,6 +121,7 @@ def _moved(parts: RunParts, *, tamper: Tamper | None, watch: Watch | None) -> _M
     everybody = (parts, *parts.others)
     for one in everybody:
         check(one.schedule)
+    check_other_paths(parts)
     chosen = engine_for(parts)
     payloads = [payload_for(one, chosen.name, tamper if one is parts else None) for one in everybody]
     first = _buffers(parts, payloads[0]) if _states_wanted(parts, payloads[0]) else None

@@ -12,13 +12,11 @@ from ringnet.engines.events.carried import Carried, Part, PathSeconds, RouteAhea
 from ringnet.engines.events.clock import Clock
 from ringnet.engines.trace import Columns
 from ringnet.errors import Fault, NetworkError
-from ringnet.networks import Behaviour, FailsOver, Lossy, Network, around, fails_over
+from ringnet.networks import Behaviour, FailsOver, Lossy, Network, around, dying_links, fails_over
 from ringnet.networks.behaviour import NEVER
 from ringnet.networks.network import Route as LinkNumbers
 
 Enter: TypeAlias = Callable[[Carried], None]
-#: A time by which every link that ever dies has died.
-LATE_S = 1e300
 
 
 class Attempt:
@@ -155,8 +153,7 @@ class Deliveries:
     @cached_property
     def around(self) -> Callable[[LinkNumbers], LinkNumbers | None]:
         """What finds the way around the links that fail and those that die."""
-        dead = [link for link, one in self.network.behaviours.items() if one.service_s(LATE_S, 1, 1) == NEVER]
-        return around(self.network, dead)
+        return around(self.network, dying_links(self.network))
 
     def over(self, way: WayOver, make_way: Callable[[LinkNumbers], WayOver], *, whole: bool = False) -> Enter:
         """Return what sends something over some links until it has arrived.

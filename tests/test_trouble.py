@@ -194,6 +194,15 @@ def test_what_stands_at_a_link_that_dies_goes_another_way(sharing, dead, again):
     assert result.summary["sum_ok"]
 
 
+def test_of_two_links_of_a_way_the_second_may_fail_first():
+    said = ", ".join(
+        f"{{link: {link}, dies: {at}, fails_over: 0.1 ms}}"
+        for link, at in (("0->a", "5 ms"), ("a->1", "0.45 ms"))
+    )
+    result = simulate(scenario(said, 2, "2 MB", f"{TWO_WAYS}fifo", "collective: all-gather"))
+    assert result.workers["end_s"][1] == pytest.approx(2.55e-3)
+
+
 def test_where_there_is_no_other_path_that_is_said(ringnet, tmp_path):
     file = tmp_path / "own.yaml"
     file.write_text(

@@ -201,7 +201,6 @@ class _Sender:
         self._takes(way)
         failing = [deliveries.failing[link] for link in way.links if link in deliveries.failing]
         if other is not None:
-            self.at = min(place for place, link in enumerate(way.links) if link in deliveries.failing)
             fails = deliveries.clock.wake_at(
                 max(min(one.fails_s + one.after_s for one in failing), deliveries.clock.now)
             )
@@ -268,7 +267,11 @@ class _Sender:
 
     def _fails_over(self, other: WayOver) -> None:
         """Take another way, for what comes and for all that stands at the link that has failed, or before it."""
-        stands = [attempt for attempt in self.flying if attempt.hop <= self.at]
+        failing, now_s = self.deliveries.failing, self.deliveries.clock.now
+        dead = [
+            at for at, link in enumerate(self.links) if link in failing and failing[link].fails_s <= now_s
+        ]
+        stands = [attempt for attempt in self.flying if attempt.hop <= dead[-1]]
         is_fifo = bool(self.way.route.links)
         other.route.owner = self.way.route.owner
         for attempt in stands:
@@ -279,7 +282,8 @@ class _Sender:
             if attempt.is_first and attempt.started_s != NEVER:
                 attempt.unit.started_s = attempt.started_s
             if is_fifo or attempt.started_s != NEVER:
-                crossed = self.links[: self.at] if is_fifo else self.links
+                first = next(at for at in dead if at >= attempt.hop)
+                crossed = self.links[:first] if is_fifo else self.links
                 self.deliveries.resent_bytes[crossed] += attempt.bytes
         self._takes(other)
         for attempt in stands:

@@ -309,12 +309,12 @@ class Actor:
             begun = credit.n_coming > 0
         return begun and transfer.route.serves(self.clock.now, transfer.hop)
 
-    def held_up(self, transfer: Transfer) -> str:
-        """Say what keeps a transfer that was posted from arriving; nothing where nobody knows."""
+    def held_up(self, transfer: Transfer, now_s: float) -> str:
+        """Say what keeps a transfer that was posted from arriving from some time on; nothing where nobody knows."""
         credit = transfer.route.credit
         if credit is not None and credit.holds(transfer):
             return "its window has no credit for it"
-        return transfer.route.stopped(self.clock.now, transfer.hop)
+        return transfer.route.stopped(now_s, transfer.hop)
 
     def stuck(self, now_s: float = LAST_OF_ALL_S) -> Wait:
         """Say whom this actor waits for, for what and since when; if it is not done at the end of the run."""
@@ -325,6 +325,6 @@ class Actor:
             return Wait(number, number, "its own start, which never comes", 0.0)
         what = f"chunk {transfer.chunk} in {transfer.step.phase} step {transfer.step.step}"
         whom, verb = (transfer.src, "send") if transfer.dst == number else (transfer.dst, "receive")
-        cause = "" if transfer.posted_s == NEVER else self.held_up(transfer)
+        cause = "" if transfer.posted_s == NEVER else self.held_up(transfer, now_s)
         wait = Wait(number, whom, f"to {verb} {what}", self.since_s, *self.members)
         return replace(wait, cause=cause) if cause else wait

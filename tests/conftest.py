@@ -463,9 +463,14 @@ def ringnet() -> Callable[..., Any]:
 @pytest.fixture
 def simulated(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Let every run come out another way: ``simulated(lambda scenario: ...)``."""
-    return lambda act: monkeypatch.setattr(
-        "ringnet.cli.run.simulate", lambda scenario, watch=None, parts=None: act(scenario)
-    )
+
+    def come_out(act: Callable[..., Any]) -> None:
+        monkeypatch.setattr(
+            "ringnet.cli.run.simulate", lambda scenario, watch=None, parts=None: act(scenario)
+        )
+        monkeypatch.setattr("ringnet.cli.run.simulate_all", act)
+
+    return come_out
 
 
 @pytest.fixture(scope="session")

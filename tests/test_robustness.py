@@ -237,6 +237,13 @@ class TestResults:
         if change == "doubled" and table in {"workers", "links"}:
             assert "stands twice" in told("plot", "r")
 
+    def test_a_link_without_some_of_its_bins_is_told(self, results):
+        path = results / "utilisation.csv"
+        path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
+        said = told("plot", "r")
+        assert "utilisation.csv: link: rows are missing" in said
+        assert "as of others" in said
+
     def test_a_pipe_in_results_is_no_table(self, results):
         (results / "links.csv").unlink()
         os.mkfifo(results / "links.csv")

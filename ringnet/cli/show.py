@@ -40,7 +40,9 @@ def command(
     """Show a machine: its numbers, where each comes from, and a drawing."""
     if machine not in MACHINES:
         nearest, right = closest(machine, MACHINES), ", ".join(MACHINES)
-        raise InputError(Fault("there is no such machine", value=machine, right=right, nearest=nearest))
+        raise InputError(
+            Fault("there is no such machine", "machine", value=machine, right=right, nearest=nearest)
+        )
     found = machine_of(machine)
     values = [*_values(found)]
     if as_json:

@@ -229,7 +229,8 @@ def _by_key(summary: pd.DataFrame, keys: list[str]) -> dict[tuple[Any, ...], dic
     rows = {tuple(row[key] for key in keys): row for row in records}
     if len(rows) < len(summary):
         message = "the points of the two sweeps cannot be matched: they vary different keys"
-        raise ResultsError(Fault(message, value=", ".join(keys) or "no key in common"))
+        found, right = ", ".join(keys) or "no key in common", "two sweeps over the same keys"
+        raise ResultsError(Fault(message, "sweep", value=found, right=right))
     return rows
 
 

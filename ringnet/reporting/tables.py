@@ -28,6 +28,8 @@ Cells: TypeAlias = "NDArray[Any] | list[Any]"
 
 #: Tables in which each of something has one row; what it is.
 ONE_ROW_EACH = {"links": "link", "workers": "worker"}
+#: Tables in which everything that a column names has as many rows.
+AS_MANY_ROWS = {"utilisation": "link"}
 #: Characters that a cell cannot hold as they are; rows whose cells are in memory together while a table is written.
 MUST_BE_QUOTED = frozenset(',"\r\n')
 ROWS_AT_ONCE = 1 << 16
@@ -233,6 +235,10 @@ def read_table(path: Path, table: str) -> pd.DataFrame:
     if twice:
         name, at = ONE_ROW_EACH[table], twice[0]
         raise ResultsError(Fault("a row stands twice", name, str(path), at + 2, str(found[name][at])))
+    rows = found[AS_MANY_ROWS[table]].value_counts() if table in AS_MANY_ROWS else None
+    if rows is not None and rows.min() < rows.max():
+        value, right = f"{rows.min()} of {rows.idxmin()}", f"{rows.max()}, as of others"
+        raise ResultsError(Fault("rows are missing", AS_MANY_ROWS[table], str(path), None, value, right))
     return found
 
 

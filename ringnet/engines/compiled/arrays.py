@@ -141,6 +141,8 @@ class LoadedSteps:
         for first, listed in ((at.FIRST_SEND, at.SENDS), (at.FIRST_OWED, at.OWED)):
             whole[first] = whole[first][left * self.n_actors :] - n_gone
             whole[listed] = whole[listed][n_gone:] - n_gone
+        # Where actors are in those lists, in the middle of a step; who is to begin one sets it anew.
+        whole[at.PLACE] -= n_gone
         for name in (at.NEXT_IN_QUEUE, at.PREVIOUS_IN_QUEUE, at.FIRST_QUEUED, at.LAST_QUEUED):
             whole[name][whole[name] != at.NOBODY] -= n_gone
         whole[at.TRANSFER_OF] -= n_gone

@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
+import numpy as np
+
 from ringnet.analysis.upgrades import ROUNDING, Change, Group, LinksInUse, Upgrade, role, worker_costs
 from ringnet.engines.trace import Workers
 from ringnet.networks.behaviour import NEVER
@@ -60,7 +62,9 @@ def suspects(links: LinksInUse, workers: Workers) -> list[Suspect]:
 def _of_links(links: LinksInUse) -> Iterator[Suspect]:
     for found in links.classes():
         if len(found) > 1:
-            yield Suspect("links", f"{links.named(found)}, all alike", tuple(found))
+            numbers = links.network.bandwidth_Bps[found], links.network.latency_s[found]
+            how = "all alike" if all(np.ptp(one) == 0 for one in numbers) else "a class of links"
+            yield Suspect("links", f"{links.named(found)}, {how}", tuple(found))
     for group in groups_below(links):
         yield Suspect("links", f"{links.named(group)}, below their likes", group)
     yield from (Suspect("link", links.network.names[link], (link,)) for link in links.used)

@@ -45,7 +45,7 @@ settings.load_profile("ringnet")
 
 #: Processor time for which a test is traced when coverage is measured: tracing takes two thirds of the time of a run,
 #: and what a long test does later it has done before, with other numbers.
-TRACED_S = 0.5
+TRACED_S = 1.0
 
 
 @pytest.hookimpl(wrapper=True)

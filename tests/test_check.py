@@ -62,7 +62,7 @@ def test_rings_are_accepted_in_both_views(n_workers, collective):
 def test_a_chunk_sent_twice():
     steps = list(RING(4).steps())
     twice = rebuilt(RING(4), [steps[0], steps[0], *steps[1:]])
-    message = "worker 0 sends chunk 0, whose receiver already has the contribution of worker 3"
+    message = "worker 0 sends chunk 0, whose receiver already has the contribution of worker 0"
     assert refused(twice) == [f"reduce-scatter step 0: {message}"]
 
 

@@ -53,7 +53,7 @@ def test_no_two_keys_of_the_format_end_in_a_bug(made, own_folder):
     kind = PairsKind(made["keys"].files, made["keys"].commands)
     tried = [
         attempt("pairs", kind, number, own_folder / "here")
-        for number in Random(0).sample(range(len(pairs())), N_PAIRS)
+        for number in Random(1).sample(range(len(pairs())), N_PAIRS)
     ]
     assert [one for _, findings in tried for one in findings] == []
     assert any(one.code == 0 for ended, _ in tried for one in ended)

@@ -43,7 +43,7 @@ def schema() -> dict[str, Any]:
     Examples
     --------
     >>> schema()["properties"]["engine"]["enum"]
-    ['auto', 'events', 'recurrence']
+    ['auto', 'events', 'recurrence', 'compiled']
     """
     made = _plain(Keys.model_json_schema())
     for mapping in ("NetworkKeys", "InsideKeys"):  # a preset may give it

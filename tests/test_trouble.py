@@ -531,6 +531,22 @@ def test_mistakes_are_told_with_their_place(said, rest, path, words):
     assert words in caught.value.faults[0].message
 
 
+def test_a_step_knows_no_worker_in_trouble():
+    text = f"""
+scenario_version: 1
+workers: 4
+network: {{{RING}}}
+step: {{model: gpt2-small, rate: 1 TFLOP/s}}
+trouble: [{{worker: 1, pause: {{at: 1 ms, for: 1 ms}}}}]
+"""
+    with pytest.raises(
+        InputError, match=r"6: trouble\[0\].worker: a training step knows trouble of links"
+    ) as caught:
+        loads(text)
+    assert len(caught.value.faults) == 1
+    loads(text.replace("worker: 1, pause", "link: 0->1, down"))
+
+
 @pytest.mark.parametrize(
     ("said", "latency", "rest"),
     [

@@ -232,10 +232,19 @@ def _spares(keys: Keys) -> Iterator[Mistake]:
             yield Mistake(path, f"the network has {places} places", right, causes=(cause,))
 
 
+def _beside_a_step(keys: Keys) -> Iterator[Mistake]:
+    """Find workers in trouble that would go on computing."""
+    for number, one in enumerate(keys.trouble):
+        if keys.step is not None and one.worker is not None:
+            message = "a training step knows trouble of links, not of workers, who would go on computing"
+            yield Mistake(("trouble", number, "worker"), message, "link: 0->1", causes=(("step",),))
+
+
 TROUBLE_CHECKS: tuple[Callable[[Keys], Iterator[Mistake]], ...] = (
     _each,
     _they_are_there,
     _of_links_without_regimes,
     _beside_chance,
+    _beside_a_step,
     _policy,
 )

@@ -77,12 +77,9 @@ def uneven_ring(
     if rates and len(rates) != n_workers:
         message = f"these are the rates of {len(rates)} workers, not of {n_workers}"
         raise InputError(Fault(message, "rates", value=str([*rates]), right="one for each worker"))
-    phases, n_chunks = (
-        SCATTER_GATHER[collective],
-        n_workers * slices_each(n_workers, collective, rates, n_slices),
-    )
-    is_uneven = collective == ALL_REDUCE and len(set(rates)) > 1
-    slices = even_slices(rates, n_chunks) if is_uneven else (n_chunks // n_workers,) * n_workers
+    phases, n_each = SCATTER_GATHER[collective], slices_each(n_workers, collective, rates, n_slices)
+    n_chunks = n_each * n_workers
+    slices = even_slices(rates, n_chunks) if _is_uneven(collective, rates) else (n_each,) * n_workers
     owner = np.repeat(np.arange(n_workers), slices)
     bounds, hops = _hops(np.array(slices), owner)
     return make_schedule(
@@ -100,9 +97,14 @@ def uneven_ring(
 
 def slices_each(n_workers: int, collective: str, rates: Sequence[int], n_slices: int) -> int:
     """Return k, the slices for each worker; where nobody says, fewer of many workers: k N (N - 1) transfers a phase."""
-    if n_slices or collective != ALL_REDUCE or len(set(rates)) <= 1:
+    if n_slices or not _is_uneven(collective, rates):
         return n_slices or 1
     return max(min(SLICES, 256 * SLICES // n_workers), SLICES // 4)
+
+
+def _is_uneven(collective: str, rates: Sequence[int]) -> bool:
+    """Whether some workers are to complete more than others: what a single phase leaves with each is equal."""
+    return collective == ALL_REDUCE and len(set(rates)) > 1
 
 
 def _hops(slices: IntArray, owner: IntArray) -> tuple[IntArray, IntArray]:

@@ -1,16 +1,18 @@
-"""Every shipped scenario gives the table that stands in tests/golden, byte for byte.
+"""Every shipped scenario gives the table that stands in tests/golden, byte for byte; the schema is that of the keys.
 
 After a change that is meant to change them: ``RINGNET_GOLDEN=write pytest tests/test_golden.py``, and read the diff.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 
 import ringnet
+from ringnet.cli.schema import KEPT
 from ringnet.reporting.results import collect
 from ringnet.reporting.tables import write_table
 from ringnet.study.points import run_points
@@ -36,6 +38,16 @@ def test_a_shipped_scenario_gives_its_golden_table(scenario: Path, tmp_path: Pat
     if os.environ.get("RINGNET_GOLDEN") == "write":
         golden_of(scenario).write_bytes(table.read_bytes())
     assert table.read_text() == golden_of(scenario).read_text()
+
+
+def test_the_schema_that_is_printed_is_the_schema_of_the_keys() -> None:
+    made = ringnet.scenario.schema()
+    if (
+        os.environ.get("RINGNET_GOLDEN") == "write"
+    ):  # a line for each of many, so that a change of a key is told apart
+        lines = json.dumps(made, ensure_ascii=False).replace('}, "', '},\n"')
+        KEPT.write_text(lines + "\n", encoding="utf-8")
+    assert json.loads(KEPT.read_text(encoding="utf-8")) == made
 
 
 def test_no_golden_table_is_left_of_a_scenario_that_is_gone() -> None:

@@ -27,7 +27,7 @@ TOP_LEVEL = {
     "scenarios",
     "tests",
 }
-HEAVY = {"matplotlib", "networkx", "pandas", "pydantic", "rich", "scipy", "simpy", "typer", "yaml"}
+HEAVY = {"matplotlib", "networkx", "numpy", "pandas", "pydantic", "rich", "scipy", "simpy", "typer", "yaml"}
 
 
 def loaded_by(code):
@@ -79,16 +79,19 @@ SCENARIO = str(ROOT / "scenarios" / "quickstart.yaml")
 @pytest.mark.parametrize(
     ("command", "used"),
     [
-        (["list"], {"pydantic", "simpy", "typer"}),
-        (["schema"], {"pydantic", "simpy", "typer"}),
-        (["check", SCENARIO], {"pydantic", "simpy", "typer", "yaml"}),
-        (["run", SCENARIO, "--set", "message=1 KiB", "--no-plots"], {"pydantic", "simpy", "typer", "yaml"}),
+        (["list"], {"numpy", "pydantic", "simpy", "typer"}),
+        (["schema"], {"pydantic", "typer"}),
+        (["check", SCENARIO], {"numpy", "pydantic", "simpy", "typer", "yaml"}),
+        (
+            ["run", SCENARIO, "--set", "message=1 KiB", "--no-plots"],
+            {"numpy", "pydantic", "simpy", "typer", "yaml"},
+        ),
     ],
 )
 def test_a_command_does_its_work_without_what_it_does_not_use(command, used, tmp_path):
     command = ["ringnet", *command, *(["--out", str(tmp_path / "out")] if command[0] == "run" else [])]
     code = f"import sys; sys.argv = {command}\nfrom ringnet.cli import main\ntry: main()\nexcept SystemExit: pass"
-    assert loaded_by(code) & (HEAVY | {"joblib"}) == used
+    assert loaded_by(code) & (HEAVY | {"concurrent", "joblib", "multiprocessing"}) == used
 
 
 def test_the_model_is_used_without_the_engine():

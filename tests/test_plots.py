@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import time
 import xml.etree.ElementTree as ET
 from dataclasses import replace
+from functools import partial
 
 import matplotlib
 import matplotlib.text
@@ -372,11 +375,8 @@ def test_a_figure_is_one_column_wide(draw):
 )
 def test_any_name_makes_a_picture_that_can_be_read(points, tmp_path, name):
     results = points({}, name=name)
-    draw_to(
-        {"svg": tmp_path / "a.svg", "png": tmp_path / "a.png"},
-        lambda: PLOTS["space-time"].draw(results),
-        Look(),
-    )
+    targets = {"svg": tmp_path / "a.svg", "png": tmp_path / "a.png"}
+    draw_to([(targets, lambda: PLOTS["space-time"].draw(results))], Look())
     ET.parse(tmp_path / "a.svg")
     assert plain(name)[:25] in title(PLOTS["space-time"].draw(results))
 
@@ -386,7 +386,7 @@ def test_what_a_user_set_in_matplotlib_counts_and_is_not_changed(points, tmp_pat
     with matplotlib.rc_context(theirs):
         before = dict(matplotlib.rcParams)
         figure = PLOTS["link-traffic"].draw(points({}, name="of $5"))
-        draw_to({"svg": tmp_path / "a.svg"}, lambda: figure, Look())
+        draw_to([({"svg": tmp_path / "a.svg"}, lambda: figure)], Look())
         assert dict(matplotlib.rcParams) == before
     assert matplotlib.colors.to_hex(figure.axes[0].get_facecolor()) == "#ff0000"
     assert figure.get_figwidth() == 6
@@ -395,10 +395,39 @@ def test_what_a_user_set_in_matplotlib_counts_and_is_not_changed(points, tmp_pat
 
 
 @pytest.mark.parametrize("ending", ["svg", "pdf", "png"])
-def test_a_picture_is_the_same_bytes_on_every_run(points, tmp_path, ending):
-    for name in ("a", "b"):
-        draw_to({ending: tmp_path / name}, lambda: PLOTS["time-breakdown"].draw(points({})), Look())
-    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+def test_a_picture_is_the_same_bytes_on_every_run_alone_or_beside_others(points, tmp_path, ending):
+    results, names = points({}), ("time-breakdown", "link-traffic", "link-utilisation")
+    figures = [({ending: tmp_path / name}, partial(PLOTS[name].draw, results)) for name in names]
+    draw_to(figures, Look())
+    together = [(tmp_path / name).read_bytes() for name in names]
+    for name, figure in zip(names, figures, strict=True):
+        (tmp_path / name).unlink()
+        draw_to([figure], Look())
+    assert [(tmp_path / name).read_bytes() for name in names] == together
+
+
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_a_picture_that_fails_says_why_whichever_core_draws_it(points, tmp_path, which):
+    def fail():
+        raise OSError(28, "No space left on device")
+
+    results = points({})
+    draws = [partial(PLOTS["link-traffic"].draw, results)] * 3
+    draws[which] = fail
+    with pytest.raises(OSError, match="No space left"):
+        draw_to([({"svg": tmp_path / str(number)}, draw) for number, draw in enumerate(draws)], Look())
+
+
+@pytest.mark.skipif(sys.platform != "linux" or os.cpu_count() == 1, reason="needs a second core, and Linux")
+def test_pictures_are_drawn_on_two_cores(tmp_path):
+    def note(number):
+        time.sleep(0.05)
+        (tmp_path / f"{number}").write_text(str(os.getpid()))
+        return Figure()
+
+    targets = [({"svg": tmp_path / f"{number}.svg"}, partial(note, number)) for number in range(4)]
+    draw_to(targets, Look())
+    assert len({(tmp_path / f"{number}").read_text() for number in range(4)}) == 2
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,7 @@ class LazyCommand(TyperCommand):
         # What is imported stays: to look again and again for garbage in it takes a tenth of the start.
         gc.disable()
         chapter = import_module(f"{__name__}.{self.name}")
+        gc.freeze()
         gc.enable()
         alone = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=HELP)
         alone.command(self.name, epilog=f"Example: {chapter.EXAMPLE}")(_with_exit_code(chapter.command))
@@ -149,6 +150,7 @@ def main() -> None:
         error.message = "\n".join(map(one_line, error.message.splitlines()))
         error.show()
         exit_code = error.exit_code
+    gc.freeze()  # to look for garbage in all that is about to end takes longer than a small run
     sys.exit(exit_code)
 
 

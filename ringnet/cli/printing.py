@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import typer
 
 from ringnet.documents.text import one_line
@@ -77,6 +76,7 @@ def print_json(document: Any) -> None:
 def _plain(value: Any) -> Any:
     """Return what JSON can hold.
 
+    >>> import numpy as np
     >>> _plain({"a": (np.float64("nan"), 1.5)})
     {'a': [None, 1.5]}
     """
@@ -84,7 +84,7 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
-    if isinstance(value, np.generic):
+    if hasattr(value, "dtype"):  # a number of NumPy's, which not every command imports
         return _plain(value.item())
     return None if isinstance(value, float) and not math.isfinite(value) else value
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -162,5 +161,7 @@ def parallel(function: Callable[[T], R], tasks: Iterable[T]) -> list[R]:
     listed = list(tasks)
     if len(listed) <= 1 or THREADS == 1:
         return [function(task) for task in listed]
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 -- few runs have so much to do
+
     with ThreadPoolExecutor(THREADS) as pool:
         return list(pool.map(function, listed))

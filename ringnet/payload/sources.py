@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -109,9 +110,13 @@ class RandomSource(Source):
     ) -> None:
         super().__init__(n_workers, (n_elements,), dtype)
         self.seed = seed
-        words = np.random.SeedSequence(seed).generate_state(2 * n_workers)
-        self._keys: Bits = (words.astype(np.uint32) | np.uint32(1)).reshape(n_workers, 2)
         self._write = (_FACTORS if for_product else _TERMS)[dtype.name]
+
+    @cached_property
+    def _keys(self) -> Bits:
+        """Two odd keys of each worker; who only asks what a run would take has no need of them."""
+        words = np.random.SeedSequence(self.seed).generate_state(2 * self.n_workers)
+        return (words.astype(np.uint32) | np.uint32(1)).reshape(self.n_workers, 2)
 
     def fill(self, index: IntArray, workers: Sequence[int], outs: Sequence[Array]) -> None:
         """Make the numbers: see `Source.fill`."""

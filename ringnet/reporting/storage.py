@@ -100,8 +100,7 @@ def write_results(
         if plots is None or plots:
             shown = as_results(found, run_info)
             chosen, skipped = choose(shown, plots)
-            for name in chosen:
-                files += _draw(name, partial(PLOTS[name].draw, shown), folder, look)
+            files += _draw({name: partial(PLOTS[name].draw, shown) for name in chosen}, folder, look)
         info = manifest(run_info, files, skipped)
         if page is not None:
             from ringnet.reporting.page import document  # noqa: PLC0415 -- a run is written without pandas
@@ -128,11 +127,13 @@ def _write_tables(found: Mapping[str, Table], folder: Path, wanted: Sequence[str
     return files
 
 
-def _draw(name: str, draw: Callable[[], Figure], folder: Path, look: Look) -> list[str]:
-    """Draw a figure into a folder that is itself being written whole; return the names of the files."""
-    paths = {ending: folder / f"{name}.{ending}" for ending in look.formats}
-    draw_to(paths, draw, look)
-    return [path.name for path in paths.values()]
+def _draw(figures: Mapping[str, Callable[[], Figure]], folder: Path, look: Look) -> list[str]:
+    """Draw figures into a folder that is itself being written whole; return the names of the files."""
+    if not figures:
+        return []
+    paths = {name: {ending: folder / f"{name}.{ending}" for ending in look.formats} for name in figures}
+    draw_to([(paths[name], draw) for name, draw in figures.items()], look)
+    return [path.name for targets in paths.values() for path in targets.values()]
 
 
 def write_study(
@@ -167,9 +168,10 @@ def write_study(
     with written_whole(out_dir) as folder:
         for table, frame in tables.items():
             write_table(frame, folder / f"{table}.csv")
-        for name in choose_of_study(tables)[0] if plots else ():
-            plot = STUDY_PLOTS[name]
-            files += _draw(name, partial(plot.draw, title, tables[plot.table]), folder, look)
+        if plots:
+            chosen = {name: STUDY_PLOTS[name] for name in choose_of_study(tables)[0]}
+            figures = {name: partial(plot.draw, title, tables[plot.table]) for name, plot in chosen.items()}
+            files += _draw(figures, folder, look)
         write_json(manifest(run_info, files, ()), folder / MANIFEST)
     return Written(out_dir, tuple(files), tuple(run_info.get("notes", ())))
 
@@ -375,11 +377,15 @@ def redraw(folder: str | Path, names: Sequence[str] | None = None, look: Look = 
         raise ResultsError(*(Fault(note, file=str(folder)) for note in skipped))
     files = [f"{name}.{ending}" for name in figures for ending in look.formats]
     list_also(folder, info, files)
-    for name, draw in figures.items():
-        with ExitStack() as stack:
-            targets = {ending: folder / f"{name}.{ending}" for ending in look.formats}
-            paths = {ending: stack.enter_context(written_file(path)) for ending, path in targets.items()}
-            draw_to(paths, draw, look)
+    with ExitStack() as stack:
+        paths = {file: stack.enter_context(written_file(folder / file)) for file in files}
+        draw_to(
+            [
+                ({ending: paths[f"{name}.{ending}"] for ending in look.formats}, draw)
+                for name, draw in figures.items()
+            ],
+            look,
+        )
     return Written(folder, tuple(files), ())
 
 

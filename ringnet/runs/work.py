@@ -143,7 +143,7 @@ def _fifo_events(parts: RunParts, moves: SampledSteps) -> float:
     network, events = parts.network, 0.0
     hops_of: dict[tuple[int, int], int] = {}
     for step in moves.steps:
-        rows = np.unique(np.linspace(0, len(step) - 1, min(len(step), MOST_PAIRS)).astype(np.int64))
+        rows = sorted({*np.linspace(0, len(step) - 1, min(len(step), MOST_PAIRS)).astype(int).tolist()})
         hops = 0
         for src, dst in zip(step.src[rows].tolist(), step.dst[rows].tolist(), strict=True):
             if (src, dst) not in hops_of:

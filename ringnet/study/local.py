@@ -10,10 +10,8 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, closing, contextmanager
 from itertools import groupby
-from multiprocessing import resource_tracker
 from typing import NamedTuple
 
 from ringnet.errors import Fault, InputError
@@ -99,7 +97,7 @@ def in_processes(tasks: list[Task], n_processes: int, say: Callable[[str], None]
     while left:
         try:
             yield from _striking_off(left, _side_by_side(list(left.values()), n_processes))
-        except BrokenProcessPool:
+        except _KilledError:
             say("a process that computed points was killed; trying the points that are left one by one")
             yield from _striking_off(left, _until_one_is_killed(list(left.values())))
 
@@ -115,20 +113,29 @@ def _until_one_is_killed(tasks: list[Task]) -> Generator[Done]:
     for task in tasks:
         try:
             yield from _side_by_side([task], 2)
-        except BrokenProcessPool:
+        except _KilledError:
             yield task.lost(KILLED)
             return
 
 
+class _KilledError(Exception):
+    """A process that computed points is gone."""
+
+
 def _side_by_side(tasks: list[Task], n_processes: int) -> Generator[Done]:
+    from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415 -- a run by itself needs no processes
+
     from joblib import Parallel, delayed  # noqa: PLC0415
 
     begin = {"initializer": _begin, "initargs": (os.getpid(),)}
     parallel = Parallel(n_processes, "loky", return_as="generator_unordered", max_nbytes=None, **begin)
     with quietly(), ExitStack() as stack:
-        with _ctrl_c_held():
-            done = stack.enter_context(closing(parallel(delayed(carry_out)(task) for task in tasks)))
-        yield from done
+        try:
+            with _ctrl_c_held():
+                done = stack.enter_context(closing(parallel(delayed(carry_out)(task) for task in tasks)))
+            yield from done
+        except BrokenProcessPool as error:
+            raise _KilledError from error
 
 
 @contextmanager
@@ -137,6 +144,8 @@ def _ctrl_c_held() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):  # not on Windows
         yield
         return
+    from multiprocessing import resource_tracker  # noqa: PLC0415
+
     from joblib.externals.loky.backend import resource_tracker as loky_tracker  # noqa: PLC0415
 
     for tracker in (resource_tracker, loky_tracker):

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
@@ -463,13 +465,57 @@ def _on(ax: Axes | None) -> AbstractContextManager[None]:
     return drawing_on(ax)
 
 
-def draw_to(targets: Mapping[str, Path], draw: Callable[[], Figure], look: Look) -> None:
-    """Draw a figure as it shall look, and save it to a file for each format: ``png``, ``svg``, ``pdf``."""
+def draw_to(figures: Iterable[tuple[Mapping[str, Path], Callable[[], Figure]]], look: Look) -> None:
+    """Draw figures as they shall look, and save each to a file for each format: ``png``, ``svg``, ``pdf``."""
     start_matplotlib()
     from ringnet.reporting.plots.canvas import looking, save  # noqa: PLC0415 -- brings matplotlib, half a second
 
     with looking(look):
-        save(draw(), targets)
+        _share([partial(lambda targets, draw: save(draw(), targets), *one) for one in figures])
+
+
+def _share(tasks: Sequence[Callable[[], None]]) -> None:
+    """Do tasks on two cores, in this process and in a double of it, which has imported and read all that this one has.
+
+    A process that is not a double would take longer to start than most figures take to be drawn. What fails in the
+    double is done again here, to fail with its own words.
+    """
+    from multiprocessing import current_process, get_context  # noqa: PLC0415 -- a list of plots is drawn by nobody
+
+    if len(tasks) <= 1 or sys.platform != "linux" or os.cpu_count() == 1 or current_process().daemon:
+        for task in tasks:
+            task()
+        return
+    waiting, end = os.pipe()  # of numbers of tasks, each read by one of the two
+    os.write(end, bytes(range(len(tasks))))
+    os.close(end)
+
+    def work() -> None:
+        while number := os.read(waiting, 1):
+            tasks[number[0]]()
+
+    def work_beside() -> None:
+        with suppress(BaseException):
+            work()
+            os._exit(0)
+        os._exit(1)
+
+    double = get_context("fork").Process(target=work_beside)
+    with warnings.catch_warnings():
+        # The threads that Python warns of are idle ones of libraries, which take part in nothing that is drawn.
+        warnings.filterwarnings("ignore", ".*multi-threaded", DeprecationWarning)
+        double.start()
+    try:
+        work()
+    except BaseException:
+        double.kill()
+        raise
+    finally:
+        double.join()
+        os.close(waiting)
+    if double.exitcode != 0:
+        for task in tasks:
+            task()
 
 
 def film_to(path: Path, results: Drawable, look: Look) -> str:

@@ -22,7 +22,7 @@ from ringnet.analysis.verification import Verdict
 from ringnet.analysis.worker_time import worker_time
 from ringnet.collectives import ALGORITHMS, EVERY_WORKER, Schedule, Step
 from ringnet.engines import ENGINES, PATH_PARTS, Trace, Workers
-from ringnet.engines.sharing import resolve_sharing, used_routes
+from ringnet.engines.sharing import Sending, resolve_sharing
 from ringnet.networks import TOPOLOGIES, LinkChange, Network, change_links
 from ringnet.payload import PackedPayload, Payload
 from ringnet.runs import memory
@@ -93,7 +93,7 @@ class Case:
 
     def spent(self, trace: Trace) -> dict[str, np.ndarray]:
         """What each worker did with its time."""
-        sharing = resolve_sharing(self.network, used_routes(0, self.schedule, self.network))
+        sharing = resolve_sharing(self.network, [Sending(0, self.schedule, self.network)])
         return worker_time(trace, replace(self.network, sharing=sharing), self.workers)
 
     def but(self, **changes: Any) -> Case:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ringnet.analysis.path_records import NONE, PathRecords, Service, StepTransfers, WindowCredits
 from ringnet.analysis.sharers import ChunkSharers, ProcessorSharers
 from ringnet.collectives import Schedule
-from ringnet.engines.sharing import resolve_sharing, used_routes
+from ringnet.engines.sharing import Sending, resolve_sharing
 from ringnet.engines.tolerances import ROUNDING
 from ringnet.engines.trace import Columns, Trace, Workers
 from ringnet.errors import InputError
@@ -173,7 +173,8 @@ def own_part_of_queueing(
 
 def used_by_one_each(schedule: Schedule, network: Network) -> bool:
     """Whether every link carries the transfers of one sender only."""
-    return resolve_sharing(replace(network, sharing="auto"), used_routes(0, schedule, network)) == "fifo"
+    auto = replace(network, sharing="auto")
+    return resolve_sharing(auto, [Sending(0, schedule, network)]) == "fifo"
 
 
 class Came(NamedTuple):

@@ -347,8 +347,7 @@ def pipelined_ring(
 
 
 def _sliced_steps(n_workers: int, n_slices: int, phases: tuple[str, ...]) -> Iterator[Step]:
-    src = np.arange(n_workers)
-    dst = (src + 1) % n_workers
+    src, dst = frozen(np.arange(n_workers)), frozen((np.arange(n_workers) + 1) % n_workers)
     for phase in phases:
         for step in range(n_workers - 1):
             first = (src - step + (phase == ALL_GATHER)) % n_workers * n_slices

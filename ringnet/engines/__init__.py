@@ -9,7 +9,7 @@ from ringnet.collectives import Schedule
 from ringnet.engines.arrays import run_recurrence, why_not_exact
 from ringnet.engines.compiled import run_compiled, why_not_compiled
 from ringnet.engines.events import run_events
-from ringnet.engines.sharing import resolve_sharing, used_routes
+from ringnet.engines.sharing import Sending, resolve_sharing
 from ringnet.engines.trace import KEEP_TRANSFERS, PATH_PARTS, Trace, Workers
 from ringnet.networks import Network
 
@@ -71,7 +71,7 @@ def choose_engine(schedule: Schedule, network: Network, workers: Workers) -> Cho
         return Choice("recurrence", f"{how_many} are many, and it is exact here")
     if schedule.n_transfers < MANY_SHARED:
         return few
-    sharing = resolve_sharing(network, used_routes(0, schedule, network))
+    sharing = resolve_sharing(network, [Sending(0, schedule, network)])
     if sharing == "fifo" and schedule.n_transfers < MANY_TRANSFERS:
         return few
     unknown = why_not_compiled(schedule, network, workers)

@@ -396,7 +396,7 @@ class ServiceRows:
         transfers: NDArray[np.int64],
         links: NDArray[np.int64],
         hop: int,
-        n_bytes: NDArray[np.int64] | int,
+        n_bytes: NDArray[np.int64] | FloatArray | int,
         *times_s: FloatArray,
     ) -> None:
         """Add the services of some transfers of the first job, one on each link; all arrays have shape (n_rows,)."""

@@ -206,7 +206,9 @@ class Network:
         >>> switch(3, 1e9, 0.0).hops(np.array([0, 1]), np.array([1, 2]))
         [(None, array([0, 1])), (None, array([4, 5]))]
         """
-        if isinstance(self.find_route, RouteFormula) and not self.reduce_Bps:
+        # Whoever is not there is told by `route`.
+        are_there = np.maximum(src, dst).max(initial=-1) < self.n_workers
+        if isinstance(self.find_route, RouteFormula) and are_there and not self.reduce_Bps:
             return [(None, links) for links in self.find_route.links(src, dst)]
         routes = [self.route(*pair) for pair in zip(src.tolist(), dst.tolist(), strict=True)]
         lengths = np.array([len(route) for route in routes], dtype=np.int64)

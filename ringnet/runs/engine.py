@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import chain
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.engines import ENGINES, Choice, choose_engine
-from ringnet.engines.sharing import resolve_sharing, used_routes
+from ringnet.engines.sharing import Sending, resolve_sharing
 from ringnet.errors import Fault, InputError
 from ringnet.networks import DrawnBandwidth
 from ringnet.networks.network import Sharing
@@ -86,9 +84,8 @@ def sharing_of(parts: RunParts, engine: str) -> Sharing:
     if engine == "recurrence":  # which is exact for links of one sender each only
         return "fifo"
     everybody = (parts, *parts.others)
-    routes = [
-        used_routes(stream, one.schedule, one.network)
+    sending = [
+        Sending(stream, one.schedule, one.network)
         for stream, one in zip(streams(everybody), everybody, strict=True)
     ]
-    others = [((one.name, 0), one.links) for one in parts.traffic]
-    return resolve_sharing(parts.network, chain(others, *routes))
+    return resolve_sharing(parts.network, sending, [(one.name, one.links) for one in parts.traffic])

@@ -14,7 +14,6 @@ import numpy as np
 
 from ringnet.collectives import Schedule
 from ringnet.engines import Trace, Workers
-from ringnet.engines.sharing import used_routes
 from ringnet.errors import AbortedError, DeadlockError, Fault, InputError
 from ringnet.networks import Network, around, dying_links, fails_over, in_run, placed
 from ringnet.networks.behaviour import NEVER
@@ -216,7 +215,8 @@ def check_other_paths(parts: RunParts) -> None:
         return
     other = around(parts.network, dying_links(parts.network))
     for one in (parts, *parts.others):
-        for _, route in used_routes(0, one.schedule, one.network):
+        for src, dst in zip(*(ends.tolist() for ends in one.schedule.pairs), strict=True):
+            route = one.network.route(src, dst)
             if not failing.isdisjoint(route) and other(route) is None:
                 name = parts.network.names[min(failing & {*route})]
                 message = f"there is no other path for what goes over {name}"

@@ -26,7 +26,7 @@ from ringnet.collectives import Schedule
 from ringnet.collectives.proof import check
 from ringnet.engines import ENGINES, Trace, Workers, choose_engine
 from ringnet.engines.arrays import Times, run_sizes
-from ringnet.engines.sharing import resolve_sharing, used_routes
+from ringnet.engines.sharing import Sending, resolve_sharing
 from ringnet.errors import Fault, InputError, NetworkError, StudyError
 from ringnet.networks import Network
 from ringnet.payload.dtypes import DTYPES
@@ -316,7 +316,7 @@ def _timed(task: AlgorithmTiming, scenario: Scenario) -> dict[str, Any]:
     network, workers, cuts = _network_parts(_NetworkOf.of(scenario))
     schedule, read = build_schedule(scenario, network), read_off_network(scenario, lambda: network)
     check(schedule)
-    sharing = resolve_sharing(network, used_routes(0, schedule, network))
+    sharing = resolve_sharing(network, [Sending(0, schedule, network)])
     if what_is_drawn(scenario):
         rows = rows_of_many(task.label, task.sizes, scenario)
     else:

@@ -19,7 +19,7 @@ from ringnet.networks import Network
 
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
-#: What picks entries of an array: a slice (a view, no copy) where they are consecutive.
+#: What picks entries of an array: a slice (a view, no copy) where they are as far from each other each.
 Index: TypeAlias = slice | IntArray
 
 #: Stands for no actor, channel or link.
@@ -32,7 +32,8 @@ FEW_RUNS = 4
 class Hop:
     """One link of each route: ``links`` serve the rows ``within`` a round; None stands for all rows.
 
-    ``at`` picks them among the links that are used; see `RoundMaker.used_links`.
+    ``at`` picks them among the links that are used; see `RoundMaker.used_links`. ``wide_Bps`` and ``wide_latency_s``
+    are the columns as arrays with an axis for sizes take them.
     """
 
     within: IntArray | None
@@ -40,6 +41,9 @@ class Hop:
     bandwidth_Bps: FloatArray
     latency_s: FloatArray
     at: Index = field(default_factory=lambda: slice(0))
+
+    def __post_init__(self) -> None:
+        self.wide_Bps, self.wide_latency_s = for_all_sizes(self.bandwidth_Bps), for_all_sizes(self.latency_s)
 
     @property
     def rows(self) -> Index:
@@ -72,9 +76,10 @@ class ReceiveRound:
 
     def __post_init__(self) -> None:
         self.at = as_index(self.actors)
-        ends = [0, *(np.flatnonzero(np.diff(self.rows) != 1) + 1).tolist(), len(self.rows)]
+        breaks = (np.flatnonzero(np.diff(self.rows) != 1) + 1)[:FEW_RUNS].tolist()
+        ends = [0, *breaks, len(self.rows)]
         runs = [slice(int(self.rows[a]), int(self.rows[b - 1]) + 1) for a, b in pairwise(ends)]
-        self._runs = runs if len(runs) <= FEW_RUNS else None
+        self._runs = runs if len(breaks) < FEW_RUNS else None
 
     def gather(self, values: FloatArray) -> FloatArray:
         """Return the values of ``rows``, copied; run by run where they are a few, as those of a ring are."""
@@ -132,6 +137,18 @@ class RoundMaker:
             hop.at = as_index(place[hop.links])
         return np.flatnonzero(is_used)
 
+    def channels_meet(self) -> bool:
+        """Whether a link carries several channels of a worker; asked of a run in which it carries one worker."""
+        found = np.full(self.network.n_links, NOBODY)
+        for rounds in self.made if self.n_channels > 1 else ():
+            for sends in rounds.sends:
+                for hop in sends.hops:
+                    channels = sends.actors[hop.rows] % self.n_channels
+                    found[hop.links] = np.where(found[hop.links] == NOBODY, channels, found[hop.links])
+                    if (found[hop.links] != channels).any():
+                        return True
+        return False
+
     def _find(self, step: Step) -> Rounds:
         key = np.concatenate((step.src, step.dst, step.channel, step.receiving_channel)).tobytes()
         if key not in self._by_columns:
@@ -178,9 +195,7 @@ def _part(hop: Hop, mine: IntArray, n_rows: int) -> Hop | None:
     if not len(within):
         return None
     picked = place[mine][within]
-    at = as_index(
-        np.arange(hop.at.start, hop.at.stop)[picked] if isinstance(hop.at, slice) else hop.at[picked]
-    )
+    at = as_index(np.arange(hop.at.stop)[hop.at][picked] if isinstance(hop.at, slice) else hop.at[picked])
     whole = None if len(within) == len(mine) else within
     return Hop(whole, hop.links[picked], hop.bandwidth_Bps[picked], hop.latency_s[picked], at)
 
@@ -195,10 +210,16 @@ def _same(a: IntArray, b: IntArray) -> bool:
 
 
 def as_index(places: IntArray) -> Index:
-    """Return what picks ``places`` of an array: a slice, which makes a view, where they are consecutive."""
-    if len(places) and (np.diff(places) == 1).all():
-        return slice(int(places[0]), int(places[-1]) + 1)
+    """Return what picks ``places`` of an array: a slice, which makes a view, where they ascend by equal steps."""
+    by = int(places[1] - places[0]) if len(places) > 1 else 1
+    if len(places) and by > 0 and (np.diff(places) == by).all():
+        return slice(int(places[0]), int(places[-1]) + 1, by)
     return places
+
+
+def for_all_sizes(column: FloatArray) -> FloatArray:
+    """Return a column with an axis for sizes; one number for all where they are alike, which is faster."""
+    return column[0] if len(column) and (column == column[0]).all() else column[:, None]
 
 
 def _split(actors: IntArray, order: IntArray) -> list[IntArray]:

@@ -32,8 +32,10 @@ from ringnet.engines.arrays.rounds import (
 from ringnet.engines.trace import ServiceRows, TransferRows, Workers
 from ringnet.networks import Network
 
+#: Of so many notes at once there is room at the least: looking which may be dropped costs as much as some of them.
+MANY_USES = 16
 #: Bytes of each row, or of all of them alike.
-Bytes: TypeAlias = IntArray | int
+Bytes: TypeAlias = FloatArray | int
 
 
 @dataclass
@@ -49,7 +51,7 @@ class CarriedBytes:
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.n_steps = self._alike = 0
-        self._by_row = np.zeros(shape, dtype=np.int64)
+        self._by_row = np.zeros(shape)
 
     def add(self, n_bytes: Bytes, n_steps: int = 1) -> None:
         """Add one more step, or several alike."""
@@ -62,7 +64,7 @@ class CarriedBytes:
     @property
     def by_row(self) -> IntArray:
         """Bytes of each row."""
-        return self._by_row + self._alike
+        return self._by_row.astype(np.int64) + self._alike
 
 
 class Steps:
@@ -104,10 +106,16 @@ class Steps:
     ) -> None:
         self.schedule, self.maker, self.rows, self.first_row = schedule, maker, rows, 0
         self.services = None if rows is None else ServiceRows()
-        self.chunk_bytes, self.sizes = chunk_bytes, chunk_bytes.shape[1:] if n_runs is None else (n_runs,)
+        # Floats hold whole numbers up to 2^53, and divide without being made of them each time.
+        self.chunk_bytes, self.sizes = (
+            chunk_bytes.astype(float),
+            chunk_bytes.shape[1:] if n_runs is None else (n_runs,),
+        )
         same = not self.sizes and (chunk_bytes == chunk_bytes[0]).all()
         self.same_bytes = int(chunk_bytes[0]) if same else None
-        self.bytes_before = np.concatenate((np.zeros_like(chunk_bytes[:1]), np.cumsum(chunk_bytes, axis=0)))
+        self.bytes_before = np.concatenate(
+            (np.zeros_like(chunk_bytes[:1]), np.cumsum(chunk_bytes, axis=0))
+        ).astype(float)
         self.cut_through, self.rendezvous = network.switching == "cut-through", workers.sends == "rendezvous"
         self.used = maker.used_links()
         self.notes = LinkNotes(self.used) if takes_notes and not self.sizes else None
@@ -120,12 +128,13 @@ class Steps:
         self.exact = np.ones(self.sizes, dtype=bool)
         #: Whether what comes to a link after another one may overtake what was sent before it.
         self.may_overtake = False
+        self.channels_meet = bool(self.sizes) and maker.channels_meet()
         self.carried: dict[int, CarriedBytes] = {}
         self._sends: dict[int, list[SendRound]] = {}
         self._busy: dict[int, tuple[int, FloatArray]] = {}
         self.shared = None
         if schedule.channels_share_chunks:
-            self.shared = SharedChunks(schedule.n_workers * schedule.n_chunks, self.ready_s, self.paths)
+            self.shared = SharedChunks(schedule, self.ready_s, self.paths)
 
     def _set_actors(self, schedule: Schedule, workers: Workers) -> None:
         each = np.repeat(np.arange(schedule.n_workers), schedule.n_channels)
@@ -180,7 +189,7 @@ class Steps:
 
     def _bytes(self, step: Step) -> Bytes:
         if step.count is not None:
-            carried: IntArray = self.bytes_before[step.chunk + step.count] - self.bytes_before[step.chunk]
+            carried: FloatArray = self.bytes_before[step.chunk + step.count] - self.bytes_before[step.chunk]
             return carried
         return self.chunk_bytes[step.chunk] if self.same_bytes is None else self.same_bytes
 
@@ -239,7 +248,7 @@ class Steps:
         start_s = sent_s = tail_s = head_s
         for place, hop in enumerate(sends.hops):
             came_s = head_s[hop.rows]
-            if self.sizes and (self.schedule.n_channels > 1 or (self.may_overtake and place)):
+            if self.channels_meet or (self.may_overtake and place):
                 self._look(int(sends.actors[0]) % self.schedule.n_channels, hop, came_s)
             start, end = self._serve(hop, came_s, tail_s[hop.rows] if place else None, n_bytes)
             if self.notes is not None and self.notes.wait(hop, came_s, start):
@@ -279,7 +288,7 @@ class Steps:
 
     def _latency_s(self, hop: Hop) -> FloatArray:
         """Return the latency of each link of a hop for what it has just served."""
-        return self._of_all_sizes(hop.latency_s)
+        return hop.wide_latency_s if self.sizes else hop.latency_s
 
     def _send_cost_s(self, at: Index) -> FloatArray:
         """Return the overhead of some actors for what they send next."""
@@ -300,7 +309,7 @@ class Steps:
     def _busy_s(self, hop: Hop, n_bytes: Bytes) -> FloatArray:
         """Return how long each link of a hop takes for its bytes; remembered where all rows have as many."""
         if not isinstance(n_bytes, int):
-            busy_s: FloatArray = n_bytes[hop.rows] / self._of_all_sizes(hop.bandwidth_Bps)
+            busy_s: FloatArray = n_bytes[hop.rows] / (hop.wide_Bps if self.sizes else hop.bandwidth_Bps)
             return busy_s
         if id(hop) not in self._busy or self._busy[id(hop)][0] != n_bytes:
             self._busy[id(hop)] = n_bytes, n_bytes / hop.bandwidth_Bps
@@ -405,15 +414,20 @@ def _of_rows(n_bytes: Bytes, rows: Index) -> Bytes:
 class LastUse:
     """When the last post, or apply, of each cell was done, and by what path. A cell is a chunk of a worker."""
 
-    def __init__(self, n_cells: int, sizes: tuple[int, ...]) -> None:
-        self.time_s = np.full((n_cells, *sizes), -np.inf)
+    def __init__(self, n_cells: int) -> None:
+        self.time_s = np.full(n_cells, -np.inf)
         self.path: Parts = {}
+
+    def of(self, cells: IntArray) -> FloatArray:
+        """Return when some cells were last used; long ago where nobody need know."""
+        return self.time_s[cells]
+
+    def forget(self, cells: IntArray) -> None:
+        """Let some cells be as never used."""
+        self.time_s[cells] = -np.inf
 
     def note(self, cells: IntArray, time_s: FloatArray, path: Parts) -> None:
         """Note what is done now; of several that count together the latest."""
-        if time_s.ndim > 1:  # those of one channel: no cell stands twice
-            self.time_s[cells] = np.maximum(self.time_s[cells], time_s)
-            return
         later = time_s > self.time_s[cells]
         # In order, the earliest last: of two actors at one cell the later one stays.
         order = np.flatnonzero(later)[np.argsort(time_s[later], kind="stable")]
@@ -424,22 +438,79 @@ class LastUse:
             self.path[part][cells[order]] = seconds[order]
 
 
+class RecentUse:
+    """`LastUse` of many sizes, of those cells alone that somebody may still have to wait for.
+
+    No actor goes back in time: what is done before all channels of a worker are ready for what comes next need not be
+    known any more. So a few rows are enough where the cells, times sizes, would fill a memory.
+    """
+
+    def __init__(self, schedule: Schedule, ready_s: FloatArray) -> None:
+        self.path: Parts = {}  # which nobody asks for
+        self.n_chunks, self.n_sizes = schedule.n_chunks, ready_s.shape[1]
+        self.ready_s = ready_s.reshape(schedule.n_workers, schedule.n_channels, self.n_sizes)
+        #: Of each cell its row; the first row is that of all cells for which nobody waits.
+        self.row = np.zeros(schedule.n_workers * schedule.n_chunks, dtype=np.int32)
+        self.n_rows, self.cell, self.time_s = (
+            1,
+            np.zeros(1, dtype=np.int64),
+            np.full((1, self.n_sizes), -np.inf),
+        )
+
+    def of(self, cells: IntArray) -> FloatArray:
+        """Return when some cells were last used; long ago where nobody need know."""
+        return self.time_s.take(self.row.take(cells), axis=0)
+
+    def forget(self, cells: IntArray) -> None:
+        """Let some cells be as never used."""
+        self.row[cells] = 0
+
+    def note(self, cells: IntArray, time_s: FloatArray, path: Parts) -> None:
+        """Note what is done now, by one channel: no cell stands twice; of several uses the latest counts."""
+        del path
+        if self.n_rows + len(cells) > len(self.cell):
+            self._make_room(len(cells))
+        new = slice(self.n_rows, self.n_rows + len(cells))
+        np.maximum(self.of(cells), time_s, out=self.time_s[new])
+        self.cell[new], self.row[cells] = cells, np.arange(new.start, new.stop)
+        self.n_rows = new.stop
+
+    def _make_room(self, n_more: int) -> None:
+        """Drop what nobody has to wait for; take more memory where much is left."""
+        rows, cells = np.arange(self.n_rows), self.cell[: self.n_rows]
+        passed_s = self.ready_s.min(axis=1).take(cells // self.n_chunks, axis=0)
+        binds = (self.time_s[: self.n_rows] > passed_s).any(axis=1)
+        is_last = self.row.take(cells) == rows
+        self.row[cells[is_last & ~binds]] = 0
+        kept = np.append(0, rows[is_last & binds])
+        n_held = max(len(self.cell), MANY_USES * (len(kept) + n_more))
+        cell, time_s = np.zeros(n_held, dtype=np.int64), np.empty((n_held, self.n_sizes))
+        cell[: len(kept)], time_s[: len(kept)] = self.cell[kept], self.time_s[kept]
+        self.row[cell[1 : len(kept)]] = np.arange(1, len(kept))
+        self.n_rows, self.cell, self.time_s = len(kept), cell, time_s
+
+
 class SharedChunks:
     """Lets actors wait for what other actors of a worker have to do first with the same chunk.
 
     Parameters
     ----------
-    n_cells : int
-        Workers times chunks.
+    schedule : Schedule
     ready_s : ndarray, shape (n_actors,) or (n_actors, n_sizes)
         When each actor is ready; changed in place.
     paths : Paths
         Of the actors; changed in place.
     """
 
-    def __init__(self, n_cells: int, ready_s: FloatArray, paths: Paths) -> None:
+    def __init__(self, schedule: Schedule, ready_s: FloatArray, paths: Paths) -> None:
         self.ready_s, self.paths = ready_s, paths
-        self.applied, self.posted = LastUse(n_cells, ready_s.shape[1:]), LastUse(n_cells, ready_s.shape[1:])
+        self.applied: LastUse | RecentUse
+        self.posted: LastUse | RecentUse
+        if ready_s.ndim > 1:
+            self.applied, self.posted = RecentUse(schedule, ready_s), RecentUse(schedule, ready_s)
+        else:
+            n_cells = schedule.n_workers * schedule.n_chunks
+            self.applied, self.posted = LastUse(n_cells), LastUse(n_cells)
 
     def before_posts(self, actors: Index, cells: IntArray) -> None:
         """Let posts come after the last apply to their chunk."""
@@ -457,10 +528,10 @@ class SharedChunks:
     def after_applies(self, actors: Index, cells: IntArray) -> None:
         """Note applies, which are done now."""
         self.applied.note(cells, self.ready_s[actors], self.paths.leave(actors, copy=True))
-        self.posted.time_s[cells] = -np.inf
+        self.posted.forget(cells)
 
-    def _give_way(self, actors: Index, cells: IntArray, last: LastUse) -> None:
-        ready_s, done_s = self.ready_s[actors], last.time_s[cells]
+    def _give_way(self, actors: Index, cells: IntArray, last: LastUse | RecentUse) -> None:
+        ready_s, done_s = self.ready_s[actors], last.of(cells)
         if last.path:
             path = {part: seconds[cells] for part, seconds in last.path.items()}
             self.paths.arrive(actors, done_s > ready_s, path)

@@ -15,7 +15,7 @@ from ringnet.engines.compiled.loop import ENDED, WANTS_ROOM, WANTS_STEPS
 from ringnet.engines.compiled.machine_code import compiled
 from ringnet.engines.compiled.rows import WrittenRows, grow
 from ringnet.engines.moving import stepper
-from ringnet.engines.sharing import resolve_sharing, used_routes
+from ringnet.engines.sharing import Sending, resolve_sharing
 from ringnet.engines.trace import (
     KEEP_TRANSFERS,
     PATH_PARTS,
@@ -60,7 +60,7 @@ def run_compiled(
     """
     if reason := why_not_compiled(schedule, network, workers):
         raise InputError(f"the compiled loop does not know this: {reason}; engine: events does")
-    network = replace(network, sharing=resolve_sharing(network, used_routes(0, schedule, network)))
+    network = replace(network, sharing=resolve_sharing(network, [Sending(0, schedule, network)]))
     rows = None
     if schedule.n_transfers <= keep_transfers:
         rows = TransferRows(schedule.n_transfers, payload if keep_values else None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -18,7 +17,7 @@ from ringnet.engines.events.routes import FairLinks, JobRoutes, Links, Route, ma
 from ringnet.engines.events.transfers import Program
 from ringnet.engines.events.workers import Actor, RunOptions, Worker, WorkerCosts
 from ringnet.engines.luck import RECV, REDUCE, SEND, LuckyProcessor
-from ringnet.engines.sharing import resolve_sharing, used_routes
+from ringnet.engines.sharing import Sending, resolve_sharing
 from ringnet.engines.tolerances import ROUNDING
 from ringnet.engines.trace import (
     KEEP_TRANSFERS,
@@ -188,12 +187,11 @@ def _set_up(
     for job in jobs:  # a switch that is not there is told as such, not as a route that is missing
         job.workers.with_switches(job.schedule, job.network)
     clock = Clock()
-    routes = [
-        used_routes(number if job.stream is None else job.stream, job.schedule, job.network)
+    sending = [
+        Sending(number if job.stream is None else job.stream, job.schedule, job.network)
         for number, job in enumerate(jobs)
     ]
-    others = [((some.name, 0), some.links) for some in traffic]
-    sharing = resolve_sharing(network, chain(others, *routes))
+    sharing = resolve_sharing(network, sending, [(some.name, some.links) for some in traffic])
     keeps = any(job.schedule.n_transfers <= job.keep_transfers for job in jobs)
     links = make_links(clock, replace(network, sharing=sharing), keep_services=keeps)
     running = RunningJobs(clock, links, jobs, AfterOthers(jobs) if succession is None else succession)

@@ -6,9 +6,10 @@ import csv
 import io
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ringnet.documents.text import decode, read_bounded
 from ringnet.errors import Fault, InputError, UnitError
 from ringnet.training.layers import TimedLayer
 from ringnet.units import parse_quantity
@@ -25,11 +26,10 @@ _EXAMPLE = "name,parameters,forward,backward"
 
 @dataclass(frozen=True)
 class LayerTable:
-    """Layers of a table, and how their times are told: by time, by operations, or not at all."""
+    """Layers of a table, and whether it tells their times."""
 
     layers: tuple[TimedLayer, ...]
     has_times: bool
-    has_flops: bool
 
 
 def read_layer_table(path: Path) -> LayerTable:
@@ -47,16 +47,10 @@ def read_layer_table(path: Path) -> LayerTable:
     InputError
         All that is wrong, each with its line.
     """
+    text = decode(read_bounded(path, MOST_BYTES, "a table of layers"), str(path))
     try:
-        with path.open("rb") as stream:
-            content = stream.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise InputError(Fault(f"the file cannot be read: {error.strerror}", file=str(path))) from error
-    if len(content) > MOST_BYTES:
-        raise InputError(Fault("the file is larger than any table of layers", file=str(path)))
-    try:
-        lines = [*csv.reader(io.StringIO(content.decode("utf-8-sig")), strict=True)]
-    except (UnicodeDecodeError, csv.Error) as error:
+        lines = [*csv.reader(io.StringIO(text), strict=True)]
+    except csv.Error as error:
         raise InputError(Fault(f"the file is no CSV: {error}", file=str(path), right=_EXAMPLE)) from error
     rows = [(number, line) for number, line in enumerate(lines, start=1) if any(map(str.strip, line))]
     heads = [head.strip() for head in rows[0][1]] if rows else []
@@ -95,10 +89,7 @@ def _table(heads: list[str], rows: list[tuple[int, list[str]]], file: str) -> La
         try:
             layers.append(_layer(row))
         except InputError as error:
-            faults += [
-                Fault(fault.message, fault.path, file, number, value=fault.value, right=fault.right)
-                for fault in error.faults
-            ]
+            faults += [replace(fault, file=file, line=number) for fault in error.faults]
     if not rows:
         faults.append(Fault("a model has layers: the table has no rows", file=file))
     if len(rows) > MOST_LAYERS:
@@ -107,7 +98,7 @@ def _table(heads: list[str], rows: list[tuple[int, list[str]]], file: str) -> La
         faults.append(Fault("no layer has parameters: there are no gradients to send", file=file))
     if faults:
         raise InputError(*faults)
-    return LayerTable(tuple(layers), "forward" in heads, "forward_flops" in heads)
+    return LayerTable(tuple(layers), "forward" in heads)
 
 
 def _layer(row: dict[str, str]) -> TimedLayer:
@@ -132,10 +123,7 @@ def _layer(row: dict[str, str]) -> TimedLayer:
             try:
                 numbers[column] = float(parse_quantity(row[column], kind))  # type: ignore[call-overload]
             except UnitError as error:
-                faults += [
-                    Fault(fault.message, column, value=fault.value, right=fault.right)
-                    for fault in error.faults
-                ]
+                faults += [replace(fault, path=column) for fault in error.faults]
     if faults:
         raise InputError(*faults)
     return TimedLayer(

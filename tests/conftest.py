@@ -6,6 +6,7 @@ import inspect
 import os
 import signal
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -39,13 +40,18 @@ signal.signal(signal.SIGTERM, signal.SIG_DFL)
 for _name in ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "LINES", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
     os.environ.pop(_name, None)
 
-# A deadline would be a test that asserts on time.
-settings.register_profile("ringnet", deadline=None)
+# A deadline would be a test that asserts on time. Every run draws other examples, so a few in each are many in a week;
+# more of them, for an hour of trust: ``RINGNET_EXAMPLES=5000 pytest --timeout 0 tests/test_compiled.py -k same``.
+settings.register_profile(
+    "ringnet", deadline=None, max_examples=int(os.environ.get("RINGNET_EXAMPLES", "25"))
+)
 settings.load_profile("ringnet")
 
-#: Processor time for which a test is traced when coverage is measured: tracing takes two thirds of the time of a run,
-#: and what a long test does later it has done before, with other numbers.
-TRACED_S = 1.0
+#: Processor time for which the cases of a test are traced together when coverage is measured, and the least for each
+#: of them: tracing takes two thirds of the time of a run, and what a long test does later, or a late case at length,
+#: has been done before, with other numbers.
+TRACED_S, TRACED_LEAST_S = 1.0, 0.2
+_traced_s: Counter[tuple[Path, str]] = Counter()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -60,12 +66,15 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
         stopped.append(number)
         tracing.stop()
 
+    test = (item.path, getattr(item, "originalname", item.name))
     before = signal.signal(signal.SIGVTALRM, stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, TRACED_S)
+    left_s = max(TRACED_S - _traced_s[test], TRACED_LEAST_S)
+    signal.setitimer(signal.ITIMER_VIRTUAL, left_s)
     try:
         return (yield)
     finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        unused_s, _ = signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        _traced_s[test] += left_s - unused_s
         signal.signal(signal.SIGVTALRM, before)
         if stopped:
             tracing.start()
@@ -458,6 +467,17 @@ def ringnet() -> Callable[..., Any]:
     from ringnet.cli import app  # noqa: PLC0415 -- the same
 
     return lambda *arguments, **options: CliRunner().invoke(app, [*map(str, arguments)], **options)
+
+
+@pytest.fixture
+def sketched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make every figure and write an empty file, for tests that do not look at it: writing takes half a second."""
+
+    def save(_: Any, targets: dict[str, Path]) -> None:
+        for path in targets.values():
+            path.touch()
+
+    monkeypatch.setattr("ringnet.reporting.plots.canvas.save", save)
 
 
 @pytest.fixture

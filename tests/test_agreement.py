@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ringnet.cli.check import preview_of
@@ -62,7 +62,6 @@ def refusal(act):
     return ()
 
 
-@settings(max_examples=60, deadline=None)
 @given(scenarios())
 def test_check_refuses_what_run_refuses_and_nothing_else(keys):
     text = json.dumps(keys, indent=1)

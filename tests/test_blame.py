@@ -25,7 +25,9 @@ from ringnet.scenario import loads
 from ringnet.study.blame import blame, plan_blame
 from ringnet.study.whatif import split_change
 
-N_SCENARIOS = int(os.environ.get("RINGNET_SCENARIOS", "8"))
+pytestmark = pytest.mark.usefixtures("sketched")  # what figures look like is tested elsewhere
+
+N_SCENARIOS = int(os.environ.get("RINGNET_SCENARIOS", "4"))
 
 FOUND = """
 scenario_version: 1

@@ -19,6 +19,8 @@ from ringnet.cli.printing import has_colour
 from ringnet.payload.tamper import Tamper
 from ringnet.reporting.columns import TABLES
 
+pytestmark = pytest.mark.usefixtures("sketched")  # what figures look like is tested elsewhere
+
 SINGLE = """
 scenario_version: 1
 name: two rings & a bell

@@ -21,6 +21,8 @@ from ringnet.payload.reductions import REDUCTIONS
 from ringnet.reporting.plots import PLOTS
 from ringnet.scenario import template
 
+pytestmark = pytest.mark.usefixtures("sketched")  # what figures look like is tested elsewhere
+
 SINGLE = """
 scenario_version: 1
 name: two rings & a bell

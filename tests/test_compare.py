@@ -23,6 +23,8 @@ from ringnet.scenario import loads
 from ringnet.study.compare import COLUMNS, N_SIZES, compare, sizes_of
 from ringnet.study.parts import workers_of
 
+pytestmark = pytest.mark.usefixtures("sketched")  # what figures look like is tested elsewhere
+
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
 HEAD = "scenario_version: 1\nworkers: 8\nmessage: 1 MiB\n"
 SWITCH = HEAD + "network: {topology: switch, bandwidth: 50 GB/s, latency: 1 us}\n"

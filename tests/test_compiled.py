@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from dataclasses import replace
 from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ringnet.analysis.metrics import makespan_s
@@ -24,8 +23,6 @@ from ringnet.runs.parts import build
 from ringnet.runs.simulate import simulate
 from ringnet.scenario import loads
 
-#: More of the same, for an hour of trust: ``RINGNET_EXAMPLES=5000 pytest --timeout 0 tests/test_compiled.py -k same``.
-EXAMPLES = int(os.environ.get("RINGNET_EXAMPLES", "60"))
 FAST, SLOW = (1e9, 1e-6), (2.5e8, 3e-6)
 
 
@@ -109,7 +106,6 @@ def differences(one, other):
     return found
 
 
-@settings(max_examples=EXAMPLES)
 @given(what=runs(), at_once=st.sampled_from([1, 20, 1 << 14]))
 def test_the_same_as_the_events_to_the_last_bit(what, at_once):
     if reason := why_not_compiled(*what[:3]):

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ringnet.analysis.critical_path import critical_path
@@ -133,7 +133,6 @@ def weights_for(case, kind, rng):
     return rng.uniform(0.2, 1.0, case.network.n_links if per_link else case.schedule.n_workers)
 
 
-@settings(max_examples=60)
 @given(st.data())
 def test_derivatives_are_those_of_running_again(case, data):
     one, rng = all_different(data.draw, case)
@@ -142,7 +141,6 @@ def test_derivatives_are_those_of_running_again(case, data):
         assert (earlier, later) == pytest.approx((says, says), rel=SHARE)
 
 
-@settings(max_examples=30)
 @given(st.data())
 def test_derivatives_are_those_of_running_the_recurrence_again(cases, data):
     one = data.draw(cases(n_workers=data.draw(st.integers(2, 9))))
@@ -154,7 +152,6 @@ def test_derivatives_are_those_of_running_the_recurrence_again(cases, data):
         assert says <= later * (1 + SHARE)
 
 
-@settings(max_examples=60)
 @given(st.data())
 def test_rows_made_again_leave_the_same_path(case, data):
     """Also with times that are alike, of which the walk has to choose as it does with all rows."""
@@ -190,7 +187,6 @@ def test_a_long_run_is_made_again_for_those_on_its_path_alone(case, monkeypatch)
     assert max(len(places) for places, *_ in made) <= 11 * 14
 
 
-@settings(max_examples=30)
 @given(st.data())
 def test_under_fair_sharing_there_is_a_path_and_no_derivative(case, data):
     one, _ = all_different(data.draw, case)
@@ -201,7 +197,6 @@ def test_under_fair_sharing_there_is_a_path_and_no_derivative(case, data):
         derivatives(one.schedule, one.network, one.workers, one.chunk_bytes, trace)
 
 
-@settings(max_examples=60)
 @given(st.data())
 def test_what_comes_in_parts_has_a_whole_path(case, data):
     """Packets and windows: every wait is one for something of this very run, of which it is known what it was."""

@@ -141,10 +141,17 @@ def runs(block: Block) -> bool:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if any(map(runs, blocks(page)))], ids=name_of)
 def test_what_a_page_shows_is_what_happens(
-    page: Path, own_folder: Path, ringnet: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    page: Path,
+    own_folder: Path,
+    ringnet: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
+    if page.name != "pictures.md":
+        request.getfixturevalue("sketched")
     (own_folder / "scenarios").symlink_to(ROOT / "scenarios")
     monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")  # the other cores have other tests
     reader = Reader(ringnet)
     for block in blocks(page):
         reader.do(block)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ringnet.engines import ENGINES
@@ -15,13 +15,8 @@ from ringnet.networks import LinkChange, change_links
 EXACT = 1e-12
 
 
-def given_data(test):
-    """Let a test draw its own cases: sixty, since drawing nine workers that all differ takes longer than a run."""
-    return settings(max_examples=60)(given(data=st.data())(test))
-
-
 @pytest.mark.parametrize("engine", ENGINES)
-@given_data
+@given(data=st.data())
 def test_what_holds_for_every_run(data, cases, holds, engine):
     case = data.draw(cases())
     holds(case, case.run(engine=engine))
@@ -53,7 +48,7 @@ def recurrence(case):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@given_data
+@given(data=st.data())
 def test_a_ring_is_what_the_recurrence_says(data, cases, engine):
     case = data.draw(cases(topology="ring"))
     ends, applied = recurrence(case)
@@ -92,7 +87,7 @@ def longest(waits):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@given_data
+@given(data=st.data())
 def test_queues_are_what_the_rows_say(data, cases, engine):
     case = data.draw(cases(sends="eager"))
     trace = case.run(engine=engine)
@@ -102,7 +97,7 @@ def test_queues_are_what_the_rows_say(data, cases, engine):
         assert trace.links["queued_s"][link] == pytest.approx(queued_s, rel=1e-9, abs=1e-15)
 
 
-@given_data
+@given(data=st.data())
 def test_no_queue_where_sender_and_receiver_meet(data, cases):
     trace = data.draw(cases(topology="ring", sends="rendezvous")).run()
     assert not trace.links["longest_queue"].any()
@@ -116,7 +111,7 @@ def sent(case, sends):
     return case.but(workers=replace(case.workers, sends=sends))
 
 
-@given_data
+@given(data=st.data())
 def test_rendezvous_is_never_earlier_than_eager(data, cases):
     """On both topologies: in a ring schedule each link has one sender."""
     case = data.draw(cases())
@@ -124,14 +119,14 @@ def test_rendezvous_is_never_earlier_than_eager(data, cases):
     assert (eager <= rendezvous * (1 + EXACT)).all()
 
 
-@given_data
+@given(data=st.data())
 def test_cut_through_is_never_later_than_store_and_forward(data, cases):
     case = data.draw(cases(topology="switch", switching="cut-through"))
     stored = case.but(network=replace(case.network, switching="store-and-forward"))
     assert (case.run().workers["end_s"] <= stored.run().workers["end_s"] * (1 + EXACT)).all()
 
 
-@given_data
+@given(data=st.data())
 def test_a_faster_link_makes_no_worker_later(data, cases):
     case = data.draw(cases(n_workers=data.draw(st.integers(2, 9))))
     link = data.draw(st.integers(0, case.network.n_links - 1))
@@ -140,7 +135,7 @@ def test_a_faster_link_makes_no_worker_later(data, cases):
     assert (faster.run().workers["end_s"] <= case.run().workers["end_s"] * (1 + EXACT)).all()
 
 
-@given_data
+@given(data=st.data())
 def test_time_in_other_units_is_the_same_run(data, cases):
     """Everything four times slower: the same bits, an exponent higher. No time has a constant in it."""
     case = data.draw(cases())
@@ -161,7 +156,7 @@ def test_time_in_other_units_is_the_same_run(data, cases):
     assert (fast.links["longest_queue"] == slow.links["longest_queue"]).all()
 
 
-@given_data
+@given(data=st.data())
 def test_turning_a_ring_turns_the_result(data, cases):
     """Worker i with its links becomes worker i + 1, chunk c chunk c + 1: nobody is special."""
     case = data.draw(cases(topology="ring"))
@@ -180,7 +175,7 @@ def test_turning_a_ring_turns_the_result(data, cases):
     assert np.roll(case.run().workers["end_s"], 1).tolist() == turned.run().workers["end_s"].tolist()
 
 
-@given_data
+@given(data=st.data())
 def test_a_run_repeats_to_the_last_byte(data, cases, bytes_of):
     case = data.draw(cases())
     assert len({bytes_of(case.run()) for _ in range(3)}) == 1

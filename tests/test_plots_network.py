@@ -176,10 +176,11 @@ def test_without_transfers_only_the_network_is_drawn(single):
 
 @pytest.mark.parametrize("n_workers", [2, 3, 8, 64, 300])
 @pytest.mark.parametrize("topology", ["ring", "switch"])
-def test_workers_are_numbered_as_far_as_there_is_room(single, topology, n_workers):
-    results = single(n_workers, 100, topology=topology)
-    few = replace(results, transfers=results.transfers[: 2 * n_workers])
-    figure = PLOTS["network"].draw(few)
+def test_workers_are_numbered_as_far_as_there_is_room(single, custom, topology, n_workers):
+    once_around = custom(
+        n_workers, [(worker, (worker + 1) % n_workers, worker) for worker in range(n_workers)]
+    )
+    figure = PLOTS["network"].draw(single(n_workers, 100, topology=topology, schedule=once_around))
     numbers = [text for text in figure.axes[0].texts if text.get_text().isdecimal()]
     figure.draw_without_rendering()
     boxes = [text.get_window_extent() for text in numbers]

@@ -18,6 +18,8 @@ from ringnet.reporting.plots import PLOTS, choose
 from ringnet.reporting.plots.traffic import _by_owner
 from ringnet.reporting.storage import read_results
 
+pytestmark = pytest.mark.usefixtures("sketched")  # what figures look like is tested elsewhere
+
 #: Two workers behind a trunk that carries 100 B/s, and one at its other end.
 WIRES = {"a": (400.0, 0.0), "b": (400.0, 0.0), "trunk": (100.0, 0.0)}
 ROUTES = {(0, 2): ["a", "trunk"], (1, 2): ["b", "trunk"]}

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from ringnet.collectives import ALGORITHMS, EVERY_WORKER, Schedule, Step, split_sizes
@@ -70,7 +70,6 @@ def unequal(draw: st.DrawFn, network: Network) -> Network:
     )
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.data(), st.integers(1, 9), st.sampled_from(["fully-connected", "ring", "switch"]), st.integers(0, 5000)
 )
@@ -131,7 +130,6 @@ def schedules(draw: st.DrawFn, n_workers: int, n_chunks: int, n_channels: int) -
     )
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.data(), st.integers(2, 5), st.integers(0, 2), st.integers(1, 3))
 def test_any_schedule_on_private_routes(
     data: st.DataObject, n_workers: int, n_hops: int, n_channels: int

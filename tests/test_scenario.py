@@ -294,7 +294,7 @@ def test_everything_that_the_template_only_mentions_can_be_said():
     assert found.n_points == 4 * 11
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_any_tree_of_known_keys_is_a_scenario_or_faults(data):
     words = "ring,switch,full,none,never,free,all-gather,mean,1 KiB,5 us,5 GB/s,a.npy,0->1,1e400 s,.."

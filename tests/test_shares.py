@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -77,7 +77,6 @@ def stories(
     return draw(st.lists(CAPACITIES, min_size=n_links, max_size=n_links)), draw(st.lists(change, max_size=12))
 
 
-@settings(max_examples=200, deadline=None)
 @given(stories())
 def test_rates_after_any_changes_are_those_filled_from_scratch(story: tuple) -> None:
     capacity, changes = story
@@ -96,7 +95,6 @@ def test_rates_after_any_changes_are_those_filled_from_scratch(story: tuple) -> 
         assert {flow for flow in flows if flow.rate_Bps != before.get(flow, -1.0)} == set(changed)
 
 
-@settings(max_examples=25, deadline=None)
 @given(stories())
 def test_rates_are_max_min_fair_by_linear_programming(story: tuple) -> None:
     capacity, changes = story

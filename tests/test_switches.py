@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ringnet.analysis.bounds import Cuts, collective_bound
@@ -166,7 +166,6 @@ def trees(draw: st.DrawFn) -> tuple[list[int], int]:
     return [n_workers + switch for switch in (*of_workers, *of_switches)], n_workers
 
 
-@settings(max_examples=25, deadline=None)
 @given(trees(), st.data())
 def test_any_tree_sums_right_in_the_time_of_the_recurrence(
     tree: tuple[list[int], int], data: st.DataObject

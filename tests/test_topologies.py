@@ -375,7 +375,6 @@ def test_the_best_order_undoes_interleaving():
     assert worst(placed(apart, best_order(apart))) == worst(two_leaves(4.0))
 
 
-@settings(max_examples=25)
 @given(st.integers(2, 6), st.randoms(use_true_random=False), st.sampled_from([1.0, 2.0, 4.0]))
 def test_the_best_order_of_a_few_is_as_good_as_any(n_workers, random, ratio):
     seats = random.sample(range(8), n_workers)

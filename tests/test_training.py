@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ringnet.errors import InputError, VerificationError
@@ -84,7 +84,6 @@ def test_an_epoch_ends_with_empty_batches_of_those_who_have_less():
     assert sorted(seen) == list(range(90))
 
 
-@settings(max_examples=25)
 @given(
     st.lists(st.tuples(st.integers(0, 20), st.integers(0, 9)), min_size=1, max_size=5).filter(
         lambda workers: any(has and takes for has, takes in workers)

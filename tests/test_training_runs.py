@@ -16,6 +16,8 @@ from ringnet.reporting.results import collect
 from ringnet.runs.training import plan_of
 from ringnet.training.trainer import Replica, train
 
+pytestmark = pytest.mark.usefixtures("sketched")  # what figures look like is tested elsewhere
+
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
 NETWORK = "network: {bandwidth: 1 GB/s, latency: 1 us}"
 BY_HAND = f"""\

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ringnet
@@ -52,7 +52,6 @@ def holds_every_byte(case, trace):
     assert ends[0, -1, 1] == trace.workers["end_s"].max()
 
 
-@settings(max_examples=40)
 @given(st.data())
 def test_bins_of_both_engines_hold_every_byte(cases, data):
     one = data.draw(cases())
@@ -65,7 +64,6 @@ def test_bins_of_both_engines_hold_every_byte(cases, data):
         assert frames[0]["bytes"].tolist() == pytest.approx(frames[1]["bytes"].tolist(), rel=1e-9, abs=1e-9)
 
 
-@settings(max_examples=60)
 @given(st.data())
 def test_bins_hold_every_byte_whatever_links_do(case, data):
     one = case(4, data.draw(st.integers(1, 5000)), topology="switch", bandwidth_Bps=100.0, latency_s=0.25)

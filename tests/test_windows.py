@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ringnet.engines import PATH_PARTS
@@ -169,7 +169,6 @@ def test_packets_of_two_transfers_wait_for_each_other(case, custom, wired):
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
 def test_nothing_is_lost_and_paths_add_up(cases, data):
     """On random unequal networks: each byte arrives, and paths add up, whatever the window."""
     case = data.draw(cases(topology="switch"))

@@ -112,7 +112,10 @@ def test_the_same_as_the_events_to_the_last_bit(what, at_once):
         assert reason == "several channels of a worker share its chunks"
         return
     # Of few at once, steps are dropped and loaded, and rows are taken out, in the middle of everything.
-    with mock.patch.object(arrays, "AT_ONCE", at_once), mock.patch.object(rows, "AT_ONCE", at_once):
+    with (
+        mock.patch.object(arrays, "TRANSFERS_AT_ONCE", at_once),
+        mock.patch.object(rows, "ROWS_AT_ONCE", at_once),
+    ):
         found = run_compiled(*what)
     assert not differences(run_events(*what), found)
 

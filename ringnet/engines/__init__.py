@@ -60,19 +60,20 @@ class Choice(NamedTuple):
     reason: str
 
 
-def choose_engine(schedule: Schedule, network: Network, workers: Workers) -> Choice:
-    """Choose the engine for a run: SimPy's events where it is small, the fastest that does the same elsewhere."""
-    how_many = f"{schedule.n_transfers:,} transfers"
+def choose_engine(schedule: Schedule, network: Network, workers: Workers, n_runs: int = 1) -> Choice:
+    """Choose an engine for some runs: SimPy's events where they are small, the fastest that does the same elsewhere."""
+    n_transfers = n_runs * schedule.n_transfers
+    how_many = f"{n_transfers:,} transfers"
     few = Choice("events", f"{how_many} are few")
-    if schedule.n_transfers < MANY_STEPPED:
+    if n_transfers < MANY_STEPPED:
         return few
     inexact = why_not_exact(schedule, network, workers)
     if inexact is None:
         return Choice("recurrence", f"{how_many} are many, and it is exact here")
-    if schedule.n_transfers < MANY_SHARED:
+    if n_transfers < MANY_SHARED:
         return few
     sharing = resolve_sharing(network, [Sending(0, schedule, network)])
-    if sharing == "fifo" and schedule.n_transfers < MANY_TRANSFERS:
+    if sharing == "fifo" and n_transfers < MANY_TRANSFERS:
         return few
     unknown = why_not_compiled(schedule, network, workers)
     if unknown is None:

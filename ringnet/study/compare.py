@@ -377,25 +377,26 @@ def _times(
     try:
         times = run_sizes(schedule, network, workers, chunk_bytes)
     except InputError:
-        engine = choose_engine(schedule, network, workers).name
-        return [engine] * len(chunk_bytes), _one_by_one(engine, schedule, network, workers, chunk_bytes)
+        engine, times = _one_by_one(schedule, network, workers, chunk_bytes)
+        return [engine] * len(chunk_bytes), times
     others = np.flatnonzero(~times.exact)
+    engines = np.full(len(chunk_bytes), "recurrence", dtype=object)
     if len(others):
-        rest = _one_by_one("events", schedule, network, workers, chunk_bytes[others])
+        engines[others], rest = _one_by_one(schedule, network, workers, chunk_bytes[others])
         for column, values in zip(times, rest, strict=True):
             column[others] = values
-    exact = set(range(len(chunk_bytes))) - set(others.tolist())
-    return ["recurrence" if place in exact else "events" for place in range(len(chunk_bytes))], times
+    return engines.tolist(), times
 
 
 def _one_by_one(
-    engine: str, schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray
-) -> Times:
-    found = []
+    schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray
+) -> tuple[str, Times]:
+    """Return the engine that is the fastest for all of some sizes, and what it says of each."""
+    engine, found = choose_engine(schedule, network, workers, len(chunk_bytes)).name, []
     for row in chunk_bytes:
         trace: Trace = ENGINES[engine].run(schedule, network, workers, row, keep_transfers=0)
         n_bytes, busy_s = trace.links["bytes"], trace.links["busy_s"]
         # The first of those that are alike but for rounding.
         busiest = int((busy_s >= busy_s.max() * (1 - ALIKE_TIME)).argmax()) if len(n_bytes) else 0
         found.append((makespan_s(trace), busiest, int(n_bytes[busiest]) if len(n_bytes) else 0, True))
-    return Times(*map(np.array, zip(*found, strict=True)))
+    return engine, Times(*map(np.array, zip(*found, strict=True)))

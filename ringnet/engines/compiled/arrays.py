@@ -18,7 +18,7 @@ from ringnet.networks import Network
 
 IntArray = NDArray[np.int64]
 #: Transfers that are loaded at once, at the least.
-AT_ONCE = 1 << 14
+TRANSFERS_AT_ONCE = 1 << 14
 #: Flows that there is place for at first, for each actor.
 FLOWS_OF_ACTOR = 2
 
@@ -83,7 +83,7 @@ class LoadedSteps:
         for step in self.coming:
             made.append((step, self._columns(step)))
             n_made += len(step)
-            if n_made >= max(AT_ONCE, held):
+            if n_made >= max(TRANSFERS_AT_ONCE, held):
                 break
         for name in at.REAL_OF_TRANSFER:
             real[name] = np.concatenate([real[name], np.full(n_made, np.inf)])

@@ -17,18 +17,4 @@ def why_not_compiled(schedule: Schedule, network: Network, workers: Workers) -> 
         return reason
     if not np.isfinite(workers.start_s).all():
         return f"worker {int(np.argmax(~np.isfinite(workers.start_s)))} never starts"
-    return "several channels of a worker share its chunks" if _shares_chunks(schedule) else None
-
-
-def _shares_chunks(schedule: Schedule) -> bool:
-    """Whether channels of a worker have to do with one chunk, and may so have to wait for each other."""
-    if schedule.n_channels == 1:
-        return False
-    channel = np.full((schedule.n_workers, schedule.n_chunks), -1, dtype=np.int32)
-    for step in schedule.moves():
-        for worker, channels in ((step.src, step.channel), (step.dst, step.receiving_channel)):
-            new = channel[worker, step.chunk] < 0
-            channel[worker[new], step.chunk[new]] = channels[new]
-            if (channel[worker, step.chunk] != channels).any():
-                return True
-    return False
+    return "several channels of a worker share its chunks" if schedule.channels_share_chunks else None

@@ -1,4 +1,4 @@
-"""Two heaps of the compiled loop, in columns: what happens next, and which flow ends next."""
+"""What the compiled loop keeps in order, in columns: heaps of what comes next, chains of who is on a link."""
 
 from __future__ import annotations
 
@@ -57,3 +57,32 @@ def pop(times: Any, keys: Any, values: Any, n: int) -> None:
         times[place], keys[place], values[place] = times[below], keys[below], values[below]
         place, below = below, 2 * below + 1
     times[place], keys[place], values[place] = time_s, key, value
+
+
+def put_in(whole: Any, chain: tuple[int, int, int, int], number: int, member: int, before: int) -> None:
+    """Put a member into a chain, after another one or, after nobody, as the first."""
+    first, last, following, previous = chain
+    after = whole[first][number] if before == at.NOBODY else whole[following][before]
+    whole[previous][member], whole[following][member] = before, after
+    if before == at.NOBODY:
+        whole[first][number] = member
+    else:
+        whole[following][before] = member
+    if after == at.NOBODY:
+        whole[last][number] = member
+    else:
+        whole[previous][after] = member
+
+
+def take_out(whole: Any, chain: tuple[int, int, int, int], number: int, member: int) -> None:
+    """Take a member out of a chain."""
+    first, last, following, previous = chain
+    before, after = whole[previous][member], whole[following][member]
+    if before == at.NOBODY:
+        whole[first][number] = after
+    else:
+        whole[following][before] = after
+    if after == at.NOBODY:
+        whole[last][number] = before
+    else:
+        whole[previous][after] = before

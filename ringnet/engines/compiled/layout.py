@@ -46,6 +46,11 @@ NEXT_ON, PREVIOUS_ON = NODES = range(35, 37)
 ) = range(37, 48)
 TOUCHED, RISING_LINKS = LISTS_OF_LINKS = range(48, 50)
 (FIRST_ON, LAST_ON, FIRST_QUEUED, LAST_QUEUED) = NOBODY_OF_LINK = range(50, 54)
+#: Chains: where the first and the last member of each is, and for each member the next one and the previous one.
+CHAIN_ON, CHAIN_OF_QUEUE = (
+    (FIRST_ON, LAST_ON, NEXT_ON, PREVIOUS_ON),
+    (FIRST_QUEUED, LAST_QUEUED, NEXT_IN_QUEUE, PREVIOUS_IN_QUEUE),
+)
 EVENT_KEY, EVENT_WHAT, END_NUMBER, END_TRANSFER = range(54, 58)
 N_WHOLE = 58
 

@@ -17,7 +17,9 @@ from ringnet.engines.compiled.heap import (
     NORMAL,
     pop,
     push,
+    put_in,
     schedule,
+    take_out,
 )
 from ringnet.engines.compiled.rates import settle
 from ringnet.engines.tolerances import ROUNDING, SAME_TIME
@@ -269,16 +271,7 @@ def join_queue(real: Any, whole: Any, link: int, transfer: int) -> None:
     before = whole[at.LAST_QUEUED][link]
     while before != at.NOBODY and real[at.HEAD][before] == now_s and comes_first(whole, transfer, before):
         before = whole[at.PREVIOUS_IN_QUEUE][before]
-    after = whole[at.FIRST_QUEUED][link] if before == at.NOBODY else whole[at.NEXT_IN_QUEUE][before]
-    whole[at.PREVIOUS_IN_QUEUE][transfer], whole[at.NEXT_IN_QUEUE][transfer] = before, after
-    if before == at.NOBODY:
-        whole[at.FIRST_QUEUED][link] = transfer
-    else:
-        whole[at.NEXT_IN_QUEUE][before] = transfer
-    if after == at.NOBODY:
-        whole[at.LAST_QUEUED][link] = transfer
-    else:
-        whole[at.PREVIOUS_IN_QUEUE][after] = transfer
+    put_in(whole, at.CHAIN_OF_QUEUE, link, transfer, before)
     whole[at.N_QUEUED][link] += 1
     if real[at.FREE][link] > now_s:
         note_queue(whole, link, now_s, real[at.FREE][link])
@@ -308,11 +301,7 @@ def serve_next(real: Any, whole: Any, link: int) -> None:
     """Serve the first that waits from now on, and let the link wake for the next."""
     transfer = whole[at.FIRST_QUEUED][link]
     after = whole[at.NEXT_IN_QUEUE][transfer]
-    whole[at.FIRST_QUEUED][link] = after
-    if after == at.NOBODY:
-        whole[at.LAST_QUEUED][link] = at.NOBODY
-    else:
-        whole[at.PREVIOUS_IN_QUEUE][after] = at.NOBODY
+    take_out(whole, at.CHAIN_OF_QUEUE, link, transfer)
     whole[at.N_QUEUED][link] -= 1
     serve(real, whole, link, transfer)
     if after == at.NOBODY:

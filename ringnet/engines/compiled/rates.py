@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ringnet.engines.compiled import layout as at
+from ringnet.engines.compiled.heap import put_in, take_out
 from ringnet.engines.tolerances import EQUAL_RATES
 
 #: Where a flow is while rates are settled.
@@ -43,13 +44,7 @@ def join_links(whole: Any, flow: int) -> None:
     first = whole[at.FIRST_LINK][route]
     for hop in range(whole[at.FIRST_LINK][route + 1] - first):
         link, node = whole[at.LINKS][first + hop], flow * whole[at.COUNT][at.MOST_HOPS] + hop
-        last = whole[at.LAST_ON][link]
-        whole[at.PREVIOUS_ON][node], whole[at.NEXT_ON][node] = last, at.NOBODY
-        if last == at.NOBODY:
-            whole[at.FIRST_ON][link] = node
-        else:
-            whole[at.NEXT_ON][last] = node
-        whole[at.LAST_ON][link] = node
+        put_in(whole, at.CHAIN_ON, link, node, whole[at.LAST_ON][link])
         whole[at.N_ON][link] += 1
 
 
@@ -59,15 +54,7 @@ def leave_links(whole: Any, flow: int) -> None:
     first = whole[at.FIRST_LINK][route]
     for hop in range(whole[at.FIRST_LINK][route + 1] - first):
         link, node = whole[at.LINKS][first + hop], flow * whole[at.COUNT][at.MOST_HOPS] + hop
-        before, after = whole[at.PREVIOUS_ON][node], whole[at.NEXT_ON][node]
-        if before == at.NOBODY:
-            whole[at.FIRST_ON][link] = after
-        else:
-            whole[at.NEXT_ON][before] = after
-        if after == at.NOBODY:
-            whole[at.LAST_ON][link] = before
-        else:
-            whole[at.PREVIOUS_ON][after] = before
+        take_out(whole, at.CHAIN_ON, link, node)
         whole[at.N_ON][link] -= 1
 
 

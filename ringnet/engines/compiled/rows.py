@@ -20,7 +20,7 @@ from ringnet.engines.trace import (
 )
 
 #: Rows of each kind that are kept before they are taken out, at the least.
-AT_ONCE = 1 << 14
+ROWS_AT_ONCE = 1 << 14
 
 
 class WrittenRows:
@@ -73,7 +73,7 @@ def grow(real: list[FloatArray], whole: list[IntArray]) -> None:
         (at.WAIT_ROWS, at.ROOM_WAITS, at.WAIT_CELLS, n_flows * int(count[at.MOST_HOPS])),
     )
     for name, room, n_cells, needed in rows:
-        count[room] = max(int(count[room]), AT_ONCE, 4 * needed)
+        count[room] = max(int(count[room]), ROWS_AT_ONCE, 4 * needed)
         real[name] = _longer(real[name], int(count[room]) * n_cells)
     heaps = (
         (at.EVENT_TIME, (at.EVENT_KEY, at.EVENT_WHAT), at.N_EVENTS, at.ROOM_EVENTS, count[at.MOST_OF_STEP]),

@@ -310,7 +310,8 @@ class ContributionSets:
             BadTransfer(int(src[k]), int(column[k]), "which it does not hold yet")
             for k in _first(~sent.any(axis=1), src)
         ]
-        one_each = len(dst) == 0 or np.bincount(dst).max() <= 1
+        # Each of some cells is written once if no worker receives twice, or no chunk moves twice.
+        one_each = len(dst) == 0 or np.bincount(dst).max() <= 1 or np.bincount(column).max() <= 1
         for batch in [np.arange(len(src))] if one_each else conflict_free_batches(src, into):
             if step.op == "reduce":
                 found += self._reduce(src[batch], dst[batch], column[batch], into[batch], sent[batch])

@@ -77,6 +77,8 @@ def _wide_and_shared(schedule: Schedule) -> str | None:
 def _meet_in_a_step(schedule: Schedule) -> str | None:
     """Say where two channels of a worker apply to the same chunk in one step."""
     for step in schedule.moves():
+        if np.bincount(step.chunk).max(initial=0) <= 1:  # as in most steps: no chunk moves twice
+            continue
         order = np.lexsort((step.receiving_channel, step.chunk, step.dst))
         dst, chunk, channel = step.dst[order], step.chunk[order], step.receiving_channel[order]
         same = (np.diff(dst) == 0) & (np.diff(chunk) == 0) & (np.diff(channel) != 0)

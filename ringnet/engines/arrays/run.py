@@ -34,7 +34,7 @@ MOST_HELD = 1 << 25
 #: Transfers whose steps are held while all sizes are done; those of more are made again for each block.
 MOST_KEPT = 10_000_000
 #: Workers times sizes: what a step works on stays in the caches of a processor.
-CACHED = 1 << 13
+CACHED = 1 << 14
 
 
 def run_recurrence(

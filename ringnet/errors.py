@@ -32,14 +32,16 @@ class RingnetError(Exception):
     exit_code: ClassVar[int] = 1
 
 
-def closest(name: str, known: Iterable[str]) -> str:
+def closest(name: str, known: Iterable[str], *, alike: float = 0.6) -> str:
     """Return which of the known names is spelt most like this one, whatever the capitals; empty if none is.
+
+    ``alike`` is the least share of the letters that must match, 0 to 1.
 
     >>> closest("DGX-H100", ["dgx-a100", "dgx-h100"]), closest("water", ["ring"])
     ('dgx-h100', '')
     """
     by_lower = {one.lower(): one for one in known}
-    return "".join(by_lower[one] for one in get_close_matches(name.lower(), by_lower, n=1))
+    return "".join(by_lower[one] for one in get_close_matches(name.lower(), by_lower, n=1, cutoff=alike))
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,9 @@ class TestKeys:
     def test_a_key_in_the_wrong_place(self):
         assert with_key("topology: ring").endswith("got ring; did you mean network.topology?")
         assert with_key("bandwith: 5 GB/s").endswith("got 5 GB/s; did you mean network.bandwidth?")
+        assert with_key("strategy: fsdp").endswith("got fsdp; did you mean step.strategy?")
+        assert with_key("dies: 2 ms").endswith("did you mean trouble.0.dies?")
+        assert "did you mean" not in with_key("precision: 2")
 
     def test_a_merge_key_is_no_key(self):
         assert with_key("<<: {seed: 1}").startswith("<<: there is no such key")
@@ -486,8 +489,8 @@ def test_an_item_that_a_list_does_not_have(given, said):
 @pytest.mark.parametrize(
     ("line", "instead", "right"),
     [
-        ("network: {loss: 0.01}", "may change over time", "network.profile"),
-        ("network: {jitter: 1 us}", "may change over time", "background traffic"),
+        ("network: {jitter: 1 us}", "may be drawn", "distribution: lognormal"),
+        ("loss: 1 %", "lose packets", "probability: 0.1 %"),
         ("network: {mtu: 4096}", "cuts transfers into packets", "network.packet: 4 KiB"),
         ("alpha: 5 us", "fixed time of a transfer", "network.latency: 5 us"),
         ("beta: 0.02", "one over", "network.bandwidth: 50 GB/s"),

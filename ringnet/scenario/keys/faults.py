@@ -15,13 +15,15 @@ from ringnet.scenario.keys.lookup import all_paths, fields, leaf_of
 MOST_SEARCHED = 50
 _OF_WORKERS = "workers is how many there are", "workers: 8"
 _OF_MESSAGE = "message is the buffer of one worker", "message: 64 MiB"
-_LESS = "nothing is lost or delayed at random; what a link gives may change over time"
+_DRAWN = "a latency, bandwidth, overhead or start may be drawn", (
+    "network.latency: {mean: 5 us, distribution: lognormal, cv: 0.5}"
+)
 _TROUBLE = "trouble says what goes wrong, and when", "trouble: [{worker: 3, dies: 2 ms}]"
 #: Keys of other tools and words of the field: what serves in their place here, and how it looks.
 _IN_PLACE_OF = {
-    "loss": (_LESS, "network.profile: [{at: 20 us, bandwidth: 10 GB/s}]"),
-    "jitter": (_LESS, "network.profile: [{at: 20 us, bandwidth: 10 GB/s}], or background traffic"),
+    **dict.fromkeys(("jitter", "variance", "std"), _DRAWN),
     **dict.fromkeys(("faults", "failures", "failure", "death", "crash"), _TROUBLE),
+    "loss": ("trouble says which links lose packets", "trouble: [{link: 3->4, loss: {probability: 0.1 %}}]"),
     "mtu": ("network.packet cuts transfers into packets", "network.packet: 4 KiB"),
     "alpha": ("network.latency is the fixed time of a transfer", "network.latency: 5 us"),
     "beta": ("network.bandwidth is one over the time of a byte", "network.bandwidth: 50 GB/s"),
@@ -35,8 +37,8 @@ _IN_PLACE_OF = {
         "step: {model: resnet-50, batch: 64, rate: 20 TFLOP/s, bucket_cap: 25 MiB}",
     ),
     "nodes": (
-        "network.links has the links of a node by name",
-        'network.links: {"3->*": {bandwidth: 10 GB/s}}',
+        "hosts are counted beside machine, or are workers / network.workers_per_host; network.links_of has the links of a node",
+        "hosts: 16",
     ),
     **dict.fromkeys(("n", "ranks", "n_workers", "world_size", "gpus", "npus_count", "nranks"), _OF_WORKERS),
     **dict.fromkeys(("size", "bytes", "message_size", "message_bytes", "buffer_size"), _OF_MESSAGE),
@@ -99,8 +101,9 @@ def _unknown_key(path: Path, document: Document, *, is_searched: bool = True) ->
         return document.fault(path, f"there is no such key: {instead}", right=right)
     if not is_searched:
         return document.fault(path, "there is no such key", right=f"one of {', '.join(known)}")
-    elsewhere = {known_path.rpartition(".")[2]: known_path for known_path in all_paths()}
-    hint = closest(key, known) or elsewhere.get(closest(key, elsewhere), "")
+    elsewhere = all_paths()
+    # Among two hundred keys something is always somewhat alike: elsewhere a key is spelt as this one, or nearly.
+    hint = closest(key, known) or elsewhere.get(closest(key, elsewhere, alike=0.8), "")
     return document.fault(
         path, "there is no such key", right="" if hint else f"one of {', '.join(known)}", nearest=hint
     )

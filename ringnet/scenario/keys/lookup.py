@@ -31,18 +31,28 @@ def leaf_of(path: Path) -> Leaf | None:
 
 
 @cache
-def all_paths() -> tuple[str, ...]:
-    """Every path of a scalar or a list that does not lie under a free key: ``network.bandwidth``."""
-    return tuple(_paths(Keys, ""))
+def all_paths() -> dict[str, str]:
+    """Where each key stands, by its name; of several places the first of those least deep.
+
+    Those of a list are in its items, those below names that a user chooses are left out.
+
+    >>> all_paths()["strategy"], all_paths()["dies"], all_paths()["bandwidth"]
+    ('step.strategy', 'trouble.0.dies', 'network.bandwidth')
+    """
+    paths = sorted(_paths(Keys, ""), key=lambda path: path.count("."), reverse=True)
+    return {path.rpartition(".")[2]: path for path in paths}
 
 
 def _paths(model: type[BaseModel], prefix: str) -> Iterator[str]:
     for name, info in model.model_fields.items():
-        inner = info.annotation
-        if _is_model(inner):
-            yield from _paths(cast("type[BaseModel]", inner), f"{prefix}{info.alias or name}.")
-        else:
-            yield f"{prefix}{info.alias or name}"
+        path = f"{prefix}{info.alias or name}"
+        yield path
+        for one in _flatten(info.annotation):
+            is_list = get_origin(one) in (list, tuple)
+            inner, below = (get_args(one)[0], f"{path}.0.") if is_list else (one, f"{path}.")
+            for part in _flatten(inner):
+                if _is_model(part):
+                    yield from _paths(cast("type[BaseModel]", part), below)
 
 
 def _at(path: Path) -> list[Any]:

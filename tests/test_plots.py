@@ -444,6 +444,19 @@ def test_an_axis_is_labelled_in_the_unit_that_makes_short_numbers(largest, quant
     assert unit_for(largest, quantity).name == unit
 
 
+@pytest.mark.parametrize(
+    ("first", "doublings"), [(0, 2), (1, 8), (16, 12), (19, 7), (10, 20), (3, 27), (0, 30)]
+)
+def test_sizes_stand_on_powers_of_two_as_many_as_can_be_read(first, doublings):
+    ax = Figure(figsize=(4, 2)).add_subplot()
+    ax.set_xscale("log", base=2)
+    ax.set_xlim(2.0 ** (first - 0.3), 2.0 ** (first + doublings + 0.3))
+    axes.logarithmic(ax.xaxis, "bytes", "message size")
+    exponents = np.log2(ax.get_xticks())
+    assert 3 <= len(exponents) <= 6
+    assert exponents.tolist() == exponents.round().tolist()
+
+
 def test_fourteen_numbers_of_workers_leave_some_ticks_to_read_by():
     ax = Figure().add_subplot()
     ax.set_xscale("log", base=2)

@@ -118,15 +118,15 @@ def _apart(axis: Axis, ticks: list[float], labels: list[str]) -> set[float]:
 
 
 def _few_enough(choices: Iterable[list[float]]) -> list[float]:
-    """Return the densest choice that is not too many; empty where it would be too few to read by."""
-    ticks = next((ticks for ticks in choices if len(ticks) <= _MOST_TICKS), [])
-    return ticks if len(ticks) > 2 else []  # noqa: PLR2004 -- two ticks do not show that an axis is logarithmic
+    """Return the first choice of neither too many ticks nor too few to read by; empty where none is."""
+    # Two ticks do not show that an axis is logarithmic.
+    return next((ticks for ticks in choices if 2 < len(ticks) <= _MOST_TICKS), [])  # noqa: PLR2004
 
 
 def _powers_of_two(low: float, high: float) -> Iterator[list[float]]:
-    """Yield ticks at every power of two, then every second, fifth, tenth: 1 KiB, 32 KiB, 1 MiB."""
+    """Yield ticks at every power of two, then every second, fifth, fourth, tenth: 1 KiB, 32 KiB, 1 MiB."""
     exponents = range(math.ceil(math.log2(low) - 1e-9), math.floor(math.log2(high) + 1e-9) + 1)
-    for step in (1, 2, 5, 10, 20):
+    for step in (1, 2, 5, 4, 10, 20):
         yield [2.0**exponent for exponent in exponents if exponent % step == 0]
 
 

@@ -83,6 +83,23 @@ def test_a_late_start_is_waiting_and_a_taken_link_is_queueing(case):
     assert shares(slow) == pytest.approx({"bandwidth": 10 / 16, "queueing": 6 / 16})
 
 
+@pytest.mark.parametrize(
+    ("rates", "busiest"),
+    [
+        ([200.0] * 8, {}),
+        ([200.0] * 7 + [100.0], {"busiest_worker": 7, "n_busiest_workers": 1}),
+        ([np.inf, 50.0, 100.0] + [np.inf] * 5, {"busiest_worker": 1, "n_busiest_workers": 2}),
+        ([50.0, 50.0, 50.0] + [np.inf] * 5, {}),
+        ([np.inf] * 7 + [1e6], {}),
+    ],
+)
+def test_the_few_workers_whose_processors_stand_out(case, rates, busiest):
+    found = metrics.busiest_workers(case(8, reduce_Bps=rates).run())
+    share = found.pop("busiest_worker_share", 0.0)
+    assert found == busiest
+    assert (share > 0.1) == bool(busiest)
+
+
 def test_shares_are_of_the_path_that_ended_last(case, custom):
     """Worker 2 ends at 4.5 s after four seconds on a slow link, worker 1 at 1.5 s."""
     schedule = custom(3, [(0, 1, 0), (1, 2, 0)])

@@ -77,7 +77,7 @@ def _figure(name: str) -> Callable[[Row], str]:
         low, high = (row.get(f"{name}_{end}_s") for end in ("low", "high"))
         if low is None and high is None:
             return f"{format_seconds(row[f'{name}_s'])} (of too few runs to say how sure that is)"
-        ends = [f"from {format_seconds(low)}" if low is not None else "from below"]
+        ends = [f"from {format_seconds(low)}" if low is not None else "from below all that were seen"]
         ends.append(f"to {format_seconds(high)}" if high is not None else "to above all that were seen")
         return f"{format_seconds(row[f'{name}_s'])} ({' '.join(ends)}, 95 % sure)"
 
@@ -132,6 +132,19 @@ def _late(row: Row) -> str:
     if "late_worker" not in row or row.get("waiting_share", 0.0) < TOLD_SHARE:
         return ""
     return f"worker {row['late_worker']}, late by {format_seconds(row['late_by_s'])}"
+
+
+def _busiest(row: Row) -> str:
+    """Name the worker whose processor stands out.
+
+    >>> _busiest({"busiest_worker": 7, "n_busiest_workers": 2, "busiest_worker_share": 0.8})
+    '7 and 1 more, overheads and reducing 80 % of the time'
+    """
+    if "busiest_worker" not in row:
+        return ""
+    others = row["n_busiest_workers"] - 1
+    name = f"{row['busiest_worker']} and {others} more" if others else f"{row['busiest_worker']}"
+    return f"{name}, overheads and reducing {percent(row['busiest_worker_share'])} of the time"
 
 
 def _trouble(row: Row) -> str:
@@ -268,6 +281,7 @@ _LINES: tuple[tuple[str, Callable[[Row], str]], ...] = (
     ("trouble", _trouble),
     ("on failure", _formatted("on_failure", str)),
     ("waits for", _late),
+    ("busiest worker", _busiest),
     ("slowest link", _slowest),
     ("links", _beyond),
     ("shape", _formatted("shape", str)),

@@ -26,6 +26,9 @@ BUS_FACTORS: dict[str, Callable[[int], float]] = {
     "reduce": lambda n_workers: float(n_workers > 1),
 }
 
+#: A processor that works so many times as long as the one in the middle, and such a share of the time, stands out.
+OUTSTANDING, _WORTH_A_WORD = 1.5, 0.1
+
 #: Times that differ by less than this share are alike: no difference may be above rounding.
 ALIKE_TIME = 1e-9
 
@@ -60,6 +63,23 @@ def late_start(trace: Trace) -> tuple[int, float] | None:
     late_s = start_s - start_s.min()
     worker = int(np.abs(late_s - waited_s).argmin())
     return worker, float(late_s[worker])
+
+
+def busiest_workers(trace: Trace) -> dict[str, float]:
+    """Return the columns of a summary that say whose processor stands out; nothing if none does.
+
+    Busy are send and receive overheads and reductions. Where more than a quarter stand out, that is the algorithm.
+    """
+    busy_s, total_s = trace.workers["overhead_s"] + trace.workers["reducing_s"], makespan_s(trace)
+    most_s = float(busy_s.max())
+    n_busiest = int((busy_s > OUTSTANDING * np.median(busy_s)).sum())
+    if most_s <= _WORTH_A_WORD * total_s or n_busiest > max(len(busy_s) // 4, 1) or not n_busiest:
+        return {}
+    return {
+        "busiest_worker": int(busy_s.argmax()),
+        "n_busiest_workers": n_busiest,
+        "busiest_worker_share": most_s / total_s,
+    }
 
 
 def crossing_bytes(schedule: Schedule, network: Network, chunk_bytes: IntArray) -> IntArray:

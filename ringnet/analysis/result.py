@@ -30,6 +30,7 @@ from ringnet.analysis.frames import (
 from ringnet.analysis.metrics import (
     BUS_FACTORS,
     crossing_bytes,
+    busiest_workers,
     late_start,
     makespan_s,
     path_shares,
@@ -362,6 +363,7 @@ def summarise(run: Run) -> Row:
         "waiting_s_max": _largest(run.spent["waiting_s"]),
         **{key: getattr(verdict, key) for key in _OF_THE_VERDICT},
         "error": None,
+        **busiest_workers(run.trace),
         **{
             key: labels[key]
             for key in ("is_beyond", "equivalent", "shape", "drawn", "moved_share")

@@ -155,6 +155,13 @@ OF_REPEATED_COMPARISONS: dict[str, Column] = {
     "behind_high_s": _number("the upper end"),
 }
 
+#: What a summary has only where the processors of a few workers stand out.
+OF_THE_BUSIEST: dict[str, Column] = {
+    "busiest_worker": _integer("the worker with most overheads and reducing, where few have far more than the others"),
+    "n_busiest_workers": _integer("workers with so much more, itself included"),
+    "busiest_worker_share": _number("its overhead_s + reducing_s / makespan_s"),
+}
+
 #: What a summary has only where thousands of flows share links fairly, and the last digits of their times are chaos.
 OF_CHAOS: dict[str, Column] = {
     "moved_share": _number(
@@ -211,6 +218,7 @@ OF_SOME_RUNS: dict[str, Column] = {
     **OF_MEASURED_LINKS,
     **OF_SHAPES,
     **OF_CHANCE,
+    **OF_THE_BUSIEST,
     **OF_CHAOS,
     **OF_TRAINING,
     **OF_TROUBLE,

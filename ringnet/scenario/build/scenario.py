@@ -35,12 +35,13 @@ from ringnet.scenario.files.machines import given_by_machine
 from ringnet.scenario.files.network_file import NETWORK_FILE, ORDER_FILE
 from ringnet.scenario.files.presets import unwritten
 from ringnet.scenario.keys.algorithm import AlgorithmKeys
+from ringnet.scenario.keys.kinds import Quantity
 from ringnet.scenario.keys.lookup import leaf_of
 from ringnet.scenario.keys.model import MADE_DATA, Keys, SweepKeys
 from ringnet.scenario.keys.network import OrderFile
 from ringnet.scenario.keys.training import MODEL
 from ringnet.scenario.schedule import content_of, file_names, files_read
-from ringnet.units import format_size
+from ringnet.units import format_rate, format_size
 
 _READ_NOT_MADE = Fault(
     "a Scenario is read, not made", right="ringnet.scenario(workers=8, message=..., network={...})"
@@ -338,9 +339,13 @@ def _is_value(given: Any) -> bool:
 
 
 def _as_written(mark: Mark, path: Path, value: Any) -> str:
-    """Return a value as it was written; in flow where it follows from another key."""
-    is_own = mark.text and (not mark.path or mark.path == path_text(path) or mark.origin == "sweep")
-    return mark.text if is_own else in_flow(value)
+    """Return a value as it was written; one that follows from another key in flow, and a rate to four digits."""
+    if mark.text and (not mark.path or mark.path == path_text(path) or mark.origin == "sweep"):
+        return mark.text
+    leaf = leaf_of(path)
+    if isinstance(leaf, Quantity) and leaf.kind == "bytes_per_second" and isinstance(value, str):
+        return format_rate(leaf.read(value))
+    return in_flow(value)
 
 
 def _told_from(mark: Mark, path: Path) -> str:

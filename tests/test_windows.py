@@ -5,6 +5,7 @@ A link has 100 B/s and half a second of latency, so that credit comes back a sec
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import pairwise
 
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import ringnet
 from ringnet.engines import PATH_PARTS
 from ringnet.networks.network import Packets, Window
 
@@ -91,6 +93,29 @@ def test_a_window_that_is_long_enough_costs_nothing(one, sharing):
     assert trace.links["longest_queue"].tolist() == [0, 0]
     assert trace.links["queued_s"].tolist() == [0.0, 0.0]
     assert len(trace.waits["link"]) == 0
+
+
+def with_window(text, **changes):
+    network = {"topology": "switch", "bandwidth": "12.5 GB/s", "latency": "500 us", "window": text, **changes}
+    scenario = ringnet.scenario(workers=4, message="64 MiB", payload="none", network=network)
+    result = ringnet.simulate(scenario)
+    return result.summary["makespan_s"], [
+        note for note in result.notes if note.startswith("network.window: ")
+    ]
+
+
+def test_the_window_that_a_note_names_is_the_least_that_costs_nothing():
+    narrow_s, (note,) = with_window("4 MiB")
+    assert note.startswith(
+        "network.window: 4 MiB let at most 2.054 GB/s through from 0 to 1, 2 ms there and back: "
+    )
+    enough = re.search(r"back: (\d+\.\d+ MiB) would", note)[1]
+    least_s, of_enough = with_window(enough)
+    assert of_enough == []
+    assert narrow_s > 2 * least_s
+    assert least_s == pytest.approx(with_window("1 GiB")[0], rel=1e-4)
+    assert with_window("12 MiB")[0] > 1.05 * least_s
+    assert with_window("16 MiB", latency="5 us")[1] == []
 
 
 def test_what_waits_for_credit_has_queued(one):

@@ -29,8 +29,8 @@ from ringnet.analysis.frames import (
 )
 from ringnet.analysis.metrics import (
     BUS_FACTORS,
-    crossing_bytes,
     busiest_workers,
+    crossing_bytes,
     late_start,
     makespan_s,
     path_shares,

@@ -157,7 +157,9 @@ OF_REPEATED_COMPARISONS: dict[str, Column] = {
 
 #: What a summary has only where the processors of a few workers stand out.
 OF_THE_BUSIEST: dict[str, Column] = {
-    "busiest_worker": _integer("the worker with most overheads and reducing, where few have far more than the others"),
+    "busiest_worker": _integer(
+        "the worker with most overheads and reducing, where few have far more than the others"
+    ),
     "n_busiest_workers": _integer("workers with so much more, itself included"),
     "busiest_worker_share": _number("its overhead_s + reducing_s / makespan_s"),
 }

@@ -12,6 +12,7 @@ from ringnet.collectives import Schedule
 from ringnet.documents.document import path_text
 from ringnet.engines import ENGINES, Choice, Workers
 from ringnet.networks import BySize, Network, OverTime, best_order, find_links, placed, ring_load
+from ringnet.networks.network import WINDOW_SLOTS
 from ringnet.runs.parts import RunParts
 from ringnet.runs.shapes import open_traits, unread_note
 from ringnet.scenario.build.scenario import Scenario
@@ -26,7 +27,7 @@ from ringnet.scenario.keys.model import Keys
 from ringnet.scenario.keys.network import NetworkKeys
 from ringnet.scenario.keys.topology import cards_of
 from ringnet.scenario.measured_links import setting_of
-from ringnet.units import format_bytes, format_seconds
+from ringnet.units import format_bytes, format_rate, format_seconds, format_size
 
 if TYPE_CHECKING:
     from ringnet.analysis.calibration import Prediction, Profile
@@ -93,6 +94,8 @@ def run_notes(
             notes.append("packet is not read: links are shared fairly, and headers are left out")
     if together := slices_together(parts.schedule, parts.workers, sharing):
         notes.append(together)
+    if sharing == "fifo" and (narrow := window_note(parts)):
+        notes.append(narrow)
     if scenario.engine not in ENGINES and parts.schedule.n_transfers >= ENGINE_TOLD_FROM:
         notes.append(f"engine: auto chose {chosen.name}, for {chosen.reason}")
     if parts.keep_values and not has_states and parts.source is not None:
@@ -133,6 +136,34 @@ def effect_notes(scenario: Scenario, parts: RunParts, end_s: float) -> Iterator[
     if unused:
         sizes = " and ".join(f"up to {format_bytes(size)}" for size in sorted(unused))
         yield f"regimes {sizes} have no effect: the smallest transfer is {format_bytes(least)}"
+
+
+def window_note(parts: RunParts) -> str:
+    """Say which way the window holds back most, and what window would not, of links with one sender each; "" if none.
+
+    A window of W lets at most W / (W/8B + R) through: B is the bandwidth of the way, R its latency there and back.
+    """
+    network, window = parts.network, parts.network.window
+    is_looked_at = not network.behaviours and parts.schedule.n_transfers <= MOST_LOOKED_AT
+    if window is None or window.bytes is None or not is_looked_at:
+        return ""
+    pairs: set[tuple[int, int]] = set()
+    for step in parts.schedule.steps():
+        longer = step.sizes(parts.chunk_bytes) > window.bytes
+        pairs |= {*zip(step.src[longer].tolist(), step.dst[longer].tolist(), strict=True)}
+    most, said = WORTH, ""
+    for src, dst in sorted(pairs):
+        way, back = [*network.route(src, dst)], [*network.route(dst, src)]
+        rate_Bps, round_s = network.bandwidth_Bps[way].min(), network.latency_s[[*way, *back]].sum()
+        through_Bps = window.bytes / (window.slot_bytes / rate_Bps + round_s)
+        if rate_Bps / through_Bps > most:
+            most, enough = rate_Bps / through_Bps, rate_Bps * round_s * WINDOW_SLOTS / (WINDOW_SLOTS - 1)
+            said = (
+                f"network.window: {format_bytes(window.bytes)} let at most {format_rate(through_Bps)} through from "
+                f"{src} to {dst}, {format_seconds(round_s)} there and back: {format_size(enough)} would let through "
+                f"what the links carry, {format_rate(rate_Bps)}"
+            )
+    return said
 
 
 def network_file_notes(keys: NetworkKeys) -> list[str]:

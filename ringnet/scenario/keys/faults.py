@@ -15,8 +15,9 @@ from ringnet.scenario.keys.lookup import all_paths, fields, leaf_of
 MOST_SEARCHED = 50
 _OF_WORKERS = "workers is how many there are", "workers: 8"
 _OF_MESSAGE = "message is the buffer of one worker", "message: 64 MiB"
-_DRAWN = "a latency, bandwidth, overhead or start may be drawn", (
-    "network.latency: {mean: 5 us, distribution: lognormal, cv: 0.5}"
+_DRAWN = (
+    "a latency, bandwidth, overhead or start may be drawn",
+    ("network.latency: {mean: 5 us, distribution: lognormal, cv: 0.5}"),
 )
 _TROUBLE = "trouble says what goes wrong, and when", "trouble: [{worker: 3, dies: 2 ms}]"
 #: Keys of other tools and words of the field: what serves in their place here, and how it looks.
@@ -37,7 +38,7 @@ _IN_PLACE_OF = {
         "step: {model: resnet-50, batch: 64, rate: 20 TFLOP/s, bucket_cap: 25 MiB}",
     ),
     "nodes": (
-        "hosts are counted beside machine, or are workers / network.workers_per_host; network.links_of has the links of a node",
+        "hosts counts those of a machine, others are workers / network.workers_per_host",
         "hosts: 16",
     ),
     **dict.fromkeys(("n", "ranks", "n_workers", "world_size", "gpus", "npus_count", "nranks"), _OF_WORKERS),

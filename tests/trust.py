@@ -151,14 +151,11 @@ def real_network() -> Iterator[Row]:
     yield Row("real network, 256 KiB and more", found["error"][large].to_numpy(), "calibrated on two workers")
     yield Row("real network, smaller", found["error"][~large].to_numpy())
     stalls = pd.read_csv(table.with_name("testbed-trouble.csv"))
-    stopped = stalls["trouble"].str.contains("stopped")
-    yield Row(
-        "real network, a worker stopped for 2 s",
-        stalls["error"][stopped].to_numpy(),
-        "by how much it is late",
-    )
-    remark = "by how much it is late; TCP may take what it lost for late, and wait once more"
-    yield Row("real network, a cable cut for 2 s", stalls["error"][~stopped].to_numpy(), remark)
+    for trouble, own in stalls.groupby("trouble", sort=False):
+        remark = (
+            "from the start to the sum of the survivors" if "killed" in trouble else "by how much it is late"
+        )
+        yield Row(f"real network, {trouble}", own["error"].to_numpy(), remark)
     jitter = pd.read_csv(table.with_name("jitter.csv"))
     for figure, words in (("median", "median of"), ("p95", "95th percentile of")):
         errors = jitter["error"][jitter["figure"] == figure].to_numpy()

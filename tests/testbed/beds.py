@@ -49,6 +49,23 @@ class Link:
         return max(self.latency_s, self.short_s - n_bytes / self.bandwidth_Bps)
 
 
+class BedProcesses(WorkerProcesses):
+    """Workers on the hosts of a bed, which may be joined anew."""
+
+    def lose(self, probability: float, timeout_s: float) -> None:
+        """Let them send datagrams of which some are lost, and sent again after a timeout."""
+        self.ask("lose", probability=probability, timeout_ns=round(timeout_s * 1e9), seed=1)
+        self._join()
+
+    def survive(self, dead: int) -> None:
+        """Go on without a worker that has died: the others have new numbers, and new neighbours."""
+        self._members.pop(dead).wait()
+        self.endpoints = [one for worker, one in enumerate(self.endpoints) if worker != dead]
+        n_workers = len(self._members)
+        self.ask_each({"do": "survive", "rank": rank, "n_workers": n_workers} for rank in range(n_workers))
+        self._join()
+
+
 @dataclass(frozen=True)
 class Case:
     """A network to measure: its cables, the address of each worker, and what the simulator is told of it."""
@@ -60,14 +77,14 @@ class Case:
     network: Callable[[float, float], Network]
 
     @contextmanager
-    def workers(self):
-        """The workers on their hosts, connected."""
-        with Bed(self.cables) as bed:
+    def workers(self, settings: Mapping[str, str] = MappingProxyType({})):
+        """The workers on their hosts, whose kernels have some settings more, connected."""
+        with Bed(self.cables, settings) as bed:
             endpoints = [
                 Endpoint(address, prefix=bed.enter(f"w{worker}"))
                 for worker, address in enumerate(self.addresses)
             ]
-            with WorkerProcesses(endpoints, WORKER) as workers:
+            with BedProcesses(endpoints, WORKER) as workers:
                 yield workers
 
     def predicted_s(self, message_bytes: int, link: Link) -> float:

@@ -21,7 +21,6 @@ import numpy as np
 
 from ringnet.measure.allreduce import AllReduce, expected_sum
 from ringnet.measure.processes import Endpoint, WorkerProcesses, run_once
-from ringnet.runs.parts import build
 from ringnet.runs.repeat import times_of_runs
 from ringnet.scenario import loads
 
@@ -118,7 +117,7 @@ def predicted_s(spread, cv, base_s):
     network = f"{{bandwidth: 1 TB/s, latency: {latency}}}"
     ring = f"scenario_version: 1, workers: {N_WORKERS}, message: {MESSAGE_BYTES} B, payload: none"
     text = f"{{{ring}, network: {network}}}"
-    return times_of_runs(build(loads(text), None), range(PREDICTED_RUNS))
+    return times_of_runs(loads(text), range(PREDICTED_RUNS))
 
 
 def compare(n_runs=RUNS):

@@ -12,7 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,6 +63,7 @@ class Bed:
     """Hosts and cables, there for as long as the ``with`` block lasts."""
 
     cables: Sequence[Cable]
+    settings: Mapping[str, str] = field(default_factory=dict)
     hosts: list[str] = field(init=False)
 
     def __post_init__(self):
@@ -110,7 +111,9 @@ class Bed:
             for name, address, shape in cable.ends()
             if name == host
         ]
-        settings = [f"echo '{value}' > /proc/sys/{key}" for key, value in SETTINGS.items()]
+        settings = [
+            f"echo '{value}' > /proc/sys/{key}" for key, value in {**SETTINGS, **self.settings}.items()
+        ]
         buckets = [_bucket(device, shape) for device, _, shape in ends if shape]
         _run([*self.enter(host), "sh", "-e", "-c", "\n".join(settings + buckets)])
         bridge = [f"link add bridge mtu {MTU_BYTES} type bridge"] if host.startswith("s") else []

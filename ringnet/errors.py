@@ -161,9 +161,11 @@ class DeadlockError(RingnetError):
     def __init__(self, *waits: Wait) -> None:
         super().__init__(*waits)
         self.waits = waits
+        #: Of runs that are repeated, which it was.
+        self.run: int | None = None
 
     def __str__(self) -> str:
-        lines = [self._head()]
+        lines = [self._head() if self.run is None else f"of all runs, in run {self.run}: {self._head()}"]
         lines += [f"  {wait}" for wait in self.waits[: self.shown]]
         if len(self.waits) > self.shown:
             lines.append(f"  and {len(self.waits) - self.shown} more")

@@ -14,7 +14,6 @@ import ringnet
 from ringnet import DeadlockError, InputError, loads
 from ringnet.analysis.spread import difference, figures, half_width_of_mean
 from ringnet.reporting.plots import PLOTS, choose
-from ringnet.runs.parts import build
 from ringnet.runs.repeat import middle_run, times_of_runs
 from ringnet.runs.simulate import simulate
 from ringnet.study.compare import compare
@@ -59,7 +58,7 @@ def test_common_random_numbers_cut_what_a_difference_varies_by():
     """A link a tenth slower: under the same luck the difference is known far better than of runs that share none."""
 
     def times(*changes):
-        return times_of_runs(build(loads(RING, ["payload=none", *changes]), None), range(200))
+        return times_of_runs(loads(RING, ["payload=none", *changes]), range(200))
 
     slower = "network.links.1->2.bandwidth=9 GB/s"
     today, then, others = times(), times(slower), times(slower, "seed=6")
@@ -158,8 +157,7 @@ def test_a_comparison_says_how_far_the_others_are_behind_and_how_well_that_is_kn
     table = compare(loads(RING, changes), ["ring", "halving-doubling"], processes=1).table
     mine = {name: table[table["algorithm"] == name].iloc[0] for name in ("ring", "halving-doubling")}
     times = {
-        name: times_of_runs(build(loads(RING, [*changes[1:], f"algorithm={name}"]), None), range(30))
-        for name in mine
+        name: times_of_runs(loads(RING, [*changes[1:], f"algorithm={name}"]), range(30)) for name in mine
     }
     assert mine["ring"]["makespan_s"] == pytest.approx(times["ring"].mean())
     apart = difference(times["ring"], times["halving-doubling"])
@@ -177,7 +175,7 @@ def test_a_what_if_says_how_well_its_gain_is_known(tmp_path):
     plan = WhatIfPlan(changed_scenarios(read, [wanted]))
     table = whatif_parts(plan, PartOptions(processes=1)).table.set_index("change")
     gain = table.loc[wanted]
-    today, then = (times_of_runs(build(loads(RING, changes), None), range(30)) for changes in ([], [wanted]))
+    today, then = (times_of_runs(loads(RING, changes), range(30)) for changes in ([], [wanted]))
     assert gain["gain_s"] == pytest.approx((today - then).mean())
     assert gain[["gain_low_s", "gain_high_s"]].tolist() == pytest.approx(difference(today, then)[1:])
     assert gain["makespan_low_s"] < gain["makespan_s"] == pytest.approx(then.mean())

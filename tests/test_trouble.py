@@ -9,6 +9,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from scipy.stats import kstest
 
 from ringnet.analysis.answer import answer
 from ringnet.chance import stream
@@ -18,13 +19,16 @@ from ringnet.engines.arrays import why_not_exact
 from ringnet.engines.events import run_events
 from ringnet.engines.pace import ProcessorPace
 from ringnet.errors import AbortedError, DeadlockError, InputError
-from ringnet.networks import TOPOLOGIES, Lossy
+from ringnet.networks import TOPOLOGIES, Lossy, in_run
 from ringnet.networks.behaviour import NEVER, Constant, OverTime
 from ringnet.networks.trouble import Span, troubled
 from ringnet.payload import ArraySource, Payload
 from ringnet.payload.reductions import make_reduction
+from ringnet.runs.parts import build
+from ringnet.runs.repeat import times_of_runs
 from ringnet.runs.simulate import simulate
 from ringnet.scenario import loads
+from ringnet.study.repeat import simulate_all
 from tests import trouble
 
 #: All deaths of all algorithms, and not a few of them: ``RINGNET_LONG=1 pytest tests/test_trouble.py``.
@@ -498,6 +502,46 @@ SHRINK = "on_failure: {policy: shrink}"
         ),
         ("{link: 0->1, dies: 1 ms}", SHRINK, "on_failure.policy", "no worker dies"),
         (
+            "{worker: 1, dies: {mean: -1 s, distribution: exponential}}",
+            "",
+            "trouble[0].dies.mean",
+            "negative",
+        ),
+        ("{worker: 1, dies: {mean: 1 s}}", "", "trouble[0].dies.distribution", "the key is missing"),
+        (
+            "{worker: 1, dies: {mean: 1 s, distribution: gamma}}",
+            "",
+            "trouble[0].dies.cv",
+            "gamma needs mean and cv",
+        ),
+        (
+            "{worker: 1, dies: {mean: 1 s, distribution: exponential, per: transfer}}",
+            "",
+            "trouble[0].dies.per",
+            "trouble with a worker has no draw for each transfer",
+        ),
+        ("{worker: 1, probability: 2, dies: 1 s}", "", "trouble[0].probability", "from zero to one"),
+        ("{worker: 1, probability: 0, dies: 1 s}", "", "trouble[0].probability", "never happens"),
+        (
+            "{link: 0->1, probability: 5 %, loss: {probability: 1 %, packet: 1 kB, timeout: 1 ms}}",
+            "",
+            "trouble[0].probability",
+            "a probability of its own",
+        ),
+        ("{link: 0->1, flap: {at: 0 s, down: 1 ms, times: 2}}", "", "trouble[0].flap", "in between"),
+        (
+            "{link: 0->1, flap: {at: 0 s, down: 1 ms, up: 1 ms, period: 3 ms, times: 2}}",
+            "",
+            "trouble[0].flap",
+            "in between",
+        ),
+        (
+            "{link: 0->1, flap: {at: 0 s, down: {mean: 1 ms, distribution: exponential}, period: 3 ms, times: 2}}",
+            "",
+            "trouble[0].flap.period",
+            "has no period",
+        ),
+        (
             ", ".join(f"{{worker: {w}, dies: 1 ms}}" for w in range(4)),
             SHRINK,
             "on_failure.policy",
@@ -547,20 +591,94 @@ trouble: [{{worker: 1, pause: {{at: 1 ms, for: 1 ms}}}}]
     loads(text.replace("worker: 1, pause", "link: 0->1, down"))
 
 
+# --------------------------------------------------------------------------------------------------- by chance
+
+EXPONENTIAL = "{mean: 1 ms, distribution: exponential}"
+
+
+def times_s(said, n_runs, *given, **more):
+    return times_of_runs(scenario(said, *given, **more), range(n_runs))
+
+
+def test_a_while_that_is_drawn_is_as_it_was_said_to_be():
+    """A link that is always busy and down for a while makes 6 ms longer by just that while."""
+    lost_s = times_s(f"{{link: 0->1, down: {{at: 1.5 ms, for: {EXPONENTIAL}}}}}", 150) - 6e-3
+    assert kstest(lost_s, "expon", (0, 1e-3)).pvalue > 0.01
+    flaps = f"{{link: 0->1, flap: {{at: 0 s, down: {EXPONENTIAL}, up: 1 ms, times: 6}}}}"
+    assert kstest(times_s(flaps, 100) - 6e-3, "gamma", (6, 0, 1e-3)).pvalue > 0.01  # the sum of six
+
+
+def test_what_goes_wrong_with_a_probability_does_so_that_often_and_for_each_link_by_itself():
+    some = times_s("{link: 0->1, probability: 30 %, down: {at: 1 ms, for: 1 s}}", 200) > 1
+    assert 40 <= some.sum() <= 80
+    beside = "{link: 2->3, probability: 30 %, down: {at: 1 ms, for: 1 us}}, "
+    pair = times_s(beside + "{link: 0->1, probability: 30 %, down: {at: 1 ms, for: 1 s}}", 200) > 1
+    assert (some == pair).all()  # trouble of another link moves none of its numbers
+
+
+def test_links_alike_draw_for_themselves_or_for_the_run():
+    def begins_s(per):
+        drawn = f"{{mean: 1 ms, distribution: exponential{per}}}"
+        whiles = in_run(build(scenario(f"{{link: '*->*', dies: {drawn}}}"), None).network, 3).behaviours
+        return {one.changes[0][0] for one in whiles.values()}
+
+    assert (len(begins_s("")), len(begins_s(", per: link")), len(begins_s(", per: run"))) == (4, 4, 1)
+    assert begins_s("") == begins_s(", per: link")
+
+
+def test_deaths_by_chance_are_survived_as_often_as_they_come():
+    """Of the 6 ms a worker that dies at random sees all with a probability of exp(-6 / 10)."""
+    dies = "{worker: 3, dies: {mean: 10 ms, distribution: exponential}}"
+    rest = "on_failure: {policy: shrink, detect: 1 s}\n    worker: {start: {mean: 1 us, distribution: exponential}}"
+    found_s = times_s(dies, 200, network=SWITCH, rest=rest)
+    assert 0.45 <= (found_s < 0.1).mean() <= 0.65
+    assert (found_s[found_s > 0.1] > 1 + 4 * 4e-3 / 3).all()  # three are left, and start again
+    result = simulate_all(scenario(dies, network=SWITCH, rest=f"{rest}\n    repeat: 20"))
+    assert (result.summary["n_runs"], result.summary["sum_ok"]) == (20, True)
+    assert "trouble for each worker" in result.summary["drawn"]
+
+
+def test_of_repeated_runs_the_one_that_never_ends_is_named():
+    with pytest.raises(DeadlockError, match=r"of all runs, in run \d+: the run cannot finish: 1 died"):
+        simulate_all(scenario("{worker: 3, probability: 10 %, dies: 1 ms}", rest="repeat: 100"))
+
+
+@pytest.mark.parametrize("sharing", ["fifo", "fair"])
+@pytest.mark.parametrize("per", ["transfer", "link"])
+def test_links_that_draw_are_late_by_as_long_as_all_of_them_are_down(sharing, per):
+    network = RING.replace(
+        "0 s", f"{{mean: 90 us, distribution: exponential, per: {per}}}, sharing: {sharing}"
+    )
+    down = "{link: '*->*', down: {at: 0 s, for: 1 s}}"
+    if (sharing, per) == ("fair", "transfer"):
+        with pytest.raises(InputError, match="drawn for each transfer over a link in trouble"):
+            times_s(down, 1, network=network)
+        return
+    late_s = times_s(down, 8, network=network) - times_s("", 8, network=network)
+    # Under fair sharing the first latencies pass while the links are down.
+    assert late_s == (pytest.approx(1) if sharing == "fifo" else pytest.approx(0.9995, abs=5e-4))
+    assert (late_s < 1).all() or sharing == "fifo"
+
+
 @pytest.mark.parametrize(
-    ("said", "latency", "rest"),
+    ("said", "latency", "rest", "words"),
     [
-        ("{link: 0->1, dies: 1 ms}", "{mean: 5 us, distribution: exponential}", ""),
-        ("{worker: 1, dies: 1 ms}", "0 s", "worker: {noise: {every: 1 ms, for: 10 us}}"),
         (
             "{worker: 1, dies: 1 ms}",
             "0 s",
-            f"worker: {{start: {{mean: 5 us, distribution: exponential}}}}\n    {SHRINK}",
+            "worker: {noise: {every: 1 ms, for: 10 us}}",
+            "cannot be in trouble",
+        ),
+        (
+            "{link: 0->1, dies: 1 ms, fails_over: 1 us}",
+            "{mean: 5 us, distribution: exponential}",
+            "",
+            "what is sent again has no draws of its own",
         ),
     ],
 )
-def test_what_is_drawn_cannot_be_in_trouble(said, latency, rest):
-    with pytest.raises(InputError, match=r"cannot (be in trouble|start again)"):
+def test_some_of_what_is_drawn_cannot_be_in_trouble(said, latency, rest, words):
+    with pytest.raises(InputError, match=words):
         scenario(said, network=RING.replace("0 s", latency), rest=rest)
 
 

@@ -24,6 +24,8 @@ from tests.audit import Ran, audit
 
 #: Without trouble all of these take some hundred microseconds.
 SPAN_US = 400
+#: How often times are drawn.
+BY_CHANCE = 0.3
 PLAIN = [name for name, one in ALGORITHMS.items() if not one.in_switches and "all-reduce" in one.collectives]
 NETWORKS = [
     {"topology": "switch"},
@@ -70,6 +72,9 @@ def scenario(random: Random) -> Scenario | None:
     if network["topology"] != "switch":
         names = ["0->*", "*->1", OTHER_WAYS[network["topology"]]]
     packet = {} if "packet" in network else {"packet": "700 B"}
+    if random.random() < BY_CHANCE:
+        per = "transfer" if sharing == "fifo" and not {"packet", "window"} & network.keys() else "link"
+        network["latency"] = {"mean": "1 us", "distribution": "exponential", "per": per}
     keys["trouble"] = [_trouble(random, n, names, packet) for _ in range(random.choice([1, 1, 2, 3]))]
     keys |= _policy(random, n, spares, keys["trouble"])
     try:
@@ -88,13 +93,16 @@ def _link_names(n: int) -> list[str]:
 
 
 def _trouble(random: Random, n: int, links: list[str], packet: dict) -> dict:
-    at, lasts = f"{random.uniform(0, SPAN_US):.3f} us", f"{random.uniform(1, SPAN_US):.3f} us"
+    at, lasts = (f"{random.uniform(least, SPAN_US):.3f} us" for least in (0, 1))
+    if random.random() < BY_CHANCE:
+        at, lasts = ({"mean": mean, "distribution": "exponential", "least": "1 ns"} for mean in (at, lasts))
     link, worker = {"link": random.choice(links)}, {"worker": random.randrange(n)}
     return random.choice(
         [
             link | {"down": {"at": at, "for": lasts}},
             link | {"down": {"at": at, "for": lasts, "retry": "7 us"}},
             link | {"flap": {"at": at, "down": "5 us", "period": "12.5 us", "times": 20}},
+            link | {"probability": 0.7, "flap": {"at": at, "down": lasts, "up": lasts, "times": 5}},
             link | {"slow": {"at": at, "for": lasts, "factor": 3}},
             link | {"dies": at},
             link
@@ -108,7 +116,7 @@ def _trouble(random: Random, n: int, links: list[str], packet: dict) -> dict:
             worker | {"pause": {"at": at, "for": lasts}},
             worker | {"slow": {"at": at, "factor": 2.5}},
             worker | {"dies": at},
-            worker | {"dies": at},
+            worker | {"dies": at, "probability": 0.8},
         ]
     )
 

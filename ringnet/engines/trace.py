@@ -16,7 +16,7 @@ from ringnet.engines.luck import MEANINGS, Luck
 from ringnet.engines.pace import ProcessorPace
 from ringnet.engines.tolerances import ROUNDING
 from ringnet.errors import Fault, NetworkError
-from ringnet.networks import Network
+from ringnet.networks import Network, Whiles
 from ringnet.payload import PackedPayload, Payload
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -77,6 +77,8 @@ class Workers:
         What they do by chance; the columns hold the means of what is drawn.
     paces : mapping of int to ProcessorPace
         How fast the processors of the few workers are, over time, that pause, become slower or die.
+    whiles : mapping of int to tuple of Whiles
+        The same of those for whom each run draws it anew, before a run is chosen.
     patience_s : float
         How long a worker waits for one transfer until the collective is aborted.
     """
@@ -88,6 +90,7 @@ class Workers:
     sends: Sends = "eager"
     luck: Luck | None = None
     paces: Mapping[int, ProcessorPace] = field(default_factory=dict)
+    whiles: Mapping[int, tuple[Whiles, ...]] = field(default_factory=dict)
     patience_s: float = float("inf")
 
     @classmethod
@@ -135,17 +138,23 @@ class Workers:
 
     def in_run(self, run: int) -> Workers:
         """Return them as they are in a run: what is drawn once is a number, what each transfer draws is that run's."""
+        paces = dict(self.paces)
+        for worker, whiles in self.whiles.items():
+            if spans := [span for one in whiles for span in one.spans(run)]:
+                paces[worker] = ProcessorPace.of(spans)
         if self.luck is None:
-            return self
+            return replace(self, paces=paces, whiles={}) if self.whiles else self
         once, left = self.luck.in_run(run)
         columns = {column: getattr(self, column).copy() for column in MEANINGS}
         for (worker, column), value in once.items():
             columns[column][worker] = value
-        return replace(self, **columns, luck=left)
+        return replace(self, **columns, luck=left, paces=paces, whiles={})
 
     @property
     def trouble(self) -> str | None:
         """In words, what goes wrong with them; None where that is nothing."""
+        if self.whiles:
+            return f"when worker {min(self.whiles)} is in trouble is drawn anew for each run"
         if self.paces:
             return f"worker {min(self.paces)} does not work as fast all the time"
         return "a wait that is too long aborts the collective" if self.patience_s != float("inf") else None

@@ -65,6 +65,10 @@ class Behaviour(ABC):
         """Return the seconds from ``start_s`` on in which ``n_bytes`` cross at best, of whatever sizes."""
         return n_bytes / self.peak() if n_bytes else 0.0
 
+    def in_run(self, run: int) -> Behaviour:
+        """Return what it does in a run: itself, unless something of it is drawn anew for each."""
+        return self
+
     @property
     def differs_by_transfer(self) -> bool:
         """Whether each transfer has a behaviour of its own: see `of_transfer`."""

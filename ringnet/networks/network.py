@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.errors import NetworkError
-from ringnet.networks.behaviour import NEVER, Behaviour, ByChance, BySize, Constant
+from ringnet.networks.behaviour import NEVER, Behaviour, BySize, Constant
 from ringnet.networks.link_names import IntArray, LinkNames
 from ringnet.networks.reduction import ReducingSwitches, reducing_switches
 from ringnet.networks.shape import NetworkShape
-from ringnet.networks.trouble import Lossy
 
 FloatArray: TypeAlias = NDArray[np.float64]
 Route: TypeAlias = tuple[int, ...]
@@ -359,14 +358,14 @@ def in_run(network: Network, run: int) -> Network:
 
     The network itself, if nothing is drawn.
     """
-    drawn = {link: one for link, one in network.behaviours.items() if isinstance(one, ByChance | Lossy)}
+    found = {link: one.in_run(run) for link, one in network.behaviours.items()}
+    drawn = {link: one for link, one in found.items() if one is not network.behaviours[link]}
     if not drawn:
         return network
     bandwidth_Bps, latency_s = network.bandwidth_Bps.copy(), network.latency_s.copy()
-    behaviours = dict(network.behaviours)
+    behaviours = dict(network.behaviours) | drawn
     for link, one in drawn.items():
-        behaviours[link] = one.in_run(run)
-        if type(behaviours[link]) is Constant:
+        if type(one) is Constant:
             bandwidth_Bps[link], latency_s[link] = behaviours.pop(link).offer(0.0, 0.0)
     return replace(network, bandwidth_Bps=bandwidth_Bps, latency_s=latency_s, behaviours=behaviours)
 

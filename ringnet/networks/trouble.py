@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import count, repeat
 from math import prod
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ringnet.chance import NumberStream
-from ringnet.errors import Fault, NetworkError
-from ringnet.networks.behaviour import NEVER, Behaviour, Constant, Offer, OverTime
+from ringnet.chance import Draws, NumberStream, RunDraws
+from ringnet.errors import Fault, InputError, NetworkError
+from ringnet.networks.behaviour import (
+    NEVER,
+    Behaviour,
+    ByChance,
+    Constant,
+    DrawnBandwidth,
+    DrawnLatency,
+    Offer,
+    OverTime,
+)
 
 
 class Span(NamedTuple):
@@ -20,6 +30,166 @@ class Span(NamedTuple):
     from_s: float
     to_s: float
     share: float
+
+
+@dataclass(frozen=True)
+class Whiles:
+    """When a link or a worker has a share of its speed, some times one after another; each run may draw it anew.
+
+    Parameters
+    ----------
+    at_s : float or Draws
+        When it first begins.
+    for_s : float or Draws
+        How long it lasts each time.
+    share : float
+    times : int
+    up_s : float or Draws or None
+        How long all is well in between.
+    period_s : float or None
+        In its place: from one beginning to the next.
+    retry_s : float or None
+        Nothing moves before a try finds an end: tries come so long after the beginning, each twice as long after the
+        last.
+    probability : float
+        That it happens in a run at all.
+    happens : NumberStream or None
+        What says whether it does; None where that is certain.
+
+    Examples
+    --------
+    >>> [*Whiles(1.0, 0.5, 0.0, times=2, period_s=2.0).spans(0)]
+    [Span(from_s=1.0, to_s=1.5, share=0.0), Span(from_s=3.0, to_s=3.5, share=0.0)]
+    >>> [*Whiles(1.0, 2.0, 0.0, retry_s=0.2).spans(0)]
+    [Span(from_s=1.0, to_s=4.0, share=0.0)]
+    """
+
+    at_s: float | Draws
+    for_s: float | Draws
+    share: float
+    times: int = 1
+    up_s: float | Draws | None = None
+    period_s: float | None = None
+    retry_s: float | None = None
+    probability: float = 1.0
+    happens: NumberStream | None = None
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether it is another while in another run."""
+        return self.happens is not None or any(
+            isinstance(one, Draws) for one in (self.at_s, self.for_s, self.up_s)
+        )
+
+    def spans(self, run: int) -> Iterator[Span]:
+        """Yield the whiles of a run."""
+        if self.happens is not None and self.happens.uniforms([run], 1)[0, 0] >= self.probability:
+            return
+        first, lasts, up = (_numbers(one, run) for one in (self.at_s, self.for_s, self.up_s or 0.0))
+        at_s = begin_s = next(first)
+        for time, lasts_s, up_s in zip(range(1, self.times + 1), lasts, up, strict=False):
+            end_s = begin_s + self._still_s(lasts_s)
+            yield Span(begin_s, end_s, self.share)
+            begin_s = end_s + up_s if self.period_s is None else at_s + time * self.period_s
+
+    def _still_s(self, for_s: float) -> float:
+        """Return how long nothing moves: until the first try when it is over."""
+        if self.retry_s is None:
+            return for_s
+        tried_s = wait_s = self.retry_s
+        while tried_s < for_s:
+            wait_s *= 2
+            tried_s += wait_s
+        return tried_s
+
+
+def _numbers(one: float | Draws, run: int) -> Iterator[float]:
+    """Yield what is drawn in a run, one after another, or always the same number."""
+    return map(RunDraws(one, run).__getitem__, count()) if isinstance(one, Draws) else repeat(one)
+
+
+@dataclass(frozen=True)
+class InTrouble(Behaviour):
+    """A link that is in trouble for some whiles: what comes of that is known once a run is chosen.
+
+    Parameters
+    ----------
+    inner : Behaviour
+        What it does without.
+    whiles : tuple of Whiles
+    deaths : tuple of (Whiles, float)
+        When it fails, and after how long what goes over it takes another path.
+    """
+
+    inner: Behaviour
+    whiles: tuple[Whiles, ...]
+    deaths: tuple[tuple[Whiles, float], ...] = ()
+    meaning: ClassVar[str] = "when links are in trouble is drawn anew for each run"
+
+    @property
+    def is_alike(self) -> bool:
+        """Whether it is the same in all runs."""
+        whiles = (*self.whiles, *(death for death, _ in self.deaths))
+        return not isinstance(self.inner, ByChance) and not any(one.is_drawn for one in whiles)
+
+    def in_run(self, run: int) -> Behaviour:
+        """Return what the link does in a run."""
+        inner = self.inner.in_run(run)
+        spans = [
+            span for one in (*self.whiles, *(death for death, _ in self.deaths)) for span in one.spans(run)
+        ]
+        if not spans:
+            return inner
+        if isinstance(inner, DrawnBandwidth | DrawnLatency):
+            return TroubledDraws(inner, tuple(spans))
+        behaviour: Behaviour = troubled(inner, spans)
+        for death, after_s in self.deaths:
+            for span in death.spans(run):
+                behaviour = FailsOver(behaviour, span.from_s, after_s)
+        return behaviour
+
+    def offer(self, size_bytes: float, at_s: float) -> Offer:
+        """Refuse: nobody has chosen a run."""
+        raise InputError(self.meaning)
+
+    def service_s(self, start_s: float, n_bytes: float, size_bytes: float) -> float:
+        """Refuse: nobody has chosen a run."""
+        raise InputError(self.meaning)
+
+    def peak(self) -> float:
+        """Return the most that it gives without trouble."""
+        return self.inner.peak()
+
+
+@dataclass(frozen=True)
+class TroubledDraws(Behaviour):
+    """A link in trouble that draws a bandwidth or a latency for each transfer: each has its share of what was drawn."""
+
+    inner: DrawnBandwidth | DrawnLatency
+    spans: tuple[Span, ...]
+    meaning: ClassVar[str] = "numbers are drawn for each transfer over a link in trouble"
+
+    def of_transfer(self, number: int) -> Behaviour:
+        """Return what was drawn for that transfer, in trouble."""
+        return troubled(self.inner.of_transfer(number), self.spans)
+
+    def offer(self, size_bytes: float, at_s: float) -> Offer:
+        """Refuse: it does not say for which transfer."""
+        raise InputError(self.meaning)
+
+    def service_s(self, start_s: float, n_bytes: float, size_bytes: float) -> float:
+        """Refuse: it does not say for which transfer."""
+        raise InputError(self.meaning)
+
+    def peak(self) -> float:
+        """Return the most that can be drawn."""
+        return self.inner.peak()
+
+    def least_s(self, n_bytes: float, start_s: float) -> float:
+        """Return the seconds in which bytes cross at the most that can be drawn, whatever goes wrong meanwhile."""
+        if self.peak() == NEVER:
+            return 0.0
+        return troubled(Constant(self.peak(), 0.0), self.spans).least_s(n_bytes, start_s)
 
 
 def troubled(behaviour: Behaviour, spans: Sequence[Span]) -> OverTime:
@@ -68,6 +238,11 @@ class Wrapped(Behaviour):
     """A link that carries as ``inner`` does: what it does beyond that is seen to by those who send over it."""
 
     inner: Behaviour
+
+    def in_run(self, run: int) -> Behaviour:
+        """Return what it does in a run."""
+        inner = self.inner.in_run(run)
+        return self if inner is self.inner else replace(self, inner=inner)
 
     def offer(self, size_bytes: float, at_s: float) -> Offer:
         """Return what the inner behaviour has."""
@@ -155,5 +330,5 @@ class Lossy(Wrapped):
         return self.numbers.generator(self.run)
 
     def in_run(self, run: int) -> Lossy:
-        """Return what the link does in another run: it loses others."""
-        return replace(self, run=run)
+        """Return what the link does in a run: in each it loses others."""
+        return replace(self, inner=self.inner.in_run(run), run=run)

@@ -14,6 +14,7 @@ import numpy as np
 
 from ringnet.collectives import Schedule
 from ringnet.engines import Trace, Workers
+from ringnet.engines.luck import Luck
 from ringnet.errors import AbortedError, DeadlockError, Fault, InputError
 from ringnet.networks import Network, around, dying_links, fails_over, in_run, placed
 from ringnet.networks.behaviour import NEVER
@@ -168,7 +169,20 @@ class _Group:
             for place, member in enumerate(members)
             if member in first.paces and member not in self.stepped_in
         }
-        return replace(first, **columns, paces=paces)
+        return replace(first, **columns, paces=paces, luck=self._luck())
+
+    def _luck(self) -> Luck | None:
+        """Return what the workers of the next attempt do by chance; who stepped in does what the dead one did."""
+        luck = self.first.workers.luck
+        if luck is None:
+            return None
+        draws, noise = luck.draws, luck.interruptions
+        members = [*enumerate(self.members)]
+        return replace(
+            luck,
+            draws={place: draws[member] for place, member in members if member in draws},
+            interruptions={place: noise[member] for place, member in members if member in noise},
+        )
 
     def _replaced(self, workers: Workers) -> RunParts:
         """Return the same collective with the spares at their own places."""

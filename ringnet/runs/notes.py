@@ -118,7 +118,9 @@ def effect_notes(scenario: Scenario, parts: RunParts, end_s: float) -> Iterator[
         for pair in {*zip(step.src.tolist(), step.dst.tolist(), strict=True)}
     ):
         yield "network.routes: ecmp has nothing to draw from: who sends to whom here has one shortest route only"
-    changes = [one.changes[0][0] for one in network.behaviours.values() if type(one) is OverTime]
+    changes = [
+        one.changes[0][0] for one in network.behaviours.values() if type(one) is OverTime and one.changes
+    ]
     if changes and min(changes) >= end_s and not parts.traffic:
         when = f"{format_seconds(min(changes))}, and the run ends at {format_seconds(end_s)}"
         yield f"no profile has an effect: the first change is at {when}"

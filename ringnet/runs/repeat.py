@@ -11,9 +11,11 @@ import numpy as np
 from ringnet.analysis.metrics import makespan_s
 from ringnet.analysis.result import RunResult
 from ringnet.analysis.spread import FloatArray, run_table, spread_columns
+from ringnet.engines import Trace
 from ringnet.engines.arrays import run_many, why_not_exact
 from ringnet.engines.events import run_events, run_jobs
-from ringnet.errors import Fault, InputError
+from ringnet.errors import DeadlockError, Fault, InputError
+from ringnet.runs.failures import attempts, since_the_first_start
 from ringnet.runs.parts import RunParts, build, jobs_of
 from ringnet.runs.simulate import simulate
 from ringnet.scenario.build.scenario import Scenario
@@ -48,37 +50,55 @@ def runs_of_block(parts: RunParts) -> int:
     return max(1, min(MOST_OF_BLOCK, TRANSFERS_OF_BLOCK[repeats_by(parts)] // max(n_transfers, 1)))
 
 
-def times_of_runs(parts: RunParts, runs: Sequence[int]) -> FloatArray:
+def times_of_runs(scenario: Scenario, runs: Sequence[int], parts: RunParts | None = None) -> FloatArray:
     """Return the time of each of some runs, in seconds, without payload: shape (n_runs,).
 
     Parameters
     ----------
-    parts : RunParts
-        Of no run: ``build(scenario, None)``.
+    scenario : Scenario
     runs : sequence of int
         Numbers of the runs.
+    parts : RunParts, optional
+        Of no run, ``build(scenario, None)``, where they are at hand.
 
     Raises
     ------
     InputError
         The scenario names an engine that is not exact for what it draws.
+    DeadlockError
+        In one of them some workers wait for ever.
     """
+    parts = build(scenario, None) if parts is None else parts
     if repeats_by(parts) == "events":
-        return np.array([_time_of(parts.in_run(run)) for run in runs])
+        return np.array([_time_of(scenario, parts.in_run(run)) for run in runs])
     what = (parts.schedule, parts.network_of_run, parts.workers, parts.chunk_bytes)
     found = run_many(*what, runs)
     if parts.engine == "recurrence" and not found.exact.all():
         message = "the recurrence is not exact for a run in which one transfer overtakes another"
         raise InputError(Fault(message, "engine", right="auto"))
     each = zip(runs, found.makespan_s.tolist(), found.exact.tolist(), strict=True)
-    return np.array([time_s if exact else _time_of(parts.in_run(run)) for run, time_s, exact in each])
+    return np.array(
+        [time_s if exact else _time_of(scenario, parts.in_run(run)) for run, time_s, exact in each]
+    )
 
 
-def _time_of(parts: RunParts) -> float:
+def _time_of(scenario: Scenario, parts: RunParts) -> float:
+    try:
+        came = attempts(scenario, replace(parts, source=None), _moved)
+    except DeadlockError as error:
+        error.run = parts.run
+        raise
+    trace = came.found
+    if came.begun_s is not None:
+        trace = since_the_first_start(trace, parts.workers, came.members)
+    return makespan_s(trace)
+
+
+def _moved(parts: RunParts) -> Trace:
     if parts.is_alone:
         what = (parts.schedule, parts.network_of_run, parts.workers, parts.chunk_bytes)
-        return makespan_s(run_events(*what, keep_transfers=0))
-    return makespan_s(run_jobs(jobs_of((parts, *parts.others)), parts.network, parts.traffic)[0])
+        return run_events(*what, keep_transfers=0)
+    return run_jobs(jobs_of((parts, *parts.others)), parts.network, parts.traffic)[0]
 
 
 def middle_run(times_s: FloatArray) -> int:

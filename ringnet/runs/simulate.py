@@ -222,8 +222,7 @@ def _held(payload: AnyPayload, worker: int, chunk: int, size: int) -> NDArray[An
 
 def _labels(scenario: Scenario, parts: RunParts, sharing: str) -> dict[str, Any]:
     """Return what the summary says of the scenario and the run does not know; None for what is not read."""
-    losing = any(one.loss is not None for one in scenario.trouble)
-    random = (parts.source is not None and scenario.data == "random") or what_is_drawn(scenario) or losing
+    random = (parts.source is not None and scenario.data == "random") or what_is_drawn(scenario)
     return {
         "name": parts.name,
         "message_bytes": parts.message_bytes,

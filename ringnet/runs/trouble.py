@@ -14,7 +14,7 @@ from ringnet.runs.again import makespan_of
 from ringnet.runs.failures import CameThrough, Happened
 from ringnet.runs.parts import RunParts, build
 from ringnet.scenario.build.scenario import Scenario
-from ringnet.scenario.trouble import Incident, of_links, of_workers
+from ringnet.scenario.trouble import incidents
 from ringnet.units import format_seconds
 
 #: Things that are told in an answer; the table has all.
@@ -36,13 +36,11 @@ _TOLD = {*_WORDS.values()} - {FAILING_OVER}
 
 def troubles(scenario: Scenario, parts: RunParts) -> list[Happened]:
     """Return what goes wrong in a scenario, by time."""
-    found = [*of_links(scenario.trouble, parts.network), *of_workers(scenario.trouble)]
-    return sorted(map(_row, found), key=lambda one: one.from_s)
-
-
-def _row(one: Incident) -> Happened:
-    link, worker = (one.who, None) if isinstance(one.who, str) else (None, one.who)
-    return Happened(one.span.from_s, one.span.to_s, _WORDS[one.kind], link, worker)
+    found = []
+    for one in incidents(scenario, parts.network):
+        who = (one.who, None) if isinstance(one.who, str) else (None, one.who)
+        found += [Happened(*span[:2], _WORDS[kind], *who) for kind, span in one.spans(parts.run or 0)]
+    return sorted(found, key=lambda one: (one.from_s, one.link is None))
 
 
 def trouble_table(rows: Sequence[Happened]) -> Table:
@@ -82,7 +80,9 @@ def with_trouble(result: RunResult, scenario: Scenario, parts: RunParts, came: C
         columns["on_failure"] = _what_was_done(came)
         left = len(came.members)
         columns["survivors"] = left if left < parts.schedule.n_workers else None
-    if columns["trouble"] is None:
+    if not rows:
+        notes.append(f"nothing goes wrong in run {parts.run}")
+    elif columns["trouble"] is None:
         first = format_seconds(min(one.from_s for one in rows))
         notes.append(
             f"trouble has no effect: it begins at {first}, and the run ends at {format_seconds(end_s)}"

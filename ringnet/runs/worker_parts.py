@@ -14,7 +14,7 @@ from ringnet.engines.trace import Workers
 from ringnet.networks.behaviour import NEVER
 from ringnet.scenario.build.scenario import Scenario
 from ringnet.scenario.drawn import OF_WORKERS, Drawn, distribution_of, mean_of, noise_of
-from ringnet.scenario.trouble import paces
+from ringnet.scenario.trouble import workers_in_trouble
 
 
 def build_workers(scenario: Scenario) -> Workers:
@@ -27,7 +27,11 @@ def build_workers(scenario: Scenario) -> Workers:
     policy = scenario.on_failure
     patience_s = NEVER if policy is None or policy.timeout_s is None else policy.timeout_s
     workers = _workers(scenario, 0, scenario.workers, rule, exceptions)
-    return replace(workers, paces=paces(scenario.trouble), patience_s=patience_s)
+    whiles = workers_in_trouble(scenario)
+    drawn = {worker: own for worker, own in whiles.items() if any(one.is_drawn for one in own)}
+    alike = replace(workers, whiles={worker: own for worker, own in whiles.items() if worker not in drawn})
+    paces = alike.in_run(0).paces
+    return replace(workers, paces=paces, whiles=drawn, patience_s=patience_s)
 
 
 def workers_beside(scenario: Scenario, number: int, n_workers: int, start_s: float = 0.0) -> Workers:

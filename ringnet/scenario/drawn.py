@@ -33,6 +33,7 @@ from ringnet.scenario.keys.drawn import (
 )
 from ringnet.scenario.keys.kinds import FoundFile
 from ringnet.scenario.keys.model import Keys
+from ringnet.scenario.keys.trouble import TroubleKeys
 from ringnet.units import Kind
 
 Drawn: TypeAlias = DrawnSeconds | DrawnRate
@@ -49,18 +50,21 @@ OF_WORKERS = {
 
 
 class DrawnValue(NamedTuple):
-    """A drawn value of a scenario, where it stands, and whose it is."""
+    """A drawn value of a scenario, where it stands, and whose it is; ``is_trouble``: it says when something fails."""
 
     path: Path
     keys: Drawn
     whose: Literal["link", "worker"]
+    is_trouble: bool = False
 
     @property
     def per(self) -> str:
         """What has a draw of its own."""
-        if self.keys.per is None:
-            return "worker" if self.path[-1] == "start" else "transfer"
-        return self.keys.per
+        if self.keys.per is not None:
+            return self.keys.per
+        if self.is_trouble:
+            return self.whose
+        return "worker" if self.path[-1] == "start" else "transfer"
 
 
 def drawn_values(keys: Keys) -> Iterator[DrawnValue]:
@@ -78,25 +82,49 @@ def drawn_values(keys: Keys) -> Iterator[DrawnValue]:
             value = getattr(inside, field)
             if isinstance(value, Drawn):
                 yield DrawnValue((*path, key), value, "link" if names is OF_LINKS else "worker")
+    for number, one in enumerate(keys.trouble):
+        whose: Literal["link", "worker"] = "link" if one.worker is None else "worker"
+        for within, value in _times(one):
+            if isinstance(value, Drawn):
+                yield DrawnValue(("trouble", number, *within), value, whose, is_trouble=True)
+
+
+def _times(one: TroubleKeys) -> Iterator[tuple[Path, object]]:
+    """Yield every time of some trouble, and where it stands."""
+    yield ("dies",), one.dies_s
+    for kind in ("slow", "down", "flap", "pause"):
+        for field, value in getattr(one, kind) or ():
+            yield (kind, field.removesuffix("_s")), value
 
 
 def what_is_drawn(keys: Keys) -> list[Path]:
-    """Return the path of everything that is drawn, noise too."""
+    """Return the path of everything that is drawn: noise, and what goes wrong by chance, too."""
     noise = [("worker", "noise")] if keys.worker.noise is not None else []
-    return [*(one.path for one in drawn_values(keys)), *noise]
+    chances = [
+        ("trouble", number, key)
+        for number, one in enumerate(keys.trouble)
+        for key in ("loss", "probability")
+        if getattr(one, key) is not None
+    ]
+    return [*(one.path for one in drawn_values(keys)), *noise, *chances]
 
 
 def drawn_words(keys: Keys) -> str:
     """Say what is drawn, and for what each: ``latency for each transfer``; nothing where nothing is."""
-    found = dict.fromkeys(
-        f"{str(one.path[-1]).replace('_', ' ')} for each {one.per}" for one in drawn_values(keys)
-    )
-    noise = ["noise for each worker"] if keys.worker.noise is not None else []
-    return ", ".join([*found, *noise])
+    said = [
+        f"{'trouble' if one.is_trouble else str(one.path[-1]).replace('_', ' ')} for each {one.per}"
+        for one in drawn_values(keys)
+    ]
+    said += ["noise for each worker"] if keys.worker.noise is not None else []
+    for one in keys.trouble:
+        whose = "link" if one.worker is None else "worker"
+        said += [f"trouble for each {whose}"] if one.probability is not None else []
+        said += ["losses for each link"] if one.loss is not None else []
+    return ", ".join(dict.fromkeys(said))
 
 
 def refuse_what_is_drawn(keys: Keys, who: str) -> None:
-    """Refuse, for whoever has nothing to say of chance.
+    """Refuse, for whoever has nothing to say of chance; what goes wrong by chance does so as in the first run.
 
     Raises
     ------
@@ -104,7 +132,7 @@ def refuse_what_is_drawn(keys: Keys, who: str) -> None:
         Something is drawn.
     """
     message = f"{who} takes nothing that is drawn"
-    paths = [".".join(map(str, path)) for path in what_is_drawn(keys)]
+    paths = [".".join(map(str, path)) for path in what_is_drawn(keys) if path[0] != "trouble"]
     if paths:
         raise InputError(*(Fault(message, path, right="a plain value") for path in paths))
 

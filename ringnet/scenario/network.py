@@ -243,7 +243,7 @@ def _with_chance(network: Network, keys: Keys, sources: LinkSources) -> Network:
 
     ``sources`` are those of the network without exceptions.
     """
-    if not any(one.whose == "link" for one in drawn_values(keys)):
+    if not any(one.whose == "link" and not one.is_trouble for one in drawn_values(keys)):
         return network
     drawn = {
         key: _drawers(network, keys.network, key, np.isin(getattr(sources, key), _RULED)) for key in OF_LINKS

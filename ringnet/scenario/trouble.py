@@ -2,110 +2,113 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from ringnet.chance import stream
-from ringnet.engines.pace import ProcessorPace
-from ringnet.networks import Network, find_links
+from ringnet.chance import Draws, NumberStream, stream
+from ringnet.networks import InTrouble, Lossy, Network, Span, Whiles, find_links
 from ringnet.networks.behaviour import NEVER, Behaviour
-from ringnet.networks.trouble import FailsOver, Lossy, Span, troubled
+from ringnet.scenario.drawn import Drawn, distribution_of
 from ringnet.scenario.keys.model import Keys
-from ringnet.scenario.keys.trouble import DownKeys, LossKeys, TroubleKeys
+from ringnet.scenario.keys.trouble import LossKeys, TroubleKeys
 
 
 class Incident(NamedTuple):
-    """One thing that goes wrong: which key says so, with whom, and when; ``who`` is a link's name or a worker."""
+    """One thing that goes wrong: which key says so, with whom, and when; ``who`` is a link's name or a worker.
+
+    ``fails_over_s`` is how long after a link has died another path is taken, where one is.
+    """
 
     kind: str
     who: str | int
-    span: Span
+    whiles: Whiles
+    fails_over_s: float | None = None
+
+    def spans(self, run: int) -> Iterator[tuple[str, Span]]:
+        """Yield what it is in a run, and when; then the time until another path is taken."""
+        for span in self.whiles.spans(run):
+            yield self.kind, span
+            if self.fails_over_s is not None:
+                yield "fails_over", Span(span.from_s, span.from_s + self.fails_over_s, 0.0)
 
 
-def of_links(trouble: tuple[TroubleKeys, ...], network: Network) -> list[Incident]:
-    """Return what goes wrong with links, in the order of the keys; `NetworkError` for a link that is not there."""
-    links = find_links(network, [one.link for one in trouble if one.link is not None])
-    return [
-        Incident(kind, network.names[link], span)
-        for one in trouble
-        if one.link is not None
-        for link in links[one.link]
-        for kind, span in _what(one)
-    ]
+def incidents(keys: Keys, network: Network | None = None) -> Iterator[Incident]:
+    """Yield what goes wrong with workers, and with the links of a network, if one is given, in the order of the keys.
 
-
-def of_workers(trouble: tuple[TroubleKeys, ...]) -> list[Incident]:
-    """Return what goes wrong with workers, in the order of the keys."""
-    return [
-        Incident(kind, one.worker, span)
-        for one in trouble
-        if one.worker is not None
-        for kind, span in _what(one)
-    ]
-
-
-def _what(one: TroubleKeys) -> Iterator[tuple[str, Span]]:
-    """Yield what each while of some trouble is; the last is the time until another path is taken."""
-    for span in _spans(one):
-        yield one.kinds()[0], span
-    if one.dies_s is not None and one.fails_over_s is not None:
-        yield "fails_over", Span(one.dies_s, one.dies_s + one.fails_over_s, 0.0)
-
-
-def _spans(one: TroubleKeys) -> Iterator[Span]:
-    if one.slow is not None:
-        lasts_s = NEVER if one.slow.for_s is None else one.slow.for_s
-        yield Span(one.slow.at_s, one.slow.at_s + lasts_s, 1 / one.slow.factor)
-    if one.down is not None:
-        yield Span(one.down.at_s, one.down.at_s + stands_still_s(one.down), 0.0)
-    if one.flap is not None:
-        for number in range(one.flap.times):
-            at_s = one.flap.at_s + number * one.flap.period_s
-            yield Span(at_s, at_s + one.flap.down_s, 0.0)
-    if one.pause is not None:
-        yield Span(one.pause.at_s, one.pause.at_s + one.pause.for_s, 0.0)
-    if one.dies_s is not None:
-        yield Span(one.dies_s, NEVER, 0.0)
-    if one.loss is not None:
-        yield Span(0.0, NEVER, 1.0)
-
-
-def stands_still_s(down: DownKeys) -> float:
-    """Return how long nothing moves: until the first try, each twice as long after the last, when the link is up.
-
-    >>> stands_still_s(DownKeys.model_validate({"at": "1 s", "for": "2 s", "retry": "200 ms"}))
-    3.0
+    Raises
+    ------
+    NetworkError
+        A link is not there.
     """
-    if down.retry_s is None:
-        return down.for_s
-    tried_s = wait_s = down.retry_s
-    while tried_s < down.for_s:
-        wait_s *= 2
-        tried_s += wait_s
-    return tried_s
+    names = [one.link for one in keys.trouble if one.link is not None and network is not None]
+    links = {} if network is None else find_links(network, names)
+    before = Counter[tuple[str, str | int]]()
+    for one in keys.trouble:
+        kind, of_links = one.kinds()[0], links.get(one.link or "", ())
+        whose: list[str | int] = [network.names[link] for link in of_links] if network is not None else []
+        for who in whose if one.worker is None else [one.worker]:
+            # Of several alike each has numbers of its own, which no other link or worker moves.
+            yield Incident(kind, who, _whiles(one, keys.seed, who, before[kind, who]), one.fails_over_s)
+            before[kind, who] += 1
+
+
+def _whiles(one: TroubleKeys, seed: int, who: str | int, number: int) -> Whiles:
+    """Return when something goes wrong with a link or a worker: the so many-th of its kind there."""
+    kind = one.kinds()[0]
+
+    def numbers(what: str, *, alike: bool = False) -> NumberStream:
+        whose = ("run",) if alike else ("link", who) if isinstance(who, str) else ("worker", 0, who)
+        return stream(seed, *whose, "trouble", kind, number, what)
+
+    def drawn(value: float | Drawn, what: str) -> float | Draws:
+        if not isinstance(value, Drawn):
+            return value
+        return Draws(distribution_of(value), numbers(what, alike=value.per == "run"), for_each=True)
+
+    found = Whiles(0.0, NEVER, 1.0)
+    if one.slow is not None:
+        lasts = NEVER if one.slow.for_s is None else drawn(one.slow.for_s, "for")
+        found = Whiles(drawn(one.slow.at_s, "at"), lasts, 1 / one.slow.factor)
+    if one.down is not None:
+        found = Whiles(
+            drawn(one.down.at_s, "at"), drawn(one.down.for_s, "for"), 0.0, retry_s=one.down.retry_s
+        )
+    if one.flap is not None:
+        up = None if one.flap.up_s is None else drawn(one.flap.up_s, "up")
+        at, lasts = drawn(one.flap.at_s, "at"), drawn(one.flap.down_s, "down")
+        found = Whiles(at, lasts, 0.0, one.flap.times, up, one.flap.period_s)
+    if one.pause is not None:
+        found = Whiles(drawn(one.pause.at_s, "at"), drawn(one.pause.for_s, "for"), 0.0)
+    if one.dies_s is not None:
+        found = Whiles(drawn(one.dies_s, "dies"), NEVER, 0.0)
+    if one.probability is None:
+        return found
+    return replace(found, probability=one.probability, happens=numbers("happens"))
 
 
 def with_trouble(network: Network, keys: Keys) -> Network:
     """Return the network with what goes wrong with its links; `NetworkError` for a link that is not there."""
-    found = find_links(network, [one.link for one in keys.trouble if one.link is not None])
-    spans: dict[int, list[Span]] = {}
+    whiles: dict[str, list[Incident]] = {}
+    for one in incidents(keys, network):
+        if isinstance(one.who, str) and one.kind != "loss":
+            whiles.setdefault(one.who, []).append(one)
+    number = {name: link for link, name in enumerate(network.names)} if whiles else {}
     behaviours = dict(network.behaviours)
-    for one in keys.trouble:
-        for link in found[one.link] if one.link is not None and one.loss is None else ():
-            spans.setdefault(link, []).extend(_spans(one))
-    for link, of_link in spans.items():
-        behaviours[link] = troubled(network.behaviour(link), of_link)
-    for one in keys.trouble:
-        if one.link is not None and one.dies_s is not None and one.fails_over_s is not None:
-            for link in found[one.link]:
-                behaviours[link] = FailsOver(behaviours[link], one.dies_s, one.fails_over_s)
-    for name, loss in ((one.link, one.loss) for one in keys.trouble):
-        if name is None or loss is None:
-            continue
-        for link in found[name]:
-            carries = behaviours.get(link) or network.behaviour(link)
-            behaviours[link] = _lossy(carries, loss, keys, network.names[link])
+    for name, own in whiles.items():
+        link = number[name]
+        in_trouble = InTrouble(
+            network.behaviour(link),
+            tuple(one.whiles for one in own if one.fails_over_s is None),
+            tuple((one.whiles, one.fails_over_s) for one in own if one.fails_over_s is not None),
+        )
+        behaviours[link] = in_trouble.in_run(0) if in_trouble.is_alike else in_trouble
+    losing = [(one.link, one.loss) for one in keys.trouble if one.link is not None and one.loss is not None]
+    found = find_links(network, [name for name, _ in losing])
+    for link, loss in ((link, loss) for name, loss in losing for link in found[name]):
+        carries = behaviours.get(link) or network.behaviour(link)
+        behaviours[link] = _lossy(carries, loss, keys, network.names[link])
     return replace(network, behaviours=behaviours)
 
 
@@ -115,9 +118,10 @@ def _lossy(carries: Behaviour, loss: LossKeys, keys: Keys, name: str) -> Lossy:
     return Lossy(carries, loss.probability, packet_bytes, loss.timeout_s, loss.go_back or 0, numbers)
 
 
-def paces(trouble: tuple[TroubleKeys, ...]) -> dict[int, ProcessorPace]:
-    """Return how fast the processors of workers in trouble work over time."""
-    spans: dict[int, list[Span]] = {}
-    for one in of_workers(trouble):
-        spans.setdefault(int(one.who), []).append(one.span)
-    return {worker: ProcessorPace.of(of_worker) for worker, of_worker in spans.items()}
+def workers_in_trouble(keys: Keys) -> dict[int, tuple[Whiles, ...]]:
+    """Return when workers are in trouble."""
+    found: dict[int, tuple[Whiles, ...]] = {}
+    for one in incidents(keys):
+        if isinstance(one.who, int):
+            found[one.who] = (*found.get(one.who, ()), one.whiles)
+    return found

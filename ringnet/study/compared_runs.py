@@ -55,7 +55,8 @@ def rows_of_many(label: str, sizes: Sequence[int], scenario: Scenario) -> list[d
         chunk_bytes = parts.schedule.chunk_sizes(message_elements(size, dtype)) * dtype.itemsize
         one = replace(parts, chunk_bytes=chunk_bytes, message_bytes=size)
         bound_s = None if cuts is None else cuts.bound(parts.schedule, chunk_bytes).seconds
-        rows.append(_row(label, one, times_of_runs(one, range(scenario.repeat or 1)), bound_s))
+        own = scenario.model_copy(update={"message_bytes": size})
+        rows.append(_row(label, one, times_of_runs(own, range(scenario.repeat or 1), one), bound_s))
     return rows
 
 

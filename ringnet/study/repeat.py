@@ -41,7 +41,7 @@ class BlockOfRuns:
         """Return them as ``times_s``."""
         runs = range(self.first, self.first + self.count)
         with scenario.placing_faults():
-            return Outcome({"times_s": times_of_runs(build(scenario, None), runs).tolist()})
+            return Outcome({"times_s": times_of_runs(scenario, runs).tolist()})
 
 
 def repeats(scenario: Scenario) -> bool:

@@ -136,7 +136,7 @@ def _unread_weights(keys: Keys) -> Iterator[Mistake]:
 def _unread_data(keys: Keys) -> Iterator[Mistake]:
     if keys.training is not None:  # which tells of them itself
         return
-    drawn = what_is_drawn(keys) or any(one.loss is not None for one in keys.trouble)
+    drawn = what_is_drawn(keys)
     if keys.files:
         yield unread(("message",), "the files say how large it is", ("data",))
         if not drawn:

@@ -25,9 +25,11 @@ MOST_NORMAL_CV = 0.2
 ROUNDING = 1e-9
 #: What may have a draw of its own, by whose the number is.
 ALLOWED = {
-    "link": ("transfer", "link", "run"),
-    "worker": ("transfer", "worker", "run"),
-    "start": ("worker", "run"),
+    "a link": ("transfer", "link", "run"),
+    "a worker": ("transfer", "worker", "run"),
+    "a start": ("worker", "run"),
+    "trouble with a link": ("link", "run"),
+    "trouble with a worker": ("worker", "run"),
 }
 
 
@@ -35,7 +37,7 @@ def check_drawn(keys: Keys) -> Iterator[Mistake]:
     """Find what is wrong with what is drawn, each by itself."""
     for one in drawn_values(keys):
         yield from _whole(one)
-        if one.whose == "link" and one.per == "transfer":
+        if one.whose == "link" and one.per == "transfer" and not one.is_trouble:
             yield from _in_parts(keys, one.path)
     if keys.worker.noise is not None:
         yield from _noise(keys)
@@ -56,11 +58,11 @@ def _in_parts(keys: Keys, path: Path) -> Iterator[Mistake]:
 
 
 def _whole(one: DrawnValue) -> Iterator[Mistake]:
-    kind = "start" if one.path[-1] == "start" else one.whose
-    if one.keys.per is not None and one.keys.per not in ALLOWED[kind]:
-        whose = {"link": "a link", "worker": "a worker", "start": "a start"}[kind]
+    whose = f"trouble with a {one.whose}" if one.is_trouble else f"a {one.whose}"
+    whose = "a start" if one.path[-1] == "start" else whose
+    if one.keys.per is not None and one.keys.per not in ALLOWED[whose]:
         message = f"what is drawn of {whose} has no draw for each {one.keys.per}"
-        yield Mistake((*one.path, "per"), message, ", ".join(ALLOWED[kind]))
+        yield Mistake((*one.path, "per"), message, ", ".join(ALLOWED[whose]))
     yield from _spread(one.keys, one.path)
 
 

@@ -136,7 +136,7 @@ def _is_special(keys: Keys) -> bool:
         *network.links_of.values(),
     ]
     behave = any(one.behaviours() for one in around)
-    behave = behave or bool(link_files(network)) or any(True for _ in drawn_values(keys))
+    behave = behave or bool(link_files(network)) or any(not one.is_trouble for one in drawn_values(keys))
     reduces = network.reduction is not None
     return not plain or behave or reduces or bool(keys.jobs) or bool(keys.background)
 

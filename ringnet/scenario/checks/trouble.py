@@ -10,7 +10,7 @@ from ringnet.documents.document import Path, in_flow
 from ringnet.errors import InputError
 from ringnet.scenario.checks.mistake import Mistake, counted, some, unread
 from ringnet.scenario.checks.network import nearest_link, shape_of
-from ringnet.scenario.drawn import drawn_values
+from ringnet.scenario.drawn import Drawn, drawn_values
 from ringnet.scenario.files.link_profile import link_files
 from ringnet.scenario.keys.model import Keys
 from ringnet.scenario.keys.trouble import LossKeys, TroubleKeys
@@ -58,8 +58,13 @@ def _each(keys: Keys) -> Iterator[Mistake]:
         yield from _lasting(one, path)
         if one.fails_over_s is not None and (one.link is None or one.dies_s is None):
             yield unread((*path, "fails_over"), "no link dies here", (*path, "dies"), right="dies: 2 ms")
+        if one.probability == 0:
+            yield Mistake((*path, "probability"), "this never happens", "10 %")
         if one.loss is not None:
             yield from _loss(keys, one.loss, (*path, "loss"))
+            if one.probability is not None:
+                message = "what is lost has a probability of its own"
+                yield unread((*path, "probability"), message, (*path, "loss"), right="loss.probability")
 
 
 def _loss(keys: Keys, loss: LossKeys, path: Path) -> Iterator[Mistake]:
@@ -80,14 +85,21 @@ def _loss(keys: Keys, loss: LossKeys, path: Path) -> Iterator[Mistake]:
 def _lasting(one: TroubleKeys, path: Path) -> Iterator[Mistake]:
     """Find whiles that take no time, and links that go down again before they are up."""
     for kind, given in (("slow", one.slow), ("down", one.down), ("flap", one.flap), ("pause", one.pause)):
-        for key in ("for", "down", "retry"):
+        for key in ("for", "down", "up", "retry"):
             if given is not None and getattr(given, f"{key}_s", None) == 0:
                 yield Mistake((*path, kind, key), "this takes no time at all", f"{key}: 10 ms")
-    if one.flap is not None and one.flap.period_s <= one.flap.down_s:
+    if one.flap is None:
+        return
+    at, period_s, down_s = (*path, "flap"), one.flap.period_s, one.flap.down_s
+    if (period_s is None) == (one.flap.up_s is None):
+        message = "from one time that it goes down to the next there is a period, or it is up for a while in between"
+        yield Mistake(at, message, "period: 1 s, or up: 1 s")
+    elif period_s is not None and isinstance(down_s, Drawn):
+        message = "what is down for a while that is drawn has no period"
+        yield Mistake((*at, "period"), message, "up: 1 s", causes=((*at, "down"),))
+    elif period_s is not None and not isinstance(down_s, Drawn) and period_s <= down_s:
         message = "the link would go down again before it is up"
-        yield Mistake(
-            (*path, "flap", "period"), message, "longer than down", causes=((*path, "flap", "down"),)
-        )
+        yield Mistake((*at, "period"), message, "longer than down", causes=((*at, "down"),))
 
 
 def _they_are_there(keys: Keys) -> Iterator[Mistake]:
@@ -140,17 +152,15 @@ def _of_links_without_regimes(keys: Keys) -> Iterator[Mistake]:
 
 def _beside_chance(keys: Keys) -> Iterator[Mistake]:
     """Refuse trouble of what is drawn, where nobody knows what comes of both."""
-    drawn = {one.whose: one.path for one in drawn_values(keys)}
+    drawn = {one.whose: one.path for one in drawn_values(keys) if one.per == "transfer"}
     for number, one in enumerate(keys.trouble):
-        if one.link is not None and "link" in drawn:
-            message, cause = "links of which something is drawn cannot be in trouble", drawn["link"]
-            yield Mistake(("trouble", number, "link"), message, "a plain value there", causes=(cause,))
+        again = "loss" if one.loss is not None else "fails_over" if one.fails_over_s is not None else ""
+        if one.link is not None and again and "link" in drawn:
+            message, cause = "what is sent again has no draws of its own", (*drawn["link"], "per")
+            yield Mistake(("trouble", number, again), message, "per: link, or per: run", causes=(cause,))
         if one.worker is not None and keys.worker.noise is not None:
             message, cause = "a worker with noise cannot be in trouble", ("worker", "noise")
             yield Mistake(("trouble", number, "worker"), message, "one of the two", causes=(cause,))
-    if keys.on_failure is not None and keys.on_failure.policy in ("shrink", "spare") and "worker" in drawn:
-        message = "workers of which something is drawn cannot start again"
-        yield Mistake(("on_failure", "policy"), message, "policy: wait", causes=(drawn["worker"],))
 
 
 def _policy(keys: Keys) -> Iterator[Mistake]:
@@ -188,12 +198,13 @@ def _starts_again(keys: Keys) -> Iterator[Mistake]:
         if given:
             message = f"{policy} starts one collective again, and here is more: {key}"
             yield Mistake(path, message, "policy: wait", causes=((key,),))
-    if policy == "shrink" and len(mortal) == keys.workers:
+    certain = {one.worker for one in keys.trouble if one.dies_s is not None and one.probability is None}
+    if policy == "shrink" and len(mortal & certain) == keys.workers:
         yield Mistake(
             path, "every worker dies: nobody is left", "a worker that lives", causes=(("trouble",),)
         )
     elif policy == "shrink" and keys.collective == "all-reduce":
-        yield from _has_a_schedule(keys, len(mortal))
+        yield from _has_a_schedule(keys, min(len(mortal), keys.workers - 1))
 
 
 def _has_a_schedule(keys: Keys, n_mortal: int) -> Iterator[Mistake]:

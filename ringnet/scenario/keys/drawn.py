@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
 from pydantic import Discriminator, Field, Tag
@@ -171,6 +170,9 @@ class NoiseKeys(Settings):
 DrawableSeconds: TypeAlias = Annotated[
     Annotated[Seconds, Tag(ONE)] | Annotated[DrawnSeconds, Tag(MAPPING)], Discriminator(mapping_or_one)
 ]
+DrawableSomeSeconds: TypeAlias = Annotated[
+    Annotated[SomeSeconds, Tag(ONE)] | Annotated[DrawnSeconds, Tag(MAPPING)], Discriminator(mapping_or_one)
+]
 DrawableStart: TypeAlias = Annotated[
     Annotated[Start, Tag(ONE)] | Annotated[DrawnSeconds, Tag(MAPPING)], Discriminator(mapping_or_one)
 ]
@@ -180,11 +182,3 @@ DrawableRate: TypeAlias = Annotated[
 DrawableReduceRate: TypeAlias = Annotated[
     Annotated[ReduceRate, Tag(ONE)] | Annotated[DrawnRate, Tag(MAPPING)], Discriminator(mapping_or_one)
 ]
-#: Where drawn values stand, and noise: in these mappings, or in the values of these.
-PLACES: Mapping[tuple[str, ...], tuple[str, ...]] = {
-    ("network",): ("bandwidth", "latency"),
-    ("network", "links_of", "*"): ("bandwidth", "latency"),
-    ("network", "links", "*"): ("bandwidth", "latency"),
-    ("worker",): ("send_overhead", "recv_overhead", "reduce_rate", "start"),
-    ("worker", "exceptions", "*"): ("send_overhead", "recv_overhead", "reduce_rate", "start"),
-}

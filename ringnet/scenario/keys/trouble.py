@@ -16,6 +16,7 @@ from ringnet.scenario.keys.base import (
     SomeSeconds,
     SomeSize,
 )
+from ringnet.scenario.keys.drawn import DrawableSeconds, DrawableSomeSeconds
 from ringnet.scenario.keys.kinds import Number, OneOf, Share, Whole
 
 Policy: TypeAlias = Literal["wait", "abort", "shrink", "spare"]
@@ -28,8 +29,8 @@ MOST_SLOWER = 1e6
 class DownKeys(Settings):
     """A link carries nothing for a while; what is under way on it goes on afterwards."""
 
-    at_s: Seconds = Field(alias="at", description="When it goes down: `1 ms`.")
-    for_s: SomeSeconds = Field(alias="for", description="How long: `2 s`.")
+    at_s: DrawableSeconds = Field(alias="at", description="When it goes down: `1 ms`.", examples=["1 ms"])
+    for_s: DrawableSomeSeconds = Field(alias="for", description="How long: `2 s`.", examples=["2 s"])
     retry_s: SomeSeconds | None = Field(
         default=None,
         alias="retry",
@@ -42,10 +43,23 @@ class DownKeys(Settings):
 class FlapKeys(Settings):
     """A link goes down again and again."""
 
-    at_s: Seconds = Field(alias="at", description="When it first goes down: `1 ms`.")
-    down_s: SomeSeconds = Field(alias="down", description="How long it is down each time: `10 ms`.")
-    period_s: SomeSeconds = Field(
-        alias="period", description="From one time that it goes down to the next: `1 s`."
+    at_s: DrawableSeconds = Field(
+        alias="at", description="When it first goes down: `1 ms`.", examples=["1 ms"]
+    )
+    down_s: DrawableSomeSeconds = Field(
+        alias="down",
+        description="How long it is down each time, drawn anew for each if it is drawn: `10 ms`.",
+        examples=["10 ms"],
+    )
+    period_s: SomeSeconds | None = Field(
+        default=None, alias="period", description="From one time that it goes down to the next: `1 s`."
+    )
+    up_s: DrawableSomeSeconds | None = Field(
+        default=None,
+        alias="up",
+        description="In place of period: how long it is up in between, as drawn anew each time: "
+        "`{mean: 1 s, distribution: exponential}`.",
+        examples=["1 s"],
     )
     times: Annotated[int, Whole(1, MOST_FLAPS, example=5)] = Field(description="How often.", examples=[5])
 
@@ -53,9 +67,11 @@ class FlapKeys(Settings):
 class SlowKeys(Settings):
     """A link or a worker's processor becomes slower."""
 
-    at_s: Seconds = Field(default=0.0, alias="at", description="From when on: `1 ms`.")
-    for_s: SomeSeconds | None = Field(
-        default=None, alias="for", description="How long; for ever if left out: `2 s`."
+    at_s: DrawableSeconds = Field(
+        default=0.0, alias="at", description="From when on: `1 ms`.", examples=["1 ms"]
+    )
+    for_s: DrawableSomeSeconds | None = Field(
+        default=None, alias="for", description="How long; for ever if left out: `2 s`.", examples=["2 s"]
     )
     factor: Annotated[float, Number(2, 1, MOST_SLOWER)] = Field(
         description="How many times slower.", examples=[2]
@@ -65,8 +81,8 @@ class SlowKeys(Settings):
 class PauseKeys(Settings):
     """A worker's processor stands still for a while; links go on."""
 
-    at_s: Seconds = Field(alias="at", description="From when on: `1 ms`.")
-    for_s: SomeSeconds = Field(alias="for", description="How long: `2 s`.")
+    at_s: DrawableSeconds = Field(alias="at", description="From when on: `1 ms`.", examples=["1 ms"])
+    for_s: DrawableSomeSeconds = Field(alias="for", description="How long: `2 s`.", examples=["2 s"])
 
 
 class LossKeys(Settings):
@@ -127,12 +143,19 @@ class TroubleKeys(Settings):
         description="A worker does nothing for a while: `{at: 1 ms, for: 2 s}`.",
         examples=[{"at": "1 ms", "for": "2 s"}],
     )
-    dies_s: Seconds | None = Field(
+    dies_s: DrawableSeconds | None = Field(
         default=None,
         alias="dies",
-        description="When it stops for ever: a link carries nothing more, a worker does nothing more: `2 ms`.",
+        description="When it stops for ever: a link carries nothing more, a worker does nothing more: `2 ms`, or "
+        "`{mean: 100 h, distribution: exponential}`.",
+        examples=["2 ms"],
     )
-
+    probability: Annotated[float, Share(example="10 %")] | None = Field(
+        default=None,
+        description="How likely it is that this goes wrong in a run, for each link and worker by itself: `10 %`; it "
+        "always does if left out.",
+        examples=["10 %"],
+    )
     fails_over_s: Seconds | None = Field(
         default=None,
         alias="fails_over",

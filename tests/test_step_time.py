@@ -300,6 +300,23 @@ def test_a_step_is_printed_written_and_drawn_again(step, tmp_path, ringnet):
     assert (tmp_path / "out" / "step-timeline.png").read_bytes() == drawn
 
 
+def test_repeated_steps_tell_how_they_are_spread(step):
+    """Each step has the draws of its run, a worker of its own: the first of many is the first of few."""
+    few, many = (step("step.noise=0.1", f"repeat={n}", "seed=4").summary for n in (1, 60))
+    assert few["step_s"] == step("step.noise=0.1", "seed=4").summary["step_s"]
+    assert (many["n_runs"], many["mean_s"]) == (60, pytest.approx(many["step_s"]))
+    ordered = [
+        many[name] for name in ("step_s_min", "p5_s", "median_low_s", "median_s", "p95_s", "step_s_max")
+    ]
+    assert ordered == sorted({*ordered})
+    with pytest.raises(ringnet.InputError, match="repeat says how many steps"):
+        step("step.noise=0.1", "step.steps=3", "repeat=4")
+    with pytest.raises(ringnet.InputError, match="repeated so often as is said"):
+        step("step.noise=0.1", "until={half_width: 1 %}")
+    with pytest.raises(ringnet.InputError, match="nothing is drawn"):
+        step("repeat=4")
+
+
 def test_the_same_seed_gives_the_same_steps(step):
     noisy = ("step.noise=0.1", "step.steps=3", "seed=4")
     assert step(*noisy).summary == step(*noisy).summary

@@ -626,6 +626,16 @@ def test_links_alike_draw_for_themselves_or_for_the_run():
     assert begins_s("") == begins_s(", per: link")
 
 
+def test_a_link_that_loses_a_little_more_does_so_under_the_same_luck():
+    def lossy(probability):
+        return f"{{link: 0->1, loss: {{probability: {probability}, packet: 10 kB, timeout: 1 ms}}}}"
+
+    today, then, others = (
+        times_s(lossy(p), 60, rest=f"seed: {seed}") for p, seed in ((0.05, 1), (0.055, 1), (0.05, 2))
+    )
+    assert np.var(then - today) < np.var(others - today) / 3
+
+
 def test_deaths_by_chance_are_survived_as_often_as_they_come():
     """Of the 6 ms a worker that dies at random sees all with a probability of exp(-6 / 10)."""
     dies = "{worker: 3, dies: {mean: 10 ms, distribution: exponential}}"

@@ -68,7 +68,7 @@ def _time(row: Row) -> str:
     return f"{format_seconds(row['makespan_s'])}{many}{known}"
 
 
-def _figure(name: str) -> Callable[[Row], str]:
+def figure_of(name: str) -> Callable[[Row], str]:
     """Return what tells a figure of many runs, and how well it is known."""
 
     def say(row: Row) -> str:
@@ -272,7 +272,7 @@ def _one_process(row: Row) -> str:
 
 _LINES: tuple[tuple[str, Callable[[Row], str]], ...] = (
     ("time", _time),
-    *((name, _figure(name)) for name in FIGURES),
+    *((name, figure_of(name)) for name in FIGURES),
     ("algbw", _formatted("algbw_Bps", format_rate)),
     ("busbw", _formatted("busbw_Bps", format_rate)),
     ("of the bound", _bound),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ringnet.analysis.spread import spread_columns
 from ringnet.training.layers import count_parameters
 from ringnet.training.steps import StepShape, StepTimes
 
@@ -88,6 +89,8 @@ def make_step_result(
     itemsize: int,
     verdict: StepVerdict,
     notes: Sequence[str],
+    *,
+    is_repeated: bool = False,
 ) -> StepResult:
     """Put together what a step means.
 
@@ -103,8 +106,11 @@ def make_step_result(
         Bytes of an element.
     verdict : StepVerdict
     notes : sequence of str
+    is_repeated : bool
+        Whether it is told how the times of the steps are spread.
     """
     own = groups[0]
+    times_s = np.array([one.step_s for one in own.steps])
     timeline = [*_spans(groups)] if _n_spans(groups) <= MOST_ROWS else None
     left_out = ["the timeline is left out: more computations than are kept"] if timeline is None else []
     return StepResult(
@@ -113,6 +119,7 @@ def make_step_result(
             **_answers(labels, own, bounds_s, itemsize),
             **_of_numbers(verdict),
             "error": verdict.wrong or None,
+            **(spread_columns(times_s) if is_repeated else {}),
         },
         verdict,
         pd.concat([_bucket_rows(group, itemsize) for group in groups], ignore_index=True),

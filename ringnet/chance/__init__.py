@@ -12,6 +12,8 @@ from ringnet.chance.distributions import (
     Sample,
     Scaled,
     Shifted,
+    lost_of,
+    lost_until,
 )
 from ringnet.chance.noise import Noise
 from ringnet.chance.streams import Draws, NumberStream, RunDraws, stream
@@ -32,5 +34,7 @@ __all__ = [
     "Sample",
     "Scaled",
     "Shifted",
+    "lost_of",
+    "lost_until",
     "stream",
 ]

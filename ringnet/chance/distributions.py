@@ -7,6 +7,7 @@ draws a large number the other does (Law, *Simulation Modeling and Analysis*, 5t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import exp, expm1, inf, log, log1p, sqrt
@@ -45,6 +46,43 @@ class Distribution(Protocol):
 
     def quantile(self, share: FloatArray) -> FloatArray:
         """Return the values that a ``share`` of all draws is below: ndarray of float64, of any shape, within (0, 1)."""
+
+
+def lost_of(share: float, n: int, probability: float) -> int:
+    """Return how many of ``n`` are lost, each with a probability: so few or fewer are in that share of all cases.
+
+    >>> [lost_of(share, 100, 0.01) for share in (0.3, 0.5, 0.9)]
+    [0, 1, 2]
+    """
+    from scipy.special import bdtr, bdtrik  # noqa: PLC0415 -- see `Lognormal`
+
+    if share <= (1 - probability) ** n:
+        return 0
+    return _least(float(bdtrik(share, n, probability)), lambda k: bool(bdtr(k, n, probability) >= share))
+
+
+def lost_until(share: float, n: int, probability: float) -> int:
+    """Return how many are lost until ``n`` have come, those sent again among them; ``share`` as in `lost_of`.
+
+    >>> [lost_until(share, 10, 0.5) for share in (0.1, 0.5, 0.9)]
+    [5, 9, 16]
+    """
+    from scipy.special import nbdtr, nbdtrik  # noqa: PLC0415 -- see `Lognormal`
+
+    if share <= (1 - probability) ** n:
+        return 0
+    kept = 1 - probability
+    return _least(float(nbdtrik(share, n, kept)), lambda k: bool(nbdtr(k, n, kept) >= share))
+
+
+def _least(guess: float, is_enough: Callable[[int], bool]) -> int:
+    """Return the least whole number that is enough, from one that is about it."""
+    k = max(round(guess), 0)
+    while k and is_enough(k - 1):
+        k -= 1
+    while not is_enough(k):
+        k += 1
+    return k
 
 
 class AnyAboveZero:

@@ -9,6 +9,8 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
+from ringnet.analysis.answer import figure_of
+from ringnet.analysis.spread import FIGURE_WORDS
 from ringnet.analysis.steps import StepResult, rate_text
 from ringnet.cli import options
 from ringnet.cli.printing import complain, note, print_json, print_table, say
@@ -144,6 +146,7 @@ def _answer(row: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]  # fmt: skip
     return [
         ("step", f"{format_seconds(step_s)}{several}"),
+        *((words, said) for name, words in FIGURE_WORDS.items() if (said := figure_of(name)(row))),
         ("computation", f"{format_seconds(row['compute_s'])} of a worker{uneven}"),
         (
             "communication",

@@ -579,6 +579,7 @@ _IN_SOME_RUNS = {
     "workers": OF_WORKERS_IN_TROUBLE,
     "compare": OF_REPEATED_COMPARISONS,
     "whatif": OF_REPEATS,
+    "step": OF_CHANCE,
 }
 RUN_TABLES = tuple(name for name in TABLES if name not in _OF_STUDIES)
 

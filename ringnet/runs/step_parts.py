@@ -119,12 +119,15 @@ class StepParts:
         Why what a collective takes depends on when it starts, or on others; None where each is simulated by itself.
     payload : StepPayload
         Which numbers are carried.
+    n_steps : int
+        Steps that are timed, each with draws of its own.
     """
 
     keys: StepKeys
     groups: tuple[StepWorkers, ...]
     together: str | None
     payload: StepPayload
+    n_steps: int
 
     def simulated(self) -> Iterator[RunParts]:
         """Yield every collective that is simulated for one step, as it is simulated."""
@@ -152,7 +155,9 @@ def build_step(scenario: Scenario) -> StepParts:
     """
     groups = tuple(_groups(scenario))
     payload = step_payload(scenario, count_parameters(groups[0].shape.layers))
-    return StepParts(step_keys(scenario), groups, _why_together(groups), payload)
+    keys = step_keys(scenario)
+    n_steps = scenario.repeat or (keys.steps if keys.noise else 1)
+    return StepParts(keys, groups, _why_together(groups), payload, n_steps)
 
 
 def _groups(scenario: Scenario) -> Iterator[StepWorkers]:
@@ -167,7 +172,7 @@ def _groups(scenario: Scenario) -> Iterator[StepWorkers]:
         slow = {int(worker): times for worker, times in keys.slow_workers.items()} if number == 0 else {}
         slowness = tuple(slow.get(worker, 1.0) for worker in range(n_workers))
         shape = StepShape(layers, buckets, n_workers, keys.microbatches, keys.prefetch, keys.update_s)
-        pace = WorkerPace(slowness, keys.noise, scenario.seed + number)
+        pace = WorkerPace(slowness, keys.noise, scenario.seed, number)
         proved = cache(partial(_proved, schedules))
         return StepWorkers(name, parts, shape, STRATEGIES[keys.strategy].program(shape), pace, proved)
 

@@ -64,8 +64,7 @@ def _simulate(scenario: Scenario, tamper: Tamper | None) -> StepResult:
     if carry != 0:
         carried = CarriedStep(scenario, own.parts.reduction, own.carried_places(carry), carry, tamper)
     run = _together if parts.together else _apart
-    n_steps = keys.steps if keys.noise else 1
-    draws = [*zip(*(group.pace.draws(group.program, n_steps) for group in groups), strict=True)]
+    draws = [*zip(*(group.pace.draws(group.program, parts.n_steps) for group in groups), strict=True)]
     found: list[list[StepTimes]] = []
     for number, seconds in enumerate(draws):  # all steps carry the same numbers
         groups[0] = replace(own, carried=None if number else carried)
@@ -87,6 +86,7 @@ def _simulate(scenario: Scenario, tamper: Tamper | None) -> StepResult:
             *([f"no numbers are carried: {parts.payload.why}"] if parts.payload.why else []),
             *([f"collectives are simulated together: {parts.together}"] if parts.together else []),
         ),
+        is_repeated=scenario.repeat is not None,
     )
 
 

@@ -76,7 +76,7 @@ def _cost(scenario: Scenario) -> float:
 
 def step_s(parts: StepParts) -> float:
     """Return roughly how long a step takes to simulate at most, in seconds."""
-    draws = parts.keys.steps if parts.keys.noise and parts.together else 1
+    draws = parts.n_steps if parts.together else 1
     return OVERHEAD_S + draws * sum(most_s(one) for one in parts.simulated())
 
 

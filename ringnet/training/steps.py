@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ringnet.chance import Lognormal, stream
 from ringnet.training.buckets import GradientBucket
 from ringnet.training.layers import TimedLayer, count_parameters
 
@@ -387,17 +388,23 @@ class WorkerPace:
         How many times as long as by rule each worker takes.
     noise : float
         Standard deviation of each computation, as a share of its time: drawn log-normally, right in the mean.
-    seed : int
+    seed, group : int
+        Each worker of a group has a stream of its own, and each step a part of it.
     """
 
     slowness: tuple[float, ...]
     noise: float = 0.0
     seed: int = 0
+    group: int = 0
 
     def draws(self, program: StepProgram, n_steps: int) -> Iterator[FloatArray]:
         """Yield, for each of some steps, what each computation takes each worker."""
-        generator = np.random.default_rng(self.seed)
         rule = program.seconds[:, None] * np.array(self.slowness)
-        sigma = math.sqrt(math.log1p(self.noise**2))
-        for _ in range(n_steps):
-            yield rule * generator.lognormal(-(sigma**2) / 2, sigma, rule.shape) if self.noise else rule
+        spread, workers = Lognormal(1.0, self.noise), range(rule.shape[1])
+        numbers = [stream(self.seed, "worker", self.group, worker, "compute") for worker in workers]
+        for step in range(n_steps):
+            if self.noise:
+                uniforms = [of_worker.uniforms([step], len(rule))[0] for of_worker in numbers]
+                yield rule * spread.quantile(np.column_stack(uniforms))
+            else:
+                yield rule

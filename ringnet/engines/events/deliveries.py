@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from ringnet.chance import lost_of, lost_until
 from ringnet.engines.events.carried import Carried, Part, PathSeconds, RouteAhead
 from ringnet.engines.events.clock import Clock
 from ringnet.engines.trace import Columns
@@ -100,7 +101,7 @@ class Attempt:
 
 
 class Losses(NamedTuple):
-    """A lossy link while a run goes on: its random numbers, and what it has lost."""
+    """A lossy link while a run goes on: each try to send something takes one of its random numbers."""
 
     link: int
     behaviour: Lossy
@@ -108,11 +109,11 @@ class Losses(NamedTuple):
 
     def lost(self, n_packets: int) -> int:
         """Return how many of some packets are lost now."""
-        return int(self.numbers.binomial(n_packets, self.behaviour.probability))
+        return lost_of(self.numbers.random(), n_packets, self.behaviour.probability)
 
     def resent(self, n_packets: int) -> int:
         """Return how many are lost until so many have come, those lost anew among them."""
-        return int(self.numbers.negative_binomial(n_packets, 1 - self.behaviour.probability))
+        return lost_until(self.numbers.random(), n_packets, self.behaviour.probability)
 
 
 class WayOver(NamedTuple):

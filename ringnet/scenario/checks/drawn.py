@@ -243,10 +243,12 @@ def check_repeats(keys: Keys) -> Iterator[Mistake]:
     if len(asked) > 1:
         yield unread(("repeat",), "until says how many runs there are", ("until",), right="one of them")
     for path in asked:
-        if not what_is_drawn(keys):
+        if not (what_is_drawn(keys) or (keys.step is not None and keys.step.noise)):
             message = "nothing is drawn, and all runs would be alike"
             right = "network.latency: {mean: 5 us, distribution: lognormal, cv: 0.3}"
             yield unread(path, message, ("network",), ("worker",), right=right)
+        if keys.step is not None and path == ("until",):
+            yield Mistake(path, "a step is repeated so often as is said", "repeat: 200", causes=(("step",),))
         if keys.training is not None:
             yield Mistake(path, "a training is not repeated", "without training", causes=(("training",),))
     if keys.until is not None and not 0 < keys.until.half_width < 1:

@@ -94,6 +94,8 @@ def _spread(keys: Keys, step: StepKeys) -> Iterator[Mistake]:
         yield Mistake(("collective",), message, "all-reduce", causes=(("step",),))
     if not step.noise:
         yield unread(("step", "steps"), "without noise all steps are alike", ("step", "noise"))
+    elif keys.repeat is not None:
+        yield unread(("step", "steps"), "repeat says how many steps there are", ("repeat",))
 
 
 def _workers(keys: Keys, step: StepKeys) -> Iterator[Mistake]:

@@ -94,7 +94,9 @@ class StepKeys(Settings):
         description="Standard deviation of each computation as a share of its time, drawn by the scenario's seed.",
     )
     steps: Annotated[int, Whole(1, 10_000, example=20)] = Field(
-        default=1, description="With noise: steps that are drawn, of which the mean is told."
+        default=1,
+        description="With noise: steps that are drawn, of which the mean is told; `repeat` in its place tells how they "
+        "are spread, too.",
     )
     groups: tuple[_Places, ...] = Field(
         default=(),

@@ -15,7 +15,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
+from functools import cache, wraps
 from importlib import import_module
 from typing import Annotated, Any, ParamSpec
 
@@ -80,22 +80,25 @@ class LazyCommand(TyperCommand):
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Import the command, and let it read its arguments."""
         with _errors_told():
-            command = self._load()
+            command = load(str(self.name))
         return command.make_context(info_name, _with_values(args), parent, **extra)
 
-    def _load(self) -> Any:
-        # What is imported stays: to look again and again for garbage in it takes a tenth of the start.
-        gc.disable()
-        chapter = import_module(f"{__name__}.{self.name}")
-        gc.freeze()
-        gc.enable()
-        alone = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=HELP)
-        alone.command(self.name, epilog=f"Example: {chapter.EXAMPLE}")(_with_exit_code(chapter.command))
-        command = typer.main.get_command(alone)
-        for argument in command.params:
-            if argument.param_type_name == "argument":
-                _name_plainly(argument)
-        return command
+
+@cache
+def load(name: str) -> Any:
+    """Return a command, imported and with its options read off its parameters."""
+    # What is imported stays: to look again and again for garbage in it takes a tenth of the start.
+    gc.disable()
+    chapter = import_module(f"{__name__}.{name}")
+    gc.freeze()
+    gc.enable()
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=HELP)
+    alone.command(name, epilog=f"Example: {chapter.EXAMPLE}")(_with_exit_code(chapter.command))
+    command = typer.main.get_command(alone)
+    for argument in command.params:
+        if argument.param_type_name == "argument":
+            _name_plainly(argument)
+    return command
 
 
 def _with_values(args: list[str]) -> list[str]:

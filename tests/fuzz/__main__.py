@@ -4,8 +4,8 @@ An input is known by its kind and number; ``--kind log --first 17 --inputs 1 --k
 leaves it in DIR. ``--pairs`` instead sets every two keys of the format, some 31,000 scenarios; ``--first`` and
 ``--inputs`` choose a part of them.
 
-Every input is tried in a process of its own, forked from one that has all modules: what crashes, hangs or takes more
-memory than was told ends alone. What any input may lead to is in `tests.fuzz.trying`.
+Inputs are tried in processes forked from one that has all modules, a handful in each, and each alone where that
+crashes, hangs, takes more memory than was told or finds anything. What any input may lead to is in `tests.fuzz.trying`.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from tests.fuzz.kinds import PairsKind, kinds
 from tests.fuzz.trying import Finding, attempt, attempt_apart
 
 SHOWN = 400
+#: Inputs that are tried in one process.
+TOGETHER = 25
 
 
 def main() -> int:
@@ -42,9 +44,9 @@ def main() -> int:
         if asked.pairs:
             made = {"pairs": PairsKind(made["keys"].files, made["keys"].commands)}
         with suppress(KeyboardInterrupt):  # which ends it with the counts so far
-            for kind, seed in _chosen(asked, [*made]):
-                ended, found = attempt_apart(kind, made[kind], seed, asked.keep or here)
-                inputs[kind] += 1
+            for kind, seeds in _chosen(asked, [*made]):
+                ended, found = attempt_apart(kind, made[kind], seeds, asked.keep or here)
+                inputs[kind] += len(seeds)
                 commands += len(ended)
                 codes.update(one.code for one in ended)
                 findings += found
@@ -59,12 +61,18 @@ def main() -> int:
     return 1 if findings else 0
 
 
-def _chosen(asked: argparse.Namespace, names: list[str]) -> Iterator[tuple[str, int]]:
-    """Yield the kind and the number of each input, the kinds in turn."""
+def _chosen(asked: argparse.Namespace, names: list[str]) -> Iterator[tuple[str, range]]:
+    """Yield the kinds in turn, each with the numbers of its next inputs."""
     chosen = [name for name in names if asked.kind in (None, name)]
     n_inputs = asked.inputs or (len(pairs()) if asked.pairs else 5000)
-    for number in range(n_inputs):
-        yield chosen[number % len(chosen)], asked.first + number // len(chosen)
+    n_each = {
+        name: n_inputs // len(chosen) + (place < n_inputs % len(chosen)) for place, name in enumerate(chosen)
+    }
+    for begin in range(0, max(n_each.values()), TOGETHER):
+        for name in chosen:
+            numbers = range(begin, min(begin + TOGETHER, n_each[name]))
+            if numbers:
+                yield name, range(asked.first + numbers.start, asked.first + numbers.stop)
 
 
 def _asked() -> argparse.Namespace:

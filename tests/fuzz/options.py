@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from random import Random
 
-import typer
-
-from ringnet.cli import app
+from ringnet.cli import load
 
 #: What each command is about; options come after it. `measure` starts processes, and a cluster is somebody's.
 ARGUMENTS: Mapping[str, Sequence[str]] = {
@@ -75,12 +73,10 @@ TYPED = [*_WORDS.split(), *_TEXTS]
 
 
 def _options() -> tuple[dict[str, list[str]], set[str]]:
-    group = typer.main.get_command(app)
     options: dict[str, list[str]] = {}
     flags: set[str] = set()
     for name in ARGUMENTS:
-        command = group.commands[name]._load()  # type: ignore[attr-defined]
-        found = [one for one in command.params if one.param_type_name == "option"]
+        found = [one for one in load(name).params if one.param_type_name == "option"]
         options[name] = sorted({word for one in found for word in one.opts if word not in LEFT_OUT})
         flags |= {word for one in found for word in (*one.opts, *one.secondary_opts) if one.is_flag}
     return options, flags

@@ -73,19 +73,31 @@ def attempt(kind: str, made: Kind, seed: int, folder: Path) -> tuple[list[Ended]
     return ended, [Finding(kind, seed, *one) for one in wrong_with_all(ended)]
 
 
-def attempt_apart(kind: str, made: Kind, seed: int, folder: Path) -> tuple[list[Ended], list[Finding]]:
-    """Try one input in a process of its own, which may crash, hang or take all memory; and look at what it took."""
-    done = apart(lambda: attempt(kind, made, seed, folder))
+def attempt_apart(
+    kind: str, made: Kind, seeds: Sequence[int], folder: Path
+) -> tuple[list[Ended], list[Finding]]:
+    """Try inputs in a process of their own, which may crash, hang or take all memory; and look at what they took.
+
+    Where anything is wrong with how several end, each is tried again alone, which tells whose fault it is.
+    """
+    done = apart(lambda: [attempt(kind, made, seed, folder) for seed in seeds])
+    ended, findings, taken_bytes = [], [], 0
     if isinstance(done, str):
-        return [], [Finding(kind, seed, "", done)]
-    (ended, findings), taken_bytes = done
+        findings.append(Finding(kind, seeds[0], "", done))
+    else:
+        tried, taken_bytes = done
+        ended = [one for commands, _ in tried for one in commands]
+        findings = [one for _, found in tried for one in found]
     told = [_MEMORY.search(one.said) for one in ended]
     most_bytes = max([UNTOLD_BYTES, *(SLACK * float(one[1]) * _UNITS[one[2]] for one in told if one)])
     if taken_bytes > most_bytes:
-        findings.append(
-            Finding(kind, seed, "", f"{taken_bytes >> 20} MiB taken, at most {most_bytes / 2**20:.0f} told")
-        )
-    return ended, findings
+        what = f"{taken_bytes >> 20} MiB taken, at most {most_bytes / 2**20:.0f} told"
+        findings.append(Finding(kind, seeds[0], "", what))
+    if not findings or len(seeds) == 1:
+        return ended, findings
+    alone = [attempt_apart(kind, made, [seed], folder) for seed in seeds]
+    ended = [one for commands, _ in alone for one in commands]
+    return ended, [one for _, found in alone for one in found]
 
 
 def apart(work: Callable[[], Any]) -> tuple[Any, int] | str:

@@ -276,6 +276,11 @@ def test_workers_with_another_ringnet(cluster, points, monkeypatch):
     assert "has ringnet 0." in refusal(points, cluster.address)
 
 
+def test_workers_with_other_code_of_the_same_number(cluster, points, monkeypatch):
+    monkeypatch.setattr(rooms, "code_digest", lambda: str(os.getpid()))
+    assert "of other code" in refusal(points, cluster.address)
+
+
 def test_without_the_extra(points, monkeypatch):
     monkeypatch.setattr(rooms, "find_spec", lambda name: None)
     assert 'pip install "ringnet[cluster]"' in refusal(points, "tcp://127.0.0.1:9")

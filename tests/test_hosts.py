@@ -241,7 +241,7 @@ def test_a_presets_latency_is_from_end_to_end_and_not_charged_twice_through_a_sw
             {"inside": Inside("pcie", 1.0, 0.0, sockets=(0, 1, 0, 1), socket=LinkNumbers(1.0, 0.0))},
             "switches at the sockets in order",
         ),
-        ({"between": partial(leaf_spine, hosts_per_leaf=[1])}, "places for 1 workers, not for 2"),
+        ({"between": partial(leaf_spine, hosts_per_leaf=[1])}, "1 places, and 2 are needed"),
         ({"between": partial(leaf_spine, hosts_per_leaf=[1, 1], leaves=3)}, "the places of 2 are listed"),
     ],
 )  # fmt: skip

@@ -322,6 +322,20 @@ def test_a_folder_and_a_file_that_is_not_there(tmp_path):
     assert "cannot be read" in faults(lambda: read_log(tmp_path / "none.txt"))
 
 
+@pytest.mark.parametrize(
+    ("text", "is_told"),
+    [
+        ("...\n{head}{rows}{end}", False),
+        ("{head}...\n{rows}{end}", True),
+        ("{head}{rows}...\n{end}", True),
+        ("{head}{rows}{end}...\nbye\n", False),
+    ],
+)
+def test_dots_stand_for_rows_only_where_rows_could_be(read, text, is_told):
+    log = read(text.format(head=HEADING.format(name="all_reduce"), rows=rows(8), end=END))
+    assert ("rows were left out" in said(log)) is is_told
+
+
 def test_a_heading_without_rows(read):
     assert "no row that is whole" in faults(lambda: read(HEADING.format(name="all_reduce")))
 

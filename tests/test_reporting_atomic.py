@@ -91,6 +91,21 @@ def test_the_old_folder_comes_back_when_its_successor_cannot_take_its_place(tmp_
     assert (tmp_path / "out" / "summary.csv").read_text() == "1"
 
 
+def test_what_the_disk_does_not_take_gets_no_name(tmp_path, monkeypatch):
+    write(tmp_path / "out", summary="1")
+
+    def refuse(number):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(ResultsError, match="output error"):
+        write(tmp_path / "out", summary="2")
+    with pytest.raises(ResultsError, match="output error"), written_file(tmp_path / "one.csv") as file:
+        file.touch()
+    assert names(tmp_path) == ["out", "run.json", "summary.csv"]
+    assert (tmp_path / "out" / "summary.csv").read_text() == "1"
+
+
 @pytest.mark.parametrize(
     "manifest", [None, "{", "[]", "[" * 100_000, '"results_version"', '{"files": ["mine.txt", "run.json"]}']
 )

@@ -352,9 +352,9 @@ def test_what_fair_sharing_does_not_read_is_said():
     [
         (
             "topology: torus, sides: [4, 4]",
-            "network.sides: a torus of 4 x 4 has places for 16 workers, not for 8",
+            "network.sides: a torus of 4 x 4 has 16 places, and 8 are needed",
         ),
-        ("topology: fat-tree, k: 2", "network.k: a fat tree of k=2 has places for 2 workers, not for 8"),
+        ("topology: fat-tree, k: 2", "network.k: a fat tree of k=2 has 2 places, and 8 are needed"),
         ("topology: fat-tree, k: 5", "network.k: a fat tree has switches with an even number of ports"),
         (
             "topology: leaf-spine, leaves: 2, oversubscription: 0",

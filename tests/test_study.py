@@ -23,6 +23,7 @@ from ringnet.scenario import loads
 from ringnet.scenario.schedule import _built as built
 from ringnet.study import local
 from ringnet.study.cost import default_cache_dir
+from ringnet.study.outcome import code_digest
 from ringnet.study.points import run_points
 
 SWEEP = """
@@ -235,11 +236,17 @@ def test_fresh_computes_everything_again(points, cache, counting):
     assert len(counting.computed) == 2 * N_POINTS
 
 
-def test_another_version_computes_everything_again(points, cache, counting, monkeypatch):
+@pytest.mark.parametrize(("file", "times"), [("engines/arrays/steps.py", 2), ("cli/run.py", 1)])
+def test_other_code_that_computes_computes_everything_again(
+    points, cache, counting, monkeypatch, file, times
+):
     run_points(points, processes=1, cache_dir=cache, simulate=counting)
-    monkeypatch.setattr("ringnet.study.outcome.__version__", "99.0")
+    read_bytes, other = Path.read_bytes, Path(ringnet.__file__).parent / file
+    monkeypatch.setattr(Path, "read_bytes", lambda path: read_bytes(path) + b"#" * (path == other))
+    code_digest.cache_clear()
     run_points(points, processes=1, cache_dir=cache, simulate=counting)
-    assert len(counting.computed) == 2 * N_POINTS
+    code_digest.cache_clear()
+    assert len(counting.computed) == times * N_POINTS
 
 
 def test_another_seed_is_another_point(points, cache, counting):
@@ -300,7 +307,9 @@ def test_a_folder_that_cannot_be_written_is_said_once_and_the_sweep_goes_on(poin
     said = []
     outcomes = run_points(points, processes=1, cache_dir=tmp_path / "file" / "points", say=said.append)
     assert all(outcome.ok for outcome in outcomes)
-    assert said == [f"points cannot be kept in {tmp_path}/file/points: Not a directory"]
+    assert said == [
+        f"points cannot be kept in {tmp_path}/file/points: the file cannot be written: Not a directory"
+    ]
 
 
 def test_a_full_disk_is_said_and_leaves_no_half_entry(points, cache, monkeypatch):

@@ -434,7 +434,7 @@ def test_a_one_way_ring_has_one_order():
 
 def test_sides_that_do_not_multiply():
     said = [
-        "sides: a torus of 4 x 4 has places for 16 workers, not for 8; right would be: sides that multiply to 8"
+        "sides: a torus of 4 x 4 has 16 places, and 8 are needed; right would be: sides that multiply to 8"
     ]
     assert faults("torus", sides=[4, 4]) == said
     assert "not for 8" in faults("mesh", sides=[2, 2])[0]
@@ -444,11 +444,15 @@ def test_sides_that_do_not_multiply():
     ("topology", "parameters", "said"),
     [
         ("fat-tree", {"k": 3}, "an even number of ports"),
-        ("fat-tree", {"k": 2}, "places for 2 workers, not for 8; right would be: at least 4"),
-        ("leaf-spine", {"leaves": 2, "hosts_per_leaf": 3}, "places for 6 workers, not for 8"),
+        ("fat-tree", {"k": 2}, "2 places, and 8 are needed; right would be: at least 4"),
+        ("leaf-spine", {"leaves": 2, "hosts_per_leaf": 3}, "6 places, and 8 are needed"),
         ("leaf-spine", {}, "needs leaves or hosts_per_leaf"),
         ("leaf-spine", {"leaves": 2, "oversubscription": 0.0}, "a ratio is more than zero"),
-        ("dragonfly", {"groups": 2, "routers_per_group": 1, "hosts_per_router": 3}, "places for 6 workers"),
+        (
+            "dragonfly",
+            {"groups": 2, "routers_per_group": 1, "hosts_per_router": 3},
+            "6 places, and 8 are needed",
+        ),
         ("nodes", {"workers_per_host": 3, "inside": FAST}, "no whole number of hosts"),
         ("nodes", {"workers_per_host": 2, "inside": FAST, "nics": 3}, "3 cards are more"),
     ],

@@ -179,7 +179,7 @@ def _leaf_sizes(n_workers: int, leaves: int | None, hosts_per_leaf: int | Sequen
             message = f"{leaves} leaves, and the places of {len(sizes)} are listed"
             raise NetworkError(Fault(message, "leaves", right="the key left out"))
     if sum(sizes) < n_workers:
-        message = f"{what} have places for {sum(sizes)} workers, not for {n_workers}"
+        message = f"{what} have {sum(sizes)} places, and {n_workers} are needed"
         raise NetworkError(Fault(message, "leaves", right="more leaves"))
     return sizes
 
@@ -220,7 +220,7 @@ def fat_tree(
         raise NetworkError(Fault("a fat tree has switches with an even number of ports", "k", value=str(k)))
     half, n_places = k // 2, k**3 // 4
     if n_places < n_workers:
-        message = f"a fat tree of k={k} has places for {n_places} workers, not for {n_workers}"
+        message = f"a fat tree of k={k} has {n_places} places, and {n_workers} are needed"
         raise NetworkError(Fault(message, "k", right=f"at least {_least_k(n_workers)}"))
     links = _fat_tree_links(n_workers, k, (bandwidth_Bps, latency_s))
     # Each of the six groups of links, three up and three down, is as large as there are places.
@@ -303,8 +303,8 @@ def dragonfly(
     """
     n_routers, n_places = groups * routers_per_group, groups * routers_per_group * hosts_per_router
     if n_places < n_workers:
-        message = f"{n_routers} routers of {hosts_per_router} have places for {n_places} workers"
-        raise NetworkError(Fault(f"{message}, not for {n_workers}", "groups", right="more groups"))
+        message = f"{n_routers} routers of {hosts_per_router} have {n_places} places, and {n_workers} are needed"
+        raise NetworkError(Fault(message, "groups", right="more groups"))
     each = max(1, -(-(groups - 1) // routers_per_group))
 
     def gate(group: int, other: int) -> int:

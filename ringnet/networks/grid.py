@@ -101,7 +101,7 @@ def grid(
     """
     if prod(sides) != n_workers:
         shape = " x ".join(map(str, sides))
-        message = f"a {topology} of {shape} has places for {prod(sides)} workers, not for {n_workers}"
+        message = f"a {topology} of {shape} has {prod(sides)} places, and {n_workers} are needed"
         raise NetworkError(Fault(message, "sides", right=f"sides that multiply to {n_workers}"))
     ends, table, count = [], {}, 0
     for axis in range(len(sides)):

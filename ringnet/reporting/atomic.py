@@ -1,4 +1,4 @@
-"""Folders and files that are written whole or not at all: everything goes to a sibling, which is then renamed."""
+"""Folders and files that are written whole or not at all: all goes to a sibling on the disk, which is then renamed."""
 
 from __future__ import annotations
 
@@ -111,6 +111,8 @@ def written_whole(folder: Path) -> Iterator[Path]:
     with _in_our_words("the results cannot be written", target), _parents(target), _sibling(target) as fresh:
         yield fresh
         check_target(target)
+        for path in [*fresh.iterdir()]:
+            _settle(path)
         _put_in_place(fresh, target)
 
 
@@ -131,9 +133,16 @@ def written_file(path: Path) -> Iterator[Path]:
         _clear_up(target)
         try:
             yield fresh
+            _settle(fresh)
             fresh.replace(target)
         finally:
             fresh.unlink(missing_ok=True)
+
+
+def _settle(path: Path) -> None:
+    """Have the disk take a file before it gets its name, or say that it cannot: a power cut leaves no empty names."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from joblib._dask import DaskDistributedBackend
 
 from ringnet._version import __version__
 from ringnet.errors import Fault, InputError, StudyError
-from ringnet.study.outcome import Done, Task, carry_out, keep, quietly
+from ringnet.study.outcome import Done, Task, carry_out, code_digest, keep, quietly
 
 #: How long an address may take to answer.
 ANSWER_S = 5.0
@@ -174,6 +174,10 @@ def _check_workers(client: Any, address: str) -> None:
         if version != __version__:
             has = f"ringnet {version}" if isinstance(version, str) else "no ringnet"
             _refuse(f"its worker {worker} has {has}", address, f"ringnet {__version__}, as here")
+    for worker, code in client.run(code_digest).items():
+        if code != code_digest():
+            what = f"its worker {worker} has a ringnet {__version__}, or a NumPy, of other code"
+            _refuse(what, address, "the same installed there as here")
 
 
 def _refuse(message: str, address: str = "", right: str = "") -> NoReturn:

@@ -6,22 +6,21 @@ An outcome is small enough to keep and to send between machines: a row, no array
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ringnet._version import __version__
 from ringnet.analysis.frames import Table, of_rows, rows_of
 from ringnet.analysis.spread import run_table
-from ringnet.errors import RingnetError, VerificationError
+from ringnet.errors import ResultsError, RingnetError, VerificationError
+from ringnet.reporting.atomic import written_file
 from ringnet.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -152,12 +151,32 @@ def _plain(value: Any) -> Any:
 # Finished points on disk.
 #
 # They are one small file each, so that a sweep that was killed goes on where it stopped. An entry is named by a hash of
-# everything that its row depends on: the point's whole scenario with the content of the files it reads, and ringnet's
-# version. It is written under a temporary name and renamed, so that there is never half an entry; a checksum inside
-# tells one that was damaged later.
+# everything that its row depends on: the point's whole scenario with the content of the files it reads, and the code
+# that computes it. A checksum inside tells one that was damaged later.
 
-#: Raised by one whenever entries of the same ringnet version would be read otherwise.
-ENTRY_VERSION = 4
+#: Raised by one whenever entries of the same code would be read otherwise.
+ENTRY_VERSION = 5
+
+
+#: Rooms that show what was computed, and compute nothing of it.
+_SHOWING = {"cli", "measure", "reporting"}
+
+
+@cache
+def code_digest() -> str:
+    """Return a hash of all code and tables that what comes of a scenario depends on, and of NumPy's version.
+
+    What one ringnet has computed is no answer of another: between two releases many have the same number.
+    """
+    package = Path(__file__).parents[1]
+    sources = [
+        file.relative_to(package) for ending in ("py", "yaml") for file in package.rglob(f"*.{ending}")
+    ]
+    digest = sha256(np.__version__.encode())
+    for source in sorted(sources):
+        if source.parts[0] not in _SHOWING:
+            digest.update(f"{source.as_posix()}\0".encode() + (package / source).read_bytes())
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -180,7 +199,7 @@ class Store:
 
     def path(self, key: str) -> Path | None:
         """Return the file of a point."""
-        name = sha256(f"{ENTRY_VERSION} {__version__} {key}".encode()).hexdigest()
+        name = _digest(f"{ENTRY_VERSION} {code_digest()} {key}")
         return None if self.folder is None else self.folder / name[:2] / f"{name}.json"
 
     def find(self, key: str) -> Outcome | None:
@@ -200,7 +219,7 @@ class DamagedError(Exception):
 
 
 def write_entry(path: Path, outcome: Outcome) -> None:
-    """Keep ``outcome`` at ``path``, whole or not at all; raises OSError where that cannot be done."""
+    """Keep ``outcome`` at ``path``, whole or not at all; raises ResultsError where that cannot be done."""
     body = json.dumps(
         {
             "summary": outcome.summary,
@@ -209,16 +228,8 @@ def write_entry(path: Path, outcome: Outcome) -> None:
             "times": outcome.times_s,
         }
     )
-    text = json.dumps({"sha256": _digest(body), "body": body})
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=".", suffix=".part", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with written_file(path) as target:
+        target.write_text(json.dumps({"sha256": _digest(body), "body": body}), encoding="utf-8")
 
 
 def read_entry(path: Path) -> Outcome | None:
@@ -292,8 +303,8 @@ def keep(outcome: Outcome, path: Path | None) -> Outcome:
         return outcome
     try:
         write_entry(path, outcome)
-    except OSError as error:
-        return replace(outcome, not_kept=error.strerror or str(error))
+    except ResultsError as error:
+        return replace(outcome, not_kept=error.faults[0].message)
     return outcome
 
 

@@ -23,7 +23,7 @@ from tests.fuzz.options import PLAIN, STEP
 from tests.fuzz.trying import apart
 
 #: What is asked of a disk by those who write; opening a file to read it is not.
-ASKED = {"open", "os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.truncate"}
+ASKED = {"open", "os.fsync", "os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.truncate"}
 #: A full disk, one that is only read, one that is broken, a folder of somebody else.
 ERRORS = (errno.ENOSPC, errno.EROFS, errno.EIO, errno.EACCES)
 _QUIET = "--quiet --jobs 1 --out out"
@@ -105,6 +105,13 @@ def _with_fault(command: str, folder: Path, fault: Fault | None) -> Ended:
             raise OSError(fault.error, os.strerror(fault.error), os.fspath(arguments[0]))
 
     sys.addaudithook(hook)
+    fsync = os.fsync
+
+    def settle(number: int) -> None:  # of which Python tells no hook
+        hook("os.fsync", (os.readlink(f"/proc/self/fd/{number}"),))
+        fsync(number)
+
+    os.fsync = settle
     if fault is not None and fault.most_bytes:
         resource.setrlimit(resource.RLIMIT_FSIZE, (fault.most_bytes, fault.most_bytes))
     done = CliRunner().invoke(app, command.split())

@@ -27,6 +27,8 @@ from tests.fuzz.trying import Finding, attempt, attempt_apart
 SHOWN = 400
 #: Inputs that are tried in one process.
 TOGETHER = 25
+#: Inputs after which it is said how many there were.
+TOLD = 500
 
 
 def main() -> int:
@@ -52,6 +54,8 @@ def main() -> int:
                 findings += found
                 for one in found:
                     _print(f"{one.kind} {one.seed}: {one.command}: {one.what[-SHOWN:]!r}")
+                if sum(inputs.values()) // TOLD > (sum(inputs.values()) - len(seeds)) // TOLD:
+                    _print(f"... {sum(inputs.values())} inputs, {len(findings)} findings")
                 if asked.minutes and time.monotonic() - begin > 60 * asked.minutes:
                     break
     _print(f"{sum(inputs.values())} inputs, {commands} commands, {time.monotonic() - begin:.0f} s")

@@ -222,7 +222,7 @@ def _read_fact(section: Section, number: int, line: str, notes: Notes) -> None:
         section.is_nccom = "size(B)" in line
     if section.heading and not section.unit and "GB/s" in line:
         section.unit = next((unit for unit in ("us", "ms") if f"({unit})" in line), "")
-    if _ELIDED.match(line):
+    if (section.heading or section.rows) and not section.is_whole and _ELIDED.match(line):
         notes.say("rows were left out by whoever kept this log", number)
     section.is_whole |= bool(section.rows and _ENDS.search(line))
     # Looked for before it is parsed: NCCL's own chatter can be a million lines.

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
+from copy import deepcopy
+from itertools import product
 from random import Random
 
 import pytest
 
-from tests.fuzz.keys import pairs, places
+from ringnet.errors import InputError
+from ringnet.scenario import loads
+from tests.fuzz.keys import BASES, pairs, places, put, text_of
 from tests.fuzz.kinds import PairsKind, kinds
 from tests.fuzz.options import ARGUMENTS
 from tests.fuzz.trying import apart, attempt, wrong_with
@@ -29,6 +34,8 @@ N_INPUTS = {
     "options": 8,
 }
 KINDS = tuple(N_INPUTS)
+#: What says itself what is to be done.
+SELF_EVIDENT = "never read|leave the key out|cannot be read.*No such file"
 N_PAIRS = 40
 
 
@@ -66,6 +73,19 @@ def test_every_key_and_every_command_has_its_turn():
     from ringnet.cli import COMMANDS  # noqa: PLC0415
 
     assert {*COMMANDS} - {*ARGUMENTS} == {"measure", "schema"}
+
+
+def test_what_is_of_another_type_is_told_with_what_would_be_right(made):
+    """At every key: nothing, and values that are not as it is; `RINGNET_LONG=1` tries all of them."""
+    random, tried = Random(2), list(product(places(), (None, True, 2.5, "nonsense", [], [[0]], {"a": 1})))
+    for place, value in tried if os.environ.get("RINGNET_LONG") else random.sample(tried, 150):
+        scenario = {"scenario_version": 1, **deepcopy(random.choice(BASES))}
+        put(scenario, place.path, deepcopy(value))
+        try:
+            loads(text_of(scenario), folder=made["keys"].files[0].parent, allow_python=True)
+        except InputError as error:
+            helpless = [one for one in error.faults if not (one.right or one.nearest)]
+            assert [one for one in helpless if not re.search(SELF_EVIDENT, one.message)] == []
 
 
 @pytest.mark.parametrize(

@@ -437,7 +437,7 @@ def test_sides_that_do_not_multiply():
         "sides: a torus of 4 x 4 has 16 places, and 8 are needed; right would be: sides that multiply to 8"
     ]
     assert faults("torus", sides=[4, 4]) == said
-    assert "not for 8" in faults("mesh", sides=[2, 2])[0]
+    assert "8 are needed" in faults("mesh", sides=[2, 2])[0]
 
 
 @pytest.mark.parametrize(

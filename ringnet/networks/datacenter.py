@@ -303,7 +303,9 @@ def dragonfly(
     """
     n_routers, n_places = groups * routers_per_group, groups * routers_per_group * hosts_per_router
     if n_places < n_workers:
-        message = f"{n_routers} routers of {hosts_per_router} have {n_places} places, and {n_workers} are needed"
+        message = (
+            f"{n_routers} routers of {hosts_per_router} have {n_places} places, and {n_workers} are needed"
+        )
         raise NetworkError(Fault(message, "groups", right="more groups"))
     each = max(1, -(-(groups - 1) // routers_per_group))
 

@@ -18,7 +18,7 @@ from ringnet.scenario.build.overrides import Change, override
 from ringnet.scenario.build.resolve import in_order, nonsense_on_the_way, resolve
 from ringnet.scenario.build.sweep import SECTIONS, Axis, first_values, grid, read_axes, with_values
 from ringnet.scenario.files.folder import ScenarioFolder
-from ringnet.scenario.keys.faults import translate
+from ringnet.scenario.keys.faults import translate, with_examples
 from ringnet.scenario.keys.model import SweepKeys
 
 #: Points of a sweep that are all checked when it is loaded; of a larger one, each value once.
@@ -99,7 +99,7 @@ def interpret(
     wrong += [fault for value in values for fault in nonsense_on_the_way(document, value.path)]
     base = _without_sweep(document, sweep is None)
     first, orphaned, found = _try(_probes(base, axes), home)
-    faults = in_order([*faults, *wrong, *unreadable, *found])
+    faults = in_order([*with_examples(faults, document), *wrong, *unreadable, *found])
     if faults or first is None:
         raise InputError(*faults)
     told = tuple(dict.fromkeys([*notes, *_shadowed(base, axes), *orphaned]))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from ringnet.documents.document import Document, Path, in_flow, is_within
+from ringnet.documents.document import Document, Path, in_flow, is_within, path_text
 from ringnet.errors import Fault, closest
 from ringnet.scenario.keys.base import TAGS
 from ringnet.scenario.keys.kinds import Quantity
@@ -70,6 +73,14 @@ def translate(error: ValidationError, document: Document, at: Path = ()) -> dict
     return {path: fault for path, fault in found.items() if path not in meant & missing}
 
 
+def with_examples(faults: Iterable[Fault], document: Document) -> Iterator[Fault]:
+    """Yield what could not be read in a document, each with what its key takes where nobody has said what is right."""
+    broken = {path_text(path): path for path in document.broken}
+    for fault in faults:
+        is_helped = bool(fault.right or fault.nearest) or fault.path not in broken
+        yield fault if is_helped else replace(fault, right=_example(broken[fault.path]))
+
+
 def _fault(detail: ErrorDetails, path: Path, document: Document) -> Fault:
     kind, context = detail["type"], detail.get("ctx", {})
     if kind == "wrong":
@@ -78,7 +89,9 @@ def _fault(detail: ErrorDetails, path: Path, document: Document) -> Fault:
     if kind == "missing":
         return document.fault(path, _MISSING, right=_example(path))
     if kind in _MAPPING_WANTED:
-        return document.fault(path, "keys with values are wanted here", right=_known_keys(path))
+        return document.fault(
+            path, "keys with values are wanted here", right=_known_keys(path) or _example(path)
+        )
     return document.fault(path, "a list is wanted", right=_example(path))
 
 
@@ -114,9 +127,10 @@ def _example(path: Path) -> str:
     info = fields(path[:-1]).get(str(path[-1])) if path else None
     leaf = leaf_of(path)
     example = (info.examples or [""])[0] if info else ""
-    if not example:
-        return getattr(leaf, "right", "") or _known_keys(path)
-    return f"{path[-1]}: {in_flow(example)}"
+    if example:
+        return f"{path[-1]}: {in_flow(example)}"
+    item = leaf_of((*path, 0))
+    return leaf.right if leaf else f"[{item.right}]" if item else _known_keys(path)
 
 
 def _known_keys(path: Path) -> str:

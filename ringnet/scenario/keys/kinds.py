@@ -46,6 +46,11 @@ def wrong(message: str, right: str = "", nearest: str = "") -> PydanticCustomErr
 class Leaf:
     """A scalar: subclasses say how it is read, written and described."""
 
+    @property
+    def right(self) -> str:
+        """What would be right, for messages."""
+        return ""
+
     def read(self, given: Any) -> Any:
         """Return the value that ``given`` stands for, or raise `wrong`."""
         raise wrong("no value is taken here")
@@ -123,7 +128,7 @@ class Quantity(Leaf):
 
     @property
     def right(self) -> str:
-        """What would be right, for messages."""
+        """See `Leaf.right`."""
         return " or ".join([self.example, *self.words])
 
 
@@ -183,7 +188,7 @@ class Whole(Leaf):
 
     @property
     def right(self) -> str:
-        """What would be right, for messages."""
+        """See `Leaf.right`."""
         return " or ".join([str(self.example), *self.words])
 
 
@@ -198,20 +203,25 @@ class Number(Leaf):
     def read(self, given: Any) -> float:
         """See `Leaf.read`."""
         if isinstance(given, bool) or not isinstance(given, int | float):
-            raise wrong("a number is wanted", str(self.example))
+            raise wrong("a number is wanted", self.right)
         most = 2**1000 if self.most is None else self.most  # a whole number may be too large for a float
         if not self.least <= given <= most:
             least = "zero" if self.least == 0 else f"{self.least:g}"
             upto = "up" if self.most is None else f"to {self.most:g}"
             if self.most is not None and float(f"{self.most:g}") > self.most:  # the next number below
                 upto = f"to below {self.most:g}"
-            raise wrong(f"a finite number from {least} {upto} is wanted", str(self.example))
+            raise wrong(f"a finite number from {least} {upto} is wanted", self.right)
         return float(given)
 
     def describe(self) -> dict[str, Any]:
         """See `Leaf.describe`."""
         number = {"type": "number", "minimum": self.least}
         return number if self.most is None else number | {"maximum": self.most}
+
+    @property
+    def right(self) -> str:
+        """See `Leaf.right`."""
+        return str(self.example)
 
 
 _ONE_OF_MANY = re.compile(r"(\d[\d,_]*)\s+(?:of|in)\s+(\d[\d,_]*)")
@@ -245,7 +255,7 @@ class Share(Leaf):
 
     @property
     def right(self) -> str:
-        """What would be right, for messages."""
+        """See `Leaf.right`."""
         return self.example
 
 
@@ -256,12 +266,17 @@ class Truth(Leaf):
     def read(self, given: Any) -> bool:
         """See `Leaf.read`."""
         if not isinstance(given, bool):
-            raise wrong("true or false is wanted", "true or false")
+            raise wrong("true or false is wanted", self.right)
         return given
 
     def describe(self) -> dict[str, Any]:
         """See `Leaf.describe`."""
         return {"type": "boolean"}
+
+    @property
+    def right(self) -> str:
+        """See `Leaf.right`."""
+        return "true or false"
 
 
 @dataclass(frozen=True)
@@ -327,8 +342,8 @@ class OneOf(Leaf):
         if isinstance(given, str) and given in self.known:
             return given
         if isinstance(given, str) and given in self.absent:
-            raise wrong(self.absent[given], ", ".join(self.known))
-        raise wrong(f"there is no such {self.noun}", ", ".join(self.known), closest(str(given), self.known))
+            raise wrong(self.absent[given], self.right)
+        raise wrong(f"there is no such {self.noun}", self.right, closest(str(given), self.known))
 
     def describe(self) -> dict[str, Any]:
         """See `Leaf.describe`."""
@@ -338,6 +353,11 @@ class OneOf(Leaf):
     def known(self) -> list[str]:
         """The names that are read."""
         return [*self.extra, *self.names]
+
+    @property
+    def right(self) -> str:
+        """See `Leaf.right`."""
+        return ", ".join(self.known)
 
 
 @dataclass(frozen=True)
@@ -349,14 +369,17 @@ class Version(Leaf):
     def read(self, given: Any) -> int:
         """See `Leaf.read`."""
         if isinstance(given, bool) or given not in self.known:
-            raise wrong(
-                "this ringnet does not know this version of the format", " or ".join(map(str, self.known))
-            )
+            raise wrong("this ringnet does not know this version of the format", self.right)
         return int(given)
 
     def describe(self) -> dict[str, Any]:
         """See `Leaf.describe`."""
         return {"type": "integer", "enum": list(self.known)}
+
+    @property
+    def right(self) -> str:
+        """See `Leaf.right`."""
+        return " or ".join(map(str, self.known))
 
 
 @dataclass(frozen=True)
@@ -369,7 +392,7 @@ class Line(Leaf):
     def read(self, given: Any) -> str:
         """See `Leaf.read`."""
         if not isinstance(given, str):
-            raise wrong("text is wanted", f'"{self.example}"')
+            raise wrong("text is wanted", self.right)
         if not given.strip() or not given.isprintable() or len(given) > self.longest:
             raise wrong(f"one line of text is wanted, at most {self.longest} characters", self.example)
         return given
@@ -377,6 +400,11 @@ class Line(Leaf):
     def describe(self) -> dict[str, Any]:
         """See `Leaf.describe`."""
         return {"type": "string", "minLength": 1, "maxLength": self.longest}
+
+    @property
+    def right(self) -> str:
+        """See `Leaf.right`."""
+        return f'"{self.example}"'
 
 
 @dataclass(frozen=True)
@@ -444,9 +472,8 @@ class Node(Leaf):
     def read(self, given: Any) -> str:
         """See `Leaf.read`."""
         if isinstance(given, bool) or re.fullmatch(self.pattern, str(given)) is None:
-            raise wrong(
-                "a node is the number of a worker's place, or a name of letters and digits", "0 or leaf0"
-            )
+            what = "a node is the number of a worker's place, or a name of letters and digits"
+            raise wrong(what, self.right)
         return str(given)
 
     def write(self, value: str) -> int | str:
@@ -457,3 +484,8 @@ class Node(Leaf):
         """See `Leaf.describe`."""
         name = {"type": "string", "pattern": f"^(?:{self.pattern})$"}
         return {"anyOf": [{"type": "integer", "minimum": 0}, name]}
+
+    @property
+    def right(self) -> str:
+        """See `Leaf.right`."""
+        return "0 or leaf0"

@@ -149,8 +149,8 @@ class UntilKeys(Settings):
 class RangeKeys(Settings):
     """Values from one end to the other; with exactly one of factor, count and step."""
 
-    first: Any = Field(alias="from", description="The first value: `1 KiB`.")
-    last: Any = Field(alias="to", description="The last value, taken if it is hit: `1 GiB`.")
+    first: Any = Field(alias="from", description="The first value: `1 KiB`.", examples=["1 KiB"])
+    last: Any = Field(alias="to", description="The last value, taken if it is hit.", examples=["1 GiB"])
     factor: Annotated[float, Number(2)] | None = Field(
         default=None, description="Each value is this times the one before: `4`."
     )
@@ -181,6 +181,7 @@ class SweepKeys(Settings):
     zip: Annotated[dict[KeyPath, AxisKeys], NotEmpty] = Field(
         default={},
         description="Keys by path that change together, the first value of each, then the second, and so on.",
+        examples=[{"workers": [4, 8], "message": ["1 MiB", "2 MiB"]}],
     )
 
 

@@ -48,7 +48,8 @@ def _kill(asked: argparse.Namespace, home: Path) -> list[str]:
             kill.kill_once(name, home / "folder", Random(f"{name} {n}"), whole) for n in range(asked.times)
         ]
         wrong = [f"{one}" for one in tried if one.wrong]
-        _say(f"{name:10} {len(tried):4} kills, {len(wrong)} findings", *wrong)
+        n_workers = sum(one.victim == "a worker" for one in tried)
+        _say(f"{name:10} {len(tried):4} kills, {n_workers} of a worker, {len(wrong)} findings", *wrong)
         found += wrong
     return found
 

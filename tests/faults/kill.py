@@ -10,10 +10,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, Self
+
+from distributed import Client
 
 #: What may come from a user, a terminal that goes, a scheduler or the system.
 SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGKILL", "SIGSEGV")
@@ -24,12 +27,15 @@ algorithm: direct
 network: {topology: switch, bandwidth: 1 GB/s, latency: 1 us}
 sweep: {over: {workers: [12, 13, 14, 15, 16, 17, 18, 19]}}
 """
+#: A command as it is, but that starts processes for however little work.
+BEGIN = "from ringnet.cli import main; from ringnet.study import local; local.SMALL_S = 0; main()"
 _ALWAYS = "--quiet --no-plots --jobs 2 --cache cache --out out"
 COMMANDS: Mapping[str, str] = {
     "run": f"run one.yaml {_ALWAYS.replace('--jobs 2 --cache cache ', '')}",
     "sweep": f"run w.yaml {_ALWAYS}",
     "compare": f"compare one.yaml {_ALWAYS} --algorithms ring,direct,pairwise,swing --workers 4,8,16",
     "numerics": f"numerics one.yaml {_ALWAYS} --algorithms ring,direct --workers 4,8 --dtypes float32,bfloat16",
+    "cluster": f"run w.yaml {_ALWAYS} --cluster {{address}}",
 }
 #: A command that has not ended by then hangs.
 MOST_S = 120.0
@@ -55,14 +61,62 @@ def prepare(folder: Path) -> None:
     )
 
 
-def start(command: str, folder: Path) -> subprocess.Popen[str]:
-    """Start a command in a session of its own."""
-    words = [sys.executable, "-m", "ringnet", *command.split()]
-    pipe = subprocess.PIPE
-    environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "home")}
-    return subprocess.Popen(
-        words, cwd=folder, env=environment, stdout=pipe, stderr=pipe, text=True, start_new_session=True
-    )
+@contextmanager
+def started(name: str, folder: Path) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
+    """Start a command in a session of its own, and the cluster that it needs; give it and the processes of that."""
+    with ExitStack() as stack:
+        cluster = stack.enter_context(Cluster(folder)) if "{address}" in COMMANDS[name] else None
+        words = COMMANDS[name].format(address=cluster and cluster.address).split()
+        pipe = subprocess.PIPE
+        environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "home")}
+        process = subprocess.Popen(
+            [sys.executable, "-c", BEGIN, *words],
+            cwd=folder,
+            env=environment,
+            stdout=pipe,
+            stderr=pipe,
+            text=True,
+            start_new_session=True,
+        )
+        yield process, [one.pid for one in cluster.processes] if cluster else []
+
+
+class Cluster:
+    """A Dask scheduler and two workers on this machine, each a process of its own, that are gone afterwards."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.processes: list[subprocess.Popen[bytes]] = []
+
+    def __enter__(self) -> Self:
+        (self.folder / "scheduler.json").unlink(missing_ok=True)
+        self._start("scheduler", "--host", "127.0.0.1", "--port", "0")
+        for _ in range(2):
+            self._start("worker", "--no-nanny", "--nthreads", "1")
+        with Client(self.address, timeout=MOST_S, set_as_default=False) as client:
+            client.wait_for_workers(2, timeout=MOST_S)
+        return self
+
+    def _start(self, program: str, *options: str) -> None:
+        words = [sys.executable, "-m", f"distributed.cli.dask_{program}", "--no-dashboard"]
+        words += ["--scheduler-file", "scheduler.json", *options]
+        null = subprocess.DEVNULL
+        self.processes.append(subprocess.Popen(words, cwd=self.folder, stdout=null, stderr=null))
+
+    @cached_property
+    def address(self) -> str:
+        """Where the scheduler listens."""
+        until = time.monotonic() + MOST_S
+        while time.monotonic() < until:
+            with suppress(FileNotFoundError, ValueError):  # not yet, or not yet whole
+                return str(json.loads((self.folder / "scheduler.json").read_text())["address"])
+            time.sleep(0.05)
+        raise TimeoutError("the scheduler did not come up")
+
+    def __exit__(self, *error: object) -> None:
+        for process in self.processes:
+            process.kill()
+            process.wait()
 
 
 def members(session: int) -> list[int]:
@@ -94,37 +148,37 @@ def outputs(folder: Path) -> dict[str, str]:
 def undisturbed(name: str, folder: Path) -> tuple[float, int, dict[str, str]]:
     """Return how long a command takes, how many points it keeps and its tables."""
     prepare(folder)
-    begin = time.monotonic()
-    process = start(COMMANDS[name], folder)
-    _, said = process.communicate(timeout=MOST_S)
+    with started(name, folder) as (process, _):
+        begin = time.monotonic()
+        _, said = process.communicate(timeout=MOST_S)
     assert process.returncode == 0, said
     return time.monotonic() - begin, len(kept(folder)), outputs(folder)
 
 
 def kill_once(name: str, folder: Path, random: Random, whole: tuple[float, int, dict[str, str]]) -> Tried:
-    """Kill a command, or one that it has started, at some moment; then let the same command end."""
+    """Kill a command, or one that it has started or works with, at some moment; then let the same command end."""
     took_s, n_points, tables = whole
     prepare(folder)
-    process = start(COMMANDS[name], folder)
-    after_s = random.uniform(0.0, took_s)
-    time.sleep(after_s)
-    others = [one for one in members(process.pid) if one != process.pid]
-    is_worker = bool(others) and random.random() < 0.5
-    victim = random.choice(others) if is_worker else process.pid
-    by = random.choice(SIGNALS)
-    with suppress(ProcessLookupError):  # it has ended by itself
-        os.kill(victim, signal.Signals[by])
-    tried = Tried(name, "a worker" if is_worker else "itself", by, after_s, [])
-    tried.wrong.extend(_after(process, folder))
+    with started(name, folder) as (process, cluster):
+        after_s = random.uniform(0.0, took_s)
+        time.sleep(after_s)
+        others = [one for one in (*members(process.pid), *cluster) if one != process.pid]
+        is_worker = bool(others) and random.random() < 0.5
+        victim = random.choice(others) if is_worker else process.pid
+        by = random.choice(SIGNALS)
+        with suppress(ProcessLookupError):  # it has ended by itself
+            os.kill(victim, signal.Signals[by])
+        tried = Tried(name, "a worker" if is_worker else "itself", by, after_s, [])
+        tried.wrong.extend(_after(process, folder))
     before = kept(folder)
-    again = start(COMMANDS[name], folder)
-    try:
-        _, said = again.communicate(timeout=MOST_S)
-    except subprocess.TimeoutExpired:
-        os.killpg(again.pid, signal.SIGKILL)
-        tried.wrong.append("the same command again hangs")
-        return tried
-    if again.returncode:
+    with started(name, folder) as (again, _):
+        try:
+            _, said = again.communicate(timeout=MOST_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(again.pid, signal.SIGKILL)
+            tried.wrong.append("the same command again hangs")
+            return tried
+    if again.returncode or "tracker" in said:
         tried.wrong.append(f"the same command again ends with {again.returncode}: {said[-300:]}")
     if outputs(folder) != tables:
         tried.wrong.append("the tables differ from those of an undisturbed run")
@@ -147,7 +201,7 @@ def _after(process: subprocess.Popen[str], folder: Path) -> Iterator[str]:
         os.killpg(process.pid, signal.SIGKILL)
         yield "it hangs"
         return
-    if process.returncode not in {0, 2, 5, 130} and process.returncode > 0:
+    if (process.returncode not in {0, 2, 5, 130} and process.returncode > 0) or "tracker" in said:
         yield f"it ends with {process.returncode}: {said[-300:]}"
     end = time.monotonic() + 20
     while (left := members(process.pid)) and time.monotonic() < end:

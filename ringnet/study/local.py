@@ -141,20 +141,32 @@ def _side_by_side(tasks: list[Task], n_processes: int) -> Generator[Done]:
 @contextmanager
 def _ctrl_c_held() -> Iterator[None]:
     """Hold Ctrl-C back, here and, from their very start, in the processes that are started meanwhile."""
+    _start_trackers()  # these let the signal through again as they start: not after it is held
     if not hasattr(signal, "pthread_sigmask"):  # not on Windows
         yield
         return
-    from multiprocessing import resource_tracker  # noqa: PLC0415
-
-    from joblib.externals.loky.backend import resource_tracker as loky_tracker  # noqa: PLC0415
-
-    for tracker in (resource_tracker, loky_tracker):
-        tracker.ensure_running()  # these let the signal through again as they start: not after it is held
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _start_trackers() -> None:
+    """Start what clears up after processes; what it has to say of those that were killed is for nobody's terminal."""
+    from multiprocessing import resource_tracker  # noqa: PLC0415
+
+    from joblib.externals.loky.backend import resource_tracker as loky_tracker  # noqa: PLC0415
+
+    stderr, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        for tracker in (resource_tracker, loky_tracker):
+            tracker.ensure_running()
+    finally:
+        os.dup2(stderr, 2)
+        os.close(stderr)
+        os.close(nowhere)
 
 
 def _begin(parent: int) -> None:

@@ -170,7 +170,9 @@ def code_digest() -> str:
     """
     package = Path(__file__).parents[1]
     sources = [
-        file.relative_to(package) for ending in ("py", "yaml") for file in package.rglob(f"*.{ending}")
+        file.relative_to(package)
+        for ending in ("py", "yaml", "json")
+        for file in package.rglob(f"*.{ending}")
     ]
     digest = sha256(np.__version__.encode())
     for source in sorted(sources):

@@ -86,8 +86,8 @@ def spread(what: str, ratios: Sequence[float], most: float) -> str:
     )
 
 
-def main(words: Sequence[str]) -> None:
-    """Print a line for each run, and how the ratios are spread."""
+def main(words: Sequence[str]) -> int:
+    """Print a line for each run, how the ratios are spread, and the verdict; return 1 where a run is too far off."""
     chosen = [name for name in RUNS if not words or any(word in name for word in words)]
     print(
         f"{'':<36} {'said s':>8} {'took s':>8} {'ratio':>7} {'said MiB':>8} {'took':>8} {'ratio':>7} {'ms':>8}"
@@ -99,7 +99,11 @@ def main(words: Sequence[str]) -> None:
         print(found[-1].line, flush=True)
     print(spread("time", [one.said_s / one.took_s for one in found], MOST_OFF_TIME))
     print(spread("memory", [one.said_bytes / one.took_bytes for one in found], MOST_OFF_MEMORY))
+    off = [one.name for one in found if "*" in one.line]
+    verdict = f"{len(off)} too far off: {', '.join(off)}" if off else "none too far off"
+    print(f"verdict: {len(found)} runs, {verdict}")
+    return 1 if off else 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

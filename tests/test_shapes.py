@@ -211,7 +211,7 @@ def test_what_is_set_stays() -> None:
     row = summary(HOSTS, "algorithm={name: double-binary-tree, node_size: 4, n_channels: 1}")
     assert row["makespan_s"] == pytest.approx(280.3e-3, rel=1e-3)
     assert "shape" not in row
-    half = simulate(loads(HOSTS, ["algorithm={name: channel-ring, node_size: 2}"])).runs[0].schedule
+    half = simulate(loads(HOSTS, ["algorithm={name: channel-ring, node_size: 2}"])).made_from[0].schedule
     assert (half.parameters["node_size"], half.parameters["n_channels"]) == (2, 4)
 
 
@@ -226,7 +226,7 @@ def test_where_workers_are_not_numbered_host_by_host_no_shape_is_taken_and_it_is
     algorithm: str, change: str, node_size: int
 ) -> None:
     result = simulate(loads(HOSTS, [f"algorithm={algorithm}", change]))
-    assert result.runs[0].schedule.parameters["node_size"] == node_size  # as on any network
+    assert result.made_from[0].schedule.parameters["node_size"] == node_size  # as on any network
     assert "shape" not in result.summary
     assert any(note.startswith("workers are not numbered host by host: ") for note in result.notes)
 
@@ -235,7 +235,7 @@ def test_half_of_each_host_is_a_shape_too_and_each_job_has_its_own() -> None:
     places = ["network.places=16", "network.placement=[0, 1, 4, 5, 8, 9, 12, 13]", "algorithm=channel-ring"]
     jobs = ["jobs=[{workers: [2, 3, 6, 7], message: 1 MB, algorithm: hierarchical}]", "message=1 MB"]
     result = simulate(loads(HOSTS, [*places, *jobs]))
-    own, other = (run.schedule.parameters for run in result.runs)
+    own, other = (run.schedule.parameters for run in result.made_from)
     assert (own["node_size"], own["n_channels"], other["node_size"]) == (2, 2, 2)
 
 

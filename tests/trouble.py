@@ -41,7 +41,7 @@ class Troubled(Ran):
 
     @cached_property
     def parts(self) -> RunParts:
-        built, run = build(self.scenario), self.result.runs[0]
+        built, run = build(self.scenario), self.result.made_from[0]
         site = replace(built.make_site(), networks=(run.offered, *built.make_site().networks[1:]))
         changes = {"schedule": run.schedule, "workers": run.workers, "chunk_bytes": run.chunk_bytes}
         return replace(built, make_site=lambda: site, **changes)

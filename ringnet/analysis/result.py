@@ -143,8 +143,8 @@ class RunResult:
         Of a training: the parameters after the last step, which every worker holds, by name.
     about : tuple of str
         Those of the notes that say what the network was taken to be, in a sweep too.
-    runs : tuple of Run
-        What it was made from: tables that a sweep does not need are made of it when they are asked for.
+    made_from : tuple of Run
+        What was simulated, one for each job: tables that a sweep does not need are made of it when they are asked for.
     """
 
     summary: Row
@@ -154,7 +154,7 @@ class RunResult:
     tables: Mapping[str, Table] = field(default_factory=dict)
     parameters: dict[str, NDArray[Any]] | None = None
     about: tuple[str, ...] = ()
-    runs: tuple[Run, ...] = ()
+    made_from: tuple[Run, ...] = ()
 
     def columns(self, table: str) -> Table | None:
         """Return a table by the name of its file, as `ringnet.analysis.frames` has it; None where there is none."""
@@ -172,15 +172,17 @@ class RunResult:
         links = self.columns("links")
         if links is None:
             return None
-        jobs = [(run.labels["name"], run.network, run.schedule, run.chunk_bytes) for run in self.runs]
+        jobs = [(run.labels["name"], run.network, run.schedule, run.chunk_bytes) for run in self.made_from]
         return route_table(jobs, links)
 
     def _path(self) -> Table | None:
-        path = self.runs[0].path if self.runs else None
-        return None if path is None else path_table(path, self.runs[0].network.names)
+        path = self.made_from[0].path if self.made_from else None
+        return None if path is None else path_table(path, self.made_from[0].network.names)
 
     def _utilisation(self) -> Table | None:
-        return utilisation_table(self.runs[0].trace, self.runs[0].network) if self.runs else None
+        return (
+            utilisation_table(self.made_from[0].trace, self.made_from[0].network) if self.made_from else None
+        )
 
     def _as_frame(self, columns: Table, table: str) -> pd.DataFrame:
         """Return the columns of a table as a data frame."""
@@ -214,6 +216,11 @@ class RunResult:
     def jobs(self) -> pd.DataFrame | None:
         """One row per job, the scenario's own first, where there are several."""
         return self._frame("jobs")
+
+    @cached_property
+    def runs(self) -> pd.DataFrame | None:
+        """One row per run, where it was repeated."""
+        return self._frame("runs")
 
     @cached_property
     def queues(self) -> pd.DataFrame | None:
@@ -309,7 +316,7 @@ def make_result(
         outputs=outputs,
         tables={name: table for name, table in tables.items() if table is not None},
         about=about,
-        runs=tuple(runs),
+        made_from=tuple(runs),
     )
 
 

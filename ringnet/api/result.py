@@ -174,4 +174,4 @@ class Result(RunResult):
         held = HeldOutputs(tuple(np.asarray(array) for array in self.outputs()))
         state = {one.name: getattr(self, one.name) for one in fields(self)}
         made = {name: table for name in RUN_TABLES if (table := self.columns(name)) is not None}
-        return {**state, "tables": made, "outputs": held, "runs": (), "_made": made}
+        return {**state, "tables": made, "outputs": held, "made_from": (), "_made": made}

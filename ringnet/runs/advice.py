@@ -50,7 +50,7 @@ def route_advice(result: RunResult, parts: RunParts) -> str | None:
     found = collisions(network, traffic, links["bytes"])
     if not found:
         return None
-    before_s = makespan_s(result.runs[0].trace)
+    before_s = makespan_s(result.made_from[0].trace)
     spread = _with_routes(parts, spread_routes(network, traffic))
     after_s = makespan_of(spread)
     if before_s - after_s < WORTH * before_s:

@@ -111,13 +111,14 @@ def make_step_result(
     """
     own = groups[0]
     times_s = np.array([one.step_s for one in own.steps])
-    timeline = [*_spans(groups)] if _n_spans(groups) <= MOST_ROWS else None
+    n_spans = sum(group.steps[0].starts_s.size + len(group.steps[0].done_s) for group in groups)
+    timeline = [*_spans(groups)] if n_spans <= MOST_ROWS else None
     left_out = ["the timeline is left out: more computations than are kept"] if timeline is None else []
     return StepResult(
         {
             **labels,
             **_answers(labels, own, bounds_s, itemsize),
-            **_of_numbers(verdict),
+            **{key: value for key, value in vars(verdict).items() if key != "wrong"},
             "error": verdict.wrong or None,
             **(spread_columns(times_s) if is_repeated else {}),
         },
@@ -162,10 +163,6 @@ def _answers(
     }
 
 
-def _of_numbers(verdict: StepVerdict) -> dict[str, Any]:
-    return {key: value for key, value in vars(verdict).items() if key != "wrong"}
-
-
 def _bucket_rows(group: StepGroup, itemsize: int) -> pd.DataFrame:
     times = group.steps[0]
     exposed_s = (times.done_s - times.sent_s) - times.hidden_s().mean(axis=1)
@@ -183,10 +180,6 @@ def _bucket_rows(group: StepGroup, itemsize: int) -> pd.DataFrame:
             "exposed_s": exposed_s,
         }
     )
-
-
-def _n_spans(groups: Sequence[StepGroup]) -> int:
-    return sum(group.steps[0].starts_s.size + len(group.steps[0].done_s) for group in groups)
 
 
 def _spans(groups: Sequence[StepGroup]) -> Any:

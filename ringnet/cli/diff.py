@@ -46,7 +46,8 @@ def command(
 
 
 def _print(found: Difference) -> None:
-    _print_part("changed in the scenario", [_scenario_row(row) for row in _rows(found.scenario)])
+    changed = [(row["path"], _cell("", row["a"]), "->", _cell("", row["b"])) for row in _rows(found.scenario)]
+    _print_part("changed in the scenario", changed)
     _print_part("changed in the answer", [_answer_row(row) for row in _rows(found.answer)])
     for name, points in (("first", found.only_a), ("second", found.only_b)):
         if len(points):
@@ -63,10 +64,6 @@ def _print_part(title: str, rows: Sequence[Sequence[str]]) -> None:
         print_table(rows[:SHOWN_ROWS], indent="  ")
     if len(rows) > SHOWN_ROWS:
         say(f"  ... and {len(rows) - SHOWN_ROWS} more; --json shows them all")
-
-
-def _scenario_row(row: Mapping[str, Any]) -> tuple[str, ...]:
-    return row["path"], _cell("", row["a"]), "->", _cell("", row["b"])
 
 
 def _answer_row(row: Mapping[str, Any]) -> tuple[str, ...]:

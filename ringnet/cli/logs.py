@@ -107,14 +107,11 @@ def _with_tables(log: Log, wanted: str | None) -> Log:
     rows = chosen(log.measurements, wanted)
     if not rows:
         tables = tables_of(log.measurements)
-        right = ", ".join(f"{number}{_condition(rows)}" for number, rows in tables.items())
+        conditions = {number: rows[0].condition for number, rows in tables.items()}
+        right = ", ".join(f"{number} ({one})" if one else f"{number}" for number, one in conditions.items())
         message = "the log has no such table"
         raise InputError(Fault(message, "--table", file=str(log.path), value=wanted, right=right))
     return replace(log, measurements=rows)
-
-
-def _condition(rows: Sequence[Measurement]) -> str:
-    return f" ({rows[0].condition})" if rows[0].condition else ""
 
 
 def _once(logs: Sequence[Log]) -> list[Log]:

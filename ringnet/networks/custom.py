@@ -117,7 +117,9 @@ def _faults(n_workers: int, cables: Sequence[Cable], switches: Sequence[str]) ->
         path = f"cables.{place}"
         for end, node in (("from", cable.start), ("to", cable.end)):
             if node not in known:
-                faults.append(_no_such_node(f"{path}.{end}", node, n_workers, switches))
+                at, near = f"{path}.{end}", closest(node, switches)
+                right = f"a worker from 0 to {n_workers - 1}, or one of switches: [{', '.join(switches)}]"
+                faults.append(Fault("there is no such node", at, value=node, right=right, nearest=near))
         if cable.start == cable.end:
             faults.append(
                 Fault(f"a cable joins two nodes, not {cable.start} to itself", path, right="{from: 0, to: 1}")
@@ -138,11 +140,6 @@ def _both(cable: Cable) -> tuple[Cable, Cable]:
     """Return the cable as written, and from its other end: a half-duplex one is the same."""
     other = Cable(cable.end, cable.start, duplex=cable.duplex)
     return (cable, other) if cable.duplex == "half" else (cable, cable)
-
-
-def _no_such_node(path: str, node: str, n_workers: int, switches: Sequence[str]) -> Fault:
-    right = f"a worker from 0 to {n_workers - 1}, or one of switches: [{', '.join(switches)}]"
-    return Fault("there is no such node", path, value=node, right=right, nearest=closest(node, switches))
 
 
 def _apart(n_workers: int, graph: Graph) -> list[Fault]:

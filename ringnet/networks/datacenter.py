@@ -221,7 +221,8 @@ def fat_tree(
     half, n_places = k // 2, k**3 // 4
     if n_places < n_workers:
         message = f"a fat tree of k={k} has {n_places} places, and {n_workers} are needed"
-        raise NetworkError(Fault(message, "k", right=f"at least {_least_k(n_workers)}"))
+        least = next(k for k in range(2, 2**12, 2) if k**3 // 4 >= n_workers)
+        raise NetworkError(Fault(message, "k", right=f"at least {least}"))
     links = _fat_tree_links(n_workers, k, (bandwidth_Bps, latency_s))
     # Each of the six groups of links, three up and three down, is as large as there are places.
     per_pod = half * half
@@ -263,10 +264,6 @@ def _fat_tree_links(n_workers: int, k: int, rate: tuple[float, float]) -> LinkCo
     for level, size in (("edge", n_edges), ("agg", n_edges), ("core", half * half)):
         nodes += [f"{level}{number}" for number in range(size)]
     return LinkColumns.of(nodes, [*up, *((end, start) for start, end in up)], [rate] * 6)
-
-
-def _least_k(n_workers: int) -> int:
-    return next(k for k in range(2, 2**12, 2) if k**3 // 4 >= n_workers)
 
 
 def dragonfly(

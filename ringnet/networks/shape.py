@@ -184,10 +184,6 @@ def _powers_of_two(shape: NetworkShape) -> tuple[int, ...] | None:
     return None if sides is None or any(side & (side - 1) for side in sides) else sides[::-1]
 
 
-def _switch_above(shape: NetworkShape) -> tuple[int, ...] | None:
-    return shape.switch_above
-
-
 def _rates_to_next(shape: NetworkShape) -> tuple[int, ...] | None:
     """Where all ways are alike, there is nothing to fit to."""
     rates = shape.find_neighbour_Bps and shape.find_neighbour_Bps()
@@ -210,7 +206,7 @@ TRAITS: dict[str, Trait] = {
     "rows": Trait(_rows, "rows of the network"),
     "latest_worker": Trait(lambda shape: shape.latest_worker, "the worker that starts last"),
     "neighbour_Bps": Trait(_rates_to_next, "bandwidth from each worker to the next", _rates_said),
-    "switch_above": Trait(_switch_above, "the tree of switches that reduce", _tree_said),
+    "switch_above": Trait(lambda shape: shape.switch_above, "the tree of switches that reduce", _tree_said),
     "workers_per_switch": Trait(lambda shape: shape.workers_per_switch, "workers of a switch that reduces"),
     "powers_of_two": Trait(_powers_of_two, "sides of the network, slowest first"),
 }

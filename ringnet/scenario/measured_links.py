@@ -110,8 +110,9 @@ def measured(network: Network, keys: Keys) -> Measured:
         inner = tuple(_spread(piece.inside, 0.0, host) for piece in pieces)
         found = _placed(found, LinkSource.INSIDE, inner, "inside.link")
     if outside is not None:
-        cards = cards_of(keys.network)
-        hops = [_of_a_card(piece.between, cards) for piece in _pieces_of(outside, keys)]
+        cards = cards_of(keys.network)  # each has its part of what all those of a host have together
+        pieces_between = (piece.between for piece in _pieces_of(outside, keys))
+        hops = [hop._replace(bandwidth_Bps=hop.bandwidth_Bps / cards) for hop in pieces_between]
         each_s = [_at(inner, hop.up_to_bytes).latency_s if inner else 0.0 for hop in hops]
         taken_s = [way.own_s + way.inside * measured_s for measured_s in each_s]
         outer = tuple(_spread(hop, taken, way.outside) for hop, taken in zip(hops, taken_s, strict=True))
@@ -141,11 +142,6 @@ def _pieces_of(profile: Profile, keys: Keys) -> tuple[HostPiece, ...]:
     if workers_per_host(keys.network) is not None:
         return host_links(profile, setting)
     return tuple(HostPiece(piece, piece) for piece in ring_link(profile, setting))
-
-
-def _of_a_card(hop: LinkPiece, n_cards: int) -> LinkPiece:
-    """Return what one card has of what all cards of a host have together."""
-    return hop._replace(bandwidth_Bps=hop.bandwidth_Bps / n_cards)
 
 
 def _at(pieces: tuple[LinkPiece, ...], up_to_bytes: float) -> LinkPiece:

@@ -181,15 +181,14 @@ def sample(scenario: Scenario) -> list[Scenario]:
 def _axes(sweep: dict[str, Any]) -> list[list[tuple[str, ...]]]:
     """Return the grid as overrides: for each axis its rows, for each row a ``key=value`` per key."""
     columns = {
-        section: [_texts(key, values) for key, values in sweep.get(section, {}).items()]
+        section: [
+            [f"{key}={json.dumps(value)}" for value in values]
+            for key, values in sweep.get(section, {}).items()
+        ]
         for section in ("over", "zip")
     }
     zipped = [list(zip(*columns["zip"], strict=True))] if columns["zip"] else []
     return [*([(text,) for text in column] for column in columns["over"]), *zipped]
-
-
-def _texts(key: str, values: list[Any]) -> list[str]:
-    return [f"{key}={json.dumps(value)}" for value in values]
 
 
 def _point(document: dict[str, Any], overrides: Iterator[str], scenario: Scenario) -> Iterator[Scenario]:

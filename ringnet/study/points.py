@@ -120,7 +120,10 @@ class _Study:
         places = defaultdict(list)
         for place, point in enumerate(points):
             places[point.scenario.key()].append(place)
-        tasks = [self._task(key, points[at[0]]) for key, at in places.items()]
+        tasks = [
+            Task(key, points[at[0]].scenario, self.simulate, self.store.path(key))
+            for key, at in places.items()
+        ]
         rows: dict[int, Outcome] = {}
         with closing(finished(tasks, self.store, self.compute)) as done:
             for key, outcome in done:
@@ -128,9 +131,6 @@ class _Study:
                     rows[place] = in_full(outcome, points[place])
                     self.on_result(rows[place])
         return [rows[place] for place in range(len(points))]
-
-    def _task(self, key: str, point: SweepPoint) -> Task:
-        return Task(key, point.scenario, self.simulate, self.store.path(key))
 
 
 # Rows, completed by what the sweep knows of a point and the run does not.

@@ -88,7 +88,7 @@ def _spread(keys: AnySpread, path: Path) -> Iterator[Mistake]:
         return
     if _is_lost(keys):
         return
-    wrong = [*_numbers(keys, path), *_PARTICULAR.get(name, _nothing)(keys, path)]
+    wrong = [*_numbers(keys, path), *_PARTICULAR.get(name, lambda *_: ())(keys, path)]
     yield from wrong
     if isinstance(keys, RateSpread) and not wrong:
         yield from _rate(keys, path)
@@ -106,10 +106,6 @@ def _example(keys: AnySpread, key: str) -> str:
 def _takers(key: str) -> str:
     names = [name for name, spread in SPREADS.items() if key in (*spread.needs, *spread.may)]
     return f"distribution: {' or '.join(names)}"
-
-
-def _nothing(keys: AnySpread, path: Path) -> Iterator[Mistake]:
-    yield from ()
 
 
 def _numbers(keys: AnySpread, path: Path) -> Iterator[Mistake]:

@@ -10,7 +10,6 @@ from ringnet.documents.document import Document, Path
 from ringnet.errors import Fault, InputError
 from ringnet.scenario.drawn import OF_LINKS, OF_WORKERS, columns_of
 from ringnet.scenario.files.folder import ScenarioFolder, fault_at
-from ringnet.units import Kind
 
 #: What is a time and not a rate.
 _RATES = ("bandwidth", "reduce_rate")
@@ -25,7 +24,8 @@ def with_samples(document: Document, home: ScenarioFolder) -> tuple[Document, li
             continue
         try:
             found = home.found(name)
-            columns_of(found, _columns(path, document), _kind(path))
+            is_rate = any(key in _RATES for key in path)
+            columns_of(found, _columns(path, document), "bytes_per_second" if is_rate else "seconds")
         except InputError as error:
             faults += [fault_at(key, fault, name, document) for fault in error.faults]
             document = replace(document, broken=document.broken | {path})
@@ -39,10 +39,6 @@ def _columns(path: Path, document: Document) -> tuple[str, ...]:
         return "at", "for"
     column = document.get((*path, "column"))
     return (column,) if isinstance(column, str) and column else ()
-
-
-def _kind(path: Path) -> Kind:
-    return "bytes_per_second" if any(key in _RATES for key in path) else "seconds"
 
 
 def sample_places(data: Any) -> Iterator[Path]:

@@ -478,6 +478,7 @@ def sketched(monkeypatch: pytest.MonkeyPatch) -> None:
             path.touch()
 
     monkeypatch.setattr("ringnet.reporting.plots.canvas.save", save)
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)  # the other cores have other tests
 
 
 @pytest.fixture

@@ -151,7 +151,6 @@ def test_what_a_page_shows_is_what_happens(
         request.getfixturevalue("sketched")
     (own_folder / "scenarios").symlink_to(ROOT / "scenarios")
     monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")  # the other cores have other tests
     reader = Reader(ringnet)
     for block in blocks(page):
         reader.do(block)

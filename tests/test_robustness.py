@@ -121,6 +121,7 @@ class TestTerminal:
         import sys  # noqa: PLC0415
 
         command = [sys.executable, "-m", "ringnet", "run", "ring.yaml", "--quiet", "--out", "out"]
+        command += ["--set", "report.plots=[link-traffic]"]
         done = subprocess.run(
             command, check=False, env={**os.environ, "MPLBACKEND": backend}, capture_output=True, text=True
         )

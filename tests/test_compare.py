@@ -15,6 +15,8 @@ from ringnet.cli import app
 from ringnet.collectives import ALGORITHMS
 from ringnet.collectives.proof import check
 from ringnet.engines.arrays import run_sizes, why_not_exact
+from ringnet.engines.arrays.rounds import RoundMaker
+from ringnet.engines.arrays.steps import Steps
 from ringnet.engines.events import run_events
 from ringnet.engines.trace import Workers
 from ringnet.errors import InputError
@@ -233,6 +235,19 @@ class TestManySizes:
         network = TOPOLOGIES["fully-connected"].build(8, 50e9, 1e-6)
         sizes = np.array([schedule.chunk_sizes(n) * 4 for n in (0, 1, 7, 1000, 10**6)])
         assert run_sizes(schedule, network, Workers.alike(8), sizes).exact.all()
+
+    def test_of_shared_chunks_a_few_uses_are_kept(self):
+        """Slices pass on what another channel has just applied; who has passed them all waits for none of them."""
+        schedule = ALGORITHMS["pipelined-ring"].build(24, "all-reduce")
+        network = uneven(24, "fully-connected")
+        maker = RoundMaker(schedule, network)
+        for step in schedule.steps():
+            maker.rounds(step)
+        chunk_bytes = np.full((schedule.n_chunks, 3), 4096)
+        steps = Steps(schedule, network, Workers.alike(24), chunk_bytes, maker)
+        for step in schedule.steps():
+            steps.do(step)
+        assert len(steps.shared.posted.cell) < 24 * schedule.n_chunks / 2
 
     @staticmethod
     def compare(schedule, network, workers: Workers) -> None:

@@ -123,12 +123,12 @@ class Steps:
         self.n_delayed = 0
         self._set_actors(schedule, workers)
         self.free_s = np.zeros((len(self.used), *self.sizes))
-        self.last_head_s = np.full_like(self.free_s, -np.inf)
-        self.last_channel = np.zeros(len(self.used), dtype=np.int64)
         self.exact = np.ones(self.sizes, dtype=bool)
         #: Whether what comes to a link after another one may overtake what was sent before it.
         self.may_overtake = False
         self.channels_meet = bool(self.sizes) and maker.channels_meet()
+        #: Of each link the last head that was looked at, and its channel.
+        self.last_head: tuple[FloatArray, IntArray] | None = None
         self.carried: dict[int, CarriedBytes] = {}
         self._sends: dict[int, list[SendRound]] = {}
         self._busy: dict[int, tuple[int, FloatArray]] = {}
@@ -325,14 +325,16 @@ class Steps:
 
     def _look(self, channel: int, hop: Hop, head_s: FloatArray) -> None:
         """Look whether heads come in the order in which they are served: in time, and at equal times by channel."""
-        before_s = self.last_head_s[hop.at]
+        if self.last_head is None:
+            self.last_head = np.full_like(self.free_s, -np.inf), np.zeros(len(self.used), dtype=np.int64)
+        last_s, last_channel = self.last_head
+        before_s = last_s[hop.at]
         earlier = head_s < before_s
-        lower = channel < self.last_channel[hop.at]
+        lower = channel < last_channel[hop.at]
         if lower.any():
             earlier |= (head_s == before_s) & lower[:, None]
         self.exact &= ~earlier.any(axis=0)
-        self.last_head_s[hop.at] = head_s
-        self.last_channel[hop.at] = channel
+        last_s[hop.at], last_channel[hop.at] = head_s, channel
 
     def _cells(self, workers: IntArray, rows: Index) -> IntArray:
         """Return the cell of each of some rows: worker times chunks, plus chunk."""
@@ -419,7 +421,7 @@ class LastUse:
         self.path: Parts = {}
 
     def of(self, cells: IntArray) -> FloatArray:
-        """Return when some cells were last used; long ago where nobody need know."""
+        """Return when some cells were last used; long ago where they were not."""
         return self.time_s[cells]
 
     def forget(self, cells: IntArray) -> None:
@@ -457,9 +459,10 @@ class RecentUse:
             np.full((1, self.n_sizes), -np.inf),
         )
 
-    def of(self, cells: IntArray) -> FloatArray:
-        """Return when some cells were last used; long ago where nobody need know."""
-        return self.time_s.take(self.row.take(cells), axis=0)
+    def of(self, cells: IntArray) -> FloatArray | None:
+        """Return when some cells were last used, long ago where nobody need know; None where that is all of them."""
+        rows = self.row.take(cells)
+        return self.time_s.take(rows, axis=0) if rows.any() else None
 
     def forget(self, cells: IntArray) -> None:
         """Let some cells be as never used."""
@@ -471,7 +474,8 @@ class RecentUse:
         if self.n_rows + len(cells) > len(self.cell):
             self._make_room(len(cells))
         new = slice(self.n_rows, self.n_rows + len(cells))
-        np.maximum(self.of(cells), time_s, out=self.time_s[new])
+        before_s = self.of(cells)
+        self.time_s[new] = time_s if before_s is None else np.maximum(before_s, time_s)
         self.cell[new], self.row[cells] = cells, np.arange(new.start, new.stop)
         self.n_rows = new.stop
 
@@ -532,6 +536,8 @@ class SharedChunks:
 
     def _give_way(self, actors: Index, cells: IntArray, last: LastUse | RecentUse) -> None:
         ready_s, done_s = self.ready_s[actors], last.of(cells)
+        if done_s is None:
+            return
         if last.path:
             path = {part: seconds[cells] for part, seconds in last.path.items()}
             self.paths.arrive(actors, done_s > ready_s, path)

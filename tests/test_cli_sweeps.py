@@ -45,12 +45,13 @@ sweep:
 #: The command line with points that take a moment, so that a sweep can be caught half-way, and is not so small that
 #: the first process would compute it.
 SLOW = """
-import sys, time
+import os, sys, time
 import ringnet.cli.run as running
 from ringnet.cli import main
 from ringnet.study import local
 
 local.SMALL_S = 0.0
+local.SHORT_S = float(os.environ.get("SHORT_S", local.SHORT_S))
 
 def slowly(scenario, simulate=running.simulate):
     time.sleep(0.25)
@@ -299,9 +300,16 @@ def test_ctrl_c_stops_cleanly_and_keeps_what_is_finished(jobs):
     wait_for(lambda: not members(stopped.pid))
 
 
-def test_ctrl_c_while_processes_start_is_as_clean():
-    stopped = start("--jobs", "2")
-    wait_for(lambda: len(members(stopped.pid)) >= 5)  # itself, two that track resources, two that compute
+@pytest.mark.parametrize(
+    ("short_s", "n_processes"),
+    [
+        ("30", 3),
+        ("0", 5),
+    ],  # itself, two that compute; of those that start afresh two more, that track resources
+)
+def test_ctrl_c_while_processes_start_is_as_clean(short_s, n_processes):
+    stopped = start("--jobs", "2", env={**os.environ, "SHORT_S": short_s})
+    wait_for(lambda: len(members(stopped.pid)) >= n_processes)
     press_ctrl_c(stopped)
     _, err = stopped.communicate()
     assert stopped.returncode == 130

@@ -403,7 +403,9 @@ def test_a_wrong_sum_says_where_and_is_not_kept(points, cache):
     assert len(entries(cache)) == N_POINTS - 2
 
 
-def test_a_point_that_kills_its_process_takes_no_other_with_it(points, processes):
+@pytest.mark.parametrize("short_s", [0.0, local.SHORT_S])  # processes that start afresh, and doubles
+def test_a_point_that_kills_its_process_takes_no_other_with_it(points, processes, monkeypatch, short_s):
+    monkeypatch.setattr(local, "SHORT_S", short_s)
     said = []
     outcomes = run_points(points, processes=2, simulate=failing_at(3, lambda: os._exit(1)), say=said.append)
     assert [outcome.ok for outcome in outcomes] == [True, True, False, False, True, True]

@@ -1,12 +1,14 @@
-"""Points on the cores of this machine, through joblib's processes: as many at once as memory allows.
+"""Points on the cores of this machine, as many at once as memory allows.
 
-joblib is imported where there are processes to start: one run needs none, and need not wait for it.
+A long sweep goes through joblib's processes, which start afresh; a short one through doubles of this process, where the
+system makes such: they have imported what they need. Neither is imported by one run, which needs no processes.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -23,6 +25,8 @@ from ringnet.study.outcome import Done, Task, carry_out, quietly
 
 #: A sweep that takes less is not worth other processes: they take half as long to start.
 SMALL_S = 2.0
+#: One that takes longer than this is worth processes that start afresh, whatever the program around does.
+SHORT_S = 30.0
 #: How often a process looks whether the one that started it still lives.
 WATCH_S = 0.1
 
@@ -78,16 +82,18 @@ def on_this_machine(tasks: list[Task], processes: int | None, say: Callable[[str
         yield from map(carry_out, tasks)
         return
     largest_first = sized(tasks)
-    is_small = sum(one.most_s for one in largest_first) < SMALL_S
-    n_processes = 1 if is_small else processes or n_cores()
+    most = sum(one.most_s for one in largest_first)
+    n_processes = 1 if most < SMALL_S else processes or n_cores()
     for width, group in at_once(largest_first, n_processes, available_bytes()):
         if width == 1:
             yield from map(carry_out, group)
         else:
-            yield from in_processes(group, width, say)
+            yield from in_processes(group, width, say, short=most < SHORT_S)
 
 
-def in_processes(tasks: list[Task], n_processes: int, say: Callable[[str], None]) -> Iterator[Done]:
+def in_processes(
+    tasks: list[Task], n_processes: int, say: Callable[[str], None], *, short: bool = False
+) -> Iterator[Done]:
     """Yield every task's outcome as it is finished, ``n_processes`` at a time, each in a process of its own.
 
     A process that is killed takes only its own point with it: what is left is tried one by one until the
@@ -96,7 +102,8 @@ def in_processes(tasks: list[Task], n_processes: int, say: Callable[[str], None]
     left = {task.key: task for task in tasks}
     while left:
         try:
-            yield from _striking_off(left, _side_by_side(list(left.values()), n_processes))
+            side_by_side = _in_doubles if short and sys.platform == "linux" else _side_by_side
+            yield from _striking_off(left, side_by_side(list(left.values()), n_processes))
         except _KilledError:
             say("a process that computed points was killed; trying the points that are left one by one")
             yield from _striking_off(left, _until_one_is_killed(list(left.values())))
@@ -124,9 +131,13 @@ class _KilledError(Exception):
 
 def _side_by_side(tasks: list[Task], n_processes: int) -> Generator[Done]:
     from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415 -- a run by itself needs no processes
+    from multiprocessing import resource_tracker  # noqa: PLC0415
 
     from joblib import Parallel, delayed  # noqa: PLC0415
+    from joblib.externals.loky.backend import resource_tracker as loky_tracker  # noqa: PLC0415
 
+    for tracker in (resource_tracker, loky_tracker) if os.name == "posix" else ():
+        tracker.ensure_running()  # these let Ctrl-C through again as they start: not after it is held
     begin = {"initializer": _begin, "initargs": (os.getpid(),)}
     parallel = Parallel(n_processes, "loky", return_as="generator_unordered", max_nbytes=None, **begin)
     with quietly(), ExitStack() as stack:
@@ -136,6 +147,40 @@ def _side_by_side(tasks: list[Task], n_processes: int) -> Generator[Done]:
             yield from done
         except BrokenProcessPool as error:
             raise _KilledError from error
+
+
+def _in_doubles(tasks: list[Task], n_processes: int) -> Generator[Done]:
+    from concurrent.futures import ProcessPoolExecutor, as_completed  # noqa: PLC0415 -- as above
+    from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415
+    from multiprocessing import active_children, get_context  # noqa: PLC0415
+
+    others = {*active_children()}
+    pool = ProcessPoolExecutor(n_processes, get_context("fork"), _begin_double, (os.getpid(), tasks))
+    with quietly(), pool:
+        with _ctrl_c_held():
+            done = [pool.submit(_carry_out, number) for number in range(len(tasks))]
+        try:
+            for one in as_completed(done):
+                yield one.result()
+        except BrokenProcessPool as error:
+            raise _KilledError from error
+        except BaseException:  # nobody waits for the points that are under way
+            for double in {*active_children()} - others:
+                double.kill()
+            raise
+
+
+#: Of a double: the tasks of the process that it is a double of, so that a number stands for each; nothing is sent.
+_tasks: list[Task] = []
+
+
+def _begin_double(parent: int, tasks: list[Task]) -> None:
+    _begin(parent)
+    _tasks[:] = tasks
+
+
+def _carry_out(number: int) -> Done:
+    return carry_out(_tasks[number])
 
 
 @contextmanager

@@ -312,8 +312,12 @@ def keep(outcome: Outcome, path: Path | None) -> Outcome:
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Keep joblib from warning that not all was asked for of what it computes: Ctrl-C means just that."""
+    """Keep joblib from warning that not all was asked for of what it computes: Ctrl-C means just that.
+
+    And Python from warning of threads where it doubles a process: those of libraries are idle then.
+    """
     with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*multi-threaded", DeprecationWarning)
         warnings.filterwarnings("ignore", category=UserWarning, module="joblib")
         yield
 

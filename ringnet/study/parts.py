@@ -114,12 +114,14 @@ def _computed(
     tasks: list[Task], costs: Mapping[str, float], processes: int | None, say: Say
 ) -> Generator[Done]:
     """Yield every outcome; the longest come first, so that no process is left alone with one at the end."""
-    is_small = len(tasks) == 1 or sum(costs[task.key] for task in tasks) < local.SMALL_S
+    most = sum(costs[task.key] for task in tasks)
+    is_small = len(tasks) == 1 or most < local.SMALL_S
     n_processes = 1 if is_small else processes or n_cores()
     if n_processes == 1:
         yield from map(carry_out, tasks)
     else:
-        yield from local.in_processes(sorted(tasks, key=lambda task: -costs[task.key]), n_processes, say)
+        longest_first = sorted(tasks, key=lambda task: -costs[task.key])
+        yield from local.in_processes(longest_first, n_processes, say, short=most < local.SHORT_S)
 
 
 # What a study is made of.

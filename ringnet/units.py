@@ -75,6 +75,10 @@ _RULES: dict[Kind, _Rule] = {
 }
 
 
+#: Whole floats below are written without a point: 50000000000 rather than 50000000000.0.
+_PLAIN = 10**15
+
+
 @overload
 def parse_quantity(value: object, kind: Literal["bytes"], *, is_count: bool = False) -> int: ...
 @overload
@@ -211,7 +215,8 @@ def _text(rule: _Rule, value: object) -> str:
         raise _refusal(rule, value, f"this should be {rule.noun}")
     if isinstance(value, int) and value.bit_length() > _LONGEST_TEXT:
         raise _refusal(rule, f"an integer of {value.bit_length()} bits", _at_most(rule))
-    text = " ".join(str(value).split())
+    is_plain = isinstance(value, float) and value.is_integer() and abs(value) < _PLAIN
+    text = f"{value:.0f}" if is_plain else " ".join(str(value).split())
     if len(text) > _LONGEST_TEXT:
         raise _refusal(rule, text, f"this should be {rule.noun}, not {len(text)} characters")
     return text

@@ -97,6 +97,15 @@ def test_what_yaml_could_not_hold_is_told_with_its_path():
             Scenario.from_dict(nothing)
 
 
+def test_what_is_no_path_or_text_is_told_what_takes_it(tmp_path):
+    for call, told in ((ringnet.load, "no path"), (ringnet.loads, "no text")):
+        for given in (FOUR, 5, None):
+            with pytest.raises(InputError, match=rf"{told} of a scenario; .*Scenario.from_dict"):
+                call(given)
+    (tmp_path / "a.yaml").write_text(yaml.safe_dump(FOUR))
+    assert ringnet.load(tmp_path / "a.yaml", "workers=5").workers == 5
+
+
 def test_numbers_of_numpy_tuples_and_paths_are_data(tmp_path):
     np.save(tmp_path / "x.npy", np.ones((4, 16), dtype=np.float32))
     data = {key: FOUR[key] for key in ("scenario_version", "network")}

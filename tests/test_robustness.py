@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import threading
 from pathlib import Path
 
@@ -47,6 +48,23 @@ class TestFiles:
         monkeypatch.setattr(text, "PATIENCE_S", 0.05)
         os.mkfifo("pipe.yaml")
         assert "pipe.yaml: the file cannot be read: nothing has come" in told("check", "pipe.yaml")
+
+    def test_a_socket_is_no_file(self, folder):
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind("socket")
+            assert "socket: the file cannot be read: this is a socket, not a file" in told("check", "socket")
+            assert "right would be: a regular file" in told("logs", "socket")
+
+    @pytest.mark.parametrize(
+        ("content", "words"),
+        [
+            (RING.encode("utf-16"), "not text in UTF-8 (byte 0); got 0xff; right would be: a file saved as UTF-8"),
+            (b"a: 1\n---\nb: 2\n", "two.yaml:2: another document begins here; got ---; right would be"),
+        ],
+    )  # fmt: skip
+    def test_a_text_that_is_no_scenario_is_told_what_one_is(self, folder, content, words):
+        Path("two.yaml").write_bytes(content)
+        assert words in told("check", "two.yaml")
 
     def test_a_pipe_that_speaks_is_read_whole(self, folder):
         os.mkfifo("pipe.yaml")
@@ -177,6 +195,9 @@ class TestTerminal:
         (["measure", "--sizes", "6"], "--sizes: a message of 6 bytes is no whole number of float32 elements"),
         (["measure", "--dtype", "foo"], "--dtype: unknown element type; got foo"),
         (["compare", "ring.yaml", "--workers", "1,024"], "--workers: a comma parts two values; got 1,024"),
+        (["check", "ring.yaml", "--set", "sweep.over.workers=8"], "got 8; right would be: over: {network.bandwidth"),
+        (["check", "ring.yaml", "--set", "network.bandwidth=5.0e10"], "right would be: 50000000000 B/s = 50 GB/s or"),
+        (["run", "ring.yaml", "--out", "own.yaml"], "this is a file; right would be: a new folder"),
     ],
 )  # fmt: skip
 def test_an_option_is_told_with_its_name(folder, words, said):

@@ -44,6 +44,8 @@ def read_bounded(path: str | os.PathLike[str], most_bytes: int, what: str) -> by
 
 def _content(path: str | os.PathLike[str], n_bytes: int) -> bytes:
     """Return the first bytes of a file; of a pipe, what comes until it is closed, as long as something does."""
+    if stat.S_ISSOCK(os.stat(path).st_mode):
+        raise OSError(None, "this is a socket, not a file")
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0) as stream:
         if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             return stream.read(n_bytes)
@@ -69,7 +71,7 @@ def decode(content: bytes, file: str) -> str:
             f"the file is not text in UTF-8 (byte {error.start})",
             f"0x{content[error.start]:02x}",
         )
-        raise InputError(Fault(message, file=file, line=line, value=value)) from error
+        raise InputError(Fault(message, "", file, line, value, right="a file saved as UTF-8")) from error
 
 
 def clip(text: str) -> str:

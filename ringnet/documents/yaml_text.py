@@ -134,6 +134,8 @@ def _not_yaml(error: yaml.MarkedYAMLError, text: str, file: str) -> Fault:
     message, right = f"the text is not readable as YAML: {clip(error.problem or '')}", ""
     if "\t" in written[: len(written) - len(written.lstrip())]:
         message, right = "YAML is indented with spaces, not with tabs", "two spaces"
+    elif error.problem == "but found another document":
+        message, right = "another document begins here", "a file for each"
     return Fault(message, "", file, line + 1, clip(written.strip()), right)
 
 

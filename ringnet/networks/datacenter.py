@@ -217,7 +217,8 @@ def fat_tree(
     ['0->edge0', 'edge0->agg1', 'agg1->core2', 'core2->agg3', 'agg3->edge2', 'edge2->5']
     """
     if k % 2 or k < 2:  # noqa: PLR2004
-        raise NetworkError(Fault("a fat tree has switches with an even number of ports", "k", value=str(k)))
+        message = "a fat tree has switches with an even number of ports"
+        raise NetworkError(Fault(message, "k", value=str(k), right=str(max(2, k + k % 2))))
     half, n_places = k // 2, k**3 // 4
     if n_places < n_workers:
         message = f"a fat tree of k={k} has {n_places} places, and {n_workers} are needed"

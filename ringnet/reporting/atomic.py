@@ -45,7 +45,7 @@ def check_target(folder: Path) -> None:
 
 def _not_ours(target: Path) -> Iterator[Fault]:
     if os.path.lexists(target) and not target.is_dir():
-        yield Fault("results go to a folder, and this is a file", file=str(target))
+        yield Fault("results go to a folder, and this is a file", file=str(target), right="a new folder")
     elif target.is_dir():
         foreign = foreign_entries(target)
         if foreign:

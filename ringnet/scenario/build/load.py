@@ -18,6 +18,7 @@ from ringnet.scenario.files.folder import ScenarioFolder
 
 #: What stands for a file on the command line.
 STANDARD_INPUT = "-"
+_OTHERWISE = "load(path), loads(text), or Scenario.from_dict(mapping)"
 
 
 def load(
@@ -50,6 +51,8 @@ def load(
     InputError
         With every mistake at once, each with file, line, path, value, and what would be right.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(Fault("this is no path of a scenario", value=type(path).__name__, right=_OTHERWISE))
     if os.fspath(path) == STANDARD_INPUT:
         here = ScenarioFolder(FilePath().absolute(), allow_outside, allow_python)
         return _read(_standard_input(), overrides, "<stdin>", "stdin", here)
@@ -88,11 +91,14 @@ def loads(
     >>> scenario.message_bytes, scenario.network.latency_s
     (1048576, 5e-06)
     """
+    if not isinstance(text, str | bytes):
+        raise InputError(Fault("this is no text of a scenario", value=type(text).__name__, right=_OTHERWISE))
     home = ScenarioFolder(FilePath(folder).absolute(), allow_outside, allow_python)
     return _read(text, overrides, file, "scenario", home)
 
 
 def _read(text: str, overrides: Sequence[str], file: str, name: str, home: ScenarioFolder) -> Scenario:
+    given = [overrides] if isinstance(overrides, str) else overrides
     document, faults = read_yaml(text, file)
     document, unfound = included(document, home, file)
-    return Scenario.made(interpret(document, overrides, name, home, [*faults, *unfound], file))
+    return Scenario.made(interpret(document, given, name, home, [*faults, *unfound], file))

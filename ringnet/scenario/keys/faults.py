@@ -92,7 +92,8 @@ def _fault(detail: ErrorDetails, path: Path, document: Document) -> Fault:
         return document.fault(
             path, "keys with values are wanted here", right=_known_keys(path) or _example(path)
         )
-    return document.fault(path, "a list is wanted", right=_example(path))
+    # Where keys with values would do, too, the list is that of the example around it.
+    return document.fault(path, "a list is wanted", right=_example(path[:-1] if fields(path) else path))
 
 
 def _like_the_keys_example(right: str, path: Path) -> str:

@@ -14,7 +14,8 @@ from ringnet.analysis.critical_path import critical_path
 from ringnet.analysis.derivatives import Derivatives, derivatives
 from ringnet.collectives import ALGORITHMS
 from ringnet.engines import ENGINES, Workers
-from ringnet.engines.arrays.recall import Checkpoints
+from ringnet.engines.arrays import recall
+from ringnet.engines.arrays.steps import Steps
 from ringnet.engines.events import Job, run_jobs
 from ringnet.errors import InputError
 from ringnet.networks import BySize, LinkChange, OverTime, Packets, Piece, Window, make_network
@@ -153,7 +154,7 @@ def test_derivatives_are_those_of_running_the_recurrence_again(cases, data):
 
 
 @given(st.data())
-def test_rows_made_again_leave_the_same_path(case, data):
+def test_a_run_without_rows_leaves_the_same_path(case, data):
     """Also with times that are alike, of which the walk has to choose as it does with all rows."""
     one, _ = all_different(data.draw, case)
     if data.draw(st.booleans()):
@@ -175,16 +176,23 @@ def test_rows_made_again_leave_the_same_path(case, data):
     assert all((getattr(found, kind) == getattr(expected, kind)).all() for kind in KINDS)
 
 
-def test_a_long_run_is_made_again_for_those_on_its_path_alone(case, monkeypatch):
+def test_the_path_of_a_run_without_rows_is_walked_without_doing_its_steps_again(case, monkeypatch):
     one = case(64, 6400)
-    made = []
-    recall = Checkpoints.make
-    monkeypatch.setattr(Checkpoints, "make", lambda *asked: made.append(recall(*asked)) or made[-1])
+    whole = path_of(one, one.run(engine="recurrence"))
     trace = one.run(engine="recurrence", keep_transfers=1)
-    assert path_of(one, trace) == path_of(one, one.run(engine="recurrence"))
-    # 126 steps in parts of 11: of 64 workers those within 11 places of the two that were asked, and one on each side.
-    assert len(trace.recall.first_steps) == len(made) - 1 == 12
-    assert max(len(places) for places, *_ in made) <= 11 * 14
+    monkeypatch.delattr(Steps, "do")
+    assert path_of(one, trace) == whole
+    # Of steps that are alike one is kept: of 126 that leap to each other a few.
+    choices = trace.recall.args[0]
+    assert len(choices.steps) == one.schedule.n_steps
+    assert len(set(map(id, choices.steps))) < 10
+
+
+def test_bits_that_are_too_many_are_not_kept(case, monkeypatch):
+    monkeypatch.setattr(recall, "MOST_BYTES", 0)
+    one = case(4)
+    with pytest.raises(InputError, match="transfer rows are left out"):
+        path_of(one, one.run(engine="recurrence", keep_transfers=1))
 
 
 @given(st.data())

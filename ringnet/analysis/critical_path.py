@@ -7,6 +7,7 @@ the latest, finds the chain that the time of the run is made of.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
@@ -14,12 +15,19 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ringnet.analysis.path_records import NONE, PathRecords, Service, StepTransfers, WindowCredits
+from ringnet.analysis.path_records import (
+    NONE,
+    PathRecords,
+    Service,
+    StepTransfers,
+    WindowCredits,
+    move_columns,
+)
 from ringnet.analysis.sharers import ChunkSharers, ProcessorSharers
 from ringnet.collectives import Schedule
 from ringnet.engines.sharing import Sending, resolve_sharing
 from ringnet.engines.tolerances import ROUNDING
-from ringnet.engines.trace import Columns, Trace, Workers
+from ringnet.engines.trace import Columns, Led, Trace, Workers
 from ringnet.errors import InputError
 from ringnet.networks import BySize, Network, OverTime, beyond
 
@@ -140,10 +148,98 @@ def critical_path(
     """
     if reason := why_no_path(network, workers, trace):
         raise InputError(f"there is no critical path: {reason}")
+    if trace.transfers is None and trace.recall is not None:
+        led = trace.recall()
+        led.reverse()
+        return _made_again(
+            led, schedule, network, workers, chunk_bytes, float(trace.workers["start_s"].min())
+        )
     walk = _Walk(schedule, network, workers, chunk_bytes, trace)
     pieces = tuple(reversed(walk.pieces()))
     transfers = np.unique([piece.transfer for piece in pieces if piece.transfer != NONE]).astype(np.int64)
     return CriticalPath(pieces, walk.transfers.columns(transfers.tolist()), transfers)
+
+
+def _made_again(
+    led: list[Led],
+    schedule: Schedule,
+    network: Network,
+    workers: Workers,
+    chunk_bytes: IntArray,
+    start_s: float,
+) -> CriticalPath:
+    """Return the path over all that was passed, in order: each time is the one before it and what that took.
+
+    These are the sums that the run itself made, so that the last one is its end, to the last bit.
+    """
+    moved = _moved(led, schedule, chunk_bytes)
+    n_channels, pieces, now_s = schedule.n_channels, list[PathPiece](), start_s
+    bandwidth_Bps, latency_s = network.bandwidth_Bps.tolist(), network.latency_s.tolist()
+    for what, step, row, at, waited_s in led:
+        worker, then_s = at // n_channels, now_s
+        if what == "start":
+            now_s = float(workers.start_s[worker])
+            pieces.append(PathPiece(then_s, now_s, "waiting", worker))
+            continue
+        transfer, n_bytes, reduces = moved.of[step, row]
+        if what == "latency":
+            now_s += latency_s[at]
+            pieces.append(PathPiece(then_s, now_s, what, NONE, at, transfer))
+        elif what == "bandwidth":
+            now_s += n_bytes / bandwidth_Bps[at]
+            pieces.append(PathPiece(then_s, now_s, what, NONE, at, transfer))
+        elif what == "queue":
+            _note_own_queue(pieces, waited_s, now_s)
+        elif what == "post":
+            now_s += float(workers.send_overhead_s[worker])
+            pieces.append(PathPiece(then_s, now_s, "overhead", worker, NONE, transfer))
+        else:
+            overhead_s = float(workers.recv_overhead_s[worker])
+            reducing_s = float(n_bytes / workers.reduce_Bps[worker]) if reduces else 0.0
+            now_s += overhead_s + reducing_s
+            reduced_s = min(then_s + overhead_s, now_s) if reducing_s else now_s
+            pieces.append(PathPiece(then_s, reduced_s, "overhead", worker, NONE, transfer))
+            if reduces:
+                pieces.append(PathPiece(reduced_s, now_s, "reducing", worker, NONE, transfer))
+    return CriticalPath(tuple(pieces), moved.columns, moved.transfers)
+
+
+def _note_own_queue(pieces: list[PathPiece], waited_s: float, now_s: float) -> None:
+    """Note that what comes now waited for the transfer before it, of the same sender, to leave a link."""
+    if waited_s <= ROUNDING * now_s:
+        return
+    for place in range(len(pieces) - 1, -1, -1):
+        if pieces[place].to_s > pieces[place].from_s:
+            if not pieces[place].queue:
+                pieces[place] = pieces[place]._replace(queue="own", queued_s=waited_s)
+            return
+
+
+class _Moved(NamedTuple):
+    """The transfers of a path: number, bytes and whether it is reduced by step and row; `CriticalPath` has the rest."""
+
+    of: dict[tuple[int, int], tuple[int, int, bool]]
+    columns: Columns
+    transfers: IntArray
+
+
+def _moved(led: list[Led], schedule: Schedule, chunk_bytes: IntArray) -> _Moved:
+    """Look up the transfers of a path, in one go through the schedule."""
+    rows: dict[int, set[int]] = defaultdict(set)
+    for one in led:
+        if one.row != NONE:
+            rows[one.step].add(one.row)
+    found, cells, first = dict[tuple[int, int], tuple[int, int, bool]](), list[tuple[Any, ...]](), 0
+    for number, step in enumerate(schedule.steps()):
+        for row in sorted(rows.get(number, ())):
+            chunk, count = int(step.chunk[row]), 1 if step.count is None else int(step.count[row])
+            n_bytes = int(chunk_bytes[chunk]) if count == 1 else int(chunk_bytes[chunk : chunk + count].sum())
+            found[number, row] = first + row, n_bytes, step.op == "reduce"
+            cells.append((step.phase, step.step, chunk, int(step.src[row]), int(step.dst[row]), n_bytes))
+        first += len(step)
+    return _Moved(
+        found, move_columns(cells), np.array([number for number, *_ in found.values()], dtype=np.int64)
+    )
 
 
 def own_part_of_queueing(
@@ -208,12 +304,12 @@ class _Walk:
         self.transfers = StepTransfers(schedule, chunk_bytes)
         self.records = PathRecords(network, trace, self.transfers)
         self.chunks = self.processors = self.credits = None
-        if trace.transfers is not None:  # channels of a longer run share nothing, nor has it a window
-            if schedule.n_channels > 1:
-                self.chunks = ChunkSharers(schedule) if schedule.channels_share_chunks else None
-                self.processors = ProcessorSharers(self.workers, trace.transfers)
-            if network.window is not None:
-                self.credits = WindowCredits(network, self.records, trace.transfers)
+        assert trace.transfers is not None
+        if schedule.n_channels > 1:
+            self.chunks = ChunkSharers(schedule) if schedule.channels_share_chunks else None
+            self.processors = ProcessorSharers(self.workers, trace.transfers)
+        if network.window is not None:
+            self.credits = WindowCredits(network, self.records, trace.transfers)
         self._pieces: list[PathPiece] = []
         self._queue: tuple[str, float] = "", 0.0
 
@@ -386,18 +482,16 @@ class _Walk:
     def _begin(self, at: Service) -> Came:
         """Go back from the begin of a service: the head has come, and the link is free."""
         head_s, start_s = self.records.head_s(at), self.records.start_s(at)
+        ahead = self.records.ahead_of(at) if self.goes_to_who_blocks and start_s > head_s else None
+        if ahead is not None and self.records.is_ours(ahead):
+            self._note_queue(at, ahead, start_s - head_s)
+            return Came(self.records.end_s(ahead), self._end, (ahead,))
         if start_s - head_s > ROUNDING * start_s:
-            if not self.goes_to_who_blocks:
-                self.waited_s += self._behind(at)
-                self._put(head_s, "queueing", **self._on_link(at))
-            else:
-                ahead = self.records.ahead_of(at)
-                assert ahead is not None
-                if self.records.is_ours(ahead):
-                    self._note_queue(at, ahead, start_s - head_s)
-                    return Came(self.records.end_s(ahead), self._end, (ahead,))
+            if self.goes_to_who_blocks:
                 self._queue = "others", start_s - head_s
-                self._put(head_s, "queueing", **self._on_link(at))
+            else:
+                self.waited_s += self._behind(at)
+            self._put(head_s, "queueing", **self._on_link(at))
         before = self.records.hop_before(at)
         if before is None:
             return self._entered(at)
@@ -408,7 +502,8 @@ class _Walk:
 
     def _note_queue(self, at: Service, ahead: Service, waited_s: float) -> None:
         """Note that a service waited for the one ahead; parts of one transfer do not wait for each other."""
-        if self.records.transfer(at) != self.records.transfer(ahead):
+        waits = waited_s > ROUNDING * self.records.start_s(at)
+        if waits and self.records.transfer(at) != self.records.transfer(ahead):
             self._queue = "own" if self._sender(at) == self._sender(ahead) else "others", waited_s
 
     def _behind(self, at: Service) -> FloatArray:

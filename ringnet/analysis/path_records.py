@@ -1,8 +1,4 @@
-"""What a path is walked over: who sends what in which step, when that happened, and when links served it.
-
-A run that keeps its rows hands them over whole. A longer one makes them again, some steps at a time: going back from
-the end, a path never needs more than a few of these parts at once.
-"""
+"""What a path is walked over: who sends what in which step, when that happened, and when links served it."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +20,7 @@ IntArray: TypeAlias = NDArray[np.int64]
 
 #: Stands for no worker, no link, no transfer.
 NONE = -1
-#: Steps of a schedule are held in so many blocks, two at a time; parts of a run that are held at once.
+#: Steps of a schedule are held in so many blocks, two at a time; who uses them, of a few times as many steps.
 BLOCKS, HELD = 16, 3
 #: Bytes of the columns of a schedule that is held whole.
 MOST_BYTES = 1 << 26
@@ -155,12 +151,17 @@ class StepTransfers:
             step, row = self.place(transfer)
             ends = int(step.chunk[row]), int(step.src[row]), int(step.dst[row])
             rows.append((step.phase, step.step, *ends, self.n_bytes(transfer)))
-        names = ("phase", "step", "chunk", "src", "dst", "bytes")
-        cells = zip(*rows, strict=True) if rows else [()] * len(names)
-        return {
-            name: np.array(column, dtype=object if name == "phase" else np.int64)
-            for name, column in zip(names, cells, strict=True)
-        }
+        return move_columns(rows)
+
+
+def move_columns(rows: Sequence[tuple[Any, ...]]) -> Columns:
+    """Return rows of ``phase, step, chunk, src, dst, bytes`` by column."""
+    names = ("phase", "step", "chunk", "src", "dst", "bytes")
+    cells = zip(*rows, strict=True) if rows else [()] * len(names)
+    return {
+        name: np.array(column, dtype=object if name == "phase" else np.int64)
+        for name, column in zip(names, cells, strict=True)
+    }
 
 
 def _own_bytes(step: Step, last: Step | None) -> int:
@@ -174,121 +175,49 @@ def _own_bytes(step: Step, last: Step | None) -> int:
     )
 
 
-class _PartOfRun:
-    """Rows of some transfers, and of their services by transfer, link of the route, and part of the transfer."""
-
-    def __init__(
-        self, number: int, ids: IntArray | None, times: Columns, services: Columns, job: int
-    ) -> None:
-        self.part_number = number
-        #: The transfers that the rows are of, ascending; None where they are all of the run.
-        self.ids, self.times, self.services = ids, times, services
-        ours = np.flatnonzero(services["owner"] == job)
-        hops = np.maximum(services["hop"][ours], 0)
-        self.n_hops = int(hops.max(initial=0)) + 1
-        cells = services["transfer"][ours] * self.n_hops + hops
-        order = np.argsort(cells, kind="stable")
-        self.rows = ours[order]
-        counts = np.bincount(cells, minlength=len(times["posted_s"]) * self.n_hops)
-        #: Where in ``rows`` those of each transfer and hop begin, in the order in which the link served its parts.
-        self.begin = np.concatenate(([0], np.cumsum(counts)))
-        self.number = np.zeros(len(services["link"]), dtype=np.int64)
-        self.number[self.rows] = np.arange(len(self.rows)) - self.begin[cells[order]]
-        # Those of each link stand in their order.
-        by_link = np.argsort(services["link"], kind="stable")
-        same = np.diff(services["link"][by_link], prepend=NONE) == 0
-        self.before = np.full(len(by_link), NONE)
-        self.before[by_link] = np.where(same, np.concatenate(([NONE], by_link[:-1])), NONE)
-
-    def place(self, transfer: int) -> int:
-        """Return which row is that of a transfer; `NONE` if it has none."""
-        if self.ids is None:
-            return transfer
-        place = int(self.ids.searchsorted(transfer))
-        return place if place < len(self.ids) and self.ids[place] == transfer else NONE
-
-    def transfer(self, place: int) -> int:
-        """Return which transfer a row is of."""
-        return place if self.ids is None else int(self.ids[place])
-
-
-class Service(NamedTuple):
-    """A service on a link: a row of some part of the run, which stays as it is when more of that part is made."""
-
-    part: _PartOfRun
-    row: int
+#: A row of the services of links.
+Service: TypeAlias = int
 
 
 class PathRecords:
-    """Times of transfers and services of links, whole or some steps at a time.
+    """Times of transfers, and services of links by transfer, link of the route, and part of the transfer.
 
     Parameters
     ----------
     network : Network
     trace : Trace
-        With its rows, or with what makes them again.
+        With its rows.
     transfers : StepTransfers
     """
 
     def __init__(self, network: Network, trace: Trace, transfers: StepTransfers) -> None:
-        self.network, self.transfers, self._trace = network, transfers, trace
-        self._firsts: IntArray = np.zeros(1, dtype=np.int64)
-        if trace.transfers is None and trace.recall is not None:
-            self._firsts = transfers.first[trace.recall.first_steps]
-        self._parts: OrderedDict[int, _PartOfRun] = OrderedDict()
-        #: The actors that were asked of each part that is held.
-        self._asked: dict[int, frozenset[int]] = {}
-        #: Where what was asked last has its row: most often the next is asked of it, too.
-        self._last: tuple[_PartOfRun, int] = self._part(len(self._firsts) - 1), NONE
-
-    def _part(self, number: int, actors: Sequence[int] = ()) -> _PartOfRun:
-        """Return a part of the run, with all that some actors did there."""
-        asked = self._asked.get(number, frozenset()).union(actors)
-        if number not in self._parts or asked != self._asked[number]:
-            self._parts[number], self._asked[number] = self._made(number, asked), asked
-            while len(self._parts) > HELD:
-                old, _ = self._parts.popitem(last=False)
-                del self._asked[old]
-        return self._parts[number]
-
-    def _made(self, number: int, actors: frozenset[int]) -> _PartOfRun:
-        trace, recall = self._trace, self._trace.recall
-        if trace.transfers is not None and trace.services is not None:
-            return _PartOfRun(0, None, trace.transfers, trace.services, trace.job)
-        assert recall is not None
-        ends = [*recall.first_steps.tolist(), self.transfers.schedule.n_steps]
-        steps = [self.transfers.step(at) for at in range(ends[number], ends[number + 1])]
-        ids, times, services = recall.make(number, steps, actors)
-        return _PartOfRun(number, ids + self._firsts[number], times, services, trace.job)
-
-    def _with(self, transfer: int, name: str) -> tuple[_PartOfRun, int]:
-        """Return the part of the run that a transfer is in, and its row there, in which something is known."""
-        part, place = self._last
-        if (
-            place == NONE
-            or part.transfer(place) != transfer
-            or part.times[name][place] != part.times[name][place]
-        ):
-            self._last = part, place = self._found(transfer, name)
-        return part, place
-
-    def _found(self, transfer: int, name: str) -> tuple[_PartOfRun, int]:
-        number = int(self._firsts.searchsorted(transfer, side="right")) - 1 if len(self._firsts) > 1 else 0
-        if number in self._parts:
-            part = self._parts[number]
-            place = part.place(transfer)
-            if place != NONE and not np.isnan(part.times[name][place]):
-                return part, place
-        part = self._part(number, self.transfers.actors(transfer))
-        return part, part.place(transfer)
+        assert trace.transfers is not None
+        assert trace.services is not None
+        self.network, self.transfers, self._job = network, transfers, trace.job
+        self.times, self.services = trace.transfers, trace.services
+        ours = np.flatnonzero(self.services["owner"] == self._job)
+        hops = np.maximum(self.services["hop"][ours], 0)
+        self.n_hops = int(hops.max(initial=0)) + 1
+        cells = self.services["transfer"][ours] * self.n_hops + hops
+        order = np.argsort(cells, kind="stable")
+        self.rows = ours[order]
+        counts = np.bincount(cells, minlength=len(self.times["posted_s"]) * self.n_hops)
+        #: Where in ``rows`` those of each transfer and hop begin, in the order in which the link served its parts.
+        self.begin = np.concatenate(([0], np.cumsum(counts)))
+        self._number = np.zeros(len(self.services["link"]), dtype=np.int64)
+        self._number[self.rows] = np.arange(len(self.rows)) - self.begin[cells[order]]
+        # Those of each link stand in their order.
+        by_link = np.argsort(self.services["link"], kind="stable")
+        same = np.diff(self.services["link"][by_link], prepend=NONE) == 0
+        self._before = np.full(len(by_link), NONE)
+        self._before[by_link] = np.where(same, np.concatenate(([NONE], by_link[:-1])), NONE)
 
     def time_s(self, name: str, transfer: int) -> float:
         """Return one of the times of a transfer, by the name of its column."""
-        part, place = self._with(transfer, name)
-        return float(part.times[name][place])
+        return float(self.times[name][transfer])
 
     def _cell(self, name: str, at: Service) -> float:
-        return float(at.part.services[name][at.row])
+        return float(self.services[name][at])
 
     def head_s(self, at: Service) -> float:
         """Return when the head came; of a flow, when it went on to the network."""
@@ -308,7 +237,7 @@ class PathRecords:
 
     def transfer(self, at: Service) -> int:
         """Return which transfer it serves."""
-        return at.part.transfer(int(at.part.services["transfer"][at.row]))
+        return int(self.services["transfer"][at])
 
     def is_flow(self, at: Service) -> bool:
         """Whether it is all of a transfer, or of a part of one, which shares its links with others."""
@@ -316,7 +245,7 @@ class PathRecords:
 
     def is_ours(self, at: Service) -> bool:
         """Whether it serves a transfer of this job."""
-        return self._cell("owner", at) == self._trace.job
+        return self._cell("owner", at) == self._job
 
     def tail_s(self, at: Service) -> float:
         """Return when the tail has crossed the link."""
@@ -325,20 +254,19 @@ class PathRecords:
 
     def of(self, transfer: int, hop: int = 0) -> list[Service]:
         """Return the services of a transfer on one link of its route: one, or one for each of its parts."""
-        part, place = self._with(transfer, "arrived_s")
-        cell = place * part.n_hops + hop
-        return [Service(part, row) for row in part.rows[part.begin[cell] : part.begin[cell + 1]].tolist()]
+        cell = transfer * self.n_hops + hop
+        found: list[Service] = self.rows[self.begin[cell] : self.begin[cell + 1]].tolist()
+        return found
 
     def last_hop(self, transfer: int) -> int:
         """Return which link of its route is a transfer's last one."""
-        part, place = self._with(transfer, "arrived_s")
-        cell = place * part.n_hops
-        ends = part.begin[cell : cell + part.n_hops + 1].tolist()
-        return max(hop for hop in range(part.n_hops) if ends[hop + 1] > ends[hop])
+        cell = transfer * self.n_hops
+        ends = self.begin[cell : cell + self.n_hops + 1].tolist()
+        return max(hop for hop in range(self.n_hops) if ends[hop + 1] > ends[hop])
 
     def number(self, at: Service) -> int:
         """Return which part of its transfer a service is of, from 0."""
-        return int(at.part.number[at.row])
+        return int(self._number[at])
 
     def hop_before(self, at: Service) -> Service | None:
         """Return the service of the same part on the link before; None on the first."""
@@ -347,17 +275,8 @@ class PathRecords:
 
     def ahead_of(self, at: Service) -> Service | None:
         """Return the service before, on the same link; None if it is the first."""
-        row = int(at.part.before[at.row])
-        if row != NONE:
-            return Service(at.part, row)
-        link, (actor, _) = self.link(at), self.transfers.actors(self.transfer(at))
-        # Before that it has served the same actor, as it always does.
-        for number in range(at.part.part_number - 1, -1, -1):
-            part = self._part(number, (actor,))
-            rows = np.flatnonzero(part.services["link"] == link)
-            if len(rows):
-                return Service(part, int(rows[-1]))
-        return None
+        row = int(self._before[at])
+        return None if row == NONE else row
 
 
 class WindowCredits:

@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -170,23 +170,27 @@ class Workers:
         return self.chance or self.trouble
 
 
-@dataclass(frozen=True)
-class Recall:
-    """Makes the rows of a run that did not keep them again, some steps at a time.
+class Led(NamedTuple):
+    """One thing that a path goes over, of a run that kept no rows.
 
     Parameters
     ----------
-    first_steps : ndarray of int64, shape (n_parts,)
-        The first step, of the whole schedule, of each part of the run; ascending from 0.
-    make : callable
-        Takes the number of a part, its steps, and some actors (``worker * n_channels + channel``). Returns all that led
-        to what these did in its last step, as `Trace.transfers` (the times alone) and `Trace.services` have it, after
-        the places of these transfers among all of the part, ascending; ``transfer`` is a place among those returned. A
-        time that depends on what was left out is NaN.
+    what : str
+        ``start`` of a worker; ``post`` and ``apply``, what its processor does for a transfer; ``bandwidth`` and
+        ``latency`` of a link; ``queue``, where what comes next waited for what the link served before.
+    step, row : int
+        Of the whole schedule, and in the step: which transfer.
+    at : int
+        The link, or the actor (``worker * n_channels + channel``).
+    waited_s : float
+        How long it waited there; NaN where that is not known.
     """
 
-    first_steps: NDArray[np.int64]
-    make: Callable[[int, list[Step], frozenset[int]], tuple[NDArray[np.int64], Columns, Columns]]
+    what: str
+    step: int
+    row: int
+    at: int
+    waited_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -231,8 +235,8 @@ class Trace:
         Under fair sharing, of each flow, whoever's, a row per link of its route and span of time in which it moved at
         an even rate: ``link, from_s, to_s, bytes``. None under fifo sharing, whose services say it, and where these
         are not kept.
-    recall : Recall or None
-        What makes rows that are not kept again, where the engine can.
+    recall : callable or None
+        Where rows are not kept and the engine can: returns what the path that ended last goes over, back from the end.
     until_s : float or None
         When the last link had something to do, whoever used it; None where there is one job and nothing else.
     job : int
@@ -252,7 +256,7 @@ class Trace:
     waits: Columns | None = None
     services: Columns | None = None
     rates: Columns | None = None
-    recall: Recall | None = None
+    recall: Callable[[], list[Led]] | None = None
     job: int = 0
 
 

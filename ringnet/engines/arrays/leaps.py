@@ -82,7 +82,7 @@ class Leaps:
         times, rest = divmod(self._n_skipped, self._unit)
         for numbers, by in self._shifts if times else ():
             np.add(numbers, times * by, out=numbers)
-        self.steps.count(self._before, times * self._unit)
+        self.steps.count(self._before, self._unit, times)
         for _ in range(rest):
             self.steps.do(self._before)
         self._left -= self._n_skipped

@@ -1,164 +1,296 @@
-"""Rows of a run that is too long to keep them: made again from where the run stood, some steps and actors at a time.
+"""What led to the end of a run: wherever a step waits for one of two, a bit says which it was.
 
-The state of the recurrence is small: when each actor is ready, when each link is free. It is kept every so many steps,
-and from there on a part of the run is done again, for those actors alone that what is asked for depends on.
+A bit costs next to nothing while whole steps are done, and steps that go on alike share theirs. Going back along them
+from the end needs no times: those of a path follow from where it begins.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from math import isqrt
+from array import array
+from collections.abc import Callable
+from functools import lru_cache
+from math import nan
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ringnet.collectives import Schedule, Step
-from ringnet.engines.arrays.rounds import FloatArray, IntArray, RoundMaker
-from ringnet.engines.arrays.steps import Steps
-from ringnet.engines.trace import Columns, Recall, TransferRows, Workers
-from ringnet.networks import Network
+from ringnet.engines.arrays.rounds import FloatArray, Index, IntArray, Rounds
+from ringnet.engines.trace import MOST_ROWS, Led
 
-#: Transfers of a part at the most, on the mean; bytes of all states together.
-MOST_TRANSFERS, MOST_BYTES = 500_000, 1 << 28
+#: Bytes of all bits together.
+MOST_BYTES = 1 << 28
+#: Stands for no row, and for no place in a round.
+NONE = -1
+#: Rounds whose places are held at once.
+HELD = 16
 
 
-@dataclass
-class Checkpoints:
-    """Where a run stood at the first step of each of its parts.
+class _Bits(NamedTuple):
+    """What was noted of a step, in its order: a bit for each row of a round, or for each of a hop that it has."""
+
+    rounds: int
+    packed: tuple[bytes, ...]
+
+
+class Choices:
+    """Notes which of two came later, step by step.
+
+    Of each round of sends, in a rendezvous, whether the receiver came after the sender; of each of its links whether
+    it served something else when the head came and, under cut-through from the second link on, whether the tail came
+    no earlier than all bytes had passed. Of each round of receives whether the transfer came no earlier than its
+    receiver was ready. Last, in a rendezvous, of each round of sends whether it arrived after all else was done.
 
     Parameters
     ----------
-    schedule : Schedule
-    network : Network
-    workers : Workers
-    chunk_bytes : ndarray of int64, shape (n_chunks,)
-    used : ndarray of int64, shape (n_used,)
-        The links that the run uses.
-    length : int
-        Steps of a part.
+    cut_through, rendezvous : bool
     """
 
-    schedule: Schedule
-    network: Network
-    workers: Workers
-    chunk_bytes: IntArray
-    used: IntArray
-    length: int
-    states: list[tuple[FloatArray, FloatArray]] = field(default_factory=list)
+    def __init__(self, *, cut_through: bool, rendezvous: bool) -> None:
+        self.cut_through, self.rendezvous = cut_through, rendezvous
+        self.made: list[Rounds] = []
+        self.steps: list[_Bits] = []
+        self._number: dict[int, int] = {}
+        self._known: dict[_Bits, _Bits] = {}
+        self._now: list[bytes] = []
+        self._n_bytes = 0
+        #: How long what waited for a link had to, in the order of the bits; and where those of a step begin.
+        self.waited_s, self.first_wait = array("d"), dict[int, int]()
 
-    @classmethod
-    def of(
-        cls, schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray, steps: Steps
-    ) -> Checkpoints | None:
-        """Return those of a run that is to be done by ``steps``; None where more than times would have to be kept.
+    def note(self, later: NDArray[np.bool_]) -> None:
+        """Note which of two came later for the rows of a round, or of a hop."""
+        self._now.append(np.packbits(later).tobytes())
 
-        About as many steps a part as there are parts: both together are fewest so.
-        """
-        if steps.shared is not None or not schedule.n_steps:
-            return None
-        each = max(1, schedule.n_transfers // schedule.n_steps)
-        length = max(1, min(isqrt(schedule.n_steps), MOST_TRANSFERS // each))
-        n_bytes = -(-schedule.n_steps // length) * (steps.ready_s.nbytes + steps.free_s.nbytes)
-        if n_bytes > MOST_BYTES:
-            return None
-        return cls(schedule, network, workers, chunk_bytes, steps.used, length)
+    def note_waits(self, head_s: FloatArray, start_s: FloatArray) -> None:
+        """Note which of the rows of a hop found their link busy, and how long they waited."""
+        waits = start_s > head_s
+        self.note(waits)
+        if waits.any() and len(self.waited_s) <= MOST_ROWS:
+            self.first_wait.setdefault(len(self.steps), len(self.waited_s))
+            self.waited_s.frombytes((start_s - head_s)[waits].tobytes())
 
-    def begins(self, number: int) -> bool:
-        """Whether a part begins with a step."""
-        return number % self.length == 0
+    def end_step(self, rounds: Rounds) -> None:
+        """End a step; one like an earlier one takes no memory."""
+        if id(rounds) not in self._number:
+            self._number[id(rounds)] = len(self.made)
+            self.made.append(rounds)
+        bits = _Bits(self._number[id(rounds)], tuple(self._now))
+        self._now = []
+        if bits not in self._known:
+            self._n_bytes += sum(map(len, bits.packed))
+        if self.are_kept:
+            self.steps.append(self._known.setdefault(bits, bits))
+        elif self.steps:
+            self._known.clear()
+            self.steps.clear()
 
-    def take(self, steps: Steps) -> None:
-        """Keep the state before the first step of a part."""
-        self.states.append((steps.ready_s.copy(), steps.free_s.copy()))
+    def repeat(self, n_steps: int, times: int) -> None:
+        """Note that the last steps come again, so many times: nothing waits in them."""
+        if self.are_kept:
+            self.steps += self.steps[-n_steps:] * times
 
-    def recall(self) -> Recall:
-        """Return what makes rows again."""
-        return Recall(np.arange(len(self.states)) * self.length, self.make)
-
-    def make(self, part: int, whole: list[Step], actors: frozenset[int]) -> tuple[IntArray, Columns, Columns]:
-        """Make the rows of a part that led to what some actors did in its last step; see `Recall`."""
-        inside = self._behind(whole, actors)
-        kept = _Kept(self.schedule.n_channels, inside)
-        picked = [kept.rows(step) for step in whole]
-        firsts = np.cumsum([0, *map(len, whole)])[:-1]
-        ids = np.concatenate([rows + begin for rows, begin in zip(picked, firsts, strict=True)])
-        some = replace(self.schedule, n_steps=len(whole), n_transfers=len(ids))
-        steps = self._at(some, part, inside, [kept.of(step) for step in whole])
-        assert steps.rows is not None
-        assert steps.services is not None
-        services = steps.services.columns()
-        assert services is not None
-        return ids, steps.rows.columns(), services
-
-    def _at(self, some: Schedule, part: int, inside: NDArray[np.bool_], moves: list[Step]) -> Steps:
-        """Do some steps from the state that a part begins with; who is left out is never ready."""
-        maker = RoundMaker(some, self.network)
-        for step in moves:
-            maker.rounds(step)
-        rows = TransferRows(some.n_transfers, None)
-        steps = Steps(some, self.network, self.workers, self.chunk_bytes, maker, rows, takes_notes=False)
-        ready_s, free_s = self.states[part]
-        steps.ready_s[:] = np.where(inside, ready_s, np.nan)
-        steps.free_s[:] = free_s[np.searchsorted(self.used, steps.used)]
-        for step in moves:
-            steps.do(step)
-        return steps
-
-    def _behind(self, steps: list[Step], actors: frozenset[int]) -> NDArray[np.bool_]:
-        """Return whom what some actors do in the last of some steps can depend on, shape (n_actors,)."""
-        n_channels = self.schedule.n_channels
-        inside = np.zeros(self.schedule.n_workers * n_channels, dtype=bool)
-        inside[[*actors]] = True
-        for step in reversed(steps):
-            senders, receivers = (
-                step.src * n_channels + step.channel,
-                step.dst * n_channels + step.receiving_channel,
-            )
-            more = senders[inside[receivers]]
-            if self.workers.sends == "rendezvous":  # which ends for a sender when it ends for the receiver
-                inside[receivers[inside[senders]]] = True
-            inside[more] = True
-        return inside
+    @property
+    def are_kept(self) -> bool:
+        """Whether they are few enough to be kept."""
+        return self._n_bytes <= MOST_BYTES
 
 
-class _Kept:
-    """Picks the rows of steps that some actors send or receive: what else goes over their links, too, takes time."""
+class _Places:
+    """Where in the rounds of a step actors, rows and links are."""
 
-    def __init__(self, n_channels: int, inside: NDArray[np.bool_]) -> None:
-        self.n_channels, self.inside = n_channels, inside
-        self._last: tuple[tuple[IntArray, ...], IntArray, tuple[IntArray | None, ...]] | None = None
+    def __init__(self, rounds: Rounds, n_actors: int, *, cut_through: bool, rendezvous: bool) -> None:
+        self.rounds, n_rows = rounds, len(rounds.src)
+        self.sent = [_inverse(sends.actors, n_actors) for sends in rounds.sends]
+        self.owed = [_inverse(receives.actors, n_actors) for receives in rounds.receives]
+        #: Of each row in which round it is sent, and its place there.
+        self.round_of, self.at = np.empty(n_rows, dtype=np.int64), np.empty(n_rows, dtype=np.int64)
+        self.within = list[list[IntArray | None]]()
+        #: Where the bits of the links of each round of sends begin; and all that say whether something waited.
+        self.first_bits, self.waits = list[int](), list[int]()
+        n_bits = 0
+        for number, sends in enumerate(rounds.sends):
+            self.round_of[sends.rows] = number
+            self.at[sends.rows] = np.arange(len(sends.actors))
+            places = [
+                None if hop.within is None else _inverse(hop.within, len(sends.actors)) for hop in sends.hops
+            ]
+            self.within.append(places)
+            self.first_bits.append(n_bits + rendezvous)
+            n_hops = len(sends.hops)
+            self.waits += [n_bits + rendezvous + hop * (1 + cut_through) for hop in range(n_hops)]
+            n_bits += rendezvous + n_hops + max(n_hops - 1, 0) * cut_through
+        self.first_of_receives = n_bits
+        self.first_of_ends = n_bits + len(rounds.receives)
 
-    def rows(self, step: Step) -> IntArray:
-        """Return which rows of a step are kept."""
-        return self._picked(step)[0]
+    @staticmethod
+    def last(rounds: list[IntArray], actor: int) -> int:
+        """Return the last of some rounds that an actor is in; `NONE` if it is in none."""
+        for number in range(len(rounds) - 1, NONE, -1):
+            if rounds[number][actor] != NONE:
+                return number
+        return NONE
 
-    def of(self, step: Step) -> Step:
-        """Return a step with these rows alone; those with the same columns share theirs again."""
-        rows, (src, dst, channel, to_channel) = self._picked(step)
-        assert src is not None
-        assert dst is not None
-        assert channel is not None
-        count = None if step.count is None else step.count[rows]
-        return replace(
-            step,
-            src=src,
-            dst=dst,
-            chunk=step.chunk[rows],
-            channel=channel,
-            to_channel=to_channel,
-            count=count,
+    def row(self, number: int, at: int) -> int:
+        """Return the row of a place in a round of sends."""
+        rows = self.rounds.sends[number].rows
+        return at + (rows.start or 0) if isinstance(rows, slice) else int(rows[at])
+
+    def on_hop(self, number: int, hop: int, at: int) -> int:
+        """Return the place of a row of a round among those of one of its hops; `NONE` if its route is shorter."""
+        if hop >= len(self.within[number]):
+            return NONE
+        within = self.within[number][hop]
+        return at if within is None else int(within[at])
+
+
+def _inverse(places: Index | IntArray, n: int) -> IntArray:
+    found = np.full(n, NONE, dtype=np.int32)
+    found[places] = np.arange(len(found[places]))
+    return found
+
+
+#: How to go on: by what, from what.
+Where: TypeAlias = "tuple[Callable[..., Where | None], *tuple[int, ...]]"
+
+
+class WayBack:
+    """Goes back from the end of a run, always to what came last; of two at once to a transfer, or a head, that came.
+
+    Each method puts down in ``led`` what it passes, and returns how to go on; None at the start.
+
+    Parameters
+    ----------
+    choices : Choices
+        Of all steps.
+    n_actors : int
+    """
+
+    def __init__(self, choices: Choices, n_actors: int) -> None:
+        self.choices = choices
+        self.led: list[Led] = []
+        how = {"cut_through": choices.cut_through, "rendezvous": choices.rendezvous}
+        self._made = lru_cache(maxsize=HELD)(lambda number: _Places(choices.made[number], n_actors, **how))
+
+    def of(self, actor: int) -> list[Led]:
+        """Return what led to the end of an actor, the last first."""
+        where = self._ready(actor, len(self.choices.steps))
+        while where is not None:
+            where = where[0](*where[1:])
+        return self.led
+
+    def _places(self, step: int) -> _Places:
+        return self._made(self.choices.steps[step].rounds)
+
+    def _bit(self, step: int, which: int, place: int) -> int:
+        return self.choices.steps[step].packed[which][place >> 3] >> (7 - (place & 7)) & 1
+
+    def _ready(self, actor: int, step: int) -> Where | None:
+        """Go on from when an actor was ready for a step: it left the last one in which it had something to do."""
+        for before in range(step - 1, -1, -1):
+            places = self._places(before)
+            if any(rounds and rounds[0][actor] != NONE for rounds in (places.sent, places.owed)):
+                return self._left(actor, before)
+        self.led.append(Led("start", NONE, NONE, actor))
+        return None
+
+    def _left(self, actor: int, step: int) -> Where:
+        places = self._places(step)
+        sent, owed = places.last(places.sent, actor), places.last(places.owed, actor)
+        for number in range(sent, NONE, -1) if self.choices.rendezvous else ():
+            at = int(places.sent[number][actor])
+            if self._bit(step, places.first_of_ends + number, at):
+                return self._arrived, step, number, at
+        return (self._applied, actor, step, owed) if owed != NONE else (self._posted, actor, step, sent)
+
+    def _applied(self, actor: int, step: int, number: int) -> Where | None:
+        places = self._places(step)
+        at = int(places.owed[number][actor])
+        row = int(places.rounds.receives[number].rows[at])
+        self.led.append(Led("apply", step, row, actor))
+        if self._bit(step, places.first_of_receives + number, at):
+            return self._arrived, step, int(places.round_of[row]), int(places.at[row])
+        if number:
+            return self._applied, actor, step, number - 1
+        sent = places.last(places.sent, actor)
+        return (self._posted, actor, step, sent) if sent != NONE else self._ready(actor, step)
+
+    def _posted(self, actor: int, step: int, number: int) -> Where | None:
+        places = self._places(step)
+        self.led.append(Led("post", step, places.row(number, int(places.sent[number][actor])), actor))
+        return (self._posted, actor, step, number - 1) if number else self._ready(actor, step)
+
+    def _arrived(self, step: int, number: int, at: int) -> Where | None:
+        places = self._places(step)
+        hops = range(len(places.within[number]))
+        return self._tail(
+            step, number, at, max(hop for hop in hops if places.on_hop(number, hop, at) != NONE)
         )
 
-    def _picked(self, step: Step) -> tuple[IntArray, tuple[IntArray | None, ...]]:
-        columns = (step.src, step.dst, step.channel, step.receiving_channel)
-        if self._last is None or any(a is not b for a, b in zip(columns, self._last[0], strict=True)):
-            senders = step.src * self.n_channels + step.channel
-            receivers = step.dst * self.n_channels + step.receiving_channel
-            rows = np.flatnonzero(self.inside[senders] | self.inside[receivers])
-            to_channel = None if step.to_channel is None else step.to_channel[rows]
-            picked = (step.src[rows], step.dst[rows], step.channel[rows], to_channel)
-            for column in picked:
-                if column is not None:
-                    column.flags.writeable = False
-            self._last = columns, rows, picked
-        return self._last[1], self._last[2]
+    def _tail(self, step: int, number: int, at: int, hop: int) -> Where | None:
+        """Go back over a latency, from when a tail has crossed a link."""
+        self._put("latency", step, number, at, hop)
+        return self._end(step, number, at, hop)
+
+    def _put(self, what: str, step: int, number: int, at: int, hop: int) -> int:
+        """Put down a link that a row of a round crosses; return which link."""
+        places = self._places(step)
+        link = int(places.rounds.sends[number].hops[hop].links[places.on_hop(number, hop, at)])
+        self.led.append(Led(what, step, places.row(number, at), link))
+        return link
+
+    def _end(self, step: int, number: int, at: int, hop: int) -> Where | None:
+        """Go back from the end of a service: to when its tail came, or over its bytes to its begin."""
+        places = self._places(step)
+        if hop and self.choices.cut_through:
+            which = places.first_bits[number] + 2 * hop - 1
+            if self._bit(step, which, places.on_hop(number, hop, at)):
+                return self._tail(step, number, at, hop - 1)
+        link = self._put("bandwidth", step, number, at, hop)
+        return self._begin(step, number, at, hop, link)
+
+    def _begin(self, step: int, number: int, at: int, hop: int, link: int = NONE) -> Where | None:
+        """Go back from the begin of a service: to what the link served before, or to where its head came from."""
+        places, cut_through = self._places(step), self.choices.cut_through
+        which = places.first_bits[number] + (2 * hop if cut_through else hop)
+        place = places.on_hop(number, hop, at)
+        if self._bit(step, which, place):
+            link = int(places.rounds.sends[number].hops[hop].links[place])
+            self.led.append(
+                Led("queue", step, places.row(number, at), link, self._waited_s(step, which, place))
+            )
+            return self._ahead(step, number, int(places.rounds.sends[number].actors[at]), hop, link)
+        if hop:
+            if not cut_through:
+                return self._tail(step, number, at, hop - 1)
+            self._put("latency", step, number, at, hop - 1)
+            return self._begin(step, number, at, hop - 1)
+        sends = places.rounds.sends[number]
+        if self.choices.rendezvous and self._bit(step, places.first_bits[number] - 1, at):
+            return self._ready(int(sends.receivers[at]), step)
+        return self._posted, int(sends.actors[at]), step, number
+
+    def _ahead(self, step: int, number: int, actor: int, hop: int, link: int) -> Where:
+        """Return the end of what a link served before: it serves one actor, always on the same hop."""
+        places = self._places(step)
+        while True:
+            for before in range(number - 1, NONE, -1):
+                at = int(places.sent[before][actor])
+                place = NONE if at == NONE else places.on_hop(before, hop, at)
+                if place != NONE and places.rounds.sends[before].hops[hop].links[place] == link:
+                    return self._end, step, before, at, hop
+            step -= 1
+            places = self._places(step)
+            number = len(places.sent)
+
+    def _waited_s(self, step: int, which: int, place: int) -> float:
+        """Return how long something waited for its link; NaN where nobody knows any more."""
+        choices, places = self.choices, self._places(step)
+        first = choices.first_wait.get(step)
+        if first is None:
+            return nan
+        packed = choices.steps[step].packed
+        n_before = sum(int.from_bytes(packed[other]).bit_count() for other in places.waits if other < which)
+        n_before += int.from_bytes(packed[which][: place // 8 + 1]).bit_count()
+        n_before -= (packed[which][place // 8] & (0xFF >> (place % 8))).bit_count()
+        at = first + n_before
+        return choices.waited_s[at] if at < len(choices.waited_s) else nan

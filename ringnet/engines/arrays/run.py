@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -12,13 +13,14 @@ from ringnet.collectives import Schedule
 from ringnet.engines.arrays.drawn_steps import DrawnSteps
 from ringnet.engines.arrays.exactness import why_not_exact
 from ringnet.engines.arrays.leaps import Leaps
-from ringnet.engines.arrays.recall import Checkpoints
+from ringnet.engines.arrays.recall import Choices, WayBack
 from ringnet.engines.arrays.rounds import FloatArray, IntArray, RoundMaker
 from ringnet.engines.arrays.steps import Steps
 from ringnet.engines.moving import stepper
 from ringnet.engines.trace import (
     KEEP_TRANSFERS,
     Columns,
+    Led,
     Trace,
     TransferRows,
     Watch,
@@ -65,17 +67,14 @@ def run_recurrence(
     if schedule.n_transfers <= keep_transfers:
         rows = TransferRows(schedule.n_transfers, payload if keep_values else None)
     steps = Steps(schedule, network, workers, chunk_bytes, maker, rows)
-    checkpoints = None
-    if rows is None and keep_transfers:
-        checkpoints = Checkpoints.of(schedule, network, workers, chunk_bytes, steps)
+    choices = None
+    if rows is None and keep_transfers and steps.shared is None:
+        choices = steps.choices = Choices(cut_through=steps.cut_through, rendezvous=steps.rendezvous)
     move_payload = stepper(payload, rows)
     if watch is not None:
         watch(schedule.n_transfers, lambda: steps.first_row)
     leaps = Leaps(steps)
-    for number, step in enumerate(schedule.steps()):
-        if checkpoints is not None and checkpoints.begins(number):
-            leaps.settle()
-            checkpoints.take(steps)
+    for step in schedule.steps():
         leaps.do(step)
         move_payload(step)
     leaps.settle()
@@ -90,8 +89,13 @@ def run_recurrence(
         n_transfers=schedule.n_transfers,
         counts={"steps": schedule.n_steps},
         values=None if rows is None else rows.values(),
-        recall=None if checkpoints is None else checkpoints.recall(),
+        recall=partial(_way_back, choices, steps) if choices is not None and choices.are_kept else None,
     )
+
+
+def _way_back(choices: Choices, steps: Steps) -> list[Led]:
+    """Return what led to the end of the first of the actors that ended last."""
+    return WayBack(choices, len(steps.ready_s)).of(int(steps.ready_s.argmax()))
 
 
 def _exact_rounds(

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ringnet.collectives import Schedule, Step
 from ringnet.engines.arrays.notes import LinkNotes, Parts, Paths
+from ringnet.engines.arrays.recall import Choices
 from ringnet.engines.arrays.rounds import (
     FloatArray,
     Hop,
@@ -80,8 +81,6 @@ class Steps:
         It has made the rounds of all steps.
     rows : TransferRows or None
         Where the transfers of one size are written down.
-    takes_notes : bool
-        Whether it is noted, of one size, what paths are made of and who waited; where not, times alone are worked out.
     n_runs : int or None
         Runs that are done side by side, all of one size.
 
@@ -101,7 +100,6 @@ class Steps:
         maker: RoundMaker,
         rows: TransferRows | None = None,
         *,
-        takes_notes: bool = True,
         n_runs: int | None = None,
     ) -> None:
         self.schedule, self.maker, self.rows, self.first_row = schedule, maker, rows, 0
@@ -118,7 +116,9 @@ class Steps:
         ).astype(float)
         self.cut_through, self.rendezvous = network.switching == "cut-through", workers.sends == "rendezvous"
         self.used = maker.used_links()
-        self.notes = LinkNotes(self.used) if takes_notes and not self.sizes else None
+        self.notes = None if self.sizes else LinkNotes(self.used)
+        #: What is noted for a path where no rows are kept.
+        self.choices: Choices | None = None
         #: How often some transfer of a hop did not start as it came.
         self.n_delayed = 0
         self._set_actors(schedule, workers)
@@ -180,12 +180,16 @@ class Steps:
             self._receive(receives, arrivals, n_bytes)
         for some in sends if self.rendezvous else ():
             self._outlast(some, arrivals)
+        if self.choices is not None:
+            self.choices.end_step(rounds)
         self.first_row += len(step)
 
-    def count(self, step: Step, n_steps: int) -> None:
-        """Count steps like one that was done, whose times are known without doing them."""
-        self.carried[id(self.maker.rounds(step))].add(self._bytes(step), n_steps)
-        self.first_row += n_steps * len(step)
+    def count(self, step: Step, unit: int, times: int) -> None:
+        """Count steps like the last ``unit`` that were done, so many times: times are known without doing them."""
+        self.carried[id(self.maker.rounds(step))].add(self._bytes(step), unit * times)
+        self.first_row += unit * times * len(step)
+        if self.choices is not None:
+            self.choices.repeat(unit, times)
 
     def _bytes(self, step: Step) -> Bytes:
         if step.count is not None:
@@ -225,6 +229,8 @@ class Steps:
         if entered is not None:
             # Rendezvous: start when both sides are in the step; the path goes back to whoever came last.
             came_s = entered.time_s[sends.receivers]
+            if self.choices is not None:
+                self.choices.note(came_s > posted_s)
             for part, seconds in entered.path.items():
                 path[part] = np.where(came_s > posted_s, seconds[sends.receivers], path[part])
             released_s = np.maximum(posted_s, came_s)
@@ -251,6 +257,8 @@ class Steps:
             if self.channels_meet or (self.may_overtake and place):
                 self._look(int(sends.actors[0]) % self.schedule.n_channels, hop, came_s)
             start, end = self._serve(hop, came_s, tail_s[hop.rows] if place else None, n_bytes)
+            if self.choices is not None:
+                self.choices.note_waits(came_s, start)
             if self.notes is not None and self.notes.wait(hop, came_s, start):
                 self.n_delayed += 1
                 queued = np.zeros(len(sends.actors), dtype=bool) if queued is None else queued
@@ -280,6 +288,8 @@ class Steps:
         busy_s = self._busy_s(hop, n_bytes)
         end_s = start_s + busy_s
         if tail_s is not None and self.cut_through:
+            if self.choices is not None:
+                self.choices.note(tail_s >= end_s)
             np.maximum(end_s, tail_s, out=end_s)
             if self.notes is not None:
                 self.notes.held_s[hop.at] += (end_s - start_s) - busy_s
@@ -346,6 +356,8 @@ class Steps:
         reduces = self.current.op == "reduce" and self.reduce_costs
         arrived_s, at = receives.gather(arrivals.time_s), receives.at
         ready_s = self.ready_s[at]
+        if self.choices is not None:
+            self.choices.note(arrived_s >= ready_s)
         if arrivals.path:
             arriving = {part: receives.gather(seconds) for part, seconds in arrivals.path.items()}
             self.paths.arrive(at, arrived_s >= ready_s, arriving)
@@ -378,6 +390,8 @@ class Steps:
         """Rendezvous: a step lasts until the actor's own sends have arrived."""
         arrived_s = arrivals.time_s[sends.rows]
         later = arrived_s > self.ready_s[sends.at]
+        if self.choices is not None:
+            self.choices.note(later)
         self.paths.arrive(
             sends.at, later, {part: seconds[sends.rows] for part, seconds in arrivals.path.items()}
         )

@@ -98,17 +98,27 @@ class CriticalPath:
         """The worker whose start the path leaves."""
         return self.pieces[0].worker
 
+    def seconds(self, n_links: int, n_workers: int) -> tuple[FloatArray, FloatArray]:
+        """Return how long the path is on the way through each link, latency apart, and at each worker."""
+        on_links, at_workers = np.zeros(n_links), np.zeros(n_workers)
+        for piece in self.pieces:
+            if piece.link != NONE and piece.part != "latency":
+                on_links[piece.link] += piece.to_s - piece.from_s
+            elif NONE < piece.worker < n_workers:
+                at_workers[piece.worker] += piece.to_s - piece.from_s
+        return on_links, at_workers
+
     @property
     def is_whole(self) -> bool:
         """Whether every piece is what a link or a worker took, none a wait for what is not known further."""
         return all(piece.part != "queueing" for piece in self.pieces)
 
 
-def why_no_path(network: Network, workers: Workers, trace: Trace) -> str | None:
-    """Return why the path of a run cannot be walked, in words; None where it can."""
+def why_no_path(network: Network, workers: Workers, trace: Trace | None) -> str | None:
+    """Return why the path of a run cannot be walked, in words, as far as that is known before it; None where it can."""
     if reason := beyond(network, (BySize, OverTime), fair=True, window=True, packets=True) or workers.chance:
         return reason
-    if trace.recall is not None:
+    if trace is None or trace.recall is not None:
         return None
     if trace.transfers is None:
         return f"transfer rows are left out: {trace.n_transfers:,} transfers are more than are kept unasked"
@@ -138,13 +148,19 @@ def critical_path(
 
     Notes
     -----
-    Where two things end at the same time either is the path; a transfer that arrives is preferred to a worker that is
-    ready for it. A transfer that waited for a link goes back to the one that the link served before it: that is where
-    time can be won. What other jobs and other traffic did before is not known: there the wait itself is a piece, of
-    queueing, and the path goes on with the transfer that waited. Under fair sharing a transfer is one piece of latency
-    and one of bandwidth, under the name of the link that kept it from having more in the end, shared or not. Packets of
-    a transfer that follow each other over a link are one piece; what waits for a window's credit goes back to what gave
-    it: the arrival of an earlier slot, or an apply, and from there the latency of the way back.
+    Where two things end at the same time either is a path, and one rule says which is told, whatever ran and for the
+    columns ``path_<part>_s`` alike: the end of the first worker, and there of its last channel; what arrives before
+    what its receiver did until then, that before uses of the chunk by other channels (the last apply, then posts by
+    step and channel), those before the processor; the sender of a rendezvous before its receiver; what was applied
+    before the arrival of what was sent; a head before what its link served until then, a tail that came before the
+    bytes that passed.
+
+    A transfer that waited for a link goes back to the one that the link served before it: that is where time can be
+    won. What other jobs and other traffic did before is not known: there the wait itself is a piece, of queueing, and
+    the path goes on with the transfer that waited. Under fair sharing a transfer is one piece of latency and one of
+    bandwidth, under the name of the link that kept it from having more in the end, shared or not. Packets of a transfer
+    that follow each other over a link are one piece; what waits for a window's credit goes back to what gave it: the
+    arrival of an earlier slot, or an apply, and from there the latency of the way back.
     """
     if reason := why_no_path(network, workers, trace):
         raise InputError(f"there is no critical path: {reason}")
@@ -317,8 +333,11 @@ class _Walk:
         """Return the pieces, the last first."""
         worker = int(self.ends_s.argmax())
         self.now_s = float(self.ends_s[worker])
-        actors = range(worker * self.schedule.n_channels, (worker + 1) * self.schedule.n_channels)
-        came: Came | None = self._latest([self._ready(actor, self.schedule.n_steps) for actor in actors])
+        first = worker * self.schedule.n_channels
+        actors = range(first, first + self.schedule.n_channels)
+        came: Came | None = self._latest(
+            [self._ready(actor, self.schedule.n_steps) for actor in reversed(actors)]
+        )
         while came is not None:
             came = came.back(*came.of)
         return self._pieces

@@ -32,8 +32,9 @@ class ChunkSharers:
             rows = np.repeat(np.arange(len(step)), 1 if step.count is None else step.count)
             moves = step.by_chunk()
             each, zero = rows + first, np.zeros(len(rows), dtype=np.int64)
-            # In a step all is posted before anything is applied, and applied by source.
-            for kind, worker, order in ((0, moves.src, zero), (1, moves.dst, moves.src + 1)):
+            # In a step all is posted before anything is applied: by channel, and by source.
+            posts, applies = moves.channel - schedule.n_channels, moves.src
+            for kind, worker, order in ((0, moves.src, posts), (1, moves.dst, applies)):
                 cells.append(worker * schedule.n_chunks + moves.chunk)
                 keys.append(np.stack((zero + number, order, zero + kind, each)))
             first += len(step)
@@ -57,7 +58,7 @@ class ChunkSharers:
         return [use for place in self._places[1][transfer] for use in self._before(place)]
 
     def _before(self, place: int) -> list[WorkerUse]:
-        """Return the uses before one, back to the last apply."""
+        """Return the uses before one in their order, from the last apply on."""
         found: list[WorkerUse] = []
         before = place - 1
         while before >= 0 and self.cell[before] == self.cell[place]:
@@ -66,7 +67,7 @@ class ChunkSharers:
             if kind:
                 break
             before -= 1
-        return found
+        return found[::-1]
 
 
 class ProcessorSharers:

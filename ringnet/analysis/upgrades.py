@@ -11,14 +11,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.analysis.derivatives import Derivatives
 from ringnet.engines.trace import Columns, Workers
-from ringnet.networks import Behaviour, BySize, Constant, Network, OverTime
+from ringnet.networks import Behaviour, BySize, Constant, Network, OverTime, Piece
 from ringnet.networks.behaviour import ANY_SIZE
 
 #: What links or workers become: as good as the best of their like, twice as fast, without latency.
@@ -75,6 +75,35 @@ class Upgrade:
                 behaviours[link] = behaviour
         return replace(network, bandwidth_Bps=bandwidth_Bps, latency_s=latency_s, behaviours=behaviours)
 
+    def part(self, network: Network, workers: Workers, share: float) -> Upgrade | None:
+        """Return so much of it, of network and workers as they are; below zero the same the other way.
+
+        Latencies, times per byte, starts and overheads go on evenly. None where nobody knows what is between.
+
+        Examples
+        --------
+        >>> from ringnet.networks.basic import ring
+        >>> twice = Upgrade(((1, Constant(2.0, 0.5)),))
+        >>> twice.part(ring(3, 1.0, 0.5), Workers.alike(3), -1.0).links
+        ((1, Constant(bandwidth_Bps=0.6666666666666666, latency_s=0.5)),)
+        """
+        links = [(link, _between(network.behaviour(link), after, share)) for link, after in self.links]
+        known = tuple((link, behaviour) for link, behaviour in links if behaviour is not None)
+        costs, some = worker_costs(workers), []
+        for worker, then in self.workers:
+            now = costs[worker]
+            evenly = {
+                name: getattr(now, name) + share * (getattr(then, name) - getattr(now, name))
+                for name in ("start_s", "send_overhead_s", "recv_overhead_s")
+            }
+            some.append(
+                (
+                    worker,
+                    OneWorker(**evenly, reduce_Bps=_rate_between(now.reduce_Bps, then.reduce_Bps, share)),
+                )
+            )
+        return Upgrade(known, tuple(some)) if len(known) == len(links) else None
+
     def of_workers(self, workers: Workers) -> Workers:
         """Return workers as they become."""
         columns = {name: getattr(workers, name).copy() for name in OneWorker._fields}
@@ -82,6 +111,32 @@ class Upgrade:
             for name, value in costs._asdict().items():
                 columns[name][worker] = value
         return replace(workers, **columns)
+
+
+def _between(before: Behaviour, after: Behaviour, share: float) -> Behaviour | None:
+    """Return what is so much of the way from one behaviour to another; None where nobody knows."""
+    if type(before) is not type(after):
+        return None
+    match before, after:
+        case Constant(), Constant():
+            return Constant(*_offer_between(before, after, share))
+        case BySize(), BySize() if len(before.pieces) == len(after.pieces):
+            pairs = zip(before.pieces, after.pieces, strict=True)
+            return BySize(tuple(Piece(one.up_to_bytes, *_offer_between(one, to, share)) for one, to in pairs))
+        case OverTime(), OverTime() if len(before.changes) == len(after.changes):
+            changes = zip(before.changes, after.changes, strict=True)
+            between = tuple((at_s, _rate_between(one, to, share)) for (at_s, one), (_, to) in changes)
+            return OverTime(*_offer_between(before, after, share), between)
+    return None
+
+
+def _offer_between(one: Any, other: Any, share: float) -> tuple[float, float]:
+    latency_s = one.latency_s + share * (other.latency_s - one.latency_s)
+    return _rate_between(one.bandwidth_Bps, other.bandwidth_Bps, share), latency_s
+
+
+def _rate_between(one: float, other: float, share: float) -> float:
+    return 1.0 / ((1.0 - share) / one + share / other) if one and other else one
 
 
 #: Links by number, ascending.

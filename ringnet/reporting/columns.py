@@ -476,11 +476,14 @@ TABLES: dict[str, dict[str, Column]] = {
         "no_latency_gain_s": _number("the same if their links are without latency"),
         "alike_by_path_s": _number(
             "what the path that ended last says of alike_gain_s, by the derivatives of the time, which is no less than "
-            "is gained; empty where there are none"
+            "is gained; where there are none, as under fair sharing, what the first of each kind would gain if the "
+            "time went on as it does with a hundred-thousandth of the change, either way; empty otherwise"
         ),
         "twice_by_path_s": _number("the same of twice_gain_s"),
         "no_latency_by_path_s": _number("the same of no_latency_gain_s"),
-        "path_changes": _truth("another path becomes the longest, so that less is gained than this one says"),
+        "path_changes": _truth(
+            "another path becomes the longest, so that something else is gained than this one says"
+        ),
     },
     "whatif": {
         "rank": _integer("1 for what takes least time"),

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from ringnet.analysis.derivatives import Derivatives, derivatives
+from ringnet.analysis.critical_path import CriticalPath, critical_path, why_no_path
+from ringnet.analysis.derivatives import Derivatives, derivatives_along, why_no_derivatives
 from ringnet.analysis.metrics import makespan_s
 from ringnet.analysis.upgrades import Upgrade
 from ringnet.engines import ENGINES, KEEP_TRANSFERS
 from ringnet.engines.arrays import why_not_exact
 from ringnet.engines.events import run_jobs
-from ringnet.errors import InputError
-from ringnet.networks import BySize, beyond
+from ringnet.engines.trace import Trace
 from ringnet.networks.network import Sharing
 from ringnet.runs.engine import engine_of, sharing_of
 from ringnet.runs.parts import RunParts, jobs_of
@@ -23,6 +23,8 @@ from ringnet.runs.parts import RunParts, jobs_of
 FAIR_COST, COMPILED_COST, STEP_COST, ARRAY_COST = 4.0, 0.4, 3.0, 0.001
 #: What an answer may cost beside its run, in the same unit: a tenth of a second, or a tenth of what the run takes.
 FREE, SHARE = 10_000, 0.1
+#: Share of an upgrade by which a slope is found: small beside what changes the path, large beside rounding.
+LITTLE = 1e-5
 #: What a single simulation may cost, which confirms what is suspected first.
 ONE = 25_000
 
@@ -47,31 +49,43 @@ class SimulatedAgain:
 
     def __call__(self, upgrade: Upgrade) -> float:
         """Return the makespan with the upgrade, in seconds."""
+        return makespan_s(self._trace(self.engine, upgrade, 0))
+
+    def _trace(self, engine: str, upgrade: Upgrade, keep_transfers: int) -> Trace:
         parts = self.parts
         workers = upgrade.of_workers(parts.workers)
         if parts.is_alone:
             network = replace(upgrade.of_network(parts.network_of_run), sharing=self.sharing)
             what = (parts.schedule, network, workers, parts.chunk_bytes, None)
-            return makespan_s(ENGINES[self.engine].run(*what, keep_transfers=0))
+            return ENGINES[engine].run(*what, keep_transfers=keep_transfers)
         everybody = (replace(parts, workers=workers), *parts.others)
         jobs = [replace(job, network=upgrade.of_network(job.network)) for job in jobs_of(everybody)]
-        return makespan_s(run_jobs(jobs, upgrade.of_network(parts.network), parts.traffic)[0])
+        jobs[0] = replace(jobs[0], keep_transfers=keep_transfers)
+        return run_jobs(jobs, upgrade.of_network(parts.network), parts.traffic)[0]
 
-    def derivatives(self) -> Derivatives | str:
-        """Return the derivatives of the time, as the run is; or why there are none."""
+    def path(self) -> tuple[CriticalPath | None, Derivatives | str]:
+        """Return the path that ended last, of the run as it is, if it can be walked; and the derivatives, or why none.
+
+        Where both are unknown beforehand, nothing is simulated.
+        """
         parts, network = self.parts, replace(self.parts.network_of_run, sharing=self.sharing)
-        if not parts.is_alone:
-            return "others share the links"
-        if (
-            reason := beyond(network, (BySize,)) or parts.workers.beyond
-        ):  # before the run is simulated in vain
-            return reason
-        what = (parts.schedule, network, parts.workers, parts.chunk_bytes)
-        trace = ENGINES[self.ran].run(*what, None, keep_transfers=KEEP_TRANSFERS)
-        try:
-            return derivatives(*what, trace)
-        except InputError as error:
-            return str(error)
+        if reason := why_no_path(network, parts.workers, None):
+            return None, reason
+        trace = self._trace(self.ran, Upgrade(), KEEP_TRANSFERS)
+        if reason := why_no_path(network, parts.workers, trace):
+            return None, reason
+        found = critical_path(parts.schedule, network, parts.workers, parts.chunk_bytes, trace)
+        reason = why_no_derivatives(network, parts.workers, trace)
+        return found, reason or derivatives_along(found, parts.schedule, network)
+
+    def slope_s(self, upgrade: Upgrade) -> float | None:
+        """Return what an upgrade would gain if the time went on as it does now: by a little of it, either way."""
+        parts = self.parts
+        either = [upgrade.part(parts.network_of_run, parts.workers, share) for share in (-LITTLE, LITTLE)]
+        if None in either:
+            return None
+        before_s, after_s = (self(one) for one in either if one is not None)
+        return (before_s - after_s) / (2 * LITTLE)
 
     @cached_property
     def engine(self) -> str:

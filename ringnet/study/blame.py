@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from ringnet.analysis.blame import Suspect, suspects
+from ringnet.analysis.critical_path import CriticalPath
 from ringnet.analysis.derivatives import Derivatives
 from ringnet.analysis.result import RunResult
 from ringnet.analysis.upgrades import (
@@ -103,8 +106,10 @@ class BlamePlan:
         How many simulations may be spent.
     links : LinksInUse
     again : SimulatedAgain
+    path : CriticalPath or None
+        The one that ended last, where it can be walked.
     derivatives : Derivatives or str
-        Of the time, by the path that ended last; or why there are none.
+        Of the time, by that path; or why there are none.
     """
 
     scenario: Scenario
@@ -114,6 +119,7 @@ class BlamePlan:
     affordable: int
     links: LinksInUse
     again: SimulatedAgain
+    path: CriticalPath | None
     derivatives: Derivatives | str
 
     def estimated_gain_s(self, upgrade: Upgrade) -> float | None:
@@ -122,6 +128,23 @@ class BlamePlan:
             return None
         parts = self.again.parts
         return estimated_gain_s(upgrade, self.derivatives, parts.network_of_run, parts.workers)
+
+    def suspected_gain_s(self, upgrade: Upgrade) -> float:
+        """Return what to suspect of an upgrade first: what the path says, or half of what it spends there."""
+        if self.path is None or not isinstance(self.derivatives, str):
+            return self.estimated_gain_s(upgrade) or 0.0
+        on_links, at_workers = self._seconds
+        return 0.5 * sum(
+            float(seconds[number])
+            for seconds, changed in ((on_links, upgrade.links), (at_workers, upgrade.workers))
+            for number, _ in changed
+        )
+
+    @cached_property
+    def _seconds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        assert self.path is not None
+        parts = self.again.parts
+        return self.path.seconds(parts.network_of_run.n_links, parts.schedule.n_workers)
 
     @property
     def parts(self) -> Sequence[Upgrade]:
@@ -185,7 +208,7 @@ def plan_blame(scenario: Scenario, most: int | None = None) -> BlamePlan:
     found = suspects(links, parts.workers)
     affordable = max(FEWEST, int(MOST_COST / again.cost)) if most is None else most
     return BlamePlan(
-        scenario, today, found, _trials(found, links, parts), affordable, links, again, again.derivatives()
+        scenario, today, found, _trials(found, links, parts), affordable, links, again, *again.path()
     )
 
 
@@ -247,12 +270,18 @@ def blame_parts(plan: BlamePlan, how: PartOptions) -> Blame:
         gains.try_all(whole)
         gains.try_halves()
         gains.try_the_likely([one for one in plan.trials if one not in whole and one.suspect.kind != "link"])
+    gains.find_slopes()
     rows = pd.DataFrame([_row(one, gains) for one in plan.suspects], columns=["first", *TABLES["blame"]])
     rows = rows.sort_values(["kind", "first"], key=_order, kind="stable", ignore_index=True).drop(
         columns="first"
     )
     table = rows.assign(rank=rows.groupby("kind", sort=False).cumcount() + 1)
-    notes = (*_about_estimates(plan, table), *gains.notes, *_unknown(plan), *_about_latency(plan.scenario))
+    notes = (
+        *_about_estimates(plan, gains, table),
+        *gains.notes,
+        *_unknown(plan),
+        *_about_latency(plan.scenario),
+    )
     return Blame(table, notes)
 
 
@@ -263,6 +292,8 @@ class _Gains:
         self.plan, self.how = plan, how
         self.today_s = float(plan.today.summary["makespan_s"])
         self.of_upgrade: dict[Upgrade, float] = {}
+        #: What they would gain if the time went on as it does with a little of them.
+        self.slopes: dict[Upgrade, float | None] = {}
         self.notes: list[str] = []
         #: Links that are known to gain nothing alone, since a set with them does not.
         self.nothing: dict[Change, set[int]] = {change: set() for change in CHANGES}
@@ -292,20 +323,29 @@ class _Gains:
         """Simulate with single links and workers on the path that ended last, what it says gains most first.
 
         What a link gains at twice the speed, by which links are ranked, is simulated until one gains more than the path
-        says of any other: none gains more than that, unless another transfer comes first somewhere.
+        says of any other: none gains more than that, unless another transfer comes first somewhere. Where the path has
+        no derivatives, those are tried first that it spends most on.
         """
-        told = [(self.plan.estimated_gain_s(one.upgrade), one) for one in self.plan.trials]
-        known = [(gain_s, one) for gain_s, one in told if gain_s is not None and gain_s > 0]
-        known.sort(key=lambda one: -one[0])
-        most_s, links = (
-            0.0,
-            [one for one in known if (one[1].suspect.kind, one[1].change) == ("link", "twice")],
-        )
-        while links and links[0][0] > most_s and self.left > self.plan.affordable // 2:
+        told = [(self.plan.suspected_gain_s(one.upgrade), one) for one in self.plan.trials]
+        known = sorted(((gain_s, one) for gain_s, one in told if gain_s > 0), key=lambda one: -one[0])
+        says_most, most_s = not isinstance(self.plan.derivatives, str), 0.0
+        links = [one for one in known if (one[1].suspect.kind, one[1].change) == ("link", "twice")]
+        while links and self.left > self.plan.affordable // 2 and not (says_most and links[0][0] <= most_s):
             now, links = links[:AT_ONCE], links[AT_ONCE:]
             self.try_all([one for _, one in now])
             most_s = max(most_s, *(self.of_upgrade.get(one.upgrade, 0.0) for _, one in now))
-        self.try_all([one for _, one in known[: self.left // 2]])
+        if says_most:
+            self.try_all([one for _, one in known[: self.left // 2]])
+
+    def find_slopes(self) -> None:
+        """Where the path has no derivatives, find for the first of each kind what the time does with a little of it."""
+        firsts: dict[str, tuple[float, Trial]] = {}
+        for trial in self.plan.trials if isinstance(self.plan.derivatives, str) else ():
+            gain_s = self.of_upgrade.get(trial.upgrade, 0.0)
+            if trial.change == "twice" and gain_s > firsts.get(trial.suspect.kind, (0.0, trial))[0]:
+                firsts[trial.suspect.kind] = gain_s, trial
+        for _, trial in firsts.values() if self.left >= 2 * len(firsts) else ():
+            self.slopes[trial.upgrade] = self.plan.again.slope_s(trial.upgrade)
 
     def try_halves(self) -> None:
         """Simulate with halves of the classes that gain, those that gain most first, down to single links."""
@@ -383,7 +423,9 @@ def _row(suspect: Suspect, gains: _Gains) -> dict[str, Any]:
     plan = gains.plan
     found = {change: gains.of(suspect, change) for change in CHANGES}
     estimates = {
-        one.change: plan.estimated_gain_s(one.upgrade) for one in plan.trials if one.suspect is suspect
+        one.change: gains.slopes.get(one.upgrade, plan.estimated_gain_s(one.upgrade))
+        for one in plan.trials
+        if one.suspect is suspect
     }
     both = [(found[change], by_path) for change, by_path in estimates.items()]
     parted = [abs(a - b) > SAME * abs(b) for a, b in both if a is not None and b is not None]
@@ -409,10 +451,15 @@ def _about_latency(scenario: Scenario) -> list[str]:
     return [f"what is gained without latency is a guess: {reason}"] if reason else []
 
 
-def _about_estimates(plan: BlamePlan, table: pd.DataFrame) -> list[str]:
+def _about_estimates(plan: BlamePlan, gains: _Gains, table: pd.DataFrame) -> list[str]:
     """Say why there are no estimates by the path, or where they part from what was simulated."""
     if isinstance(plan.derivatives, str):
-        return [f"nothing is told by the path, all is simulated: {plan.derivatives}"]
+        note = f"nothing is told by the path, all is simulated: {plan.derivatives}"
+        if any(slope_s is not None for slope_s in gains.slopes.values()):
+            note += (
+                "; what stands as told by it is a slope, by two more simulations with a little of the change"
+            )
+        return [note]
     n_parted = int((table["path_changes"] == True).sum())  # noqa: E712 -- empty where nothing was compared
     if not n_parted:
         return []

@@ -144,7 +144,7 @@ class _Places:
 
 
 def _inverse(places: Index | IntArray, n: int) -> IntArray:
-    found = np.full(n, NONE, dtype=np.int32)
+    found = np.full(n, NONE, dtype=np.int64)
     found[places] = np.arange(len(found[places]))
     return found
 

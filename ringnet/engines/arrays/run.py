@@ -85,7 +85,7 @@ def run_recurrence(
         links=_link_columns(steps, network),
         waits=steps.notes.waits.columns(),
         services=None if steps.services is None else steps.services.columns(),
-        workers=_worker_columns(steps, schedule.n_channels),
+        workers=_worker_columns(steps),
         n_transfers=schedule.n_transfers,
         counts={"steps": schedule.n_steps},
         values=None if rows is None else rows.values(),
@@ -94,8 +94,16 @@ def run_recurrence(
 
 
 def _way_back(choices: Choices, steps: Steps) -> list[Led]:
-    """Return what led to the end of the first of the actors that ended last."""
-    return WayBack(choices, len(steps.ready_s)).of(int(steps.ready_s.argmax()))
+    """Return what led to the end of the first worker that ended last, and there of its last channel."""
+    worker, last = int(steps.ready_s.argmax()) // steps.schedule.n_channels, _last_actors(steps)
+    return WayBack(choices, len(steps.ready_s)).of(int(last[worker]))
+
+
+def _last_actors(steps: Steps) -> IntArray:
+    """Return the actor of each worker that ended last; of those that end at the same time the last one."""
+    by_channel = steps.ready_s.reshape(-1, steps.schedule.n_channels)
+    last: IntArray = by_channel.shape[1] - 1 - by_channel[:, ::-1].argmax(axis=1)
+    return np.arange(len(by_channel)) * by_channel.shape[1] + last
 
 
 def _exact_rounds(
@@ -135,20 +143,17 @@ def _link_columns(steps: Steps, network: Network) -> Columns:
     return {name: columns[name] for name in order}
 
 
-def _worker_columns(steps: Steps, n_channels: int) -> Columns:
+def _worker_columns(steps: Steps) -> Columns:
     """Return one row per worker, as `Trace.workers` has them."""
     ready_s, start_s = steps.ready_s, steps.start_s
     sums = (*steps.actor_bytes(), steps.overhead_s, steps.reducing_s)
     names = ("sent_bytes", "received_bytes", "overhead_s", "reducing_s")
-    by_actor = ready_s.reshape(-1, n_channels)
-    # Of actors that end at the same time the last counts.
-    last = n_channels - 1 - by_actor[:, ::-1].argmax(axis=1)
-    actors = np.arange(len(by_actor)) * n_channels + last
+    actors = _last_actors(steps)
     totals = zip(names, sums, strict=True)
     return {
         "start_s": start_s[actors],
         "end_s": ready_s[actors],
-        **{name: total.reshape(-1, n_channels).sum(axis=1) for name, total in totals},
+        **{name: total.reshape(-1, steps.schedule.n_channels).sum(axis=1) for name, total in totals},
         **steps.paths.columns(actors, ready_s[actors] - start_s.min()),
     }
 

@@ -182,6 +182,8 @@ class Steps:
             self._outlast(some, arrivals)
         if self.choices is not None:
             self.choices.end_step(rounds)
+        if self.shared is not None:
+            self.shared.end_step()
         self.first_row += len(step)
 
     def count(self, step: Step, unit: int, times: int) -> None:
@@ -442,16 +444,34 @@ class LastUse:
         """Let some cells be as never used."""
         self.time_s[cells] = -np.inf
 
-    def note(self, cells: IntArray, time_s: FloatArray, path: Parts) -> None:
-        """Note what is done now; of several that count together the latest."""
-        later = time_s > self.time_s[cells]
-        # In order, the earliest last: of two actors at one cell the later one stays.
-        order = np.flatnonzero(later)[np.argsort(time_s[later], kind="stable")]
-        self.time_s[cells[order]] = time_s[order]
+    def note(self, cells: IntArray, time_s: FloatArray, path: Parts, rank: IntArray) -> None:
+        """Note what is done now, later than all before or with it; no cell stands twice."""
+        del rank
+        self._keep(cells, time_s, path)
+
+    def _keep(self, cells: IntArray, time_s: FloatArray, path: Parts) -> None:
+        self.time_s[cells] = time_s
         for part, seconds in path.items():
             if part not in self.path:
                 self.path[part] = np.zeros(len(self.time_s))
-            self.path[part][cells[order]] = seconds[order]
+            self.path[part][cells] = seconds
+
+
+class LastPosts(LastUse):
+    """Posts of several actors, which count together: of those that are done at once the first by step and channel."""
+
+    def __init__(self, n_cells: int) -> None:
+        super().__init__(n_cells)
+        self.rank = np.zeros(n_cells, dtype=np.int64)
+
+    def note(self, cells: IntArray, time_s: FloatArray, path: Parts, rank: IntArray) -> None:
+        """Note posts that are done now, of one cell as many as there are channels; ``rank`` is by step and channel."""
+        counts = (time_s > self.time_s[cells]) | ((time_s == self.time_s[cells]) & (rank < self.rank[cells]))
+        rows = np.flatnonzero(counts)
+        # The one that counts last, so that it stays.
+        order = rows[np.lexsort((-rank[rows], time_s[rows]))]
+        self.rank[cells[order]] = rank[order]
+        self._keep(cells[order], time_s[order], {part: seconds[order] for part, seconds in path.items()})
 
 
 class RecentUse:
@@ -482,9 +502,9 @@ class RecentUse:
         """Let some cells be as never used."""
         self.row[cells] = 0
 
-    def note(self, cells: IntArray, time_s: FloatArray, path: Parts) -> None:
+    def note(self, cells: IntArray, time_s: FloatArray, path: Parts, rank: IntArray) -> None:
         """Note what is done now, by one channel: no cell stands twice; of several uses the latest counts."""
-        del path
+        del path, rank
         if self.n_rows + len(cells) > len(self.cell):
             self._make_room(len(cells))
         new = slice(self.n_rows, self.n_rows + len(cells))
@@ -522,13 +542,20 @@ class SharedChunks:
 
     def __init__(self, schedule: Schedule, ready_s: FloatArray, paths: Paths) -> None:
         self.ready_s, self.paths = ready_s, paths
+        #: Of each actor by step and channel.
+        self.rank = np.arange(len(ready_s)) % schedule.n_channels
+        self.n_channels = schedule.n_channels
         self.applied: LastUse | RecentUse
         self.posted: LastUse | RecentUse
         if ready_s.ndim > 1:
             self.applied, self.posted = RecentUse(schedule, ready_s), RecentUse(schedule, ready_s)
         else:
             n_cells = schedule.n_workers * schedule.n_chunks
-            self.applied, self.posted = LastUse(n_cells), LastUse(n_cells)
+            self.applied, self.posted = LastUse(n_cells), LastPosts(n_cells)
+
+    def end_step(self) -> None:
+        """Go on to the next step, whose posts count after those of this one."""
+        self.rank += self.n_channels
 
     def before_posts(self, actors: Index, cells: IntArray) -> None:
         """Let posts come after the last apply to their chunk."""
@@ -536,7 +563,7 @@ class SharedChunks:
 
     def after_posts(self, actors: Index, cells: IntArray) -> None:
         """Note posts, which are done now."""
-        self.posted.note(cells, self.ready_s[actors], self.paths.leave(actors, copy=True))
+        self._note(self.posted, actors, cells)
 
     def before_applies(self, actors: Index, cells: IntArray) -> None:
         """Let applies come after the last one to their chunk, and after all posts of the chunk since."""
@@ -545,8 +572,11 @@ class SharedChunks:
 
     def after_applies(self, actors: Index, cells: IntArray) -> None:
         """Note applies, which are done now."""
-        self.applied.note(cells, self.ready_s[actors], self.paths.leave(actors, copy=True))
+        self._note(self.applied, actors, cells)
         self.posted.forget(cells)
+
+    def _note(self, last: LastUse | RecentUse, actors: Index, cells: IntArray) -> None:
+        last.note(cells, self.ready_s[actors], self.paths.leave(actors, copy=True), self.rank[actors])
 
     def _give_way(self, actors: Index, cells: IntArray, last: LastUse | RecentUse) -> None:
         ready_s, done_s = self.ready_s[actors], last.of(cells)

@@ -54,6 +54,10 @@ network:
 """
 
 
+#: Changes that make a switch of the network of ``FOUND``, with one slow cable.
+SWITCH = ["network.topology=switch", "network.links=null", "network.links.0->switch.bandwidth=10 GB/s"]
+
+
 @pytest.fixture
 def scenario(own_folder):
     def write(text=FOUND):
@@ -202,6 +206,12 @@ def test_what_the_path_says_stands_beside_what_is_simulated():
     assert (found["alike_by_path_s"] >= found["alike_gain_s"] * (1 - 1e-9)).all()
 
 
+def test_a_late_worker_whose_reductions_are_free_has_a_slope():
+    changes = ["worker.exceptions.2.start=200 us", "network.sharing=fair"]
+    workers = blame(loads(FOUND, changes), processes=1).table.query("kind == 'worker'")
+    assert workers["twice_by_path_s"].iloc[0] == pytest.approx(200e-6 / 2, rel=1e-6)
+
+
 def test_a_late_and_a_slow_worker_are_blamed():
     changes = ["worker.exceptions.2.start=200 us", "worker.reduce_rate=100 GB/s"]
     table = blame(loads(FOUND, changes), processes=1).table
@@ -212,10 +222,32 @@ def test_a_late_and_a_slow_worker_are_blamed():
     assert workers["alike_gain_s"].iloc[0] == pytest.approx(today - in_time, rel=1e-9)
 
 
-def test_under_fair_sharing_all_is_simulated_and_it_is_said():
-    found = blame(loads(FOUND, ["network.sharing=fair"]), processes=1)
-    assert found.table["twice_by_path_s"].isna().all()
-    assert any("links are shared fairly" in note for note in found.notes)
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        (["network.sharing=fair"], "links are shared fairly"),
+        ([*SWITCH, "network.window=1 MiB"], "a window"),
+        (["network.sharing=fifo", "network.packet=8 KiB"], "cut into packets"),
+        (["network.links.1->2.profile=[{at: 100 us, bandwidth: 30 GB/s}]"], "changes over time"),
+    ],
+)
+def test_where_the_path_has_no_derivatives_the_first_of_each_kind_has_a_slope(changes, reason):
+    """The central difference of scenarios in which its link has a little more and less; it is said what it is."""
+    found = blame(loads(FOUND, changes), processes=1)
+    assert any(reason in note and "a slope, by two more simulations" in note for note in found.notes)
+    rows = found.table[found.table["twice_by_path_s"].notna()]
+    assert (rows["rank"] == 1).all()
+    link = rows[rows["kind"] == "link"].iloc[0]
+    network, step = build(loads(FOUND, changes)).network, 1e-4
+    bandwidth_Bps = float(network.bandwidth_Bps[network.names.index(link["name"])])
+    kept = [one for one in changes if not one.startswith(f"network.links.{link['name']}.bandwidth")]
+
+    def makespan_s(share):
+        key = f"network.links.{link['name']}.bandwidth={bandwidth_Bps / (1 - share / 2)!r} B/s"
+        return makespan_of(build(loads(FOUND, [*kept, key])))
+
+    slope_s = (makespan_s(-step) - makespan_s(step)) / (2 * step)
+    assert link["twice_by_path_s"] == pytest.approx(slope_s, rel=1e-6)
 
 
 @pytest.mark.parametrize(

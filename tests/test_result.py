@@ -60,6 +60,7 @@ def test_the_row_of_a_uniform_ring(result):
         "own_queueing_share": 0.0,
         "late_worker": None,
         "late_by_s": None,
+        "late_gain_s": None,
         "bytes_sent_per_worker": 600,
         "expected_bytes_per_worker": 600.0,
         "slowest_link": None,

@@ -20,6 +20,7 @@ from ringnet.engines.events import Job, run_jobs
 from ringnet.networks import TOPOLOGIES, LinkChange, placed
 from ringnet.runs.simulate import simulate
 from ringnet.scenario import loads
+from ringnet.units import format_seconds
 
 PARTS = ("moving_s", "late_partner_s", "busy_link_s")
 COSTS = st.fixed_dictionaries(
@@ -148,12 +149,16 @@ def test_without_rows_nothing_is_said(case):
 
 def test_a_late_worker_is_named_where_the_run_waited_for_it():
     result = simulate(scenario(worker={"exceptions": {3: {"start": "200 ms"}}}))
-    assert dict(answer(result.summary))["waits for"] == "worker 3, late by 200 ms"
     assert (result.summary["late_worker"], result.summary["late_by_s"]) == (3, 0.2)
     others = result.workers["late_partner_s"][:3]
     assert (others > 0.19).all()
     assert result.workers["waiting_s"][3] < 1e-3
     on_time = simulate(scenario())
+    gain_s = result.summary["makespan_s"] - on_time.summary["makespan_s"]
+    assert result.summary["late_gain_s"] == gain_s
+    said = dict(answer(result.summary))["waits for"]
+    assert said.startswith("worker 3, late by 200 ms; in time 9")
+    assert said.endswith(f"% less ({format_seconds(on_time.summary['makespan_s'])})")
     assert "waits for" not in dict(answer(on_time.summary))
     assert on_time.summary["late_worker"] is None
 

@@ -131,7 +131,12 @@ def _late(row: Row) -> str:
     """Name the worker that started late, where that is what the run waited for."""
     if "late_worker" not in row or row.get("waiting_share", 0.0) < TOLD_SHARE:
         return ""
-    return f"worker {row['late_worker']}, late by {format_seconds(row['late_by_s'])}"
+    late = f"worker {row['late_worker']}, late by {format_seconds(row['late_by_s'])}"
+    gain_s = row.get("late_gain_s")
+    if gain_s is None:
+        return late
+    after = format_seconds(row["makespan_s"] - gain_s)
+    return f"{late}; in time {percent(gain_s / row['makespan_s'])} less ({after})"
 
 
 def _busiest(row: Row) -> str:

@@ -98,6 +98,10 @@ class CriticalPath:
         """The worker whose start the path leaves."""
         return self.pieces[0].worker
 
+    def part_s(self, part: str) -> float:
+        """Return how long all pieces of a part take."""
+        return sum(piece.to_s - piece.from_s for piece in self.pieces if piece.part == part)
+
     def seconds(self, n_links: int, n_workers: int) -> tuple[FloatArray, FloatArray]:
         """Return how long the path is on the way through each link, latency apart, and at each worker."""
         on_links, at_workers = np.zeros(n_links), np.zeros(n_workers)

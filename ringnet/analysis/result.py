@@ -36,7 +36,7 @@ from ringnet.analysis.metrics import (
     path_shares,
 )
 from ringnet.analysis.routes import route_table
-from ringnet.analysis.upgrades import IN_WORDS, LinksInUse, Upgrade, estimated_gain_s
+from ringnet.analysis.upgrades import IN_WORDS, LinksInUse, Upgrade, estimated_gain_s, worker_costs
 from ringnet.analysis.utilisation import utilisation_table
 from ringnet.analysis.verification import Verdict
 from ringnet.analysis.worker_time import worker_time
@@ -408,7 +408,7 @@ def _times(run: Run) -> Row:
     # With one worker, or without latency and bytes, nothing takes time: bandwidths and shares are empty, not 0/0.
     timed = schedule.n_workers > 1 and total_s > 0
     algbw = run.labels["message_bytes"] / total_s if timed else None
-    shares = path_shares(run.trace) if timed else {}
+    shares = _path_shares(run) if timed else {}
     parts = {f"{part}_share": shares.get(part) for part in PATH_PARTS}
     is_plain = run.alone and run.begun_s is None
     formula_s = closed_form_s(schedule, network, run.workers, run.chunk_bytes) if is_plain else None
@@ -427,7 +427,26 @@ def _times(run: Run) -> Row:
         "own_queueing_share": _own_queueing_share(run, shares.get("queueing")),
         **parts,
         **dict(zip(("late_worker", "late_by_s"), late or (None, None), strict=True)),
+        "late_gain_s": None if late is None else _gain_in_time_s(run, *late),
     }
+
+
+def _gain_in_time_s(run: Run, worker: int, late_s: float) -> float | None:
+    """Return what a late worker's starting with the first would gain, by simulating that; None where it is too dear."""
+    if run.again is None or run.again.affordable < 1:
+        return None
+    costs = worker_costs(run.workers)[worker]
+    in_time = costs._replace(start_s=costs.start_s - late_s)
+    return makespan_s(run.trace) - run.again(Upgrade(workers=((worker, in_time),)))
+
+
+def _path_shares(run: Run) -> dict[str, float]:
+    """Return what the path is made of; of what waited for a window's credit, what brought that back took the time."""
+    shares = path_shares(run.trace)
+    if run.network.window is None or not shares["queueing"] or run.path is None:
+        return shares
+    total_s = makespan_s(run.trace)
+    return {part: run.path.part_s(part) / total_s for part in PATH_PARTS}
 
 
 def _own_queueing_share(run: Run, queueing_share: float | None) -> float | None:

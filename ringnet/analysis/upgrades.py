@@ -136,7 +136,8 @@ def _offer_between(one: Any, other: Any, share: float) -> tuple[float, float]:
 
 
 def _rate_between(one: float, other: float, share: float) -> float:
-    return 1.0 / ((1.0 - share) / one + share / other) if one and other else one
+    same = one == other or not one or not other  # both may be without limit, or stand still
+    return one if same else 1.0 / ((1.0 - share) / one + share / other)
 
 
 #: Links by number, ascending.

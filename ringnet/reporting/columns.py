@@ -77,6 +77,9 @@ ANSWERS: dict[str, Column] = {
     "reducing_share": _number("the same: combining chunks"),
     "late_worker": _integer("the worker whose late start that waiting is for; empty if none"),
     "late_by_s": _number("how much later than the first worker it started"),
+    "late_gain_s": _number(
+        "by how much the time falls, simulated again, if it starts with the first; empty if not tried"
+    ),
     "bytes_sent_per_worker": _integer("the most that any worker sent"),
     "expected_bytes_per_worker": _number(
         "what busbw counts for each worker: what a ring sends, if all chunks were alike"

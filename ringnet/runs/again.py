@@ -56,7 +56,10 @@ class SimulatedAgain:
         workers = upgrade.of_workers(parts.workers)
         if parts.is_alone:
             network = replace(upgrade.of_network(parts.network_of_run), sharing=self.sharing)
-            what = (parts.schedule, network, workers, parts.chunk_bytes, None)
+            schedule, chunk_bytes = parts.schedule, parts.chunk_bytes
+            if parts.fitted is not None and upgrade:
+                schedule, chunk_bytes = parts.fitted(network, workers)
+            what = (schedule, network, workers, chunk_bytes, None)
             return ENGINES[engine].run(*what, keep_transfers=keep_transfers)
         everybody = (replace(parts, workers=workers), *parts.others)
         jobs = [replace(job, network=upgrade.of_network(job.network)) for job in jobs_of(everybody)]
@@ -75,7 +78,8 @@ class SimulatedAgain:
         if reason := why_no_path(network, parts.workers, trace):
             return None, reason
         found = critical_path(parts.schedule, network, parts.workers, parts.chunk_bytes, trace)
-        reason = why_no_derivatives(network, parts.workers, trace)
+        fits = "" if parts.fitted is None else f"{parts.schedule.algorithm} fits itself to the numbers"
+        reason = fits or why_no_derivatives(network, parts.workers, trace)
         return found, reason or derivatives_along(found, parts.schedule, network)
 
     def slope_s(self, upgrade: Upgrade) -> float | None:

@@ -17,7 +17,7 @@ from ringnet.networks import TOPOLOGIES, Network, NetworkShape, in_run, settled
 from ringnet.payload.dtypes import DTYPES, DType
 from ringnet.payload.reductions import Reduction, make_reduction
 from ringnet.payload.sources import RampSource, RandomSource, Source, message_elements
-from ringnet.runs.shapes import NOTHING, ReadOff, read_off
+from ringnet.runs.shapes import NOTHING, ReadOff, open_traits, read_off
 from ringnet.runs.worker_parts import build_workers, workers_beside
 from ringnet.scenario.build.scenario import Scenario
 from ringnet.scenario.checks.collective import reduction_of
@@ -96,6 +96,9 @@ class RunParts:
         Links of a network that may have far more than workers; 0 for others, whose workers have few each.
     read : ReadOff
         What the algorithm takes from the network.
+    fitted : callable or None
+        Of an algorithm that gives workers more or less by bandwidths or starts that it reads: returns the schedule and
+        the bytes of its chunks for other ones.
     run : int or None
         Where something is drawn, of which run this is; None for none.
     accumulate : numpy.dtype or None
@@ -124,6 +127,7 @@ class RunParts:
     is_ring: bool = False
     n_pair_links: int = 0
     read: ReadOff = NOTHING
+    fitted: Callable[[Network, Workers], tuple[Schedule, IntArray]] | None = None
     run: int | None = 0
     accumulate: DType | None = None
 
@@ -203,9 +207,26 @@ def build(scenario: Scenario, run: int | None = 0) -> RunParts:
         is_ring=scenario.algorithm_name == "ring",
         n_pair_links=_pair_links(scenario),
         read=read,
+        fitted=partial(_fitted, scenario) if _is_fitted(scenario) else None,
         run=run,
         accumulate=_accumulate(scenario),
     )
+
+
+#: What changes with a link or a worker that is mended.
+_OF_ITS_NUMBERS = {"neighbour_Bps", "latest_worker"}
+
+
+def _is_fitted(scenario: Scenario) -> bool:
+    open_ones = open_traits(scenario.algorithm_name, parameters_of(scenario.algorithm))
+    return not _OF_ITS_NUMBERS.isdisjoint(open_ones.values())
+
+
+def _fitted(scenario: Scenario, network: Network, workers: Workers) -> tuple[Schedule, IntArray]:
+    shape = replace(network.shape, latest_worker=_latest(workers))
+    read = read_off(scenario.algorithm_name, parameters_of(scenario.algorithm), lambda: shape)
+    schedule = schedule_of(scenario, scenario.home, read.parameters)
+    return schedule, chunk_sizes(scenario, schedule) * DTYPES[scenario.dtype].itemsize
 
 
 def _accumulate(scenario: Scenario) -> DType | None:
@@ -232,17 +253,16 @@ def read_off_network(scenario: Scenario, network: Callable[[], Network]) -> Read
     def shape() -> NetworkShape:
         seen = NetworkShape(scenario.workers) if is_unseen else network().shape
         # The group of a step has workers of its own, who start alike.
-        late = _latest(scenario) if seen.n_workers == scenario.workers else None
+        late = _latest(build_workers(scenario)) if seen.n_workers == scenario.workers else None
         return replace(seen, latest_worker=late)
 
     return read_off(scenario.algorithm_name, parameters_of(scenario.algorithm), shape)
 
 
-def _latest(scenario: Scenario) -> int | None:
+def _latest(workers: Workers) -> int | None:
     """Return the worker that starts after all others; None where several do, or nobody."""
-    start_s = build_workers(scenario).start_s
-    latest = np.flatnonzero(start_s == start_s.max())
-    return int(latest[0]) if len(latest) == 1 and scenario.workers > 1 else None
+    latest = np.flatnonzero(workers.start_s == workers.start_s.max())
+    return int(latest[0]) if len(latest) == 1 and len(workers.start_s) > 1 else None
 
 
 def _job(scenario: Scenario, number: int, make_site: Callable[[], Site], run: int | None) -> RunParts:

@@ -110,20 +110,28 @@ def percent(share: float) -> str:
     return f"{hundredths:.1f} %".replace(".0 %", " %") if hundredths >= 1 else f"{hundredths:.2g} %"
 
 
-def made_of_words(row: Row) -> str:
-    """Say what the time is made of, the largest part first.
+def told_shares(row: Row) -> dict[str, float]:
+    """Return of what part the time is by how much; nothing where nothing took time.
 
     What waited behind transfers of the same worker waited for bandwidth, and is told as that.
+    """
+    shares = {part: row.get(f"{part}_share", 0.0) for part in PATH_PARTS}
+    if any(map(is_missing, shares.values())):
+        return {}
+    own = row.get("own_queueing_share")
+    own = 0.0 if is_missing(own) else own
+    return shares | {"bandwidth": shares["bandwidth"] + own, "queueing": shares["queueing"] - own}
+
+
+def made_of_words(row: Row) -> str:
+    """Say what the time is made of, the largest part first.
 
     >>> made_of_words({"latency_share": 0.93, "bandwidth_share": 0.07, "queueing_share": 0.0})
     '93 % latency, 7 % bandwidth'
     >>> made_of_words({"bandwidth_share": 0.25, "queueing_share": 0.75, "own_queueing_share": 0.7})
     '95 % bandwidth, 5 % queueing'
     """
-    parts = {part: row.get(f"{part}_share", 0.0) for part in PATH_PARTS}
-    own = row.get("own_queueing_share") or 0.0
-    parts |= {"bandwidth": parts["bandwidth"] + own, "queueing": parts["queueing"] - own}
-    shares = dict(sorted(parts.items(), key=lambda one: -one[1]))
+    shares = dict(sorted(told_shares(row).items(), key=lambda one: -one[1]))
     return ", ".join(f"{100 * share:.0f} % {part}" for part, share in shares.items() if share >= TOLD_SHARE)
 
 

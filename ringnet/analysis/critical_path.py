@@ -235,7 +235,7 @@ def _note_own_queue(pieces: list[PathPiece], waited_s: float, now_s: float) -> N
             return
 
 
-class _Moved(NamedTuple):
+class _OfPath(NamedTuple):
     """The transfers of a path: number, bytes and whether it is reduced by step and row; `CriticalPath` has the rest."""
 
     of: dict[tuple[int, int], tuple[int, int, bool]]
@@ -243,7 +243,7 @@ class _Moved(NamedTuple):
     transfers: IntArray
 
 
-def _moved(led: list[Led], schedule: Schedule, chunk_bytes: IntArray) -> _Moved:
+def _moved(led: list[Led], schedule: Schedule, chunk_bytes: IntArray) -> _OfPath:
     """Look up the transfers of a path, in one go through the schedule."""
     rows: dict[int, set[int]] = defaultdict(set)
     for one in led:
@@ -257,7 +257,7 @@ def _moved(led: list[Led], schedule: Schedule, chunk_bytes: IntArray) -> _Moved:
             found[number, row] = first + row, n_bytes, step.op == "reduce"
             cells.append((step.phase, step.step, chunk, int(step.src[row]), int(step.dst[row]), n_bytes))
         first += len(step)
-    return _Moved(
+    return _OfPath(
         found, move_columns(cells), np.array([number for number, *_ in found.values()], dtype=np.int64)
     )
 

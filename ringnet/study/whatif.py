@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import pandas as pd
 
-from ringnet.analysis.answer import is_missing
+from ringnet.analysis.answer import told_shares
 from ringnet.analysis.result import RunResult
 from ringnet.analysis.spread import difference, figures
 from ringnet.documents.yaml_text import read_text, read_yaml
@@ -138,8 +138,7 @@ def _of_the_change(fault: Fault) -> Fault:
 
 def path_seconds(row: Row) -> dict[str, float]:
     """Return the seconds of each part of the path that ended last; none where nothing took time."""
-    shares = {part: row[f"{part}_share"] for part in PATH_PARTS}
-    return {part: share * row["makespan_s"] for part, share in shares.items() if not is_missing(share)}
+    return {part: share * row["makespan_s"] for part, share in told_shares(row).items()}
 
 
 def cause(today: Row, then: Row) -> str:

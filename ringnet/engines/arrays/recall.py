@@ -95,7 +95,7 @@ class Choices:
         return self._n_bytes <= MOST_BYTES
 
 
-class _Places:
+class _RowPlaces:
     """Where in the rounds of a step actors, rows and links are."""
 
     def __init__(self, rounds: Rounds, n_actors: int, *, cut_through: bool, rendezvous: bool) -> None:
@@ -169,7 +169,7 @@ class WayBack:
         self.choices = choices
         self.led: list[Led] = []
         how = {"cut_through": choices.cut_through, "rendezvous": choices.rendezvous}
-        self._made = lru_cache(maxsize=HELD)(lambda number: _Places(choices.made[number], n_actors, **how))
+        self._made = lru_cache(maxsize=HELD)(lambda number: _RowPlaces(choices.made[number], n_actors, **how))
 
     def of(self, actor: int) -> list[Led]:
         """Return what led to the end of an actor, the last first."""
@@ -178,7 +178,7 @@ class WayBack:
             where = where[0](*where[1:])
         return self.led
 
-    def _places(self, step: int) -> _Places:
+    def _places(self, step: int) -> _RowPlaces:
         return self._made(self.choices.steps[step].rounds)
 
     def _bit(self, step: int, which: int, place: int) -> int:

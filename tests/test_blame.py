@@ -274,6 +274,14 @@ def test_blame_writes_a_table_and_a_plot_and_prints_them(ringnet, scenario, own_
     assert (again["slowest_link"], again["suspects"][0]["name"]) == ("0->1", "0->1")
 
 
+def test_the_kind_that_gains_most_is_printed_first(ringnet, scenario):
+    heads = ("one link", "links together", "network card", "worker  ")
+    for start, first in (("0 s", "links together"), ("2 ms", "worker  ")):
+        changes = ("--set", "worker.reduce_rate=100 GB/s", "--set", f"worker.exceptions.2.start={start}")
+        lines = ringnet("blame", scenario(), "--jobs", 1, "--no-plots", *changes).stdout.splitlines()
+        assert next(line for line in lines if line.startswith(heads)).startswith(first)
+
+
 # ------------------------------------------------------------------------------------------------- what if
 
 

@@ -93,9 +93,14 @@ def _write(scenario: Scenario, found: Blame, asked: StudyOptions, folder: Path) 
 
 def _print(plan: BlamePlan, found: Blame) -> None:
     said = dict(answer(plan.today.summary, plan.today.sentence))
-    print_table([(label, said[label]) for label in ("time", "made of", "slowest link") if label in said])
-    for kind, rows in found.table.groupby("kind", sort=False):
-        gains = rows[[f"{change}_gain_s" for change in COLUMNS]].fillna(0.0)
+    labels = ("time", "made of", "busiest worker", "slowest link")
+    print_table([(label, said[label]) for label in labels if label in said])
+    all_gains = found.table[[f"{change}_gain_s" for change in COLUMNS]].fillna(0.0)
+    kinds = [
+        (all_gains.loc[rows.index], kind, rows) for kind, rows in found.table.groupby("kind", sort=False)
+    ]
+    # What gains most comes first, and not below links that gain nothing where a worker is slow.
+    for gains, kind, rows in sorted(kinds, key=lambda one: -one[0].to_numpy().max()):
         gaining = rows[gains.ne(0).any(axis=1)]
         shown = gaining.head(SHOWN_ROWS).to_dict("records")
         say()

@@ -236,7 +236,9 @@ def _why_not_simulated(
     if simulate is False:
         return "--no-simulate"
     if collective != "all-reduce":
-        return f"of {collective} NCCL has a ring and what ringnet does not simulate: there is no choice to compare"
+        return (
+            f"of {collective} NCCL has a ring, and what is not simulated here: there is no choice to compare"
+        )
     if not has_network:
         return "a log says nothing of links: with a scenario, or --link, its network is simulated"
     if simulate is None and machine.n_ranks > MOST_SIMULATED:

@@ -103,11 +103,11 @@ def tuner_file(
 
 
 def missing_in_ringnet(machine: NcclMachine, collective: str, sizes: Sequence[int]) -> list[str]:
-    """Say for which of the sizes NCCL takes what is not simulated, in words."""
+    """Say for which of the sizes NCCL takes what is not simulated beside it, in words."""
     parts = picks(machine, cost_table(machine), collective, min(sizes), max(sizes))
     return [
-        f"NCCL takes {part.algorithm} from {format_size(part.first_bytes)} to {format_size(part.last_bytes)}, which "
-        "ringnet does not simulate: nothing is compared there"
+        f"NCCL takes {part.algorithm} from {format_size(part.first_bytes)} to {format_size(part.last_bytes)}, and here "
+        "rings and trees alone are simulated: nothing is compared there"
         for part in parts
         if part.algorithm not in _COMMON
     ]

@@ -131,6 +131,13 @@ def test_so_may_the_number_of_workers():
         assert "workers: " in said, (name, said)
 
 
+def test_a_refusal_of_an_algorithm_with_parameters_names_it_too():
+    ((said, _),) = checked(document(16384, algorithm={"name": "hierarchical", "node_size": 8}))
+    assert said.startswith(
+        "<text>:1: workers: with hierarchical too large: the schedule would have 67,305,472 transfers"
+    )
+
+
 def test_the_refusal_says_what_will_do():
     ((said, _),) = checked(document(algorithm={"name": "channel-ring", "n_channels": 10**9}))
     assert said.startswith(

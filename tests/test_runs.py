@@ -113,3 +113,10 @@ def test_a_key_of_the_network_that_changes_nothing_or_too_much_is_named(network,
     notes = [note for note in simulate(loads(text)).notes if any(words in note for words in said_of)]
     assert len(notes) == bool(said)
     assert all(said in note for note in notes)
+
+
+def test_trouble_that_comes_too_late_is_not_taken_for_a_profile():
+    trouble = "trouble: [{link: 0->1, down: {at: 1 s, for: 1 s}}]"
+    text = f"{{scenario_version: 1, workers: 4, message: 1 MiB, payload: none, network: {{{PRIVATE}}}, {trouble}}}"
+    (note,) = [note for note in simulate(loads(text)).notes if "effect" in note]
+    assert note.startswith("trouble has no effect: it begins at 1 s")

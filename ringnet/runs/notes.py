@@ -121,7 +121,8 @@ def effect_notes(scenario: Scenario, parts: RunParts, end_s: float) -> Iterator[
     changes = [
         one.changes[0][0] for one in network.behaviours.values() if type(one) is OverTime and one.changes
     ]
-    if changes and min(changes) >= end_s and not parts.traffic:
+    # What goes wrong changes links, too, and says so itself.
+    if changes and min(changes) >= end_s and not parts.traffic and not scenario.trouble:
         when = f"{format_seconds(min(changes))}, and the run ends at {format_seconds(end_s)}"
         yield f"no profile has an effect: the first change is at {when}"
     if "regimes" not in given.behaviours():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path as FilePath
@@ -53,7 +53,21 @@ def schedule_of(keys: Keys, home: ScenarioFolder, read: Mapping[str, Any] = Mapp
 @lru_cache(maxsize=16)
 def _built(algorithm: str, n_workers: int, collective: str, **parameters: Any) -> Schedule:
     """Build, and let it be proved, once what the points of a sweep share."""
-    return ALGORITHMS[algorithm].build(n_workers, collective, **parameters)
+    with naming(algorithm):
+        return ALGORITHMS[algorithm].build(n_workers, collective, **parameters)
+
+
+@contextmanager
+def naming(algorithm: str) -> Iterator[None]:
+    """Name the algorithm in what is said of the number of workers: another one may do with as many."""
+    try:
+        yield
+    except InputError as error:
+        faults = (
+            replace(one, message=f"with {algorithm} {one.message}") if one.path == "workers" else one
+            for one in error.faults
+        )
+        raise InputError(*faults) from error
 
 
 @dataclass(frozen=True)

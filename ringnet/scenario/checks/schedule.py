@@ -19,7 +19,7 @@ from ringnet.scenario.files.folder import ScenarioFolder
 from ringnet.scenario.keys.algorithm import WHICH, knows_parameters
 from ringnet.scenario.keys.model import Keys
 from ringnet.scenario.network import hardware, ordered, seated, seats
-from ringnet.scenario.schedule import line_of, schedule_beside, schedule_of
+from ringnet.scenario.schedule import line_of, naming, schedule_beside, schedule_of
 
 #: Topologies in which nothing may lead from one worker to another.
 ONE_WAY = ("ring", "custom")
@@ -37,13 +37,14 @@ def check_schedule(keys: Keys, home: ScenarioFolder) -> Iterator[Mistake]:
         return
     try:
         if is_name:  # whose defaults suit any N; a sweep checks thousands of them
-            ALGORITHMS[keys.algorithm_name].check_size(keys.workers, keys.collective)
+            with naming(keys.algorithm_name):
+                ALGORITHMS[keys.algorithm_name].check_size(keys.workers, keys.collective)
             return
         schedule = schedule_of(keys, home)
     except InputError as error:
         for fault in error.faults:
             if which == "name" and fault.path:
-                yield _of_parameter(fault, keys)
+                yield _of_parameter(fault)
             else:
                 yield _of_python(fault, path, causes) if which == "python" else _of_file(fault, path, causes)
         return
@@ -103,11 +104,11 @@ def _without_way(schedule: Schedule, network: Network) -> str:
     return ""
 
 
-def _of_parameter(fault: Fault, keys: Keys) -> Mistake:
+def _of_parameter(fault: Fault) -> Mistake:
     """Tell of a parameter, of the number of workers, or of the algorithm where its parameter is left out."""
     causes = (("algorithm",), ("collective",), ("workers",))
     if fault.path == "workers":
-        return Mistake(("workers",), f"with {keys.algorithm_name} {fault.message}", fault.right, "", causes)
+        return Mistake(("workers",), fault.message, fault.right, "", causes)
     return Mistake(("algorithm", fault.path), fault.message, fault.right, "", causes)
 
 

@@ -20,7 +20,7 @@ from ringnet._version import __version__
 if TYPE_CHECKING:
     from ringnet import scenario, training
     from ringnet.analysis.steps import StepResult
-    from ringnet.api.machines import CalibratedMachine, calibrate, predict
+    from ringnet.api.machines import CalibratedMachine, PredictedTimes, calibrate, predict
     from ringnet.api.questions import blame, compare, draw, numerics, whatif
     from ringnet.api.result import Result
     from ringnet.api.runs import run, simulate, simulate_step
@@ -38,6 +38,7 @@ _HOMES = {
     "DeadlockError": "ringnet.errors",
     "InputError": "ringnet.errors",
     "Network": "ringnet.networks",
+    "PredictedTimes": "ringnet.api.machines",
     "Result": "ringnet.api.result",
     "Results": "ringnet.reporting.results",
     "RingnetError": "ringnet.errors",
@@ -79,6 +80,7 @@ __all__ = [
     "DeadlockError",
     "InputError",
     "Network",
+    "PredictedTimes",
     "Result",
     "Results",
     "RingnetError",

@@ -18,7 +18,7 @@ from scipy.optimize import nnls
 
 from ringnet.analysis.calibration import Profile, Samples, Setting, predict
 from ringnet.analysis.calibration.fit import fit
-from ringnet.analysis.calibration.machine import LIBRARIES
+from ringnet.analysis.calibration.machine import UNNAMED
 from ringnet.analysis.calibration.prediction import log_line
 from ringnet.analysis.calibration.profile import Curve
 
@@ -60,7 +60,7 @@ def machines() -> dict[str, Machine]:
             (name,),
         )
         library = rows["library"].iloc[0]
-        found[name] = Machine(samples, (library,) if library else tuple(LIBRARIES))
+        found[name] = Machine(samples, (library,) if library else UNNAMED)
     return found
 
 

@@ -15,7 +15,7 @@ from ringnet.errors import InputError
 from ringnet.formats.logs import read_log
 from ringnet.formats.logs.log import Notes
 from ringnet.formats.logs.printed_rows import heading_of, without_launcher
-from ringnet.formats.logs.samples import complete, machines_of, samples_of
+from ringnet.formats.logs.samples import complete, libraries_of, machines_of, samples_of
 from ringnet.formats.logs.tables import MOST_TABLES, Condition, TableKey, numbers_of
 
 NEW = "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n# (B) (elements) (us) (GB/s)\n"
@@ -180,6 +180,8 @@ def test_a_cut_list_gives_way_to_an_option_and_a_whole_one_says_so(read):
     assert facts(cut) == {("all_reduce", None)}
     assert "there are 72 at least" in said(cut)
     assert facts(complete(cut, {"": 72}, {})) == {("all_reduce", 72)}
+    few = faults(lambda: complete(cut, {"": 8}, {}))
+    assert "--workers: rank 71 is listed in the log; got 8; right would be: 72 or more" in few
     by_bandwidth = read(table(16, sizes=(2**24, 2**28)))
     assert facts(complete(by_bandwidth, {"": 24}, {})) == {("all_reduce", 24)}
     whole = complete(read(ranks(*range(8)) + table(8)), {"": 72}, {"": 3})
@@ -352,6 +354,7 @@ def test_nccom_test_says_n_in_its_command(read):
     rows += "  1048576  524288  bf16  100  10.49  20.32\n  Avg bus bandwidth:  20.32GB/s\n"
     log = read("$ nccom-test -r 32 -b 1mb -e 1mb -d bf16 allr\n" + rows)
     assert (log.tool, facts(log)) == ("nccom-test", {("all_reduce", 32)})
+    assert libraries_of([log]) == ("neuron",)  # which has no LL128
     assert log.measurements[0].time_s == pytest.approx(100e-6)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ringnet.analysis.calibration import predict
+from ringnet.api.machines import with_measured
 from ringnet.formats.profiles import read_profile
 from ringnet.reporting.plots.calibration import prediction_plot
 
@@ -18,7 +19,7 @@ SIZES = 1024.0 * 2.0 ** np.arange(16)  # up to 32 MiB, as far as was measured
 def table_of(*settings, sizes=SIZES):
     """Return predictions as the command makes them, a row per N and size."""
     found = [predict(PROFILE, PROFILE.setting_for(n), sizes) for n in settings]
-    return pd.concat(
+    predicted = pd.concat(
         pd.DataFrame(
             {
                 "n_workers": each.setting.n_workers,
@@ -31,16 +32,7 @@ def table_of(*settings, sizes=SIZES):
         )
         for each in found
     )
-
-
-MEASURED = pd.DataFrame(
-    [
-        (curve.setting.n_workers, size, time_s)
-        for curve in PROFILE.curves
-        for size, time_s in zip(curve.message_bytes, curve.time_s, strict=True)
-    ],
-    columns=["n_workers", "message_bytes", "measured_s"],
-)
+    return with_measured(predicted, PROFILE)
 
 
 def legend_of(figure):
@@ -48,7 +40,7 @@ def legend_of(figure):
 
 
 def test_the_plot_of_a_prediction_draws_every_n():
-    figure = prediction_plot(table_of(64, 128, 64), MEASURED, "prediction", "")
+    figure = prediction_plot("prediction", table_of(64, 128, 64))
     (ax,) = figure.axes
     assert len(ax.collections) == 2  # a range for each
     assert len({line.get_color() for line in ax.get_lines()}) == 3  # what was measured is grey
@@ -64,9 +56,9 @@ def test_the_plot_of_a_prediction_draws_every_n():
 
 def test_the_legend_of_a_prediction_has_what_is_drawn():
     assert "beyond what was measured" not in legend_of(
-        prediction_plot(table_of(4, sizes=SIZES), MEASURED, "prediction", "")
+        prediction_plot("prediction", table_of(4, sizes=SIZES))
     )
-    assert set(legend_of(prediction_plot(table_of(4, sizes=SIZES[8:9]), MEASURED, "prediction", ""))) == {
+    assert set(legend_of(prediction_plot("prediction", table_of(4, sizes=SIZES[8:9])))) == {
         "measured",
         "predicted",
         "N=4",

@@ -129,7 +129,11 @@ def test_whatever_is_written_is_read(scatter):
         (("ringnet_profile",), True, "a version that is not known"),
         (("ringnet_profile",), 1, "made anew from the same logs: ringnet calibrate a.txt --out edited.yaml"),
         (("collective",), "alltoall", "collective: a known name is wanted; got alltoall"),
-        (("library",), "gloo", "library: a known name is wanted; got gloo; right would be: gpu, mpi"),
+        (
+            ("library",),
+            "horovod",
+            "library: a known name is wanted; got horovod; right would be: gpu, mpi, neu",
+        ),
         (("algorithms",), ["spiral"], "algorithms of gpu are wanted; got spiral"),
         (("algorithms",), [], "algorithms of gpu are wanted; got none"),
         (("algorithms",), ["ring", "switch"], "links.bandwidth_of_the_switch: the key is missing"),
@@ -199,7 +203,7 @@ def test_yaml_that_is_not_read(text, words):
 def test_every_mistake_is_told_at_once():
     document = yaml.safe_load(profile_text(PROFILE))
     document["links"]["launch"] = 5
-    document["library"] = "gloo"
+    document["library"] = "horovod"
     document["line_weight"] = "much"
     Path("edited.yaml").write_text(yaml.safe_dump(document))
     with pytest.raises(InputError) as caught:

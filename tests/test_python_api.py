@@ -372,6 +372,10 @@ def test_a_machine_that_was_measured_foretells_times_also_from_disk(tmp_path, ri
         ringnet_command("predict", str(file), "--workers", "16,32", "--sizes", "1MiB,16MiB", "--json").stdout
     )
     assert [row["predicted_s"] for row in printed["predictions"]] == from_disk["predicted_s"].tolist()
+    errors_below = 2
+    assert len(machine.plot().axes) == errors_below
+    (times,) = predicted.plot("prediction").axes
+    assert {text.get_text() for text in times.texts} == {"N=4"}  # what was measured
 
 
 # ------------------------------------------------------------------------------------------------- notebooks

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,12 @@ from ringnet.formats.logs.samples import (
 )
 from ringnet.formats.profiles import profile_text, read_profile
 from ringnet.reporting.atomic import written_file
+from ringnet.reporting.plots import draw_of_study
 from ringnet.units import parse_quantity
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 AnyPath: TypeAlias = str | os.PathLike[str]
 #: One number for all logs, or one for each by the name of its file (``"run.txt#2"`` for its second table).
@@ -62,6 +67,23 @@ class CalibratedMachine(Study):
         with written_file(Path(file)) as path:
             path.write_text(profile_text(self.profile), encoding="utf-8")
         return Path(file)
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class PredictedTimes(Study):
+    """Times that were not measured; its picture has those that were, too.
+
+    Parameters
+    ----------
+    profile : Profile
+        What they were predicted from.
+    """
+
+    profile: Profile
+
+    def plot(self, name: str | None = None, ax: Axes | None = None) -> Figure:
+        """Draw times and ranges over sizes, and what was measured; see `Study.plot`."""
+        return draw_of_study({self.kind: with_measured(self.table, self.profile)}, self.name, name, ax)
 
 
 def calibrate(
@@ -155,7 +177,7 @@ def predict(
     sizes: Sequence[str | int] = SIZES,
     *,
     nodes: int | None = None,
-) -> Study:
+) -> PredictedTimes:
     """Predict times that were not measured, each with a range.
 
     Parameters
@@ -171,7 +193,7 @@ def predict(
 
     Returns
     -------
-    Study
+    PredictedTimes
         A row per N and size: ``predicted_s``, and ``low_s`` to ``high_s``, in which nine of ten such times lie.
 
     Raises
@@ -184,7 +206,13 @@ def predict(
     settings = [setting_of(profile, n, nodes) for n in counts_of(workers, "workers", least=2) or ()]
     tables = [prediction_table(predict_times(profile, setting, wanted), profile) for setting in settings]
     table = pd.concat(tables, ignore_index=True)
-    return Study(name, "predict", _text_as_objects(table), tuple(profile.cautions(settings)))
+    return PredictedTimes(
+        name=name,
+        kind="predict",
+        table=_text_as_objects(table),
+        notes=tuple(profile.cautions(settings)),
+        profile=profile,
+    )
 
 
 def _text_as_objects(table: pd.DataFrame) -> pd.DataFrame:
@@ -234,3 +262,16 @@ def prediction_table(found: Prediction, measured: Profile) -> pd.DataFrame:
             "way": [measured.family.named(way) for way in found.way.tolist()],
         }
     )
+
+
+def with_measured(predicted: pd.DataFrame, profile: Profile) -> pd.DataFrame:
+    """Return predictions and, as rows of ``measured_s``, all that was measured: what a picture shows."""
+    measured = pd.DataFrame(
+        [
+            (curve.setting.n_workers, size, time_s)
+            for curve in profile.curves
+            for size, time_s in zip(curve.message_bytes, curve.time_s, strict=True)
+        ],
+        columns=["n_workers", "message_bytes", "measured_s"],
+    )
+    return pd.concat([predicted, measured], ignore_index=True)

@@ -28,7 +28,7 @@ class Study:
     name : str
         Of the scenario.
     kind : str
-        Which study it is: ``compare``, ``numerics``, ``blame`` or ``whatif``.
+        Which study it is: ``compare``, ``numerics``, ``blame``, ``whatif``, ``calibrate`` or ``predict``.
     table : pandas.DataFrame
         Columns as ``ringnet list columns`` has them.
     notes : tuple of str

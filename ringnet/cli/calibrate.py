@@ -17,7 +17,7 @@ from ringnet.analysis.calibration.machine import PARAMETERS
 from ringnet.api.machines import fit_logs, points_table
 from ringnet.cli import options
 from ringnet.cli.logs import LogOptions, read_logs, say_remarks
-from ringnet.cli.printing import in_number, note, print_json, print_table, run_progress, say
+from ringnet.cli.printing import note, print_json, print_table, run_progress, say
 from ringnet.cli.targets import check_targets
 from ringnet.formats.logs import Log
 from ringnet.formats.logs.log import Notes
@@ -190,9 +190,7 @@ def _draw(found: Calibration, points: pd.DataFrame, target: Path) -> None:
     start_matplotlib()
     from ringnet.reporting.plots.calibration import calibration_plot, save_figure  # noqa: PLC0415 -- half a second
 
-    n_logs = len(found.fit.samples.names)
-    about = f"{found.profile.collective}, {in_number(len(points), 'point')} of {in_number(n_logs, 'log')}"
-    figure = calibration_plot(points, "calibration", f"{about}; lines: the links alone")
+    figure = calibration_plot(f"calibration of {found.profile.collective}", points)
     with written_file(target) as path:
         save_figure(figure, path, target)
 

@@ -11,7 +11,7 @@ import pandas as pd
 import typer
 
 from ringnet.analysis.calibration import Profile, predict
-from ringnet.api.machines import prediction_table, setting_of
+from ringnet.api.machines import prediction_table, setting_of, with_measured
 from ringnet.cli import options
 from ringnet.cli.printing import note, print_json, print_table, say
 from ringnet.cli.targets import check_targets
@@ -79,15 +79,6 @@ def _write(
         start_matplotlib()
         from ringnet.reporting.plots.calibration import prediction_plot, save_figure  # noqa: PLC0415 -- half a second
 
-        numbers = ", ".join(map(str, sorted(set(table["n_workers"]))))
-        points = pd.DataFrame(
-            [
-                (curve.setting.n_workers, size, time_s)
-                for curve in measured.curves
-                for size, time_s in zip(curve.message_bytes, curve.time_s, strict=True)
-            ],
-            columns=["n_workers", "message_bytes", "measured_s"],
-        )
-        figure = prediction_plot(table, points, "prediction", f"N={numbers}, from {profile.name}")
+        figure = prediction_plot(f"prediction from {profile.name}", with_measured(table, measured))
         with written_file(plot) as path:
             save_figure(figure, path, plot)

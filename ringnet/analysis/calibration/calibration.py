@@ -15,6 +15,7 @@ from ringnet.analysis.calibration.machine import (
     LIBRARIES,
     RAIL_RATE,
     SWITCH_RATE,
+    UNNAMED,
     bus_bandwidth,
 )
 from ringnet.analysis.calibration.profile import Profile, SourceFile
@@ -206,10 +207,10 @@ def _ways(whole: Fit) -> Iterator[CalibrationVerdict]:
     for band in bands:
         doubt = f", in doubt: {band.sure:.0%} of links that fit as well agree" if band.sure < 0.8 else ""  # noqa: PLR2004
         said.append(f"{band.way} up to {format_bytes(band.last_bytes)}{doubt}")
-    protocols = (
-        "short, eager and rendezvous" if whole.profile.family.library == "mpi" else "LL, LL128 and Simple"
-    )
-    text = f"at {largest} {'; '.join(said)}; told by latency and bandwidth alone, {protocols} stand for small to large"
+    text = f"at {largest} {'; '.join(said)}; told by latency and bandwidth alone"
+    small, medium, large = LIBRARIES[whole.profile.family.library].protocols
+    if small != "small":
+        text = f"{text}, {small}, {medium} and {large} stand for small to large"
     yield CalibrationVerdict(WAYS, text)
     if "switch" in whole.profile.family.algorithms:
         most = float(bus_bandwidth(whole.samples).max())
@@ -348,7 +349,7 @@ def calibrate(
     samples: Samples,
     collective: str = "all_reduce",
     *,
-    libraries: Sequence[str] = tuple(LIBRARIES),
+    libraries: Sequence[str] = UNNAMED,
     algorithms: Sequence[str] = (),
     sources: Sequence[SourceFile] = (),
     more: Sequence[CalibrationVerdict] = (),

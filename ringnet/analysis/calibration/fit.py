@@ -10,8 +10,8 @@ import numpy as np
 from ringnet.analysis.calibration.machine import (
     BETWEEN,
     LAUNCH,
-    LIBRARIES,
     N_PARAMETERS,
+    UNNAMED,
     Family,
     algorithms_of,
     prior_for,
@@ -83,7 +83,7 @@ def fit(
     samples: Samples,
     collective: str = "all_reduce",
     *,
-    libraries: Sequence[str] = tuple(LIBRARIES),
+    libraries: Sequence[str] = UNNAMED,
     algorithms: Sequence[str] = (),
     near: Profile | None = None,
 ) -> Fit:

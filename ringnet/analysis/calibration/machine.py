@@ -37,8 +37,6 @@ _REDUCING_SWITCH = ((370e9, 400e9, 540e9), (700e9, 740e9, 1000e9))
 #: Messages of that size take their time for their bytes; where there are none that do, there may be so much more
 #: bandwidth.
 _LARGE_BYTES, _UNSEEN = 2**20, 10.0
-#: GPUs of a node where nobody says.
-PER_NODE = 8
 #: With fewer workers NCCL does not reduce in the switch.
 _FEWEST_ON_SWITCH = 5
 
@@ -84,18 +82,34 @@ N_PARAMETERS = len(PARAMETERS)
 
 @dataclass(frozen=True)
 class Library:
-    """Who runs the collective: its algorithms, and what it calls its protocols for small, medium and large messages."""
+    """Who runs the collective.
 
-    name: str
+    Parameters
+    ----------
+    algorithms : tuple of str
+    protocols : tuple of str
+        What it calls its protocols for small, medium and large messages.
+    per_node : int
+        Workers of a node where nobody says.
+    on_host : bool
+        Whether it moves what lies in host memory: then its priors are those of MPI.
+    """
+
     algorithms: tuple[str, ...]
     protocols: tuple[str, str, str]
+    per_node: int
+    on_host: bool = False
 
 
-#: By preference where data cannot tell them apart.
+_SIZES = ("small", "medium", "large")
 LIBRARIES = {
-    "gpu": Library("gpu", ("ring", "tree", "switch"), ("LL", "LL128", "Simple")),
-    "mpi": Library("mpi", ("ring", "doubling"), ("short", "eager", "rendezvous")),
+    "gpu": Library(("ring", "tree", "switch"), ("LL", "LL128", "Simple"), 8),
+    "mpi": Library(("ring", "doubling"), ("short", "eager", "rendezvous"), 1, on_host=True),
+    "neuron": Library(("ring", "tree"), _SIZES, 32),
+    "gloo": Library(("ring", "doubling"), _SIZES, 1, on_host=True),
 }
+#: Those that are tried where nobody says who ran it, by preference where data cannot tell them apart.
+UNNAMED = ("gpu", "mpi")
 
 
 class Way(NamedTuple):
@@ -169,9 +183,9 @@ class Family:
 
 
 def nodes_of(library: str, rows: Samples) -> FloatArray:
-    """Return on how many nodes each row ran; where nobody says, GPUs sit by eights, and others each by itself."""
+    """Return on how many nodes each row ran; where nobody says, workers sit as those of the library mostly do."""
     n = rows.n_workers.astype(np.float64)
-    taken = np.ceil(n / PER_NODE) if library == "gpu" else n
+    taken = np.ceil(n / LIBRARIES[library].per_node)
     nodes: FloatArray = np.where(rows.n_nodes > 0, rows.n_nodes, taken).astype(np.float64)
     return nodes
 
@@ -275,7 +289,8 @@ class Prior:
 
 def prior_for(family: Family, samples: Samples) -> Prior:
     """Return the prior of a family's parameters; bandwidths are expected about the largest that was seen."""
-    columns = [parameter.gpu if family.library == "gpu" else parameter.mpi for parameter in PARAMETERS]
+    on_host = LIBRARIES[family.library].on_host
+    columns = [parameter.mpi if on_host else parameter.gpu for parameter in PARAMETERS]
     center = np.array([np.log(value) if value else 0.0 for value, _ in columns])
     deviation = np.array([spread for _, spread in columns])
     seen = bus_bandwidth(samples, family.collective)
@@ -342,11 +357,11 @@ def algorithms_of(
 ) -> tuple[str, ...]:
     """Return which algorithms of a library are in question.
 
-    A GPU library makes the other collectives as a ring only, and reduces in the switch where bus bandwidth is above
-    what a ring gets of such links.
+    A library of accelerators makes the other collectives as a ring only; NCCL reduces in the switch where bus bandwidth
+    is above what a ring gets of such links.
     """
     known = LIBRARIES[library].algorithms
-    if library == "gpu" and PASSES[collective] == 1:
+    if not LIBRARIES[library].on_host and PASSES[collective] == 1:
         known = ("ring",)
     if not (collective == "all_reduce" and _reducing_switch(samples)):
         known = tuple(name for name in known if name != "switch")

@@ -167,6 +167,8 @@ class Measurement:
         What the log says of how that table came to be: the launch, the environment, a heading; may be empty.
     is_n_sure : bool
         Whether N is stated, not what bandwidths leave.
+    n_least : int
+        N is this at least: the largest rank that is listed, and one more; 0 where none is.
     is_in_place, is_rescued : bool
         Whether ``time_s`` is the time in place: as asked, or as that out of place is an outlier.
     """
@@ -189,6 +191,7 @@ class Measurement:
     table: int = 1
     condition: str = ""
     is_n_sure: bool = True
+    n_least: int = 0
     is_in_place: bool = False
     is_rescued: bool = False
 

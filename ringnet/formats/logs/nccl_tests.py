@@ -342,6 +342,7 @@ def _measurements(section: Section, answer: TableAnswer, notes: Notes) -> Iterat
             wrong=row.out.wrong,
             line=row.line,
             is_n_sure=answer.is_sure,
+            n_least=max((rank for rank, _, _ in section.ranks), default=-1) + 1,
         )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ringnet.analysis.calibration import PASSES, CalibrationVerdict, Samples, SourceFile
 from ringnet.analysis.calibration.calibration import TWO_MACHINES
-from ringnet.analysis.calibration.machine import LIBRARIES, PER_NODE
+from ringnet.analysis.calibration.machine import LIBRARIES, UNNAMED
 from ringnet.errors import Fault, InputError
 from ringnet.formats.logs.log import ASKED, Log, Measurement, Notes
 from ringnet.formats.logs.osu import PER_RANK
@@ -18,10 +18,7 @@ from ringnet.formats.logs.tables import APART, tables_of, times_apart
 
 _MAKER = re.compile(r"^(?:NVIDIA|AMD)\s+")
 #: What a benchmark tells of who ran the collective.
-_LIBRARIES = {"nccl-tests": ("gpu",), "OSU": ("mpi",)}
-_NODES_TAKEN = (
-    f"no log says on how many nodes it ran: nodes of {PER_NODE} GPUs are taken, --nodes says otherwise"
-)
+_LIBRARIES = {"nccl-tests": ("gpu",), "nccom-test": ("neuron",), "OSU": ("mpi",), "gloo": ("gloo",)}
 
 
 def complete(log: Log, workers: Mapping[str, int], nodes: Mapping[str, int]) -> Log:
@@ -32,6 +29,11 @@ def complete(log: Log, workers: Mapping[str, int], nodes: Mapping[str, int]) -> 
     log : Log
     workers, nodes : mapping of str to int
         By name of the file, with ``#2`` behind it for its second table; the empty name is for every file.
+
+    Raises
+    ------
+    InputError
+        A number of workers is given that a rank of the log belies.
     """
     notes, rows, filled = Notes(), [], set[int]()
     for row in log.measurements:
@@ -41,6 +43,10 @@ def complete(log: Log, workers: Mapping[str, int], nodes: Mapping[str, int]) -> 
         if n_nodes and row.n_nodes and n_nodes != row.n_nodes:
             notes.say(f"--nodes {n_nodes} is not used: the log lists {row.n_nodes}", row.line)
         is_stated = row.n_workers and (row.is_n_sure or not n_workers)
+        if n_workers and not is_stated and n_workers < row.n_least:
+            message = f"rank {row.n_least - 1} is listed in the log"
+            right = f"{row.n_least} or more"
+            raise InputError(Fault(message, "--workers", str(log.path), row.line, str(n_workers), right))
         n_of_row = row.n_workers if is_stated else n_workers
         filled |= {n_workers} if n_workers and not is_stated else set()
         # OSU counts a part of the buffer: with N it is known how much the whole one is.
@@ -206,7 +212,7 @@ def algorithms_of(logs: Sequence[Log], collective: str) -> tuple[str, ...]:
 def libraries_of(logs: Sequence[Log]) -> tuple[str, ...]:
     """Return who may have run what the logs time: a library of GPUs, MPI, or either."""
     tools = {log.tool.removesuffix(" JSON") for log in logs}
-    return _LIBRARIES.get(tools.pop(), tuple(LIBRARIES)) if len(tools) == 1 else tuple(LIBRARIES)
+    return _LIBRARIES.get(tools.pop(), UNNAMED) if len(tools) == 1 else UNNAMED
 
 
 def sources_of(logs: Sequence[Log], samples: Samples) -> list[SourceFile]:
@@ -227,8 +233,10 @@ def machines_of(logs: Sequence[Log]) -> list[CalibrationVerdict]:
     devices = {_models(log): log.path.name for log in logs if log.devices}
     tools = {log.tool.removesuffix(" JSON"): log.path.name for log in logs}
     found = []
-    if libraries_of(logs) == ("gpu",) and not any(row.n_nodes for log in logs for row in log.measurements):
-        found.append(CalibrationVerdict("nodes taken", _NODES_TAKEN))
+    per_node = LIBRARIES[libraries_of(logs)[0]].per_node if len(tools) == 1 else 1
+    if per_node > 1 and not any(row.n_nodes for log in logs for row in log.measurements):
+        text = f"no log says on how many nodes it ran: nodes of {per_node} workers are taken, --nodes says otherwise"
+        found.append(CalibrationVerdict("nodes taken", text))
     if len(devices) > 1:
         named = "; ".join(f"{name}: {', '.join(each)}" for each, name in devices.items())
         found.append(

@@ -334,6 +334,10 @@ def _has_gains(frame: pd.DataFrame) -> bool:
     return bool((frame[gains].fillna(0.0) > 0).any(axis=None))
 
 
+def _has_rows(frame: pd.DataFrame) -> bool:
+    return bool(len(frame))
+
+
 def _has_answers(frame: pd.DataFrame) -> bool:
     return bool(frame["rank"].notna().any())
 
@@ -361,6 +365,8 @@ STUDY_PLOTS: dict[str, StudyPlot] = {
     ),
     "gains": StudyPlot("gains.gains", "blame", _has_gains, "something that gains"),
     "whatif": StudyPlot("gains.whatif", "whatif", _has_answers, "changes with an answer"),
+    "calibration": StudyPlot("calibration.calibration_plot", "calibrate", _has_rows, "a measurement"),
+    "prediction": StudyPlot("calibration.prediction_plot", "predict", _has_rows, "a prediction"),
 }
 
 

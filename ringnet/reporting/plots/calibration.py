@@ -22,15 +22,15 @@ _DASHED = (0, (3, 2))
 
 
 @canvas.in_style
-def calibration_plot(points: pd.DataFrame, name: str, about: str) -> Figure:
+def calibration_plot(name: str, points: pd.DataFrame) -> Figure:
     """Draw measured points and the fit over message size, a line per N, and the relative errors below.
 
     Parameters
     ----------
+    name : str
+        The title.
     points : DataFrame
-        One row per measurement: ``setting``, ``message_bytes``, ``measured_s``, ``fitted_s``.
-    name, about : str
-        Title, and the line below it.
+        One row per measurement: ``log``, ``setting``, ``message_bytes``, ``measured_s``, ``fitted_s``.
     """
     figure, (upper, lower) = canvas.new_figure(3.1, 2)
     shown = list(dict.fromkeys(points["setting"]))[:_MOST_SERIES]
@@ -54,24 +54,27 @@ def calibration_plot(points: pd.DataFrame, name: str, about: str) -> Figure:
         canvas.stroke(canvas.GREY, "measured", marker="o", linestyle="none"),
         canvas.stroke(canvas.GREY, "fit"),
     ]
+    n_logs = points["log"].nunique()
+    about = f"{len(points)} points of {n_logs} log{'s' * (n_logs != 1)}; lines: the links alone"
     return canvas.titled(figure, name, about, kinds, handles)
 
 
 @canvas.in_style
-def prediction_plot(points: pd.DataFrame, measured: pd.DataFrame, name: str, about: str) -> Figure:
+def prediction_plot(name: str, points: pd.DataFrame) -> Figure:
     """Draw predicted times over message size with their range, a line per N, and what was measured.
 
     Parameters
     ----------
+    name : str
+        The title.
     points : DataFrame
-        One row per N and size: ``n_workers``, ``message_bytes``, ``predicted_s``, ``low_s``, ``high_s``, ``is_beyond``.
-    measured : DataFrame
-        One row per N and size: ``n_workers``, ``message_bytes``, ``measured_s``. Those of an N that is predicted have
-        its color, the others are grey, each with its N beside it.
-    name, about : str
-        Title, and the line below it.
+        One row per N and size: ``n_workers``, ``message_bytes``, and either ``predicted_s``, ``low_s``, ``high_s``,
+        ``is_beyond`` or ``measured_s``. Of what was measured, an N that is predicted has its color; the others are
+        grey, each with its N beside it.
     """
     figure, (ax,) = canvas.new_figure(2.6)
+    measured = points[points["measured_s"].notna()]
+    points = points[points["predicted_s"].notna()]
     points = points.drop_duplicates(["n_workers", "message_bytes"]).sort_values("message_bytes")
     sizes = points["message_bytes"]
     shown = measured[measured["message_bytes"].between(sizes.min(), sizes.max())]
@@ -85,6 +88,7 @@ def prediction_plot(points: pd.DataFrame, measured: pd.DataFrame, name: str, abo
     _over_sizes(ax, pd.concat([points["predicted_s"], shown["measured_s"]]))
     axes.logarithmic(ax.xaxis, "bytes", "message size")
     handles = [canvas.stroke(colors[n], f"N={n}") for n, _ in series]
+    about = f"N={', '.join(str(n) for n, _ in series)}"
     return canvas.titled(figure, name, about, list(kinds.values()), handles)
 
 

@@ -71,12 +71,13 @@ PARAMETERS = (
     LinkParameter("share_medium", "ratio", (0.9, 0.15), (0.8, 0.15)),
     LinkParameter("share_of_tree", "ratio", (0.65, 0.35), (0.65, 0.35)),
     LinkParameter("bandwidth_of_the_switch", "bytes_per_second", (0.0, 0.5), (0.0, 0.5)),
+    LinkParameter("chunk_of_tree", "bytes", (2.0**18, 1.0), (2.0**18, 1.0)),
 )
 NAMES = tuple(parameter.name for parameter in PARAMETERS)
 N_PARAMETERS = len(PARAMETERS)
 (
     LAUNCH, LAUNCH_MEDIUM, LAUNCH_LARGE, INSIDE, INSIDE_MEDIUM, INSIDE_LARGE, BETWEEN, TREE_HOP, BETWEEN_MEDIUM,
-    BETWEEN_LARGE, INSIDE_RATE, RAIL_RATE, SMALL, MEDIUM, TREE_SHARE, SWITCH_RATE,
+    BETWEEN_LARGE, INSIDE_RATE, RAIL_RATE, SMALL, MEDIUM, TREE_SHARE, SWITCH_RATE, TREE_CHUNK,
 ) = range(N_PARAMETERS)  # fmt: skip
 
 
@@ -249,12 +250,15 @@ def _ring(values: FloatArray, of: _Protocols, counts: Counts, byte_s: FloatArray
 
 
 def _tree(values: FloatArray, of: _Protocols, counts: Counts, byte_s: FloatArray) -> FloatArray:
-    # A chain inside a node, a binary tree across; chunks follow each other, so bytes count once each way.
+    # A chain inside a node, a binary tree across. Chunks follow each other: a byte of the first counts at every hop.
     inside, levels = counts.passes * (counts.per_node - 1), counts.passes * np.log2(counts.nodes)
     # Two workers need no tree: each sends to the other what a ring would.
-    moved = counts.passes * counts.message_bytes * np.where(counts.n == 2, 0.5, 1.0)  # noqa: PLR2004
+    moved = counts.message_bytes * np.where(counts.n == 2, 0.5, 1.0)  # noqa: PLR2004
+    first = moved / np.sqrt(1 + np.square(moved / values[TREE_CHUNK]))
+    each_s = inside / values[INSIDE_RATE] + levels / (values[RAIL_RATE] * counts.rails)
+    taken_s = first * np.maximum(each_s, counts.passes * byte_s) + counts.passes * (moved - first) * byte_s
     hops = of.launch + inside * of.inside + levels * of.between * values[TREE_HOP]
-    time: FloatArray = hops + moved * byte_s / (of.share * values[TREE_SHARE])
+    time: FloatArray = hops + taken_s / (of.share * values[TREE_SHARE])
     return time
 
 

@@ -255,7 +255,7 @@ def _tree(values: FloatArray, of: _Protocols, counts: Counts, byte_s: FloatArray
     # Two workers need no tree: each sends to the other what a ring would.
     moved = counts.message_bytes * np.where(counts.n == 2, 0.5, 1.0)  # noqa: PLR2004
     first = moved / np.sqrt(1 + np.square(moved / values[TREE_CHUNK]))
-    each_s = inside / values[INSIDE_RATE] + levels / (values[RAIL_RATE] * counts.rails)
+    each_s = levels / (values[RAIL_RATE] * counts.rails)
     taken_s = first * np.maximum(each_s, counts.passes * byte_s) + counts.passes * (moved - first) * byte_s
     hops = of.launch + inside * of.inside + levels * of.between * values[TREE_HOP]
     time: FloatArray = hops + taken_s / (of.share * values[TREE_SHARE])

@@ -15,7 +15,7 @@ def medians(scores):
     return dict(zip(company.Score._fields, np.median(np.array(list(scores)), axis=0), strict=True))
 
 
-@pytest.mark.parametrize(("machine", "within"), [("V100", 0.12), ("A100", 0.13)])
+@pytest.mark.parametrize(("machine", "within"), [("V100", 0.12), ("A100", 0.15)])
 def test_one_n_foretells_another_far_better_than_its_bus_bandwidth(machine, within):
     found = medians(company.from_one(machine))
     assert found["ringnet"] <= within
@@ -23,7 +23,7 @@ def test_one_n_foretells_another_far_better_than_its_bus_bandwidth(machine, with
 
 
 @pytest.mark.parametrize(
-    ("count", "wanted", "within"), [(2, V100[3], 0.12), (4, V100[4], 0.055), (4, V100[5], 0.06)]
+    ("count", "wanted", "within"), [(2, V100[3], 0.12), (4, V100[4], 0.03), (4, V100[5], 0.05)]
 )
 def test_several_n_foretell_a_larger_one(count, wanted, within):
     assert company.score("V100", V100[:count], wanted).ringnet <= within

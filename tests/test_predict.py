@@ -30,7 +30,25 @@ DATA = Path(__file__).parent / "data" / "logs"
 SIZES = 4.0 * 2.0 ** np.arange(26)
 SETTINGS = (Setting(4, 1), Setting(8, 2))
 FAMILY = Family("gpu", ("ring", "tree"))
-VALUES = (5e-6, 2.5, 2.0, 0.7e-6, 2.0, 9.0, 3e-6, 1.8, 1.25, 3.25, 120e9, 5.5e9, 0.03, 0.4, 0.25, 1.0)
+VALUES = (
+    5e-6,
+    2.5,
+    2.0,
+    0.7e-6,
+    2.0,
+    9.0,
+    3e-6,
+    1.8,
+    1.25,
+    3.25,
+    120e9,
+    5.5e9,
+    0.03,
+    0.4,
+    0.25,
+    1.0,
+    2.0**18,
+)
 #: What was measured is a tenth more than the links say.
 CURVES = tuple(
     Curve(
@@ -44,7 +62,7 @@ CURVES = tuple(
 PROFILE = Profile(
     family=FAMILY,
     parameters=VALUES,
-    alternatives=((0.1,) * 16, (-0.1,) * 15 + (0.0,)),
+    alternatives=((0.1,) * 17, (-0.1,) * 16 + (0.0,)),
     curves=CURVES,
     verdicts=("well determined: to 2 %",),
     sources=(SourceFile("a.txt", "ab" * 32, 24),),
@@ -96,7 +114,7 @@ def test_a_profile_comes_back_as_it_was_written():
 
 def test_a_profile_is_text_with_units():
     document = yaml.safe_load(profile_text(PROFILE))
-    assert document["ringnet_profile"] == 2
+    assert document["ringnet_profile"] == 3
     links = document["links"]
     assert (links["launch"], links["hop_between"], links["bandwidth_inside"]) == ("5 us", "3 us", "120 GB/s")
     assert (links["share_small"], document["rails"]) == (0.03, "each worker")
@@ -114,7 +132,7 @@ def test_whatever_is_written_is_read(scatter):
     wild = replace(
         PROFILE,
         parameters=tuple(value * factor for value, factor in zip(VALUES, [1e3, 900, 1e-3] * 6, strict=False)),
-        alternatives=((20.0, -20.0) * 8,),
+        alternatives=((20.0, -20.0) * 8 + (20.0,),),
         curves=tuple(replace(curve, scatter=scatter) for curve in CURVES),
         verdicts=("not described: a\nb: c # d",),
     )
@@ -127,7 +145,7 @@ def test_whatever_is_written_is_read(scatter):
     [
         (("ringnet_profile",), 7, "a version that is not known; got 7; right would be: 2"),
         (("ringnet_profile",), True, "a version that is not known"),
-        (("ringnet_profile",), 1, "made anew from the same logs: ringnet calibrate a.txt --out edited.yaml"),
+        (("ringnet_profile",), 2, "made anew from the same logs: ringnet calibrate a.txt --out edited.yaml"),
         (("collective",), "alltoall", "collective: a known name is wanted; got alltoall"),
         (
             ("library",),
@@ -147,6 +165,7 @@ def test_whatever_is_written_is_read(scatter):
         (("links", "launch"), None, "links.launch: the key is missing"),
         (("links", "bandwidth_inside"), "0 GB/s", "more than zero"),
         (("links", "bandwidth_inside"), "fast", "this should be a rate"),
+        (("links", "chunk_of_tree"), "0 B", "one byte at least"),
         (("links", "share_small"), -1, "links.share_small: a number from"),
         (("links", "share_small"), float("nan"), "links.share_small: a number from"),
         (("links", "lunch"), "5 us", "there is no such key; did you mean launch?"),
@@ -163,8 +182,8 @@ def test_whatever_is_written_is_read(scatter):
         (("measured", 0), {"workers": 4, "scatter": 0, "sizes": "4 8", "times_us": "5 4"}, "never fall"),
         (("line_weight",), 2, "line_weight: a number from 0 to 1"),
         (("alternatives",), "1 2", "a list of texts"),
-        (("alternatives", 0), "1 2", "alternatives[0]: 16 logarithms"),
-        (("alternatives", 0), "1e9 " * 16, "alternatives[0]: 16 logarithms"),
+        (("alternatives", 0), "1 2", "alternatives[0]: 17 logarithms"),
+        (("alternatives", 0), "1e9 " * 17, "alternatives[0]: 17 logarithms"),
         (("sources",), {"a": 1}, "a list of mappings"),
         (("sources", 0, "file"), 5, "sources[0].file: a text is wanted; got 5"),
         (("verdicts",), "good", "verdicts: a list of texts is wanted"),
@@ -195,7 +214,7 @@ def test_the_line_is_that_of_the_value():
     ],
 )
 def test_yaml_that_is_not_read(text, words):
-    Path("edited.yaml").write_text(f"# one\nringnet_profile: 2\n{text}")
+    Path("edited.yaml").write_text(f"# one\nringnet_profile: 3\n{text}")
     with pytest.raises(InputError, match=re.escape(words)):
         read_profile("edited.yaml")
 

@@ -113,6 +113,9 @@ def _link_rows(found: Calibration) -> list[tuple[str, ...]]:
         # A switch reduces by the last protocol only.
         lesser = ["" if name.endswith("switch") else format_rate(values[name] * share) for share in shares]
         rows.append((title, *lesser, format_rate(values[name]), told[name]))
+    if "tree" in found.profile.family.algorithms:
+        chunk = format_bytes(round(values["chunk_of_tree"]))
+        rows.append(("chunk of a tree", chunk, chunk, chunk, told["chunk_of_tree"]))
     return rows
 
 

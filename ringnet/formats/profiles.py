@@ -17,7 +17,7 @@ from ringnet.documents.yaml_text import YamlKind, read_text, read_yaml, write_ya
 from ringnet.errors import Fault, InputError
 
 #: The first key of the file, the version that is read, and what earlier ones had.
-KEY, VERSION, EARLIER = "ringnet_profile", 2, (1,)
+KEY, VERSION, EARLIER = "ringnet_profile", 3, (1, 2)
 #: What says that each worker has a card, as far as was seen.
 EACH_WORKER = "each worker"
 #: Left out where no switch reduces.
@@ -62,7 +62,7 @@ def _version_fault(read: ValueReader, version: object, file: str) -> Fault:
     sources = read.get("sources")
     named = [one.get("file") for one in sources if isinstance(one, dict)] if isinstance(sources, list) else []
     logs = " ".join(str(name) for name in named if isinstance(name, str)) or "its logs"
-    message = "a profile of an earlier ringnet, which knew no launch and no rails"
+    message = "a profile of an earlier ringnet, which knew no chunks of trees"
     right = f"made anew from the same logs: ringnet calibrate {logs} --out {file}"
     return Fault(message, KEY, file, line, clip(str(version)), one_line(right))
 
@@ -119,6 +119,12 @@ def _links(read: ValueReader) -> tuple[float, ...]:
             value = read.quantity(parameter.name, "seconds")
             if value <= 0 and not read.is_wrong(parameter.name):
                 read.fault("it takes some time", parameter.name, value=read[parameter.name], right="1 us")
+        elif parameter.kind == "bytes":
+            value = read.quantity(parameter.name, "bytes")
+            if value < 1 and not read.is_wrong(parameter.name):
+                read.fault(
+                    "it is one byte at least", parameter.name, value=read[parameter.name], right="64 KiB"
+                )
         elif parameter.kind == "bytes_per_second":
             value = read.quantity(parameter.name, "bytes_per_second")
         else:
@@ -215,6 +221,8 @@ def _row(values: Sequence[float]) -> str:
 def _link_text(value: float, kind: str) -> str | float:
     if kind == "seconds":
         return f"{value * 1e6:.7g} us"
+    if kind == "bytes":
+        return f"{round(value)} B"
     return f"{value / 1e9:.7g} GB/s" if kind == "bytes_per_second" else float(f"{value:.7g}")
 
 

@@ -49,9 +49,9 @@ class Fit:
     samples : Samples
     profile : Profile
         Without verdicts and sources.
-    deviations : ndarray of float64, shape (16,)
+    deviations : ndarray of float64, shape (17,)
         Relative standard error of every parameter.
-    prior_deviations : ndarray of float64, shape (16,)
+    prior_deviations : ndarray of float64, shape (17,)
         The same before anything was measured: a parameter that is no surer was not told.
     """
 

@@ -7,8 +7,8 @@ each costs more latency and less bandwidth than the one before), and takes what 
            launch + hops inside x latency inside + hops between x latency between + bytes / bandwidth
 
 Hops are counted as in NCCL's own model: a ring has 2(N-1), of them 2(nodes-1) between nodes; a tree has a chain
-inside each node and log2(nodes) levels between. Bytes between nodes cross as many rails at a time as a node has
-workers, or cards.
+inside each node and log2(nodes) levels between, each of which waits for a chunk: the bytes of the first count at all of
+them. Bytes between nodes cross as many rails at a time as a node has workers, or cards.
 
 What data cannot tell is taken from priors: log-normal, about NCCL's published constants where it publishes them
 (``src/graph/tuning.cc`` of v2.8 to v2.30: base latencies of 6.6 to 14 us; 0.6, 1.9 and 3.4 us for a hop over NVLink,
@@ -160,7 +160,7 @@ class Family:
 
         Parameters
         ----------
-        logs : ndarray of float64, shape (16,)
+        logs : ndarray of float64, shape (17,)
             Natural logarithms of `PARAMETERS`.
         rows : Samples or Counts
         """
@@ -250,13 +250,13 @@ def _ring(values: FloatArray, of: _Protocols, counts: Counts, byte_s: FloatArray
 
 
 def _tree(values: FloatArray, of: _Protocols, counts: Counts, byte_s: FloatArray) -> FloatArray:
-    # A chain inside a node, a binary tree across. Chunks follow each other: a byte of the first counts at every hop.
+    # A chain inside a node, a binary tree across. Chunks follow each other: a byte of the first counts at every level.
     inside, levels = counts.passes * (counts.per_node - 1), counts.passes * np.log2(counts.nodes)
     # Two workers need no tree: each sends to the other what a ring would.
     moved = counts.message_bytes * np.where(counts.n == 2, 0.5, 1.0)  # noqa: PLR2004
     first = moved / np.sqrt(1 + np.square(moved / values[TREE_CHUNK]))
-    each_s = levels / (values[RAIL_RATE] * counts.rails)
-    taken_s = first * np.maximum(each_s, counts.passes * byte_s) + counts.passes * (moved - first) * byte_s
+    each_s = np.maximum(levels / (values[RAIL_RATE] * counts.rails), counts.passes * byte_s)
+    taken_s = first * each_s + counts.passes * (moved - first) * byte_s
     hops = of.launch + inside * of.inside + levels * of.between * values[TREE_HOP]
     time: FloatArray = hops + taken_s / (of.share * values[TREE_SHARE])
     return time

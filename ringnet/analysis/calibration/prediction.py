@@ -21,7 +21,7 @@ from ringnet.analysis.calibration.samples import BoolArray, FloatArray, IntArray
 _Z = 1.645
 #: Standard deviations of the logarithm: of the spread of links that fit as well, by a factor; for each doubling of N or
 #: nodes; of the roughness; for each doubling of the size beyond what was measured.
-_SPREAD, _AWAY, _DOUBLING, _ROUGH, _SIZE = 2.0, 0.04, 0.06, 0.3, 0.03
+_SPREAD, _AWAY, _DOUBLING, _ROUGH, _SIZE = 2.0, 0.03, 0.05, 0.25, 0.03
 #: Times are known at so many sizes for each doubling, and straight between them in logarithms.
 _KNOTS_PER_DOUBLING = 4
 _LARGEST_LOG2 = 50

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ringnet.analysis.calibration import Samples, Setting, calibrate, predict
 from ringnet.analysis.calibration.calibration import bands_of
 from ringnet.analysis.calibration.fit import fit, hold_out_workers
-from ringnet.analysis.calibration.machine import LIBRARIES, NAMES, Family, algorithms_of
+from ringnet.analysis.calibration.machine import LIBRARIES, NAMES, PARAMETERS, Family, algorithms_of
 from ringnet.analysis.calibration.samples import at
 
 SIZES = 4.0 * 2.0 ** np.arange(24)
@@ -158,15 +158,10 @@ def test_a_switch_that_reduces_is_seen_by_bus_bandwidth_alone():
 
 
 def test_who_ran_it_is_told_by_what_fits_where_the_log_does_not_say():
-    doubling = Family("mpi", ("doubling",))
-    slow = {
-        "launch": 1e-6,
-        "hop_inside": 3e-7,
-        "hop_between": 1.3e-6,
-        "bandwidth_inside": 6e9,
-        "bandwidth_of_a_rail": 1e9,
-    }
-    found = fit(measured(CLUSTER, by(doubling, **slow), noise=0.01))
+    mpi = Family("mpi", LIBRARIES["mpi"].algorithms)
+    usual = {one.name: one.mpi[0] for one in PARAMETERS if one.mpi[0]}
+    slow = {**usual, "bandwidth_inside": 6e9, "bandwidth_of_a_rail": 1e9}
+    found = fit(measured(CLUSTER, by(mpi, **slow), noise=0.01))
     assert found.profile.family.library == "mpi"
     assert np.median(np.abs(found.errors_of_links())) < 0.05
 

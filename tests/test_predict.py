@@ -143,7 +143,7 @@ def test_whatever_is_written_is_read(scatter):
 @pytest.mark.parametrize(
     ("path", "value", "words"),
     [
-        (("ringnet_profile",), 7, "a version that is not known; got 7; right would be: 2"),
+        (("ringnet_profile",), 7, "a version that is not known; got 7; right would be: 3"),
         (("ringnet_profile",), True, "a version that is not known"),
         (("ringnet_profile",), 2, "made anew from the same logs: ringnet calibrate a.txt --out edited.yaml"),
         (("collective",), "alltoall", "collective: a known name is wanted; got alltoall"),

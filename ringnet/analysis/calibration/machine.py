@@ -36,7 +36,7 @@ _SHARPNESS = 16.0
 _REDUCING_SWITCH = ((370e9, 400e9, 540e9), (700e9, 740e9, 1000e9))
 #: Messages of that size take their time for their bytes; where there are none that do, there may be so much more
 #: bandwidth.
-_LARGE_BYTES, _UNSEEN = 2**20, 10.0
+_LARGE_BYTES, _UNSEEN = 2**20, 30.0
 #: With fewer workers NCCL does not reduce in the switch.
 _FEWEST_ON_SWITCH = 5
 

@@ -215,7 +215,7 @@ class ReportKeys(Settings):
         default=None,
         description="Plots to draw; those that suit the run if the key is left out, none for an empty list.",
     )
-    figure: FigureKeys = Field(default=FigureKeys(), description="How figures look.")
+    figure: FigureKeys = Field(default=FigureKeys.model_construct(), description="How figures look.")
     transfers: Annotated[int, Whole(0, example=KEEP_TRANSFERS, words={"all": sys.maxsize})] = Field(
         default=KEEP_TRANSFERS,
         description="Rows are kept one per transfer up to so many transfers; `all` keeps them always.",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, TypeAlias, get_args
 
 from pydantic import Discriminator, Field, Tag
 
 from ringnet.networks import TOPOLOGIES
 from ringnet.networks.network import Sharing, Switching
+from ringnet.payload.dtypes import DTYPES
 from ringnet.scenario.keys.base import (
     MAPPING,
     ONE,
@@ -16,6 +18,7 @@ from ringnet.scenario.keys.base import (
     LinkPattern,
     NodeKey,
     NotEmpty,
+    ReduceRate,
     Seats,
     Settings,
     Size,
@@ -32,7 +35,6 @@ from ringnet.scenario.keys.links import (
     LinkExceptionKeys,
     LinkOrFile,
 )
-from ringnet.scenario.keys.reduction import ReductionKeys
 from ringnet.scenario.keys.topology import ShapeKeys, parameter_names
 
 #: Ways to find routes, and to place workers and rings, that have a name.
@@ -43,6 +45,39 @@ ORDERS = ("numbered", "best")
 PlacePair: TypeAlias = Annotated[
     str, Name(r"(0|[1-9][0-9]*)->(0|[1-9][0-9]*)", "two workers' places", "3->4")
 ]
+
+NodePattern: TypeAlias = Annotated[
+    str, Name(r"[A-Za-z*][^\s.<>]*", "the name of a switch, * standing for anything", "leaf*")
+]
+ElementType: TypeAlias = Annotated[str, OneOf(DTYPES, "dtype")]
+
+
+class ReductionKeys(Settings):
+    """What switches add."""
+
+    switches: Annotated[tuple[NodePattern, ...], NotEmpty] | None = Field(
+        default=None,
+        description="Which of them do, by name or rule: `[leaf*, spine0]`; all if left out, but none of a network from "
+        "a file. `ringnet network SCENARIO --links` names them.",
+        examples=[["h*/switch"], ["leaf*", "spine0"]],
+    )
+    reduce_Bps: ReduceRate = Field(
+        default=math.inf,
+        alias="rate",
+        description="Bytes that a switch takes in and adds, over all its links together: `3600 GB/s`; free: at once.",
+        examples=["3600 GB/s", "free"],
+    )
+    dtypes: Annotated[tuple[ElementType, ...], NotEmpty] | None = Field(
+        default=None,
+        description="Types of elements that they add: `[float16, bfloat16]`; all if left out.",
+        examples=[["float16", "bfloat16", "float32"]],
+    )
+    accumulate: ElementType | None = Field(
+        default=None,
+        description="Type in which a switch adds, before it rounds the sum to that of the elements and sends it on; "
+        "that of the elements if left out.",
+        examples=["float32"],
+    )
 
 
 class TransferWindow(Settings):

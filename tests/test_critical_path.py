@@ -14,7 +14,7 @@ from ringnet.analysis.critical_path import critical_path
 from ringnet.analysis.derivatives import Derivatives, derivatives
 from ringnet.collectives import ALGORITHMS
 from ringnet.engines import ENGINES, Workers
-from ringnet.engines.arrays import recall
+from ringnet.engines.arrays import recall, run
 from ringnet.engines.arrays.steps import Steps
 from ringnet.engines.events import Job, run_jobs
 from ringnet.errors import InputError
@@ -188,8 +188,9 @@ def test_the_path_of_a_run_without_rows_is_walked_without_doing_its_steps_again(
     assert len(set(map(id, choices.steps))) < 10
 
 
-def test_bits_that_are_too_many_are_not_kept(case, monkeypatch):
-    monkeypatch.setattr(recall, "MOST_BYTES", 0)
+@pytest.mark.parametrize(("where", "most"), [(recall, "MOST_BYTES"), (run, "MOST_STEPS")])
+def test_bits_and_steps_that_are_too_many_are_not_kept(case, monkeypatch, where, most):
+    monkeypatch.setattr(where, most, 1)
     one = case(4)
     with pytest.raises(InputError, match="transfer rows are left out"):
         path_of(one, one.run(engine="recurrence", keep_transfers=1))

@@ -82,12 +82,18 @@ def test_run_of_2048_workers(benchmark, table, tmp_path, links):
     slow = {"links": {"5->6": {"bandwidth": "10 GB/s"}}} if links != "alike" else {}
     path = tmp_path / "many.yaml"
     path.write_text(json.dumps({**scenario, "network": NETWORK | slow, "report": {"plots": []}}))
-    run = partial(python, "-m", "ringnet", "run", path, "--out", tmp_path / "results")
-    benchmark.pedantic(run, rounds=5)
-    assert (tmp_path / "results" / "summary.csv").exists()
+    pairs = in_turn(
+        benchmark,
+        lambda: python("-m", "ringnet", "run", path, "--out", tmp_path / "results"),
+        lambda: wall_s(lambda: python(HERE / "pathless.py", "run", path, "--out", tmp_path / "pathless")),
+        rounds=7,
+    )
+    assert (tmp_path / "results" / "path.csv").exists()
+    assert not (tmp_path / "pathless" / "path.csv").exists()
     assert not list((tmp_path / "results").glob("*.png"))
-    what = f"ringnet run, N=2048, links {links}, tables and no plots, whole process"
-    table.add("Times", what, benchmark.stats.stats.median, at_most=2.5)
+    what = f"ringnet run, N=2048, links {links}"
+    table.add("Ratios", f"{what}, over the same without path and slowest link", pairs.slow_down, at_most=1.1)
+    table.add("Times", f"{what}, tables and no plots, whole process", median(pairs.ours_s), at_most=2.5)
 
 
 @pytest.mark.parametrize(("n_workers", "wanted_s"), [(65_536, 3), (1_048_576, 60)])

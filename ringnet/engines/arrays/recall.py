@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from ringnet.engines.arrays.rounds import FloatArray, Index, IntArray, Rounds
 from ringnet.engines.trace import MOST_ROWS, Led
 
-#: Bytes of all bits together.
-MOST_BYTES = 1 << 28
+#: Bytes of all bits together, and steps: a path has some pieces for each, which take longer than steps that are leapt.
+MOST_BYTES, MOST_STEPS = 1 << 28, 1 << 14
 #: Stands for no row, and for no place in a round.
 NONE = -1
 #: Rounds whose places are held at once.
@@ -188,7 +188,8 @@ class WayBack:
         """Go on from when an actor was ready for a step: it left the last one in which it had something to do."""
         for before in range(step - 1, -1, -1):
             places = self._places(before)
-            if any(rounds and rounds[0][actor] != NONE for rounds in (places.sent, places.owed)):
+            sent, owed = places.sent, places.owed
+            if (sent and sent[0][actor] != NONE) or (owed and owed[0][actor] != NONE):
                 return self._left(actor, before)
         self.led.append(Led("start", NONE, NONE, actor))
         return None

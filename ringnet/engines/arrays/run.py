@@ -13,7 +13,7 @@ from ringnet.collectives import Schedule
 from ringnet.engines.arrays.drawn_steps import DrawnSteps
 from ringnet.engines.arrays.exactness import why_not_exact
 from ringnet.engines.arrays.leaps import Leaps
-from ringnet.engines.arrays.recall import Choices, WayBack
+from ringnet.engines.arrays.recall import MOST_STEPS, Choices, WayBack
 from ringnet.engines.arrays.rounds import FloatArray, IntArray, RoundMaker
 from ringnet.engines.arrays.steps import Steps
 from ringnet.engines.moving import stepper
@@ -68,7 +68,7 @@ def run_recurrence(
         rows = TransferRows(schedule.n_transfers, payload if keep_values else None)
     steps = Steps(schedule, network, workers, chunk_bytes, maker, rows)
     choices = None
-    if rows is None and keep_transfers and steps.shared is None:
+    if rows is None and keep_transfers and steps.shared is None and schedule.n_steps <= MOST_STEPS:
         choices = steps.choices = Choices(cut_through=steps.cut_through, rendezvous=steps.rendezvous)
     move_payload = stepper(payload, rows)
     if watch is not None:

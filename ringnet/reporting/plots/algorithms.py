@@ -201,7 +201,7 @@ def _edges(sizes: Sequence[int]) -> FloatArray:
 def _about(table: pd.DataFrame, workers: Sequence[int], words: str) -> str:
     left_out = table["algorithm"].nunique() - min(MOST_LINES, table["algorithm"].nunique())
     said = [f"N = {workers[0]}" if len(workers) == 1 else "a panel for each number of workers"]
-    said += [words] * bool(words) + [f"{left_out} slower algorithms are not drawn"] * bool(left_out)
+    said += [words] * bool(words) + [f"{left_out} slower left out"] * bool(left_out)
     return "; ".join(said)
 
 

@@ -93,6 +93,27 @@ def test_trees_and_nvls_by_hand():
     assert table["all-reduce", "collnet-direct", "Simple"].bandwidth_GBps == pytest.approx(352 * 0.85 / 2)
 
 
+def test_latencies_of_what_reduces_on_the_way_and_ll128_by_hand():
+    """From the constants as NCCL publishes them, written out: us, and GB/s of a message's bytes."""
+    table = cost_table(H100)
+    found = {cell[1:]: cost for cell, cost in table.items() if cell[0] == "all-reduce"}
+    # NVLS: once inside and once across, with no more than the 22 of a channel between hosts.
+    assert found["nvls", "Simple"] == pytest.approx((25.0 + 18.0, 16 * 22 * 64 / 126))
+    # CollNet: up and down a chain of 7 hops, or to 7 others at once at 0.4 each; then the network once.
+    assert found["collnet-chain", "Simple"] == pytest.approx((2 * 7 * 2.8 + 30.0, 8 * 44 / 2))
+    assert found["collnet-direct", "Simple"].latency_us == pytest.approx(2 * (3.7 + 7 * 0.4) + 31.0)
+    # LL128 has 120 of 128 bytes, a tree 0.92 of that; 16 x 29 is no limit.
+    assert found["tree", "LL128"] == pytest.approx(
+        (14 + 2 * (7 * 1.25 + 3 * 8.5), 16 * 20 * 0.92 * 120 / 128 / 2)
+    )
+    # On one host a tree's LL128 has 7/9, and its hops are those inside alone; NVLS is not across.
+    one = cost_table(replace(H100, n_ranks=8, n_nodes=1))
+    assert one["all-reduce", "tree", "LL128"] == pytest.approx(
+        (14 + 2 * 7 * 1.25, 16 * 24 * 0.92 * 7 / 9 / 2)
+    )
+    assert one["all-reduce", "nvls", "Simple"].latency_us == pytest.approx(25.0)
+
+
 def test_the_tree_is_corrected_by_size_and_the_ring_has_a_plateau():
     table = cost_table(H100)
     tree, ring = ("all-reduce", "tree", "LL"), ("all-reduce", "ring", "Simple")

@@ -6,6 +6,7 @@ import contextlib
 import importlib.util
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -200,6 +201,14 @@ def test_losing_all_workers_ends_with_an_error_and_what_is_finished_kept(
 def test_losing_the_scheduler_ends_with_an_error(victim, points):
     with pytest.raises(StudyError, match="was lost"):
         run_points(points, cluster=victim.address, simulate=slowly(), on_result=once(victim.scheduler.kill))
+
+
+def test_a_scheduler_that_stands_still_ends_with_an_error(victim, points, monkeypatch):
+    monkeypatch.setattr(rooms, "PATIENCE_S", 0.1)
+    monkeypatch.setattr(rooms, "SILENCE_S", 3.0)
+    stop = once(lambda: victim.scheduler.send_signal(signal.SIGSTOP))
+    with pytest.raises(StudyError, match=r"was lost: its scheduler has not answered for 3 seconds"):
+        run_points(points, cluster=victim.address, simulate=slowly(), on_result=stop)
 
 
 # ----------------------------------------------------------------------------- what is no cluster to run on

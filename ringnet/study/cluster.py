@@ -21,8 +21,9 @@ from ringnet.study.outcome import Done, Task, carry_out, code_digest, keep, quie
 
 #: How long an address may take to answer.
 ANSWER_S = 5.0
-#: How long a cluster may be without any worker, and how often it is asked.
+#: How long a cluster may be without any worker, how long its scheduler may be silent, and how often it is asked.
 PATIENCE_S = 30.0
+SILENCE_S = 60.0
 WATCH_S = 1.0
 
 GIVEN_UP = "the cluster gave it up"
@@ -123,10 +124,14 @@ class ClusterBackend(DaskDistributedBackend):  # type: ignore[misc]
         seen = loop.time()
         while self._continue:
             await asyncio.sleep(WATCH_S)
-            if await self.client.scheduler.ncores():
-                seen = loop.time()
-            elif loop.time() - seen > PATIENCE_S and self._waiting:
-                next(iter(self._waiting.values()))(LostError(f"no worker for {PATIENCE_S:g} seconds"))
+            lost = f"no worker for {PATIENCE_S:g} seconds"
+            try:
+                if await asyncio.wait_for(self.client.scheduler.ncores(), SILENCE_S):
+                    seen = loop.time()
+            except TimeoutError:
+                lost = f"its scheduler has not answered for {SILENCE_S:g} seconds"
+            if loop.time() - seen > PATIENCE_S and self._waiting:
+                next(iter(self._waiting.values()))(LostError(lost))
                 return
 
 

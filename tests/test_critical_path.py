@@ -364,3 +364,18 @@ def test_all_engines_leave_the_same_services(case, sends):
     for other in others:
         assert by_transfer(first.services) == by_transfer(other.services)
         assert path_of(one, first) == path_of(one, other)
+
+
+@pytest.mark.parametrize(("first", "latency_s"), [(1, 1.0), (2, 0.0)])
+def test_of_posts_that_are_done_at_once_that_of_the_first_channel_is_told(case, custom, first, latency_s):
+    """Both paths to worker 0 take 2 s, one of them half of that as latency; channel 2 waits for what both post."""
+    second = 3 - first
+    steps = [(first, 0, 1, 0), (second, 0, 2, 1)], [(0, 2, 0, 0), (0, 1, 0, 1)], [(3, 0, 0, 2)]
+    links = {"1->0": LinkChange(10.0, 1.0), "2->0": LinkChange(5.0, 0.0), "3->0": LinkChange(100.0, 0.0)}
+    one = case(4, schedule=custom(4, *steps), topology="fully-connected", links=links)
+    one = one.but(chunk_bytes=np.full(one.schedule.n_chunks, 10))
+    traces = [one.run(engine=engine) for engine in ("events", "recurrence")]
+    for trace in traces:
+        assert trace.workers["end_s"][0] == 2.0
+        assert trace.workers["path_latency_s"][0] == latency_s
+    assert path_of(one, traces[0]) == path_of(one, traces[1])

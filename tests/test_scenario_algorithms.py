@@ -305,13 +305,14 @@ class TestExport:
             "jobs: [{name: other, workers: [0, 1], message: 1 KiB}, {workers: [2, 3], message: 1 KiB}]\n"
             "background: [{name: storage, from: 0, to: 1, burst: 1 KiB}]\n"
             "worker: {exceptions: {2: {start: 1 us}}}\n"
+            "trouble: [{worker: 1, pause: {at: 1 us, for: 1 us}}]\n"
         )
         (tmp_path / "some.yaml").write_text(text)
         given = ["export", str(tmp_path / "some.yaml"), "--goal", str(tmp_path / "a.goal")]
         done = CliRunner().invoke(app, [*given, "--set", "network.window=1 KiB"])
         assert done.exit_code == 0, done.output
         said = "the network, window 1 KiB, job other, job 2, background storage, what is different about worker 2"
-        assert f"Note: left out: {said}\n" in done.stderr
+        assert f"Note: left out: {said}, trouble\n" in done.stderr
         assert "Note: left out: the network\n" in _plain_export(tmp_path).stderr
 
 

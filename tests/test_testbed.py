@@ -114,6 +114,17 @@ def test_a_worker_that_is_stopped_makes_the_others_late_by_as_much_as_was_said()
 
 
 @real
+@pytest.mark.slow
+def test_lost_packets_and_a_killed_worker_cost_what_was_said():
+    link = study.calibrate(study.SHORT.repeat)
+    lost, *_ = trouble.lost(link, n_runs=30)
+    (death,) = trouble.deaths(link, [(1, 0.2)])
+    assert lost.measured_s == pytest.approx(lost.predicted_s, rel=0.15)
+    assert death.measured_s == pytest.approx(death.predicted_s, rel=0.2)
+    assert not namespaces()
+
+
+@real
 def test_what_a_killed_run_left_behind_is_removed_by_the_next():
     code = (
         "import os, signal, tests.testbed.namespaces as n\n"

@@ -110,3 +110,5 @@ def _left_out(scenario: Scenario) -> Iterator[str]:
         yield f"background {one.name or f'traffic {number}'}"
     if scenario.worker.exceptions:
         yield f"what is different about worker {', '.join(scenario.worker.exceptions)}"
+    if scenario.trouble:
+        yield "trouble"

@@ -624,6 +624,8 @@ def test_links_alike_draw_for_themselves_or_for_the_run():
 
     assert (len(begins_s("")), len(begins_s(", per: link")), len(begins_s(", per: run"))) == (4, 4, 1)
     assert begins_s("") == begins_s(", per: link")
+    twice = ", ".join([f"{{link: 0->1, down: {{at: {EXPONENTIAL}, for: 1 ns}}}}"] * 2)
+    assert len(in_run(build(scenario(twice), None).network, 0).behaviours[0].changes) == 4
 
 
 def test_a_link_that_loses_a_little_more_does_so_under_the_same_luck():

@@ -263,7 +263,9 @@ def deaths(link: Link, of: Sequence[tuple[int, float]]) -> Iterator[Stall]:
     known = [killed(worker, at_s) for worker, at_s in ((3, 0.05), (2, 0.12), (0, 0.22))]
     for worker, at_s in of:
         predicted_s = shrunk(link, worker, at_s, known)
-        yield Stall("a worker killed, the others start again", predicted_s, killed(worker, at_s).took_s)
+        # Of three: a neighbour hears of it late where the machine is busy.
+        took_s = median(killed(worker, at_s).took_s for _ in range(3))
+        yield Stall("a worker killed, the others start again", predicted_s, took_s)
 
 
 def stalls(link: Link) -> Iterator[Stall]:
@@ -271,7 +273,7 @@ def stalls(link: Link) -> Iterator[Stall]:
     yield from (stopped(link, at_s) for at_s in (0.05, 0.1, 0.2))
     yield from cut(link, (0.1, 0.15, 0.2, 0.25, 0.3))
     yield from lost(link)
-    yield from deaths(link, ((1, 0.1), (2, 0.2), (0, 0.3), (1, 0.25), (3, 0.15)))
+    yield from deaths(link, ((1, 0.1), (2, 0.2), (0, 0.3)))
 
 
 def main(folder: Path) -> None:

@@ -43,6 +43,8 @@ sweep:
     workers: {from: 2, to: 13, step: 1}
 """
 N_POINTS = 12
+#: More of the same: ``RINGNET_POINTS=1000 pytest --timeout 0 tests/test_cluster.py -k losing_a_worker``.
+MANY_POINTS = int(os.environ.get("RINGNET_POINTS", str(N_POINTS)))
 
 
 class Cluster:
@@ -165,9 +167,13 @@ def test_one_failing_point_is_an_error_of_its_own(cluster, points):
     assert "ZeroDivisionError" in outcomes[3].error
 
 
-def test_losing_a_worker_loses_no_point(tmp_path, points):
+def test_losing_a_worker_loses_no_point(tmp_path):
+    sizes = f"message: {{from: 1 KiB, to: {MANY_POINTS} KiB, step: 1 KiB}}"
+    many = SWEEP.replace("message: 4 KiB", "workers: 4").replace("workers: {from: 2, to: 13, step: 1}", sizes)
+    points = loads(many).points()
+    assert len(points) == MANY_POINTS
     made = Cluster(tmp_path)
-    made.add_workers(2)
+    made.add_workers(4 if MANY_POINTS > N_POINTS else 2)
     lose_one = once(made.workers[0].kill)
     outcomes = run_points(points, cluster=made.address, simulate=slowly(), on_result=lose_one)
     made.close()

@@ -21,7 +21,7 @@ raises an error of a process again as ``type(error)(*error.args)``.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import ClassVar
 
@@ -126,7 +126,8 @@ class ResultsError(InputError):
 class Wait:
     """One worker that never went on: who waits, for whom (itself, if it never started), for what, since when.
 
-    One that ``died`` waits for nothing. ``cause`` says in words what is known to be wrong on the way. Numbers from
+    One that ``died`` waits for nothing. ``cause`` says in words what is known to be wrong on the way,
+    ``since`` what a person is told of ``since_s``: units are above this room. Numbers from
     ``n_workers`` on are ``switches`` that reduce; None where there are none.
     """
 
@@ -138,12 +139,14 @@ class Wait:
     switches: tuple[str, ...] = ()
     died: bool = False
     cause: str = ""
+    since: str = field(default="", compare=False)
 
     def __str__(self) -> str:
+        since = self.since or f"{self.since_s:.9g} s"
         if self.died:
-            return f"{self._name(self.worker)} died, at {self.since_s:.9g} s"
+            return f"{self._name(self.worker)} died, at {since}"
         whom = "" if self.waits_for == self.worker else f"{self._name(self.waits_for)}: "
-        said = f"{self._name(self.worker)} waits for {whom}{self.what}, since {self.since_s:.9g} s"
+        said = f"{self._name(self.worker)} waits for {whom}{self.what}, since {since}"
         return f"{said}; {self.cause}" if self.cause else said
 
     def _name(self, member: int) -> str:

@@ -326,4 +326,8 @@ def test_the_command_takes_a_folder_and_a_name_and_refuses_what_is_neither(ringn
     written = ringnet("report", "reports/ring")
     assert written.stdout.startswith("written  reports/ring/report.html, ")
     assert ringnet("report", "ring.yaml").exit_code == 2
+    compare = ("compare", "ring.yaml", "--algorithms", "ring", "--no-plots", "--quiet")
+    assert ringnet(*compare, "--html=page.txt").exit_code == 2
+    assert ringnet(*compare, "--html").exit_code == 0
+    assert "compare.csv" in (own_folder / "reports/ring-compare/report.html").read_text()
     assert ringnet(*run).exit_code == 0  # a folder with its page is still one that may be replaced

@@ -243,8 +243,13 @@ def test_the_distribution_has_every_run_and_its_figures_where_the_summary_has_th
     ax = PLOTS["time-distribution"].draw(results).axes[0]
     (hist,) = [one for one in ax.containers if len(one) > 1]
     assert sum(bar.get_height() for bar in hist) == pytest.approx(150, abs=1)
-    strokes = [line.get_xdata()[0] for line in ax.get_lines()]
-    assert strokes == [results.summary[f"{name}_s"].iloc[0] for name in ("median", "mean", "p5", "p95")]
+    row, names = results.summary.iloc[0], ("median", "mean", "p5", "p95")
+    drawn = [[*line.get_xdata()] for line in ax.get_lines()]
+    assert [one[0] for one in drawn if one[0] == one[1]] == [row[f"{name}_s"] for name in names]
+    assert drawn[::2] == [[row[f"{name}_low_s"], row[f"{name}_high_s"]] for name in names]
+    intervals = ax.get_lines()[::2]
+    assert max(bar.get_height() for bar in hist) < min(line.get_ydata()[0] for line in intervals)
+    assert max(line.get_ydata()[0] for line in intervals) < ax.get_ylim()[1]
 
 
 def test_a_sweep_of_repeated_runs_has_a_band():

@@ -100,6 +100,17 @@ def test_a_parameter_that_is_missing():
     )
 
 
+@pytest.mark.parametrize("topology", ["torus", "mesh"])
+@pytest.mark.parametrize("n_workers", [2, 7, 12, 97, 1024])
+def test_the_sides_that_are_suggested_hold(topology, n_workers):
+    for wrong in (f"topology: {topology}", f"topology: {topology}, sides: [3, 3]"):
+        with pytest.raises(InputError) as caught:
+            scenario(wrong, f"workers={n_workers}")
+        sides = str(caught.value).partition("right would be: ")[2]
+        assert sides.startswith("sides: ")
+        scenario(f"topology: {topology}, {sides}", f"workers={n_workers}")
+
+
 def test_a_sweep_over_topologies_leaves_out_what_one_does_not_have():
     found = scenario("sides: [4, 2]", rest="sweep: {over: {network.topology: [torus, switch]}}")
     assert found.notes == ("network.sides: left out, a switch has no sides: mesh and torus have",)

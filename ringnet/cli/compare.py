@@ -16,7 +16,8 @@ from ringnet.cli.printing import print_json, print_table, say
 from ringnet.cli.studies import StudyOptions, carried_through, ended, records
 from ringnet.cli.targets import check_targets, sources_of
 from ringnet.errors import Fault, InputError
-from ringnet.reporting.atomic import written_file
+from ringnet.reporting.atomic import PAGE, written_file
+from ringnet.reporting.report import write_report
 from ringnet.reporting.storage import write_study
 from ringnet.reporting.text import written
 from ringnet.scenario import Scenario
@@ -45,6 +46,7 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     quiet: options.Quiet = False,
     plots: options.Plots = True,
     formats: options.Formats = None,
+    html: options.Html = None,
     processes: options.Processes = None,
     fresh: options.Fresh = False,
     cache: options.Cache = None,
@@ -58,17 +60,21 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     )
     names, counts = options.algorithms_of(algorithms), workers and options.worker_counts_of(workers)
     asked = StudyOptions(names, counts or None, out, as_json, quiet, plots, processes, fresh, cache)
-    check_targets({"--tuner": tuner}, sources_of(found, scenario), {"--out": asked.folder(found, "compare")})
-    return _compare(found, asked, tuner)
+    folder = asked.folder(found, "compare")
+    page = options.page_of(html, folder)
+    outputs = {"--tuner": tuner, "--html": page if page != folder / PAGE else None}
+    check_targets(outputs, sources_of(found, scenario), {"--out": folder})
+    return _compare(found, asked, tuner, page)
 
 
-def _compare(scenario: Scenario, asked: StudyOptions, tuner: Path | None) -> int:
+def _compare(scenario: Scenario, asked: StudyOptions, tuner: Path | None, page: Path | None) -> int:
     """Compare, write and print; nothing is written where something is wrong."""
     folder = asked.folder(scenario, "compare")
     plan = plan_comparison(scenario, asked.algorithms, asked.workers)
     found, points = carried_through(plan, compare_parts, asked)
     text, notes = _tuner_text(scenario, found, asked) if tuner else ("", [])
     files = _write(scenario, found, asked, folder)
+    pages = [("page", str(write_report(folder, page)))] if page else []
     if tuner:
         with written_file(tuner) as path:
             path.write_text(text, encoding="utf-8")
@@ -76,7 +82,7 @@ def _compare(scenario: Scenario, asked: StudyOptions, tuner: Path | None) -> int
         print_json(document(found))
     elif not asked.quiet:
         _print(found)
-        print_table([points, ("written", files), *([("tuner", str(tuner))] if tuner else [])])
+        print_table([points, ("written", files), *pages, *([("tuner", str(tuner))] if tuner else [])])
     return ended(found.failed, (*scenario.notes, *found.notes, *notes), asked.quiet)
 
 

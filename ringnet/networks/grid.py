@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from math import prod
+from math import isqrt, prod
 from typing import Annotated, TypeAlias
 
 import numpy as np
@@ -16,9 +16,21 @@ from ringnet.networks.network import Groups, Network, Route
 from ringnet.networks.shape import ACROSS
 from ringnet.networks.topology import TopologyParameter
 
+
+def near_square(n_workers: int) -> list[int]:
+    """Return two sides that multiply to ``n_workers``, as near to each other as they can be.
+
+    >>> near_square(8), near_square(7)
+    ([4, 2], [7, 1])
+    """
+    short = next(side for side in range(isqrt(n_workers), 0, -1) if n_workers % side == 0)
+    return [n_workers // short, short]
+
+
 #: The parameter of both.
 Sides: TypeAlias = Annotated[
-    Sequence[int], TopologyParameter("workers along each dimension, the first varies fastest", [4, 2])
+    Sequence[int],
+    TopologyParameter("workers along each dimension, the first varies fastest", [4, 2], fitting=near_square),
 ]
 #: Way along a dimension: up, down.
 WAYS = (1, -1)
@@ -102,7 +114,7 @@ def grid(
     if prod(sides) != n_workers:
         shape = " x ".join(map(str, sides))
         message = f"a {topology} of {shape} has {prod(sides)} places, and {n_workers} are needed"
-        raise NetworkError(Fault(message, "sides", right=f"sides that multiply to {n_workers}"))
+        raise NetworkError(Fault(message, "sides", right=f"sides: {near_square(n_workers)}"))
     ends, table, count = [], {}, 0
     for axis in range(len(sides)):
         for way in WAYS:

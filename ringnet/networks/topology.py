@@ -32,6 +32,8 @@ class TopologyParameter:
         In a few words.
     example : object
         What a scenario may say, as plain data.
+    fitting : callable, optional
+        What it may say for so many workers, where the example would suit few.
     least, most : float, optional
         Bounds of a number, or of each in a list: from 1 (a whole number) or 0 up if left out.
     kind : type
@@ -54,6 +56,7 @@ class TopologyParameter:
     most: float | None = None
     kind: Any = None
     required: bool = False
+    fitting: Callable[[int], Any] | None = None
 
 
 class Topology(NamedTuple):

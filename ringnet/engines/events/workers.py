@@ -18,6 +18,7 @@ from ringnet.engines.trace import TransferRows
 from ringnet.errors import Wait
 from ringnet.networks.behaviour import NEVER
 from ringnet.payload import Payload
+from ringnet.units import format_seconds
 
 #: A time after every other.
 LAST_OF_ALL_S = 1e300
@@ -320,11 +321,12 @@ class Actor:
         """Say whom this actor waits for, for what and since when; if it is not done at the end of the run."""
         number, transfer = self.worker.number, self.stuck_on
         if self.worker.dies_s <= now_s:
-            return Wait(number, number, "", self.worker.dies_s, died=True)
+            at = format_seconds(self.worker.dies_s)
+            return Wait(number, number, "", self.worker.dies_s, died=True, since=at)
         if transfer is None:
             return Wait(number, number, "its own start, which never comes", 0.0)
         what = f"chunk {transfer.chunk} in {transfer.step.phase} step {transfer.step.step}"
         whom, verb = (transfer.src, "send") if transfer.dst == number else (transfer.dst, "receive")
         cause = "" if transfer.posted_s == NEVER else self.held_up(transfer, now_s)
         wait = Wait(number, whom, f"to {verb} {what}", self.since_s, *self.members)
-        return replace(wait, cause=cause) if cause else wait
+        return replace(wait, cause=cause, since=format_seconds(self.since_s))

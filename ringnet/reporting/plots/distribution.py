@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Bars at the most, and the share of runs beyond the axis on the right: of heavy tails the bulk can be seen.
 MOST_BARS, BEYOND = 60, 0.005
+#: Height of the row of an interval, as a share of the highest bar.
+ROW = 0.08
 #: The figures that are drawn, in colours of their own.
 _SHOWN = {"median": canvas.PALETTE[0], "mean": canvas.INK, "p5": canvas.PALETTE[2], "p95": canvas.PALETTE[3]}
 
@@ -30,12 +32,15 @@ def time_distribution(results: Results) -> Figure:
     within = times_s[times_s <= end_s]
     n_bars = min(MOST_BARS, max(8, round(np.sqrt(len(within)))))
     figure, (ax,) = canvas.new_figure(2.2)
-    ax.hist(within, bins=n_bars, color=canvas.paler(canvas.PALETTE[0]), zorder=2)
-    for name, color in _SHOWN.items():
+    heights, _, _ = ax.hist(within, bins=n_bars, color=canvas.paler(canvas.PALETTE[0]), zorder=2)
+    # Above the bars, a row for each: intervals that lie behind bars, or on each other, cannot be read.
+    rows = np.max(heights) * (1.08 + ROW * np.arange(len(_SHOWN)))
+    ax.set_ylim(0, rows[-1] + np.max(heights) * ROW)
+    for (name, color), at in zip(_SHOWN.items(), rows, strict=True):
         low, high = (row[f"{name}_{end}_s"] for end in ("low", "high"))
         if low == low and high == high:  # noqa: PLR0124 -- an end that is not known is NaN
-            ax.axvspan(low, high, color=color, alpha=0.18, linewidth=0, zorder=1)
-        ax.axvline(row[f"{name}_s"], color=color, linewidth=1.0, zorder=3)
+            ax.plot([low, high], [at, at], color=color, linewidth=2.0, marker="|", zorder=4)
+        ax.plot([row[f"{name}_s"]] * 2, [0, at], color=color, linewidth=1.0, zorder=3)
     ax.set_ylabel("runs")
     ax.grid(visible=False, axis="x")
     axes.linear(ax.xaxis, "seconds", "time", end_s)

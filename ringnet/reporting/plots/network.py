@@ -13,6 +13,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 from matplotlib.path import Path
+from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
 from ringnet.reporting.plots import canvas
@@ -272,7 +273,18 @@ def _number(ax: Axes, layout: NodePositions, workers: dict[str, int], radius: fl
         if worker % step == 0 and (inside or _is_outside(layout, node)):
             x, y = layout.points[node] if inside else _beside(layout, node, radius + 0.15)
             color = "white" if inside else canvas.INK
-            ax.text(x, y, str(worker), size=size, color=color, ha="center", va="center_baseline", zorder=5)
+            halo = [] if inside else [withStroke(linewidth=1.6, foreground="white")]  # arrows pass below it
+            ax.text(
+                x,
+                y,
+                str(worker),
+                size=size,
+                color=color,
+                ha="center",
+                va="center_baseline",
+                zorder=5,
+                path_effects=halo,
+            )
 
 
 def _is_outside(layout: NodePositions, node: str) -> bool:

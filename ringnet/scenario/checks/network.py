@@ -38,15 +38,17 @@ MOST_PARTS = 10_000_000
 def _parameters(keys: Keys) -> Iterator[Mistake]:
     if keys.network.file is not None:
         return
-    yield from _parameters_of(keys.network.topology, keys.network, ("network",))
+    yield from _parameters_of(keys.network.topology, keys.network, ("network",), n_places(keys))
 
 
-def _parameters_of(topology: str, given: NetworkKeys | BetweenKeys, at: Path) -> Iterator[Mistake]:
+def _parameters_of(
+    topology: str, given: NetworkKeys | BetweenKeys, at: Path, places: int
+) -> Iterator[Mistake]:
     known, there = TOPOLOGIES[topology].parameters, parameters_of(given)
     cause = (*at, "topology")
     for name, value in there.items():
         if isinstance(value, BetweenKeys):
-            yield from _parameters_of(value.topology, value, (*at, name))
+            yield from _parameters_of(value.topology, value, (*at, name), places)
         if name not in known:
             having = [one for one, line in TOPOLOGIES.items() if name in line.parameters]
             message = (
@@ -56,7 +58,8 @@ def _parameters_of(topology: str, given: NetworkKeys | BetweenKeys, at: Path) ->
     for name, parameter in known.items():
         if parameter.required and name not in there:
             message = f"the key is missing: a {topology} needs it"
-            yield Mistake((*at, name), message, f"{name}: {in_flow(parameter.example)}", causes=(cause,))
+            right = parameter.fitting(places) if parameter.fitting else parameter.example
+            yield Mistake((*at, name), message, f"{name}: {in_flow(right)}", causes=(cause,))
 
 
 def shape_of(keys: Keys) -> tuple[Network | None, list[Mistake]]:

@@ -12,7 +12,7 @@ import yaml
 
 from ringnet.errors import InputError
 from ringnet.networks import PRESETS
-from ringnet.runs.parts import build_site
+from ringnet.runs.parts import build, build_site
 from ringnet.runs.simulate import simulate
 from ringnet.scenario import load, loads
 from ringnet.scenario.build import load as loading
@@ -104,6 +104,14 @@ def test_hosts_give_the_workers_and_workers_the_hosts():
         ).workers
         == 12
     )
+
+
+def test_too_many_workers_are_told_as_the_hosts_that_were_written():
+    found = of("dgx-h100", algorithm="hierarchical", hosts=2048)
+    with pytest.raises(InputError) as caught:
+        build(found)
+    (fault,) = caught.value.faults
+    assert (fault.path, fault.value, fault.right) == ("hosts", "2048", "at most 1444")
 
 
 def test_the_switches_that_reduce_go_with_the_network_that_has_them():

@@ -13,12 +13,14 @@ from types import MappingProxyType
 from typing import Any
 
 from ringnet.collectives import ALGORITHMS, Schedule, Step
+from ringnet.collectives.sizes import largest_that
 from ringnet.errors import Fault, InputError
 from ringnet.formats.python_hook import checked_schedule, files_opened, load_function
 from ringnet.scenario.files.folder import ScenarioFolder, digest
 from ringnet.scenario.files.network_file import channel_orders
 from ringnet.scenario.keys.algorithm import AlgorithmKeys, parameters_of
 from ringnet.scenario.keys.model import Keys
+from ringnet.scenario.keys.topology import workers_per_host
 
 
 def schedule_of(keys: Keys, home: ScenarioFolder, read: Mapping[str, Any] = MappingProxyType({})) -> Schedule:
@@ -39,7 +41,10 @@ def schedule_of(keys: Keys, home: ScenarioFolder, read: Mapping[str, Any] = Mapp
     algorithm = keys.algorithm
     if isinstance(algorithm, str) or algorithm.name:
         given = {**read, **_of_channels(keys), **parameters_of(algorithm)}
-        return _built(keys.algorithm_name, keys.workers, keys.collective, **given)
+        try:
+            return _built(keys.algorithm_name, keys.workers, keys.collective, **given)
+        except InputError as error:
+            raise InputError(*(_of_hosts(one, keys, given) for one in error.faults)) from error
     if algorithm.file:
         file = home.find(algorithm.file)
         return _read(file, digest(file))
@@ -48,6 +53,22 @@ def schedule_of(keys: Keys, home: ScenarioFolder, read: Mapping[str, Any] = Mapp
     build = load_function(str(algorithm.python), home.folder, allowed=home.allow_python)
     schedule = build(keys.workers, keys.collective, **(algorithm.parameters or {}))
     return replace(schedule, make_steps=_AtKey(schedule.make_steps))
+
+
+def _of_hosts(fault: Fault, keys: Keys, given: Mapping[str, Any]) -> Fault:
+    """Tell of too many workers as of hosts, whole ones, where these are what the scenario says."""
+    each, hosts = workers_per_host(keys.network), keys.hosts or 0
+    if fault.path != "workers" or not each or hosts * each != keys.workers:
+        return fault
+
+    def fits(hosts: int) -> bool:
+        size = ALGORITHMS[keys.algorithm_name].size_of(hosts * each, keys.collective, **given)
+        return size is None or size.is_bearable
+
+    most = largest_that(fits, hosts)
+    if not 0 < most < hosts:  # it is not their number that is too large
+        return fault
+    return replace(fault, path="hosts", value=str(hosts), right=f"at most {most}")
 
 
 @lru_cache(maxsize=16)

@@ -433,9 +433,7 @@ def test_a_one_way_ring_has_one_order():
 
 
 def test_sides_that_do_not_multiply():
-    said = [
-        "sides: a torus of 4 x 4 has 16 places, and 8 are needed; right would be: sides that multiply to 8"
-    ]
+    said = ["sides: a torus of 4 x 4 has 16 places, and 8 are needed; right would be: sides: [4, 2]"]
     assert faults("torus", sides=[4, 4]) == said
     assert "8 are needed" in faults("mesh", sides=[2, 2])[0]
 

@@ -420,6 +420,7 @@ SHRINK = "on_failure: {policy: shrink}"
         ("{dies: 1 ms}", "", "trouble[0]", "one link or one worker"),
         ("{link: 0->1, worker: 1, dies: 1 ms}", "", "trouble[0]", "one link or one worker"),
         ("{link: 0->1}", "", "trouble[0]", "here 0"),
+        ("{worker: 0}", "jobs: [{workers: [2, 3], message: 1 KiB}]", "trouble[0]", "here 0"),
         ("{worker: 1, dies: 1 ms, pause: {at: 1 ms, for: 1 ms}}", "", "trouble[0]", "here 2"),
         ("{link: 0->1, pause: {at: 1 ms, for: 1 ms}}", "", "trouble[0].pause", "a link has no such trouble"),
         ("{worker: 1, down: {at: 1 ms, for: 1 ms}}", "", "trouble[0].down", "a worker has no such trouble"),

@@ -46,7 +46,9 @@ def incidents(keys: Keys, network: Network | None = None) -> Iterator[Incident]:
     links = {} if network is None else find_links(network, names)
     before = Counter[tuple[str, str | int]]()
     for one in keys.trouble:
-        kind, of_links = one.kinds()[0], links.get(one.link or "", ())
+        if not (kinds := one.kinds()):
+            continue  # an entry that says nothing is a mistake, and told as that
+        kind, of_links = kinds[0], links.get(one.link or "", ())
         whose: list[str | int] = [network.names[link] for link in of_links] if network is not None else []
         for who in whose if one.worker is None else [one.worker]:
             # Of several alike each has numbers of its own, which no other link or worker moves.

@@ -88,6 +88,9 @@ import json, sys
 from typer.testing import CliRunner
 import ringnet
 from ringnet.cli import app
+from ringnet.cli.schema import KEPT
+from ringnet.scenario import schema
+KEPT.write_text(json.dumps(schema()))  # as RINGNET_GOLDEN=write does
 print(ringnet.__file__, flush=True)
 for line in sys.stdin:
     done = CliRunner().invoke(app, json.loads(line))

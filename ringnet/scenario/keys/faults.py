@@ -125,8 +125,9 @@ def _unknown_key(path: Path, document: Document, *, is_searched: bool = True) ->
 
 
 def _example(path: Path) -> str:
-    swept = leaf_of(tuple(str(path[2]).split("."))) if path[:1] == ("sweep",) and len(path) > 3 else None
-    if swept is not None and path[-1] in ("from", "to"):
+    is_end = path[:1] == ("sweep",) and path[-1] in ("from", "to")
+    swept = leaf_of(tuple(str(path[2]).split("."))) if is_end else None
+    if swept is not None:
         return f"{path[-1]}: {swept.right}"  # the ends of a range are of the kind that the swept key takes
     info = fields(path[:-1]).get(str(path[-1])) if path else None
     leaf = leaf_of(path)

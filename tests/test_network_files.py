@@ -172,7 +172,8 @@ def test_what_is_no_mapping_of_lists_is_refused(faults, text):
 
 
 def test_bytes_that_are_no_text_are_refused(faults):
-    assert faults(b"topology: [ \xff ]", "a.yml") == [":1: the file is not text in UTF-8 (byte 12); got 0xff"]
+    message = ":1: the file is not text in UTF-8 (byte 12); got 0xff; right would be: a file saved as UTF-8"
+    assert faults(b"topology: [ \xff ]", "a.yml") == [message]
 
 
 # ------------------------------------------------------------------------------------------ NCCL topologies

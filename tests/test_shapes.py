@@ -324,7 +324,7 @@ def test_a_comparison_says_which_shapes_it_measured_and_where_eager_slices_misle
 
 
 def test_nothing_is_recommended_on_links_that_are_a_rings_equivalent(tmp_path: Path) -> None:
-    """ABCI's V100 nodes: a tree at 1 KiB, and a ring with a launch above."""
+    """ABCI's V100 nodes: a tree at 4 KiB, and a ring with a launch above."""
     profile = Path(__file__).parents[1] / "scenarios" / "data" / "v100-profile.yaml"
     (tmp_path / "profile.yaml").write_bytes(profile.read_bytes())
     inside = "inside: {shape: switch, bandwidth: 450 GB/s, latency: 100 ns}"
@@ -334,12 +334,12 @@ workers: 16
 payload: none
 network: {{topology: nodes, workers_per_host: 4, {inside}, link: {{file: profile.yaml}}}}
 """
-    swept = loads(text + "sweep: {over: {message: [1 KiB, 1 MiB]}}\n", folder=tmp_path)
+    swept = loads(text + "sweep: {over: {message: [4 KiB, 1 MiB]}}\n", folder=tmp_path)
     found = compare(swept, ["ring", "direct"], processes=1)
-    assert {*found.guesses} == {(16, 1024), (16, 2**20)}
+    assert {*found.guesses} == {(16, 4096), (16, 2**20)}
     assert found.grounds.empty
     assert advise(found.grounds) == []
-    why = next(note for note in found.notes if note.startswith("nothing is recommended from 1 KiB to 1 MiB"))
+    why = next(note for note in found.notes if note.startswith("nothing is recommended from 4 KiB to 1 MiB"))
     assert "measured as a tree" in why
     assert "the launch of a collective is spread over the hops of a ring" in why
     assert "NCCL_ALGO=Tree" in why
@@ -347,10 +347,10 @@ network: {{topology: nodes, workers_per_host: 4, {inside}, link: {{file: profile
         tuner_text(found.grounds, "all-reduce")
     assert not STUDY_PLOTS["winner-map"].applies(found.table)
     assert STUDY_PLOTS["winner-map"].applies(found.table.assign(guess=None))
-    known = found.table.assign(guess=found.table["guess"].where(found.table["message_bytes"] == 1024))
+    known = found.table.assign(guess=found.table["guess"].where(found.table["message_bytes"] == 4096))
     (cells,) = STUDY_PLOTS["winner-map"].draw("", known).axes[0].collections
     assert np.ma.getmaskarray(cells.get_array()).ravel().tolist() == [True, False]
-    one = simulate(loads(text + "message: 1 KiB\nalgorithm: direct\n", folder=tmp_path)).summary
+    one = simulate(loads(text + "message: 4 KiB\nalgorithm: direct\n", folder=tmp_path)).summary
     said = dict(answer(one))
     assert said["of the bound"].startswith("not known: the links are a ring's equivalent (measured as a tree")
     assert said["slowest link"] == "not known: the links are a ring's equivalent"
@@ -360,7 +360,7 @@ def test_nobody_is_blamed_on_links_that_are_a_rings_equivalent(tmp_path: Path) -
     profile = Path(__file__).parents[1] / "scenarios" / "data" / "v100-profile.yaml"
     (tmp_path / "profile.yaml").write_bytes(profile.read_bytes())
     network = "network: {topology: switch, link: {file: profile.yaml}}"
-    text = f"scenario_version: 1\nworkers: 16\npayload: none\n{network}\nmessage: 1 KiB\n"
+    text = f"scenario_version: 1\nworkers: 16\npayload: none\n{network}\nmessage: 4 KiB\n"
 
     def read(changes: Sequence[str]) -> Scenario:
         return loads(text, changes, folder=tmp_path)

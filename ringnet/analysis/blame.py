@@ -204,7 +204,9 @@ class _Trials:
                 SlowestLinks(group, change, by="path") for gain_s, group in known if gain_s > self.rounding_s
             ]
         load = self.links.excess_s if change == "alike" else self.links.load_s
-        ranked = sorted(groups, key=lambda group: (-load(group), len(group)))
+        # Latency is pipelined: where a link is busy most of the time, what it takes for its bytes is what counts.
+        by_bytes = self.links.busiest_s > self.makespan_s / 2
+        ranked = sorted(groups, key=lambda group: (-load(group, by_bytes), len(group)))
         return [SlowestLinks(group, change, by="load") for group in ranked]
 
     def first_of(self, suspected: Sequence[SlowestLinks], least_s: float) -> SlowestLinks:
@@ -245,8 +247,9 @@ class _Trials:
         count. None either where the gain is small.
         """
         links = self.links
-        layers, loaded = links.layers(), tuple(links.most_loaded())
-        groups = [*(layers if len(layers) > 1 else ()), *([loaded] if loaded not in layers else ())]
+        layers = links.layers()
+        loaded = [group for group in links.most_loaded() if group not in layers]
+        groups = [*(layers if len(layers) > 1 else ()), *loaded]
         if not groups:
             return SlowestLinks(gain_s=0.0) if links.below_their_likes() else SlowestLinks()
         if self.affordable < len(groups):

@@ -236,10 +236,19 @@ class LinksInUse:
         size = n_bytes / transfers
         return transfers * behaviour.offer(size, 0.0).latency_s + behaviour.service_s(0.0, n_bytes, size)
 
-    def excess_s(self, links: Iterable[int]) -> float:
+    def excess_s(self, links: Iterable[int], by_bytes: bool) -> float:
         """Return how much longer the most loaded of some links takes for its traffic than its best like would."""
         best = self.below_their_likes()
-        return max(self._takes_s(link) - self._would_take_s(link, best[link]) for link in links)
+        if not by_bytes:
+            return max(self._takes_s(link) - self._would_take_s(link, best[link]) for link in links)
+        traffic = {
+            link: [float(self._traffic[name][link]) for name in ("busy_s", "bytes", "transfers")]
+            for link in links
+        }
+        return max(
+            busy_s - best[link].service_s(0.0, n_bytes, n_bytes / transfers)
+            for link, (busy_s, n_bytes, transfers) in traffic.items()
+        )
 
     def upgrade(self, links: Iterable[int], change: Change) -> Upgrade | None:
         """Return what some links become by a change; None where it is none, or not known of what they do."""
@@ -260,16 +269,25 @@ class LinksInUse:
         behaviours = (self.network.behaviour(link) for link in links)
         return next((one.meaning for one in behaviours if type(one) not in SCALED), None)
 
-    def load_s(self, links: Iterable[int]) -> float:
-        """Return how long the most loaded of some links took for its traffic."""
-        return float(self._all_take_s[[*links]].max())
+    def load_s(self, links: Iterable[int], by_bytes: bool) -> float:
+        """Return how long the most loaded of some links took for its traffic: for the bytes, or with all latencies."""
+        load = self._traffic["busy_s"] if by_bytes else self._all_take_s
+        return float(load[[*links]].max())
 
-    def most_loaded(self) -> list[int]:
-        """Return the links that took about as long for their traffic as the one that took longest."""
-        takes_s = self._all_take_s[self.used]
-        loaded = takes_s >= LOADED * takes_s.max(initial=0.0)
-        most: list[int] = np.array(self.used)[loaded].tolist()
-        return most
+    @property
+    def busiest_s(self) -> float:
+        """How long the link was busy that was busy the longest."""
+        return float(self._traffic["busy_s"][self.used].max(initial=0.0))
+
+    def most_loaded(self) -> list[Group]:
+        """Return the links that took about as long as the one that took longest: for their bytes; with latency, too.
+
+        Latency is pipelined: where bytes hold a run back, links that are far away are no part of what does.
+        """
+        loads = np.asarray(self._traffic["busy_s"])[self.used], self._all_take_s[self.used]
+        used = np.array(self.used, dtype=np.int64)
+        groups = [tuple(used[load >= LOADED * load.max(initial=0.0)].tolist()) for load in loads]
+        return list(dict.fromkeys(groups))
 
     def named(self, links: Sequence[int]) -> str:
         """Return the name of the first of some links, and how many more there are.

@@ -54,6 +54,18 @@ network:
 """
 
 
+#: A ring uses one card of each host; card and trunk are as full, so that neither gains alone.
+CARDS_IN_A_ROW = """
+scenario_version: 1
+machine: dgx-h100
+hosts: 8
+network: {link: infiniband-hdr}
+message: 64 MB
+payload: none
+algorithm: ring
+"""
+
+
 #: Changes that make a switch of the network of ``FOUND``, with one slow cable.
 SWITCH = ["network.topology=switch", "network.links=null", "network.links.0->switch.bandwidth=10 GB/s"]
 
@@ -380,3 +392,12 @@ def test_a_run_that_is_simulated_again_as_it_is_takes_as_long(after, sharing):
     row = simulate(scenario).summary
     again = SimulatedAgain(build(scenario), row["sharing"], row["engine"])
     assert again(Upgrade()) == row["makespan_s"]
+
+
+def test_links_in_a_row_that_are_as_full_are_blamed_together():
+    told = simulate(loads(CARDS_IN_A_ROW)).summary
+    assert (told["slowest_link"], told["slowest_link_by"]) == ("h0/nic7->rail7", "simulation")
+    assert told["slowest_link_utilisation"] > 0.99
+    assert told["slowest_link_gain_s"] > 0.4 * told["makespan_s"]
+    now = simulate(loads(CARDS_IN_A_ROW, ["network.link=infiniband-ndr"])).summary
+    assert told["makespan_s"] - now["makespan_s"] == pytest.approx(told["slowest_link_gain_s"], rel=1e-9)

@@ -67,6 +67,12 @@ def _of_links(links: LinksInUse) -> Iterator[Suspect]:
             yield Suspect("links", f"{links.named(found)}, {how}", tuple(found))
     for group in groups_below(links):
         yield Suspect("links", f"{links.named(group)}, below their likes", group)
+    told = {tuple(found) for found in links.classes()}
+    for how, groups in (("both ways", links.layers()), ("those with most to do", links.most_loaded())):
+        for group in groups:
+            if len(group) > 1 and group not in told:
+                told.add(group)
+                yield Suspect("links", f"{links.named(group)}, {how}", group)
     yield from (Suspect("link", links.network.names[link], (link,)) for link in links.used)
 
 

@@ -264,7 +264,7 @@ def blame_parts(plan: BlamePlan, how: PartOptions) -> Blame:
     if len({one.upgrade for one in plan.trials}) <= plan.affordable:
         gains.try_all(plan.trials)
     else:
-        classes = {tuple(found) for found in plan.links.classes()}
+        classes = {tuple(found) for found in (*plan.links.classes(), *plan.links.most_loaded())}
         whole = [one for one in plan.trials if one.suspect.links in classes or one.suspect.kind == "workers"]
         gains.try_on_the_path()
         gains.try_all(whole)

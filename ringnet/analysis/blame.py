@@ -190,6 +190,8 @@ class _Trials:
         self.links, self.makespan_s, self.again, self.by_path = links, makespan_s, again, by_path
         self.affordable = 0 if again is None else again.affordable
         self.rounding_s = ROUNDING * makespan_s
+        # Latency is pipelined: where a link is busy most of the time, what it takes for its bytes is what counts.
+        self.by_bytes = links.busiest_s > makespan_s / 2
 
     def tried(self, group: Sequence[int], change: Change) -> SlowestLinks:
         """Simulate with some links changed."""
@@ -210,9 +212,7 @@ class _Trials:
                 SlowestLinks(group, change, by="path") for gain_s, group in known if gain_s > self.rounding_s
             ]
         load = self.links.excess_s if change == "alike" else self.links.load_s
-        # Latency is pipelined: where a link is busy most of the time, what it takes for its bytes is what counts.
-        by_bytes = self.links.busiest_s > self.makespan_s / 2
-        ranked = sorted(groups, key=lambda group: (-load(group, by_bytes), len(group)))
+        ranked = sorted(groups, key=lambda group: (-load(group, self.by_bytes), len(group)))
         return [SlowestLinks(group, change, by="load") for group in ranked]
 
     def first_of(self, suspected: Sequence[SlowestLinks], least_s: float) -> SlowestLinks:
@@ -254,8 +254,8 @@ class _Trials:
         """
         links = self.links
         layers = links.layers()
-        loaded = [group for group in links.most_loaded() if group not in layers]
-        groups = [*(layers if len(layers) > 1 else ()), *loaded]
+        loaded = links.most_loaded()[0 if self.by_bytes else -1]
+        groups = [*(layers if len(layers) > 1 else ()), *([loaded] if loaded not in layers else ())]
         if not groups:
             return SlowestLinks(gain_s=0.0) if links.below_their_likes() else SlowestLinks()
         if self.affordable < len(groups):

@@ -133,7 +133,7 @@ class _RowPlaces:
     def row(self, number: int, at: int) -> int:
         """Return the row of a place in a round of sends."""
         rows = self.rounds.sends[number].rows
-        return at + (rows.start or 0) if isinstance(rows, slice) else int(rows[at])
+        return at * (rows.step or 1) + (rows.start or 0) if isinstance(rows, slice) else int(rows[at])
 
     def on_hop(self, number: int, hop: int, at: int) -> int:
         """Return the place of a row of a round among those of one of its hops; `NONE` if its route is shorter."""

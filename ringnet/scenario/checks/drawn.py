@@ -224,7 +224,8 @@ def _works(keys: object) -> bool:
 def is_right(keys: Keys) -> bool:
     """Whether everything that is drawn can be: else nothing can be made of it."""
     values = [*drawn_values(keys)]
-    return not any(_is_lost(one.keys) or [*_whole(one)] for one in values)
+    # What is never read keeps nobody from drawing; among it are keys that were left out.
+    return not any(_is_lost(one.keys) or any(not wrong.unread for wrong in _whole(one)) for one in values)
 
 
 def _is_lost(keys: AnySpread) -> bool:

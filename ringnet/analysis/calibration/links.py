@@ -169,12 +169,12 @@ def _ring_over_hosts_s(
 
 def _lines(profile: Profile, setting: Setting) -> list[_Line]:
     """Return lines that follow the predicted time, by rising size, as few as are close to it."""
-    step = math.log(2) / _KNOTS_PER_DOUBLING
-    first = max(math.log(max(profile.smallest_bytes, 1)), 0.0)
+    first = math.log2(max(profile.smallest_bytes, 1))
     # So far that time is proportional to bytes.
-    last = math.log(profile.largest_bytes) + _DOUBLINGS_BEYOND * math.log(2)
-    knots = np.arange(math.floor(first / step), math.ceil(last / step) + 1) * step
-    sizes = np.exp(knots)
+    last = math.log2(profile.largest_bytes) + _DOUBLINGS_BEYOND
+    each = _KNOTS_PER_DOUBLING
+    # Powers of two, of which most that was measured is, are knots to the last bit: lines are exact where they end.
+    sizes = np.exp2(np.arange(math.floor(first * each), math.ceil(last * each) + 1) / each)
     times = predict(profile, setting, sizes).time_s
     # No size is faster by the byte than the largest: else a bound would hold for links that are nowhere.
     least_s = float(times[-1] - times[-2]) / float(sizes[-1] - sizes[-2])

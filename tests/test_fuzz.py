@@ -63,7 +63,9 @@ def test_no_two_keys_of_the_format_end_in_a_bug(made, own_folder):
         for number in Random(1).sample(range(len(pairs())), N_PAIRS)
     ]
     assert [one for _, findings in tried for one in findings] == []
-    assert any(one.code == 0 for ended, _ in tried for one in ended)
+    # Few random pairs go together, one in sixty; what is told of the others is what is tried here.
+    assert {one.code for ended, _ in tried for one in ended} <= {0, 2}
+    assert sum(len(ended) for ended, _ in tried) == len(kind.commands) * N_PAIRS
 
 
 def test_every_key_and_every_command_has_its_turn():

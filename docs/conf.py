@@ -22,7 +22,7 @@ author = "the authors of ringnet"
 version = release = ringnet.__version__
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "jupyter_execute"]
 source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb"}
 
 # Notebooks hold no outputs: they run whenever the site is built, and one that fails is an error.

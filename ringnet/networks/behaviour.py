@@ -221,8 +221,20 @@ class OverTime(Behaviour):
         return self.service_s(start_s, n_bytes, n_bytes) if n_bytes else 0.0
 
 
+class Undecided(Behaviour):
+    """What a link does once a run, or a transfer, is chosen: until then it refuses to say, by its meaning."""
+
+    def offer(self, size_bytes: float, at_s: float) -> Offer:
+        """Refuse: nothing is chosen."""
+        raise InputError(self.meaning)
+
+    def service_s(self, start_s: float, n_bytes: float, size_bytes: float) -> float:
+        """Refuse: nothing is chosen."""
+        raise InputError(self.meaning)
+
+
 @dataclass(frozen=True)
-class ByChance(Behaviour):
+class ByChance(Undecided):
     """A bandwidth or a latency, or both, that are drawn: what comes of that is known once a run is chosen.
 
     Parameters
@@ -245,14 +257,6 @@ class ByChance(Behaviour):
             else Constant(bandwidth, latency)
         )
 
-    def offer(self, size_bytes: float, at_s: float) -> Offer:
-        """Refuse: nobody has chosen a run."""
-        raise InputError(self.meaning)
-
-    def service_s(self, start_s: float, n_bytes: float, size_bytes: float) -> float:
-        """Refuse: nobody has chosen a run."""
-        raise InputError(self.meaning)
-
     def peak(self) -> float:
         """Return the most that can be drawn, which may be without end."""
         drawn = self.bandwidth_Bps
@@ -266,7 +270,7 @@ def _in_run(number: float | Draws, run: int) -> float | RunDraws:
 
 
 @dataclass(frozen=True)
-class DrawnLatency(Behaviour):
+class DrawnLatency(Undecided):
     """One bandwidth, and a latency of its own for each transfer: of the k-th that is served the k-th draw of the run.
 
     What it offers depends on which transfer asks: see `of_transfer`.
@@ -280,10 +284,6 @@ class DrawnLatency(Behaviour):
         """Return the bandwidth, and the latency of that transfer."""
         return Constant(self.bandwidth_Bps, self.latency[number])
 
-    def offer(self, size_bytes: float, at_s: float) -> Offer:
-        """Refuse: it does not say for which transfer."""
-        raise InputError(self.meaning)
-
     def service_s(self, start_s: float, n_bytes: float, size_bytes: float) -> float:
         """Return bytes by bandwidth."""
         return n_bytes / self.bandwidth_Bps
@@ -294,7 +294,7 @@ class DrawnLatency(Behaviour):
 
 
 @dataclass(frozen=True)
-class DrawnBandwidth(Behaviour):
+class DrawnBandwidth(Undecided):
     """A bandwidth of its own for each transfer, and a latency that is drawn or not: see `DrawnLatency`."""
 
     bandwidth: RunDraws
@@ -305,14 +305,6 @@ class DrawnBandwidth(Behaviour):
         """Return the bandwidth and the latency of that transfer."""
         latency_s = self.latency[number] if isinstance(self.latency, RunDraws) else self.latency
         return Constant(self.bandwidth[number], latency_s)
-
-    def offer(self, size_bytes: float, at_s: float) -> Offer:
-        """Refuse: it does not say for which transfer."""
-        raise InputError(self.meaning)
-
-    def service_s(self, start_s: float, n_bytes: float, size_bytes: float) -> float:
-        """Refuse: it does not say for which transfer."""
-        raise InputError(self.meaning)
 
     def peak(self) -> float:
         """Return the most that can be drawn, which may be without end."""

@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ringnet.chance import Draws, NumberStream, RunDraws
-from ringnet.errors import Fault, InputError, NetworkError
+from ringnet.errors import Fault, NetworkError
 from ringnet.networks.behaviour import (
     NEVER,
     Behaviour,
@@ -21,6 +21,7 @@ from ringnet.networks.behaviour import (
     DrawnLatency,
     Offer,
     OverTime,
+    Undecided,
 )
 
 
@@ -109,7 +110,7 @@ def _numbers(one: float | Draws, run: int) -> Iterator[float]:
 
 
 @dataclass(frozen=True)
-class InTrouble(Behaviour):
+class InTrouble(Undecided):
     """A link that is in trouble for some whiles: what comes of that is known once a run is chosen.
 
     Parameters
@@ -148,21 +149,13 @@ class InTrouble(Behaviour):
                 behaviour = FailsOver(behaviour, span.from_s, after_s)
         return behaviour
 
-    def offer(self, size_bytes: float, at_s: float) -> Offer:
-        """Refuse: nobody has chosen a run."""
-        raise InputError(self.meaning)
-
-    def service_s(self, start_s: float, n_bytes: float, size_bytes: float) -> float:
-        """Refuse: nobody has chosen a run."""
-        raise InputError(self.meaning)
-
     def peak(self) -> float:
         """Return the most that it gives without trouble."""
         return self.inner.peak()
 
 
 @dataclass(frozen=True)
-class TroubledDraws(Behaviour):
+class TroubledDraws(Undecided):
     """A link in trouble that draws a bandwidth or a latency for each transfer: each has its share of what was drawn."""
 
     inner: DrawnBandwidth | DrawnLatency
@@ -172,14 +165,6 @@ class TroubledDraws(Behaviour):
     def of_transfer(self, number: int) -> Behaviour:
         """Return what was drawn for that transfer, in trouble."""
         return troubled(self.inner.of_transfer(number), self.spans)
-
-    def offer(self, size_bytes: float, at_s: float) -> Offer:
-        """Refuse: it does not say for which transfer."""
-        raise InputError(self.meaning)
-
-    def service_s(self, start_s: float, n_bytes: float, size_bytes: float) -> float:
-        """Refuse: it does not say for which transfer."""
-        raise InputError(self.meaning)
 
     def peak(self) -> float:
         """Return the most that can be drawn."""

@@ -213,15 +213,12 @@ class LinksInUse:
             likes.insert(0, Constant(bandwidth_Bps, min(one.latency_s for one in constant)))
         for link, behaviour in have.items() if likes else ():
             would_s, place = min((self._would_take_s(link, like), at) for at, like in enumerate(likes))
-            if likes[place] != behaviour and would_s < self._takes_s(link) * (1 - ROUNDING):
+            if likes[place] != behaviour and would_s < self._all_take_s[link] * (1 - ROUNDING):
                 yield link, likes[place]
-
-    def _takes_s(self, link: int) -> float:
-        """Return what a link took for its traffic: latency each, and the bytes."""
-        return float(self._all_take_s[link])
 
     @cached_property
     def _all_take_s(self) -> NDArray[np.float64]:
+        """What each link took for its traffic: latency for each transfer, and the bytes."""
         transfers = self._traffic["transfers"]
         latency_s = self.network.latency_s.copy()
         for link, behaviour in self.network.behaviours.items():
@@ -230,25 +227,21 @@ class LinksInUse:
                 latency_s[link] = behaviour.offer(size, 0.0).latency_s
         return np.asarray(transfers * latency_s + self._traffic["busy_s"])
 
-    def _would_take_s(self, link: int, behaviour: Behaviour) -> float:
-        """Return what it would take if it had what a behaviour offers."""
+    def _would_take_s(self, link: int, behaviour: Behaviour, by_bytes: bool = False) -> float:
+        """Return what a link would take if it had what a behaviour offers."""
         n_bytes, transfers = (float(self._traffic[name][link]) for name in ("bytes", "transfers"))
         size = n_bytes / transfers
-        return transfers * behaviour.offer(size, 0.0).latency_s + behaviour.service_s(0.0, n_bytes, size)
+        latency_s = 0.0 if by_bytes else behaviour.offer(size, 0.0).latency_s
+        return transfers * latency_s + behaviour.service_s(0.0, n_bytes, size)
+
+    def _loads_s(self, by_bytes: bool) -> NDArray[np.float64]:
+        """Return what each link took for its traffic: for the bytes, or with all latencies."""
+        return np.asarray(self._traffic["busy_s"]) if by_bytes else self._all_take_s
 
     def excess_s(self, links: Iterable[int], by_bytes: bool) -> float:
         """Return how much longer the most loaded of some links takes for its traffic than its best like would."""
-        best = self.below_their_likes()
-        if not by_bytes:
-            return max(self._takes_s(link) - self._would_take_s(link, best[link]) for link in links)
-        traffic = {
-            link: [float(self._traffic[name][link]) for name in ("busy_s", "bytes", "transfers")]
-            for link in links
-        }
-        return max(
-            busy_s - best[link].service_s(0.0, n_bytes, n_bytes / transfers)
-            for link, (busy_s, n_bytes, transfers) in traffic.items()
-        )
+        best, takes_s = self.below_their_likes(), self._loads_s(by_bytes)
+        return max(float(takes_s[link]) - self._would_take_s(link, best[link], by_bytes) for link in links)
 
     def upgrade(self, links: Iterable[int], change: Change) -> Upgrade | None:
         """Return what some links become by a change; None where it is none, or not known of what they do."""
@@ -271,20 +264,19 @@ class LinksInUse:
 
     def load_s(self, links: Iterable[int], by_bytes: bool) -> float:
         """Return how long the most loaded of some links took for its traffic: for the bytes, or with all latencies."""
-        load = self._traffic["busy_s"] if by_bytes else self._all_take_s
-        return float(load[[*links]].max())
+        return float(self._loads_s(by_bytes)[[*links]].max())
 
     @property
     def busiest_s(self) -> float:
         """How long the link was busy that was busy the longest."""
-        return float(self._traffic["busy_s"][self.used].max(initial=0.0))
+        return float(self._loads_s(by_bytes=True)[self.used].max(initial=0.0))
 
     def most_loaded(self) -> list[Group]:
         """Return the links that took about as long as the one that took longest: for their bytes; with latency, too.
 
         Latency is pipelined: where bytes hold a run back, links that are far away are no part of what does.
         """
-        loads = np.asarray(self._traffic["busy_s"])[self.used], self._all_take_s[self.used]
+        loads = [self._loads_s(by_bytes)[self.used] for by_bytes in (True, False)]
         used = np.array(self.used, dtype=np.int64)
         groups = [tuple(used[load >= LOADED * load.max(initial=0.0)].tolist()) for load in loads]
         return list(dict.fromkeys(groups))

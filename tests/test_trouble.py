@@ -503,6 +503,7 @@ SHRINK = "on_failure: {policy: shrink}"
             "never read",
         ),
         ("{link: 0->1, dies: 1 ms}", SHRINK, "on_failure.policy", "no worker dies"),
+        ("{worker: 1, dies: 1 ms}", SHRINK, "on_failure.policy", "no way past a worker that has died"),
         (
             "{worker: 1, dies: {mean: -1 s, distribution: exponential}}",
             "",

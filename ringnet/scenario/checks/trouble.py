@@ -177,8 +177,18 @@ def _policy(keys: Keys) -> Iterator[Mistake]:
     if failure.policy == "spare" and not failure.spares:
         yield Mistake(path, "no worker stands by", f"spares: [{keys.workers}], and places for them")
     if failure.policy in ("shrink", "spare"):
-        yield from _starts_again(keys)
-        yield from _spares(keys)
+        found = [*_starts_again(keys), *_spares(keys)]
+        yield from found or _has_a_way(keys)
+
+
+def _has_a_way(keys: Keys) -> Iterator[Mistake]:
+    """Find links in a ring, of which those beside a worker that has died lead nowhere."""
+    failure = keys.on_failure
+    assert failure is not None
+    n_left = keys.workers - 1 if failure.policy == "shrink" else keys.workers if failure.spares else 0
+    if keys.network.file is None and keys.network.topology == "ring" and n_left > 1:
+        message, cause = "links in a ring have no way past a worker that has died", ("network", "topology")
+        yield Mistake(("on_failure", "policy"), message, "topology: switch", causes=(cause,))
 
 
 def _starts_again(keys: Keys) -> Iterator[Mistake]:

@@ -17,7 +17,7 @@ from ringnet.runs.simulate import simulate
 from ringnet.scenario import load, loads
 from ringnet.scenario.build import load as loading
 from ringnet.scenario.files.machines import machine_of, source_of
-from ringnet.scenario.keys.machine import FOLDER, MACHINES, title_of
+from ringnet.scenario.keys.base import MACHINE_FOLDER, MACHINES, title_of
 
 #: The machines that a buyer asks for.
 WANTED = {
@@ -71,7 +71,7 @@ def test_every_number_of_a_machine_has_a_source_and_the_machine_a_title(name):
     assert [path for path in numbers if source_of(machine, path) is None] == []
     assert not {*machine.sources} - {".".join(map(str, path)) for path in numbers}
     assert all(source.text for source in machine.sources.values())
-    assert len((FOLDER / f"{name}.yaml").read_text().splitlines()) < 40
+    assert len((MACHINE_FOLDER / f"{name}.yaml").read_text().splitlines()) < 40
 
 
 @pytest.mark.parametrize("name", RATES)

@@ -18,7 +18,7 @@ from ringnet.reporting.results import ResultLike, Results, collect
 from ringnet.reporting.storage import write_results
 from ringnet.runs import simulate as one_run
 from ringnet.runs import step_time
-from ringnet.scenario.build import keywords
+from ringnet.scenario.build.load import scenario as of_keywords
 from ringnet.study.parts import PartOptions
 from ringnet.study.points import run_info, run_points
 from ringnet.study.repeat import repeats, simulate_all
@@ -75,7 +75,7 @@ def simulate(
     """
     if isinstance(scenario, Schedule):
         given = keys if network is None else {"network": network, **keys}
-        found = one_run_of(keywords.scenario(scenario, **given), "simulate")
+        found = one_run_of(of_keywords(scenario, **given), "simulate")
     else:
         found = one_run_of(scenario, "simulate")
         unread = [*(["network"] if network is not None else []), *keys]

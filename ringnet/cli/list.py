@@ -18,7 +18,7 @@ from ringnet.payload.dtypes import DTYPES
 from ringnet.payload.reductions import REDUCTIONS
 from ringnet.reporting.columns import OF_SOME_RUNS, TABLES
 from ringnet.reporting.plots import PLOTS
-from ringnet.scenario.keys.machine import MACHINES, title_of
+from ringnet.scenario.keys.base import MACHINES, title_of
 from ringnet.training.layers import MODEL_PRESETS, ModelPreset
 from ringnet.training.optimizers import OPTIMIZERS, OptimizerKind
 from ringnet.training.steps import STRATEGIES

@@ -16,7 +16,7 @@ from ringnet.networks import PRESETS, Network
 from ringnet.runs.parts import build_site
 from ringnet.scenario import loads
 from ringnet.scenario.files.machines import Machine, machine_of, source_of
-from ringnet.scenario.keys.machine import MACHINES
+from ringnet.scenario.keys.base import MACHINES
 from ringnet.units import format_rate, format_seconds
 
 EXAMPLE = "ringnet show dgx-h100"

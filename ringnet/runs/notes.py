@@ -18,7 +18,7 @@ from ringnet.runs.shapes import open_traits, unread_note
 from ringnet.scenario.build.scenario import Scenario
 from ringnet.scenario.checks.collective import READABLE_ELEMENTS
 from ringnet.scenario.checks.mistake import some
-from ringnet.scenario.files.link_profile import INSIDE, NETWORK, link_files, profile_of
+from ringnet.scenario.files.links import INSIDE, NETWORK, link_files, profile_of
 from ringnet.scenario.files.machines import estimate_note
 from ringnet.scenario.files.network_file import OF_CHANNELS, read_found, reading_of
 from ringnet.scenario.keys.algorithm import name_of, parameters_of

@@ -21,7 +21,7 @@ from ringnet.runs.shapes import NOTHING, ReadOff, open_traits, read_off
 from ringnet.runs.worker_parts import build_workers, workers_beside
 from ringnet.scenario.build.scenario import Scenario
 from ringnet.scenario.checks.collective import reduction_of
-from ringnet.scenario.files.data import open_files
+from ringnet.scenario.files.completing import open_files
 from ringnet.scenario.files.network_file import channel_orders
 from ringnet.scenario.keys import topology as topology_keys
 from ringnet.scenario.keys.algorithm import parameters_of

@@ -21,7 +21,7 @@ from ringnet.runs.worker_parts import workers_beside
 from ringnet.scenario.build.scenario import Scenario
 from ringnet.scenario.drawn import refuse_what_is_drawn
 from ringnet.scenario.files.step_layers import layers_of
-from ringnet.scenario.keys.step import StepKeys
+from ringnet.scenario.keys.training import StepKeys
 from ringnet.scenario.network import hardware, seated
 from ringnet.scenario.schedule import schedule_beside, schedule_of
 from ringnet.training.buckets import gradient_buckets

@@ -27,16 +27,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ringnet.scenario.build.load import load, loads
     from ringnet.scenario.build.scenario import Scenario, SweepPoint
-    from ringnet.scenario.keys.schema import schema
-    from ringnet.scenario.keys.template import template
+    from ringnet.scenario.keys.format import schema, template
 
 _HOMES = {
     "Scenario": "build.scenario",
     "SweepPoint": "build.scenario",
     "load": "build.load",
     "loads": "build.load",
-    "schema": "keys.schema",
-    "template": "keys.template",
+    "schema": "keys.format",
+    "template": "keys.format",
 }
 
 __all__ = ["Scenario", "SweepPoint", "load", "loads", "schema", "template"]
@@ -58,7 +57,7 @@ class _CallablePackage(ModuleType):
 
     @property
     def _make(self) -> Any:
-        return import_module(f"{self.__name__}.build.keywords").scenario
+        return import_module(f"{self.__name__}.build.load").scenario
 
     def __call__(self, *given: Any, **keys: Any) -> Any:
         return self._make(*given, **keys)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks import LinkSource, Network, Piece
-from ringnet.scenario.files.link_profile import INSIDE, NETWORK, profile_of
+from ringnet.scenario.files.links import INSIDE, NETWORK, profile_of
 from ringnet.scenario.keys.model import Keys
 from ringnet.scenario.keys.topology import cards_of, hosts_differ, workers_per_host
 

@@ -45,7 +45,7 @@ from ringnet.networks import (
 )
 from ringnet.networks.behaviour import ANY_SIZE, NEVER
 from ringnet.scenario.drawn import OF_LINKS, distribution_of, drawn_values, mean_of
-from ringnet.scenario.files.link_profile import link_file
+from ringnet.scenario.files.links import link_file
 from ringnet.scenario.files.network_file import network_of, ring_order
 from ringnet.scenario.keys.drawn import DrawnRate, DrawnSeconds
 from ringnet.scenario.keys.jobs_and_traffic import TrafficKeys

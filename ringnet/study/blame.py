@@ -41,7 +41,7 @@ from ringnet.runs.simulate import simulate
 from ringnet.runs.work import LEAST_S
 from ringnet.scenario import Scenario
 from ringnet.scenario.drawn import refuse_what_is_drawn
-from ringnet.scenario.files.link_profile import NETWORK
+from ringnet.scenario.files.links import NETWORK
 from ringnet.study.outcome import Outcome
 from ringnet.study.parts import PartOptions, StudyPart, key_of, run_parts
 

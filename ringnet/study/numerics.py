@@ -21,8 +21,7 @@ from ringnet.payload.sources import message_elements
 from ringnet.reporting.columns import TABLES
 from ringnet.runs.parts import build_schedule, build_source
 from ringnet.scenario import Scenario
-from ringnet.scenario.checks.collective import reduction_of
-from ringnet.scenario.checks.reduction import reduces_in_switches
+from ringnet.scenario.checks.collective import reduces_in_switches, reduction_of
 from ringnet.scenario.keys.algorithm import AlgorithmKeys, label_of
 from ringnet.scenario.keys.model import COPYING
 from ringnet.study.outcome import Outcome

@@ -10,7 +10,7 @@ from itertools import combinations
 from random import Random
 from typing import Any, NamedTuple, TypeAlias
 
-from ringnet.scenario.keys.schema import schema
+from ringnet.scenario.keys.format import schema
 
 #: Keys and places in lists that lead to a value.
 Path: TypeAlias = tuple[str | int, ...]

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from ringnet.scenario.keys.schema import schema
+from ringnet.scenario.keys.format import schema
 
 #: What stands for a number or a word: ends of ranges, other units, other types, what a terminal would obey.
 _WORDS = r"""

@@ -11,8 +11,8 @@ from ringnet.documents.text import clip
 from ringnet.documents.yaml_text import read_text, read_yaml
 from ringnet.errors import Fault, InputError, closest
 from ringnet.scenario.files.folder import ScenarioFolder
-from ringnet.scenario.files.layers import layered
-from ringnet.scenario.keys.machine import MACHINES
+from ringnet.scenario.files.machines import layered
+from ringnet.scenario.keys.base import MACHINES
 
 INCLUDE: Path = ("include",)
 #: Files that one scenario is made from.

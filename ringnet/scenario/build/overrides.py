@@ -14,7 +14,7 @@ from ringnet.errors import Fault, InputError
 from ringnet.scenario.build.resolve import nonsense_on_the_way
 from ringnet.scenario.build.sweep import SECTIONS
 from ringnet.scenario.files.machines import machine_of
-from ringnet.scenario.keys.machine import MACHINES
+from ringnet.scenario.keys.base import MACHINES
 from ringnet.scenario.keys.model import RangeKeys
 
 #: ``path=value`` in YAML, as on the command line; or the path of a key and its value as Python has it.

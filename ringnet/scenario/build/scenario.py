@@ -25,18 +25,14 @@ from ringnet.scenario.build.overrides import Change
 from ringnet.scenario.build.resolve import in_order, origins_of, resolve
 from ringnet.scenario.build.sweep import Axis, SweptValue, first_values, grid, with_values
 from ringnet.scenario.checks import check
-from ringnet.scenario.files.completing import known
-from ringnet.scenario.files.data import FACTS
-from ringnet.scenario.files.drawn_samples import sample_files
+from ringnet.scenario.files.completing import FACTS, known, sample_files
 from ringnet.scenario.files.folder import ScenarioFolder, digest
-from ringnet.scenario.files.link_profile import PATHS as LINK_FILES
-from ringnet.scenario.files.link_profile import link_files
+from ringnet.scenario.files.links import PROFILES, link_files, unwritten
 from ringnet.scenario.files.machines import given_by_machine
 from ringnet.scenario.files.network_file import NETWORK_FILE, ORDER_FILE
-from ringnet.scenario.files.presets import unwritten
 from ringnet.scenario.keys.algorithm import AlgorithmKeys
+from ringnet.scenario.keys.format import leaf_of
 from ringnet.scenario.keys.kinds import Quantity
-from ringnet.scenario.keys.lookup import leaf_of
 from ringnet.scenario.keys.model import MADE_DATA, Keys, SweepKeys
 from ringnet.scenario.keys.network import OrderFile
 from ringnet.scenario.keys.training import MODEL
@@ -365,7 +361,7 @@ def _dotted(value: SweptValue) -> str:
 
 def _swept_files(axis: Axis) -> Iterator[Any]:
     """Yield what a sweep gives where files of data, networks, orders or links are named."""
-    wholes = {*LINK_FILES, ORDER_FILE[:-1]}
+    wholes = {*PROFILES, ORDER_FILE[:-1]}
     places = {("data",), NETWORK_FILE, *((*path, "file") for path in wholes)}
     for value in (value for row in axis.rows for value in row):
         if value.path in places:

@@ -23,8 +23,8 @@ from ringnet.documents.document import (
 )
 from ringnet.documents.text import clip
 from ringnet.errors import Fault, InputError
+from ringnet.scenario.keys.format import leaf_of
 from ringnet.scenario.keys.kinds import Leaf, Number, Quantity, Whole, wrong
-from ringnet.scenario.keys.lookup import leaf_of
 from ringnet.scenario.keys.model import MOST_VALUES, RangeKeys, SweepKeys
 
 #: Keys that are no matter of a single run.

@@ -32,6 +32,6 @@ def check(keys: Keys) -> Iterator[Mistake]:
 
         yield from check_training(keys, keys.training)
     if keys.step is not None:
-        from ringnet.scenario.checks.step import check_step  # noqa: PLC0415 -- nor are of a step
+        from ringnet.scenario.checks.training import check_step  # noqa: PLC0415 -- nor are of a step
 
         yield from check_step(keys, keys.step)

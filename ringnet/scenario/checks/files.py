@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ringnet.scenario.checks.mistake import Mistake, counted, unread
-from ringnet.scenario.files.link_profile import INSIDE, NETWORK
+from ringnet.scenario.files.links import INSIDE, NETWORK
 from ringnet.scenario.files.network_file import NETWORK_FILE, OF_CHANNELS, ORDER_FILE, reading_of
 from ringnet.scenario.keys.links import BEHAVIOUR_KEYS, LinkFile
 from ringnet.scenario.keys.model import Keys

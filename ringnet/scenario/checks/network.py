@@ -14,7 +14,7 @@ from ringnet.scenario.checks.drawn import is_right
 from ringnet.scenario.checks.files import check_link_profiles, check_network_file, check_order_file
 from ringnet.scenario.checks.mistake import Mistake, counted, some, unread
 from ringnet.scenario.drawn import drawn_values
-from ringnet.scenario.files.link_profile import link_files
+from ringnet.scenario.files.links import link_files
 from ringnet.scenario.keys.base import MOST_WORKERS
 from ringnet.scenario.keys.kinds import FoundFile
 from ringnet.scenario.keys.links import BEHAVIOUR_KEYS, LinkExceptionKeys

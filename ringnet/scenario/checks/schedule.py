@@ -12,9 +12,9 @@ from ringnet.collectives import ALGORITHMS, Schedule
 from ringnet.documents.document import Path
 from ringnet.errors import Fault, InputError, NetworkError
 from ringnet.networks import TRAITS, Network
+from ringnet.scenario.checks.collective import reduces_in_switches
 from ringnet.scenario.checks.mistake import Mistake
 from ringnet.scenario.checks.network import shape_of
-from ringnet.scenario.checks.reduction import reduces_in_switches
 from ringnet.scenario.files.folder import ScenarioFolder
 from ringnet.scenario.keys.algorithm import WHICH, knows_parameters
 from ringnet.scenario.keys.model import Keys

@@ -11,7 +11,7 @@ from ringnet.errors import InputError
 from ringnet.scenario.checks.mistake import Mistake, counted, some, unread
 from ringnet.scenario.checks.network import nearest_link, shape_of
 from ringnet.scenario.drawn import Drawn, drawn_values
-from ringnet.scenario.files.link_profile import link_files
+from ringnet.scenario.files.links import link_files
 from ringnet.scenario.keys.model import Keys
 from ringnet.scenario.keys.trouble import LossKeys, TroubleKeys
 from ringnet.scenario.network import n_places

@@ -2,16 +2,157 @@
 
 from __future__ import annotations
 
-from ringnet.documents.document import Document
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path as FilePath
+from typing import Any
+
+from ringnet.documents.document import Document, Mark, Path
 from ringnet.errors import Fault, InputError
-from ringnet.scenario.files.data import with_facts
-from ringnet.scenario.files.drawn_samples import with_samples
-from ringnet.scenario.files.folder import ScenarioFolder
-from ringnet.scenario.files.link_profile import with_link_profiles
+from ringnet.payload.dtypes import DTYPES, DType
+from ringnet.payload.files import FileSource
+from ringnet.scenario.drawn import OF_LINKS, OF_WORKERS, columns_of
+from ringnet.scenario.files.folder import ScenarioFolder, fault_at
+from ringnet.scenario.files.links import with_link_profiles, with_presets
 from ringnet.scenario.files.machines import with_machine
 from ringnet.scenario.files.network_file import with_network_file, with_order_file
-from ringnet.scenario.files.presets import with_presets
+from ringnet.scenario.keys.kinds import quantity_text
+from ringnet.scenario.keys.model import MADE_DATA
 from ringnet.scenario.keys.training import MODEL
+
+#: Keys that files give.
+FACTS = ("workers", "message", "dtype")
+
+
+def open_files(names: str | Sequence[str], home: ScenarioFolder, dtype: DType | None) -> FileSource:
+    """Open one file with a leading worker axis, or one per worker; `InputError` for what is wrong."""
+    faults: list[Fault] = []
+    files: list[FilePath] = []
+    for name in [names] if isinstance(names, str) else names:
+        try:
+            files.append(home.find(name))
+        except InputError as error:
+            faults += error.faults
+    if faults:
+        raise InputError(*faults)
+    return FileSource.stacked(files[0], dtype) if isinstance(names, str) else FileSource(files, dtype)
+
+
+def with_facts(document: Document, home: ScenarioFolder) -> tuple[Document, list[Fault]]:
+    """Return the document with the `FACTS` that its files give where keys are left out, and what is wrong.
+
+    Where the files cannot be read, the keys that they would give are broken.
+    """
+    names = document.get(("data",))
+    if names is None or names in MADE_DATA:
+        return document, []
+    missing = {(key,) for key in FACTS if not document.has((key,))}
+    if not _are_files(names):
+        return replace(document, broken=document.broken | missing), []
+    try:
+        source = open_files(names, home, DTYPES.get(str(document.get(("dtype",)))))
+    except InputError as error:
+        faults = [_fault_of_file(fault, home, document) for fault in error.faults]
+        return replace(document, broken=document.broken | {("data",), *missing}), faults
+    faults = list(_contradictions(document, source))
+    at: dict[Path, Mark] = {(): replace(document.mark(("data",)), text="", path="data")}
+    for key, value in _facts(source).items():
+        document = document if document.has((key,)) else document.put((key,), value, at)
+    return document, faults
+
+
+def _are_files(names: Any) -> bool:
+    listed = names if isinstance(names, list) else [names]
+    return bool(listed) and all(isinstance(name, str) and name for name in listed)
+
+
+def _facts(source: FileSource) -> dict[str, Any]:
+    dtype = next(name for name, known in DTYPES.items() if known == source.dtype)
+    message = quantity_text(source.n_elements * source.dtype.itemsize, "bytes")
+    return {"workers": source.n_workers, "message": message, "dtype": dtype}
+
+
+def _contradictions(document: Document, source: FileSource) -> Sequence[Fault]:
+    stated = document.get(("workers",))
+    if not isinstance(stated, int) or isinstance(stated, bool) or stated == source.n_workers:
+        return []
+    message = f"the data is that of {source.n_workers} workers, not of {stated}"
+    return [document.fault(("workers",), message, right=f"{source.n_workers}, or leave the key out")]
+
+
+def _fault_of_file(fault: Fault, home: ScenarioFolder, document: Document) -> Fault:
+    """Tell the fault of a file at the key that names it, in the scenario's own words."""
+    folder = f"{home.folder}/"
+    message = ": ".join(filter(None, (fault.file.removeprefix(folder), fault.message.replace(folder, ""))))
+    return document.fault(("data",), message, value=fault.value, right=fault.right.replace(folder, ""))
+
+
+#: What is a time and not a rate.
+_RATES = ("bandwidth", "reduce_rate")
+
+
+def with_samples(document: Document, home: ScenarioFolder) -> tuple[Document, list[Fault]]:
+    """Return the document with the files of what is drawn found, and what is wrong with them."""
+    faults: list[Fault] = []
+    for path in [*sample_places(document.data)]:
+        name, key = document.get((*path, "file")), (*path, "file")
+        if not isinstance(name, str) or not name:  # told where keys are read one by one
+            continue
+        try:
+            found = home.found(name)
+            is_rate = any(key in _RATES for key in path)
+            columns_of(found, _columns(path, document), "bytes_per_second" if is_rate else "seconds")
+        except InputError as error:
+            faults += [fault_at(key, fault, name, document) for fault in error.faults]
+            document = replace(document, broken=document.broken | {path})
+        else:
+            document = document.put(key, found, {(): document.mark(key)})
+    return document, faults
+
+
+def _columns(path: Path, document: Document) -> tuple[str, ...]:
+    if path[-1] == "noise":
+        return "at", "for"
+    column = document.get((*path, "column"))
+    return (column,) if isinstance(column, str) and column else ()
+
+
+def sample_places(data: Any) -> Iterator[Path]:
+    """Yield the path of every mapping that may name a file of what is drawn."""
+    network, worker = (data.get(key) if isinstance(data, dict) else None for key in ("network", "worker"))
+    if isinstance(worker, dict) and isinstance(worker.get("noise"), dict):
+        yield ("worker", "noise")
+    around: list[tuple[Path, Any, Any]] = [
+        (("network",), network, OF_LINKS),
+        (("worker",), worker, OF_WORKERS),
+    ]
+    keys = ("network", network, "links"), ("network", network, "links_of"), ("worker", worker, "exceptions")
+    for at, inside, key in keys:
+        some = inside.get(key) if isinstance(inside, dict) else None
+        names = OF_LINKS if at == "network" else OF_WORKERS
+        if isinstance(some, dict):
+            around += [((at, key, str(name)), one, names) for name, one in some.items()]
+    for path, inside, names in around:
+        for name in names if isinstance(inside, dict) else ():
+            if isinstance(value := inside.get(name), dict):
+                yield (*path, name)
+                parts = value.get("of")
+                yield from (
+                    (*path, name, "of", place)
+                    for place in range(len(parts) if isinstance(parts, list) else 0)
+                )
+
+
+def sample_files(data: Any) -> list[str]:
+    """Return the names of all files of what a document draws."""
+    found = []
+    for path in sample_places(data):
+        inside = data
+        for key in path:
+            inside = inside[key]
+        if isinstance(inside, dict) and inside.get("file"):
+            found.append(str(inside["file"]))
+    return found
 
 
 def completed(document: Document, folder: ScenarioFolder) -> tuple[Document, list[Fault]]:

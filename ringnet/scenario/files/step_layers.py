@@ -16,7 +16,7 @@ from ringnet.formats.python_hook import called, find_function
 from ringnet.payload.dtypes import DTYPES
 from ringnet.scenario.files.folder import ScenarioFolder, digest
 from ringnet.scenario.keys.kinds import quantity_text
-from ringnet.scenario.keys.step import StepKeys
+from ringnet.scenario.keys.training import StepKeys
 from ringnet.training.layers import (
     MODEL_PRESETS,
     TimedLayer,

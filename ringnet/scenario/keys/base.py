@@ -1,13 +1,14 @@
-"""What the models of all keys are made of: their base, and the types that many of them use."""
+"""What the models of all keys are made of, and the names of what a scenario is based on."""
 
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Tag
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Tag
 
-from ringnet.scenario.keys.kinds import Name, Quantity, Whole, wrong
+from ringnet.scenario.keys.kinds import Line, Name, OneOf, Quantity, Whole, wrong
 
 #: The most workers of a scenario.
 MOST_WORKERS = 2**20
@@ -81,3 +82,27 @@ class Settings(BaseModel):
     model_config = ConfigDict(
         extra="forbid", frozen=True, defer_build=True, validate_by_alias=True, serialize_by_alias=True
     )
+
+
+#: The files of the machines.
+MACHINE_FOLDER = Path(__file__).parent.parent / "machines"
+#: Their names.
+MACHINES = tuple(sorted(file.stem for file in MACHINE_FOLDER.glob("*.yaml")))
+
+
+def title_of(machine: str) -> str:
+    """Return what a machine is, in words: the first line of its file, which alone is read.
+
+    >>> title_of("dgx-h100").partition(",")[0]
+    'NVIDIA DGX H100'
+    """
+    with (MACHINE_FOLDER / f"{machine}.yaml").open(encoding="utf-8") as file:
+        return file.readline().removeprefix("title:").strip()
+
+
+MachineName: TypeAlias = Annotated[str, OneOf(MACHINES, "machine")]
+IncludeName: TypeAlias = Annotated[str, Line("base.yaml", 1000)]
+IncludeKeys: TypeAlias = Annotated[
+    Annotated[IncludeName, Tag(ONE)] | Annotated[tuple[IncludeName, ...], NotEmpty, Tag(LIST)],
+    Discriminator(list_or_one),
+]

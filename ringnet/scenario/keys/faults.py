@@ -11,8 +11,8 @@ from pydantic_core import ErrorDetails
 from ringnet.documents.document import Document, Path, in_flow, is_within, path_text
 from ringnet.errors import Fault, closest
 from ringnet.scenario.keys.base import TAGS
+from ringnet.scenario.keys.format import all_paths, fields, leaf_of
 from ringnet.scenario.keys.kinds import Quantity
-from ringnet.scenario.keys.lookup import all_paths, fields, leaf_of
 
 #: Unknown keys for which the nearest known one is looked for.
 MOST_SEARCHED = 50

@@ -25,6 +25,8 @@ from ringnet.scenario.keys.base import (
     MAPPING,
     MOST_WORKERS,
     ONE,
+    IncludeKeys,
+    MachineName,
     MessageSize,
     NotEmpty,
     Settings,
@@ -38,10 +40,8 @@ from ringnet.scenario.keys.drawn import DrawableReduceRate, DrawableSeconds, Dra
 from ringnet.scenario.keys.figure import FigureKeys
 from ringnet.scenario.keys.jobs_and_traffic import JobKeys, TrafficKeys
 from ringnet.scenario.keys.kinds import Line, Name, Number, OneOf, Share, Version, Whole
-from ringnet.scenario.keys.machine import IncludeKeys, MachineName
 from ringnet.scenario.keys.network import NetworkKeys
-from ringnet.scenario.keys.step import StepKeys
-from ringnet.scenario.keys.training import TrainingKeys
+from ringnet.scenario.keys.training import StepKeys, TrainingKeys
 from ringnet.scenario.keys.trouble import FailureKeys, TroubleKeys
 
 #: Versions of the format that are read.

@@ -182,19 +182,18 @@ class DeadlockError(RingnetError):
 
 
 class AbortedError(DeadlockError):
-    """A collective that gave up: when, in seconds, and one `Wait` for each worker that was not done.
+    """A collective that gave up: when, in seconds and as a person is told, and one `Wait` for each that was not done.
 
     The first of them is the one that had waited too long.
     """
 
-    def __init__(self, aborted_s: float, *waits: Wait) -> None:
+    def __init__(self, aborted_s: float, told: str, *waits: Wait) -> None:
         super().__init__(*waits)
-        self.args = (aborted_s, *waits)
-        self.aborted_s = aborted_s
+        self.args = (aborted_s, told, *waits)
+        self.aborted_s, self.told = aborted_s, told
 
     def _head(self) -> str:
-        waited_s = self.aborted_s - self.waits[0].since_s
-        return f"the collective was aborted at {self.aborted_s:.9g} s, after a wait of {waited_s:.9g} s"
+        return f"the collective was aborted {self.told}"
 
 
 class WorkerError(RingnetError):

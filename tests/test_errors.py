@@ -37,7 +37,7 @@ EXAMPLES = [
     NetworkError("no route"),
     ResultsError("not ours"),
     DeadlockError(WAIT),
-    AbortedError(2.0, WAIT),
+    AbortedError(2.0, "at 2 s, after a wait of 1.5 s", WAIT),
     WorkerError("worker 2 was killed (SIGKILL)"),
     VerificationError("worker 1, chunk 2, element 3"),
     StudyError("2 of 9 points failed"),

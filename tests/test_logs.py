@@ -151,7 +151,7 @@ def test_several_collectives_each_with_its_name_and_n(read):
 def test_n_is_not_guessed_where_rounding_leaves_several(read):
     log = read(HEADING.format(name="all_reduce") + rows(64, sizes=(4096, 8192)) + END)
     assert {row.n_workers for row in log.measurements} == {None}
-    assert "say it with --workers" in said(log)
+    assert "say it by the number of workers" in said(log)
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def test_several_osu_benchmarks_in_one_file(read):
     whole = complete(log, {"": 8}, {})
     assert [row.message_bytes for row in whole.of("all_gather")] == [32, 8192, 524288]
     assert [row.message_bytes for row in whole.of("all_reduce")] == [4, 1024, 65536]
-    assert "N=8, as --workers says" in said(whole)
+    assert "N=8, as given" in said(whole)
     assert "OSU's Latency is no collective" in faults(lambda: read(latency))
 
 

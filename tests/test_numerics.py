@@ -113,7 +113,7 @@ def test_numbers_of_workers_that_the_data_has_not_are_refused(tmp_path):
         "scenario_version: 1\ndata: ones.npy\nnetwork: {topology: switch, bandwidth: 1 GB/s, latency: 1 us}\n"
     )
     with pytest.raises(
-        InputError, match="--workers: the data is that of 3 workers; got 2, 3; right would be: 3"
+        InputError, match="workers: the data is that of 3 workers; got 2, 3; right would be: 3"
     ):
         numerics(load(tmp_path / "own.yaml"), ["ring"], [2, 3])
 

@@ -407,3 +407,29 @@ def test_nothing_is_shown_outside_of_notebooks(four, capsys):
     ringnet.run(four.replace("sweep.over.workers", [2, 4]), progress=True)
     ringnet.simulate(four, progress=True)
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("question", "wrong", "told"),
+    [
+        ("numerics", {"dtypes": "float12"}, "dtypes: there is no such floating-point type; got float12"),
+        ("numerics", {"dtypes": []}, "dtypes: no element type is named"),
+        ("numerics", {"accumulate": "int8"}, "accumulate: there is no such floating-point type; got int8"),
+        ("compare", {"jobs": 0}, "jobs: no point can be run; got 0"),
+        ("compare", {"jobs": "x"}, "jobs: no point can be run; got x"),
+        ("blame", {"most": 0}, "most: no simulation may be spent; got 0"),
+        ("whatif", {"changes": ["workers"]}, "changes: an override is a path"),
+        ("whatif", {"changes": ["workers=0"]}, "changes: workers: a whole number from 1"),
+        ("whatif", {"changes": [3]}, "changes: changes are a list of them; got [3]"),
+        ("whatif", {"changes": ["sweep.over.workers=[2, 3]"]}, "changes: a what-if is about one run"),
+        ("calibrate", {"collective": "all"}, "collective: no model of this collective; got all"),
+        ("calibrate", {"workers": 0}, "workers: there is no such log, or this is no number; got 0"),
+        ("calibrate", {"nodes": {"run.txt": 2}}, "got run.txt=2; right would be: 8, or {'nccl-2019.txt': 8}"),
+    ],
+)
+def test_a_wrong_argument_is_told_by_its_name_not_by_that_of_an_option(four, question, wrong, told):
+    with pytest.raises(InputError) as caught:
+        getattr(ringnet, question)(LOGS / "nccl-2019.txt" if question == "calibrate" else four, **wrong)
+    assert str(caught.value).startswith(f"{next(iter(wrong))}: ")
+    assert told in str(caught.value)
+    assert "--" not in str(caught.value)

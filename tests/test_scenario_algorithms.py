@@ -251,7 +251,7 @@ class TestFunctionMessages:
     def test_one_that_is_not_allowed(self, tmp_path: Path):
         said = self.said(tmp_path, "nothing", allowed=False)
         assert said.endswith(
-            "since the file may do anything; got hook.py:nothing; right would be: --allow-python"
+            "since the file may do anything; got hook.py:nothing; right would be: --allow-python (allow_python=True)"
         )
 
     @pytest.mark.parametrize(

@@ -420,7 +420,7 @@ class TestFilesOfData:
     def test_outside_of_the_folder(self, folder, name):
         assert self.faults(folder, name) == [
             f"s.yaml:3: data: the file lies outside the scenario's folder; got {name}; "
-            "right would be: a file in the scenario's folder, or --allow-outside"
+            "right would be: a file in the scenario's folder, or --allow-outside (allow_outside=True)"
         ]
 
     @pytest.mark.parametrize("name", ["../outside.npy", "link.npy"])

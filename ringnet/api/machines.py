@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -119,7 +119,7 @@ def calibrate(
     files = [Path(logs)] if isinstance(logs, str | os.PathLike) else [*map(Path, logs)]
     if not files:
         raise InputError(Fault("no log is named", "logs", right='["run-8.txt", "run-16.txt"]'))
-    given = [{"": one} if isinstance(one, int) else dict(one or {}) for one in (workers, nodes)]
+    given = [_by_log(one, place, files) for place, one in (("workers", workers), ("nodes", nodes))]
     found, faults = list[Log](), list[Fault]()
     for file in files:
         try:
@@ -139,6 +139,29 @@ def calibrate(
         notes=(*verdicts, *told, *map(str, remarks.remarks())),
         profile=fitted.profile,
     )
+
+
+def _by_log(given: object, place: str, files: Sequence[Path]) -> dict[str, int]:
+    """Return numbers by the names of logs, or of their tables; `InputError` for what is none, or of no log."""
+    numbers: dict[str, Any] = dict(given) if isinstance(given, Mapping) else {} if given is None else {"": given}
+    known = {"", *(name for file in files for name in (file.name, str(file)))}
+    wrong = [
+        Fault(
+            "there is no such log, or this is no number",
+            place,
+            value=f"{name}={one}"[not name :],
+            right=right,
+        )
+        for name, one in numbers.items()
+        for right in [f"8, or {{{files[0].name!r}: 8}}"]
+        if str(name).partition("#")[0] not in known
+        or isinstance(one, bool)
+        or not isinstance(one, int)
+        or one < 1
+    ]
+    if wrong:
+        raise InputError(*wrong)
+    return numbers
 
 
 def fit_logs(logs: Sequence[Log], collective: str, remarks: Notes) -> Calibration:

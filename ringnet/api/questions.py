@@ -113,7 +113,7 @@ def numerics(
         user's own data has.
     """
     found = scenario_of(scenario)
-    kinds = [dtypes] if isinstance(dtypes, str) else dtypes
+    kinds = [dtypes] if isinstance(dtypes, str) else [*dtypes]
     plan = plan_numerics(found, _known(algorithms), counts_of(workers), kinds, accumulate)
     with _options(len(plan.parts), jobs, cache, progress) as how:
         came = numerics_parts(plan, how)
@@ -186,9 +186,13 @@ def whatif(
         A sweep; no change, or mistakes in some; today's scenario has no answer.
     """
     found = scenario_of(scenario)
-    if isinstance(changes, str | Mapping) or not changes:
+    if (
+        isinstance(changes, str | Mapping)
+        or not changes
+        or not all(isinstance(one, str | Mapping) for one in changes)
+    ):
         right = '["network.bandwidth=100 GB/s", {"workers": 16}]'
-        raise InputError(Fault("changes are a list of them", value=repr(changes), right=right))
+        raise InputError(Fault("changes are a list of them", "changes", value=repr(changes), right=right))
     plan = WhatIfPlan(changed_scenarios(found.changed, [*map(_in_words, changes)]))
     with _options(len(plan.parts), jobs, cache, progress) as how:
         came = whatif_parts(plan, how)

@@ -15,6 +15,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache, wraps
 from importlib import import_module
 from typing import Annotated, Any, ParamSpec
@@ -24,7 +25,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from ringnet._version import __version__
 from ringnet.documents.text import one_line
-from ringnet.errors import InputError, RingnetError
+from ringnet.errors import Fault, InputError, RingnetError
 
 P = ParamSpec("P")
 
@@ -79,7 +80,7 @@ class LazyCommand(TyperCommand):
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Import the command, and let it read its arguments."""
-        with _errors_told():
+        with _errors_told(str(self.name)):
             command = load(str(self.name))
         return command.make_context(info_name, _with_values(args), parent, **extra)
 
@@ -93,7 +94,7 @@ def load(name: str) -> Any:
     gc.freeze()
     gc.enable()
     alone = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=HELP)
-    alone.command(name, epilog=f"Example: {chapter.EXAMPLE}")(_with_exit_code(chapter.command))
+    alone.command(name, epilog=f"Example: {chapter.EXAMPLE}")(_with_exit_code(name, chapter.command))
     command = typer.main.get_command(alone)
     for argument in command.params:
         if argument.param_type_name == "argument":
@@ -181,12 +182,12 @@ def _common(
     """Options before the command."""
 
 
-def _with_exit_code(command: Callable[P, int]) -> Callable[P, None]:
+def _with_exit_code(name: str, command: Callable[P, int]) -> Callable[P, None]:
     """Turn a command that returns an exit code, or raises, into one that ends with the right code."""
 
     @wraps(command)
     def ending(*args: P.args, **kwargs: P.kwargs) -> None:
-        with _errors_told():
+        with _errors_told(name):
             exit_code = command(*args, **kwargs)
         raise typer.Exit(exit_code)
 
@@ -194,24 +195,38 @@ def _with_exit_code(command: Callable[P, int]) -> Callable[P, None]:
 
 
 @contextmanager
-def _errors_told() -> Iterator[None]:
+def _errors_told(name: str) -> Iterator[None]:
     """Turn errors into words on standard error and an exit code, no traceback for a user's mistake."""
     try:
         yield
     except (Exception, KeyboardInterrupt) as error:
-        raise typer.Exit(_tell(error)) from None
+        raise typer.Exit(_tell(error, name)) from None
 
 
-def _tell(error: Exception | KeyboardInterrupt) -> int:
+def _tell(error: Exception | KeyboardInterrupt, name: str) -> int:
     if isinstance(error, BrokenPipeError):
         return _stop_writing()
     if os.environ.get(DEBUG):
         traceback.print_exception(error)
     from ringnet.cli.printing import complain  # noqa: PLC0415 -- takes longer than the help
 
-    text, exit_code = _in_words(error)
+    text, exit_code = _in_words(_of_options(error, name) if isinstance(error, InputError) else error)
     complain(text)
     return exit_code
+
+
+def _of_options(error: InputError, name: str) -> InputError:
+    """Name the options of a command where rooms that Python calls, too, name the arguments that these stand for."""
+    options = {word.lstrip("-").replace("-", "_"): word for one in load(name).params for word in one.opts}
+    options |= {one.name: one.opts[0] for one in load(name).params}
+
+    def typed(fault: Fault) -> Fault:
+        if fault.line:
+            return fault
+        path = fault.path if fault.file else options.get(fault.path, fault.path)
+        return replace(fault, file=options.get(fault.file, fault.file), path=path)
+
+    return InputError(*map(typed, error.faults))
 
 
 def _in_words(error: Exception | KeyboardInterrupt) -> tuple[str, int]:

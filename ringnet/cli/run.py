@@ -135,7 +135,7 @@ def _given(values: Mapping[str, object]) -> list[str]:
 def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     scenario: options.ScenarioFile,
     overrides: options.Overrides = None,
-    what_if: options.WhatIfs = None,
+    changes: options.WhatIfs = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where tables and plots go; reports/NAME otherwise.")
     ] = None,
@@ -176,17 +176,17 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
     asked = RunCommandOptions(
         out, as_json, quiet, plots, film, save_result, transfers, processes, fresh, cache, cluster, yes, html
     )
-    changes = options.with_formats(overrides, formats)
-    changes += [f"report.transfers={transfers}"] if transfers else []
-    found = options.read_scenario(scenario, changes, allow_outside, allow_python)
+    settings = options.with_formats(overrides, formats)
+    settings += [f"report.transfers={transfers}"] if transfers else []
+    found = options.read_scenario(scenario, settings, allow_outside, allow_python)
     note(*asked.unused(found), quiet=quiet)
     asked.check_targets(found, scenario)
-    if not what_if:
+    if not changes:
         return _run_one(found, asked) if found.sweep is None else _run_sweep(found, asked)
     from ringnet.study.whatif import changed_scenarios  # noqa: PLC0415 -- most runs ask of no change
 
-    read = options.changed_reader(scenario, changes, allow_outside, allow_python)
-    then = changed_scenarios(read, [" and ".join(what_if)])[1]
+    read = options.changed_reader(scenario, settings, allow_outside, allow_python)
+    then = changed_scenarios(read, [" and ".join(changes)])[1]
     return _run_one(found, asked, then)
 
 

@@ -78,7 +78,7 @@ def find_function(name: str, folder: Path, *, allowed: bool, right: str = FORM) 
         message = (
             "a scenario that runs a Python file is only run if you allow it, since the file may do anything"
         )
-        raise InputError(Fault(message, value=name, right="--allow-python"))
+        raise InputError(Fault(message, value=name, right="--allow-python (allow_python=True)"))
     if not path.is_file():
         raise InputError(Fault("there is no such file", value=str(path)))
     function: Callable[..., Any] | None = getattr(_run_file(path), function_name, None)

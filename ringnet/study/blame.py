@@ -195,6 +195,8 @@ def plan_blame(scenario: Scenario, most: int | None = None) -> BlamePlan:
     InputError
         As `blame`.
     """
+    if most is not None and (not isinstance(most, int) or most < 1):
+        raise InputError(Fault("no simulation may be spent", "most", value=str(most), right="100"))
     refuse_what_is_drawn(scenario, "ringnet blame")
     parts = build(_with_links_to_blame(_single(scenario)))
     parts = replace(parts, source=None, carry=0, keep_transfers=0, others=tuple(map(_bare, parts.others)))
@@ -216,7 +218,7 @@ def _single(scenario: Scenario) -> Scenario:
     """Return a scenario of one run in which something moves."""
     if scenario.sweep is not None:
         message = "blame is about one run, and this scenario is a sweep"
-        right = f"one value for each key: --set {scenario.swept[0]}=..."
+        right = f"one value for each key: {scenario.swept[0]}=..."
         raise InputError(Fault(message, "sweep", right=right))
     if scenario.workers < 2:  # noqa: PLR2004 -- one has nobody to send to
         raise InputError(
@@ -366,7 +368,7 @@ class _Gains:
         n_left = sum(len(trial.suspect.links) for _, trial in sets)
         if n_left:
             self.notes.append(
-                f"not every link was tried alone: {len(self.of_upgrade)} simulations were spent, --most allows more"
+                f"not every link was tried alone: {len(self.of_upgrade)} simulations were spent, as many as were to be"
             )
 
     def try_the_likely(self, trials: Sequence[Trial]) -> None:

@@ -71,8 +71,8 @@ def checked_processes(processes: int | None) -> int | None:
     InputError
         Fewer than one.
     """
-    if processes is not None and processes < 1:
-        raise InputError(Fault("no point can be run", "--jobs", value=str(processes), right="1 or more"))
+    if processes is not None and (not isinstance(processes, int) or processes < 1):
+        raise InputError(Fault("no point can be run", "jobs", value=str(processes), right="1 or more"))
     return processes
 
 

@@ -179,15 +179,17 @@ def _refuse(
     faults = []
     if scenario.collective in COPYING:
         faults.append(Fault(f"{scenario.collective} adds nothing", "collective", right="all-reduce"))
-    for path, names in (("--dtypes", dtypes), ("--accumulate", [accumulate] if accumulate else [])):
+    for path, names in (("dtypes", dtypes), ("accumulate", [accumulate] if accumulate else [])):
         right = ", ".join(name for name, dtype in DTYPES.items() if is_float(dtype))
         wrong = [name for name in names if name not in DTYPES or not is_float(DTYPES[name])]
         message = "there is no such floating-point type"
         faults += [Fault(message, path, value=name, right=right) for name in wrong]
+    if not dtypes:
+        faults.append(Fault("no element type is named", "dtypes", right=", ".join(DTYPES_SHOWN)))
     if scenario.files and list(workers or workers_of(scenario)) != [scenario.workers]:
         message, right = f"the data is that of {scenario.workers} workers", str(scenario.workers)
         value = ", ".join(map(str, workers or workers_of(scenario)))
-        faults.append(Fault(message, "--workers", value=value, right=right))
+        faults.append(Fault(message, "workers", value=value, right=right))
     if faults:
         raise InputError(*faults)
 

@@ -105,7 +105,7 @@ def changed_scenarios(read: ReadChanged, changes: Sequence[str]) -> list[Changed
     today = read([])
     if today.sweep is not None:
         message, right = "a what-if is about one run, and this scenario is a sweep", "one value for each key"
-        raise InputError(Fault(message, "sweep", right=f"{right}: --set {today.swept[0]}=..."))
+        raise InputError(Fault(message, "sweep", right=f"{right}: {today.swept[0]}=..."))
     found, faults, document = [Changed(TODAY, today)], [], today.document()
     for change in changes:
         try:
@@ -114,7 +114,7 @@ def changed_scenarios(read: ReadChanged, changes: Sequence[str]) -> list[Changed
             faults += [_of_the_change(fault) for fault in error.faults]
             continue
         if scenario.sweep is not None:
-            faults.append(Fault("a what-if is about one run", "", "--if", value=change, right="one value"))
+            faults.append(Fault("a what-if is about one run", "changes", value=change, right="one value"))
         found.append(Changed(change, scenario, scenario.document() == document, _why_guess(today, scenario)))
     if faults:
         raise InputError(*dict.fromkeys(faults))
@@ -131,9 +131,9 @@ def _why_guess(today: Scenario, then: Scenario) -> str:
 
 
 def _of_the_change(fault: Fault) -> Fault:
-    """Return a fault of what was changed, told of the option that changed it."""
-    file = "--if" if fault.file == "--set" else fault.file
-    return replace(fault, file=file, right=fault.right.replace("--set ", "--if "))
+    """Return a fault of what was changed, told of the changes."""
+    file = "changes" if fault.file == "--set" else fault.file
+    return replace(fault, file=file, right=fault.right.removeprefix("--set "))
 
 
 def path_seconds(row: Row) -> dict[str, float]:

@@ -34,6 +34,7 @@ from ringnet.errors import AbortedError, DeadlockError, Fault, InputError, Wait
 from ringnet.networks import Behaviour, Network
 from ringnet.networks.behaviour import NEVER
 from ringnet.payload import Payload
+from ringnet.units import format_seconds
 
 
 def run_events(
@@ -340,7 +341,10 @@ class RunningJob:
         waiting = [
             other for other in others if other.stuck_on is not None or other.worker.dies_s <= self.clock.now
         ]
-        raise AbortedError(self.clock.now, *(actor.stuck(self.clock.now) for actor in (first, *waiting)))
+        now_s = self.clock.now
+        waits = [actor.stuck(now_s) for actor in (first, *waiting)]
+        told = f"at {format_seconds(now_s)}, after a wait of {format_seconds(now_s - waits[0].since_s)}"
+        raise AbortedError(now_s, told, *waits)
 
     def can_move(self) -> bool:
         """Whether anything is under way to any of its workers; where there is not, it has ended, or never will."""

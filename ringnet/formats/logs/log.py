@@ -264,7 +264,7 @@ _NAMES = {
     "sendrecv": "sendrecv",
 }
 #: How a remark asks for N.
-ASKED = "say it with --workers"
+ASKED = "say it by the number of workers"
 
 
 def collective_name(text: str) -> str:

@@ -39,14 +39,14 @@ def complete(log: Log, workers: Mapping[str, int], nodes: Mapping[str, int]) -> 
     for row in log.measurements:
         n_workers, n_nodes = (_given(given, log, row.table) for given in (workers, nodes))
         if n_workers and row.n_workers and row.is_n_sure and n_workers != row.n_workers:
-            notes.say(f"--workers {n_workers} is not used: the log says N={row.n_workers}", row.line)
+            notes.say(f"workers={n_workers} is not used: the log says N={row.n_workers}", row.line)
         if n_nodes and row.n_nodes and n_nodes != row.n_nodes:
-            notes.say(f"--nodes {n_nodes} is not used: the log lists {row.n_nodes}", row.line)
+            notes.say(f"nodes={n_nodes} is not used: the log lists {row.n_nodes}", row.line)
         is_stated = row.n_workers and (row.is_n_sure or not n_workers)
         if n_workers and not is_stated and n_workers < row.n_least:
-            message = f"rank {row.n_least - 1} is listed in the log"
+            message = f"rank {row.n_least - 1} is listed in line {row.line} of {log.path.name}"
             right = f"{row.n_least} or more"
-            raise InputError(Fault(message, "--workers", str(log.path), row.line, str(n_workers), right))
+            raise InputError(Fault(message, "workers", value=str(n_workers), right=right))
         n_of_row = row.n_workers if is_stated else n_workers
         filled |= {n_workers} if n_workers and not is_stated else set()
         # OSU counts a part of the buffer: with N it is known how much the whole one is.
@@ -61,7 +61,7 @@ def complete(log: Log, workers: Mapping[str, int], nodes: Mapping[str, int]) -> 
         )
     remarks = log.remarks
     if filled and all(row.n_workers for row in rows):
-        answer = f"N={', '.join(map(str, sorted(filled)))}, as --workers says"
+        answer = f"N={', '.join(map(str, sorted(filled)))}, as given"
         remarks = tuple(replace(one, text=one.text.replace(ASKED, answer)) for one in remarks)
     return replace(log, measurements=tuple(rows), remarks=(*remarks, *notes.remarks()))
 
@@ -91,7 +91,7 @@ def samples_of(logs: Sequence[Log], collective: str, notes: Notes) -> Samples:
     """
     if collective not in PASSES:
         known = ", ".join(PASSES)
-        raise InputError(Fault("no model of this collective", "--collective", value=collective, right=known))
+        raise InputError(Fault("no model of this collective", "collective", value=collective, right=known))
     faults = [fault for log in logs for fault in _faults(log, collective)]
     if faults:
         raise InputError(*faults)
@@ -127,8 +127,9 @@ def _faults(log: Log, collective: str) -> list[Fault]:
             )
         ]
     if any(row.n_workers is None for row in rows):
-        right = f"--workers N, or --workers {log.path.name}=N where several logs need it"
-        return [Fault("this log does not say how many workers there were", file=file, right=right)]
+        message = f"{log.path.name} does not say how many workers there were"
+        right = f"8, or {log.path.name}=8 where several logs need it"
+        return [Fault(message, "workers", right=right)]
     small = next((row for row in rows if (row.n_workers or 0) < 2), None)  # noqa: PLR2004 -- one worker moves nothing
     if small:
         return [
@@ -235,7 +236,7 @@ def machines_of(logs: Sequence[Log]) -> list[CalibrationVerdict]:
     found = []
     per_node = LIBRARIES[libraries_of(logs)[0]].per_node if len(tools) == 1 else 1
     if per_node > 1 and not any(row.n_nodes for log in logs for row in log.measurements):
-        text = f"no log says on how many nodes it ran: nodes of {per_node} workers are taken, --nodes says otherwise"
+        text = f"no log says on how many nodes it ran: nodes of {per_node} workers are taken, where nodes are not given"
         found.append(CalibrationVerdict("nodes taken", text))
     if len(devices) > 1:
         named = "; ".join(f"{name}: {', '.join(each)}" for each, name in devices.items())

@@ -51,7 +51,7 @@ class ScenarioFolder:
             what = "a folder" if file.is_dir() else "a pipe or a device"
             raise InputError(Fault(f"this is {what}", value=clip(name), right="a regular file"))
         if not (inside or self.allow_outside):
-            right = "a file in the scenario's folder, or --allow-outside"
+            right = "a file in the scenario's folder, or --allow-outside (allow_outside=True)"
             raise InputError(
                 Fault("the file lies outside the scenario's folder", value=clip(name), right=right)
             )

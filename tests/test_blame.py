@@ -346,7 +346,7 @@ def test_a_change_counts_in_place_of_a_set_of_the_same_key(ringnet, scenario):
         (["whatif", "--if", "network.links.0->9.bandwidth=1 GB/s"], "--if: network.links.0->9"),
         (["whatif", "--if", "network.bandwith=1 GB/s"], "did you mean bandwidth?"),
         (["run", "--if", "network.bandwidth=1 XB/s"], "--if: network.bandwidth"),
-        (["run", "--if", "workers"], "--if network.bandwidth="),
+        (["run", "--if", "workers"], "--if: an override is a path, an equals sign and a value"),
         (["whatif"], "there is no change to try"),
         (
             ["whatif", "--set", "sweep.over.message=[1 MiB]", "--if", "workers=8"],

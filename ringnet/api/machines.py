@@ -143,7 +143,9 @@ def calibrate(
 
 def _by_log(given: object, place: str, files: Sequence[Path]) -> dict[str, int]:
     """Return numbers by the names of logs, or of their tables; `InputError` for what is none, or of no log."""
-    numbers: dict[str, Any] = dict(given) if isinstance(given, Mapping) else {} if given is None else {"": given}
+    numbers: dict[str, Any] = (
+        dict(given) if isinstance(given, Mapping) else {} if given is None else {"": given}
+    )
     known = {"", *(name for file in files for name in (file.name, str(file)))}
     wrong = [
         Fault(

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from ringnet.analysis.answer import answer, is_missing, percent
-from ringnet.cli import options
 from ringnet.cli.printing import print_json, print_table, say
-from ringnet.cli.studies import StudyOptions, carried_through, ended, records
-from ringnet.cli.targets import check_targets, sources_of
-from ringnet.reporting.storage import write_study
-from ringnet.reporting.text import written
-from ringnet.scenario import Scenario
+from ringnet.cli.studies import StudyOptions, carried_through, ended, records, study
 from ringnet.study.blame import SAME, Blame, BlamePlan, blame_parts, plan_blame
-from ringnet.study.points import run_info
 from ringnet.units import format_seconds
 
 EXAMPLE = "ringnet blame scenario.yaml --set message='1 GiB'"
@@ -35,42 +28,28 @@ HEADS = {
 }
 
 
-def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
-    scenario: options.ScenarioFile,
-    overrides: options.Overrides = None,
+@study
+def command(
+    asked: StudyOptions,
     most: Annotated[
         int | None,
         typer.Option(
             min=1, metavar="N", help="Simulations that may be spent; half a minute's worth otherwise."
         ),
     ] = None,
-    out: options.StudyFolder = None,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
-    plots: options.Plots = True,
-    formats: options.Formats = None,
-    processes: options.Processes = None,
-    fresh: options.Fresh = False,
-    cache: options.Cache = None,
-    allow_outside: options.AllowOutside = False,
-    allow_python: options.AllowPython = False,
 ) -> int:
     """Say who holds a run back: what it gains from each link, card and worker that is made better."""
-    found = options.read_scenario(
-        scenario, options.with_formats(overrides, formats), allow_outside, allow_python
-    )
-    asked = StudyOptions(None, None, out, as_json, quiet, plots, processes, fresh, cache)
-    folder = asked.folder(found, "blame")
-    check_targets({}, sources_of(found, scenario), {"--out": folder})
-    plan = plan_blame(found, most)
-    blamed, points = carried_through(plan, blame_parts, asked)
-    files = _write(found, blamed, asked, folder)
-    if as_json:
-        print_json(document(plan, blamed))
-    elif not quiet:
-        _print(plan, blamed)
-        print_table([points, ("written", files)])
-    return ended((), (*found.notes, *blamed.notes), quiet)
+    scenario = asked.read()
+    asked.check(scenario)
+    plan = plan_blame(scenario, most)
+    found, points = carried_through(plan, blame_parts, asked)
+    lines = asked.write(scenario, {"blame": found.table}, found.notes)
+    if asked.json:
+        print_json(document(plan, found))
+    elif not asked.quiet:
+        _print(plan, found)
+        print_table([points, *lines])
+    return ended((), (*scenario.notes, *found.notes), asked.quiet)
 
 
 def document(plan: BlamePlan, found: Blame) -> dict[str, Any]:
@@ -81,14 +60,6 @@ def document(plan: BlamePlan, found: Blame) -> dict[str, Any]:
         "suspects": records(found.table),
         "notes": list(found.notes),
     }
-
-
-def _write(scenario: Scenario, found: Blame, asked: StudyOptions, folder: Path) -> str:
-    info = run_info(scenario, folder, None, found.notes)
-    files = write_study(
-        folder, info, {"blame": found.table}, plots=asked.plots, look=scenario.report.figure.look
-    )
-    return written(files.folder, files.files)
 
 
 def _print(plan: BlamePlan, found: Blame) -> None:

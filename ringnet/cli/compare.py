@@ -13,17 +13,13 @@ import typer
 from ringnet.analysis.winners import WORTH, Crossover, WinningRange, advice, crossovers, ranges
 from ringnet.cli import options
 from ringnet.cli.printing import print_json, print_table, say
-from ringnet.cli.studies import StudyOptions, carried_through, ended, records
-from ringnet.cli.targets import check_targets, sources_of
+from ringnet.cli.studies import StudyOptions, carried_through, compared, ended, records, study
+from ringnet.cli.targets import check_targets
 from ringnet.errors import Fault, InputError
-from ringnet.reporting.atomic import PAGE, written_file
-from ringnet.reporting.report import write_report
-from ringnet.reporting.storage import write_study
-from ringnet.reporting.text import written
+from ringnet.reporting.atomic import written_file
 from ringnet.scenario import Scenario
 from ringnet.scenario.keys.topology import hosts_differ, workers_per_host
 from ringnet.study.compare import Comparison, channels_of, compare_parts, plan_comparison
-from ringnet.study.points import run_info
 from ringnet.study.tuner import tuner_text
 from ringnet.units import format_rate, format_seconds, format_size
 
@@ -33,64 +29,46 @@ EXAMPLE = "ringnet compare scenario.yaml --algorithms ring,direct --workers 8,64
 SHOWN_SIZES = 8
 
 
-def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
-    scenario: options.ScenarioFile,
+@study
+def command(
+    asked: StudyOptions,
     algorithms: options.Algorithms = None,
     workers: options.WorkerCounts = None,
-    overrides: options.Overrides = None,
-    out: options.StudyFolder = None,
     tuner: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the choice for NCCL's example tuner plug-in.")
     ] = None,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
-    plots: options.Plots = True,
-    formats: options.Formats = None,
-    html: options.Html = None,
-    processes: options.Processes = None,
-    fresh: options.Fresh = False,
-    cache: options.Cache = None,
-    allow_outside: options.AllowOutside = False,
-    allow_python: options.AllowPython = False,
 ) -> int:
     """Compare algorithms over message sizes: which one to use, from which size on, and by how much."""
-    check_targets({"--tuner": tuner}, [scenario])
-    found = options.read_scenario(
-        scenario, options.with_formats(overrides, formats), allow_outside, allow_python
-    )
-    names, counts = options.algorithms_of(algorithms), workers and options.worker_counts_of(workers)
-    asked = StudyOptions(names, counts or None, out, as_json, quiet, plots, processes, fresh, cache)
-    folder = asked.folder(found, "compare")
-    page = options.page_of(html, folder)
-    outputs = {"--tuner": tuner, "--html": page if page != folder / PAGE else None}
-    check_targets(outputs, sources_of(found, scenario), {"--out": folder})
-    return _compare(found, asked, tuner, page)
-
-
-def _compare(scenario: Scenario, asked: StudyOptions, tuner: Path | None, page: Path | None) -> int:
-    """Compare, write and print; nothing is written where something is wrong."""
-    folder = asked.folder(scenario, "compare")
-    plan = plan_comparison(scenario, asked.algorithms, asked.workers)
-    found, points = carried_through(plan, compare_parts, asked)
-    text, notes = _tuner_text(scenario, found, asked) if tuner else ("", [])
-    files = _write(scenario, found, asked, folder)
-    pages = [("page", str(write_report(folder, page)))] if page else []
+    check_targets({"--tuner": tuner}, [asked.source])
+    scenario = asked.read()
+    names, counts = options.algorithms_of(algorithms), options.worker_counts_of(workers or ()) or None
+    asked.check(scenario, {"--tuner": tuner})
+    found, points = carried_through(plan_comparison(scenario, names, counts), compare_parts, asked)
+    text, notes = _tuner_text(scenario, found, names) if tuner else ("", [])
+    tables = {"compare": found.table}
+    if meetings := crossovers(found.grounds):
+        tables["crossovers"] = pd.DataFrame(meetings, columns=Crossover._fields)
+    told = [*advice(found.grounds), *found.notes, *found.failed]
+    lines = asked.write(scenario, tables, told, compared=compared(scenario, names, counts))
     if tuner:
         with written_file(tuner) as path:
             path.write_text(text, encoding="utf-8")
+        lines.append(("tuner", str(tuner)))
     if asked.json:
         print_json(document(found))
     elif not asked.quiet:
         _print(found)
-        print_table([points, ("written", files), *pages, *([("tuner", str(tuner))] if tuner else [])])
+        print_table([points, *lines])
     return ended(found.failed, (*scenario.notes, *found.notes, *notes), asked.quiet)
 
 
-def _tuner_text(scenario: Scenario, found: Comparison, asked: StudyOptions) -> tuple[str, list[str]]:
+def _tuner_text(
+    scenario: Scenario, found: Comparison, algorithms: str | list[str] | None
+) -> tuple[str, list[str]]:
     if hosts_differ(scenario.network):
         message = "hosts differ in size: a line of NCCL's tuner is for so many nodes alike"
         raise InputError(Fault(message, "--tuner", right="hosts alike"))
-    channels = channels_of(scenario, asked.algorithms)
+    channels = channels_of(scenario, algorithms)
     return tuner_text(found.grounds, scenario.collective, channels, workers_per_host(scenario.network))
 
 
@@ -103,16 +81,6 @@ def document(found: Comparison) -> dict[str, Any]:
         "notes": list(found.notes),
         "failed": list(found.failed),
     }
-
-
-def _write(scenario: Scenario, found: Comparison, asked: StudyOptions, folder: Path) -> str:
-    info = run_info(scenario, folder, None, [*advice(found.grounds), *found.notes, *found.failed])
-    info["scenario"] |= {"compare": asked.asked(scenario)}
-    tables = {"compare": found.table}
-    if meetings := crossovers(found.grounds):
-        tables["crossovers"] = pd.DataFrame(meetings, columns=Crossover._fields)
-    files = write_study(folder, info, tables, plots=asked.plots, look=scenario.report.figure.look)
-    return written(files.folder, files.files)
 
 
 def _print(found: Comparison) -> None:

@@ -248,10 +248,7 @@ def _why_not_simulated(
 
 def _beside(machine: NcclMachine, scenario: Scenario, as_json: bool) -> Beside:
     """Simulate what NCCL has of ringnet's algorithms."""
-    quiet = StudyOptions(
-        algorithms=None, workers=None, out=None, json=as_json, quiet=False, plots=False,
-        processes=None, fresh=False, cache=None,
-    )  # fmt: skip
+    quiet = StudyOptions(command="nccl", source=Path(), json=as_json)
     found, _ = carried_through(plan_comparison(scenario, SIMULATED, [scenario.workers]), compare_parts, quiet)
     return Beside(found, differences(machine, scenario.collective, found))
 

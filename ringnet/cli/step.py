@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import pandas as pd
-import typer
 
 from ringnet.analysis.answer import figure_of
 from ringnet.analysis.spread import FIGURE_WORDS
 from ringnet.analysis.steps import StepResult, rate_text
-from ringnet.cli import options
 from ringnet.cli.printing import complain, note, print_json, print_table, say
-from ringnet.cli.studies import StudyOptions, carried_through, records
-from ringnet.cli.targets import check_targets, sources_of
+from ringnet.cli.studies import StudyOptions, carried_through, records, study
 from ringnet.errors import VerificationError
-from ringnet.reporting.storage import write_study
 from ringnet.reporting.tables import typed_frame
-from ringnet.reporting.text import written
 from ringnet.runs.step_time import simulate_step
 from ringnet.scenario import Scenario
-from ringnet.study.points import run_info
 from ringnet.study.steps import plan_steps, run_steps, step_table
 from ringnet.units import format_bytes, format_count, format_seconds
 
@@ -34,30 +27,12 @@ SHOWN_ROWS, SHOWN_ERRORS = 40, 10
 SHOWN_BUCKETS = 6
 
 
-def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
-    scenario: options.ScenarioFile,
-    overrides: options.Overrides = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Where tables and plots go; reports/NAME-step otherwise."),
-    ] = None,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
-    plots: options.Plots = True,
-    formats: options.Formats = None,
-    processes: options.Processes = None,
-    fresh: options.Fresh = False,
-    cache: options.Cache = None,
-    allow_outside: options.AllowOutside = False,
-    allow_python: options.AllowPython = False,
-) -> int:
+@study
+def command(asked: StudyOptions) -> int:
     """Time a step of training, computation over communication, and say what is best of a sweep."""
-    found = options.read_scenario(
-        scenario, options.with_formats(overrides, formats), allow_outside, allow_python
-    )
-    asked = StudyOptions(None, None, out, as_json, quiet, plots, processes, fresh, cache)
-    check_targets({}, sources_of(found, scenario), {"--out": asked.folder(found, "step")})
-    return _one(found, asked) if found.sweep is None else _sweep(found, asked)
+    scenario = asked.read()
+    asked.check(scenario)
+    return _one(scenario, asked) if scenario.sweep is None else _sweep(scenario, asked)
 
 
 def _one(scenario: Scenario, asked: StudyOptions) -> int:
@@ -66,11 +41,11 @@ def _one(scenario: Scenario, asked: StudyOptions) -> int:
     tables = {"step": step_table([result.summary]), "buckets": typed_frame(result.buckets, "buckets")}
     if result.timeline is not None:
         tables["timeline"] = typed_frame(result.timeline, "timeline")
-    files = _write(scenario, asked, tables, result.notes)
+    lines = _write(scenario, asked, tables, result.notes)
     if asked.json:
         print_json({"points": records(tables["step"]), "advice": [], "notes": [*result.notes]})
     elif not asked.quiet:
-        print_table([*_answer(result.summary), *_bucket_lines(result), ("written", files)])
+        print_table([*_answer(result.summary), *_bucket_lines(result), *lines])
     note(*result.notes, quiet=asked.quiet)
     if not result.verdict.wrong:
         return 0
@@ -82,14 +57,14 @@ def _sweep(scenario: Scenario, asked: StudyOptions) -> int:
     """Time every point of a sweep, and say which is best."""
     found, points = carried_through(plan_steps(scenario), run_steps, asked)
     notes = [*dict.fromkeys((*scenario.notes, *found.notes))]
-    files = _write(scenario, asked, {"step": found.table}, [*found.advice, *notes])
+    lines = _write(scenario, asked, {"step": found.table}, [*found.advice, *notes])
     if asked.json:
         print_json({"points": records(found.table), "advice": found.advice, "notes": notes})
     elif not asked.quiet:
         _print_points(found.table, scenario.swept)
         for sentence in found.advice:
             say(sentence)
-        print_table([points, ("written", files)])
+        print_table([points, *lines])
     note(*notes, quiet=asked.quiet)
     for sentence in found.failed[:SHOWN_ERRORS]:
         complain(sentence)
@@ -100,12 +75,9 @@ def _sweep(scenario: Scenario, asked: StudyOptions) -> int:
 
 def _write(
     scenario: Scenario, asked: StudyOptions, tables: Mapping[str, pd.DataFrame], notes: Sequence[str]
-) -> str:
-    folder = asked.folder(scenario, "step")
+) -> list[tuple[str, str]]:
     is_drawn = bool(scenario.step and scenario.step.noise) or bool(tables["step"]["sum_ok"].notna().any())
-    info = run_info(scenario, folder, scenario.seed if is_drawn else None, notes)
-    files = write_study(folder, info, tables, plots=asked.plots, look=scenario.report.figure.look)
-    return written(files.folder, files.files)
+    return asked.write(scenario, tables, notes, seed=scenario.seed if is_drawn else None)
 
 
 def _print_points(table: pd.DataFrame, swept: Sequence[str]) -> None:

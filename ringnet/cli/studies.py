@@ -1,21 +1,28 @@
-"""What ``ringnet compare`` and ``ringnet numerics`` share: progress, what is kept, and how they end."""
+"""What the commands of many simulations share: their options, progress, what is kept and written, and how they end."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import Signature, signature
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Concatenate, Protocol, TypeVar
 
 import pandas as pd
 
 from ringnet.cli import options
 from ringnet.cli.printing import complain, note, sweep_progress
+from ringnet.cli.targets import check_targets, sources_of
 from ringnet.errors import StudyError
+from ringnet.reporting.atomic import PAGE
+from ringnet.reporting.report import write_report
+from ringnet.reporting.storage import write_study
+from ringnet.reporting.text import written
 from ringnet.scenario import Scenario
 from ringnet.study.cost import default_cache_dir
 from ringnet.study.outcome import Outcome
 from ringnet.study.parts import PartOptions
+from ringnet.study.points import run_info
 
 T = TypeVar("T")
 
@@ -33,29 +40,98 @@ P = TypeVar("P", bound=Planned)
 
 @dataclass(frozen=True)
 class StudyOptions:
-    """The options that both commands have, as they were read; None where the scenario says."""
+    """The options that all studies have, in the order in which ``--help`` tells them behind a study's own."""
 
-    algorithms: str | list[str] | None
-    workers: list[int] | None
-    out: Path | None
-    json: bool
-    quiet: bool
-    plots: bool
-    processes: int | None
-    fresh: bool
-    cache: Path | None
+    command: str
+    source: options.ScenarioFile
+    overrides: options.Overrides = None
+    out: options.StudyFolder = None
+    json: options.Json = False
+    quiet: options.Quiet = False
+    plots: options.Plots = True
+    formats: options.Formats = None
+    html: options.Html = None
+    processes: options.Processes = None
+    fresh: options.Fresh = False
+    cache: options.Cache = None
+    allow_outside: options.AllowOutside = False
+    allow_python: options.AllowPython = False
 
-    def folder(self, scenario: Scenario, command: str) -> Path:
+    def read(self, changes: Sequence[str] = ()) -> Scenario:
+        """Read the scenario; some more changes count in place of a ``--set`` of the same key."""
+        given = options.with_formats(self.overrides, self.formats)
+        return options.changed_reader(self.source, given, self.allow_outside, self.allow_python)(changes)
+
+    def folder(self, scenario: Scenario) -> Path:
         """Return where it goes: ``reports/<name>-<command>`` unless the user says otherwise."""
-        return self.out or Path("reports") / f"{options.file_name(scenario.name)}-{command}"
+        return self.out or Path("reports") / f"{options.file_name(scenario.name)}-{self.command}"
 
-    def asked(self, scenario: Scenario) -> dict[str, Any]:
-        """Return ``compare`` of the scenario as the options changed it, so that the folder can be run again."""
-        said = scenario.compare.model_dump(mode="json", exclude_none=True) if scenario.compare else {}
-        given = {"algorithms": self.algorithms, "workers": self.workers}
-        return (
-            {"algorithms": "all"} | said | {key: value for key, value in given.items() if value is not None}
-        )
+    def check(
+        self, scenario: Scenario, files: Mapping[str, Path | None] | None = None, read: Iterable[Path] = ()
+    ) -> None:
+        """Refuse, before any work is done, targets that would take something with them; see `check_targets`."""
+        folder = self.folder(scenario)
+        page = options.page_of(self.html, folder)
+        outputs = {**(files or {}), "--html": page if page != folder / PAGE else None}
+        check_targets(outputs, [*sources_of(scenario, self.source), *read], {"--out": folder})
+
+    def write(
+        self,
+        scenario: Scenario,
+        tables: Mapping[str, pd.DataFrame],
+        notes: Sequence[str],
+        *,
+        seed: int | None = None,
+        compared: Mapping[str, Any] | None = None,
+        **info: Any,
+    ) -> list[tuple[str, str]]:
+        """Write tables, plots, ``run.json`` and a page that is asked for; return the lines that say so.
+
+        Parameters
+        ----------
+        scenario : Scenario
+        tables : mapping of str to DataFrame
+        notes : sequence of str
+        seed : int or None
+            Of what was drawn at random.
+        compared : mapping or None
+            ``compare`` of the scenario as options changed it, so that the folder can be run again.
+        **info
+            More for ``run.json``.
+        """
+        folder = self.folder(scenario)
+        info = run_info(scenario, folder, seed, notes) | info
+        info["scenario"] |= {"compare": compared} if compared else {}
+        files = write_study(folder, info, tables, plots=self.plots, look=scenario.report.figure.look)
+        lines = [("written", written(files.folder, files.files))]
+        if page := options.page_of(self.html, folder):
+            lines.append(("page", str(write_report(folder, page))))
+        return lines
+
+
+def study(command: Callable[Concatenate[StudyOptions, ...], int]) -> Callable[..., int]:
+    """Give a command the options that all studies have around its own: it gets them as `StudyOptions`."""
+    name = command.__module__.rpartition(".")[2]
+    shared = [*signature(StudyOptions, eval_str=True).parameters.values()][1:]
+    own = [*signature(command, eval_str=True).parameters.values()][1:]
+
+    def with_all(**given: Any) -> int:
+        asked = StudyOptions(command=name, **{one.name: given.pop(one.name) for one in shared})
+        return command(asked, **given)
+
+    with_all.__doc__ = command.__doc__
+    # What the command line reads off a function, the scenario first.
+    with_all.__signature__ = Signature([shared[0], *own, *shared[1:]])  # type: ignore[attr-defined]
+    return with_all
+
+
+def compared(
+    scenario: Scenario, algorithms: str | list[str] | None, workers: list[int] | None
+) -> dict[str, Any]:
+    """Return ``compare`` of the scenario as the options changed it."""
+    said = scenario.compare.model_dump(mode="json", exclude_none=True) if scenario.compare else {}
+    given = {"algorithms": algorithms, "workers": workers}
+    return {"algorithms": "all"} | said | {key: value for key, value in given.items() if value is not None}
 
 
 def carried_through(

@@ -11,71 +11,42 @@ import typer
 from ringnet.analysis.answer import percent
 from ringnet.cli import options
 from ringnet.cli.printing import print_json, print_table
-from ringnet.cli.studies import StudyOptions, carried_through, ended, records
-from ringnet.cli.targets import check_targets, sources_of
+from ringnet.cli.studies import StudyOptions, carried_through, ended, records, study
 from ringnet.errors import Fault, InputError
-from ringnet.reporting.storage import write_study
-from ringnet.reporting.text import written
-from ringnet.scenario import Scenario
-from ringnet.study.points import run_info
 from ringnet.study.whatif import TODAY, WhatIf, WhatIfPlan, changed_scenarios, read_changes, whatif_parts
 from ringnet.units import format_seconds
 
 EXAMPLE = "ringnet whatif scenario.yaml --if 'network.bandwidth=100 GB/s' --if 'network.latency=1 us'"
 
 
-def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
-    scenario: options.ScenarioFile,
+@study
+def command(
+    asked: StudyOptions,
     changes: options.WhatIfs = None,
     file: Annotated[
         Path | None,
         typer.Option("--changes", metavar="FILE", help="A YAML file with changes: whatif: [A, [B, C]]."),
     ] = None,
-    overrides: options.Overrides = None,
-    out: options.StudyFolder = None,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
-    plots: options.Plots = True,
-    formats: options.Formats = None,
-    processes: options.Processes = None,
-    fresh: options.Fresh = False,
-    cache: options.Cache = None,
-    allow_outside: options.AllowOutside = False,
-    allow_python: options.AllowPython = False,
 ) -> int:
     """Say which change buys most: a scenario with each of several changes, ranked."""
     wanted = [*(changes or ()), *(read_changes(str(file)) if file else ())]
     if not wanted:
         right = "--if 'network.bandwidth=100 GB/s'"
         raise InputError(Fault("there is no change to try", "--if", right=right))
-    read = options.changed_reader(
-        scenario, options.with_formats(overrides, formats), allow_outside, allow_python
-    )
-    plan = WhatIfPlan(changed_scenarios(read, wanted))
+    plan = WhatIfPlan(changed_scenarios(asked.read, wanted))
     today = plan.scenarios[0].scenario
-    asked = StudyOptions(None, None, out, as_json, quiet, plots, processes, fresh, cache)
-    folder = asked.folder(today, "whatif")
-    read_here = [*sources_of(today, scenario), *([file] if file else [])]
-    check_targets({}, read_here, {"--out": folder})
+    asked.check(today, read=[file] if file else [])
     found, points = carried_through(plan, whatif_parts, asked)
-    files = _write(today, found, asked, folder)
-    if as_json:
+    told = [*found.notes, *found.failed]
+    lines = asked.write(today, {"whatif": found.table}, told, changes=found.table["change"].tolist())
+    if asked.json:
         print_json(
             {"changes": records(found.table), "notes": list(found.notes), "failed": list(found.failed)}
         )
-    elif not quiet:
+    elif not asked.quiet:
         _print(found)
-        print_table([points, ("written", files)])
-    return ended(found.failed, (*today.notes, *found.notes), quiet)
-
-
-def _write(scenario: Scenario, found: WhatIf, asked: StudyOptions, folder: Path) -> str:
-    info = run_info(scenario, folder, None, [*found.notes, *found.failed])
-    info["changes"] = found.table["change"].tolist()
-    files = write_study(
-        folder, info, {"whatif": found.table}, plots=asked.plots, look=scenario.report.figure.look
-    )
-    return written(files.folder, files.files)
+        print_table([points, *lines])
+    return ended(found.failed, (*today.notes, *found.notes), asked.quiet)
 
 
 def _print(found: WhatIf) -> None:

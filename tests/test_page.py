@@ -326,8 +326,14 @@ def test_the_command_takes_a_folder_and_a_name_and_refuses_what_is_neither(ringn
     written = ringnet("report", "reports/ring")
     assert written.stdout.startswith("written  reports/ring/report.html, ")
     assert ringnet("report", "ring.yaml").exit_code == 2
-    compare = ("compare", "ring.yaml", "--algorithms", "ring", "--no-plots", "--quiet")
-    assert ringnet(*compare, "--html=page.txt").exit_code == 2
-    assert ringnet(*compare, "--html").exit_code == 0
-    assert "compare.csv" in (own_folder / "reports/ring-compare/report.html").read_text()
+    changed = ("--if", "network.latency=1 us")
+    for command, *own in (
+        ("compare", "--algorithms", "ring"),
+        ("blame", "--most", "9"),
+        ("whatif", *changed),
+    ):
+        study = (command, "ring.yaml", *own, "--no-plots", "--quiet")
+        assert ringnet(*study, "--html=page.txt").exit_code == 2
+        assert ringnet(*study, "--html").exit_code == 0
+        assert f"{command}.csv" in (own_folder / f"reports/ring-{command}/report.html").read_text()
     assert ringnet(*run).exit_code == 0  # a folder with its page is still one that may be replaced

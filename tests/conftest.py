@@ -206,6 +206,7 @@ def random_cases(draw: Callable[..., Any], **fixed: Any) -> Case:
         "start_s": each(seconds),
         "send_overhead_s": each(seconds),
         "recv_overhead_s": each(seconds),
+        "launch_s": each(seconds),
         "reduce_Bps": each(st.just(np.inf) | st.floats(1e8, 1e11)),
     }
     return make_case(n_workers, topology=topology, **(drawn | fixed))
@@ -236,7 +237,7 @@ def times_are_in_order(case: Case, trace: Trace) -> None:
     times = np.array([rows[name] for name in ("posted_s", "started_s", "sent_s", "arrived_s", "applied_s")])
     assert np.isfinite(times).all()
     assert (np.diff(times, axis=0) >= 0).all()
-    assert (rows["posted_s"] >= case.workers.start_s[rows["src"]]).all()
+    assert (rows["posted_s"] >= case.workers.launched_s[rows["src"]]).all()
 
 
 def bytes_are_conserved(case: Case, trace: Trace) -> None:
@@ -293,14 +294,14 @@ def time_of_workers_is_accounted_for(case: Case, trace: Trace) -> None:
     assert (parts >= 0).all()
     assert parts.sum(axis=0) == pytest.approx(workers["end_s"] - workers["start_s"], rel=1e-9, abs=1e-15)
     sent, received = (np.bincount(rows[end], minlength=case.schedule.n_workers) for end in ("src", "dst"))
-    overhead_s = sent * costs.send_overhead_s + received * costs.recv_overhead_s
+    overhead_s = costs.launch_s + sent * costs.send_overhead_s + received * costs.recv_overhead_s
     assert workers["overhead_s"] == pytest.approx(overhead_s, rel=1e-9)
     reduced = np.bincount(rows["dst"], rows["bytes"] * (rows["op"] == "reduce"), minlength=len(sent))
     assert workers["reducing_s"] == pytest.approx(reduced / costs.reduce_Bps, rel=1e-9)
 
 
 def workers_end_with_their_last_transfer(case: Case, trace: Trace) -> None:
-    rows, ends_s = trace.transfers, case.workers.start_s.copy()
+    rows, ends_s = trace.transfers, case.workers.launched_s
     np.maximum.at(ends_s, rows["dst"], rows["applied_s"])
     if case.workers.sends == "rendezvous":
         np.maximum.at(ends_s, rows["src"], rows["arrived_s"])

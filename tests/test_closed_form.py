@@ -110,6 +110,7 @@ UNIFORM = {
     "start_s": st.sampled_from([0.0, 1.0]),
     "send_overhead_s": SECONDS,
     "recv_overhead_s": SECONDS,
+    "launch_s": SECONDS,
     "reduce_Bps": st.just(np.inf) | st.floats(1e8, 1e11),
 }
 
@@ -133,6 +134,7 @@ DIFFERENT = [
     {"links": {"1->2": LinkChange(99.0)}},
     {"links": {"1->2": LinkChange(latency_s=0.6)}},
     {"start_s": [0.0, 0.0, 1.0, 0.0]},
+    {"launch_s": [0.0, 0.0, 1.0, 0.0]},
     {"send_overhead_s": [0.0, 0.0, 1.0, 0.0]},
     {"recv_overhead_s": [0.0, 0.0, 1.0, 0.0]},
     {"reduce_Bps": [100.0, 100.0, 99.0, 100.0]},

@@ -75,7 +75,7 @@ def runs(draw):
         switching=draw(st.sampled_from(["cut-through", "store-and-forward"])),
     )
     seconds = st.sampled_from([0.0, 0.0, 1e-6])
-    columns = {name: draw(seconds) for name in ("start_s", "send_overhead_s", "recv_overhead_s")}
+    columns = {name: draw(seconds) for name in ("start_s", "launch_s", "send_overhead_s", "recv_overhead_s")}
     if draw(st.booleans()):
         columns = {name: some.uniform(0, 5 * value, n_workers) for name, value in columns.items()}
     columns = {**columns, "reduce_Bps": draw(st.sampled_from([np.inf, 1e9]))}

@@ -106,7 +106,8 @@ def all_different(draw, case):
     free, sends = draw(st.booleans()), draw(st.sampled_from(["eager", "rendezvous"]))
     costs = (0.0, 0.0, np.inf) if free else (*10 ** rng.uniform(-6, -3, 2), 1e9)
     each = (np.full(n_workers, cost) * rng.uniform(0.5, 1.0, n_workers) for cost in costs)
-    workers = Workers(rng.uniform(0, 1e-4, n_workers), *each, sends)
+    starts_s, launches_s = rng.uniform(0, 1e-4, (2, n_workers))
+    workers = Workers(starts_s, *each, launches_s, sends)
     sizes = rng.integers(1, 1_000_000, schedule.n_chunks)
     return case(2).but(schedule=schedule, network=network, workers=workers, chunk_bytes=sizes), rng
 

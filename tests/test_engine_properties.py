@@ -30,7 +30,7 @@ def recurrence(case):
     n, rendezvous = case.schedule.n_workers, case.workers.sends == "rendezvous"
     costs = (case.workers.send_overhead_s, case.workers.recv_overhead_s, case.workers.reduce_Bps)
     send_s, recv_s, reduce_Bps = (column.tolist() for column in costs)
-    now, free, applied = case.workers.start_s.tolist(), [0.0] * n, []
+    now, free, applied = (case.workers.start_s + case.workers.launch_s).tolist(), [0.0] * n, []
     for step in case.schedule.steps():
         size = [int(case.chunk_bytes[chunk]) for chunk in step.chunk.tolist()]  # row i is sent by worker i
         posted = [now[i] + send_s[i] for i in range(n)]
@@ -55,6 +55,18 @@ def test_a_ring_is_what_the_recurrence_says(data, cases, engine):
     trace = case.run(engine=engine)
     assert trace.workers["end_s"] == pytest.approx(ends, rel=EXACT)
     assert trace.transfers["applied_s"] == pytest.approx(applied, rel=EXACT)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@given(data=st.data())
+def test_what_all_launch_alike_comes_on_top(data, cases, engine):
+    """Whatever the links and the workers, late ones too: once, not for each step or channel."""
+    case, launch_s = data.draw(cases(launch_s=0.0)), data.draw(st.floats(1e-6, 1e-3))
+    launching = case.but(workers=replace(case.workers, launch_s=np.full(case.schedule.n_workers, launch_s)))
+    without, trace = case.run(engine=engine), launching.run(engine=engine)
+    assert trace.workers["end_s"] == pytest.approx(without.workers["end_s"] + launch_s, rel=1e-9)
+    overhead_s = without.workers["overhead_s"] + launch_s
+    assert trace.workers["overhead_s"] == pytest.approx(overhead_s, rel=1e-9)
 
 
 # -------------------------------------------------------------------------------------------------- queues
@@ -145,6 +157,7 @@ def test_time_in_other_units_is_the_same_run(data, cases):
         workers=replace(
             workers,
             start_s=workers.start_s * 4,
+            launch_s=workers.launch_s * 4,
             send_overhead_s=workers.send_overhead_s * 4,
             recv_overhead_s=workers.recv_overhead_s * 4,
             reduce_Bps=workers.reduce_Bps / 4,
@@ -161,7 +174,7 @@ def test_turning_a_ring_turns_the_result(data, cases):
     """Worker i with its links becomes worker i + 1, chunk c chunk c + 1: nobody is special."""
     case = data.draw(cases(topology="ring"))
     workers = case.workers
-    columns = ("start_s", "send_overhead_s", "recv_overhead_s", "reduce_Bps")
+    columns = ("start_s", "launch_s", "send_overhead_s", "recv_overhead_s", "reduce_Bps")
     network = case.network
     turned = case.but(
         chunk_bytes=np.roll(case.chunk_bytes, 1),

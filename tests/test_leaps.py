@@ -22,6 +22,7 @@ KINDS = [
     {},
     {"sends": "rendezvous"},
     {"send_overhead_s": 1e-6, "recv_overhead_s": 3e-7, "reduce_Bps": 1.1e11},
+    {"launch_s": 7e-6},
 ]
 
 

@@ -47,6 +47,7 @@ def workers(draw: st.DrawFn, n_workers: int) -> Workers:
         send_overhead_s=column(SECONDS),
         recv_overhead_s=column(SECONDS),
         reduce_Bps=column(rates),
+        launch_s=column(SECONDS),
         sends=draw(st.sampled_from(["eager", "rendezvous"])),
     )
 

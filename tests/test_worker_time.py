@@ -29,6 +29,7 @@ COSTS = st.fixed_dictionaries(
         "send_overhead_s": st.sampled_from([0.25, 1.0]),
         "recv_overhead_s": st.just(0.5),
         "reduce_Bps": st.just(300.0),
+        "launch_s": st.sampled_from([0.5, 2.0]),
     },
 )
 
@@ -53,7 +54,8 @@ def counted(case, trace):
     """Return the seconds of each worker by part, from a look at the middle of every span between two events."""
     rows, served, workers = trace.transfers, trace.services, case.workers
     n_transfers, rendezvous = len(rows["src"]), workers.sends == "rendezvous"
-    works, moves, stands = ([[] for _ in range(case.schedule.n_workers)] for _ in range(3))
+    works = [[one] for one in zip(workers.start_s.tolist(), workers.launched_s.tolist(), strict=True)]
+    moves, stands = ([[] for _ in range(case.schedule.n_workers)] for _ in range(2))
     for row in range(n_transfers):
         src, dst = int(rows["src"][row]), int(rows["dst"][row])
         posted_s, applied_s = rows["posted_s"][row], rows["applied_s"][row]

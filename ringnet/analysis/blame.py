@@ -100,6 +100,7 @@ def _of_workers(workers: Workers) -> Iterator[Suspect]:
         worker
         for worker, costs in enumerate(worker_costs(workers))
         if costs.start_s > first_s
+        or costs.launch_s
         or costs.send_overhead_s
         or costs.recv_overhead_s
         or costs.reduce_Bps < NEVER

@@ -53,22 +53,27 @@ RING_CLOSED_FORMS = {
 def closed_form_s(
     schedule: Schedule, network: Network, workers: Workers, chunk_bytes: NDArray[np.int64]
 ) -> float | None:
-    """Return the closed form of this run in seconds, or None: links, workers or chunks differ."""
-    if schedule.n_workers == 1:
+    """Return the closed form of this run in seconds, or None: links, workers or chunks differ.
+
+    What all workers launch comes before whatever the algorithm takes.
+    """
+    if schedule.n_workers == 1 or not _alike(workers.launch_s):
         return None
+    launch_s = float(workers.launch_s[0])
     if schedule.made_by is ring:
         cost = uniform_cost(network, workers)
         largest = int(chunk_bytes.max())
         return (
             None
             if cost is None
-            else RING_CLOSED_FORMS[schedule.collective](schedule.n_workers, largest, cost)
+            else launch_s + RING_CLOSED_FORMS[schedule.collective](schedule.n_workers, largest, cost)
         )
     form = FORMS.get(schedule.made_by) if schedule.made_by is not None else None
     if form is None or not _alike(chunk_bytes):
         return None
     cost = full_cost(schedule, network, workers)
-    return None if cost is None else form(schedule, int(chunk_bytes[0]), cost)
+    formula_s = None if cost is None else form(schedule, int(chunk_bytes[0]), cost)
+    return None if formula_s is None else launch_s + formula_s
 
 
 def full_cost(schedule: Schedule, network: Network, workers: Workers) -> TransferCost | None:

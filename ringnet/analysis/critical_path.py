@@ -45,12 +45,13 @@ class PathPiece(NamedTuple):
     part : str
         One of `ringnet.engines.PATH_PARTS`.
     worker : int
-        Whose overhead, reduction or late start it is, switches numbered after workers; `NONE` for pieces on links.
+        Whose overhead, reduction, launch or late start it is, switches numbered after workers; `NONE` for pieces on
+        links.
     link : int
         Which link's latency or bandwidth it is; `NONE` for pieces of workers, for the latency of a whole route under
         fair sharing, and for that of the way back of a window's credit.
     transfer : int
-        Row of the transfer; `NONE` for a late start.
+        Row of the transfer; `NONE` for a late start, and for a launch, which is an overhead.
     queue : str
         Whether the next transfer on the path waited for this one to leave a link: ``own`` if both are the same
         worker's (which is bandwidth by another name), ``others`` if not; of a piece of queueing, whose it waited for.
@@ -85,7 +86,7 @@ class CriticalPath:
     transfers: IntArray = field(compare=False, repr=False)
 
     def of_pieces(self, name: str) -> list[Any]:
-        """Return for each piece what a column of ``moved`` says of its transfer; None of a late start."""
+        """Return for each piece what a column of ``moved`` says of its transfer; None of a start or a launch."""
         places = np.searchsorted(self.transfers, [piece.transfer for piece in self.pieces]).tolist()
         cells = self.moved[name].tolist()
         return [
@@ -200,6 +201,9 @@ def _made_again(
         if what == "start":
             now_s = float(workers.start_s[worker])
             pieces.append(PathPiece(then_s, now_s, "waiting", worker))
+            if workers.launch_s[worker]:
+                then_s, now_s = now_s, float(workers.launched_s[worker])
+                pieces.append(PathPiece(then_s, now_s, "overhead", worker))
             continue
         transfer, n_bytes, reduces = moved.of[step, row]
         if what == "latency":
@@ -319,6 +323,7 @@ class _Walk:
         self.waited_s = np.zeros(2)
         self.schedule, self.workers = schedule, workers.with_switches(schedule, network)
         self.starts_s, self.ends_s = trace.workers["start_s"], trace.workers["end_s"]
+        self.launched_s = self.workers.launched_s.tolist()
         self.rendezvous = workers.sends == "rendezvous"
         self.cut_through = network.switching == "cut-through"
         self.transfers = StepTransfers(schedule, chunk_bytes)
@@ -358,7 +363,7 @@ class _Walk:
         self._pieces.append(PathPiece(from_s, self.now_s, part, **of))
         self.now_s = from_s
 
-    def _put_work(self, from_s: float, part: str, *, worker: int, transfer: int) -> None:
+    def _put_work(self, from_s: float, part: str, *, worker: int, transfer: int = NONE) -> None:
         """Put down what a processor did: of a worker in trouble with the pauses between, in which it waits."""
         pace = self.workers.paces.get(worker)
         for begin_s, end_s in reversed(pace.pauses() if pace is not None else []):
@@ -386,7 +391,7 @@ class _Walk:
             if self.transfers.sends(actor, before) or self.transfers.owed(actor, before):
                 return self._left(actor, before)
         worker = actor // self.schedule.n_channels
-        return Came(float(self.workers.start_s[worker]), self._start, (worker,))
+        return Came(self.launched_s[worker], self._start, (worker,))
 
     def _left(self, actor: int, step: int) -> Came:
         """When an actor left a step: in a rendezvous not before its own sends have arrived."""
@@ -415,6 +420,9 @@ class _Walk:
         return Came(self.records.time_s("arrived_s", transfer), self._arrival, (transfer,))
 
     def _start(self, worker: int) -> None:
+        """Go back over the launch of a worker, and to the start of the first one."""
+        if self.workers.launch_s[worker]:
+            self._put_work(float(self.workers.start_s[worker]), "overhead", worker=worker)
         self._put(float(self.starts_s.min()), "waiting", worker=worker)
 
     def _post(self, transfer: int) -> Came:

@@ -28,8 +28,8 @@ class Derivatives:
         Seconds per second of a link's latency: how often the path crosses it.
     inverse_bandwidth : ndarray of float64, shape (n_links,)
         Seconds per second/byte of one by a link's bandwidth: the bytes that the path waits for there.
-    start, send_overhead, recv_overhead : ndarray of float64, shape (n_workers,)
-        Seconds per second of a worker's start, of its overhead for each transfer sent, and received.
+    start, launch, send_overhead, recv_overhead : ndarray of float64, shape (n_workers,)
+        Seconds per second of a worker's start, of its launch, of its overhead for each transfer sent, and received.
     inverse_reduce_rate : ndarray of float64, shape (n_workers,)
         Seconds per second/byte of one by the rate at which a worker reduces: the bytes that the path waits for there.
     inverse_switch_rate : ndarray of float64, shape (n_switches,)
@@ -39,6 +39,7 @@ class Derivatives:
     latency: FloatArray
     inverse_bandwidth: FloatArray
     start: FloatArray
+    launch: FloatArray
     send_overhead: FloatArray
     recv_overhead: FloatArray
     inverse_reduce_rate: FloatArray
@@ -81,11 +82,12 @@ def derivatives(
     -----
     Every time of a run is the latest of some others, plus a latency, bytes by a bandwidth, an overhead, or bytes by a
     rate of reduction: sums and maxima only. So the end is the largest of many sums, one for each path, each linear in
-    starts, latencies, overheads, and ones by bandwidths and rates: a max-plus polynomial (Baccelli, Cohen, Olsder and
-    Quadrat, *Synchronization and Linearity*, 1992), convex and piecewise linear in all of them together. The path that
-    ended last is the largest sum; what it says is the derivative wherever no other path is as long, and otherwise one
-    of the subgradients: between what is gained by less and lost by more. By convexity the gain from an improvement is
-    never more than the derivative times the improvement; it is less as soon as another path becomes the longest.
+    starts, launches, latencies, overheads, and ones by bandwidths and rates: a max-plus polynomial (Baccelli, Cohen,
+    Olsder and Quadrat, *Synchronization and Linearity*, 1992), convex and piecewise linear in all of them together. The
+    path that ended last is the largest sum; what it says is the derivative wherever no other path is as long, and
+    otherwise one of the subgradients: between what is gained by less and lost by more. By convexity the gain from an
+    improvement is never more than the derivative times the improvement; it is less as soon as another path becomes the
+    longest.
 
     All this is for one order in which links serve what comes to them from several senders, and processors their
     channels: where an improvement lets another transfer come first, the time may jump either way.
@@ -103,10 +105,10 @@ def derivatives_along(path: CriticalPath, schedule: Schedule, network: Network) 
     n_workers = schedule.n_workers
     found = Derivatives(
         *(np.zeros(network.n_links) for _ in range(2)),
-        *(np.zeros(n) for n in (n_workers, n_workers, n_workers, n_workers, schedule.n_switches)),
+        *(np.zeros(n) for n in (*[n_workers] * 5, schedule.n_switches)),
     )
-    # The path leaves the start of a worker, late or not.
-    found.start[path.starter] = 1.0
+    # The path leaves the start of a worker, late or not, and goes over its launch.
+    found.start[path.starter] = found.launch[path.starter] = 1.0
     columns = path.of_pieces("src"), path.of_pieces("bytes")
     for piece, src, n_bytes in zip(path.pieces, *columns, strict=True):
         if piece.part == "latency":
@@ -118,7 +120,7 @@ def derivatives_along(path: CriticalPath, schedule: Schedule, network: Network) 
                 found.inverse_switch_rate[piece.worker - n_workers] += n_bytes
         elif piece.part == "reducing":
             found.inverse_reduce_rate[piece.worker] += n_bytes
-        elif piece.part == "overhead":
+        elif piece.part == "overhead" and src is not None:
             sends = src == piece.worker
             (found.send_overhead if sends else found.recv_overhead)[piece.worker] += 1
     return found

@@ -39,9 +39,10 @@ SCALED = (Constant, BySize, OverTime)
 
 
 class OneWorker(NamedTuple):
-    """When a worker starts, and what its processor takes: the columns of `Workers` for one of them."""
+    """When a worker starts, and what it takes: the columns of `Workers` for one of them."""
 
     start_s: float
+    launch_s: float
     send_overhead_s: float
     recv_overhead_s: float
     reduce_Bps: float
@@ -78,7 +79,7 @@ class Upgrade:
     def part(self, network: Network, workers: Workers, share: float) -> Upgrade | None:
         """Return so much of it, of network and workers as they are; below zero the same the other way.
 
-        Latencies, times per byte, starts and overheads go on evenly. None where nobody knows what is between.
+        Latencies, times per byte, starts, launches and overheads go on evenly. None where nobody knows what is between.
 
         Examples
         --------
@@ -94,7 +95,8 @@ class Upgrade:
             now = costs[worker]
             evenly = {
                 name: getattr(now, name) + share * (getattr(then, name) - getattr(now, name))
-                for name in ("start_s", "send_overhead_s", "recv_overhead_s")
+                for name in OneWorker._fields
+                if name != "reduce_Bps"
             }
             some.append(
                 (
@@ -344,6 +346,7 @@ def worker_upgrade(workers: Workers, chosen: Iterable[int], change: Change) -> U
     first_s = min(one.start_s for one in costs)
     best = OneWorker(
         first_s,
+        min(one.launch_s for one in costs),
         min(one.send_overhead_s for one in costs),
         min(one.recv_overhead_s for one in costs),
         max(one.reduce_Bps for one in costs),
@@ -353,9 +356,8 @@ def worker_upgrade(workers: Workers, chosen: Iterable[int], change: Change) -> U
         if change == "alike":
             return best
         late_s = (one.start_s - first_s) / 2
-        return OneWorker(
-            first_s + late_s, one.send_overhead_s / 2, one.recv_overhead_s / 2, one.reduce_Bps * 2
-        )
+        overheads_s = one.launch_s / 2, one.send_overhead_s / 2, one.recv_overhead_s / 2
+        return OneWorker(first_s + late_s, *overheads_s, one.reduce_Bps * 2)
 
     if change == "no-latency":
         return None
@@ -386,6 +388,7 @@ def estimated_gain_s(
     for worker, then in upgrade.workers:
         now = costs[worker]
         total_s += found.start[worker] * (now.start_s - then.start_s)
+        total_s += found.launch[worker] * (now.launch_s - then.launch_s)
         total_s += found.send_overhead[worker] * (now.send_overhead_s - then.send_overhead_s)
         total_s += found.recv_overhead[worker] * (now.recv_overhead_s - then.recv_overhead_s)
         total_s += found.inverse_reduce_rate[worker] * (1 / now.reduce_Bps - 1 / then.reduce_Bps)

@@ -92,15 +92,18 @@ def _of_workers(kind: Intervals, n_workers: int) -> Intervals:
 
 
 def _processor(rows: Columns, workers: Workers) -> Intervals:
-    """Return when processors work: an overhead ends with its post, overhead and reduction end with the apply."""
+    """Return when processors work: a launch from the start on, an overhead until its post, the rest until its apply."""
     posting_s = workers.send_overhead_s[rows["src"]]
     reducing_s = np.where(rows["op"] == "reduce", rows["bytes"] / workers.reduce_Bps[rows["dst"]], 0.0)
     applying_s = workers.recv_overhead_s[rows["dst"]] + reducing_s
-    who, work_s = np.concatenate([rows["src"], rows["dst"]]), np.concatenate([posting_s, applying_s])
-    ends_s = np.concatenate([rows["posted_s"], rows["applied_s"]])
-    begins_s = ends_s - work_s
+    launching = np.flatnonzero(workers.launch_s)
+    who = np.concatenate([rows["src"], rows["dst"], launching])
+    work_s = np.concatenate([posting_s, applying_s, workers.launch_s[launching]])
+    ends_s = np.concatenate([rows["posted_s"], rows["applied_s"], workers.launched_s[launching]])
+    begins_s, n_rows = ends_s - work_s, len(rows["src"]) + len(rows["dst"])
+    begins_s[n_rows:] = workers.start_s[launching]
     for worker, pace in workers.paces.items():
-        for row in np.flatnonzero(who == worker).tolist():
+        for row in np.flatnonzero(who[:n_rows] == worker).tolist():
             begins_s[row] = pace.begin_s(float(ends_s[row]), float(work_s[row]))
     return Intervals(who, begins_s, ends_s)
 

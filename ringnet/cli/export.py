@@ -22,7 +22,7 @@ from ringnet.runs.parts import build
 from ringnet.scenario import Scenario
 from ringnet.scenario.drawn import mean_of, refuse_what_is_drawn
 from ringnet.study.whatif import simulate_bare
-from ringnet.units import format_bytes
+from ringnet.units import format_bytes, format_seconds
 
 EXAMPLE = "ringnet export scenario.yaml --msccl ring.xml --perfetto ring.pftrace"
 
@@ -104,6 +104,8 @@ def _left_out(scenario: Scenario) -> Iterator[str]:
     window = scenario.network.window
     if window is not None:
         yield f"window {format_bytes(window) if isinstance(window, int) else f'of {window.transfers} transfers'}"
+    if scenario.worker.launch_s:
+        yield f"launch {format_seconds(scenario.worker.launch_s)}"
     for number, job in enumerate(scenario.jobs, 1):
         yield f"job {job.name or number}"
     for number, one in enumerate(scenario.background, 1):

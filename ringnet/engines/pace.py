@@ -74,6 +74,10 @@ class ProcessorPace:
         """Return how much of a while it stands still."""
         return self._work.still_s(from_s, to_s)
 
+    def worked_s(self, from_s: float, to_s: float) -> float:
+        """Return how much of a while it does not; nothing of one that never ends."""
+        return 0.0 if to_s == NEVER else to_s - from_s - self.still_s(from_s, to_s)
+
     def pauses(self) -> list[tuple[float, float]]:
         """Return from when to when it stands still."""
         return [*self._work.rests()]

@@ -17,6 +17,7 @@ from ringnet.engines.pace import ProcessorPace
 from ringnet.engines.tolerances import ROUNDING
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks import Network, Whiles
+from ringnet.networks.behaviour import NEVER
 from ringnet.payload import PackedPayload, Payload
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -66,11 +67,13 @@ class Workers:
     Parameters
     ----------
     start_s : ndarray
-        When the worker enters its first step; ``inf`` for one that never does.
+        When the worker comes to the collective; ``inf`` for one that never does.
     send_overhead_s, recv_overhead_s : ndarray
         Time of the worker's processor for each transfer sent, and for each received.
     reduce_Bps : ndarray
         Bytes reduced per second; ``inf`` where reducing is free.
+    launch_s : ndarray
+        What a collective takes at the worker once, from its start until its first step, whatever its size.
     sends : {"eager", "rendezvous"}
         Whether a sender goes on at once, or transfers start when both sides are in the step and end it for both.
     luck : Luck or None
@@ -87,6 +90,7 @@ class Workers:
     send_overhead_s: NDArray[np.float64]
     recv_overhead_s: NDArray[np.float64]
     reduce_Bps: NDArray[np.float64]
+    launch_s: NDArray[np.float64]
     sends: Sends = "eager"
     luck: Luck | None = None
     paces: Mapping[int, ProcessorPace] = field(default_factory=dict)
@@ -102,17 +106,28 @@ class Workers:
         send_overhead_s: float = 0.0,
         recv_overhead_s: float = 0.0,
         reduce_Bps: float = np.inf,
+        launch_s: float = 0.0,
         sends: Sends = "eager",
     ) -> Workers:
         """Return ``n_workers`` workers that behave alike; by default all start at 0 and cost nothing."""
-        values = (start_s, send_overhead_s, recv_overhead_s, reduce_Bps)
-        start, send, recv, reduce = (np.full(n_workers, value) for value in values)
-        return cls(start, send, recv, reduce, sends)
+        values = (start_s, send_overhead_s, recv_overhead_s, reduce_Bps, launch_s)
+        start, send, recv, reduce, launch = (np.full(n_workers, value) for value in values)
+        return cls(start, send, recv, reduce, launch, sends)
+
+    @property
+    def launched_s(self) -> NDArray[np.float64]:
+        """When each enters its first step: shape (n_workers,)."""
+        found = self.start_s + self.launch_s
+        for worker, pace in self.paces.items():
+            if found[worker] != NEVER:
+                found[worker] = pace.end_s(float(self.start_s[worker]), float(self.launch_s[worker]))
+        return found
 
     def with_switches(self, schedule: Schedule, network: Network) -> Workers:
         """Return the same with an entry for each switch of a schedule after those of the workers.
 
-        A switch is there from the first start on, takes in and sends on without overhead, and adds at its own rate.
+        A switch is there from the first start on, takes in and sends on without overhead or launch, and adds at its own
+        rate.
 
         Raises
         ------
@@ -134,6 +149,7 @@ class Workers:
             send_overhead_s=np.concatenate([self.send_overhead_s, nothing]),
             recv_overhead_s=np.concatenate([self.recv_overhead_s, nothing]),
             reduce_Bps=np.concatenate([self.reduce_Bps, rates]),
+            launch_s=np.concatenate([self.launch_s, nothing]),
         )
 
     def in_run(self, run: int) -> Workers:

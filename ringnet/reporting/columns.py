@@ -73,7 +73,7 @@ ANSWERS: dict[str, Column] = {
         "where that is not known"
     ),
     "waiting_share": _number("the same: until the first worker on the path has started"),
-    "overhead_share": _number("the same: send and receive overheads"),
+    "overhead_share": _number("the same: launch, and send and receive overheads"),
     "reducing_share": _number("the same: combining chunks"),
     "late_worker": _integer("the worker whose late start that waiting is for; empty if none"),
     "late_by_s": _number("how much later than the first worker it started"),
@@ -259,7 +259,7 @@ TABLES: dict[str, dict[str, Column]] = {
     },
     "workers": {
         "worker": _integer("number of the worker, from 0"),
-        "start_s": _number("when it entered its first step"),
+        "start_s": _number("when it came to the collective"),
         "end_s": _number("when it left its last step"),
         "sent_bytes": _integer("bytes it sent"),
         "received_bytes": _integer("bytes it received"),
@@ -270,7 +270,7 @@ TABLES: dict[str, dict[str, Column]] = {
         "late_partner_s": _number("time it waited for a partner that had sent nothing yet"),
         "busy_link_s": _number("time something of its own stood at a busy link and nothing of its own moved"),
         "waiting_s": _number("late_partner_s + busy_link_s"),
-        "overhead_s": _number("time of its send and receive overheads"),
+        "overhead_s": _number("time of its launch and of its send and receive overheads"),
         "reducing_s": _number("time it combined chunks"),
         "idle_end_s": _number(
             "from its end to that of the last worker; with moving_s, waiting_s, overhead_s and reducing_s all the time "
@@ -280,7 +280,7 @@ TABLES: dict[str, dict[str, Column]] = {
         "path_bandwidth_s": _number("the same: bytes going through links"),
         "path_queueing_s": _number("the same: waiting for a link that was taken"),
         "path_waiting_s": _number("the same: until the first worker on the path has started"),
-        "path_overhead_s": _number("the same: send and receive overheads"),
+        "path_overhead_s": _number("the same: launch, and send and receive overheads"),
         "path_reducing_s": _number("the same: combining chunks"),
     },
     "transfers": {

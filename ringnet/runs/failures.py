@@ -157,7 +157,7 @@ class _Group:
     def _workers(self, begun_s: float) -> Workers:
         """Return the workers of the next attempt; who stepped in is as the rule for all has it."""
         first, members = self.first.workers, [*self.members]
-        names = ("start_s", "send_overhead_s", "recv_overhead_s", "reduce_Bps")
+        names = ("start_s", "send_overhead_s", "recv_overhead_s", "reduce_Bps", "launch_s")
         columns = {name: getattr(first, name)[members] for name in names}
         for place, member in enumerate(members):
             if member in self.stepped_in:

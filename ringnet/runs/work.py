@@ -146,7 +146,7 @@ def _leaps(parts: RunParts) -> bool:
         parts.chunk_sizes,
         workers.start_s,
     ]
-    columns += [workers.reduce_Bps, workers.send_overhead_s, workers.recv_overhead_s]
+    columns += [workers.launch_s, workers.reduce_Bps, workers.send_overhead_s, workers.recv_overhead_s]
     are_constant = not network.behaviours and not workers.paces and workers.luck is None
     says_so = isinstance(parts.schedule.make_steps, AlikeSteps)
     return says_so and are_constant and all((column == column[0]).all() for column in columns)

@@ -71,6 +71,8 @@ def _workers(
         columns["send_overhead_s"],
         columns["recv_overhead_s"],
         columns["reduce_Bps"],
+        # Of one worker nothing moves, and no collective is launched.
+        columns["launch_s"] * (n_workers > 1),
         sends=scenario.worker.sends,
         luck=luck if luck.draws or luck.interruptions else None,
     )

@@ -138,13 +138,13 @@ class Steps:
 
     def _set_actors(self, schedule: Schedule, workers: Workers) -> None:
         each = np.repeat(np.arange(schedule.n_workers), schedule.n_channels)
-        self.start_s = workers.start_s[each]
-        self.ready_s = np.array(
-            np.broadcast_to(self._of_all_sizes(self.start_s), (len(each), *self.sizes)), order="C"
-        )
+        self.start_s, self.launch_s = workers.start_s[each], workers.launch_s[each]
+        launched_s = self._of_all_sizes(workers.launched_s[each])
+        self.ready_s = np.array(np.broadcast_to(launched_s, (len(each), *self.sizes)), order="C")
         costs = (workers.send_overhead_s, workers.recv_overhead_s, workers.reduce_Bps)
         self.send_s, self.recv_s, self.reduce_Bps = (self._of_all_sizes(column[each]) for column in costs)
         self.overhead_s, self.reducing_s = np.zeros(len(each)), np.zeros(len(each))
+        self.overhead_s[:: schedule.n_channels] = workers.launch_s
         self.send_costs, self.recv_costs = bool(self.send_s.any()), bool(self.recv_s.any())
         self.reduce_costs = bool(np.isfinite(self.reduce_Bps).any())
         self.paths = Paths(len(each))
@@ -156,8 +156,8 @@ class Steps:
         self.paths.keep("latency")
         if np.ptp(self.start_s):
             self.paths.keep("waiting")[:] = self.start_s - self.start_s.min()
-        if self.send_costs or self.recv_costs:
-            self.paths.keep("overhead")
+        if self.send_costs or self.recv_costs or self.launch_s.any():
+            self.paths.keep("overhead")[:] = self.launch_s
         if self.reduce_costs:
             self.paths.keep("reducing")
 

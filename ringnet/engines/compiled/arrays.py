@@ -206,14 +206,16 @@ def first_arrays(
 
 
 def _set_workers(workers: Workers, real: list[FloatArray], whole: list[IntArray]) -> None:
-    """Let every actor begin when its worker starts."""
+    """Let every actor begin when its worker has launched."""
     count = whole[at.COUNT]
-    real[at.LAST][:] = workers.start_s
+    real[at.LAST][:] = workers.launched_s
+    real[at.OVERHEAD_SPENT][:] = workers.launch_s
     real[at.SEND_COST][:], real[at.RECV_COST][:] = workers.send_overhead_s, workers.recv_overhead_s
     real[at.REDUCE_RATE][:] = workers.reduce_Bps
     waited_s = workers.start_s - workers.start_s.min()
-    real[at.WORKER_PATH][at.ON_WAITING :: at.N_ON_PATH] = waited_s
-    real[at.ACTOR_PATH][at.ON_WAITING :: at.N_ON_PATH] = np.repeat(waited_s, int(count[at.N_CHANNELS]))
+    for part, seconds in ((at.ON_WAITING, waited_s), (at.ON_OVERHEAD, workers.launch_s)):
+        real[at.WORKER_PATH][part :: at.N_ON_PATH] = seconds
+        real[at.ACTOR_PATH][part :: at.N_ON_PATH] = np.repeat(seconds, int(count[at.N_CHANNELS]))
     whole[at.PHASE][:] = ENTERS
-    for actor, start_s in enumerate(np.repeat(workers.start_s, int(count[at.N_CHANNELS])).tolist()):
-        schedule(real, whole, start_s, NORMAL, KINDS * actor + ACTOR)
+    for actor, launched_s in enumerate(np.repeat(workers.launched_s, int(count[at.N_CHANNELS])).tolist()):
+        schedule(real, whole, launched_s, NORMAL, KINDS * actor + ACTOR)

@@ -373,23 +373,27 @@ class RunningJob:
 
 def _workers(workers: Workers, *, shared: bool) -> list[Worker]:
     first_s = float(workers.start_s.min())
-    costs = np.column_stack([getattr(workers, column) for column in (SEND, RECV, REDUCE)]).tolist()
+    columns = (SEND, RECV, REDUCE, "launch_s")
+    costs = np.column_stack([getattr(workers, column) for column in columns]).tolist()
 
     def luck(number: int, cost: list[float]) -> LuckyProcessor | None:
-        means = dict(zip((SEND, RECV, REDUCE), cost, strict=True))
+        means = dict(zip(columns, cost, strict=True))
         return None if workers.luck is None else workers.luck.of(number, means)
 
     return [
         Worker(
             number,
             start_s,
+            able_s,
             WorkerCosts(*cost),
             first_s,
             shared=shared,
             luck=luck(number, cost),
             pace=workers.paces.get(number),
         )
-        for number, (start_s, cost) in enumerate(zip(workers.start_s.tolist(), costs, strict=True))
+        for number, (start_s, able_s, cost) in enumerate(
+            zip(workers.start_s.tolist(), workers.launched_s.tolist(), costs, strict=True)
+        )
     ]
 
 

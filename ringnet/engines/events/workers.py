@@ -25,11 +25,12 @@ LAST_OF_ALL_S = 1e300
 
 
 class WorkerCosts(NamedTuple):
-    """What one worker's processor charges: seconds per transfer sent and received, and bytes reduced per second."""
+    """A worker charges seconds per transfer sent and received, bytes reduced per second, seconds of a launch."""
 
     send_s: float
     recv_s: float
     reduce_Bps: float
+    launch_s: float
 
 
 class RunOptions(NamedTuple):
@@ -59,6 +60,7 @@ class Worker:
         self,
         number: int,
         start_s: float,
+        able_s: float,
         costs: WorkerCosts,
         first_start_s: float,
         *,
@@ -71,11 +73,14 @@ class Worker:
         self.pace = pace
         self.busy_until_s = self.interrupted_s = 0.0
         self.last = (start_s, 0)
-        #: When it first does anything.
-        self.able_s = start_s if pace is None or start_s == NEVER else pace.end_s(start_s, 0.0)
-        self.path: PathSeconds = (0.0, 0.0, OtherSeconds(waiting=self.able_s - first_start_s))
+        waits_s = start_s - first_start_s
+        #: When it enters its first step, and what its processor has worked: until then the launch.
+        self.able_s, self.overhead_s, self.reducing_s = able_s, costs.launch_s, 0.0
+        if pace is not None and start_s != NEVER:
+            self.overhead_s = pace.worked_s(start_s, able_s) if costs.launch_s else 0.0
+            waits_s = able_s - first_start_s - self.overhead_s
+        self.path: PathSeconds = (0.0, 0.0, OtherSeconds(waiting=waits_s, overhead=self.overhead_s))
         self.sent_bytes = self.received_bytes = self.n_applied = 0
-        self.overhead_s = self.reducing_s = 0.0
 
     def occupy(self, now_s: float, duration_s: float) -> float:
         """Take the processor for a while, after all that asked for it before; return when that is over."""
@@ -102,8 +107,8 @@ class Worker:
         middle_s = pace.end_s(begin_s, overhead_s)
         end_s = self.busy_until_s = pace.end_s(middle_s, reducing_s) if reducing_s else middle_s
         if end_s != NEVER:
-            self.overhead_s += middle_s - begin_s - pace.still_s(begin_s, middle_s)
-            self.reducing_s += end_s - middle_s - pace.still_s(middle_s, end_s)
+            self.overhead_s += pace.worked_s(begin_s, middle_s)
+            self.reducing_s += pace.worked_s(middle_s, end_s)
         return begin_s, middle_s, end_s
 
     @property
@@ -266,9 +271,9 @@ class Actor:
         if end_s == NEVER:
             return simpy.Event(self.clock)
         latency, bandwidth, others = self.path
-        still_s = pace.still_s(begin_s, middle_s), pace.still_s(middle_s, end_s)
-        work_s = middle_s - begin_s - still_s[0], end_s - middle_s - still_s[1]
-        self.path = latency, bandwidth, others.plus(begin_s - self.clock.now, *work_s, sum(still_s))
+        work_s = pace.worked_s(begin_s, middle_s), pace.worked_s(middle_s, end_s)
+        still_s = pace.still_s(begin_s, end_s)
+        self.path = latency, bandwidth, others.plus(begin_s - self.clock.now, *work_s, still_s)
         return self.clock.wake_at(end_s)
 
     def apply(self, transfer: Transfer) -> None:

@@ -36,6 +36,10 @@ _IN_PLACE_OF = {
         "worker.send_overhead and worker.recv_overhead are the processor's time for a transfer",
         "worker.send_overhead: 1 us",
     ),
+    **dict.fromkeys(
+        ("launch_overhead", "launch_latency", "kernel_launch", "startup"),
+        ("worker.launch is what each collective takes once, before its first step", "worker.launch: 8 us"),
+    ),
     "buckets": (
         "step.bucket_cap is what `ringnet step` cuts the gradients of a training step by",
         "step: {model: resnet-50, batch: 64, rate: 20 TFLOP/s, bucket_cap: 25 MiB}",

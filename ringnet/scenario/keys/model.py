@@ -29,6 +29,7 @@ from ringnet.scenario.keys.base import (
     MachineName,
     MessageSize,
     NotEmpty,
+    Seconds,
     Settings,
     WorkerNumber,
     list_or_one,
@@ -85,7 +86,12 @@ class WorkerExceptionKeys(Settings):
     start_s: DrawableStart | None = Field(
         default=None,
         alias="start",
-        description="When the worker enters its first step: `20 us`, or `never`; or how it is drawn.",
+        description="When the worker comes to the collective: `20 us`, or `never`; or how it is drawn.",
+    )
+    launch_s: Seconds | None = Field(
+        default=None,
+        alias="launch",
+        description="What each collective takes at the worker once, before its first step: `8 us`.",
     )
 
 
@@ -116,8 +122,14 @@ class WorkerKeys(Settings):
     start_s: DrawableStart = Field(
         default=0.0,
         alias="start",
-        description="When a worker enters its first step: `20 us`; `never` is a dead worker. Or how it is drawn for "
+        description="When a worker comes to the collective: `20 us`; `never` is a dead worker. Or how it is drawn for "
         "each worker: `{mean: 20 us, distribution: exponential}`.",
+    )
+    launch_s: Seconds = Field(
+        default=0.0,
+        alias="launch",
+        description="What each collective takes at each worker once, before its first step and whatever its size, as "
+        "GPU libraries take to start one: `8 us`. It is an overhead that noise does not prolong.",
     )
     noise: NoiseKeys | None = Field(
         default=None,

@@ -15,8 +15,7 @@ from ringnet.analysis.nccl import ChannelGraph, cost_table, picks
 from ringnet.analysis.nccl.inferred import fitted_to
 from ringnet.analysis.nccl.search import HostRates, NcclTraits, found_graph, host_rates, machine_of
 from ringnet.cli import app
-from ringnet.formats.nccl_tuning import read_tuning
-from ringnet.formats.tuner import loads_tuner
+from ringnet.formats.tuner import loads_tuner, read_tuning
 from ringnet.runs.parts import build_site
 from ringnet.scenario import loads
 

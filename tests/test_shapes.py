@@ -25,8 +25,8 @@ from ringnet.runs.simulate import simulate
 from ringnet.scenario import Scenario, loads
 from ringnet.study.blame import blame, plan_blame
 from ringnet.study.compare import compare
+from ringnet.study.nccl import tuner_text
 from ringnet.study.parts import PartOptions
-from ringnet.study.tuner import tuner_text
 from ringnet.study.whatif import WhatIfPlan, changed_scenarios, whatif_parts
 from ringnet.units import format_seconds
 

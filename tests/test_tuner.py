@@ -8,7 +8,7 @@ import pytest
 from ringnet.analysis.winners import with_ranks
 from ringnet.errors import InputError
 from ringnet.formats.tuner import ENDLESS_BYTES, HEADER, TunerLine, dumps_tuner, loads_tuner
-from ringnet.study.tuner import tuner_text
+from ringnet.study.nccl import tuner_text
 
 
 def table(times: dict[str, list[float]], n_workers: int = 8) -> pd.DataFrame:

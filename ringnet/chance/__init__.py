@@ -15,8 +15,7 @@ from ringnet.chance.distributions import (
     lost_of,
     lost_until,
 )
-from ringnet.chance.noise import Noise
-from ringnet.chance.streams import Draws, NumberStream, RunDraws, stream
+from ringnet.chance.streams import Draws, Noise, NumberStream, RunDraws, stream
 
 __all__ = [
     "BoundedPareto",

@@ -20,7 +20,7 @@ from ringnet.reporting.atomic import written_file
 from ringnet.scenario import Scenario
 from ringnet.scenario.keys.topology import hosts_differ, workers_per_host
 from ringnet.study.compare import Comparison, channels_of, compare_parts, plan_comparison
-from ringnet.study.tuner import tuner_text
+from ringnet.study.nccl import tuner_text
 from ringnet.units import format_rate, format_seconds, format_size
 
 EXAMPLE = "ringnet compare scenario.yaml --algorithms ring,direct --workers 8,64"

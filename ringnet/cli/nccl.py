@@ -29,8 +29,7 @@ from ringnet.cli.printing import in_number, note, print_json, print_table, say
 from ringnet.cli.studies import StudyOptions, carried_through, records
 from ringnet.cli.targets import check_targets, sources_of
 from ringnet.errors import Fault, InputError
-from ringnet.formats.nccl_tuning import NcclTuning, read_tuning
-from ringnet.formats.tuner import ALGORITHMS
+from ringnet.formats.tuner import ALGORITHMS, NcclTuning, read_tuning
 from ringnet.reporting.atomic import written_file
 from ringnet.reporting.plots import start_matplotlib
 from ringnet.runs.parts import build_site
@@ -39,12 +38,12 @@ from ringnet.study.compare import Comparison, compare_parts, plan_comparison, si
 from ringnet.study.nccl import (
     SIMULATED,
     OtherChoice,
+    base_name,
     differences,
     missing_in_ringnet,
     nccl_times,
     tuner_file,
 )
-from ringnet.study.tuner import base_name
 from ringnet.units import format_rate, format_seconds, format_size
 
 EXAMPLE = "ringnet nccl --ranks 32 --nodes 4 --link infiniband-ndr --cards 8"
@@ -461,8 +460,7 @@ def _write(answer: NcclAnswer, tuner: Path | None, plot: Path | None, csv: Path 
             answer.times().to_csv(path, index=False)
     if plot:
         start_matplotlib()
-        from ringnet.reporting.plots.calibration import save_figure  # noqa: PLC0415 -- half a second
-        from ringnet.reporting.plots.nccl import nccl_plot  # noqa: PLC0415 -- as above
+        from ringnet.reporting.plots.calibration import nccl_plot, save_figure  # noqa: PLC0415 -- half a second
 
         # The model is a line between its borders: many sizes cost nothing.
         drawn = np.geomspace(min(answer.sizes), max(answer.sizes), DRAWN_SIZES).round().astype(int)

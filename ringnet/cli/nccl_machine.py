@@ -11,7 +11,7 @@ from ringnet.analysis.nccl.inferred import fitted_to
 from ringnet.analysis.nccl.search import HostRates, NcclTraits
 from ringnet.cli import options
 from ringnet.errors import Fault, InputError
-from ringnet.formats.nccl_tuning import NcclTuning
+from ringnet.formats.tuner import NcclTuning
 from ringnet.networks import PRESETS
 from ringnet.scenario import Scenario, loads
 from ringnet.units import parse_quantity

@@ -1,9 +1,18 @@
-"""A run once more with other links or workers, for its makespan alone: no payload, no rows, no proof."""
+"""A run once more, for its time alone: with other links or workers, or with latencies next to those it has.
+
+The latter says how far a time is known. Under fair sharing each flow's end depends on all that it has met: over
+thousands of starts and ends a difference of the last digit grows, as in any chaos, until flows meet others than before.
+No simulator knows more digits of such a time, and the network itself, whose latencies are no better known, has no more
+to give.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from threading import Thread
+
+import numpy as np
 
 from ringnet.analysis.critical_path import CriticalPath, critical_path, why_no_path
 from ringnet.analysis.derivatives import Derivatives, derivatives_along, why_no_derivatives
@@ -16,6 +25,7 @@ from ringnet.engines.trace import Trace
 from ringnet.networks.network import Sharing
 from ringnet.runs.engine import engine_of, sharing_of
 from ringnet.runs.parts import RunParts, jobs_of
+from ringnet.units import format_seconds
 
 #: What simulating transfers again costs, in transfers of SimPy under fifo sharing (some 10 us): under fair sharing
 #: rates are worked out anew with every start and end, in machine code too; stepping whole arrays costs by the step,
@@ -124,3 +134,45 @@ def makespan_of(parts: RunParts) -> float:
     """Return the makespan of a run, in seconds, where nothing else is asked of it; errors are those of its engine."""
     engine = engine_of(parts)
     return SimulatedAgain(parts, sharing_of(parts, engine), engine)(Upgrade())
+
+
+#: By what share latencies differ, at most, and from which share on the time does: more than the digits that are shown.
+NUDGE, TOLD = 1e-12, 1e-6
+#: Transfers up to which latencies are moved both ways: a tie may fall as it did when they are moved one way.
+BOTH_WAYS = 50_000
+
+
+class NudgedRuns:
+    """Runs beside a run of the compiled engine, in a thread of their own; they begin at once.
+
+    Below `ringnet.engines.MANY_SHARED` transfers, where another engine runs, 1e-12 never grew beyond 1e-11.
+    """
+
+    def __init__(self, parts: RunParts) -> None:
+        self.parts = parts
+        self._found_s: list[float] = []
+        # A daemon: whoever interrupts the run need not wait for it.
+        self._thread = Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        parts, network = self.parts, self.parts.network_of_run
+        moved = np.random.default_rng(0).uniform(-NUDGE, NUDGE, network.n_links)
+        for way in (1, -1) if parts.schedule.n_transfers <= BOTH_WAYS else (1,):
+            other = replace(network, latency_s=network.latency_s * (1 + way * moved))
+            what = (parts.schedule, other, parts.workers, parts.chunk_bytes)
+            self._found_s.append(makespan_s(ENGINES["compiled"].run(*what, keep_transfers=0)))
+
+    def moved_share(self, time_s: float) -> float | None:
+        """Return by how much of it the time moves; None where that is nothing that need be said."""
+        self._thread.join()
+        share = max((abs(found_s / time_s - 1) for found_s in self._found_s), default=0.0)
+        return share if share > TOLD else None
+
+
+def moved_note(time_s: float, share: float) -> str:
+    """Say that a time is not known better, and why."""
+    return (
+        f"the time is known to about {format_seconds(share * time_s)}: latencies that differ by {NUDGE:g} of "
+        "themselves move it so far, for flows that share links fairly meet others then; compare no designs by less"
+    )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ringnet.analysis.overload import overloads
+from ringnet.analysis.utilisation import overloads
 from ringnet.collectives import Schedule
 from ringnet.documents.document import path_text
 from ringnet.engines import ENGINES, Choice, Workers

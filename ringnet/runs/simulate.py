@@ -19,12 +19,11 @@ from ringnet.engines.trace import Watch
 from ringnet.networks.network import Sharing
 from ringnet.payload import PackedPayload, Payload
 from ringnet.payload.tamper import Tamper
-from ringnet.runs.again import SimulatedAgain
+from ringnet.runs.again import NudgedRuns, SimulatedAgain, moved_note
 from ringnet.runs.engine import engine_for, payload_for, sharing_of
 from ringnet.runs.failures import CameThrough, attempts, check_other_paths, since_the_first_start
 from ringnet.runs.memory import require_memory
 from ringnet.runs.notes import effect_notes, measured_link_labels, network_notes, run_notes
-from ringnet.runs.nudged import NudgedRuns, moved_note
 from ringnet.runs.parts import RunParts, build, jobs_of
 from ringnet.runs.trouble import with_trouble
 from ringnet.scenario.build.scenario import Scenario
@@ -106,7 +105,7 @@ def _run_once(
 class _Moved(NamedTuple):
     """What one attempt has left behind: of each job its parts, what it carried, and its trace.
 
-    ``moved_share``: by how much of it the time moves where latencies hardly do; see `ringnet.runs.nudged`.
+    ``moved_share``: by how much of it the time moves where latencies hardly do; see `ringnet.runs.again`.
     """
 
     chosen: Choice

@@ -22,9 +22,8 @@ from ringnet._version import __version__
 from ringnet.analysis.answer import answer, percent
 from ringnet.documents.text import one_line
 from ringnet.documents.yaml_text import write_yaml
-from ringnet.reporting.page.checked import check_summary
 from ringnet.reporting.page.curves import study_header, sweep_header
-from ringnet.reporting.page.packing import Packer
+from ringnet.reporting.page.packing import Packer, check_summary
 from ringnet.reporting.page.run import Blamed, held_back, run_header, why_no_schedule
 from ringnet.reporting.results import Results
 from ringnet.reporting.sweeps import settings

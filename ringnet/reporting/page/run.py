@@ -11,10 +11,8 @@ import pandas as pd
 from ringnet.analysis.answer import is_missing, percent
 from ringnet.payload.dtypes import DTYPES
 from ringnet.reporting.columns import RUN_TABLES
-from ringnet.reporting.page.checked import MOST, check_cells
-from ringnet.reporting.page.holdings import holdings
-from ringnet.reporting.page.lanes import lanes
-from ringnet.reporting.page.packing import Packer, Shown
+from ringnet.reporting.page.holdings import holdings, lanes
+from ringnet.reporting.page.packing import MOST, Packer, Shown, check_cells
 from ringnet.reporting.plots import MOST_LINKS
 from ringnet.reporting.plots.positions import WIDTH, is_place, lay_out
 from ringnet.reporting.results import Results

@@ -241,7 +241,7 @@ PLOTS: dict[str, Plot] = {
         "a sweep over a key other than N and message size",
     ),
     "time-distribution": Plot(
-        "distribution.time_distribution",
+        "breakdown.time_distribution",
         "how many of repeated runs took how long, and how well median, mean and percentiles are known",
         _was_repeated,
         "a scenario of a single point that is repeated, with its table runs.csv",
@@ -351,19 +351,19 @@ def _took_steps(frame: pd.DataFrame) -> bool:
 
 STUDY_PLOTS: dict[str, StudyPlot] = {
     "step-timeline": StudyPlot(
-        "steps.step_timeline",
+        "training.step_timeline",
         "timeline",
         lambda frame: bool((frame["end_s"] > 0).any()),
         "a single step that takes time",
     ),
-    "step-parts": StudyPlot("steps.step_parts", "step", _took_steps, "several steps that take time"),
+    "step-parts": StudyPlot("training.step_parts", "step", _took_steps, "several steps that take time"),
     "time-by-algorithm": StudyPlot("algorithms.time_by_algorithm", "compare", _has_curves, _CURVES),
     "bound-share-by-algorithm": StudyPlot("algorithms.share_by_algorithm", "compare", _has_curves, _CURVES),
     "winner-map": StudyPlot("algorithms.winner_map", "compare", _has_winners, _CURVES),
     "error-by-algorithm": StudyPlot(
         "algorithms.error_by_algorithm", "numerics", _has_errors, "errors above zero"
     ),
-    "gains": StudyPlot("gains.gains", "blame", _has_gains, "something that gains"),
+    "gains": StudyPlot("algorithms.gains", "blame", _has_gains, "something that gains"),
     "whatif": StudyPlot("gains.whatif", "whatif", _has_answers, "changes with an answer"),
     "calibration": StudyPlot("calibration.calibration_plot", "calibrate", _has_rows, "a measurement"),
     "prediction": StudyPlot("calibration.prediction_plot", "predict", _has_rows, "a prediction"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from ringnet.analysis.overload import overloads
+from ringnet.analysis.utilisation import overloads
 from ringnet.collectives import ALGORITHMS
 from ringnet.documents.document import Path
 from ringnet.engines import ENGINES

@@ -9,6 +9,7 @@ import time
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 
 import matplotlib
 import matplotlib.text
@@ -21,7 +22,7 @@ from matplotlib.figure import Figure
 from ringnet.errors import ResultsError
 from ringnet.networks import LinkChange
 from ringnet.reporting.look import Look
-from ringnet.reporting.plots import PLOTS, axes, canvas, choose, draw_to
+from ringnet.reporting.plots import PLOTS, STUDY_PLOTS, axes, canvas, choose, draw_to
 from ringnet.reporting.plots.axes import unit_for
 from ringnet.reporting.plots.canvas import plain
 from ringnet.reporting.results import collect
@@ -119,6 +120,12 @@ def test_a_list_of_the_plots_costs_no_matplotlib():
 
 def test_every_plot_says_in_a_line_what_it_shows():
     assert all(plot.summary and plot.needs and "\n" not in plot.summary for plot in PLOTS.values())
+
+
+@pytest.mark.parametrize("plot", [*PLOTS.values(), *STUDY_PLOTS.values()], ids=[*PLOTS, *STUDY_PLOTS])
+def test_what_draws_a_plot_is_where_the_list_says(plot):
+    chapter, _, function = plot.place.partition(".")
+    assert callable(getattr(import_module(f"ringnet.reporting.plots.{chapter}"), function))
 
 
 # ------------------------------------------------------------------------------------------ what is shown

@@ -364,7 +364,7 @@ STUDY_PLOTS: dict[str, StudyPlot] = {
         "algorithms.error_by_algorithm", "numerics", _has_errors, "errors above zero"
     ),
     "gains": StudyPlot("algorithms.gains", "blame", _has_gains, "something that gains"),
-    "whatif": StudyPlot("gains.whatif", "whatif", _has_answers, "changes with an answer"),
+    "whatif": StudyPlot("algorithms.whatif", "whatif", _has_answers, "changes with an answer"),
     "calibration": StudyPlot("calibration.calibration_plot", "calibrate", _has_rows, "a measurement"),
     "prediction": StudyPlot("calibration.prediction_plot", "predict", _has_rows, "a prediction"),
 }

@@ -44,20 +44,41 @@ WORKER_BYTES = 50 * 10**6
 
 @dataclass(frozen=True)
 class MeasureOptions:
-    """What is to be measured, by the names of the options."""
+    """What is to be measured."""
 
-    workers: int | None
-    sizes: list[str]
-    factor: int
-    dtype: str
-    repeat: int
-    warmup: int
-    seed: int
-    mpi: bool
-    host: str | None
-    port: int | None
-    out: Path | None
-    json: bool
+    workers: Annotated[
+        int | None, typer.Option(metavar="N", help="Processes on this machine.  [4; under --mpi: all ranks]")
+    ] = None
+    sizes: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FROM..TO|A,B", help="Message sizes: ranges, single ones, or both.  [4KiB..16MiB]"
+        ),
+    ] = None
+    factor: Annotated[int, typer.Option(metavar="K", help="From one size of a range to the next.")] = 2
+    dtype: Annotated[str, typer.Option(metavar="TYPE", help="Element type.")] = "float32"
+    repeat: Annotated[int, typer.Option(metavar="N", help="Runs of each size; their median is the time.")] = (
+        20
+    )
+    warmup: Annotated[int, typer.Option(metavar="N", help="Runs before those, which do not count.")] = 5
+    seed: Annotated[
+        int, typer.Option(metavar="N", help="Seed of the data, which is that of the simulator.")
+    ] = 0
+    mpi: Annotated[bool, typer.Option("--mpi", help="Run in the processes that mpirun started.")] = False
+    host: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Address of this machine to go over.  [127.0.0.1]"),
+    ] = None
+    port: Annotated[
+        int | None,
+        typer.Option(
+            metavar="PORT", help="First of N ports to listen on.  [free ones, chosen by the system]"
+        ),
+    ] = None
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the log here, too.")] = None
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object with every run, instead of the log.")
+    ] = False
 
     @property
     def plan(self) -> Repetitions:
@@ -74,7 +95,7 @@ class MeasureOptions:
         """
         if self.seed < 0:
             raise InputError(Fault("must not be negative", "--seed", value=str(self.seed), right="0"))
-        sizes = options.sizes_of(self.sizes, self.factor)
+        sizes = options.sizes_of(self.sizes or ["4KiB..16MiB"], self.factor)
         with options.placing_at("--dtype"):
             dtype = dtype_of(self.dtype)
         with options.placing_at("--sizes"):
@@ -108,43 +129,11 @@ class MeasureOptions:
         )
 
 
-def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
-    workers: Annotated[
-        int | None, typer.Option(metavar="N", help="Processes on this machine.  [4; under --mpi: all ranks]")
-    ] = None,
-    sizes: Annotated[
-        list[str], typer.Option(metavar="FROM..TO|A,B", help="Message sizes: ranges, single ones, or both.")
-    ] = ["4KiB..16MiB"],  # noqa: B006 -- never changed
-    factor: Annotated[int, typer.Option(metavar="K", help="From one size of a range to the next.")] = 2,
-    dtype: Annotated[str, typer.Option(metavar="TYPE", help="Element type.")] = "float32",
-    repeat: Annotated[
-        int, typer.Option(metavar="N", help="Runs of each size; their median is the time.")
-    ] = 20,
-    warmup: Annotated[int, typer.Option(metavar="N", help="Runs before those, which do not count.")] = 5,
-    seed: Annotated[
-        int, typer.Option(metavar="N", help="Seed of the data, which is that of the simulator.")
-    ] = 0,
-    mpi: Annotated[bool, typer.Option("--mpi", help="Run in the processes that mpirun started.")] = False,
-    host: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="Address of this machine to go over.  [127.0.0.1]"),
-    ] = None,
-    port: Annotated[
-        int | None,
-        typer.Option(
-            metavar="PORT", help="First of N ports to listen on.  [free ones, chosen by the system]"
-        ),
-    ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the log here, too.")] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object with every run, instead of the log.")
-    ] = False,
-) -> int:
+@options.asking(MeasureOptions)
+def command(asked: MeasureOptions) -> int:
     """Time a real ring all-reduce, here or under MPI, and check its sums against the simulator's."""
-    asked = MeasureOptions(workers, sizes, factor, dtype, repeat, warmup, seed, mpi, host, port, out, as_json)
-    plan = asked.plan
-    check_targets({"--out": out})
-    return _under_mpi(asked, plan) if mpi else _here(asked, plan)
+    check_targets({"--out": asked.out})
+    return _under_mpi(asked, asked.plan) if asked.mpi else _here(asked, asked.plan)
 
 
 def _here(asked: MeasureOptions, plan: Repetitions) -> int:

@@ -12,8 +12,9 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from inspect import Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -130,6 +131,29 @@ InPlace = Annotated[
 #: Most workers of a study, as of a scenario.
 MOST_WORKERS = 1_000_000
 SIZES_RIGHT = "1KiB..1GiB, or 4 KiB,1 MiB"
+
+
+Asked = TypeVar("Asked")
+
+
+def asking(kind: type[Asked]) -> Callable[[Callable[[Asked], int]], Callable[..., int]]:
+    """Make the fields of a dataclass the options of a command, which gets them all as one object."""
+
+    def of_fields(command: Callable[[Asked], int]) -> Callable[..., int]:
+        return with_signature(
+            lambda **given: command(kind(**given)), signature(kind, eval_str=True), command.__doc__
+        )
+
+    return of_fields
+
+
+def with_signature(
+    command: Callable[..., int], parameters: Signature, about: str | None
+) -> Callable[..., int]:
+    """Return a command with the options that the command line shall read off it, and what ``--help`` says."""
+    command.__signature__ = parameters  # type: ignore[attr-defined]
+    command.__doc__ = about
+    return command
 
 
 def read_scenario(

@@ -55,21 +55,46 @@ WORTH_ADVICE = 0.1
 
 @dataclass(frozen=True)
 class RunCommandOptions:
-    """What is asked of a run beside its scenario, by the names of the options."""
+    """What is asked of a run."""
 
-    out: Path | None
-    json: bool
-    quiet: bool
-    plots: bool
-    film: Path | None
-    save_result: Path | None
-    transfers: str | None
-    processes: int | None
-    fresh: bool
-    cache: Path | None
-    cluster: str | None
-    yes: bool
-    html: str | None
+    source: options.ScenarioFile
+    overrides: options.Overrides = None
+    what_if: options.WhatIfs = None
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where tables and plots go; reports/NAME otherwise.")
+    ] = None
+    json: options.Json = False
+    quiet: options.Quiet = False
+    plots: options.Plots = True
+    formats: options.Formats = None
+    film: options.Film = None
+    html: options.Html = None
+    save_result: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="Save the verified result: a folder, or a name in .npy."),
+    ] = None
+    transfers: Annotated[
+        str | None,
+        typer.Option(metavar="all|N", help="Keep a row for each transfer, all or up to N; 200000 otherwise."),
+    ] = None
+    processes: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs",
+            min=1,
+            metavar="N",
+            help="Points of a sweep at once; all cores otherwise, as memory allows.",
+        ),
+    ] = None
+    fresh: options.Fresh = False
+    cache: options.Cache = None
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="tcp://HOST:PORT", help="Run the points of a sweep on this Dask cluster."),
+    ] = None
+    yes: Annotated[bool, typer.Option("--yes", help="Run a very large sweep unasked.")] = False
+    allow_outside: options.AllowOutside = False
+    allow_python: options.AllowPython = False
 
     def folder(self, scenario: Scenario) -> Path:
         """Return where the results go: ``reports/<name>`` unless the user says otherwise."""
@@ -111,17 +136,18 @@ class RunCommandOptions:
                 Fault(message, "--save-result", value=f"payload: {scenario.payload}", right="payload: full")
             )
 
-    def check_targets(self, scenario: Scenario, path: Path) -> None:
+    def check_targets(self, scenario: Scenario) -> None:
         """Refuse, before any work is done, to write where something would be lost; see `targets.check_targets`."""
         folder, result = self.folder(scenario), self.save_result
+        sources = sources_of(scenario, self.source)
         is_file = result is not None and result.suffix == ".npy"
         page = self.page(scenario)
         elsewhere = page if page != folder / PAGE else None  # in the folder it is a part of the results
         outputs = {"--save-result": result if is_file else None, "--html": elsewhere, "--animate": self.film}
-        check_targets(outputs, sources_of(scenario, path), {"--out": folder})
+        check_targets(outputs, sources, {"--out": folder})
         options.check_film(self.film, scenario.workers)
         if result is not None and not is_file:
-            check_saved(result, folder, sources_of(scenario, path))
+            check_saved(result, folder, sources)
 
     @staticmethod
     def _refuse(given: Mapping[str, object], only_for: str) -> None:
@@ -132,62 +158,20 @@ def _given(values: Mapping[str, object]) -> list[str]:
     return [option for option, value in values.items() if value]
 
 
-def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
-    scenario: options.ScenarioFile,
-    overrides: options.Overrides = None,
-    changes: options.WhatIfs = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where tables and plots go; reports/NAME otherwise.")
-    ] = None,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
-    plots: options.Plots = True,
-    formats: options.Formats = None,
-    film: options.Film = None,
-    html: options.Html = None,
-    save_result: Annotated[
-        Path | None,
-        typer.Option(metavar="PATH", help="Save the verified result: a folder, or a name in .npy."),
-    ] = None,
-    transfers: Annotated[
-        str | None,
-        typer.Option(metavar="all|N", help="Keep a row for each transfer, all or up to N; 200000 otherwise."),
-    ] = None,
-    processes: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs",
-            min=1,
-            metavar="N",
-            help="Points of a sweep at once; all cores otherwise, as memory allows.",
-        ),
-    ] = None,
-    fresh: options.Fresh = False,
-    cache: options.Cache = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(metavar="tcp://HOST:PORT", help="Run the points of a sweep on this Dask cluster."),
-    ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Run a very large sweep unasked.")] = False,
-    allow_outside: options.AllowOutside = False,
-    allow_python: options.AllowPython = False,
-) -> int:
+@options.asking(RunCommandOptions)
+def command(asked: RunCommandOptions) -> int:
     """Simulate a scenario: print the answer, write tables and plots."""
-    asked = RunCommandOptions(
-        out, as_json, quiet, plots, film, save_result, transfers, processes, fresh, cache, cluster, yes, html
-    )
-    settings = options.with_formats(overrides, formats)
-    settings += [f"report.transfers={transfers}"] if transfers else []
-    found = options.read_scenario(scenario, settings, allow_outside, allow_python)
-    note(*asked.unused(found), quiet=quiet)
-    asked.check_targets(found, scenario)
-    if not changes:
+    settings = options.with_formats(asked.overrides, asked.formats)
+    settings += [f"report.transfers={asked.transfers}"] if asked.transfers else []
+    read = options.changed_reader(asked.source, settings, asked.allow_outside, asked.allow_python)
+    found = read(())
+    note(*asked.unused(found), quiet=asked.quiet)
+    asked.check_targets(found)
+    if not asked.what_if:
         return _run_one(found, asked) if found.sweep is None else _run_sweep(found, asked)
     from ringnet.study.whatif import changed_scenarios  # noqa: PLC0415 -- most runs ask of no change
 
-    read = options.changed_reader(scenario, settings, allow_outside, allow_python)
-    then = changed_scenarios(read, [" and ".join(changes)])[1]
-    return _run_one(found, asked, then)
+    return _run_one(found, asked, changed_scenarios(read, [" and ".join(asked.what_if)])[1])
 
 
 def _run_one(scenario: Scenario, asked: RunCommandOptions, then: Changed | None = None) -> int:

@@ -116,13 +116,10 @@ def study(command: Callable[Concatenate[StudyOptions, ...], int]) -> Callable[..
     own = [*signature(command, eval_str=True).parameters.values()][1:]
 
     def with_all(**given: Any) -> int:
-        asked = StudyOptions(command=name, **{one.name: given.pop(one.name) for one in shared})
+        asked = StudyOptions(name, **{one.name: given.pop(one.name) for one in shared})
         return command(asked, **given)
 
-    with_all.__doc__ = command.__doc__
-    # What the command line reads off a function, the scenario first.
-    with_all.__signature__ = Signature([shared[0], *own, *shared[1:]])  # type: ignore[attr-defined]
-    return with_all
+    return options.with_signature(with_all, Signature([shared[0], *own, *shared[1:]]), command.__doc__)
 
 
 def compared(

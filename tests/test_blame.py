@@ -12,11 +12,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ringnet.analysis.answer import answer
 from ringnet.analysis.blame import suspects
 from ringnet.analysis.metrics import crossing_bytes
 from ringnet.analysis.upgrades import LinksInUse, Upgrade
 from ringnet.collectives import ALGORITHMS
 from ringnet.errors import InputError, NetworkError
+from ringnet.networks.behaviour import Constant
 from ringnet.networks.shape import CARDS
 from ringnet.runs.again import SimulatedAgain, makespan_of
 from ringnet.runs.parts import build
@@ -117,6 +119,52 @@ def test_trunks_that_hold_everybody_back_are_named_where_no_link_is_below_its_li
     row = simulate(loads(HOSTS, network)).summary
     assert (row["slowest_link"], row["slowest_link_change"]) == ("h0/nic0->switch", "twice as fast")
     assert row["slowest_link_gain_s"] > 0.3 * row["makespan_s"]
+
+
+def test_what_a_window_costs_is_told_and_only_where_it_costs_something():
+    far = ["network.topology=switch", "network.links=null", "network.window=256 KiB", "network.latency=50 us"]
+    held = simulate(loads(FOUND, far))
+    row, without = held.summary, simulate(loads(FOUND, [one for one in far if "window" not in one])).summary
+    assert row["window_gain_s"] == pytest.approx(row["makespan_s"] - without["makespan_s"], rel=1e-9)
+    assert row["window_gain_s"] > 0.2 * row["makespan_s"]
+    assert "without it" in dict(answer(row))["window"]
+    assert plan_blame(loads(FOUND, far)).today.sentence == held.sentence
+    near = simulate(loads(FOUND, [*SWITCH, "network.window=1 MiB", "algorithm=ring"]))
+    assert near.summary["window_gain_s"] < 0.005 * near.summary["makespan_s"]
+    assert "window" not in dict(answer(near.summary))
+    assert not any("network.window" in note for note in near.notes)
+
+
+def test_a_slow_worker_is_named_by_what_it_costs_and_not_by_being_busy():
+    slow = ["worker.reduce_rate=200 GB/s", "worker.exceptions.2.reduce_rate=5 GB/s", "network.links=null"]
+    row = simulate(loads(FOUND, slow)).summary
+    alike = simulate(loads(FOUND, [slow[0], slow[2]])).summary
+    assert row["busiest_worker_gain_s"] == pytest.approx(row["makespan_s"] - alike["makespan_s"], rel=1e-9)
+    said = dict(answer(row))
+    assert said["slow worker"].startswith("2, ")
+    assert "busiest worker" not in said
+    hidden = simulate(loads(FOUND, [*slow, "network.bandwidth=2 GB/s"])).summary
+    assert hidden["busiest_worker"] == 2
+    assert not {"slow worker", "busiest worker"} & dict(answer(hidden)).keys()
+
+
+def test_a_slow_link_among_links_that_lose_packets_is_found():
+    lose = ["algorithm=ring", "network.links.2->3=null"]
+    lose += ["trouble=[{link: '*->*', loss: {probability: 0.1 %, packet: 4 KiB, go_back: 16}}]"]
+    row = simulate(loads(FOUND, lose)).summary
+    mended = simulate(loads(FOUND, [*lose, "network.links=null"])).summary
+    assert row["slowest_link"] == "0->1"
+    assert row["slowest_link_gain_s"] == pytest.approx(row["makespan_s"] - mended["makespan_s"], rel=1e-9)
+    first = blame(loads(FOUND, lose), processes=1).table.query("kind == 'link'").iloc[0]
+    assert (first["name"], first["twice_gain_s"] > 0) == ("0->1", True)
+
+
+def test_there_is_no_slope_where_a_little_more_gains_nothing_and_a_little_less_costs():
+    again = plan_blame(loads(FOUND, ["network.links=null", "network.sharing=fair", "algorithm=ring"])).again
+    links = again.parts.network_of_run
+    some, all_of_them = ([(link, Constant(100e9, 1e-6)) for link in range(n)] for n in (1, links.n_links))
+    assert again.slope_s(Upgrade(tuple(some))) is None
+    assert again.slope_s(Upgrade(tuple(all_of_them))) > 0
 
 
 # ----------------------------------------------------------------------------------------- random scenarios

@@ -68,7 +68,7 @@ def test_the_row_of_a_uniform_ring(result):
         "n_slowest_links": None,
         "slowest_link_change": None,
         "slowest_link_gain_s": None,
-        "slowest_link_by": None,
+        "slowest_link_by": "likeness",
         "longest_queue": 0,
         "waiting_s_max": 0.0,  # all the time something moves
         "verified_elements": 0,

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from ringnet.analysis.answer import answer
 from ringnet.chance import stream
 from ringnet.collectives import ALGORITHMS
 from ringnet.engines import Workers, choose_engine
@@ -194,7 +193,8 @@ def test_what_stands_at_a_link_that_dies_goes_another_way(sharing, dead, again):
     assert resent[resent > 0].to_dict() == again
     assert result.trouble["what"].tolist() == ["dead", "failing over"]
     assert result.summary["trouble"] == f"{dead} dead at 450 us"
-    assert dict(answer(result.summary))["slowest link"] == "not tried: transfers are sent again"
+    assert result.summary["slowest_link"] == "0->b"  # all that is left of it at 500 MB/s
+    assert result.summary["makespan_s"] - result.summary["slowest_link_gain_s"] < ends_s / 1.5
     assert result.summary["sum_ok"]
 
 

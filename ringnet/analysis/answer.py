@@ -148,16 +148,43 @@ def _late(row: Row) -> str:
 
 
 def _busiest(row: Row) -> str:
-    """Name the worker whose processor stands out.
+    """Name the worker whose processor stands out though it is no slower than others, or nobody tried that.
 
     >>> _busiest({"busiest_worker": 7, "n_busiest_workers": 2, "busiest_worker_share": 0.8})
     '7 and 1 more, overheads and reducing 80 % of the time'
     """
-    if "busiest_worker" not in row:
+    if "busiest_worker" not in row or "busiest_worker_gain_s" in row:
         return ""
     others = row["n_busiest_workers"] - 1
     name = f"{row['busiest_worker']} and {others} more" if others else f"{row['busiest_worker']}"
     return f"{name}, overheads and reducing {percent(row['busiest_worker_share'])} of the time"
+
+
+def _slow_worker(row: Row) -> str:
+    """Name the worker that is slower than the others, where that costs time."""
+    gain_s = row.get("busiest_worker_gain_s", 0.0)
+    if gain_s <= 0 or gain_s < TOLD_SHARE * row["makespan_s"]:
+        return ""
+    others = row["n_busiest_workers"] - 1
+    name, is_as_good = (
+        (f"{row['busiest_worker']} and {others} more", "if they were as good as the best")
+        if others
+        else (f"{row['busiest_worker']}", "if it were as good as the best")
+    )
+    busy = f"overheads and reducing {percent(row['busiest_worker_share'])} of the time"
+    return f"{name}, {_less(row, gain_s)} {is_as_good}, {busy}"
+
+
+def _window(row: Row) -> str:
+    """Say what the window costs, where it holds the run back."""
+    gain_s = row.get("window_gain_s", 0.0)
+    is_told = gain_s > 0 and gain_s >= TOLD_SHARE * row["makespan_s"]
+    return f"{_less(row, gain_s)} without it" if is_told else ""
+
+
+def _less(row: Row, gain_s: float) -> str:
+    """Say by how much the time falls, and what it is then."""
+    return f"{percent(gain_s / row['makespan_s'])} less time ({format_seconds(row['makespan_s'] - gain_s)})"
 
 
 def _trouble(row: Row) -> str:
@@ -172,18 +199,11 @@ def _trouble(row: Row) -> str:
 
 
 def _slowest(row: Row) -> str:
-    if "resent_bytes" in row:
-        return "not tried: transfers are sent again"
     if "equivalent" in row:
         return "not known: the links are a ring's equivalent"
     gain_s = row.get("slowest_link_gain_s")
-    if "slowest_link" not in row and gain_s is None and "drawn" in row:
-        return "not looked for where numbers are drawn"
     if "slowest_link" not in row:
-        why = (
-            "all links in use are alike" if gain_s is None else "faster links of one kind alone gain nothing"
-        )
-        return f"none: {why}" if row.get("n_workers", 0) > 1 else ""
+        return _no_slowest(row) if row.get("n_workers", 0) > 1 else ""
     busy = row.get("slowest_link_utilisation")
     others = row.get("n_slowest_links", 1) - 1
     name = f"{row['slowest_link']} and {others} more" if others > 0 else row["slowest_link"]
@@ -193,16 +213,28 @@ def _slowest(row: Row) -> str:
     return ", ".join(filter(None, [*said, f"longest queue of any link {queue}" if queue else ""]))
 
 
+def _no_slowest(row: Row) -> str:
+    """Say why no link is named: nothing gains, or nobody tried."""
+    by = row.get("slowest_link_by")
+    if by is None:
+        return "not looked for where numbers are drawn" if "drawn" in row else ""
+    if by == "load":
+        return "not tried, since that takes long here: `ringnet blame` does"
+    if by == "likeness":
+        return "none: all links in use are alike"
+    if row.get("slowest_link_change") == "twice as fast":
+        return "none: no kind of links alone gains 1 % if twice as fast"
+    return "none: links as good as their best likes gain nothing"
+
+
 def _gain(row: Row, gain_s: float | None, others: int) -> str:
     """Say what a run gains if its slowest links change, or that nobody tried."""
     if gain_s is None:
-        what = "by the path" if row.get("slowest_link_by") == "path" else "by its load"
-        return f"{what}, not confirmed (`ringnet blame` simulates it)"
-    after = format_seconds(row["makespan_s"] - gain_s)
+        return "by the path, not confirmed (`ringnet blame` simulates it)"
     change = row["slowest_link_change"].replace(
         "its best like", "their best likes" if others else "its best like"
     )
-    return f"{percent(gain_s / row['makespan_s'])} less time ({after}) if {change}"
+    return f"{_less(row, gain_s)} if {change}"
 
 
 def _traffic(row: Row) -> str:
@@ -294,7 +326,9 @@ _LINES: tuple[tuple[str, Callable[[Row], str]], ...] = (
     ("trouble", _trouble),
     ("on failure", _formatted("on_failure", str)),
     ("waits for", _late),
+    ("slow worker", _slow_worker),
     ("busiest worker", _busiest),
+    ("window", _window),
     ("slowest link", _slowest),
     ("links", _beyond),
     ("shape", _formatted("shape", str)),

@@ -11,6 +11,7 @@ import numpy as np
 
 from ringnet.analysis.upgrades import ROUNDING, Change, Group, LinksInUse, Upgrade, role, worker_costs
 from ringnet.engines.trace import Workers
+from ringnet.networks import Lossy
 from ringnet.networks.behaviour import NEVER
 from ringnet.networks.shape import CARDS
 
@@ -142,14 +143,14 @@ class SlowestLinks(NamedTuple):
         Whether they are to become as good as their best like or, where no such gain is to be had, twice as fast.
     gain_s : float
         By how much the makespan falls then; NaN where that was not simulated.
-    by : {"simulation", "path", "load"}
-        How that is known.
+    by : {"simulation", "path", "load", "likeness"}
+        How that is known; by likeness where no link is worse than another.
     """
 
     links: tuple[int, ...] = ()
     change: Change = "alike"
     gain_s: float = math.nan
-    by: Literal["simulation", "path", "load"] = "simulation"
+    by: Literal["simulation", "path", "load", "likeness"] = "likeness"
 
 
 def slowest_links(
@@ -161,8 +162,9 @@ def slowest_links(
     that gains nothing, none does; then each alone, and the groups that lack the same. Where not all can be afforded,
     those that gain most by the path that ended last; where that has no derivatives, those that take longest beyond what
     their best like would take for the same traffic. Where one simulation can be afforded, it is that of the first of
-    these; where none can, the first is named, unconfirmed. Where no link can be mended with a gain: the class of links
-    (both directions together), or the links with most to do, that gain most at twice the speed.
+    these; where none can, the first by the path is named, unconfirmed, and none by its load. Where no link can be
+    mended with a gain: the class of links (both directions together), or the links with most to do, that gain most at
+    twice the speed.
 
     Parameters
     ----------
@@ -200,7 +202,7 @@ class _Trials:
         assert self.again is not None
         gain_s = self.makespan_s - self.again(upgrade) if upgrade else 0.0
         self.affordable -= 1
-        return SlowestLinks(tuple(group), change, gain_s)
+        return SlowestLinks(tuple(group), change, gain_s, "simulation")
 
     def told(self, groups: Sequence[Group], change: Change) -> list[SlowestLinks]:
         """Return groups without simulating, the one to suspect most first; none that gains nothing by the path."""
@@ -213,18 +215,25 @@ class _Trials:
                 SlowestLinks(group, change, by="path") for gain_s, group in known if gain_s > self.rounding_s
             ]
         load = self.links.excess_s if change == "alike" else self.links.load_s
-        ranked = sorted(groups, key=lambda group: (-load(group, self.by_bytes), len(group)))
+        # Of those that are as full, all together come first: alone none of them may gain.
+        order = 1 if change == "alike" else -1
+        ranked = sorted(groups, key=lambda group: (-load(group, self.by_bytes), order * len(group)))
         return [SlowestLinks(group, change, by="load") for group in ranked]
 
     def first_of(self, suspected: Sequence[SlowestLinks], least_s: float) -> SlowestLinks:
-        """Return the first that gains more than that, of as many as can be simulated; then the next, as told."""
+        """Return the first that gains more than that, of as many as can be simulated; then the next by the path.
+
+        A load alone names nobody: what takes longest need not be what others wait for.
+        """
         tried = max(0, min(self.affordable, len(suspected)))
         for one in suspected[:tried]:
             found = self.tried(one.links, one.change)
             if found.gain_s > least_s:
                 return found
-        left = suspected[tried:]
-        return left[0] if left else SlowestLinks(gain_s=0.0, by="simulation" if tried else "path")
+        for one in suspected[tried:]:
+            return one if one.by == "path" else one._replace(links=())
+        change = suspected[0].change if suspected else "alike"
+        return SlowestLinks((), change, 0.0, "simulation" if tried else "path")
 
     def mended(self) -> SlowestLinks:
         """Return the links whose mending gains most; no links, and no gain, where none gains."""
@@ -237,7 +246,7 @@ class _Trials:
             groups = [one.links for one in suspected]
         whole = self.tried([*best], "alike")
         if whole.gain_s <= self.rounding_s:
-            return SlowestLinks(gain_s=0.0)
+            return SlowestLinks(gain_s=0.0, by="simulation")
         found = SlowestLinks(gain_s=self.rounding_s)
         for group in sorted(groups[: self.affordable], key=len) if len(best) > 1 else ():
             one = self.tried(group, "alike")
@@ -256,14 +265,18 @@ class _Trials:
         links = self.links
         layers = links.layers()
         loaded = links.most_loaded()[0 if self.by_bytes else -1]
-        groups = [*(layers if len(layers) > 1 else ()), *([loaded] if loaded not in layers else ())]
+        # Which links are the fullest is luck where packets are lost.
+        by_luck = any(isinstance(one, Lossy) for one in links.network.behaviours.values())
+        is_group = loaded not in layers and not by_luck
+        groups = [*(layers if len(layers) > 1 else ()), *([loaded] if is_group else ())]
+        mended = SlowestLinks(gain_s=0.0, by="simulation") if links.below_their_likes() else SlowestLinks()
         if not groups:
-            return SlowestLinks(gain_s=0.0) if links.below_their_likes() else SlowestLinks()
+            return mended
         if self.affordable < len(groups):
             return self.first_of(self.told(groups, "twice"), WORTH * self.makespan_s)
         tried = [self.tried(group, "twice") for group in groups]
         most_s = max(one.gain_s for one in tried)
         if most_s < WORTH * self.makespan_s:
-            return SlowestLinks(gain_s=0.0)
+            return mended if len(layers) == 1 else SlowestLinks((), "twice", 0.0, "simulation")
         alike = (one for one in tried if one.gain_s >= most_s - self.rounding_s)
         return min(alike, key=lambda one: len(one.links))

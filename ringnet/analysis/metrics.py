@@ -65,21 +65,17 @@ def late_start(trace: Trace) -> tuple[int, float] | None:
     return worker, float(late_s[worker])
 
 
-def busiest_workers(trace: Trace) -> dict[str, float]:
-    """Return the columns of a summary that say whose processor stands out; nothing if none does.
+def busiest_workers(trace: Trace) -> list[int]:
+    """Return the workers whose processors stand out, the busiest first; none where nobody's does.
 
     Busy are send and receive overheads and reductions. Where more than a quarter stand out, that is the algorithm.
     """
     busy_s, total_s = trace.workers["overhead_s"] + trace.workers["reducing_s"], makespan_s(trace)
     most_s = float(busy_s.max())
-    n_busiest = int((busy_s > OUTSTANDING * np.median(busy_s)).sum())
-    if most_s <= _WORTH_A_WORD * total_s or n_busiest > max(len(busy_s) // 4, 1) or not n_busiest:
-        return {}
-    return {
-        "busiest_worker": int(busy_s.argmax()),
-        "n_busiest_workers": n_busiest,
-        "busiest_worker_share": most_s / total_s,
-    }
+    found = np.flatnonzero(busy_s > OUTSTANDING * np.median(busy_s))
+    if most_s <= _WORTH_A_WORD * total_s or len(found) > max(len(busy_s) // 4, 1):
+        return []
+    return [int(worker) for worker in found[np.argsort(-busy_s[found], kind="stable")]]
 
 
 def crossing_bytes(schedule: Schedule, network: Network, chunk_bytes: IntArray) -> IntArray:

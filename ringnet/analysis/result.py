@@ -36,13 +36,21 @@ from ringnet.analysis.metrics import (
     path_shares,
 )
 from ringnet.analysis.routes import route_table
-from ringnet.analysis.upgrades import IN_WORDS, LinksInUse, Upgrade, estimated_gain_s, worker_costs
+from ringnet.analysis.upgrades import (
+    IN_WORDS,
+    ROUNDING,
+    LinksInUse,
+    Upgrade,
+    estimated_gain_s,
+    worker_costs,
+    worker_upgrade,
+)
 from ringnet.analysis.utilisation import utilisation_table
 from ringnet.analysis.verification import Verdict
 from ringnet.analysis.worker_time import worker_time
 from ringnet.collectives import Schedule
 from ringnet.engines.trace import PATH_PARTS, Columns, Trace, Workers
-from ringnet.networks import BySize, Network, OverTime, beyond
+from ringnet.networks import Behaviour, BySize, FailsOver, Lossy, Network, OverTime, beyond
 from ringnet.units import format_seconds
 
 if TYPE_CHECKING:
@@ -339,7 +347,9 @@ def summarise(run: Run) -> Row:
     schedule, network, labels, verdict = run.schedule, run.network, run.labels, run.verdict
     links = run.by_link
     slowest = SlowestLinks()
-    if not (beyond(network, [BySize, OverTime], fair=True, window=True, packets=True) or run.workers.chance):
+    known: list[type[Behaviour]] = [BySize, OverTime, Lossy, FailsOver]
+    is_looked_for = not (beyond(network, known, fair=True, window=True, packets=True) or run.workers.chance)
+    if is_looked_for:
         used = LinksInUse(network, run.trace.links)
         slowest = slowest_links(used, makespan_s(run.trace), run.again, _by_path(run))
     first = slowest.links[0] if slowest.links else None
@@ -363,20 +373,49 @@ def summarise(run: Run) -> Row:
         "slowest_link": None if first is None else network.names[first],
         "slowest_link_utilisation": None if first is None else float(links["utilisation"][first]),
         "n_slowest_links": len(slowest.links) or None,
-        "slowest_link_change": None if first is None else IN_WORDS[slowest.change],
+        "slowest_link_change": None if first is None and isnan(slowest.gain_s) else IN_WORDS[slowest.change],
         "slowest_link_gain_s": None if isnan(slowest.gain_s) else slowest.gain_s,
-        "slowest_link_by": slowest.by if slowest.links or not isnan(slowest.gain_s) else None,
+        "slowest_link_by": slowest.by if is_looked_for else None,
         "longest_queue": int(links["longest_queue"].max(initial=0)),
         "waiting_s_max": _largest(run.spent["waiting_s"]),
         **{key: getattr(verdict, key) for key in _OF_THE_VERDICT},
         "error": None,
-        **busiest_workers(run.trace),
+        **_busiest(run),
+        **_of_the_window(run),
         **{
             key: labels[key]
             for key in ("is_beyond", "equivalent", "shape", "drawn", "moved_share")
             if key in labels
         },
     }
+
+
+def _busiest(run: Run) -> Row:
+    """Return the columns on the workers whose processors stand out; of slow ones with what it gains if they are not."""
+    workers = busiest_workers(run.trace)
+    if not workers:
+        return {}
+    spent, costs = run.trace.workers, worker_costs(run.workers)
+    busy_s = float(spent["overhead_s"][workers[0]] + spent["reducing_s"][workers[0]])
+    as_others = worker_upgrade(run.workers, workers, "alike") or Upgrade()
+    slow = tuple(
+        (worker, like._replace(start_s=costs[worker].start_s))
+        for worker, like in as_others.workers
+        if like._replace(start_s=costs[worker].start_s) != costs[worker]
+    )
+    return {
+        "busiest_worker": workers[0],
+        "n_busiest_workers": len(workers),
+        "busiest_worker_share": busy_s / makespan_s(run.trace),
+        "busiest_worker_gain_s": _gain_s(run, Upgrade(workers=slow)) if slow else None,
+    }
+
+
+def _of_the_window(run: Run) -> Row:
+    """Return the column on what the window costs; nothing where there is none."""
+    if run.network.window is None:
+        return {}
+    return {"window_gain_s": _gain_s(run, Upgrade(without_window=True))}
 
 
 def _by_path(run: Run) -> ByPath:
@@ -432,12 +471,17 @@ def _times(run: Run) -> Row:
 
 
 def _gain_in_time_s(run: Run, worker: int, late_s: float) -> float | None:
-    """Return what a late worker's starting with the first would gain, by simulating that; None where it is too dear."""
+    costs = worker_costs(run.workers)[worker]
+    return _gain_s(run, Upgrade(workers=((worker, costs._replace(start_s=costs.start_s - late_s)),)))
+
+
+def _gain_s(run: Run, upgrade: Upgrade) -> float | None:
+    """Return what an upgrade gains, by simulating it; None where that is too dear."""
     if run.again is None or run.again.affordable < 1:
         return None
-    costs = worker_costs(run.workers)[worker]
-    in_time = costs._replace(start_s=costs.start_s - late_s)
-    return makespan_s(run.trace) - run.again(Upgrade(workers=((worker, in_time),)))
+    total_s = makespan_s(run.trace)
+    gain_s = total_s - run.again(upgrade)
+    return gain_s if abs(gain_s) > ROUNDING * total_s else 0.0
 
 
 def _path_shares(run: Run) -> dict[str, float]:

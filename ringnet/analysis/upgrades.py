@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from ringnet.analysis.derivatives import Derivatives
 from ringnet.engines.trace import Columns, Workers
-from ringnet.networks import Behaviour, BySize, Constant, Network, OverTime, Piece
+from ringnet.networks import Behaviour, BySize, Constant, Lossy, Network, OverTime, Piece
 from ringnet.networks.behaviour import ANY_SIZE
+from ringnet.networks.trouble import Wrapped
 
 #: What links or workers become: as good as the best of their like, twice as fast, without latency.
 Change: TypeAlias = Literal["alike", "twice", "no-latency"]
@@ -34,8 +35,6 @@ IN_WORDS: dict[Change, str] = {
 ROUNDING = 1e-9
 #: Links that take this share of what the most loaded one takes are loaded like it: chunks may differ by an element.
 LOADED = 0.9
-#: The behaviours of which it is known what twice as fast means.
-SCALED = (Constant, BySize, OverTime)
 
 
 class OneWorker(NamedTuple):
@@ -50,13 +49,14 @@ class OneWorker(NamedTuple):
 
 @dataclass(frozen=True)
 class Upgrade:
-    """What some links, and some workers, become."""
+    """What some links, and some workers, become; and whether the window is left out."""
 
     links: tuple[tuple[int, Behaviour], ...] = ()
     workers: tuple[tuple[int, OneWorker], ...] = ()
+    without_window: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.links or self.workers)
+        return bool(self.links or self.workers or self.without_window)
 
     def of_network(self, network: Network) -> Network:
         """Return a network with the links as they become; its routes stay.
@@ -74,7 +74,10 @@ class Upgrade:
             behaviours.pop(link, None)
             if type(behaviour) is not Constant:
                 behaviours[link] = behaviour
-        return replace(network, bandwidth_Bps=bandwidth_Bps, latency_s=latency_s, behaviours=behaviours)
+        window = None if self.without_window else network.window
+        return replace(
+            network, bandwidth_Bps=bandwidth_Bps, latency_s=latency_s, behaviours=behaviours, window=window
+        )
 
     def part(self, network: Network, workers: Workers, share: float) -> Upgrade | None:
         """Return so much of it, of network and workers as they are; below zero the same the other way.
@@ -208,6 +211,19 @@ class LinksInUse:
 
     def _mended(self, links: Sequence[int]) -> Iterator[tuple[int, Behaviour]]:
         have = {link: self.network.behaviour(link) for link in links}
+        lossy = [one for one in have.values() if type(one) is Lossy]
+        if len(lossy) == len(have):  # there is none without losses to be as good as
+            carrying = dict(self._best_of({link: one.inner for link, one in zip(have, lossy, strict=True)}))
+            fewest = min(lossy, key=lambda one: one.probability)
+            for link, one in zip(have, lossy, strict=True):
+                like = replace(one, inner=carrying.get(link, one.inner), probability=fewest.probability)
+                if like != one:
+                    yield link, like
+        else:
+            yield from self._best_of(have)
+
+    def _best_of(self, have: Mapping[int, Behaviour]) -> Iterator[tuple[int, Behaviour]]:
+        """Yield each of some links that another behaviour of theirs would serve better, with the best of them."""
         likes = [one for one in dict.fromkeys(have.values()) if type(one) in (BySize, OverTime)]
         constant = [one for one in have.values() if type(one) is Constant]
         if constant:
@@ -262,7 +278,7 @@ class LinksInUse:
     def unknown(self, links: Iterable[int]) -> str | None:
         """Return what one of some links does of which nobody knows what twice as fast is; None if all is known."""
         behaviours = (self.network.behaviour(link) for link in links)
-        return next((one.meaning for one in behaviours if type(one) not in SCALED), None)
+        return next((one.meaning for one in behaviours if _scaled(one, 1.0, 1.0) is None), None)
 
     def load_s(self, links: Iterable[int], by_bytes: bool) -> float:
         """Return how long the most loaded of some links took for its traffic: for the bytes, or with all latencies."""
@@ -322,6 +338,9 @@ def _scaled(behaviour: Behaviour, bandwidth: float, latency: float) -> Behaviour
         case OverTime() if type(behaviour) is OverTime:
             changes = tuple((time_s, rate_Bps * bandwidth) for time_s, rate_Bps in behaviour.changes)
             return OverTime(behaviour.bandwidth_Bps * bandwidth, behaviour.latency_s * latency, changes)
+        case Wrapped():  # it loses as much as before, and fails when it did
+            inner = _scaled(behaviour.inner, bandwidth, latency)
+            return None if inner is None else replace(behaviour, inner=inner)
     return None
 
 

@@ -91,15 +91,16 @@ ANSWERS: dict[str, Column] = {
     "n_slowest_links": _integer("links that change together, itself included"),
     "slowest_link_change": _text(
         "what it becomes: as good as its best like, which is a link whose name differs in numbers only; or, where that "
-        "gains nothing, twice as fast, with all of its class"
+        "gains nothing, twice as fast, with all of its class; where nothing gains, what was tried last"
     ),
     "slowest_link_gain_s": _number(
         "by how much makespan_s falls then, simulated again; 0 if nothing gains; empty if that was not tried, or all "
         "links are alike"
     ),
     "slowest_link_by": _text(
-        "how that is known: by simulation; by the path that ended last, or by the load of the links alone, where "
-        "simulations would take too long"
+        "how that is known: by simulation; by the path that ended last, where simulations would take too long; by "
+        "likeness, where none is worse than another; load where nobody can say without simulations; empty where "
+        "numbers are drawn"
     ),
     "longest_queue": _integer("most transfers that waited for one link at one time"),
     "waiting_s_max": _number("the most of waiting_s, in workers.csv, of any worker"),
@@ -165,6 +166,17 @@ OF_THE_BUSIEST: dict[str, Column] = {
     ),
     "n_busiest_workers": _integer("workers with so much more, itself included"),
     "busiest_worker_share": _number("its overhead_s + reducing_s / makespan_s"),
+    "busiest_worker_gain_s": _number(
+        "by how much the time falls, simulated again, if these workers have the overheads and the reduce rate of the "
+        "best; empty if they have, or if that was not tried"
+    ),
+}
+
+#: What a summary has only where a window holds transfers back.
+OF_THE_WINDOW: dict[str, Column] = {
+    "window_gain_s": _number(
+        "by how much the time falls, simulated again, without the window; empty if not tried"
+    ),
 }
 
 #: What a summary has only where thousands of flows share links fairly, and the last digits of their times are chaos.
@@ -224,6 +236,7 @@ OF_SOME_RUNS: dict[str, Column] = {
     **OF_SHAPES,
     **OF_CHANCE,
     **OF_THE_BUSIEST,
+    **OF_THE_WINDOW,
     **OF_CHAOS,
     **OF_TRAINING,
     **OF_TROUBLE,

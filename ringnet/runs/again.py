@@ -17,7 +17,7 @@ import numpy as np
 from ringnet.analysis.critical_path import CriticalPath, critical_path, why_no_path
 from ringnet.analysis.derivatives import Derivatives, derivatives_along, why_no_derivatives
 from ringnet.analysis.metrics import makespan_s
-from ringnet.analysis.upgrades import Upgrade
+from ringnet.analysis.upgrades import ROUNDING, Upgrade
 from ringnet.engines import ENGINES, KEEP_TRANSFERS
 from ringnet.engines.arrays import why_not_exact
 from ringnet.engines.events import run_jobs
@@ -35,6 +35,8 @@ FAIR_COST, COMPILED_COST, STEP_COST, ARRAY_COST = 4.0, 0.4, 3.0, 0.001
 FREE, SHARE = 10_000, 0.1
 #: Share of an upgrade by which a slope is found: small beside what changes the path, large beside rounding.
 LITTLE = 1e-5
+#: Share by which what is gained by a little may part from what is lost by as little the other way.
+BENT = 1e-3
 #: What a single simulation may cost, which confirms what is suspected first.
 ONE = 25_000
 
@@ -93,13 +95,18 @@ class SimulatedAgain:
         return found, reason or derivatives_along(found, parts.schedule, network)
 
     def slope_s(self, upgrade: Upgrade) -> float | None:
-        """Return what an upgrade would gain if the time went on as it does now: by a little of it, either way."""
+        """Return what an upgrade would gain if the time went on as it does now: by a little of it, either way.
+
+        None where the time does not go on alike either way: another path ends last then, or other flows meet.
+        """
         parts = self.parts
         either = [upgrade.part(parts.network_of_run, parts.workers, share) for share in (-LITTLE, LITTLE)]
         if None in either:
             return None
-        before_s, after_s = (self(one) for one in either if one is not None)
-        return (before_s - after_s) / (2 * LITTLE)
+        before_s, now_s, after_s = (self(one) for one in (either[0], Upgrade(), either[1]) if one is not None)
+        slope_s = (before_s - after_s) / (2 * LITTLE)
+        is_bent = abs(before_s - 2 * now_s + after_s) > BENT * abs(before_s - after_s) + ROUNDING * now_s
+        return None if is_bent else slope_s
 
     @cached_property
     def engine(self) -> str:

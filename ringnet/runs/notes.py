@@ -94,8 +94,6 @@ def run_notes(
             notes.append("packet is not read: links are shared fairly, and headers are left out")
     if together := slices_together(parts.schedule, parts.workers, sharing):
         notes.append(together)
-    if sharing == "fifo" and (narrow := window_note(parts)):
-        notes.append(narrow)
     if scenario.engine not in ENGINES and parts.schedule.n_transfers >= ENGINE_TOLD_FROM:
         notes.append(f"engine: auto chose {chosen.name}, for {chosen.reason}")
     if parts.keep_values and not has_states and parts.source is not None:
@@ -142,9 +140,10 @@ def effect_notes(scenario: Scenario, parts: RunParts, end_s: float) -> Iterator[
 
 
 def window_note(parts: RunParts) -> str:
-    """Say which way the window holds back most, and what window would not, of links with one sender each; "" if none.
+    """Say which way a window that costs time holds back most, and what window would not; "" if none.
 
-    A window of W lets at most W / (W/8B + R) through: B is the bandwidth of the way, R its latency there and back.
+    Of links with one sender each: a window of W lets at most W / (W/8B + R) through, where B is the bandwidth of the
+    way and R its latency there and back.
     """
     network, window = parts.network, parts.network.window
     is_looked_at = not network.behaviours and parts.schedule.n_transfers <= MOST_LOOKED_AT

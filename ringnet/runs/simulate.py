@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ringnet.analysis.answer import TOLD_SHARE
 from ringnet.analysis.metrics import makespan_s
 from ringnet.analysis.result import Run, RunResult, make_result
 from ringnet.analysis.verification import outputs, payload_text, verify
@@ -23,7 +24,7 @@ from ringnet.runs.again import NudgedRuns, SimulatedAgain, moved_note
 from ringnet.runs.engine import engine_for, payload_for, sharing_of
 from ringnet.runs.failures import CameThrough, attempts, check_other_paths, since_the_first_start
 from ringnet.runs.memory import require_memory
-from ringnet.runs.notes import effect_notes, measured_link_labels, network_notes, run_notes
+from ringnet.runs.notes import effect_notes, measured_link_labels, network_notes, run_notes, window_note
 from ringnet.runs.parts import RunParts, build, jobs_of
 from ringnet.runs.trouble import with_trouble
 from ringnet.scenario.build.scenario import Scenario
@@ -163,7 +164,11 @@ def _result(scenario: Scenario, came: CameThrough[_Moved], *, tries_links: bool)
         notes = (*notes, moved_note(makespan_s(runs[0].trace), moved_share))
     end_s = max(float(run.trace.workers["end_s"].max()) for run in runs)
     notes = (*notes, *effect_notes(scenario, parts, end_s))
-    return make_result(runs, results, first, notes, network_notes(scenario, parts))
+    result = make_result(runs, results, first, notes, network_notes(scenario, parts))
+    gain_s = result.summary.get("window_gain_s")
+    holds_back = sharing == "fifo" and (gain_s is None or gain_s >= TOLD_SHARE * result.summary["makespan_s"])
+    narrow = window_note(parts) if holds_back else ""
+    return replace(result, notes=(*result.notes, narrow)) if narrow else result
 
 
 def _carrying(job: Job, parts: RunParts, payload: AnyPayload, has_states: bool) -> Job:

@@ -199,7 +199,7 @@ def plan_blame(scenario: Scenario, most: int | None = None) -> BlamePlan:
         raise InputError(Fault("no simulation may be spent", "most", value=str(most), right="100"))
     refuse_what_is_drawn(scenario, "ringnet blame")
     parts = build(_with_links_to_blame(_single(scenario)))
-    parts = replace(parts, source=None, carry=0, keep_transfers=0, others=tuple(map(_bare, parts.others)))
+    parts = replace(parts, source=None, carry=0, others=tuple(map(_bare, parts.others)))
     today = simulate(scenario, parts=parts)
     if not today.summary["makespan_s"]:
         message = "the run takes no time: there is nothing to blame"

@@ -198,6 +198,10 @@ class TestTerminal:
         (["check", "ring.yaml", "--set", "sweep.over.workers=8"], "got 8; right would be: over: {network.bandwidth"),
         (["check", "ring.yaml", "--set", "network.bandwidth=5.0e10"], "right would be: 50000000000 B/s = 50 GB/s or"),
         (["run", "ring.yaml", "--out", "own.yaml"], "this is a file; right would be: a new folder"),
+        (["run", "ring.yaml", "--workers", "8"], "No such option: --workers; right would be: --set workers=8"),
+        (["compare", "ring.yaml", "--sizes", "1KiB"], "right would be: --set 'sweep.over.message=[1 KiB, 1 MiB]'"),
+        (["numerics", "ring.yaml", "--dtype", "x"], "No such option: --dtype; right would be: --dtypes"),
+        (["blame", "ring.yaml", "--factor", "2"], "No such option: --factor; ringnet blame -h has those"),
     ],
 )  # fmt: skip
 def test_an_option_is_told_with_its_name(folder, words, said):

@@ -10,6 +10,7 @@ the options, whose docstring is the help and which returns the exit code, and an
 from __future__ import annotations
 
 import gc
+import json
 import os
 import sys
 import traceback
@@ -18,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache, wraps
 from importlib import import_module
+from shlex import quote
 from typing import Annotated, Any, ParamSpec
 
 import typer
@@ -25,7 +27,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from ringnet._version import __version__
 from ringnet.documents.text import one_line
-from ringnet.errors import Fault, InputError, RingnetError
+from ringnet.errors import Fault, InputError, RingnetError, closest
 
 P = ParamSpec("P")
 
@@ -82,7 +84,36 @@ class LazyCommand(TyperCommand):
         """Import the command, and let it read its arguments."""
         with _errors_told(str(self.name)):
             command = load(str(self.name))
-        return command.make_context(info_name, _with_values(args), parent, **extra)
+        try:
+            return command.make_context(info_name, _with_values(args), parent, **extra)
+        except USAGE_ERROR as error:
+            if hasattr(error, "possibilities"):  # of an option that there is not
+                error.possibilities = ()
+                error.message += _meant(error.option_name, args, command)
+            raise
+
+
+#: Keys that are asked for by other names than theirs.
+MEANT = {"sizes": "sweep.over.message=[1 KiB, 1 MiB]", "size": "message=1 MiB"}
+
+
+def _meant(option: str, args: list[str], command: Any) -> str:
+    """Return what would be right in place of an option that a command has not: a key of the scenario, or a like one."""
+    name = option.strip("-").replace("-", "_")
+    known = {word for one in command.params for word in (*one.opts, *one.secondary_opts) if word[:2] == "--"}
+    alike = closest(option, known, alike=0.8)
+    if "--set" in known and not alike:
+        from ringnet.cli.schema import KEPT  # noqa: PLC0415 -- of a mistake only
+
+        keys = json.loads(KEPT.read_text(encoding="utf-8"))["properties"]
+        path = {key: key for key in keys} | {
+            key: f"network.{key}" for key in ("bandwidth", "latency", "topology")
+        }
+        following = "".join(args[args.index(option) + 1 :][:1]) if option in args else ""
+        value = following if following[:1] not in {"", "-"} else "..."
+        alike = f"--set {quote(f'{path[name]}={value}')}" if name in path else ""
+        alike = alike or (f"--set {quote(MEANT[name])}" if name in MEANT else "")
+    return f"; right would be: {alike}" if alike else f"; ringnet {command.name} -h has those that there are"
 
 
 @cache

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+import resource
 from dataclasses import replace
 
 import pytest
 
-from ringnet.cli.check import preview_of
+from ringnet.cli.check import preview_of, step_preview_of
 from ringnet.engines.events import run_jobs
 from ringnet.engines.events.max_min import Shares
+from ringnet.runs.memory import available_bytes
 from ringnet.runs.parts import build, jobs_of
 from ringnet.runs.work import work_of
 from ringnet.scenario import loads
@@ -173,3 +175,21 @@ def test_a_step_that_is_most_of_the_run_is_not_simulated_to_estimate_it(monkeypa
     direct = RING.replace("16", "128") + NETWORKS["switch"]
     work = work_of(build(loads(direct + "\nalgorithm: direct")))
     assert math.isclose(work.rates, 2 * 128 * 127)
+
+
+def test_the_memory_of_a_step_has_its_numbers_and_that_of_its_gradients_as_one_run():
+    text = "scenario_version: 1\nworkers: 4\nnetwork: {bandwidth: 1 GB/s, latency: 1 us}\n"
+    text += "step: {model: resnet-18, rate: 150 TFLOP/s}\n"
+    took_mib = {"float16": 2225, "float32": 2539, "float64": 3110}  # peaks of a process, measured
+    for dtype, most in took_mib.items():
+        told = step_preview_of(loads(text, ["payload=full", f"dtype={dtype}"])).memory_bytes
+        assert near(told, most * 2**20, 1.2)
+    bare = step_preview_of(loads(text))
+    assert bare.memory_bytes < 200 * 2**20
+    assert near(bare.run_bytes, 330 * 2**20, 1.3)
+
+
+def test_a_limit_of_the_process_is_a_limit_of_memory(monkeypatch):
+    whole = available_bytes()
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (whole // 2, whole // 2))
+    assert 0 <= available_bytes() < whole // 2

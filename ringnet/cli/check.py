@@ -123,6 +123,8 @@ class StepPreview:
     ----------
     name, points, swept, memory_bytes, available_bytes, seconds
         As for `Preview`.
+    run_bytes : int
+        Memory of all gradients in one collective, which is what ``ringnet run`` makes of it; 0 where that refuses it.
     least_collectives, most_collectives : int
         Of a step of one point, of all groups.
     least_bytes, most_bytes : int
@@ -145,6 +147,7 @@ class StepPreview:
     least_transfers: int
     most_transfers: int
     memory_bytes: int
+    run_bytes: int
     available_bytes: int
     together: str
     numbers: str
@@ -178,7 +181,11 @@ def step_preview_of(scenario: Scenario) -> StepPreview:
         most_bytes=max(sizes, default=0),
         least_transfers=min(transfers),
         most_transfers=max(transfers),
-        memory_bytes=max((one.memory_bytes for estimates in wanted for one in estimates), default=0),
+        memory_bytes=max(
+            _numbers_bytes(parts) + max((one.memory_bytes for one in estimates), default=0)
+            for parts, estimates in zip(built, wanted, strict=True)
+        ),
+        run_bytes=max(map(_run_bytes, _points(scenario))),
         available_bytes=available_bytes(),
         together=first.together or "",
         numbers=f"none: {first.payload.why}" if carry == 0 else f"{payload_text(carry)}, verified",
@@ -198,6 +205,18 @@ def _built_step(scenario: Scenario, must_fit: bool) -> StepParts:
         if must_fit and parts.payload.carry != 0:
             parts.groups[0].carried_places(parts.payload.carry)
         return parts
+
+
+def _numbers_bytes(parts: StepParts) -> int:
+    carry = parts.payload.carry
+    return 0 if carry == 0 else parts.groups[0].numbers_bytes(carry)
+
+
+def _run_bytes(scenario: Scenario) -> int:
+    try:
+        return estimate(build(scenario)).memory_bytes
+    except InputError:
+        return 0
 
 
 def _points(scenario: Scenario) -> Sequence[Scenario]:
@@ -258,6 +277,8 @@ def _step_lines(preview: StepPreview) -> list[tuple[str, str]]:
         together = "each by itself"
     sizes = " to ".join(dict.fromkeys(map(format_bytes, (preview.least_bytes, preview.most_bytes))))
     transfers = _range(preview.least_transfers, preview.most_transfers)
+    run_bytes = format_bytes(preview.run_bytes)
+    as_run = f", about {run_bytes} by ringnet run, in one collective" if preview.run_bytes else ""
     return [
         ("scenario", f"{preview.name}: no mistakes; ringnet step times it"),
         ("points", f"{preview.points:,}, over {', '.join(preview.swept)}" if is_sweep else "1, no sweep"),
@@ -270,7 +291,7 @@ def _step_lines(preview: StepPreview) -> list[tuple[str, str]]:
         ("numbers", preview.numbers),
         (
             "memory",
-            f"about {format_bytes(preview.memory_bytes)}, {format_bytes(preview.available_bytes)} are free",
+            f"about {format_bytes(preview.memory_bytes)}{as_run}; {format_bytes(preview.available_bytes)} are free",
         ),
         ("takes", f"roughly {in_words(preview.seconds)}"),
     ]

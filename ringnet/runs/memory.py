@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 from dataclasses import dataclass
 from math import isqrt
 from pathlib import Path
@@ -156,10 +157,9 @@ def _fitting_payload(parts: RunParts, available: int) -> str:
 
 
 def available_bytes() -> int:
-    """Return the bytes that this process may still take: of the machine, or of its container if less."""
-    return min(
-        [_machine_bytes(), *(limit for files in _CGROUPS if (limit := _cgroup_bytes(*files)) is not None)]
-    )
+    """Return the bytes that this process may still take: of the machine, of its container or ``ulimit -v`` if less."""
+    limits = [_machine_bytes(), _unlimited_bytes(), *(_cgroup_bytes(*files) for files in _CGROUPS)]
+    return min(limit for limit in limits if limit is not None)
 
 
 def _machine_bytes() -> int:
@@ -168,6 +168,18 @@ def _machine_bytes() -> int:
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
     except (OSError, ValueError, StopIteration):
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _unlimited_bytes() -> int | None:
+    """Return what a limit of this process leaves of its address space; None without one."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return None
+    try:
+        n_pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    except (OSError, ValueError):  # of another system than Linux
+        n_pages = 0
+    return max(0, limit - n_pages * os.sysconf("SC_PAGE_SIZE"))
 
 
 def _cgroup_bytes(limit: str, used: str) -> int | None:

@@ -48,9 +48,14 @@ def step_payload(scenario: Scenario, n_parameters: int) -> StepPayload:
     return StepPayload(0, f"{many}; payload: full or {{elements: 16}} carries them")
 
 
-def require_memory_of_numbers(n_numbers: int, dtype: DType) -> None:
-    """Refuse numbers that do not fit into memory: gradients, parameters, what came of both, and what is verified."""
-    wanted, available = n_numbers * (4 * dtype.itemsize + 32), available_bytes()
+def numbers_bytes(n_carried: int, n_workers: int, dtype: DType) -> int:
+    """Return the memory of gradients and parameters, of what came of both and of what is verified, as measured."""
+    return n_carried * (n_workers * (26 + 5 * dtype.itemsize // 2) + 62 + 4 * dtype.itemsize)
+
+
+def require_memory_of_numbers(wanted: int) -> None:
+    """Refuse numbers that do not fit into memory, of so many bytes."""
+    available = available_bytes()
     if wanted > available:
         message = f"the numbers of this step take about {format_bytes(wanted)} of memory"
         right = "payload: {elements: 16}"

@@ -16,7 +16,13 @@ from ringnet.networks import BySize, Network
 from ringnet.networks.network import beyond
 from ringnet.payload.dtypes import DTYPES
 from ringnet.runs.parts import RunParts, build, read_off_network
-from ringnet.runs.step_numbers import CarriedStep, StepPayload, require_memory_of_numbers, step_payload
+from ringnet.runs.step_numbers import (
+    CarriedStep,
+    StepPayload,
+    numbers_bytes,
+    require_memory_of_numbers,
+    step_payload,
+)
 from ringnet.runs.worker_parts import workers_beside
 from ringnet.scenario.build.scenario import Scenario
 from ringnet.scenario.drawn import refuse_what_is_drawn
@@ -79,11 +85,19 @@ class StepWorkers:
         InputError
             Their numbers do not fit into memory.
         """
-        reduced = [one for one in self.program.collectives if one.collective != "all-gather"]
-        sizes = [self.schedules(one.collective).chunk_sizes(one.n_elements) for one in reduced]
-        n = sum(int((each if carry is None else np.minimum(each, carry)).sum()) for each in sizes)
-        require_memory_of_numbers(n * self.shape.n_workers, self.parts.dtype)
-        return carried_places(zip(reduced, sizes, strict=True), carry)
+        require_memory_of_numbers(self.numbers_bytes(carry))
+        return carried_places(self._reduced(), carry)
+
+    def numbers_bytes(self, carry: int | None) -> int:
+        """Return the memory that the numbers of a step take where so many elements of each chunk are carried."""
+        sizes = (each if carry is None else np.minimum(each, carry) for _, each in self._reduced())
+        return numbers_bytes(sum(int(each.sum()) for each in sizes), self.shape.n_workers, self.parts.dtype)
+
+    def _reduced(self) -> Iterator[tuple[StepCollective, NDArray[np.int64]]]:
+        """Yield the collectives that reduce, each with the sizes of its chunks."""
+        for one in self.program.collectives:
+            if one.collective != "all-gather":
+                yield one, self.schedules(one.collective).chunk_sizes(one.n_elements)
 
 
 def step_keys(scenario: Scenario) -> StepKeys:

@@ -35,7 +35,8 @@ _PLACE = re.compile(
     r"|Error: [^:]+: (the|this) (file|folder|results|target) "
     r"|Error: (Missing option|No such option|Missing argument|Option|Got unexpected extra|Invalid value for)"
 )
-_MEMORY = re.compile(r"^memory +about ([\d.]+) (\w+)", re.MULTILINE)
+_MEMORY = re.compile(r"^memory +about .*", re.MULTILINE)
+_AMOUNT = re.compile(r"about ([\d.]+) (\w+)")
 _UNITS = {"MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 
 
@@ -88,8 +89,8 @@ def attempt_apart(
         tried, taken_bytes = done
         ended = [one for commands, _ in tried for one in commands]
         findings = [one for _, found in tried for one in found]
-    told = [_MEMORY.search(one.said) for one in ended]
-    most_bytes = max([UNTOLD_BYTES, *(SLACK * float(one[1]) * _UNITS[one[2]] for one in told if one)])
+    told = [amount for one in ended for line in _MEMORY.findall(one.said) for amount in _AMOUNT.findall(line)]
+    most_bytes = max([UNTOLD_BYTES, *(SLACK * float(number) * _UNITS[unit] for number, unit in told)])
     if taken_bytes > most_bytes:
         what = f"{taken_bytes >> 20} MiB taken, at most {most_bytes / 2**20:.0f} told"
         findings.append(Finding(kind, seeds[0], "", what))

@@ -97,6 +97,7 @@ BAD = [
     ("seconds", 5e-6, "a time needs a unit", "5e-06 s = 5 us"),
     ("bytes_per_second", "400G", "G is not a unit of a rate", "400 Gbit/s = 50 GB/s or 400 GB/s"),
     ("bytes_per_second", "50 B", "B is a unit of a size, not of a rate", "50 B/s"),
+    ("bytes_per_second", "5e-18 G", "G is not a unit of a rate", "5e-18 GB/s = 5e-09 B/s"),
     ("bytes_per_second", "50 gb", "gb is not a unit of a rate", "50 Gbit/s = 6.25 GB/s or 50 GB/s"),
     ("bytes_per_second", "50 GBPS", "GBPS is not a unit of a rate", "50 Gbit/s = 6.25 GB/s or 50 GB/s"),
     ("bytes_per_second", "3 ms", "ms is a unit of a time, not of a rate", LIKE_RATE),
@@ -174,6 +175,9 @@ def fault_of(value, kind):
 def test_a_bad_form_is_answered_with_the_right_one(kind, value, message, right):
     fault = fault_of(value, kind)
     assert (fault.message, fault.right) == (message, right)
+    assert (fault.value in {"null", "None"}) == (value is None)
+    if isinstance(value, str) and value.isprintable():
+        assert fault.value in {value, f"{value!r}"} or "..." in fault.value or not value.strip()
     assert len(str(fault)) < 250
     assert str(fault).isprintable()
 

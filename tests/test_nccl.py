@@ -12,8 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ringnet.analysis.nccl import ChannelGraph, cost_table, picks
-from ringnet.analysis.nccl.inferred import fitted_to
-from ringnet.analysis.nccl.search import HostRates, NcclTraits, found_graph, host_rates, machine_of
+from ringnet.analysis.nccl.search import HostRates, NcclTraits, fitted_to, found_graph, host_rates, machine_of
 from ringnet.cli import app
 from ringnet.formats.tuner import loads_tuner, read_tuning
 from ringnet.runs.parts import build_site

@@ -15,7 +15,7 @@ from ringnet.errors import InputError
 from ringnet.payload import make_reduction
 from ringnet.payload.tamper import Tamper
 from ringnet.runs import step_time
-from ringnet.runs.step_numbers import CarriedStep
+from ringnet.runs.step_parts import CarriedStep
 from ringnet.runs.step_time import simulate_step
 from ringnet.training.step_numbers import StepNumbers, StepParameters
 from ringnet.training.steps import StepCollective

@@ -14,8 +14,7 @@ from ringnet.payload.bounds import gamma
 from ringnet.payload.dtypes import DTYPES
 from ringnet.reference import ring_allreduce
 from ringnet.training import make_optimizer
-from ringnet.training.digits import digit_images
-from ringnet.training.models import Batch, DigitsNetwork, GivenGradients, in_order_product
+from ringnet.training.models import Batch, DigitsNetwork, GivenGradients, digit_images, in_order_product
 from ringnet.training.own_models import OwnModel
 from ringnet.training.trainer import TrainingPlan, train
 from ringnet.training.whole_batch import gradient_bound

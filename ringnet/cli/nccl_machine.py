@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ringnet.analysis.nccl import NcclMachine
-from ringnet.analysis.nccl.inferred import fitted_to
-from ringnet.analysis.nccl.search import HostRates, NcclTraits
+from ringnet.analysis.nccl.search import HostRates, NcclTraits, fitted_to
 from ringnet.cli import options
 from ringnet.errors import Fault, InputError
 from ringnet.formats.tuner import NcclTuning

@@ -16,8 +16,7 @@ from ringnet.engines.events import Job, run_jobs
 from ringnet.payload.tamper import Tamper
 from ringnet.runs.engine import engine_for
 from ringnet.runs.parts import RunParts
-from ringnet.runs.step_numbers import CarriedStep
-from ringnet.runs.step_parts import StepWorkers, build_step, step_keys
+from ringnet.runs.step_parts import CarriedStep, StepWorkers, build_step, step_keys
 from ringnet.scenario.build.scenario import Scenario
 from ringnet.scenario.files.step_layers import tokens_of
 from ringnet.training.steps import (

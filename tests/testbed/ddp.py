@@ -29,9 +29,8 @@ from ringnet.reference import ring_allreduce
 from ringnet.reporting.plots import canvas
 from ringnet.runs.step_time import simulate_step
 from ringnet.runs.training import plan_of
-from ringnet.training.digits import N_CLASSES, digit_images
 from ringnet.training.exact import ExactDistance, ExactTraining
-from ringnet.training.models import unflattened
+from ringnet.training.models import N_CLASSES, digit_images, unflattened
 from ringnet.training.trainer import train
 from tests.testbed.namespaces import Bed, Cable, Shape, why_not
 

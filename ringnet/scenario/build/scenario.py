@@ -20,8 +20,7 @@ from ringnet.documents.plain_data import read_data
 from ringnet.documents.text import clip, one_line
 from ringnet.errors import Fault, InputError
 from ringnet.scenario.build.include import included
-from ringnet.scenario.build.interpret import Interpreted, MadeFrom, interpret
-from ringnet.scenario.build.overrides import Change
+from ringnet.scenario.build.interpret import Change, Interpreted, MadeFrom, interpret
 from ringnet.scenario.build.resolve import in_order, origins_of, resolve
 from ringnet.scenario.build.sweep import Axis, SweptValue, first_values, grid, with_values
 from ringnet.scenario.checks import check

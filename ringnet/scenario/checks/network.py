@@ -11,16 +11,16 @@ from ringnet.errors import NetworkError, closest
 from ringnet.networks import TOPOLOGIES, Network, group_names, links_at
 from ringnet.networks.network import WINDOW_SLOTS
 from ringnet.scenario.checks.drawn import is_right
-from ringnet.scenario.checks.files import check_link_profiles, check_network_file, check_order_file
 from ringnet.scenario.checks.mistake import Mistake, counted, some, unread
 from ringnet.scenario.drawn import drawn_values
-from ringnet.scenario.files.links import link_files
+from ringnet.scenario.files.links import INSIDE, NETWORK, link_files
+from ringnet.scenario.files.network_file import NETWORK_FILE, OF_CHANNELS, ORDER_FILE, reading_of
 from ringnet.scenario.keys.base import MOST_WORKERS
 from ringnet.scenario.keys.kinds import FoundFile
-from ringnet.scenario.keys.links import BEHAVIOUR_KEYS, LinkExceptionKeys
+from ringnet.scenario.keys.links import BEHAVIOUR_KEYS, LinkExceptionKeys, LinkFile
 from ringnet.scenario.keys.model import Keys
 from ringnet.scenario.keys.network import NetworkKeys
-from ringnet.scenario.keys.topology import BetweenKeys, inside_of, parameters_of
+from ringnet.scenario.keys.topology import BetweenKeys, inside_of, parameter_names, parameters_of
 from ringnet.scenario.network import (
     hardware,
     n_places,
@@ -30,6 +30,51 @@ from ringnet.scenario.network import (
     shape,
 )
 from ringnet.units import format_bytes
+
+
+def check_network_file(keys: Keys) -> Iterator[Mistake]:
+    """Find keys that a network file leaves nothing to say for."""
+    if keys.network.file is None:
+        return
+    names = ["topology", "link", "bandwidth", "latency", *BEHAVIOUR_KEYS]
+    for name in [*names, *parameter_names()]:
+        yield unread(
+            ("network", name), "the file says what the network is", NETWORK_FILE, right="links: exceptions"
+        )
+    if keys.network.routes == "ecmp":
+        message = "the network of a file has its own routes"
+        right = "routes listed, or left out"
+        yield Mistake(("network", "routes"), message, right, causes=(NETWORK_FILE,))
+
+
+def check_link_profiles(keys: Keys) -> Iterator[Mistake]:
+    """Find keys that a profile leaves nothing to say for."""
+    network = keys.network
+    inside = inside_of(network)
+    for path, link in ((NETWORK, network.link), (INSIDE, inside.link if inside else None)):
+        names = ["bandwidth", "latency", *BEHAVIOUR_KEYS] if path == NETWORK else ["bandwidth", "latency"]
+        for name in names if isinstance(link, LinkFile) and network.file is None else ():
+            key = (*path[:-1], name)
+            yield unread(key, "the profile says what the links do", path, right="links: exceptions")
+
+
+def check_order_file(keys: Keys) -> Iterator[Mistake]:
+    """Find a file without orders or for other workers, and what it leaves nothing to say for."""
+    reading = reading_of(keys.network)
+    if reading is None:
+        return
+    if not reading.orders:
+        message = f"this is the {reading.kind}: it has links, and no order of rings"
+        yield Mistake(ORDER_FILE, message, "NCCL's graph file; network: {file: ...} takes this one")
+    elif reading.n_workers != keys.workers:
+        has = f"the scenario has {counted(keys.workers)}"
+        message = f"the file is for {counted(reading.n_workers)}, {has}"
+        yield Mistake(ORDER_FILE, message, f"workers: {reading.n_workers}", causes=(("workers",),))
+    if keys.algorithm_name == OF_CHANNELS:
+        for name in ("strides", "node_size"):
+            message = "the file says the order of each ring"
+            yield unread(("algorithm", name), message, ORDER_FILE, right="order: numbered")
+
 
 #: Packets or slots of windows that a run may have: minutes.
 MOST_PARTS = 10_000_000

@@ -14,7 +14,15 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from ringnet.analysis.calibration import Curve, Profile, Setting, SourceFile, predict, ring_link
+from ringnet.analysis.calibration import (
+    Curve,
+    Profile,
+    Setting,
+    SourceFile,
+    predict,
+    ring_launch_s,
+    ring_link,
+)
 from ringnet.analysis.calibration.machine import NAMES, Family
 from ringnet.analysis.calibration.samples import at
 from ringnet.cli import app
@@ -354,7 +362,8 @@ def test_a_simulated_ring_on_the_links_of_a_profile_takes_its_times(setting, mes
         ),
     )
     chunks = np.full(n, message_bytes // n)
-    trace = ENGINES["events"].run(ring_schedule(n), network, Workers.alike(n), chunks)
+    workers = Workers.alike(n, launch_s=ring_launch_s(PROFILE, setting, message_bytes))
+    trace = ENGINES["events"].run(ring_schedule(n), network, workers, chunks)
     assert max(trace.workers["end_s"]) == pytest.approx(
         predict(PROFILE, setting, np.array([float(message_bytes)])).time_s[0], rel=0.0021
     )
@@ -368,9 +377,10 @@ def test_lines_are_exact_where_they_end_also_where_the_time_hardly_grows():
     for setting in SETTINGS:
         pieces, hops = ring_link(noisy, setting), 2 * (setting.n_workers - 1)
         for size, time_s in zip(SIZES[8:], predict(noisy, setting, SIZES[8:]).time_s, strict=True):
-            each = size / setting.n_workers
+            each, launch_s = size / setting.n_workers, ring_launch_s(noisy, setting, size)
             piece = next(one for one in pieces if each <= one.up_to_bytes)
-            assert hops * (piece.latency_s + each / piece.bandwidth_Bps) == pytest.approx(time_s, rel=0.0021)
+            taken_s = launch_s + hops * (piece.latency_s + each / piece.bandwidth_Bps)
+            assert taken_s == pytest.approx(time_s, rel=0.0021)
 
 
 @pytest.mark.parametrize("text", ["", "2..1", "1KiB..", "1GiB..1KiB", "0 B", "1 KiB,x", "6.4"])

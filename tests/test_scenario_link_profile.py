@@ -18,6 +18,7 @@ from ringnet.errors import InputError
 from ringnet.formats.profiles import profile_text, read_profile
 from ringnet.runs.engine import engine_for
 from ringnet.runs.parts import build
+from ringnet.runs.step_parts import build_step
 from ringnet.study.compare import compare
 
 #: The links of a real machine, as they are shipped: small messages over trees, large ones around a ring.
@@ -101,9 +102,43 @@ def test_between_powers_of_two_it_is_close_where_one_protocol_takes_over_from_an
         assert found == pytest.approx(predicted_s(PROFILE, SETTINGS[1], elements * 32), rel=0.02)
 
 
-def test_the_other_passes_take_a_half():
-    whole = makespan_s()
-    assert makespan_s("collective=all-gather") == pytest.approx(whole / 2)
+def test_the_other_passes_take_a_half_once_they_are_launched():
+    whole, launch_s = makespan_s(), build(scenario()).workers.launch_s[0]
+    assert launch_s == VALUES["launch"] * VALUES["launch_large"]
+    assert makespan_s("collective=all-gather") - launch_s == pytest.approx((whole - launch_s) / 2)
+
+
+def test_links_are_the_machines_where_it_runs_a_ring():
+    """Launch, hop and bandwidth of the protocol of each size: not a ring's equivalent of all three together."""
+    for kib, launch, hop, share in ((1, 1.0, 1.0, 0.05), (2**17, 2.5, 4.0, 1.0)):
+        parts = build(scenario(f"message={kib} KiB"))
+        link = parts.network.behaviour(0).offer(kib * 1024 / 8, 0.0)
+        assert parts.workers.launch_s == pytest.approx(VALUES["launch"] * launch, rel=0.01)
+        assert link.latency_s == pytest.approx(VALUES["hop_inside"] * hop, rel=0.15)
+        assert link.bandwidth_Bps == pytest.approx(20e9 * share, rel=0.1)
+
+
+def test_a_launch_that_is_said_stands_in_place_of_the_measured_one():
+    without = makespan_s("worker.launch=0 s")
+    assert makespan_s() == pytest.approx(without + build(scenario()).workers.launch_s[0])
+    exception = build(scenario("worker.exceptions={3: {launch: 1 ms}}")).workers.launch_s
+    assert (exception[3], len(set(exception.tolist()))) == (1e-3, 2)
+    notes = ringnet.simulate(scenario("worker.launch=1 us")).notes
+    assert any("worker.launch, 1 us, stands in place of what was measured" in note for note in notes)
+
+
+def test_each_size_has_its_own_launch_in_jobs_steps_and_comparisons():
+    by_job = build(scenario("jobs=[{workers: 8, message: 1 KiB}]", "network.topology=switch"))
+    found = [float(one.workers.launch_s[0]) for one in (by_job, *by_job.others)]
+    assert found == pytest.approx([20e-6, 8e-6], rel=0.01)
+    table = compare(scenario("sweep={over: {message: [1 KiB, 1 MiB]}}"), ["ring"]).table
+    assert table["makespan_s"].tolist() == [makespan_s("message=1 KiB"), makespan_s()]
+    layers = "step={layers: layers.csv, first_bucket: 1 KiB, bucket_cap: 1 KiB}"
+    Path("layers.csv").write_text("name,parameters,forward,backward\na,256,1 us,1 us\nb,256,1 us,1 us\n")
+    parts = build_step(scenario(layers, "message=null"))
+    own = parts.groups[0]
+    launches = [own.collective(one).workers.launch_s[0] for one in own.program.collectives]
+    assert launches == pytest.approx([8e-6] * 2, rel=0.01)
 
 
 def test_a_large_run_has_the_faster_engine_and_the_same_times():
@@ -174,9 +209,15 @@ def test_cards_of_a_host_part_what_they_have_together():
     assert any("one ring uses one card of each node" in note for note in run.notes)
 
 
-def test_a_comparison_of_algorithms_says_what_the_links_are():
+def test_a_comparison_recommends_where_the_machine_ran_a_ring_and_nowhere_else():
     plain = compare(scenario("network.topology=switch"), ["ring", "direct"])
-    assert any("what other algorithms take on them is a guess" in note for note in plain.notes)
+    assert not plain.guesses
+    sizes = "sweep={over: {message: [1 KiB, 32 MiB]}}"
+    tree = compare(scenario(f"network={INSIDE}", "workers=32", sizes), ["ring", "direct"])
+    assert set(tree.guesses) == {(32, 1024)}
+    assert any("a ring's equivalent there (measured as a tree)" in note for note in tree.notes)
+    mean = compare(scenario("network.link.file=real.yaml", "workers=32", sizes), ["ring", "uneven-ring"])
+    assert "hops inside hosts and between them are taken to be alike" in mean.guesses[32, 2**25]
 
 
 def test_slow_links_inside_hosts_are_said():
@@ -233,13 +274,19 @@ def test_what_is_beyond_is_marked_and_told():
     assert (within.summary["is_beyond"], beyond.summary["is_beyond"]) == (False, True)
     assert "1 MiB at N=8 is within what was measured, N=4 to 8, 64 B to 32 MiB" in within.notes[0]
     assert "is extrapolated beyond what was measured (8x the largest N), N=4 to 8" in beyond.notes[0]
-    assert "the launch, 20 us for each collective, is spread over the 14 hops" in within.notes[1]
+    assert "each collective of this size takes 20 us to launch, as was measured" in within.notes[1]
     tree = ringnet.simulate(scenario("network.link.file=real.yaml", "message=1 KiB", "workers=32")).notes
     assert any("measured as a tree at this size: the links make a ring take as long" in note for note in tree)
     other = ringnet.simulate(
-        scenario("algorithm=direct", "collective=reduce-scatter", "network.topology=switch")
+        scenario(
+            "algorithm=direct",
+            "collective=reduce-scatter",
+            "network.topology=switch",
+            "message=1 KiB",
+            "network.link.file=real.yaml",
+        )
     )
-    assert any("takes what was measured: direct on them is a guess" in note for note in other.notes)
+    assert any("direct on them is a guess" in note for note in other.notes)
     assert any("measured on all-reduce" in note for note in other.notes)
 
 

@@ -19,6 +19,7 @@ from ringnet.reporting.atomic import written_file
 from ringnet.reporting.results import Results, collect
 from ringnet.reporting.storage import write_perfetto
 from ringnet.runs.parts import build
+from ringnet.runs.worker_parts import launches
 from ringnet.scenario import Scenario
 from ringnet.scenario.drawn import mean_of, refuse_what_is_drawn
 from ringnet.study.whatif import simulate_bare
@@ -104,8 +105,8 @@ def _left_out(scenario: Scenario) -> Iterator[str]:
     window = scenario.network.window
     if window is not None:
         yield f"window {format_bytes(window) if isinstance(window, int) else f'of {window.transfers} transfers'}"
-    if scenario.worker.launch_s:
-        yield f"launch {format_seconds(scenario.worker.launch_s)}"
+    if launch_s := float(launches(scenario, scenario.message_bytes).max()):
+        yield f"launch {format_seconds(launch_s)}"
     for number, job in enumerate(scenario.jobs, 1):
         yield f"job {job.name or number}"
     for number, one in enumerate(scenario.background, 1):

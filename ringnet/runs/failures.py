@@ -24,8 +24,10 @@ from ringnet.runs.parts import RunParts, chunk_sizes
 from ringnet.runs.shapes import read_off
 from ringnet.scenario.build.scenario import Scenario
 from ringnet.scenario.checks.collective import reduction_of
+from ringnet.scenario.drawn import OF_WORKERS, mean_of
 from ringnet.scenario.keys.algorithm import parameters_of
 from ringnet.scenario.keys.trouble import FailureKeys
+from ringnet.scenario.measured_links import launch_of
 from ringnet.scenario.network import hardware
 from ringnet.scenario.schedule import schedule_beside
 
@@ -157,12 +159,12 @@ class _Group:
     def _workers(self, begun_s: float) -> Workers:
         """Return the workers of the next attempt; who stepped in is as the rule for all has it."""
         first, members = self.first.workers, [*self.members]
-        names = ("start_s", "send_overhead_s", "recv_overhead_s", "reduce_Bps", "launch_s")
-        columns = {name: getattr(first, name)[members] for name in names}
+        columns = {name: getattr(first, name)[members] for name in (*OF_WORKERS.values(), "launch_s")}
         for place, member in enumerate(members):
             if member in self.stepped_in:
-                for name in names:
-                    columns[name][place] = getattr(self.scenario.worker, name)
+                for name in OF_WORKERS.values():
+                    columns[name][place] = mean_of(getattr(self.scenario.worker, name))
+                columns["launch_s"][place] = launch_of(self.scenario, self.scenario.message_bytes)
         columns["start_s"] = np.maximum(columns["start_s"], begun_s)
         paces = {
             place: first.paces[member]

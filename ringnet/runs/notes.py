@@ -25,8 +25,8 @@ from ringnet.scenario.keys.algorithm import name_of, parameters_of
 from ringnet.scenario.keys.kinds import FoundFile
 from ringnet.scenario.keys.model import Keys
 from ringnet.scenario.keys.network import NetworkKeys
-from ringnet.scenario.keys.topology import cards_of
-from ringnet.scenario.measured_links import setting_of
+from ringnet.scenario.keys.topology import cards_of, workers_per_host
+from ringnet.scenario.measured_links import launch_of, setting_of
 from ringnet.units import format_bytes, format_rate, format_seconds, format_size
 
 if TYPE_CHECKING:
@@ -253,14 +253,6 @@ def measured_link_notes(scenario: Scenario, parts: RunParts) -> list[str]:
     return list(_sentences(scenario, parts)) if link_files(scenario.network) and scenario.workers > 1 else []
 
 
-def comparison_notes(scenario: Scenario) -> list[str]:
-    """Return what to know where other algorithms run on links that were measured."""
-    if not link_files(scenario.network):
-        return []
-    text = "the links are such that a ring takes what was measured: what other algorithms take on them is a guess"
-    return [f"{path_text(NETWORK)}: {text}"]
-
-
 def ring_equivalents(scenario: Scenario, sizes: Sequence[int], *, in_rate: bool = False) -> list[str]:
     """Return for each size in what the measured links are a ring's equivalent only, in words; "" where in nothing.
 
@@ -279,16 +271,14 @@ def ring_equivalents(scenario: Scenario, sizes: Sequence[int], *, in_rate: bool 
     for path in (INSIDE, NETWORK) if scenario.workers > 1 else ():
         profile = profile_of(scenario.network, path)
         if profile is not None:
-            ways = _predicted(profile, scenario, sizes).way.tolist()
-            own = [_equivalent(profile.family.ways[way].algorithm, in_rate) for way in ways]
+            found_there = _predicted(profile, scenario, sizes)
+            hops_differ = found_there.setting.n_nodes > 1 and found_there.setting.per_node > 1
+            is_mean = hops_differ and workers_per_host(scenario.network) is None and not in_rate
+            ring = "hops inside hosts and between them are taken to be alike" if is_mean else ""
+            algorithms = [profile.family.ways[way].algorithm for way in found_there.way.tolist()]
+            own = [ring if one == "ring" else _SHAPES[one].rstrip(",") for one in algorithms]
             found = [one or before for one, before in zip(own, found, strict=True)]
     return found
-
-
-def _equivalent(algorithm: str, in_rate: bool) -> str:
-    if algorithm != "ring":
-        return _SHAPES[algorithm].rstrip(",")
-    return "" if in_rate else "the launch of a collective is spread over the hops of a ring"
 
 
 def measured_link_labels(scenario: Scenario) -> dict[str, bool | str]:
@@ -328,7 +318,7 @@ def _sentences(scenario: Scenario, parts: RunParts) -> Iterator[str]:
 def _about(profile: Profile, scenario: Scenario) -> Iterator[str]:
     found = _predicted(profile, scenario, [scenario.message_bytes])
     yield _extent(profile, found, scenario)
-    yield from _made_of(profile, found)
+    yield from _made_of(profile, found, scenario)
     yield from _measured_otherwise(profile, scenario)
     yield from profile.cautions([found.setting])
 
@@ -352,22 +342,24 @@ def extent(profile: Profile) -> str:
     return f"{n}, {format_bytes(profile.smallest_bytes)} to {format_bytes(profile.largest_bytes)}"
 
 
-def _made_of(profile: Profile, found: Prediction) -> Iterator[str]:
-    from ringnet.analysis.calibration import n_hops  # noqa: PLC0415 -- as above
-
-    way = int(found.way[0])
-    algorithm = profile.family.ways[way].algorithm
+def _made_of(profile: Profile, found: Prediction, scenario: Scenario) -> Iterator[str]:
+    algorithm, given_s = profile.family.ways[int(found.way[0])].algorithm, scenario.worker.launch_s
     if algorithm != "ring":
         yield f"{_SHAPES[algorithm]} at this size: the links make a ring take as long as that did"
-    else:
-        hops, launch = f"{n_hops(profile, found.setting):.0f} hops", format_seconds(profile.launch_s(way))
-        yield f"the launch, {launch} for each collective, is spread over the {hops} of a ring"
+    launch = format_seconds(launch_of(scenario, scenario.message_bytes))
+    yield (
+        f"each collective of this size takes {launch} to launch, as was measured"
+        if given_s is None
+        else f"worker.launch, {launch}, stands in place of what was measured"
+    )
 
 
 def _measured_otherwise(profile: Profile, scenario: Scenario) -> Iterator[str]:
     measured_as, asked = profile.collective.replace("_", "-"), scenario.collective
-    if scenario.algorithm_name != "ring":
-        yield f"the links are such that a ring takes what was measured: {scenario.algorithm_name} on them is a guess"
+    reason = ring_equivalents(scenario, [scenario.message_bytes])[0]
+    if scenario.algorithm_name != "ring" and reason:
+        whose = f"the links are such that a ring takes what was measured ({reason})"
+        yield f"{whose}: {scenario.algorithm_name} on them is a guess"
     cards = cards_of(scenario.network)
     if cards > 1:
         yield (

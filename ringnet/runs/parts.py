@@ -282,7 +282,7 @@ def _job(scenario: Scenario, number: int, make_site: Callable[[], Site], run: in
     product = reduces and reduce == "prod"
     seed, n_elements = scenario.seed + number, int(sizes.sum())
     source = RandomSource(n_workers, n_elements, dtype, seed=seed, for_product=product)
-    workers = workers_beside(scenario, number, n_workers, job.start_s)
+    workers = workers_beside(scenario, number, n_workers, job.message_bytes, job.start_s)
     return RunParts(
         schedule=schedule,
         workers=workers if run is None else workers.in_run(run),

@@ -24,7 +24,7 @@ from ringnet.payload.tamper import Tamper
 from ringnet.runs.engine import engine_for, payload_for
 from ringnet.runs.memory import available_bytes, require_memory
 from ringnet.runs.parts import MADE, RunParts, build, read_off_network
-from ringnet.runs.worker_parts import workers_beside
+from ringnet.runs.worker_parts import launches, workers_beside
 from ringnet.scenario.build.scenario import Scenario
 from ringnet.scenario.drawn import refuse_what_is_drawn
 from ringnet.scenario.files.step_layers import layers_of
@@ -139,6 +139,8 @@ class StepWorkers:
     pace : WorkerPace
     schedules : callable
         Returns the schedule of a collective by name, proved.
+    launches : callable
+        Returns what a collective of so many bytes takes once at each worker.
     carried : CarriedStep or None
         The numbers that the next step carries.
     known_s : dict
@@ -151,6 +153,7 @@ class StepWorkers:
     program: StepProgram
     pace: WorkerPace
     schedules: Callable[[str], Schedule]
+    launches: Callable[[int], NDArray[np.float64]]
     carried: CarriedStep | None = None
     known_s: dict[tuple[str, int], float] = field(default_factory=dict)
 
@@ -158,12 +161,14 @@ class StepWorkers:
         """Return what one of its collectives is made of."""
         schedule = self.schedules(one.collective)
         sizes = schedule.chunk_sizes(one.n_elements)
+        n_bytes = one.n_elements * self.parts.dtype.itemsize
         return replace(
             self.parts,
             schedule=schedule,
+            workers=replace(self.parts.workers, launch_s=self.launches(n_bytes)),
             chunk_sizes=sizes,
             chunk_bytes=sizes * self.parts.dtype.itemsize,
-            message_bytes=one.n_elements * self.parts.dtype.itemsize,
+            message_bytes=n_bytes,
         )
 
     def carried_places(self, carry: int | None) -> NDArray[np.int64]:
@@ -277,7 +282,10 @@ def _groups(scenario: Scenario) -> Iterator[StepWorkers]:
         shape = StepShape(layers, buckets, n_workers, keys.microbatches, keys.prefetch, keys.update_s)
         pace = WorkerPace(slowness, keys.noise, scenario.seed, number)
         proved = cache(partial(_proved, schedules))
-        return StepWorkers(name, parts, shape, STRATEGIES[keys.strategy].program(shape), pace, proved)
+        launched = partial(launches, scenario, n_beside=n_workers if number else None)
+        return StepWorkers(
+            name, parts, shape, STRATEGIES[keys.strategy].program(shape), pace, proved, launched
+        )
 
     def own_schedule(collective: str) -> Schedule:
         changed = scenario.model_copy(update={"collective": collective})
@@ -300,7 +308,7 @@ def _other_group(
     n_workers = network.n_workers
     site = own.make_site()
     here = replace(site, networks=(network,))
-    workers = workers_beside(scenario, number, n_workers)
+    workers = workers_beside(scenario, number, n_workers, scenario.message_bytes)
     parts = replace(own, workers=workers, make_site=lambda: here, is_alone=False)
     read = read_off_network(scenario, lambda: network)
     return group(

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ringnet.chance import Draws, stream
 from ringnet.engines.luck import Interruptions, Luck
@@ -14,6 +15,7 @@ from ringnet.engines.trace import Workers
 from ringnet.networks.behaviour import NEVER
 from ringnet.scenario.build.scenario import Scenario
 from ringnet.scenario.drawn import OF_WORKERS, Drawn, distribution_of, mean_of, noise_of
+from ringnet.scenario.measured_links import launch_of
 from ringnet.scenario.trouble import workers_in_trouble
 
 
@@ -27,6 +29,7 @@ def build_workers(scenario: Scenario) -> Workers:
     policy = scenario.on_failure
     patience_s = NEVER if policy is None or policy.timeout_s is None else policy.timeout_s
     workers = _workers(scenario, 0, scenario.workers, rule, exceptions)
+    workers = replace(workers, launch_s=launches(scenario, scenario.message_bytes))
     whiles = workers_in_trouble(scenario)
     drawn = {worker: own for worker, own in whiles.items() if any(one.is_drawn for one in own)}
     alike = replace(workers, whiles={worker: own for worker, own in whiles.items() if worker not in drawn})
@@ -34,10 +37,24 @@ def build_workers(scenario: Scenario) -> Workers:
     return replace(workers, paces=paces, whiles=drawn, patience_s=patience_s)
 
 
-def workers_beside(scenario: Scenario, number: int, n_workers: int, start_s: float = 0.0) -> Workers:
+def launches(scenario: Scenario, message_bytes: int, n_beside: int | None = None) -> NDArray[np.float64]:
+    """Return what a collective of that size takes once at each worker: nothing at one alone, for nothing moves there.
+
+    ``n_beside`` is how many workers another job or group has, if it is one's: they have no exceptions.
+    """
+    found = np.full(n_beside or scenario.workers, launch_of(scenario, message_bytes))
+    for worker, one in scenario.worker.exceptions.items() if n_beside is None else ():
+        found[int(worker)] = found[int(worker)] if one.launch_s is None else one.launch_s
+    return found * (len(found) > 1)
+
+
+def workers_beside(
+    scenario: Scenario, number: int, n_workers: int, message_bytes: int, start_s: float = 0.0
+) -> Workers:
     """Return how the workers of another job or group behave: as the scenario says, without its exceptions."""
     rule = {column: getattr(scenario.worker, column) for column in OF_WORKERS.values()}
-    return _workers(scenario, number, n_workers, rule | {"start_s": start_s}, {})
+    workers = _workers(scenario, number, n_workers, rule | {"start_s": start_s}, {})
+    return replace(workers, launch_s=launches(scenario, message_bytes, n_workers))
 
 
 def _workers(
@@ -71,8 +88,7 @@ def _workers(
         columns["send_overhead_s"],
         columns["recv_overhead_s"],
         columns["reduce_Bps"],
-        # Of one worker nothing moves, and no collective is launched.
-        columns["launch_s"] * (n_workers > 1),
+        np.zeros(n_workers),
         sends=scenario.worker.sends,
         luck=luck if luck.draws or luck.interruptions else None,
     )

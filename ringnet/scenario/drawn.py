@@ -39,14 +39,13 @@ from ringnet.units import Kind
 Drawn: TypeAlias = DrawnSeconds | DrawnRate
 AnySpread: TypeAlias = SecondsSpread | RateSpread
 
-#: The keys that may be drawn, launches apart, and whose they are: of links and of workers, which exceptions have too.
+#: The keys that may be drawn, and whose they are: of links and of workers, which exceptions have too.
 OF_LINKS = {"bandwidth": "bandwidth_Bps", "latency": "latency_s"}
 OF_WORKERS = {
     "send_overhead": "send_overhead_s",
     "recv_overhead": "recv_overhead_s",
     "reduce_rate": "reduce_Bps",
     "start": "start_s",
-    "launch": "launch_s",
 }
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks import LinkSource, Network, Piece
+from ringnet.payload.dtypes import DTYPES
 from ringnet.scenario.files.links import INSIDE, NETWORK, profile_of
 from ringnet.scenario.keys.model import Keys
 from ringnet.scenario.keys.topology import cards_of, hosts_differ, workers_per_host
@@ -84,6 +85,18 @@ def setting_of(keys: Keys, profile: Profile) -> Setting:
     if per_host is None:
         return found
     return found._replace(n_nodes=-(-n_workers // per_host) if profile.knows_nodes else 0)
+
+
+def launch_of(keys: Keys, message_bytes: int) -> float:
+    """Return what a collective of that size takes once at each worker: as is said, or else as it was measured."""
+    profile = profile_of(keys.network, NETWORK) or profile_of(keys.network, INSIDE)
+    if keys.worker.launch_s is not None or keys.network.file is not None or profile is None:
+        return keys.worker.launch_s or 0.0
+    from ringnet.analysis.calibration import ring_launch_s  # noqa: PLC0415 -- as said above
+
+    setting, each = setting_of(keys, profile), DTYPES[keys.dtype].itemsize
+    # Links know the largest chunk, of which all may be.
+    return ring_launch_s(profile, setting, -(-message_bytes // (each * keys.workers)) * each * keys.workers)
 
 
 def measured(network: Network, keys: Keys) -> Measured:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
@@ -33,9 +33,10 @@ from ringnet.payload.dtypes import DTYPES
 from ringnet.payload.sources import message_elements
 from ringnet.reporting.columns import OF_REPEATED_COMPARISONS, TABLES
 from ringnet.runs.engine import TRANSFERS_PER_S
-from ringnet.runs.notes import comparison_notes, ring_equivalents, slices_together
+from ringnet.runs.notes import ring_equivalents, slices_together
 from ringnet.runs.parts import build, build_schedule, read_off_network
 from ringnet.runs.shapes import unread_note
+from ringnet.runs.worker_parts import launches
 from ringnet.scenario import Scenario
 from ringnet.scenario.drawn import what_is_drawn
 from ringnet.scenario.keys.algorithm import AlgorithmKeys, label_of, parameters_of
@@ -62,6 +63,7 @@ ALIGNED_BYTES = 8
 READ = ("message", "workers")
 
 IntArray: TypeAlias = NDArray[np.int64]
+FloatArray: TypeAlias = NDArray[np.float64]
 
 COLUMNS = tuple(TABLES["compare"])
 
@@ -204,7 +206,7 @@ def plan_comparison(
     require_runs(scenario)
     sizes = tuple(sizes_of(scenario))
     guesses: dict[tuple[int, int], str] = {}
-    plan = StudyPlan([], [], tuple(comparison_notes(scenario)), guesses)
+    plan = StudyPlan([], [], (), guesses)
     for n_workers in workers or workers_of(scenario):
         points, missing = algorithm_points(scenario, algorithms, n_workers)
         plan.parts.extend(_part(point, sizes) for point in points)
@@ -336,7 +338,9 @@ def _rows(
     dtype = DTYPES[scenario.dtype]
     elements = [message_elements(size, dtype) for size in task.sizes]
     chunk_bytes = np.array([schedule.chunk_sizes(n) * dtype.itemsize for n in elements])
-    engines, times = _times(schedule, network, workers, chunk_bytes)
+    engines, times = _times_launched(
+        schedule, network, workers, chunk_bytes, np.array([launches(scenario, size) for size in task.sizes])
+    )
     bounds_s = [cuts.bound(schedule, row).seconds for row in chunk_bytes]
     columns = zip(engines, task.sizes, *(column.tolist() for column in times[:3]), bounds_s, strict=True)
     return [_row(task, schedule, network, *column) for column in columns]
@@ -368,6 +372,18 @@ def _row(  # noqa: PLR0913, PLR0917 -- what a row is made of
         "busiest_link_bytes": link_bytes,
         "engine": engine,
     }
+
+
+def _times_launched(
+    schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray, launches_s: FloatArray
+) -> tuple[list[str], Times]:
+    """Return the engine of each size and what it says; what is launched alike at all workers goes together."""
+    engines, found = np.full(len(chunk_bytes), "", dtype=object), dict[int, tuple[Any, ...]]()
+    for launch_s in np.unique(launches_s, axis=0):
+        at = np.flatnonzero((launches_s == launch_s).all(axis=1))
+        engines[at], times = _times(schedule, network, replace(workers, launch_s=launch_s), chunk_bytes[at])
+        found |= dict(zip(at.tolist(), zip(*times, strict=True), strict=True))
+    return engines.tolist(), Times(*map(np.array, zip(*(found[at] for at in sorted(found)), strict=True)))
 
 
 def _times(

@@ -19,6 +19,7 @@ from ringnet.payload.sources import message_elements
 from ringnet.reporting.columns import OF_REPEATED_COMPARISONS
 from ringnet.runs.parts import RunParts, build
 from ringnet.runs.repeat import repeats_by, times_of_runs
+from ringnet.runs.worker_parts import launches
 from ringnet.scenario import Scenario
 from ringnet.scenario.drawn import what_is_drawn
 
@@ -53,7 +54,8 @@ def rows_of_many(label: str, sizes: Sequence[int], scenario: Scenario) -> list[d
     rows = []
     for size in sizes:
         chunk_bytes = parts.schedule.chunk_sizes(message_elements(size, dtype)) * dtype.itemsize
-        one = replace(parts, chunk_bytes=chunk_bytes, message_bytes=size)
+        workers = replace(parts.workers, launch_s=launches(scenario, size))
+        one = replace(parts, workers=workers, chunk_bytes=chunk_bytes, message_bytes=size)
         bound_s = None if cuts is None else cuts.bound(parts.schedule, chunk_bytes).seconds
         own = scenario.model_copy(update={"message_bytes": size})
         rows.append(_row(label, one, times_of_runs(own, range(scenario.repeat or 1), one), bound_s))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ringnet.analysis.calibration.calibration import Calibration, CalibrationVerdict, calibrate
-from ringnet.analysis.calibration.links import HostPiece, LinkPiece, host_links, n_hops, ring_link
+from ringnet.analysis.calibration.links import HostPiece, LinkPiece, host_links, ring_launch_s, ring_link
 from ringnet.analysis.calibration.prediction import Prediction, predict
 from ringnet.analysis.calibration.profile import Curve, Profile, SourceFile
 from ringnet.analysis.calibration.samples import PASSES, Samples, Setting
@@ -22,7 +22,7 @@ __all__ = [
     "SourceFile",
     "calibrate",
     "host_links",
-    "n_hops",
     "predict",
+    "ring_launch_s",
     "ring_link",
 ]

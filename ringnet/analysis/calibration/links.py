@@ -1,14 +1,16 @@
 """A profile as links that a simulated ring can run on.
 
-The links take the predicted time for every size. Along a ring it is spread over all hops alike; over hosts, hops
-inside and between are in proportion to each other as the machine's links are, and their common factor is such that a
-ring over hosts takes the predicted time.
+With the launch, which workers take once, the links take the predicted time for every size. Along a ring what is left
+is spread over all hops alike; over hosts, hops inside and between are in proportion to each other as the machine's
+links are, and their common factor is such that a ring over hosts takes the predicted time. Where the machine runs a
+ring, that factor is about one, and the links are the machine's.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +27,7 @@ from ringnet.analysis.calibration.machine import (
 )
 from ringnet.analysis.calibration.prediction import predict
 from ringnet.analysis.calibration.profile import Profile
-from ringnet.analysis.calibration.samples import PASSES, FloatArray, Setting
+from ringnet.analysis.calibration.samples import PASSES, FloatArray, Setting, at
 
 #: Lines follow the predicted times to so much of them, and touch them so often for each doubling at most.
 _CLOSE = 0.002
@@ -52,9 +54,10 @@ class HostPiece(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """The time of a collective over some sizes of the message: ``fixed_s + per_byte_s x message``."""
+    """The time of a collective over some sizes of the message: ``launch_s + fixed_s + per_byte_s x message``."""
 
     up_to_bytes: float
+    launch_s: float
     fixed_s: float
     per_byte_s: float
 
@@ -71,19 +74,28 @@ def ring_link(profile: Profile, setting: Setting) -> tuple[LinkPiece, ...]:
     Returns
     -------
     tuple of LinkPiece
-        By rising size of one transfer, a message over N. The launch is spread over the hops, and so is what a tree
-        takes: the ring on these links is as fast as what was measured, not made as it was.
+        By rising size of one transfer, a message over N. What a tree takes is spread over the hops: the ring on these
+        links is then as fast as what was measured, not made as it was.
 
     Notes
     -----
-    A ring takes ``hops x (latency + message / N / bandwidth)``, hops = 2(N-1); a line is ``a + b x message``. So
-    ``latency = a / hops`` and ``bandwidth = hops / (N b)``.
+    A ring takes ``launch + hops x (latency + message / N / bandwidth)``, hops = 2(N-1); a line is
+    ``launch + a + b x message``. So ``latency = a / hops`` and ``bandwidth = hops / (N b)``.
     """
     n, hops = setting.n_workers, n_hops(profile, setting)
     return tuple(
         LinkPiece(line.up_to_bytes / n, line.fixed_s / hops, hops / (n * line.per_byte_s))
         for line in _lines(profile, setting)
     )
+
+
+def ring_launch_s(profile: Profile, setting: Setting, message_bytes: float) -> float:
+    """Return what a collective of that size takes once, beside the links of `ring_link` and `host_links`, in seconds.
+
+    It is that of the algorithm and protocol that is the fastest by the machine's links; where less was measured than
+    their launch and hops take, it has its share of that.
+    """
+    return next(line.launch_s for line in _lines(profile, setting) if message_bytes <= line.up_to_bytes)
 
 
 def host_links(profile: Profile, setting: Setting) -> tuple[HostPiece, ...]:
@@ -110,7 +122,7 @@ def _in_parts(pieces: Sequence[LinkPiece]) -> Iterator[tuple[LinkPiece, float]]:
 
 
 def n_hops(profile: Profile, setting: Setting) -> float:
-    """Return the hops of a ring, over which the launch is spread: N-1 for each time the data goes round."""
+    """Return the hops of a ring: N-1 for each time the data goes round."""
     return PASSES[profile.collective] * (setting.n_workers - 1)
 
 
@@ -167,44 +179,55 @@ def _ring_over_hosts_s(
     return float(max(along_s, hops * served_between_s + between_s))
 
 
-def _lines(profile: Profile, setting: Setting) -> list[_Line]:
-    """Return lines that follow the predicted time, by rising size, as few as are close to it."""
+@lru_cache(maxsize=256)
+def _lines(profile: Profile, setting: Setting) -> tuple[_Line, ...]:
+    """Return lines that follow the predicted time, by rising size, as few as are close to it, each of one way."""
     first = math.log2(max(profile.smallest_bytes, 1))
     # So far that time is proportional to bytes.
     last = math.log2(profile.largest_bytes) + _DOUBLINGS_BEYOND
     each = _KNOTS_PER_DOUBLING
     # Powers of two, of which most that was measured is, are knots to the last bit: lines are exact where they end.
     sizes = np.exp2(np.arange(math.floor(first * each), math.ceil(last * each) + 1) / each)
-    times = predict(profile, setting, sizes).time_s
+    found = predict(profile, setting, sizes)
+    times, ways = found.time_s, found.way
     # No size is faster by the byte than the largest: else a bound would hold for links that are nowhere.
     least_s = float(times[-1] - times[-2]) / float(sizes[-1] - sizes[-2])
+    nothing_s = profile.family.times(profile.logs, at(setting, np.zeros(1)))[:, 0]
     lines: list[_Line] = []
-    start = 0
+    start, first_of_way = 0, 0
     while start < len(sizes) - 1:
-        stop = _reach(sizes, times, start, least_s)
-        fixed_s, per_byte_s = _through(sizes, times, start, stop, least_s)
+        way = int(ways[start + 1])
+        first_of_way = first_of_way if lines and way == ways[start] else start + 1
+        others = np.flatnonzero(ways[start + 1 :] != way)
+        end = start + 1 + int(others[0]) if len(others) else len(sizes)
+        # Of the least time of its way it has the share that it has of launch and hops: times are above it.
+        launch_s = profile.launch_s(way) * min(1.0, float(times[first_of_way]) / float(nothing_s[way]))
+        stop = _reach(sizes[:end], times, start, launch_s, least_s)
+        fixed_s, per_byte_s = _through(sizes, times, start, stop, launch_s, least_s)
         is_last = stop == len(sizes) - 1
-        lines.append(_Line(math.inf if is_last else float(sizes[stop]), fixed_s, per_byte_s))
+        lines.append(_Line(math.inf if is_last else float(sizes[stop]), launch_s, fixed_s, per_byte_s))
         start = stop
-    return lines
+    return tuple(lines)
 
 
-def _reach(sizes: FloatArray, times: FloatArray, start: int, least_s: float) -> int:
+def _reach(sizes: FloatArray, times: FloatArray, start: int, launch_s: float, least_s: float) -> int:
     """Return up to which knot one line stays close to the times."""
     stop = start + 1
     while stop + 1 < len(sizes):
-        fixed_s, per_byte_s = _through(sizes, times, start, stop + 1, least_s)
+        fixed_s, per_byte_s = _through(sizes, times, start, stop + 1, launch_s, least_s)
         inner = slice(start, stop + 2)
-        if np.abs((fixed_s + per_byte_s * sizes[inner]) / times[inner] - 1).max() > _CLOSE:
+        line = launch_s + fixed_s + per_byte_s * sizes[inner]
+        if np.abs(line / times[inner] - 1).max() > _CLOSE:
             break
         stop += 1
     return stop
 
 
 def _through(
-    sizes: FloatArray, times: FloatArray, start: int, stop: int, least_s: float
+    sizes: FloatArray, times: FloatArray, start: int, stop: int, launch_s: float, least_s: float
 ) -> tuple[float, float]:
-    """Return the line from one knot to another; a byte takes ``least_s`` at least, and neither part is negative."""
+    """Return a line without the launch from one knot to another: a byte takes ``least_s``, and no part is negative."""
     per_byte_s = (times[stop] - times[start]) / (sizes[stop] - sizes[start])
-    per_byte_s = min(max(per_byte_s, least_s), times[stop] / sizes[stop])
-    return float(times[stop] - per_byte_s * sizes[stop]), float(per_byte_s)
+    rest_s = times[stop] - launch_s
+    per_byte_s = min(max(per_byte_s, least_s), rest_s / sizes[stop])
+    return float(rest_s - per_byte_s * sizes[stop]), float(per_byte_s)

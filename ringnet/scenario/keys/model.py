@@ -125,11 +125,12 @@ class WorkerKeys(Settings):
         description="When a worker comes to the collective: `20 us`; `never` is a dead worker. Or how it is drawn for "
         "each worker: `{mean: 20 us, distribution: exponential}`.",
     )
-    launch_s: Seconds = Field(
-        default=0.0,
+    launch_s: Seconds | None = Field(
+        default=None,
         alias="launch",
         description="What each collective takes at each worker once, before its first step and whatever its size, as "
-        "GPU libraries take to start one: `8 us`. It is an overhead that noise does not prolong.",
+        "GPU libraries take to start one: `8 us`. It is an overhead that noise does not prolong. Left out, it is what "
+        "the profile of measured links says, for each message; without one it is nothing.",
     )
     noise: NoiseKeys | None = Field(
         default=None,

@@ -379,7 +379,7 @@ def _cautions(answer: NcclAnswer) -> list[str]:
         said += answer.beside.found.notes
         said += missing_in_ringnet(answer.machine, answer.collectives[0], answer.sizes)
         said.append(
-            "what is simulated has no launch and no protocols: its times are those of the network alone"
+            "what is simulated has no protocols, and no launch but worker.launch: its times are those of the network"
         )
     return said
 

@@ -85,6 +85,10 @@ def sources(own_folder):
             "predict machine.yaml --workers 8 --plot machine.yaml",
             "--plot: what is read would be written over",
         ),
+        (
+            "predict machine.yaml --workers 8 --plot p.bmp",
+            "--plot: there is no such format of figures; got p.bmp; right would be: p.png, p.svg, p.pdf",
+        ),
         ("predict machine.yaml --workers 8 --csv /dev/null", "--csv: the target is no regular file"),
         ("predict machine.yaml --workers 8 --csv before", "--csv: the target is a folder"),
         (

@@ -423,8 +423,8 @@ def test_nothing_is_shown_outside_of_notebooks(four, capsys):
         ("whatif", {"changes": [3]}, "changes: changes are a list of them; got [3]"),
         ("whatif", {"changes": ["sweep.over.workers=[2, 3]"]}, "changes: a what-if is about one run"),
         ("calibrate", {"collective": "all"}, "collective: no model of this collective; got all"),
-        ("calibrate", {"workers": 0}, "workers: there is no such log, or this is no number; got 0"),
-        ("calibrate", {"nodes": {"run.txt": 2}}, "got run.txt=2; right would be: 8, or {'nccl-2019.txt': 8}"),
+        ("calibrate", {"workers": 0}, "workers: this is no number of them; got 0"),
+        ("calibrate", {"nodes": {"run.txt": 2}}, "got run.txt; right would be: 8, or {'nccl-2019.txt': 8}"),
     ],
 )
 def test_a_wrong_argument_is_told_by_its_name_not_by_that_of_an_option(four, question, wrong, told):

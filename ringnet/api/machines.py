@@ -147,22 +147,15 @@ def _by_log(given: object, place: str, files: Sequence[Path]) -> dict[str, int]:
         dict(given) if isinstance(given, Mapping) else {} if given is None else {"": given}
     )
     known = {"", *(name for file in files for name in (file.name, str(file)))}
-    wrong = [
-        Fault(
-            "there is no such log, or this is no number",
-            place,
-            value=f"{name}={one}"[not name :],
-            right=right,
-        )
-        for name, one in numbers.items()
-        for right in [f"8, or {{{files[0].name!r}: 8}}"]
-        if str(name).partition("#")[0] not in known
-        or isinstance(one, bool)
-        or not isinstance(one, int)
-        or one < 1
-    ]
-    if wrong:
-        raise InputError(*wrong)
+    right, faults = f"8, or {{{files[0].name!r}: 8}}", []
+    for name, one in numbers.items():
+        log, _, table = str(name).rpartition("#")
+        if name not in known and not (log in known and table.isdecimal()):
+            faults.append(Fault("there is no such log, or table", place, value=str(name), right=right))
+        elif isinstance(one, bool) or not isinstance(one, int) or one < 1:
+            faults.append(Fault("this is no number of them", place, value=str(one), right=right))
+    if faults:
+        raise InputError(*faults)
     return numbers
 
 

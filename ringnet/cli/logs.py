@@ -137,8 +137,8 @@ def given_numbers(texts: Sequence[str], option: str, files: Sequence[Path]) -> d
     found: dict[str, int] = {}
     for text in map(str.strip, texts):
         file, _, number = text.rpartition("=")
-        name, sharp, table = (file, "", "") if file in known else file.rpartition("#")
-        is_table = table.isdecimal() or not sharp
+        name, _, table = (file, "", "") if file in known else file.rpartition("#")
+        is_table = file in known or table.isdecimal()
         if not number.isdecimal() or not 0 < int(number) <= 2**20 or name not in known or not is_table:
             message = (
                 "a number of workers or nodes is wanted, for all, for one file, or for one of its tables"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ringnet.errors import Fault, InputError
 from ringnet.reporting.atomic import MANIFEST, check_target, listed_files
+from ringnet.reporting.look import FORMATS
 from ringnet.scenario import Scenario
 
 RIGHT = "another name"
@@ -34,7 +35,7 @@ def check_targets(
     ------
     InputError
         With every file whose folder is not there (a slip of a key makes no folders), that is no regular file, that the
-        command reads, that belongs to results, or that another option writes too.
+        command reads, that belongs to results, or that another option writes too; a picture of no known format.
     ResultsError
         A folder cannot hold results, or holds something else: see `ringnet.reporting.atomic.check_target`.
     """
@@ -85,6 +86,9 @@ def _of_files(files: Mapping[str, Path], sources: Iterable[Path]) -> Iterator[Fa
         elif path.name in listed_files(path.parent):
             message = f"the file belongs to the results in {path.parent}"
             yield Fault(message, option, value=str(path), right=RIGHT)
+        elif option == "--plot" and path.suffix.lower() not in {"", *(f".{ending}" for ending in FORMATS)}:
+            right = ", ".join(path.with_suffix(f".{ending}").name for ending in FORMATS)
+            yield Fault("there is no such format of figures", option, value=str(path), right=right)
 
 
 def _of_folders(folders: Mapping[str, Path], sources: Iterable[Path]) -> Iterator[Fault]:

@@ -160,12 +160,16 @@ def kill_once(name: str, folder: Path, random: Random, whole: tuple[float, int, 
     took_s, n_points, tables = whole
     prepare(folder)
     with started(name, folder) as (process, cluster):
-        after_s = random.uniform(0.0, took_s)
-        time.sleep(after_s)
+        begin, is_worker = time.monotonic(), name != "run" and random.random() < 0.5
+        if is_worker and not cluster:
+            _wait_for_others(process)
+            time.sleep(random.uniform(0.0, took_s / 20))
+        else:
+            time.sleep(random.uniform(0.0, took_s))
         others = [one for one in (*members(process.pid), *cluster) if one != process.pid]
-        is_worker = bool(others) and random.random() < 0.5
+        is_worker = is_worker and bool(others)
         victim = random.choice(others) if is_worker else process.pid
-        by = random.choice(SIGNALS)
+        by, after_s = random.choice(SIGNALS), time.monotonic() - begin
         with suppress(ProcessLookupError):  # it has ended by itself
             os.kill(victim, signal.Signals[by])
         tried = Tried(name, "a worker" if is_worker else "itself", by, after_s, [])
@@ -191,6 +195,12 @@ def kill_once(name: str, folder: Path, random: Random, whole: tuple[float, int, 
     if left:
         tried.wrong.append(f"left behind: {left}")
     return tried
+
+
+def _wait_for_others(process: subprocess.Popen[str]) -> None:
+    """Wait until a command has started processes, which may be there for a tenth of its time only."""
+    while process.poll() is None and members(process.pid) in ([], [process.pid]):
+        time.sleep(0.002)
 
 
 def _after(process: subprocess.Popen[str], folder: Path) -> Iterator[str]:

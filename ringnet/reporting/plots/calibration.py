@@ -131,7 +131,7 @@ def _over_sizes(ax: Axes, times: pd.Series[Any]) -> None:
 
 
 def save_figure(figure: Figure, path: Path, target: Path) -> None:
-    """Write a figure to ``path`` in the format that the name ``target`` ends in; PNG for any other name."""
+    """Write a figure to ``path`` in the format that the name ``target`` ends in; PNG where it has no ending."""
     ending = target.suffix.lstrip(".").lower()
     canvas.save(figure, {ending if ending in FORMATS else "png": path})
 

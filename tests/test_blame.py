@@ -350,6 +350,9 @@ def test_a_run_stands_beside_what_it_would_be(ringnet, scenario):
     lines = [line.split() for line in result.stdout.splitlines()]
     assert ["time", "315.6", "us", "145.8", "us", "169.7", "us", "less", "(x", "0.4621)"] in lines
     assert ["because", "188.7", "us", "less", "bandwidth"] in lines
+    slower = ringnet("run", scenario(), "--no-plots", "--if", "network.latency=3 us").stdout.splitlines()
+    assert any(line.split()[0] == "algbw" and "less" in line for line in slower if line)
+    assert not any("(x 1)" in line for line in slower)  # what is rounding is the same
 
 
 def test_changes_of_one_line_are_made_together(ringnet, scenario):

@@ -302,6 +302,7 @@ class TestCommand:
         [
             (("--algorithms", "rink"), "there is no such algorithm; got rink"),
             (("--workers", "4,x"), "this is no number of workers; got x"),
+            (("--workers", "1"), "with one worker nothing moves"),
         ],
     )
     def test_mistakes_are_told(self, tmp_path, options: tuple[str, ...], said: str):

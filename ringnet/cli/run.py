@@ -59,7 +59,7 @@ class RunCommandOptions:
 
     source: options.ScenarioFile
     overrides: options.Overrides = None
-    what_if: options.WhatIfs = None
+    changes: options.WhatIfs = None
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where tables and plots go; reports/NAME otherwise.")
     ] = None
@@ -167,11 +167,11 @@ def command(asked: RunCommandOptions) -> int:
     found = read(())
     note(*asked.unused(found), quiet=asked.quiet)
     asked.check_targets(found)
-    if not asked.what_if:
+    if not asked.changes:
         return _run_one(found, asked) if found.sweep is None else _run_sweep(found, asked)
     from ringnet.study.whatif import changed_scenarios  # noqa: PLC0415 -- most runs ask of no change
 
-    return _run_one(found, asked, changed_scenarios(read, [" and ".join(asked.what_if)])[1])
+    return _run_one(found, asked, changed_scenarios(read, [" and ".join(asked.changes)])[1])
 
 
 def _run_one(scenario: Scenario, asked: RunCommandOptions, then: Changed | None = None) -> int:

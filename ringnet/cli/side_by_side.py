@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ringnet.analysis.answer import is_missing, percent
 from ringnet.engines import PATH_PARTS
 from ringnet.study.repeat import simulate_all
-from ringnet.study.whatif import Changed, cause, path_seconds, without_payload
+from ringnet.study.whatif import ROUNDING, STAYS, Changed, cause, path_seconds, without_payload
 from ringnet.units import format_rate, format_seconds
 
 
@@ -35,7 +35,7 @@ class SideBySide(NamedTuple):
         """Return the lines of a table: what, today, then, the difference."""
         before, after = path_seconds(self.today), path_seconds(self.then)
         parts = [
-            _row(part, before.get(part, 0.0), after.get(part, 0.0), format_seconds)
+            _row(part, before.get(part, 0.0), after.get(part, 0.0), format_seconds, self.today["makespan_s"])
             for part in PATH_PARTS
             if before.get(part) or after.get(part)
         ]
@@ -61,7 +61,7 @@ class SideBySide(NamedTuple):
             return [f"what {self.change.change} gains is a guess: {self.change.guess}"]
         if self.change.says_nothing_new:
             return [f"{self.change.change} changes nothing: the scenario says so already"]
-        if self.today["makespan_s"] == self.then["makespan_s"]:
+        if cause(self.today, self.then) == STAYS:
             return [f"{self.change.change} changes nothing in the time"]
         return []
 
@@ -75,11 +75,14 @@ def _or_none(value: Any, form: Callable[[Any], str]) -> str:
     return "none" if is_missing(value) else form(value)
 
 
-def _row(label: str, before: Any, after: Any, form: Callable[[Any], str]) -> tuple[str, ...]:
+def _row(
+    label: str, before: Any, after: Any, form: Callable[[Any], str], of: float | None = None
+) -> tuple[str, ...]:
+    """Return a line of the table; what differs by rounding only, ``of`` what it is a part of, is the same."""
     cells = (label, _or_none(before, form), _or_none(after, form))
     if is_missing(before) or is_missing(after):
         return (*cells, "")
-    if before == after:
+    if abs(after - before) <= ROUNDING * (of or before):
         return (*cells, "the same")
     factor = f" (x {after / before:.4g})" if before else ""
     return (*cells, f"{form(abs(after - before))} {'more' if after > before else 'less'}{factor}")

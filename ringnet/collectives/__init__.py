@@ -165,7 +165,7 @@ def _channels_size(n_workers: int, collective: str, *, n_channels: int, **others
     return rings_size(n_workers, collective, n_channels)
 
 
-_WIDER_RINGS = ("channel-ring", "torus-ring")
+_WIDER_RINGS = ("channel-ring", "torus-ring", "swing")
 
 _FLAT: dict[str, Algorithm] = {
     "bidirectional-ring": Algorithm(
@@ -276,7 +276,12 @@ _FLAT: dict[str, Algorithm] = {
         size=swing_size,
     ),
     "torus-ring": Algorithm(
-        torus_ring, _SCATTERING, "rings along the rows and columns of a torus at once", _ROWS, size=torus_size
+        torus_ring,
+        _SCATTERING,
+        "rings along the rows and columns of a torus at once",
+        _ROWS,
+        wider=("swing",),
+        size=torus_size,
     ),
     "uneven-ring": Algorithm(
         uneven_ring,

@@ -208,6 +208,9 @@ def plan_comparison(
     guesses: dict[tuple[int, int], str] = {}
     plan = StudyPlan([], [], (), guesses)
     for n_workers in workers or workers_of(scenario):
+        if n_workers == 1:
+            plan.notes.append("with one worker nothing moves: there is nothing to compare")
+            continue
         points, missing = algorithm_points(scenario, algorithms, n_workers)
         plan.parts.extend(_part(point, sizes) for point in points)
         plan.notes.extend(missing)

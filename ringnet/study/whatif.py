@@ -32,6 +32,8 @@ from ringnet.units import format_seconds
 ROUNDING = 1e-9
 #: The name of the row without a change.
 TODAY = "today"
+#: The cause of a difference that is none.
+STAYS = "the time stays"
 
 Row: TypeAlias = Mapping[str, Any]
 #: Reads the scenario with some more changes of keys: ``["network.latency=1 us"]``.
@@ -153,7 +155,7 @@ def cause(today: Row, then: Row) -> str:
     changes = {part: after.get(part, 0.0) - before.get(part, 0.0) for part in PATH_PARTS}
     difference_s = then["makespan_s"] - today["makespan_s"]
     if abs(difference_s) <= ROUNDING * today["makespan_s"]:
-        return "the time stays"
+        return STAYS
     sign = 1 if difference_s > 0 else -1
     part = max(changes, key=lambda part: sign * changes[part])
     return f"{format_seconds(abs(changes[part]))} {'more' if sign > 0 else 'less'} {part}"

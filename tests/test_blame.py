@@ -16,6 +16,7 @@ from ringnet.analysis.answer import answer
 from ringnet.analysis.blame import suspects
 from ringnet.analysis.metrics import crossing_bytes
 from ringnet.analysis.upgrades import LinksInUse, Upgrade
+from ringnet.api.questions import blame
 from ringnet.collectives import ALGORITHMS
 from ringnet.errors import InputError, NetworkError
 from ringnet.networks.behaviour import Constant
@@ -24,7 +25,7 @@ from ringnet.runs.again import SimulatedAgain, makespan_of
 from ringnet.runs.parts import build
 from ringnet.runs.simulate import simulate
 from ringnet.scenario import loads
-from ringnet.study.blame import blame, plan_blame
+from ringnet.study.blame import plan_blame
 from ringnet.study.whatif import split_change
 
 pytestmark = pytest.mark.usefixtures("sketched")  # what figures look like is tested elsewhere
@@ -155,7 +156,7 @@ def test_a_slow_link_among_links_that_lose_packets_is_found():
     mended = simulate(loads(FOUND, [*lose, "network.links=null"])).summary
     assert row["slowest_link"] == "0->1"
     assert row["slowest_link_gain_s"] == pytest.approx(row["makespan_s"] - mended["makespan_s"], rel=1e-9)
-    first = blame(loads(FOUND, lose), processes=1).table.query("kind == 'link'").iloc[0]
+    first = blame(loads(FOUND, lose), jobs=1).table.query("kind == 'link'").iloc[0]
     assert (first["name"], first["twice_gain_s"] > 0) == ("0->1", True)
 
 
@@ -222,7 +223,7 @@ def wrongly_named(seed):
         if drawn is None:
             continue
         n_drawn += 1
-        table = blame(drawn[0], processes=1).table
+        table = blame(drawn[0], jobs=1).table
         first = table[table["kind"] == "link"].iloc[0]
         gains, today_s = gains_of_doubling(*drawn)
         if gains[first["name"]] < max(gains.values()) - 1e-9 * today_s:
@@ -246,7 +247,7 @@ def test_few_simulations_name_the_same_link():
     drop = ["network.links.0->1=null", "network.links.2->3=null"]
     for sharing in ("fifo", "fair"):
         changes = [*slow, *drop, f"network.sharing={sharing}"]
-        table = blame(loads(FOUND, changes), most=30, processes=1).table.set_index("name")
+        table = blame(loads(FOUND, changes), most=30, jobs=1).table.set_index("name")
         assert table.index[0] == "5->switch"
         assert table.loc["5->switch", "twice_gain_s"] > 0
         assert table.loc["all links of worker 5", "twice_gain_s"] > 0
@@ -256,7 +257,7 @@ def test_few_simulations_name_the_same_link():
 
 
 def test_what_the_path_says_stands_beside_what_is_simulated():
-    rows = blame(loads(FOUND), processes=1).table.set_index("name")
+    rows = blame(loads(FOUND), jobs=1).table.set_index("name")
     first = rows.loc["0->1"]
     assert first["twice_by_path_s"] == pytest.approx(first["twice_gain_s"], rel=1e-6)
     assert first["alike_by_path_s"] > first["alike_gain_s"] > 0  # 2->3 is the longest then
@@ -268,13 +269,13 @@ def test_what_the_path_says_stands_beside_what_is_simulated():
 
 def test_a_late_worker_whose_reductions_are_free_has_a_slope():
     changes = ["worker.exceptions.2.start=200 us", "network.sharing=fair"]
-    workers = blame(loads(FOUND, changes), processes=1).table.query("kind == 'worker'")
+    workers = blame(loads(FOUND, changes), jobs=1).table.query("kind == 'worker'")
     assert workers["twice_by_path_s"].iloc[0] == pytest.approx(200e-6 / 2, rel=1e-6)
 
 
 def test_a_late_and_a_slow_worker_are_blamed():
     changes = ["worker.exceptions.2.start=200 us", "worker.reduce_rate=100 GB/s"]
-    table = blame(loads(FOUND, changes), processes=1).table
+    table = blame(loads(FOUND, changes), jobs=1).table
     workers = table[table["kind"] == "worker"]
     assert workers["name"].iloc[0] == "worker 2"
     today = simulate(loads(FOUND, changes)).summary["makespan_s"]
@@ -293,7 +294,7 @@ def test_a_late_and_a_slow_worker_are_blamed():
 )
 def test_where_the_path_has_no_derivatives_the_first_of_each_kind_has_a_slope(changes, reason):
     """The central difference of scenarios in which its link has a little more and less; it is said what it is."""
-    found = blame(loads(FOUND, changes), processes=1)
+    found = blame(loads(FOUND, changes), jobs=1)
     assert any(reason in note and "a slope, by two more simulations" in note for note in found.notes)
     rows = found.table[found.table["twice_by_path_s"].notna()]
     assert (rows["rank"] == 1).all()

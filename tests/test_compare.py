@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ringnet.analysis.winners import advice, crossovers, ranges, with_ranks
+from ringnet.api.questions import compare
 from ringnet.cli import app
 from ringnet.collectives import ALGORITHMS
 from ringnet.collectives.proof import check
@@ -22,7 +23,7 @@ from ringnet.engines.trace import Workers
 from ringnet.errors import InputError
 from ringnet.networks import TOPOLOGIES
 from ringnet.scenario import loads
-from ringnet.study.compare import COLUMNS, N_SIZES, compare, sizes_of
+from ringnet.study.compare import COLUMNS, N_SIZES, sizes_of
 from ringnet.study.parts import workers_of
 
 pytestmark = pytest.mark.usefixtures("sketched")  # what figures look like is tested elsewhere
@@ -39,7 +40,7 @@ ALL_REDUCING = [name for name, one in ALGORITHMS.items() if "all-reduce" in one.
 
 
 def compared(text: str, algorithms: object = "all", workers: object = None) -> pd.DataFrame:
-    return compare(loads(text), algorithms, workers, processes=1).table
+    return compare(loads(text), algorithms, workers, jobs=1).table
 
 
 def best(table: pd.DataFrame, n_workers: int, size: int) -> set[str]:
@@ -118,21 +119,19 @@ class TestCompare:
             compared(SWITCH + "sweep: {over: {network.latency: [1 us, 2 us]}}")
 
     def test_what_cannot_run_is_left_out_and_said(self):
-        found = compare(loads(HEAD + "network: {bandwidth: 50 GB/s, latency: 1 us}\n" + SIZES), processes=1)
+        found = compare(loads(HEAD + "network: {bandwidth: 50 GB/s, latency: 1 us}\n" + SIZES), jobs=1)
         assert "ring" in set(found.table["algorithm"])
         assert any(note.startswith("direct is left out with 8 workers: ") for note in found.notes)
 
     @pytest.mark.parametrize(("cost", "told"), [("0 s", True), ("1 us", False)])
     def test_free_sends_are_said_where_who_wins_has_many_at_once(self, cost, told):
         text = SWITCH + SIZES + f"worker: {{send_overhead: {cost}}}\n"
-        found = compare(loads(text), ["ring", "direct"], processes=1)
+        found = compare(loads(text), ["ring", "direct"], jobs=1)
         assert found.table["algorithm"].iloc[0] == "direct"
         assert any("sends take no time" in note for note in found.notes) is told
 
     def test_many_processes_give_the_same_table(self):
-        one, two = (
-            compare(loads(SWITCH + SIZES), ["ring", "direct"], processes=jobs).table for jobs in (1, 2)
-        )
+        one, two = (compare(loads(SWITCH + SIZES), ["ring", "direct"], jobs=jobs).table for jobs in (1, 2))
         pd.testing.assert_frame_equal(one, two)
 
     def test_times_are_those_of_a_run(self):

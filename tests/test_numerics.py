@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ringnet.analysis.replay import exact_result, rounded, rounding_error
+from ringnet.api.questions import numerics
 from ringnet.cli import app
 from ringnet.collectives import ALGORITHMS
 from ringnet.errors import InputError
@@ -19,7 +20,6 @@ from ringnet.reference import ring_allreduce
 from ringnet.reporting.plots.algorithms import error_by_algorithm
 from ringnet.scenario import load, loads
 from ringnet.study import numerics as studied
-from ringnet.study.numerics import numerics
 
 TEXT = """
 scenario_version: 1
@@ -120,7 +120,7 @@ def test_numbers_of_workers_that_the_data_has_not_are_refused(tmp_path):
 
 def test_it_is_said_that_a_large_message_is_cut(monkeypatch):
     monkeypatch.setattr(studied, "MOST_ELEMENTS", 1000)
-    found = numerics(loads(TEXT), ["ring"], [4, 10], ["float32"], processes=1)
+    found = numerics(loads(TEXT), ["ring"], [4, 10], ["float32"], jobs=1)
     assert (
         "with 4 workers the first 250 of 1,024 elements are looked at, as a message of its own" in found.notes
     )
@@ -130,13 +130,11 @@ def test_it_is_said_that_a_large_message_is_cut(monkeypatch):
     )
     assert found.table["n_elements"].tolist() == [250, 100]
     monkeypatch.setattr(studied, "MOST_ELEMENTS", 4096)
-    assert not any("looked at" in note for note in numerics(loads(TEXT), ["ring"], [4], processes=1).notes)
+    assert not any("looked at" in note for note in numerics(loads(TEXT), ["ring"], [4], jobs=1).notes)
 
 
 def test_whose_errors_are_the_least_is_said():
-    found = numerics(
-        loads(TEXT), ["ring", "recursive-doubling"], [4, 16], ["bfloat16"], "float32", processes=1
-    )
+    found = numerics(loads(TEXT), ["ring", "recursive-doubling"], [4, 16], ["bfloat16"], "float32", jobs=1)
     rows = found.table[(found.table["n_workers"] == 16) & (found.table["accumulation"] == "bfloat16")]
     ring, doubling = (
         rows.set_index("algorithm")["rms_error"][name] for name in ("ring", "recursive-doubling")
@@ -149,7 +147,7 @@ def test_whose_errors_are_the_least_is_said():
 
 
 def test_it_is_said_that_nothing_is_accumulated_in_a_type():
-    found = numerics(loads(TEXT), ["ring"], [4], ["float32"], "float32", processes=1)
+    found = numerics(loads(TEXT), ["ring"], [4], ["float32"], "float32", jobs=1)
     assert "no element type is narrower than float32: nothing is accumulated in it" in found.notes
 
 

@@ -13,10 +13,10 @@ import pytest
 import ringnet
 from ringnet import DeadlockError, InputError, loads
 from ringnet.analysis.spread import difference, figures, half_width_of_mean
+from ringnet.api.questions import compare
 from ringnet.reporting.plots import PLOTS, choose
 from ringnet.runs.repeat import middle_run, times_of_runs
 from ringnet.runs.simulate import simulate
-from ringnet.study.compare import compare
 from ringnet.study.outcome import Outcome
 from ringnet.study.parts import PartOptions
 from ringnet.study.repeat import simulate_all, times_of
@@ -154,7 +154,7 @@ def test_a_sweep_has_the_runs_of_all_its_points(tmp_path):
 
 def test_a_comparison_says_how_far_the_others_are_behind_and_how_well_that_is_known():
     changes = ["repeat=30", "workers=4", "sweep.over.message=[64 KiB]", "network.topology=fully-connected"]
-    table = compare(loads(RING, changes), ["ring", "halving-doubling"], processes=1).table
+    table = compare(loads(RING, changes), ["ring", "halving-doubling"], jobs=1).table
     mine = {name: table[table["algorithm"] == name].iloc[0] for name in ("ring", "halving-doubling")}
     times = {
         name: times_of_runs(loads(RING, [*changes[1:], f"algorithm={name}"]), range(30)) for name in mine

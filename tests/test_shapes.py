@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from ringnet.analysis.answer import answer
 from ringnet.analysis.winners import advice as advise
+from ringnet.api.questions import blame
 from ringnet.collectives import ALGORITHMS
 from ringnet.errors import InputError
 from ringnet.networks import TRAITS, Inside, Network, NetworkShape, make_network, placed
@@ -23,8 +24,8 @@ from ringnet.runs.advice import idle_advice
 from ringnet.runs.parts import build
 from ringnet.runs.simulate import simulate
 from ringnet.scenario import Scenario, loads
-from ringnet.study.blame import blame, plan_blame
-from ringnet.study.compare import compare
+from ringnet.study.blame import plan_blame
+from ringnet.study.compare import compare_parts, plan_comparison
 from ringnet.study.nccl import tuner_text
 from ringnet.study.parts import PartOptions
 from ringnet.study.whatif import WhatIfPlan, changed_scenarios, whatif_parts
@@ -313,7 +314,9 @@ def test_what_would_take_long_to_simulate_again_is_named_without_a_time(
 
 def test_a_comparison_says_which_shapes_it_measured_and_where_eager_slices_mislead() -> None:
     text = HOSTS + "sweep: {over: {message: [1 MB, 100 MB]}}\n"
-    found = compare(loads(text), ["hierarchical", "double-binary-tree", "ring"], processes=1)
+    found = compare_parts(
+        plan_comparison(loads(text), ["hierarchical", "double-binary-tree", "ring"]), PartOptions(1)
+    )
     times = found.table.set_index(["algorithm", "message_bytes"])["makespan_s"]
     tree = summary(HOSTS, "algorithm=double-binary-tree", "message=100 MB")["makespan_s"]
     assert times["double-binary-tree", 100_000_000] == pytest.approx(tree, rel=1e-12)
@@ -338,7 +341,7 @@ payload: none
 network: {{topology: nodes, workers_per_host: 4, {inside}, link: {{file: profile.yaml}}}}
 """
     swept = loads(text + "sweep: {over: {message: [4 KiB, 1 MiB]}}\n", folder=tmp_path)
-    found = compare(swept, ["ring", "direct"], processes=1)
+    found = compare_parts(plan_comparison(swept, ["ring", "direct"]), PartOptions(1))
     assert {*found.guesses} == {(16, 4096), (16, 2**20)}
     assert found.grounds.empty
     assert advise(found.grounds) == []
@@ -371,7 +374,7 @@ def test_nobody_is_blamed_on_links_that_are_a_rings_equivalent(tmp_path: Path) -
     with pytest.raises(InputError, match="the links are a ring's equivalent"):
         plan_blame(read([]))
     # Above that a ring was measured, with a launch that its latencies hold.
-    found = blame(read(["message=32 MiB"]), most=1, processes=1)
+    found = blame(read(["message=32 MiB"]), most=1, jobs=1)
     assert any(note.startswith("what is gained without latency is a guess") for note in found.notes)
     plan = WhatIfPlan(changed_scenarios(read, ["algorithm=direct", "workers=32"]))
     said = whatif_parts(plan, PartOptions(1)).notes

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from ringnet.analysis.winners import advice
 from ringnet.api.given import GivenScenario, counts_of, one_run_of, scenario_of
@@ -21,7 +20,7 @@ from ringnet.reporting.tables import typed_frame
 from ringnet.study.blame import blame_parts, plan_blame
 from ringnet.study.compare import compare_parts, plan_comparison
 from ringnet.study.numerics import DTYPES_SHOWN, numerics_parts, plan_numerics
-from ringnet.study.parts import PartOptions
+from ringnet.study.parts import PartOptions, Planned
 from ringnet.study.whatif import WhatIfPlan, changed_scenarios, simulate_bare, whatif_parts
 
 if TYPE_CHECKING:
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
 
 #: A change of a what-if: ``key=value`` as for ``--if``, with ``and`` between several, or keys with their values.
 WhatIfChange: TypeAlias = str | Mapping[str, Any]
+Plan = TypeVar("Plan", bound=Planned)
+Came = TypeVar("Came")
 
 
 def compare(
@@ -72,8 +73,7 @@ def compare(
     """
     found = scenario_of(scenario)
     plan = plan_comparison(found, _known(algorithms), counts_of(workers))
-    with _options(len(plan.parts), jobs, cache, progress) as how:
-        came = compare_parts(plan, how)
+    came = _carried_through(plan, compare_parts, jobs, cache, progress)
     notes = (*advice(came.grounds), *came.notes)
     return Study(found.name, "compare", typed_frame(came.table, "compare"), notes, came.failed)
 
@@ -115,8 +115,7 @@ def numerics(
     found = scenario_of(scenario)
     kinds = [dtypes] if isinstance(dtypes, str) else [*dtypes]
     plan = plan_numerics(found, _known(algorithms), counts_of(workers), kinds, accumulate)
-    with _options(len(plan.parts), jobs, cache, progress) as how:
-        came = numerics_parts(plan, how)
+    came = _carried_through(plan, numerics_parts, jobs, cache, progress)
     return Study(found.name, "numerics", typed_frame(came.table, "numerics"), came.notes, came.failed)
 
 
@@ -151,8 +150,7 @@ def blame(
     """
     found = scenario_of(scenario)
     plan = plan_blame(found, most)
-    with _options(len(plan.parts), jobs, cache, progress) as how:
-        came = blame_parts(plan, how)
+    came = _carried_through(plan, blame_parts, jobs, cache, progress)
     return Study(found.name, "blame", typed_frame(came.table, "blame"), came.notes)
 
 
@@ -194,8 +192,7 @@ def whatif(
         right = '["network.bandwidth=100 GB/s", {"workers": 16}]'
         raise InputError(Fault("changes are a list of them", "changes", value=repr(changes), right=right))
     plan = WhatIfPlan(changed_scenarios(found.changed, [*map(_in_words, changes)]))
-    with _options(len(plan.parts), jobs, cache, progress) as how:
-        came = whatif_parts(plan, how)
+    came = _carried_through(plan, whatif_parts, jobs, cache, progress)
     return Study(found.name, "whatif", typed_frame(came.table, "whatif"), came.notes, came.failed)
 
 
@@ -247,9 +244,13 @@ def _in_words(change: WhatIfChange) -> str:
     return " and ".join(f"{key}={in_flow(value)}" for key, value in change.items())
 
 
-@contextmanager
-def _options(
-    n_parts: int, jobs: int | None, cache: str | os.PathLike[str] | None, progress: bool | None
-) -> Iterator[PartOptions]:
-    with points_shown(n_parts, progress) as count:
-        yield PartOptions(jobs, None if cache is None else Path(cache), on_result=count)
+def _carried_through(
+    plan: Plan,
+    run: Callable[[Plan, PartOptions], Came],
+    jobs: int | None,
+    cache: str | os.PathLike[str] | None,
+    progress: bool | None,
+) -> Came:
+    """Run what is planned; a notebook shows how far it is."""
+    with points_shown(len(plan.parts), progress) as count:
+        return run(plan, PartOptions(jobs, None if cache is None else Path(cache), on_result=count))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import Signature, signature
 from pathlib import Path
-from typing import Any, Concatenate, Protocol, TypeVar
+from typing import Any, Concatenate, TypeVar
 
 import pandas as pd
 
@@ -21,20 +21,10 @@ from ringnet.reporting.text import written
 from ringnet.scenario import Scenario
 from ringnet.study.cost import default_cache_dir
 from ringnet.study.outcome import Outcome
-from ringnet.study.parts import PartOptions
+from ringnet.study.parts import PartOptions, Planned
 from ringnet.study.points import run_info
 
 T = TypeVar("T")
-
-
-class Planned(Protocol):
-    """A study before it is run."""
-
-    @property
-    def parts(self) -> Sequence[object]:
-        """What is computed at most, each a point of its progress."""
-
-
 P = TypeVar("P", bound=Planned)
 
 

@@ -167,33 +167,13 @@ class Blame(NamedTuple):
     notes: tuple[str, ...]
 
 
-def blame(scenario: Scenario, *, most: int | None = None, processes: int | None = None) -> Blame:
-    """Say who holds a run back.
-
-    Parameters
-    ----------
-    scenario : Scenario
-        One run.
-    most : int, optional
-        Simulations that may be spent; about half a minute's worth if left out.
-    processes : int, optional
-        Processes; as many as there are cores if left out.
-
-    Raises
-    ------
-    InputError
-        A sweep; a run in which nothing moves; links that were fitted as a ring's equivalent.
-    """
-    return blame_parts(plan_blame(scenario, most), PartOptions(processes))
-
-
 def plan_blame(scenario: Scenario, most: int | None = None) -> BlamePlan:
     """Run a scenario as it is, and return who can be blamed.
 
     Raises
     ------
     InputError
-        As `blame`.
+        As `ringnet.blame`.
     """
     if most is not None and (not isinstance(most, int) or most < 1):
         raise InputError(Fault("no simulation may be spent", "most", value=str(most), right="100"))

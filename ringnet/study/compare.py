@@ -94,35 +94,6 @@ class Comparison(NamedTuple):
         return self.table[self.table["guess"].isna()]
 
 
-def compare(
-    scenario: Scenario,
-    algorithms: str | Sequence[str | AlgorithmKeys] | None = None,
-    workers: Sequence[int] | None = None,
-    *,
-    processes: int | None = None,
-) -> Comparison:
-    """Time algorithms over the sizes and the numbers of workers of a scenario.
-
-    Parameters
-    ----------
-    scenario : Scenario
-        Its sweep over message gives the sizes (40 from 1 KiB to 1 GiB without one), its sweep over workers, or
-        ``compare: {workers: ...}``, the numbers of workers.
-    algorithms : "all", sequence of algorithms, optional
-        As ``compare: {algorithms: ...}`` has them, which counts if this is left out.
-    workers : sequence of int, optional
-        Stronger than the scenario's.
-    processes : int, optional
-        Processes; as many as there are cores if left out.
-
-    Raises
-    ------
-    InputError
-        A sweep over other keys; an algorithm that does not know the collective; none that can run.
-    """
-    return compare_parts(plan_comparison(scenario, algorithms, workers), PartOptions(processes))
-
-
 def compare_parts(plan: StudyPlan, how: PartOptions) -> Comparison:
     """Time what is planned.
 
@@ -200,7 +171,7 @@ def plan_comparison(
     Raises
     ------
     InputError
-        As `compare`; a schedule from a file that does not do what its collective says.
+        As `ringnet.compare`; a schedule from a file that does not do what its collective says.
     """
     _refuse_other_keys(scenario)
     require_runs(scenario)

@@ -53,51 +53,16 @@ Kinds = tuple[tuple[str, str | None], ...]
 
 
 class Numerics(NamedTuple):
-    """What came of it: a row per N, element type and algorithm, sentences about them, and what went wrong."""
+    """What came of it: a row per N, element type and algorithm, sentences about them, and what went wrong.
+
+    Columns as `ringnet.reporting.columns.TABLES` has them. Equal numbers of ``result`` within one N, element type and
+    accumulation are the same bits; ``changes_with_size`` says whether the first half of the message comes out with
+    other bits when it is reduced on its own.
+    """
 
     table: pd.DataFrame
     notes: tuple[str, ...]
     failed: tuple[str, ...] = ()
-
-
-def numerics(
-    scenario: Scenario,
-    algorithms: str | Sequence[str | AlgorithmKeys] | None = None,
-    workers: Sequence[int] | None = None,
-    dtypes: Sequence[str] = DTYPES_SHOWN,
-    accumulate: str | None = None,
-    *,
-    processes: int | None = None,
-) -> Numerics:
-    """Replay algorithms without time on the same data, and compare what comes out.
-
-    Parameters
-    ----------
-    scenario : Scenario
-        Its data and reduction count: the same numbers, rounded to each element type. Of random data the numbers are
-        drawn once, in float64.
-    algorithms, workers, processes : optional
-        As for `ringnet.study.compare.compare`.
-    dtypes : sequence of str
-    accumulate : str, optional
-        An element type: types that are narrower get a second row each, with all partial sums in this type.
-
-    Returns
-    -------
-    Numerics
-        Columns as `ringnet.reporting.columns.TABLES` has them. Equal numbers of ``result`` within one N, element type
-        and accumulation are the same bits; ``changes_with_size`` says whether the first half of the message comes out
-        with other bits when it is reduced on its own.
-
-    Raises
-    ------
-    InputError
-        A collective that reduces nothing, element types that are not floating point, other numbers of workers than the
-        user's own data has.
-    """
-    return numerics_parts(
-        plan_numerics(scenario, algorithms, workers, dtypes, accumulate), PartOptions(processes)
-    )
 
 
 def plan_numerics(
@@ -112,7 +77,7 @@ def plan_numerics(
     Raises
     ------
     InputError
-        As `numerics`.
+        As `ringnet.numerics`.
     """
     _refuse(scenario, workers, dtypes, accumulate)
     kinds = _kinds(dtypes, accumulate)

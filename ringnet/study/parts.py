@@ -10,7 +10,7 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from ringnet.collectives import ALGORITHMS
 from ringnet.collectives.proof import check
@@ -53,6 +53,14 @@ class PartOptions:
     fresh: bool = False
     on_result: OnResult = lambda outcome: None
     say: Say = lambda sentence: None
+
+
+class Planned(Protocol):
+    """A study before it is run."""
+
+    @property
+    def parts(self) -> Sequence[object]:
+        """What is computed at most, each a point of its progress."""
 
 
 class StudyPart(NamedTuple):

@@ -14,12 +14,13 @@ import ringnet
 from ringnet.analysis.calibration import Curve, Profile, Setting, SourceFile, predict
 from ringnet.analysis.calibration.machine import NAMES, Family
 from ringnet.analysis.calibration.samples import at
-from ringnet.api.questions import compare
 from ringnet.errors import InputError
 from ringnet.formats.profiles import profile_text, read_profile
 from ringnet.runs.engine import engine_for
 from ringnet.runs.parts import build
 from ringnet.runs.step_parts import build_step
+from ringnet.study.compare import compare_parts, plan_comparison
+from ringnet.study.parts import PartOptions
 
 #: The links of a real machine, as they are shipped: small messages over trees, large ones around a ring.
 REAL = Path(__file__).parents[1] / "scenarios" / "data" / "v100-profile.yaml"
@@ -58,6 +59,10 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("p.yaml").write_text(profile_text(PROFILE))
     shutil.copy(REAL, "real.yaml")
+
+
+def compare(of, algorithms):
+    return compare_parts(plan_comparison(of, algorithms), PartOptions(1))
 
 
 def scenario(*overrides, **options):

@@ -24,9 +24,7 @@ from ringnet.analysis.calibration.samples import BoolArray, FloatArray, Samples,
 _MISFIT, _LEAST_MISFIT, _MOST_MISFIT = 0.06, 0.01, 0.1
 #: Single times scatter by at least so much about their curve.
 _LEAST_SCATTER = 0.02
-_N_ALTERNATIVES = 40
-#: Half the squares by which an alternative may fit worse than expected; how often it is drawn nearer by half.
-_ALLOWED, _MOST_HALVINGS = 2.0, 5
+_N_ALTERNATIVES, _STEPS_OF_ALTERNATIVE = 40, 8
 _ROUNDS = 3
 _MOST_STEPS = 60
 #: Other starts of the search: launch and hops between nodes by these factors.
@@ -116,7 +114,7 @@ def fit(
     profile = Profile(
         family=found.family,
         parameters=tuple(np.exp(found.logs).tolist()),
-        alternatives=_alternatives(found, _Search(samples, found.family)),
+        alternatives=() if near else _alternatives(found, _Search(samples, found.family)),
         curves=curves,
     )
     whole = Fit(samples, profile, np.sqrt(np.diag(found.covariance)), found.prior_deviations)
@@ -184,9 +182,14 @@ class _Search:
         covariance = np.asarray(np.linalg.inv(jacobian.T @ jacobian), dtype=np.float64)
         return _Found(self.family, solved, covariance, self.prior.deviation, misfit, cost)
 
-    def cost(self, logs: FloatArray, misfit: float) -> float:
-        """Return half the sum of squares: of robust errors in units of the misfit, and of what the prior minds."""
-        return float(np.square(self._errors(logs, misfit)).sum() / 2)
+    def shifted(self, found: _Found, shifts: FloatArray) -> FloatArray:
+        """Return what fits best where each measurement, and then each prior, is off by so many of its deviations."""
+        from scipy.optimize import least_squares  # noqa: PLC0415 -- those who run on a profile do not fit one
+
+        def errors(logs: FloatArray) -> FloatArray:
+            return self._errors(logs, found.misfit) + shifts
+
+        return np.asarray(least_squares(errors, found.logs, max_nfev=_STEPS_OF_ALTERNATIVE).x)
 
     def _errors(self, logs: FloatArray, misfit: float) -> FloatArray:
         off = (self.family.log_time(logs, self.counts) - self.measured) / misfit
@@ -208,21 +211,13 @@ def _robust(off: FloatArray) -> FloatArray:
 def _alternatives(found: _Found, search: _Search) -> tuple[tuple[float, ...], ...]:
     """Return parameters that fit about as well, relative to the best, in logarithms: the same for the same fit.
 
-    They are drawn as if errors grew by squares; one that fits worse than that, since they grow faster, is drawn nearer.
+    Each is the best fit where measurements and priors are shifted by chance, as far as they are unsure: so latencies
+    that only a sum of is measured go up and down against each other, however far priors allow.
     """
-    drawn = np.random.default_rng(0).standard_normal((_N_ALTERNATIVES, N_PARAMETERS))
-    values, vectors = np.linalg.eigh(found.covariance)
-    # Of each eigenvector the sign is fixed: the same on every machine.
-    signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(N_PARAMETERS)])
-    least, rows = search.cost(found.logs, found.misfit), []
-    for normal in drawn:
-        away = (vectors * signs) @ (np.sqrt(np.maximum(values, 0.0)) * normal)
-        for _ in range(_MOST_HALVINGS):
-            expected = float(away @ np.linalg.solve(found.covariance, away)) / 2
-            if search.cost(found.logs + away, found.misfit) - least <= expected + _ALLOWED:
-                break
-            away = away / 2
-        rows.append(tuple(np.round(away, 4).tolist()))
+    draw, rows = np.random.default_rng(0), []
+    for _ in range(_N_ALTERNATIVES):
+        shifts = draw.standard_normal(len(search.measured) + N_PARAMETERS)
+        rows.append(tuple(np.round(search.shifted(found, shifts) - found.logs, 4).tolist()))
     return tuple(rows)
 
 

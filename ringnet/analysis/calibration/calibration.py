@@ -90,11 +90,11 @@ def bands_of(profile: Profile) -> list[Band]:
 
 def _bands(profile: Profile, setting: Setting, message_bytes: Sequence[float]) -> Iterator[Band]:
     family, rows = profile.family, at(setting, np.maximum(np.array(message_bytes), 1.0))
-    times = family.times(profile.logs, rows)
+    times = family.offers(profile.logs, rows)
     best = times.argmin(axis=0)
     algorithms = np.array([way.algorithm for way in family.ways])
     drawn = [
-        algorithms[family.times(profile.logs + np.array(one), rows).argmin(axis=0)]
+        algorithms[family.offers(profile.logs + np.array(one), rows).argmin(axis=0)]
         for one in profile.alternatives
     ]
     sure = np.mean([one == algorithms[best] for one in drawn], axis=0) if drawn else np.ones(len(best))
@@ -135,8 +135,7 @@ def verdicts(whole: Fit, held_out: Sequence[HeldOut]) -> list[CalibrationVerdict
 def _parts(whole: Fit) -> tuple[FloatArray, FloatArray]:
     """Return, for every row, the share of its time that is latency, and that is bytes, by its fastest way."""
     family, logs, samples = whole.profile.family, whole.profile.logs, whole.samples
-    times = family.times(logs, samples)
-    way = times.argmin(axis=0)
+    times, way = family.times(logs, samples), family.offers(logs, samples).argmin(axis=0)
     nothing = replace(samples, message_bytes=np.zeros(len(samples)))
     rows = np.arange(len(samples))
     share = family.times(logs, nothing)[way, rows] / times[way, rows]

@@ -47,9 +47,9 @@ class Fit:
     samples : Samples
     profile : Profile
         Without verdicts and sources.
-    deviations : ndarray of float64, shape (17,)
+    deviations : ndarray of float64, shape (18,)
         Relative standard error of every parameter.
-    prior_deviations : ndarray of float64, shape (17,)
+    prior_deviations : ndarray of float64, shape (18,)
         The same before anything was measured: a parameter that is no surer was not told.
     """
 

@@ -14,7 +14,8 @@ What data cannot tell is taken from priors: log-normal, about NCCL's published c
 (``src/graph/tuning.cc`` of v2.8 to v2.30: base latencies of 6.6 to 14 us; 0.6, 1.9 and 3.4 us for a hop over NVLink,
 2.7, 4 and 14 us over the network, 5, 8.5 and 14 us for a tree's; LL128 120/128 of the bandwidth), and about what
 public logs of nccl-tests show where those constants only steer a choice (LL reaches about an eighth of the bandwidth,
-a tree two thirds).
+a tree two thirds). Open MPI's own decision (``coll_tuned_decision_fixed.c`` of 4.0) is by size: it doubles below
+10,000 bytes, and has a ring from there on.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from ringnet.analysis.calibration.samples import PASSES, FloatArray, Samples
 
 #: How sharply the fastest is taken: two ways that take as long are 4 % faster together than each.
 _SHARPNESS = 16.0
+#: Beyond so many times the largest size of a rule, or below, nothing is left in doubt.
+_MOST_OVER = 1e4
 #: What a ring gets at most of the NVLink of a generation, and what a switch that reduces gets at least and at most of
 #: the same links: bus bandwidth of hosts of 8, in bytes per second (H100 and H200: 370; 440 to 490. B200: 700; 760 to
 #: 900).
@@ -37,6 +40,11 @@ _REDUCING_SWITCH = ((370e9, 400e9, 540e9), (700e9, 740e9, 1000e9))
 #: Messages of that size take their time for their bytes; where there are none that do, there may be so much more
 #: bandwidth.
 _LARGE_BYTES, _UNSEEN = 2**20, 30.0
+#: A worker's part of the cards of its node, by what a ring gets inside. Of GPUs by data sheets: DGX-1 and DGX-2 1/21,
+#: DGX-A100 and NDv4 1/9, DGX-H100 and p5 1/8, DGX-B200 1/14, p3dn and NDv2 1/83, p4d 1/38, Summit 1/17, Perlmutter 1/10,
+#: Frontier and MI300X 1/6, four or eight on PCIe with 100 Gbit/s 1/6 and 1/8; the mean of the logarithms is 1/13. What a
+#: process on a host copies and sums by itself is no faster than its part of a card.
+_RAIL_SHARE, _RAIL_SHARE_HOST = 1 / 13, 1.0
 #: With fewer workers NCCL does not reduce in the switch.
 _FEWEST_ON_SWITCH = 5
 
@@ -72,12 +80,13 @@ PARAMETERS = (
     LinkParameter("share_of_tree", "ratio", (0.65, 0.35), (0.65, 0.35)),
     LinkParameter("bandwidth_of_the_switch", "bytes_per_second", (0.0, 0.5), (0.0, 0.5)),
     LinkParameter("chunk_of_tree", "bytes", (2.0**18, 1.0), (2.0**18, 1.0)),
+    LinkParameter("largest_doubled", "bytes", (1e4, 0.3), (1e4, 0.3)),
 )
 NAMES = tuple(parameter.name for parameter in PARAMETERS)
 N_PARAMETERS = len(PARAMETERS)
 (
     LAUNCH, LAUNCH_MEDIUM, LAUNCH_LARGE, INSIDE, INSIDE_MEDIUM, INSIDE_LARGE, BETWEEN, TREE_HOP, BETWEEN_MEDIUM,
-    BETWEEN_LARGE, INSIDE_RATE, RAIL_RATE, SMALL, MEDIUM, TREE_SHARE, SWITCH_RATE, TREE_CHUNK,
+    BETWEEN_LARGE, INSIDE_RATE, RAIL_RATE, SMALL, MEDIUM, TREE_SHARE, SWITCH_RATE, TREE_CHUNK, LARGEST_DOUBLED,
 ) = range(N_PARAMETERS)  # fmt: skip
 
 
@@ -94,18 +103,21 @@ class Library:
         Workers of a node where nobody says.
     on_host : bool
         Whether it moves what lies in host memory: then its priors are those of MPI.
+    goes_by_size : bool
+        Whether it takes recursive doubling up to some size and a ring beyond, and not what is faster.
     """
 
     algorithms: tuple[str, ...]
     protocols: tuple[str, str, str]
     per_node: int
     on_host: bool = False
+    goes_by_size: bool = False
 
 
 _SIZES = ("small", "medium", "large")
 LIBRARIES = {
     "gpu": Library(("ring", "tree", "switch"), ("LL", "LL128", "Simple"), 8),
-    "mpi": Library(("ring", "doubling"), ("short", "eager", "rendezvous"), 1, on_host=True),
+    "mpi": Library(("ring", "doubling"), ("short", "eager", "rendezvous"), 1, on_host=True, goes_by_size=True),
     "neuron": Library(("ring", "tree"), _SIZES, 32),
     "gloo": Library(("ring", "doubling"), _SIZES, 1, on_host=True),
 }
@@ -160,7 +172,7 @@ class Family:
 
         Parameters
         ----------
-        logs : ndarray of float64, shape (17,)
+        logs : ndarray of float64, shape (18,)
             Natural logarithms of `PARAMETERS`.
         rows : Samples or Counts
         """
@@ -169,9 +181,28 @@ class Family:
         protocols, byte_s = _Protocols.of(values), counts.byte_s(values)
         return np.concatenate([_TIMES[name](values, protocols, counts, byte_s) for name in self.algorithms])
 
+    def offers(self, logs: FloatArray, rows: Samples | Counts) -> FloatArray:
+        """Return the time of every way as the library sees it: what its rule leaves out takes beyond all measure.
+
+        The fastest is taken, except by MPI: it doubles up to some size, whatever it takes, and has a ring beyond.
+        """
+        counts = self.counts(rows) if isinstance(rows, Samples) else rows
+        times = self.times(logs, counts)
+        if not self.goes_by_size:
+            return times
+        over = np.minimum(np.maximum(counts.message_bytes, 1.0) / np.exp(logs[LARGEST_DOUBLED]), _MOST_OVER)
+        doubles = np.array([way.algorithm == "doubling" for way in self.ways])[:, None]
+        offered: FloatArray = times * (1 + np.where(doubles, over, 1 / over) ** _SHARPNESS)
+        return offered
+
+    @property
+    def goes_by_size(self) -> bool:
+        """Whether the library has a rule by size, and both that it chooses between are in question."""
+        return LIBRARIES[self.library].goes_by_size and {"doubling", "ring"} <= set(self.algorithms)
+
     def log_time(self, logs: FloatArray, rows: Samples | Counts) -> FloatArray:
-        """Return the natural logarithm of the soft minimum of all ways, shape (n,)."""
-        times = self.times(logs, rows)
+        """Return the natural logarithm of the soft minimum of what the library offers, shape (n,)."""
+        times = self.offers(logs, rows)
         least = times.min(axis=0)
         eighth = np.square(np.square(np.square(least / times)))
         together: FloatArray = np.log(least) - np.log(np.square(eighth).sum(axis=0)) / _SHARPNESS
@@ -300,9 +331,9 @@ def prior_for(family: Family, samples: Samples) -> Prior:
     seen = bus_bandwidth(samples, family.collective)
     nodes = nodes_of(family.library, samples)
     crosses, per_node = nodes > 1, samples.n_workers / nodes
-    # What public machines have: a worker's share of what its node has to others is an eighth of what it has inside.
-    inside = float(seen[~crosses].max() * 1.05) if (~crosses).any() else float(seen.max() * 3)
-    rail = float((seen / per_node)[crosses].max() * 1.05) if crosses.any() else inside / 8
+    share = _RAIL_SHARE_HOST if on_host else _RAIL_SHARE
+    rail = float((seen / per_node)[crosses].max() * 1.05) if crosses.any() else float(seen.max() * 1.05) * share
+    inside = float(seen[~crosses].max() * 1.05) if (~crosses).any() else rail / share
     if "switch" in family.algorithms:
         of_ring = _reducing_switch(samples)
         center[SWITCH_RATE] = np.log((samples.message_bytes / samples.time_s).max())

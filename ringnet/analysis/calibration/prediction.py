@@ -72,7 +72,7 @@ def predict(profile: Profile, setting: Setting, message_bytes: FloatArray) -> Pr
     time, spread = np.interp(logs, knots, times), np.interp(logs, knots, sigma)
     distance = distance_of(profile, setting)
     inside = (message_bytes >= profile.smallest_bytes) & (message_bytes <= profile.largest_bytes)
-    ways = profile.family.times(profile.logs, at(setting, message_bytes)).argmin(axis=0)
+    ways = profile.family.offers(profile.logs, at(setting, message_bytes)).argmin(axis=0)
     return Prediction(
         setting,
         message_bytes,

@@ -22,6 +22,7 @@ MACHINE = {
     "hop_inside_large": 6.0, "hop_between": 3e-6, "hop_between_of_tree": 1.8, "hop_between_medium": 1.6,
     "hop_between_large": 3.7, "bandwidth_inside": 120e9, "bandwidth_of_a_rail": 6e9, "share_small": 0.1,
     "share_medium": 0.6, "share_of_tree": 0.5, "bandwidth_of_the_switch": 250e9, "chunk_of_tree": 256e3,
+    "largest_doubled": 1e4,
 }  # fmt: skip
 GPU = Family("gpu", ("ring", "tree"))
 RING = Family("gpu", ("ring",))
@@ -288,7 +289,7 @@ def test_ways_count_hops_and_bytes_as_their_definitions_say(library):
         launch=1.0, launch_medium=1.0, launch_large=1.0, hop_inside=10.0, hop_inside_medium=1.0, hop_inside_large=1.0,
         hop_between=1000.0, hop_between_of_tree=1.0, hop_between_medium=1.0, hop_between_large=1.0,
         bandwidth_inside=1e30, bandwidth_of_a_rail=1e30, share_small=1.0, share_medium=1.0, share_of_tree=1.0,
-        chunk_of_tree=1.0,
+        chunk_of_tree=1.0, largest_doubled=1e4,
     )  # fmt: skip
     rows = at(Setting(8, 2), np.array([1.0]))
     times = dict(zip([way.algorithm for way in family.ways], family.times(unit, rows)[:, 0], strict=True))

@@ -126,7 +126,7 @@ def test_a_profile_is_text_with_units():
     links = document["links"]
     assert (links["launch"], links["hop_between"], links["bandwidth_inside"]) == ("5 us", "3 us", "120 GB/s")
     assert (links["share_small"], document["rails"]) == (0.03, "each worker")
-    assert set(NAMES) - set(links) == {"bandwidth_of_the_switch"}
+    assert set(NAMES) - set(links) == {"bandwidth_of_the_switch", "largest_doubled"}
     assert document["measured"][1]["sizes"].startswith("4 8 16 ")
     switched = replace(PROFILE, family=Family("gpu", ("ring", "switch"), 4.0))
     document = yaml.safe_load(profile_text(switched))

@@ -31,7 +31,7 @@ VALUES = {
     "hop_inside_large": 4.0, "hop_between": 2e-6, "hop_between_of_tree": 1.0, "hop_between_medium": 2.0,
     "hop_between_large": 3.0, "bandwidth_inside": 20e9, "bandwidth_of_a_rail": 20e9, "share_small": 0.05,
     "share_medium": 0.5, "share_of_tree": 0.5, "bandwidth_of_the_switch": 1.0,
-    "chunk_of_tree": 2.0**18,
+    "chunk_of_tree": 2.0**18, "largest_doubled": 1e4,
 }  # fmt: skip
 
 

@@ -113,9 +113,13 @@ def _link_rows(found: Calibration) -> list[tuple[str, ...]]:
         # A switch reduces by the last protocol only.
         lesser = ["" if name.endswith("switch") else format_rate(values[name] * share) for share in shares]
         rows.append((title, *lesser, format_rate(values[name]), told[name]))
-    if "tree" in found.profile.family.algorithms:
-        chunk = format_bytes(round(values["chunk_of_tree"]))
-        rows.append(("chunk of a tree", chunk, chunk, chunk, told["chunk_of_tree"]))
+    family = found.profile.family
+    for name, title, is_used in (
+        ("chunk_of_tree", "chunk of a tree", "tree" in family.algorithms),
+        ("largest_doubled", "largest message that is doubled", family.goes_by_size),
+    ):
+        size = format_bytes(round(values[name]))
+        rows.extend([(title, size, size, size, told[name])] * is_used)
     return rows
 
 

@@ -20,8 +20,9 @@ from ringnet.errors import Fault, InputError
 KEY, VERSION, EARLIER = "ringnet_profile", 3, (1, 2)
 #: What says that each worker has a card, as far as was seen.
 EACH_WORKER = "each worker"
-#: Left out where no switch reduces.
-SWITCH = "bandwidth_of_the_switch"
+#: Left out where the algorithm is not in question, and the profile has it no more than a file that was made before it.
+SWITCH, DOUBLED = "bandwidth_of_the_switch", "largest_doubled"
+_ONLY_OF = {SWITCH: "switch", DOUBLED: "doubling"}
 
 _RIGHT = "a file that `ringnet calibrate --out` wrote"
 _PROFILE = YamlKind("a profile", _RIGHT, n_bytes=1 << 22, n_values=50_000, depth=12)
@@ -113,8 +114,8 @@ def _links(read: ValueReader) -> tuple[float, ...]:
     read.known(*(parameter.name for parameter in PARAMETERS))
     found = []
     for parameter in PARAMETERS:
-        if parameter.name == SWITCH and parameter.name not in read:
-            value = 1.0
+        if parameter.name in _ONLY_OF and parameter.name not in read:
+            value = parameter.mpi[0]
         elif parameter.kind == "seconds":
             value = read.quantity(parameter.name, "seconds")
             if value <= 0 and not read.is_wrong(parameter.name):
@@ -157,6 +158,7 @@ def _alternatives(read: ValueReader) -> tuple[tuple[float, ...], ...]:
             row = tuple(float(word) for word in text.split())
         except ValueError:
             row = ()
+        row += (0.0,) * (len(row) == N_PARAMETERS - 1)  # made before there was a largest message that is doubled
         if len(row) != N_PARAMETERS or not all(abs(value) <= _MOST_LOG for value in row):
             message = f"{N_PARAMETERS} logarithms with spaces between them are wanted"
             read.fault(message, "alternatives", place, value=text)
@@ -184,17 +186,17 @@ def profile_text(profile: Profile) -> str:
 
 
 def _profile_data(profile: Profile) -> dict[str, Any]:
-    rails = profile.family.most_rails
+    rails, algorithms = profile.family.most_rails, profile.family.algorithms
     return {
         KEY: VERSION,
         "collective": profile.collective,
         "library": profile.family.library,
-        "algorithms": list(profile.family.algorithms),
+        "algorithms": list(algorithms),
         "rails": EACH_WORKER if math.isinf(rails) else _digits(rails),
         "links": {
             parameter.name: _link_text(value, parameter.kind)
             for parameter, value in zip(PARAMETERS, profile.parameters, strict=True)
-            if parameter.name != SWITCH or "switch" in profile.family.algorithms
+            if _ONLY_OF.get(parameter.name, algorithms[0]) in algorithms
         },
         "verdicts": list(profile.verdicts),
         "sources": [{"file": s.file, "sha256": s.sha256, "points": s.n_points} for s in profile.sources],

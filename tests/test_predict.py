@@ -56,6 +56,7 @@ VALUES = (
     0.25,
     1.0,
     2.0**18,
+    1e4,
 )
 #: What was measured is a tenth more than the links say.
 CURVES = tuple(
@@ -70,7 +71,7 @@ CURVES = tuple(
 PROFILE = Profile(
     family=FAMILY,
     parameters=VALUES,
-    alternatives=((0.1,) * 17, (-0.1,) * 16 + (0.0,)),
+    alternatives=((0.1,) * 18, (-0.1,) * 17 + (0.0,)),
     curves=CURVES,
     verdicts=("well determined: to 2 %",),
     sources=(SourceFile("a.txt", "ab" * 32, 24),),
@@ -140,7 +141,7 @@ def test_whatever_is_written_is_read(scatter):
     wild = replace(
         PROFILE,
         parameters=tuple(value * factor for value, factor in zip(VALUES, [1e3, 900, 1e-3] * 6, strict=False)),
-        alternatives=((20.0, -20.0) * 8 + (20.0,),),
+        alternatives=((20.0, -20.0) * 9,),
         curves=tuple(replace(curve, scatter=scatter) for curve in CURVES),
         verdicts=("not described: a\nb: c # d",),
     )
@@ -190,8 +191,8 @@ def test_whatever_is_written_is_read(scatter):
         (("measured", 0), {"workers": 4, "scatter": 0, "sizes": "4 8", "times_us": "5 4"}, "never fall"),
         (("line_weight",), 2, "line_weight: a number from 0 to 1"),
         (("alternatives",), "1 2", "a list of texts"),
-        (("alternatives", 0), "1 2", "alternatives[0]: 17 logarithms"),
-        (("alternatives", 0), "1e9 " * 17, "alternatives[0]: 17 logarithms"),
+        (("alternatives", 0), "1 2", "alternatives[0]: 18 logarithms"),
+        (("alternatives", 0), "1e9 " * 17, "alternatives[0]: 18 logarithms"),
         (("sources",), {"a": 1}, "a list of mappings"),
         (("sources", 0, "file"), 5, "sources[0].file: a text is wanted; got 5"),
         (("verdicts",), "good", "verdicts: a list of texts is wanted"),

@@ -213,6 +213,21 @@ def test_small_messages_leave_large_ones_open():
     guess = predict(found, Setting(16, 2), np.array([2.0**30]))
     assert guess.high_s[0] / guess.low_s[0] > 20
     assert guess.low_s[0] < by()(at(Setting(16, 2), np.array([2.0**30])))[0] < guess.high_s[0]
+    same = predict(found, Setting(8, 1), np.array([2.0**30]))
+    assert same.low_s[0] < by()(at(Setting(8, 1), np.array([2.0**30])))[0] < same.high_s[0]
+
+
+def test_mpi_doubles_up_to_a_size_and_has_a_ring_beyond_whatever_is_faster():
+    """Open MPI's rule: 10,000 bytes. On 128 workers a ring of 16 KiB takes many times what doubling would."""
+    mpi = Family("mpi", LIBRARIES["mpi"].algorithms)
+    rows = at(Setting(128, 32), SIZES)
+    logs = logs_of(largest_doubled=1e4)
+    taken = [mpi.ways[way].algorithm for way in mpi.offers(logs, rows).argmin(axis=0)]
+    assert taken == ["doubling" if size < 1e4 else "ring" for size in SIZES]
+    doubling = min(
+        time for way, time in zip(mpi.ways, mpi.times(logs, rows)[:, 12], strict=True) if way[0] != "ring"
+    )
+    assert np.exp(mpi.log_time(logs, rows))[12] > 1.5 * doubling
 
 
 def test_every_log_that_the_links_miss_is_named():

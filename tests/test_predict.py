@@ -121,6 +121,14 @@ def test_a_profile_comes_back_as_it_was_written():
     assert read_profile("again.yaml") == found
 
 
+def test_a_profile_from_before_the_rule_of_mpi_is_read():
+    text = profile_text(PROFILE)
+    Path("now.yaml").write_text(text)
+    Path("before.yaml").write_text(text.replace(" 0.1\n- ", "\n- ", 1))
+    now, before = (read_profile(f"{name}.yaml").alternatives for name in ("now", "before"))
+    assert before == ((*now[0][:-1], 0.0), *now[1:])
+
+
 def test_a_profile_is_text_with_units():
     document = yaml.safe_load(profile_text(PROFILE))
     assert document["ringnet_profile"] == 3

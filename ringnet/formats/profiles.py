@@ -158,7 +158,9 @@ def _alternatives(read: ValueReader) -> tuple[tuple[float, ...], ...]:
             row = tuple(float(word) for word in text.split())
         except ValueError:
             row = ()
-        row += (0.0,) * (len(row) == N_PARAMETERS - 1)  # made before there was a largest message that is doubled
+        row += (0.0,) * (
+            len(row) == N_PARAMETERS - 1
+        )  # made before there was a largest message that is doubled
         if len(row) != N_PARAMETERS or not all(abs(value) <= _MOST_LOG for value in row):
             message = f"{N_PARAMETERS} logarithms with spaces between them are wanted"
             read.fault(message, "alternatives", place, value=text)

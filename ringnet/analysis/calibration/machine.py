@@ -39,11 +39,11 @@ _MOST_OVER = 1e4
 _REDUCING_SWITCH = ((370e9, 400e9, 540e9), (700e9, 740e9, 1000e9))
 #: Messages of that size take their time for their bytes; where there are none that do, there may be so much more
 #: bandwidth.
-_LARGE_BYTES, _UNSEEN = 2**20, 30.0
+_LARGE_BYTES, _UNSEEN = 2**20, 10.0
 #: A worker's part of the cards of its node, by what a ring gets inside. Of GPUs by data sheets: DGX-1 and DGX-2 1/21,
-#: DGX-A100 and NDv4 1/9, DGX-H100 and p5 1/8, DGX-B200 1/14, p3dn and NDv2 1/83, p4d 1/38, Summit 1/17, Perlmutter 1/10,
-#: Frontier and MI300X 1/6, four or eight on PCIe with 100 Gbit/s 1/6 and 1/8; the mean of the logarithms is 1/13. What a
-#: process on a host copies and sums by itself is no faster than its part of a card.
+#: DGX-A100 and NDv4 1/9, DGX-H100 and p5 1/8, DGX-B200 1/14, p3dn and NDv2 1/83, p4d 1/38, Summit 1/17, Perlmutter
+#: 1/10, Frontier and MI300X 1/6, four or eight on PCIe with 100 Gbit/s 1/6 and 1/8; the mean of the logarithms is 1/13.
+#: What a process on a host copies and sums by itself is no faster than its part of a card.
 _RAIL_SHARE, _RAIL_SHARE_HOST = 1 / 13, 1.0
 #: With fewer workers NCCL does not reduce in the switch.
 _FEWEST_ON_SWITCH = 5
@@ -117,7 +117,9 @@ class Library:
 _SIZES = ("small", "medium", "large")
 LIBRARIES = {
     "gpu": Library(("ring", "tree", "switch"), ("LL", "LL128", "Simple"), 8),
-    "mpi": Library(("ring", "doubling"), ("short", "eager", "rendezvous"), 1, on_host=True, goes_by_size=True),
+    "mpi": Library(
+        ("ring", "doubling"), ("short", "eager", "rendezvous"), 1, on_host=True, goes_by_size=True
+    ),
     "neuron": Library(("ring", "tree"), _SIZES, 32),
     "gloo": Library(("ring", "doubling"), _SIZES, 1, on_host=True),
 }
@@ -332,7 +334,9 @@ def prior_for(family: Family, samples: Samples) -> Prior:
     nodes = nodes_of(family.library, samples)
     crosses, per_node = nodes > 1, samples.n_workers / nodes
     share = _RAIL_SHARE_HOST if on_host else _RAIL_SHARE
-    rail = float((seen / per_node)[crosses].max() * 1.05) if crosses.any() else float(seen.max() * 1.05) * share
+    rail = (
+        float((seen / per_node)[crosses].max() * 1.05) if crosses.any() else float(seen.max() * 1.05) * share
+    )
     inside = float(seen[~crosses].max() * 1.05) if (~crosses).any() else rail / share
     if "switch" in family.algorithms:
         of_ring = _reducing_switch(samples)

@@ -196,17 +196,18 @@ def _spread(profile: Profile, setting: Setting, knots: FloatArray) -> FloatArray
     residual = _residual(profile, profile.logs, nearest, knots)
     reach = _ROUGH_DOUBLINGS * np.log(2)
     rough = np.array([np.ptp(residual[np.abs(knots - knot) <= reach * (1 + 1e-9)]) for knot in knots])
-    known = np.hypot(nearest.scatter, beyond)
-    if nearest.setting == setting:
-        return np.asarray(known)
+    # Where this setting was measured, alternatives agree with each other; beyond its sizes they do not.
     others = [
         _log_times(profile, profile.logs + np.array(other), setting, knots) for other in profile.alternatives
     ]
     drawn = np.std(others, axis=0) if others else np.zeros(len(knots))
+    known = np.sqrt(nearest.scatter**2 + beyond**2 + (_SPREAD * drawn) ** 2)
+    if nearest.setting == setting:
+        return np.asarray(known)
     n_away = abs(np.log2(setting.n_workers / nearest.setting.n_workers))
     nodes_away = abs(np.log2(max(setting.n_nodes, 1) / max(nearest.setting.n_nodes, 1)))
     model = np.hypot(_AWAY + _DOUBLING * max(n_away, nodes_away), _ROUGH * rough)
-    return np.asarray(np.sqrt(known**2 + (_SPREAD * drawn) ** 2 + model**2))
+    return np.asarray(np.hypot(known, model))
 
 
 def _floor(profile: Profile, setting: Setting, knots: FloatArray) -> FloatArray:

@@ -14,6 +14,8 @@ from ringnet.collectives import ALGORITHMS
 from ringnet.engines.events import run_events
 from ringnet.engines.trace import Workers
 from ringnet.networks import TOPOLOGIES, Cable, Inside, LinkChange, OverTime
+from ringnet.runs.simulate import simulate
+from ringnet.scenario import loads
 
 
 def bound_of(run):
@@ -269,3 +271,35 @@ def test_a_searched_cut_is_never_above_what_some_algorithm_takes(edges, data):
         schedule = ALGORITHMS[algorithm].build(n_workers, "all-reduce")
         trace = run_events(schedule, network, Workers.alike(n_workers), schedule.chunk_sizes(1200))
         assert float(trace.workers["end_s"].max()) >= bound.seconds * (1 - 1e-12)
+
+
+@pytest.mark.parametrize(("topology", "links_each"), [("fully-connected", 3), ("switch", 1)])
+def test_what_waits_for_a_late_worker_is_no_more_than_any_algorithm_takes(topology, links_each):
+    text = f"""{{scenario_version: 1, workers: 4, message: 4 MiB, payload: none,
+        worker: {{exceptions: {{2: {{start: 300 us}}}}}},
+        network: {{topology: {topology}, bandwidth: 10 GB/s, latency: 0 s}}}}"""
+    for collective in ("all-reduce", "reduce-scatter", "all-gather", "reduce"):
+        plain = (name for name, one in ALGORITHMS.items() if not one.in_switches)
+        for name in (one for one in plain if collective in ALGORITHMS[one].collectives):
+            row = simulate(loads(text, [f"algorithm={name}", f"collective={collective}"])).summary
+            assert row["bound_share"] <= 1 + 1e-12, (name, collective)
+            if collective == "all-reduce":
+                assert "once worker 2 has started" in row["bound_cut"]
+                least_s = 300e-6 + 2**22 / (10e9 * links_each)
+                assert row["collective_bound_s"] == pytest.approx(least_s, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("link", "least_s", "cut"),
+    [
+        ("0->switch", 2**22 / 1e9, "out of worker 0"),  # which may send before the last one has started
+        ("switch->0", 300e-6 + 2**22 / 1e9, "into worker 0 once worker 2 has started"),
+        ("2->switch", 300e-6 + 2**22 / 1e9, "out of worker 2 once worker 2 has started"),
+    ],
+)
+def test_only_what_bears_a_late_worker_waits_for_it(link, least_s, cut):
+    text = f"""{{scenario_version: 1, workers: 4, message: 4 MiB, payload: none,
+        worker: {{exceptions: {{2: {{start: 300 us}}}}}},
+        network: {{topology: switch, bandwidth: 10 GB/s, latency: 0 s, links: {{{link}: {{bandwidth: 1 GB/s}}}}}}}}"""
+    row = simulate(loads(text)).summary
+    assert (row["collective_bound_s"], row["bound_cut"]) == (pytest.approx(least_s, rel=1e-9), cut)

@@ -58,14 +58,21 @@ class Bound(NamedTuple):
     cut: str
 
 
+class Late(NamedTuple):
+    """The last worker to start, and by how much later than the first."""
+
+    worker: int
+    by_s: float
+
+
 class Cuts:
     """The partitions of a network that may bound what runs on it.
 
     Parameters
     ----------
     network : Network
-    start_s : float
-        When the first worker starts: capacities that change are integrated from then on.
+    starts_s : float or ndarray of float, shape (n_workers,)
+        When workers start: capacities that change are integrated from the first of them on.
 
     Notes
     -----
@@ -78,6 +85,9 @@ class Cuts:
       values to meet, if nothing is reduced on the way, and one for each holder that is not where they met. Where
       switches reduce that are in none of the groups, values meet there, and go on from there to several groups at once:
       then this is no bound.
+
+    Where every worker has a part in every chunk, what comes into a group, and what goes out of that of the last worker
+    to start, must do so once that worker has started.
 
     So an all-reduce of S bytes takes S / (the capacity into or out of any group), and 2(k-1) S / (the capacity of all
     links that leave a group), if that is more; where a switch between the workers reduces, S / (the capacity of the
@@ -97,7 +107,10 @@ class Cuts:
     Bound(seconds=40.0, cut='between the hosts')
     """
 
-    def __init__(self, network: Network, start_s: float = 0.0) -> None:
+    def __init__(self, network: Network, starts_s: FloatArray | float = 0.0) -> None:
+        starts_s = np.broadcast_to(starts_s, network.n_workers)
+        start_s, last = float(starts_s.min()), int(starts_s.argmax())
+        self.late = Late(last, float(starts_s[last]) - start_s)
         borders = _Borders(network, start_s)
         workers = {network.node(worker): f"worker {worker}" for worker in range(network.n_workers)}
         named = _narrow_cuts(borders) if network.find_groups is None else network.find_groups().items()
@@ -117,15 +130,15 @@ class Cuts:
         Bound
             Of cuts that say the same the first; 0 seconds where nothing need move.
         """
-        found = [partition.bound(schedule, chunk_bytes) for partition in self.partitions]
+        found = [partition.bound(schedule, chunk_bytes, self.late) for partition in self.partitions]
         return max(found, key=lambda bound: bound.seconds, default=Bound(0.0, ""))
 
 
 def collective_bound(
-    schedule: Schedule, network: Network, chunk_bytes: IntArray, start_s: float = 0.0
+    schedule: Schedule, network: Network, chunk_bytes: IntArray, starts_s: FloatArray | float = 0.0
 ) -> Bound:
     """Return the time that no algorithm for a collective beats on a network: see `Cuts`."""
-    return Cuts(network, start_s).bound(schedule, chunk_bytes)
+    return Cuts(network, starts_s).bound(schedule, chunk_bytes)
 
 
 @dataclass(frozen=True)
@@ -192,7 +205,7 @@ class Partition:
     all_out: Capacity
     meets_outside: bool
 
-    def bound(self, schedule: Schedule, chunk_bytes: IntArray) -> Bound:
+    def bound(self, schedule: Schedule, chunk_bytes: IntArray, late: Late) -> Bound:
         """Return what `Cuts.bound` does, over this partition."""
         source, target = (
             np.where(who == EVERY_WORKER, EVERY_WORKER, self.group[who])
@@ -214,6 +227,14 @@ class Partition:
             least_s = capacity.least_s(n_bytes)
             worst = int(least_s.argmax())
             found.append(Bound(float(least_s[worst]), f"{way} {self.names[worst]}"))
+            is_late = np.arange(n_groups) == self.group[late.worker]
+            waits = (is_late if way == "out of" else ~is_late) & (n_bytes > 0)
+            # What a capacity that changes carries from then on is not worked out: without that it is a bound, too.
+            is_known = len(capacity.times_s) == 1 and way != "into and out of"
+            if late.by_s and is_known and waits.any() and (schedule.source == EVERY_WORKER).all():
+                worst = int(np.where(waits, least_s, -1.0).argmax())
+                when = f"once worker {late.worker} has started"
+                found.append(Bound(late.by_s + float(least_s[worst]), f"{way} {self.names[worst]} {when}"))
         return max(found, key=lambda bound: bound.seconds)
 
 

@@ -440,7 +440,7 @@ def _times(run: Run) -> Row:
     # Of a bandwidth that may be drawn however large no bound follows.
     bounded = bool(np.isfinite(peak_bandwidths(network)).all())
     bound = (
-        collective_bound(schedule, run.offered or network, run.chunk_bytes, start_s)
+        collective_bound(schedule, run.offered or network, run.chunk_bytes, run.trace.workers["start_s"])
         if bounded
         else Bound(0.0, "")
     )

@@ -282,9 +282,7 @@ class _NetworkParts(NamedTuple):
 @lru_cache(maxsize=1)
 def _network_parts(where: _NetworkOf) -> _NetworkParts:
     parts = build(where.scenario, None)
-    return _NetworkParts(
-        parts.network, parts.workers, Cuts(parts.network, float(parts.workers.start_s.min()))
-    )
+    return _NetworkParts(parts.network, parts.workers, Cuts(parts.network, parts.workers.start_s))
 
 
 def _timed(task: AlgorithmTiming, scenario: Scenario) -> dict[str, Any]:

@@ -15,9 +15,9 @@ from ringnet.api.questions import compare
 from ringnet.cli import app
 from ringnet.collectives import ALGORITHMS
 from ringnet.collectives.proof import check
-from ringnet.engines.arrays import run_sizes, why_not_exact
+from ringnet.engines.arrays import run_sizes, sizes, why_not_exact
+from ringnet.engines.arrays.drawn_steps import DrawnSteps
 from ringnet.engines.arrays.rounds import RoundMaker
-from ringnet.engines.arrays.steps import Steps
 from ringnet.engines.events import run_events
 from ringnet.engines.trace import Workers
 from ringnet.errors import InputError
@@ -224,7 +224,7 @@ class TestManySizes:
     @pytest.mark.parametrize("switching", ["cut-through", "store-and-forward"])
     def test_overheads_reductions_starts_and_rendezvous(self, sends: str, switching: str):
         workers = Workers.alike(4, send_overhead_s=1e-7, recv_overhead_s=3e-7, reduce_Bps=1e11, sends=sends)
-        workers.start_s[2] = 5e-6
+        workers.start_s[2], workers.launch_s[1] = 5e-6, 7e-6
         for algorithm in ("ring", "halving-doubling", "direct", "binary-tree"):
             schedule = ALGORITHMS[algorithm].build(4, "all-reduce")
             self.compare(schedule, uneven(4, "fully-connected", switching), workers)
@@ -232,30 +232,36 @@ class TestManySizes:
     def test_a_ring_at_all_sizes_is_exact(self):
         schedule = ALGORITHMS["channel-ring"].build(8, "all-reduce")
         network = TOPOLOGIES["fully-connected"].build(8, 50e9, 1e-6)
-        sizes = np.array([schedule.chunk_sizes(n) * 4 for n in (0, 1, 7, 1000, 10**6)])
-        assert run_sizes(schedule, network, Workers.alike(8), sizes).exact.all()
+        rows = np.array([schedule.chunk_sizes(n) * 4 for n in (0, 1, 7, 1000, 10**6)])
+        assert run_sizes(schedule, network, Workers.alike(8), rows).exact.all()
 
-    def test_of_shared_chunks_a_few_uses_are_kept(self):
+    def test_of_shared_chunks_a_few_uses_are_kept(self, monkeypatch):
         """Slices pass on what another channel has just applied; who has passed them all waits for none of them."""
-        schedule = ALGORITHMS["pipelined-ring"].build(24, "all-reduce")
+        monkeypatch.setattr(sizes, "SLOTS_OF_STEPS", 1)
+        schedule, workers = ALGORITHMS["pipelined-ring"].build(24, "all-reduce"), Workers.alike(24)
         network = uneven(24, "fully-connected")
+        self.compare(schedule, network, workers)
         maker = RoundMaker(schedule, network)
         for step in schedule.steps():
             maker.rounds(step)
-        chunk_bytes = np.full((schedule.n_chunks, 3), 4096)
-        steps = Steps(schedule, network, Workers.alike(24), chunk_bytes, maker)
+        of_sizes = sizes.Sizes(schedule, network, workers, maker)
+        of_sizes.run(schedule.steps(), np.full((3, schedule.n_chunks), 4096))
+        of_runs = DrawnSteps(
+            schedule, network, workers, np.full(schedule.n_chunks, 4096), maker, runs=range(3)
+        )
         for step in schedule.steps():
-            steps.do(step)
-        assert len(steps.shared.posted.cell) < 24 * schedule.n_chunks / 2
+            of_runs.do(step)
+        for n_kept in (of_sizes.n_slots, len(of_runs.shared.posted.cell)):
+            assert n_kept < 24 * schedule.n_chunks / 2
 
     @staticmethod
     def compare(schedule, network, workers: Workers) -> None:
         if why_not_exact(schedule, network, workers, channels_may_meet=True) is not None:
             return
-        sizes = np.array([schedule.chunk_sizes(n) * 4 for n in (0, 1, 63, 1000, 123_457)])
-        times = run_sizes(schedule, network, workers, sizes)
+        rows = np.array([schedule.chunk_sizes(n) * 4 for n in (0, 1, 63, 1000, 123_457)])
+        times = run_sizes(schedule, network, workers, rows)
         for place in np.flatnonzero(times.exact):
-            trace = run_events(schedule, network, workers, sizes[place], keep_transfers=0)
+            trace = run_events(schedule, network, workers, rows[place], keep_transfers=0)
             ends, starts = trace.workers["end_s"], trace.workers["start_s"]
             assert times.makespan_s[place] == ends.max() - starts.min()
             busy_s = trace.links["bytes"] / network.bandwidth_Bps

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from ringnet.analysis.critical_path import critical_path
 from ringnet.analysis.metrics import makespan_s
 from ringnet.collectives import ALGORITHMS, split_sizes
-from ringnet.engines import Workers, choose_engine
-from ringnet.engines.compiled import arrays, loop, machine_code, rows, run, run_compiled, why_not_compiled
+from ringnet.engines import Workers, choose_engine, machine_code
+from ringnet.engines.compiled import arrays, loop, rows, run, run_compiled, why_not_compiled
 from ringnet.engines.events import run_events
 from ringnet.engines.luck import Luck
 from ringnet.errors import InputError
@@ -219,7 +219,7 @@ def test_where_it_is_no_chaos_nothing_is_said(changes):
 def test_machine_code_is_kept_whole_where_it_can_be(monkeypatch, tmp_path):
     """What was compiled is read back; a file that is not whole is made again, and so is one that cannot be kept."""
     (kept,) = {file.name for folder in machine_code._folders() for file in folder.glob("loop-*.bin")} & {
-        f"loop-{machine_code._key()}.bin"
+        f"loop-{machine_code._key(run.LOOP)}.bin"
     }
     whole = next(file for folder in machine_code._folders() if (file := folder / kept).exists()).read_bytes()
     made = []
@@ -228,7 +228,7 @@ def test_machine_code_is_kept_whole_where_it_can_be(monkeypatch, tmp_path):
         made.append(1)
         return subprocess.CompletedProcess([], 0, whole)
 
-    monkeypatch.setattr(machine_code.subprocess, "run", compile_again)
+    monkeypatch.setattr(subprocess, "run", compile_again)
     get = machine_code.compiled.__wrapped__
     for folder, before, times in [
         (tmp_path / "new", None, [1, 0]),
@@ -240,5 +240,5 @@ def test_machine_code_is_kept_whole_where_it_can_be(monkeypatch, tmp_path):
             (folder / kept).write_bytes(before)
         for expected in times:
             made.clear()
-            assert callable(get())
+            assert callable(get(run.LOOP))
             assert len(made) == expected

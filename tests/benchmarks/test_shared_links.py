@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 from measuring import HERE, in_turn, python, wall_s
 
-from ringnet.engines.compiled.machine_code import compiled
+from ringnet.engines.compiled.run import LOOP
+from ringnet.engines.machine_code import compiled
 from ringnet.runs.parts import RunParts, build
 from ringnet.scenario import loads
 
@@ -81,7 +82,7 @@ def simgrid(tmp_path_factory: pytest.TempPathFactory) -> Path | None:
 @pytest.mark.parametrize("asked", RUNS)
 def test_whole_runs_beside_simgrid(benchmark, table, simgrid, tmp_path, asked):
     n_workers, algorithm, sends = asked
-    compiled()  # once for a version and a machine: not part of a run
+    compiled(LOOP)  # once for a version and a machine: not part of a run
     text = scenario_of(n_workers, algorithm, sends)
     path, network, small = tmp_path / "shared.json", tmp_path / "network.txt", tmp_path / "small.json"
     path.write_text(text)

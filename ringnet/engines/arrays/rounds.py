@@ -6,7 +6,6 @@ round of sends has at most one row of each actor, a round of receives at most on
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TypeAlias
@@ -32,8 +31,7 @@ FEW_RUNS = 4
 class Hop:
     """One link of each route: ``links`` serve the rows ``within`` a round; None stands for all rows.
 
-    ``at`` picks them among the links that are used; see `RoundMaker.used_links`. ``wide_Bps`` and ``wide_latency_s``
-    are the columns as arrays with an axis for sizes take them.
+    ``at`` picks them among the links that are used; see `RoundMaker.used_links`.
     """
 
     within: IntArray | None
@@ -41,9 +39,6 @@ class Hop:
     bandwidth_Bps: FloatArray
     latency_s: FloatArray
     at: Index = field(default_factory=lambda: slice(0))
-
-    def __post_init__(self) -> None:
-        self.wide_Bps, self.wide_latency_s = for_all_sizes(self.bandwidth_Bps), for_all_sizes(self.latency_s)
 
     @property
     def rows(self) -> Index:
@@ -174,32 +169,6 @@ class RoundMaker:
         return SendRound(_rows_of(rows, step), src[rows], dst[rows], hops)
 
 
-def by_channel(rounds: Rounds, n_channels: int) -> Iterator[SendRound]:
-    """Yield the sends of a step by channel, the lowest first: no link stands twice in one of them."""
-    for channel in range(n_channels):
-        for sends in rounds.sends:
-            mine = np.flatnonzero(sends.actors % n_channels == channel)
-            if len(mine) == len(sends.actors):
-                yield sends
-            elif len(mine):
-                rows = np.arange(len(rounds.src))[sends.rows][mine]
-                hops = [part for hop in sends.hops if (part := _part(hop, mine, len(sends.actors)))]
-                yield SendRound(as_index(rows), sends.actors[mine], sends.receivers[mine], hops)
-
-
-def _part(hop: Hop, mine: IntArray, n_rows: int) -> Hop | None:
-    """Return a hop as some rows of a round have it; None where none of them goes so far."""
-    place = np.full(n_rows, -1)
-    place[hop.rows] = np.arange(len(hop.links))
-    within = np.flatnonzero(place[mine] >= 0)
-    if not len(within):
-        return None
-    picked = place[mine][within]
-    at = as_index(np.arange(hop.at.stop)[hop.at][picked] if isinstance(hop.at, slice) else hop.at[picked])
-    whole = None if len(within) == len(mine) else within
-    return Hop(whole, hop.links[picked], hop.bandwidth_Bps[picked], hop.latency_s[picked], at)
-
-
 def _rows_of(rows: IntArray, step: Step) -> Index:
     return slice(None) if len(rows) == len(step) else as_index(rows)
 
@@ -215,11 +184,6 @@ def as_index(places: IntArray) -> Index:
     if len(places) and by > 0 and (np.diff(places) == by).all():
         return slice(int(places[0]), int(places[-1]) + 1, by)
     return places
-
-
-def for_all_sizes(column: FloatArray) -> FloatArray:
-    """Return a column with an axis for sizes; one number for all where they are alike, which is faster."""
-    return column[0] if len(column) and (column == column[0]).all() else column[:, None]
 
 
 def _split(actors: IntArray, order: IntArray) -> list[IntArray]:

@@ -15,6 +15,7 @@ from ringnet.engines.arrays.exactness import why_not_exact
 from ringnet.engines.arrays.leaps import Leaps
 from ringnet.engines.arrays.recall import MOST_STEPS, Choices, WayBack
 from ringnet.engines.arrays.rounds import FloatArray, IntArray, RoundMaker
+from ringnet.engines.arrays.sizes import Sizes, Times
 from ringnet.engines.arrays.steps import Steps
 from ringnet.engines.moving import stepper
 from ringnet.engines.trace import (
@@ -31,11 +32,11 @@ from ringnet.errors import InputError
 from ringnet.networks import Network
 from ringnet.payload import PackedPayload, Payload
 
-#: Links, or chunks of all workers, times sizes that are held at once; more sizes are done block after block.
+#: Chunks of all workers, or transfers, times runs that are held at once; more runs are done block after block.
 MOST_HELD = 1 << 25
 #: Transfers whose steps are held while all sizes are done; those of more are made again for each block.
 MOST_KEPT = 10_000_000
-#: Workers times sizes: what a step works on stays in the caches of a processor.
+#: Workers times runs: what a step works on stays in the caches of a processor.
 CACHED = 1 << 14
 
 
@@ -158,26 +159,6 @@ def _worker_columns(steps: Steps) -> Columns:
     }
 
 
-class Times(NamedTuple):
-    """What came of each size: when the last worker ended, and what each link carried.
-
-    Parameters
-    ----------
-    makespan_s : ndarray of float64, shape (n_sizes,)
-    busiest_link : ndarray of int64, shape (n_sizes,)
-        The link that was busy longest; the first of equals.
-    busiest_bytes : ndarray of int64, shape (n_sizes,)
-        The bytes that crossed it.
-    exact : ndarray of bool, shape (n_sizes,)
-        Whether every link served its transfers in the order that was supposed; if not, the times count for nothing.
-    """
-
-    makespan_s: FloatArray
-    busiest_link: IntArray
-    busiest_bytes: IntArray
-    exact: NDArray[np.bool_]
-
-
 def run_sizes(schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray) -> Times:
     """Run a schedule on a network once for each of many sizes, without rows, paths and waits.
 
@@ -194,19 +175,12 @@ def run_sizes(schedule: Schedule, network: Network, workers: Workers, chunk_byte
     InputError
         If the times of no size follow from such a recurrence; it names the condition.
     """
-    maker = _exact_rounds(schedule, network, workers, channels_may_meet=True)
-    n_held = max(
-        schedule.n_workers * schedule.n_chunks if schedule.channels_share_chunks else 0, network.n_links, 1
+    sizes = Sizes(
+        schedule, network, workers, _exact_rounds(schedule, network, workers, channels_may_meet=True)
     )
-    at_once = max(1, min(MOST_HELD // n_held, CACHED // schedule.n_workers))
-    kept = list(schedule.steps()) if schedule.n_transfers <= MOST_KEPT else None
-    blocks = [chunk_bytes[first : first + at_once] for first in range(0, len(chunk_bytes), at_once)]
-    found = []
-    for block in blocks:
-        steps = Steps(schedule, network, workers, np.ascontiguousarray(block.T), maker)
-        for step in schedule.steps() if kept is None else kept:
-            steps.do(step)
-        found.append(_times(steps, network))
+    blocks = np.array_split(chunk_bytes, -(-len(chunk_bytes) // sizes.at_once))
+    kept = [*schedule.steps()] if len(blocks) > 1 and schedule.n_transfers <= MOST_KEPT else None
+    found = [sizes.run(schedule.steps() if kept is None else kept, block) for block in blocks]
     return Times(*map(np.concatenate, zip(*found, strict=True)))
 
 
@@ -247,13 +221,3 @@ def run_many(
             steps.do(step)
         found.append(ManyTimes(steps.makespan_s, steps.exact))
     return ManyTimes(*map(np.concatenate, zip(*found, strict=True)))
-
-
-def _times(steps: Steps, network: Network) -> Times:
-    makespan_s = steps.ready_s.max(axis=0) - float(steps.start_s.min())
-    busiest = n_bytes = np.zeros(steps.sizes, dtype=np.int64)
-    if len(steps.used):
-        _, carried = steps.link_bytes()
-        places = (carried / network.bandwidth_Bps[steps.used][:, None]).argmax(axis=0)
-        busiest, n_bytes = steps.used[places], carried[places, np.arange(len(places))]
-    return Times(makespan_s, busiest, n_bytes, steps.exact)

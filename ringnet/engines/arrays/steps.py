@@ -1,11 +1,11 @@
-"""The recurrence: whole steps of a schedule at a time, for one size of the message or for many at once.
+"""The recurrence: whole steps of a schedule at a time, for one run or for many side by side.
 
 Where each link serves one actor and gets its transfers in the order of the schedule, nothing depends on what happens
 elsewhere at the same time: ``start = max(head, free)``, ``free = start + n / B``, ``ready = max(ready, arrival)``. The
 sums and maxima are those of the `events` engine in the same order, so that the times are the same to the last bit.
 
-For many sizes every array has a trailing axis, an entry for each; the rounds are the same for all of them. Paths, waits
-and rows, for which nobody asks then, are noted for one size only.
+For many runs every array has a trailing axis, an entry for each; the rounds are the same for all of them. Paths, waits
+and rows, for which nobody asks then, are noted for one run only.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from ringnet.engines.arrays.rounds import (
     ReceiveRound,
     RoundMaker,
     SendRound,
-    by_channel,
     put,
 )
 from ringnet.engines.trace import ServiceRows, TransferRows, Workers
@@ -76,7 +75,7 @@ class Steps:
     schedule : Schedule
     network : Network
     workers : Workers
-    chunk_bytes : ndarray of int64, shape (n_chunks,) or (n_chunks, n_sizes)
+    chunk_bytes : ndarray of int64, shape (n_chunks,), or (n_chunks, 1) with many runs
     maker : RoundMaker
         It has made the rounds of all steps.
     rows : TransferRows or None
@@ -86,9 +85,8 @@ class Steps:
 
     Notes
     -----
-    With many sizes a link may carry several channels of one worker: it is supposed to serve them in the order of the
-    steps, and within a step in that of the channels. Each head that comes is looked at: where one came before its turn,
-    or at the same time from a lower channel, the size is not ``exact``.
+    Where what comes to a link may overtake what was sent before it, each head that comes is looked at: a run in which
+    one came before its turn is not ``exact``.
     """
 
     def __init__(
@@ -105,32 +103,29 @@ class Steps:
         self.schedule, self.maker, self.rows, self.first_row = schedule, maker, rows, 0
         self.services = None if rows is None else ServiceRows()
         # Floats hold whole numbers up to 2^53, and divide without being made of them each time.
-        self.chunk_bytes, self.sizes = (
-            chunk_bytes.astype(float),
-            chunk_bytes.shape[1:] if n_runs is None else (n_runs,),
-        )
-        same = not self.sizes and (chunk_bytes == chunk_bytes[0]).all()
+        self.chunk_bytes = chunk_bytes.astype(float)
+        #: The shape of what there is of each run.
+        self.runs = () if n_runs is None else (n_runs,)
+        same = not self.runs and (chunk_bytes == chunk_bytes[0]).all()
         self.same_bytes = int(chunk_bytes[0]) if same else None
         self.bytes_before = np.concatenate(
             (np.zeros_like(chunk_bytes[:1]), np.cumsum(chunk_bytes, axis=0))
         ).astype(float)
         self.cut_through, self.rendezvous = network.switching == "cut-through", workers.sends == "rendezvous"
         self.used = maker.used_links()
-        self.notes = None if self.sizes else LinkNotes(self.used)
+        self.notes = None if self.runs else LinkNotes(self.used)
         #: What is noted for a path where no rows are kept.
         self.choices: Choices | None = None
         #: How often some transfer of a hop did not start as it came.
         self.n_delayed = 0
         self._set_actors(schedule, workers)
-        self.free_s = np.zeros((len(self.used), *self.sizes))
-        self.exact = np.ones(self.sizes, dtype=bool)
+        self.free_s = np.zeros((len(self.used), *self.runs))
+        self.exact = np.ones(self.runs, dtype=bool)
         #: Whether what comes to a link after another one may overtake what was sent before it.
         self.may_overtake = False
-        self.channels_meet = bool(self.sizes) and maker.channels_meet()
-        #: Of each link the last head that was looked at, and its channel.
-        self.last_head: tuple[FloatArray, IntArray] | None = None
+        #: Of each link the last head that was looked at.
+        self.last_head_s: FloatArray | None = None
         self.carried: dict[int, CarriedBytes] = {}
-        self._sends: dict[int, list[SendRound]] = {}
         self._busy: dict[int, tuple[int, FloatArray]] = {}
         self.shared = None
         if schedule.channels_share_chunks:
@@ -139,10 +134,10 @@ class Steps:
     def _set_actors(self, schedule: Schedule, workers: Workers) -> None:
         each = np.repeat(np.arange(schedule.n_workers), schedule.n_channels)
         self.start_s, self.launch_s = workers.start_s[each], workers.launch_s[each]
-        launched_s = self._of_all_sizes(workers.launched_s[each])
-        self.ready_s = np.array(np.broadcast_to(launched_s, (len(each), *self.sizes)), order="C")
+        launched_s = self._of_all_runs(workers.launched_s[each])
+        self.ready_s = np.array(np.broadcast_to(launched_s, (len(each), *self.runs)), order="C")
         costs = (workers.send_overhead_s, workers.recv_overhead_s, workers.reduce_Bps)
-        self.send_s, self.recv_s, self.reduce_Bps = (self._of_all_sizes(column[each]) for column in costs)
+        self.send_s, self.recv_s, self.reduce_Bps = (self._of_all_runs(column[each]) for column in costs)
         self.overhead_s, self.reducing_s = np.zeros(len(each)), np.zeros(len(each))
         self.overhead_s[:: schedule.n_channels] = workers.launch_s
         self.send_costs, self.recv_costs = bool(self.send_s.any()), bool(self.recv_s.any())
@@ -161,20 +156,16 @@ class Steps:
         if self.reduce_costs:
             self.paths.keep("reducing")
 
-    def _of_all_sizes(self, column: FloatArray) -> FloatArray:
-        return column[:, None] if self.sizes else column
+    def _of_all_runs(self, column: FloatArray) -> FloatArray:
+        return column[:, None] if self.runs else column
 
     def do(self, step: Step) -> None:
         """Do one step: all its sends, then all its receives, then (rendezvous) wait for its own sends."""
         rounds, n_bytes = self.maker.rounds(step), self._bytes(step)
         if id(rounds) not in self.carried:
             self.carried[id(rounds)] = CarriedBytes((len(step), *self.chunk_bytes.shape[1:]))
-            split = bool(self.sizes) and self.schedule.n_channels > 1
-            self._sends[id(rounds)] = (
-                [*by_channel(rounds, self.schedule.n_channels)] if split else rounds.sends
-            )
         self.carried[id(rounds)].add(n_bytes)
-        self.current, sends = step, self._sends[id(rounds)]
+        self.current, sends = step, rounds.sends
         arrivals = self._send_all(sends, n_bytes, simple=len(sends) == len(rounds.receives) == 1)
         for receives in rounds.receives:
             self._receive(receives, arrivals, n_bytes)
@@ -207,7 +198,7 @@ class Steps:
         copy = self.rendezvous or not simple
         if len(sends) == 1:
             return self._send(sends[0], n_bytes, entered, copy=copy)
-        whole = Arrivals(np.zeros((len(self.current), *self.sizes)), {})
+        whole = Arrivals(np.zeros((len(self.current), *self.runs)), {})
         for some in sends:
             arrivals = self._send(some, _of_rows(n_bytes, some.rows), entered, copy=copy)
             whole.time_s[some.rows] = arrivals.time_s
@@ -256,8 +247,8 @@ class Steps:
         start_s = sent_s = tail_s = head_s
         for place, hop in enumerate(sends.hops):
             came_s = head_s[hop.rows]
-            if self.channels_meet or (self.may_overtake and place):
-                self._look(int(sends.actors[0]) % self.schedule.n_channels, hop, came_s)
+            if self.may_overtake and place:
+                self._look(hop, came_s)
             start, end = self._serve(hop, came_s, tail_s[hop.rows] if place else None, n_bytes)
             if self.choices is not None:
                 self.choices.note_waits(came_s, start)
@@ -300,7 +291,7 @@ class Steps:
 
     def _latency_s(self, hop: Hop) -> FloatArray:
         """Return the latency of each link of a hop for what it has just served."""
-        return hop.wide_latency_s if self.sizes else hop.latency_s
+        return hop.latency_s
 
     def _send_cost_s(self, at: Index) -> FloatArray:
         """Return the overhead of some actors for what they send next."""
@@ -321,7 +312,7 @@ class Steps:
     def _busy_s(self, hop: Hop, n_bytes: Bytes) -> FloatArray:
         """Return how long each link of a hop takes for its bytes; remembered where all rows have as many."""
         if not isinstance(n_bytes, int):
-            busy_s: FloatArray = n_bytes[hop.rows] / (hop.wide_Bps if self.sizes else hop.bandwidth_Bps)
+            busy_s: FloatArray = n_bytes[hop.rows] / hop.bandwidth_Bps
             return busy_s
         if id(hop) not in self._busy or self._busy[id(hop)][0] != n_bytes:
             self._busy[id(hop)] = n_bytes, n_bytes / hop.bandwidth_Bps
@@ -335,18 +326,12 @@ class Steps:
             idle_s[hop.rows] = join(idle_s[hop.rows], self._busy_s(hop, n_bytes))
         return idle_s
 
-    def _look(self, channel: int, hop: Hop, head_s: FloatArray) -> None:
-        """Look whether heads come in the order in which they are served: in time, and at equal times by channel."""
-        if self.last_head is None:
-            self.last_head = np.full_like(self.free_s, -np.inf), np.zeros(len(self.used), dtype=np.int64)
-        last_s, last_channel = self.last_head
-        before_s = last_s[hop.at]
-        earlier = head_s < before_s
-        lower = channel < last_channel[hop.at]
-        if lower.any():
-            earlier |= (head_s == before_s) & lower[:, None]
-        self.exact &= ~earlier.any(axis=0)
-        last_s[hop.at], last_channel[hop.at] = head_s, channel
+    def _look(self, hop: Hop, head_s: FloatArray) -> None:
+        """Look whether heads come in the order in which they are served."""
+        if self.last_head_s is None:
+            self.last_head_s = np.full_like(self.free_s, -np.inf)
+        self.exact &= ~(head_s < self.last_head_s[hop.at]).any(axis=0)
+        self.last_head_s[hop.at] = head_s
 
     def _cells(self, workers: IntArray, rows: Index) -> IntArray:
         """Return the cell of each of some rows: worker times chunks, plus chunk."""
@@ -400,13 +385,13 @@ class Steps:
         self.ready_s[sends.at] = np.maximum(self.ready_s[sends.at], arrived_s)
 
     def link_bytes(self) -> tuple[IntArray, IntArray]:
-        """Return the transfers that each used link carried, shape (n_used,), and the bytes, shape (n_used, n_sizes)."""
-        n_transfers = np.zeros(len(self.used), dtype=np.int64)
-        n_bytes = np.zeros((len(self.used), *self.sizes), dtype=np.int64)
-        for key, carried in self.carried.items():
+        """Return the transfers that each used link carried in one run, and the bytes, shape (n_used,)."""
+        n_transfers, n_bytes = (np.zeros(len(self.used), dtype=np.int64) for _ in range(2))
+        for rounds in self.maker.made:
+            if (carried := self.carried.get(id(rounds))) is None:
+                continue
             by_row = carried.by_row
-            # As they were split: no link stands twice in a round of one channel.
-            for sends in self._sends[key]:
+            for sends in rounds.sends:
                 for hop in sends.hops:
                     n_transfers[hop.at] += carried.n_steps
                     n_bytes[hop.at] += by_row[sends.rows][hop.rows]
@@ -475,22 +460,22 @@ class LastPosts(LastUse):
 
 
 class RecentUse:
-    """`LastUse` of many sizes, of those cells alone that somebody may still have to wait for.
+    """`LastUse` of many runs, of those cells alone that somebody may still have to wait for.
 
     No actor goes back in time: what is done before all channels of a worker are ready for what comes next need not be
-    known any more. So a few rows are enough where the cells, times sizes, would fill a memory.
+    known any more. So a few rows are enough where the cells, times runs, would fill a memory.
     """
 
     def __init__(self, schedule: Schedule, ready_s: FloatArray) -> None:
         self.path: Parts = {}  # which nobody asks for
-        self.n_chunks, self.n_sizes = schedule.n_chunks, ready_s.shape[1]
-        self.ready_s = ready_s.reshape(schedule.n_workers, schedule.n_channels, self.n_sizes)
+        self.n_chunks, self.n_runs = schedule.n_chunks, ready_s.shape[1]
+        self.ready_s = ready_s.reshape(schedule.n_workers, schedule.n_channels, self.n_runs)
         #: Of each cell its row; the first row is that of all cells for which nobody waits.
         self.row = np.zeros(schedule.n_workers * schedule.n_chunks, dtype=np.int32)
         self.n_rows, self.cell, self.time_s = (
             1,
             np.zeros(1, dtype=np.int64),
-            np.full((1, self.n_sizes), -np.inf),
+            np.full((1, self.n_runs), -np.inf),
         )
 
     def of(self, cells: IntArray) -> FloatArray | None:
@@ -522,7 +507,7 @@ class RecentUse:
         self.row[cells[is_last & ~binds]] = 0
         kept = np.append(0, rows[is_last & binds])
         n_held = max(len(self.cell), MANY_USES * (len(kept) + n_more))
-        cell, time_s = np.zeros(n_held, dtype=np.int64), np.empty((n_held, self.n_sizes))
+        cell, time_s = np.zeros(n_held, dtype=np.int64), np.empty((n_held, self.n_runs))
         cell[: len(kept)], time_s[: len(kept)] = self.cell[kept], self.time_s[kept]
         self.row[cell[1 : len(kept)]] = np.arange(1, len(kept))
         self.n_rows, self.cell, self.time_s = len(kept), cell, time_s
@@ -534,7 +519,7 @@ class SharedChunks:
     Parameters
     ----------
     schedule : Schedule
-    ready_s : ndarray, shape (n_actors,) or (n_actors, n_sizes)
+    ready_s : ndarray, shape (n_actors,) or (n_actors, n_runs)
         When each actor is ready; changed in place.
     paths : Paths
         Of the actors; changed in place.

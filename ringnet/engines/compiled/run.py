@@ -12,15 +12,14 @@ from ringnet.engines.compiled import layout as at
 from ringnet.engines.compiled.arrays import LoadedSteps, UsedRoutes, first_arrays
 from ringnet.engines.compiled.exactness import why_not_compiled
 from ringnet.engines.compiled.loop import ENDED, WANTS_ROOM, WANTS_STEPS
-from ringnet.engines.compiled.machine_code import compiled
 from ringnet.engines.compiled.rows import WrittenRows, grow
+from ringnet.engines.machine_code import Program, addresses, compiled
 from ringnet.engines.moving import stepper
 from ringnet.engines.sharing import Sending, resolve_sharing
 from ringnet.engines.trace import (
     KEEP_TRANSFERS,
     PATH_PARTS,
     Columns,
-    FloatArray,
     Trace,
     TransferRows,
     Watch,
@@ -33,6 +32,13 @@ from ringnet.networks import Network
 from ringnet.payload import PackedPayload, Payload
 
 IntArray = NDArray[np.int64]
+
+LOOP = Program(
+    "ringnet.engines.compiled",
+    ("layout", "heap", "rates", "links", "actors", "loop"),
+    "advance",
+    reads=("tolerances.py",),
+)
 
 
 def run_compiled(
@@ -109,9 +115,9 @@ class Loop:
 
     def run(self) -> None:
         """Let happen all that happens."""
-        advance = compiled()
+        advance = compiled(LOOP)
         while True:
-            came = advance(_addresses(self.real), _addresses(self.whole))
+            came = advance(addresses(self.real), addresses(self.whole))
             if came == WANTS_STEPS:
                 self.steps.load(self.real, self.whole)
             elif came == WANTS_ROOM:
@@ -162,8 +168,3 @@ class Loop:
             "reducing_s": real[at.REDUCING_SPENT],
             **path_columns(parts, real[at.LAST] - start_s.min()),
         }
-
-
-def _addresses(arrays: list[FloatArray] | list[IntArray]) -> NDArray[np.uintp]:
-    """Return where the data of some arrays is."""
-    return np.array([array.ctypes.data for array in arrays], dtype=np.uintp)

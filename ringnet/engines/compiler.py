@@ -1,4 +1,4 @@
-"""Numba compiles the loop: ``python -m ringnet.engines.compiled.compiler`` writes what it makes to standard output."""
+"""Numba compiles a loop: ``python -m ringnet.engines.compiler PACKAGE FUNCTION MODULES`` writes it to stdout."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ import llvmlite.binding as llvm
 import numba
 from numba.extending import register_jitable
 
-from ringnet.engines.compiled.machine_code import MODULES, this_machine
+from ringnet.engines.machine_code import this_machine
 
 #: Without the wrappers by which Python would call it, which need Numba itself.
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
-def make() -> bytes:
-    """Compile the loop; return a file of it: a checksum, the name of the function, and the object file."""
-    modules = [import_module(f"{__package__}.{name}") for name in MODULES]
+def make(package: str, function: str, *names: str) -> bytes:
+    """Compile a function; return a file of it: a checksum, its name there, and the object file."""
+    modules = [import_module(f"{package}.{name}") for name in names]
     for module in modules:
-        for function in vars(module).values():
-            if isfunction(function) and function.__module__ == module.__name__:
-                register_jitable(**OPTIONS)(function)
+        for one in vars(module).values():
+            if isfunction(one) and one.__module__ == module.__name__:
+                register_jitable(**OPTIONS)(one)
     types: Any = numba.types
     tables = [types.CPointer(types.CPointer(kind)) for kind in (types.float64, types.int64)]
-    done = numba.njit(types.int64(*tables), **OPTIONS)(modules[-1].advance)
+    done = numba.njit(types.int64(*tables), **OPTIONS)(getattr(modules[-1], function))
     (text,) = done.inspect_llvm().values()
     found = re.search(r"^define [^@\n]*@([\w.$]+)", text, re.MULTILINE)
     if found is None or re.search(r"^declare (?!.*@llvm\.)", text, re.MULTILINE):
@@ -41,4 +41,4 @@ def make() -> bytes:
 
 
 if __name__ == "__main__":
-    sys.stdout.buffer.write(make())
+    sys.stdout.buffer.write(make(*sys.argv[1:]))

@@ -1,6 +1,6 @@
-"""The loop as machine code: compiled once by Numba, kept as an object file, and loaded again without Numba.
+"""Loops as machine code: compiled once by Numba, kept as an object file, and loaded again without Numba.
 
-Importing Numba takes longer than most runs; what it has made needs nothing of it. The loop allocates nothing, raises
+Importing Numba takes longer than most runs; what it has made needs nothing of it. A loop allocates nothing, raises
 nothing and calls nothing outside itself, so that its object file can be linked by LLVM's own loader.
 """
 
@@ -9,34 +9,42 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
-import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 #: Takes the addresses of the arrays of floats, and of those of whole numbers; returns why it stops.
 Advance: TypeAlias = Callable[[NDArray[np.uintp], NDArray[np.uintp]], int]
-#: The modules that are compiled, each after those that it calls.
-MODULES = ("heap", "rates", "links", "actors", "loop")
+
+
+class Program(NamedTuple):
+    """What is compiled: a function of the last of some modules of a package, each after those that it calls."""
+
+    package: str
+    modules: tuple[str, ...]
+    function: str
+    #: Other files that it takes numbers from.
+    reads: tuple[str, ...] = ()
+
+
 #: Where what is compiled is kept, if that is said.
 FOLDER_VARIABLE = "RINGNET_CACHE"
 
 
 @cache
-def compiled() -> Advance:
-    """Return `ringnet.engines.compiled.loop.advance` as machine code for this processor.
+def compiled(program: Program) -> Advance:
+    """Return a program as machine code for this processor.
 
     It is compiled if it has not been by this version on this kind of processor, which takes some seconds; where no
     folder can be written it is compiled in every process.
     """
-    name = f"loop-{_key()}.bin"
+    name = f"{program.modules[-1]}-{_key(program)}.bin"
     files = [folder / name for folder in _folders()]
     for file in files:
         try:
@@ -44,8 +52,11 @@ def compiled() -> Advance:
         except (OSError, ValueError):
             continue
     # In a process of its own: Numba stays where it is needed, and leaves the optimisation to one pass at the end.
-    command = [sys.executable, "-m", f"{__package__}.compiler"]
+    what = [program.package, program.function, *program.modules]
+    command = [sys.executable, "-m", f"{__package__}.compiler", *what]
     environment = {**os.environ, "NUMBA_OPT": "0", "NUMBA_DISABLE_JIT": "0"}
+    import subprocess  # noqa: PLC0415 -- once for a version and a machine
+
     made = subprocess.run(command, stdout=subprocess.PIPE, env=environment, check=True).stdout
     next((file for file in files if _keep(file, made)), None)
     return _load(made)
@@ -59,12 +70,15 @@ def _folders() -> list[Path]:
     return [Path(__file__).parent / "__pycache__", Path(cache_home).expanduser() / "ringnet"]
 
 
-def _key() -> str:
+def _key(program: Program) -> str:
     """Name what the machine code depends on: the source, who compiles it, and the processor."""
+    from importlib.metadata import version  # noqa: PLC0415 -- only for such runs
+
     import llvmlite.binding as llvm  # noqa: PLC0415 -- only for such runs
 
     here = Path(__file__).parent
-    sources = [*(here / f"{name}.py" for name in ("layout", *MODULES)), here.parent / "tolerances.py"]
+    folder = here / program.package.rpartition(".")[2]
+    sources = [*(folder / f"{name}.py" for name in program.modules), *(here / name for name in program.reads)]
     parts = [version("numba"), version("llvmlite"), llvm.get_default_triple(), llvm.get_host_cpu_name()]
     parts += [llvm.get_host_cpu_features().flatten(), *(file.read_text(encoding="utf-8") for file in sources)]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
@@ -102,7 +116,7 @@ def _load(made: bytes) -> Advance:
         result, error = ctypes.c_int64(), ctypes.c_void_p()
         places = (ctypes.addressof(result), ctypes.addressof(error), real.ctypes.data, whole.ctypes.data)
         if call(*places):
-            raise AssertionError("the compiled loop raised")
+            raise AssertionError("a compiled loop raised")
         return result.value
 
     advance.engine = engine  # type: ignore[attr-defined]  # which keeps the code where it is
@@ -121,3 +135,8 @@ def _keep(file: Path, made: bytes) -> bool:
             part.unlink(missing_ok=True)
         return False
     return True
+
+
+def addresses(arrays: Sequence[NDArray[Any]]) -> NDArray[np.uintp]:
+    """Return where the data of some arrays is."""
+    return np.array([array.ctypes.data for array in arrays], dtype=np.uintp)

@@ -1,0 +1,208 @@
+"""A schedule at many sizes of the message at once, for the times alone: what they share is worked out once.
+
+The sums and maxima are those of `ringnet.engines.arrays.steps`, in the same order, row after row in machine code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringnet.collectives import Schedule, Step
+from ringnet.engines.arrays import kernel as at
+from ringnet.engines.arrays.rounds import FloatArray, IntArray, RoundMaker, Rounds
+from ringnet.engines.machine_code import Program, addresses, compiled
+from ringnet.engines.trace import Workers
+from ringnet.networks import Network
+
+KERNEL = Program("ringnet.engines.arrays", ("kernel",), "do_step")
+#: Floats of a column, for all sizes that are done at once; more sizes are done block after block.
+MOST_HELD = 1 << 23
+#: Sizes that fill a line of a processor's cache: with fewer at once, most of what is read is not used.
+LEAST_AT_ONCE = 8
+#: For how many steps there are slots at the least: looking which may be dropped costs as much as some of them.
+SLOTS_OF_STEPS = 16
+
+
+class Times(NamedTuple):
+    """What came of each size: when the last worker ended, and what each link carried.
+
+    Parameters
+    ----------
+    makespan_s : ndarray of float64, shape (n_sizes,)
+    busiest_link : ndarray of int64, shape (n_sizes,)
+        The link that was busy longest; the first of equals.
+    busiest_bytes : ndarray of int64, shape (n_sizes,)
+        The bytes that crossed it.
+    exact : ndarray of bool, shape (n_sizes,)
+        Whether every link served its transfers in the order that was supposed; if not, the times count for nothing.
+    """
+
+    makespan_s: FloatArray
+    busiest_link: IntArray
+    busiest_bytes: IntArray
+    exact: NDArray[np.bool_]
+
+
+class _Plan:
+    """What steps share that move between the same workers: the order of their rows, and the links that they cross."""
+
+    def __init__(self, rounds: Rounds, network: Network, place: IntArray, n_channels: int) -> None:
+        rows, hops = np.arange(len(rounds.src)), network.hops(rounds.src, rounds.dst)
+        crossed = [rows if within is None else within for within, _ in hops]
+        first = np.zeros(len(rows) + 1, dtype=np.int64)
+        np.cumsum(sum(np.bincount(some, minlength=len(rows)) for some in crossed), out=first[1:])
+        links = np.empty(first[-1], dtype=np.int64)
+        for number, (some, (_, of_hop)) in enumerate(zip(crossed, hops, strict=True)):
+            links[first[some] + number] = place[of_hop]
+        self.arrays = {
+            # By channel, the lowest first: so a link that carries several of them is supposed to serve.
+            at.SENDS: rows if n_channels == 1 else np.argsort(rounds.channel, kind="stable"),
+            # By sender: so each worker applies what comes to it.
+            at.RECEIVES: np.argsort(rounds.src, kind="stable"),
+            at.SENDER: rounds.src * n_channels + rounds.channel,
+            at.RECEIVER: rounds.dst * n_channels + rounds.receiving_channel,
+            at.FIRST_LINK: first,
+            at.LINKS: links,
+        }
+        self.addresses = addresses([*self.arrays.values()])
+
+
+class Sizes:
+    """The arrays of a run at many sizes, taken again for block after block of them.
+
+    Parameters
+    ----------
+    schedule, network, workers : Schedule, Network, Workers
+    maker : RoundMaker
+        It has made the rounds of all steps.
+    """
+
+    def __init__(self, schedule: Schedule, network: Network, workers: Workers, maker: RoundMaker) -> None:
+        self.schedule, self.network, self.workers, self.maker = schedule, network, workers, maker
+        self.used = maker.used_links()
+        self.bandwidth_Bps = network.bandwidth_Bps[self.used]
+        self.most_rows = max((len(rounds.src) for rounds in maker.made), default=0)
+        self._place = np.zeros(network.n_links, dtype=np.int64)
+        self._place[self.used] = np.arange(len(self.used))
+        self._plans: dict[int, _Plan] = {}
+        #: The largest arrays, kept from block to block: to get new memory costs more than to use it.
+        self._held: dict[int, FloatArray] = {}
+        self._each = np.repeat(np.arange(schedule.n_workers), schedule.n_channels)
+        #: Cells of which it may be kept when they were last used.
+        self.n_slots = SLOTS_OF_STEPS * self.most_rows + 1 if schedule.channels_share_chunks else 1
+        self._n = {
+            at.N_ACTORS: len(self._each),
+            at.N_CHANNELS: schedule.n_channels,
+            at.N_CHUNKS: schedule.n_chunks,
+            at.IS_CUT_THROUGH: network.switching == "cut-through",
+            at.IS_RENDEZVOUS: workers.sends == "rendezvous",
+            at.CHANNELS_MEET: maker.channels_meet(),
+            at.SHARES_CHUNKS: schedule.channels_share_chunks,
+            at.COSTS: self._costs(),
+        }
+
+    def _costs(self) -> bool:
+        workers = self.workers
+        costs = workers.send_overhead_s.any() or workers.recv_overhead_s.any()
+        return bool(costs or np.isfinite(workers.reduce_Bps).any())
+
+    @property
+    def at_once(self) -> int:
+        """How many sizes are best done at once."""
+        longest = max(len(self.used), len(self._each), self.most_rows, self.schedule.n_chunks)
+        return max(LEAST_AT_ONCE, MOST_HELD // longest)
+
+    def run(self, steps: Iterable[Step], chunk_bytes: IntArray) -> Times:
+        """Do all steps at some sizes; ``chunk_bytes`` is of shape (n_sizes, n_chunks)."""
+        real, whole = self._begin(chunk_bytes)
+        number, do_step = whole[at.NUMBERS], compiled(KERNEL)
+        at_real, at_whole = addresses(real), addresses(whole)
+        for step in steps:
+            rounds = self.maker.rounds(step)
+            if id(rounds) not in self._plans:
+                self._plans[id(rounds)] = _Plan(rounds, self.network, self._place, self.schedule.n_channels)
+            plan = self._plans[id(rounds)]
+            at_whole[[*plan.arrays]] = plan.addresses
+            chunk, count = np.ascontiguousarray(step.chunk), step.count
+            at_whole[at.CHUNK] = chunk.ctypes.data
+            if count is not None:
+                count = np.ascontiguousarray(count)
+                at_whole[at.COUNT] = count.ctypes.data
+            number[[at.N_ROWS, at.HAS_COUNTS, at.REDUCES]] = len(step), count is not None, step.op == "reduce"
+            while do_step(at_real, at_whole) == at.WANTS_SLOTS:
+                self._more_slots(real, whole)
+                at_real, at_whole[at.APPLIED_CELL :] = addresses(real), addresses(whole[at.APPLIED_CELL :])
+        return self._times(real, whole)
+
+    def _begin(self, chunk_bytes: IntArray) -> tuple[list[FloatArray], list[IntArray]]:
+        """Return the arrays of a block of sizes, as the kernel numbers them, before the first step."""
+        n_sizes, workers, each = len(chunk_bytes), self.workers, self._each
+        before = np.concatenate((np.zeros((n_sizes, 1)), np.cumsum(chunk_bytes, axis=1)), axis=1)
+        n_cells = self.schedule.n_workers * self.schedule.n_chunks if self._n[at.SHARES_CHUNKS] else 0
+        n_slots, n_used = self.n_slots, len(self.used)
+        for name in (at.FREE, at.CARRIED, at.ARRIVED):
+            n_cells_of = (self.most_rows if name == at.ARRIVED else n_used) * n_sizes
+            if len(self._held.get(name, ())) < n_cells_of:
+                self._held[name] = np.empty(n_cells_of)
+            self._held[name][:] = 0
+        real: dict[int, Any] = {
+            **self._held,
+            at.READY: np.repeat(workers.launched_s[each], n_sizes),
+            at.ENTERED: np.empty(len(each) * n_sizes),
+            at.LAST_HEAD: np.full(n_used * n_sizes if self._n[at.CHANNELS_MEET] else 0, -np.inf),
+            # Floats hold whole numbers up to 2^53, and divide without being made of them each time.
+            at.CHUNK_BYTES: np.ascontiguousarray(chunk_bytes.T, dtype=float),
+            at.BYTES_BEFORE: np.ascontiguousarray(before.T),
+            at.APPLIED: np.empty((n_slots, n_sizes)),
+            at.POSTED: np.empty((n_slots, n_sizes)),
+            at.BANDWIDTH: self.bandwidth_Bps,
+            at.LATENCY: self.network.latency_s[self.used],
+            at.SEND_COST: workers.send_overhead_s[each],
+            at.RECV_COST: workers.recv_overhead_s[each],
+            at.REDUCE_RATE: workers.reduce_Bps[each],
+            at.ROW_BYTES: np.empty(n_sizes),
+            at.HEAD: np.empty(n_sizes),
+        }
+        whole: dict[int, Any] = {
+            **dict.fromkeys(at.OF_STEP, np.empty(0, dtype=np.int64)),
+            at.SLOT: np.full(2 * n_cells, at.NO_SLOT),
+            at.APPLIED_CELL: np.empty(n_slots, dtype=np.int64),
+            at.POSTED_CELL: np.empty(n_slots, dtype=np.int64),
+            at.LAST_CHANNEL: np.zeros(n_used, dtype=np.int64),
+            at.EXACT: np.ones(n_sizes, dtype=np.int64),
+            at.NUMBERS: np.zeros(len(at.ALL_NUMBERS), dtype=np.int64),
+        }
+        numbers = {
+            **self._n,
+            at.N_SIZES: n_sizes,
+            at.MOST_SLOTS: n_slots,
+            at.N_APPLIED: at.NO_SLOT + 1,
+            at.N_POSTED: at.NO_SLOT + 1,
+        }
+        whole[at.NUMBERS][[*numbers]] = [*numbers.values()]
+        return [real[name] for name in range(at.N_REAL)], [whole[name] for name in range(at.N_WHOLE)]
+
+    def _more_slots(self, real: list[FloatArray], whole: list[IntArray]) -> None:
+        """Make room for four times as many slots."""
+        number = whole[at.NUMBERS]
+        number[at.MOST_SLOTS] = self.n_slots = 4 * self.n_slots
+        for table, names in ((real, (at.APPLIED, at.POSTED)), (whole, (at.APPLIED_CELL, at.POSTED_CELL))):
+            arrays: list[Any] = table
+            for name, n_taken in zip(names, number[[at.N_APPLIED, at.N_POSTED]].tolist(), strict=True):
+                more = np.empty((self.n_slots, *arrays[name].shape[1:]), arrays[name].dtype)
+                more[:n_taken] = arrays[name][:n_taken]
+                arrays[name] = more
+
+    def _times(self, real: list[FloatArray], whole: list[IntArray]) -> Times:
+        n_sizes = len(whole[at.EXACT])
+        makespan_s = real[at.READY].reshape(-1, n_sizes).max(axis=0) - float(self.workers.start_s.min())
+        busiest, most = np.zeros(n_sizes, dtype=np.int64), np.zeros(n_sizes)
+        if len(self.used):
+            carried = real[at.CARRIED][: len(self.used) * n_sizes].reshape(-1, n_sizes)
+            places = [int((column / self.bandwidth_Bps).argmax()) for column in carried.T]
+            busiest, most = self.used[places], carried[places, np.arange(n_sizes)]
+        return Times(makespan_s, busiest, most.astype(np.int64), whole[at.EXACT] == 1)

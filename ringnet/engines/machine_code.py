@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 Advance: TypeAlias = Callable[[NDArray[np.uintp], NDArray[np.uintp]], int]
 
 
-class Program(NamedTuple):
+class CompiledLoop(NamedTuple):
     """What is compiled: a function of the last of some modules of a package, each after those that it calls."""
 
     package: str
@@ -38,13 +38,13 @@ FOLDER_VARIABLE = "RINGNET_CACHE"
 
 
 @cache
-def compiled(program: Program) -> Advance:
-    """Return a program as machine code for this processor.
+def compiled(loop: CompiledLoop) -> Advance:
+    """Return a loop as machine code for this processor.
 
     It is compiled if it has not been by this version on this kind of processor, which takes some seconds; where no
     folder can be written it is compiled in every process.
     """
-    name = f"{program.modules[-1]}-{_key(program)}.bin"
+    name = f"{loop.modules[-1]}-{_key(loop)}.bin"
     files = [folder / name for folder in _folders()]
     for file in files:
         try:
@@ -52,7 +52,7 @@ def compiled(program: Program) -> Advance:
         except (OSError, ValueError):
             continue
     # In a process of its own: Numba stays where it is needed, and leaves the optimisation to one pass at the end.
-    what = [program.package, program.function, *program.modules]
+    what = [loop.package, loop.function, *loop.modules]
     command = [sys.executable, "-m", f"{__package__}.compiler", *what]
     environment = {**os.environ, "NUMBA_OPT": "0", "NUMBA_DISABLE_JIT": "0"}
     import subprocess  # noqa: PLC0415 -- once for a version and a machine
@@ -70,15 +70,15 @@ def _folders() -> list[Path]:
     return [Path(__file__).parent / "__pycache__", Path(cache_home).expanduser() / "ringnet"]
 
 
-def _key(program: Program) -> str:
+def _key(loop: CompiledLoop) -> str:
     """Name what the machine code depends on: the source, who compiles it, and the processor."""
     from importlib.metadata import version  # noqa: PLC0415 -- only for such runs
 
     import llvmlite.binding as llvm  # noqa: PLC0415 -- only for such runs
 
     here = Path(__file__).parent
-    folder = here / program.package.rpartition(".")[2]
-    sources = [*(folder / f"{name}.py" for name in program.modules), *(here / name for name in program.reads)]
+    folder = here / loop.package.rpartition(".")[2]
+    sources = [*(folder / f"{name}.py" for name in loop.modules), *(here / name for name in loop.reads)]
     parts = [version("numba"), version("llvmlite"), llvm.get_default_triple(), llvm.get_host_cpu_name()]
     parts += [llvm.get_host_cpu_features().flatten(), *(file.read_text(encoding="utf-8") for file in sources)]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from ringnet.collectives import Schedule, Step
 from ringnet.engines.arrays import kernel as at
 from ringnet.engines.arrays.rounds import FloatArray, IntArray, RoundMaker, Rounds
-from ringnet.engines.machine_code import Program, addresses, compiled
+from ringnet.engines.machine_code import CompiledLoop, addresses, compiled
 from ringnet.engines.trace import Workers
 from ringnet.networks import Network
 
-KERNEL = Program("ringnet.engines.arrays", ("kernel",), "do_step")
+KERNEL = CompiledLoop("ringnet.engines.arrays", ("kernel",), "do_step")
 #: Floats of a column, for all sizes that are done at once; more sizes are done block after block.
 MOST_HELD = 1 << 23
 #: Sizes that fill a line of a processor's cache: with fewer at once, most of what is read is not used.

@@ -13,7 +13,7 @@ from ringnet.engines.compiled.arrays import LoadedSteps, UsedRoutes, first_array
 from ringnet.engines.compiled.exactness import why_not_compiled
 from ringnet.engines.compiled.loop import ENDED, WANTS_ROOM, WANTS_STEPS
 from ringnet.engines.compiled.rows import WrittenRows, grow
-from ringnet.engines.machine_code import Program, addresses, compiled
+from ringnet.engines.machine_code import CompiledLoop, addresses, compiled
 from ringnet.engines.moving import stepper
 from ringnet.engines.sharing import Sending, resolve_sharing
 from ringnet.engines.trace import (
@@ -33,7 +33,7 @@ from ringnet.payload import PackedPayload, Payload
 
 IntArray = NDArray[np.int64]
 
-LOOP = Program(
+LOOP = CompiledLoop(
     "ringnet.engines.compiled",
     ("layout", "heap", "rates", "links", "actors", "loop"),
     "advance",

@@ -53,7 +53,7 @@ def compiled(loop: CompiledLoop) -> Advance:
             continue
     # In a process of its own: Numba stays where it is needed, and leaves the optimisation to one pass at the end.
     what = [loop.package, loop.function, *loop.modules]
-    command = [sys.executable, "-m", f"{__package__}.compiler", *what]
+    command = [sys.executable, "-m", f"{__package__}.making", *what]
     environment = {**os.environ, "NUMBA_OPT": "0", "NUMBA_DISABLE_JIT": "0"}
     import subprocess  # noqa: PLC0415 -- once for a version and a machine
 

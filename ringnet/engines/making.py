@@ -1,4 +1,4 @@
-"""Numba compiles a loop: ``python -m ringnet.engines.compiler PACKAGE FUNCTION MODULES`` writes it to stdout."""
+"""Numba compiles a loop: ``python -m ringnet.engines.making PACKAGE FUNCTION MODULES`` writes it to stdout."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def sources_of(scenario: Scenario, path: Path) -> list[Path]:
     """Return what is read for a scenario that stands at ``path``: the file or the folder, and all that it names."""
     included = {mark.file for mark in scenario.base.marks.values()}
     files = (Path(file) for file in sorted(included) if file.endswith((".yaml", ".yml")))
-    return [path, *files, *(scenario.home.folder / name for name in scenario.inputs())]
+    return [*dict.fromkeys([path, *files, *(scenario.home.folder / name for name in scenario.inputs())])]
 
 
 def _of_files(files: Mapping[str, Path], sources: Iterable[Path]) -> Iterator[Fault]:

@@ -114,6 +114,7 @@ def sources(own_folder):
             "run own.yaml --out before --save-result before/x.npy",
             "--save-result: the folder of --out is replaced whole",
         ),
+        ("blame own.yaml --out .", "--out: own.yaml is read, and would go with"),
         ("run own.yaml --set data=before/own.npy --out before", "--out: own.npy is read, and would go with"),
         ("init own.yaml", "there is such a file already"),
     ],

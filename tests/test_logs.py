@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import tracemalloc
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -381,6 +382,15 @@ def test_outliers_stand_out_from_both_sides():
 def test_the_true_n_is_always_among_those_that_fit(n_workers, bandwidths):
     pairs = [(round(alg, 2), round(alg * 2 * (n_workers - 1) / n_workers, 2)) for alg in bandwidths]
     assert n_workers in possible_workers(pairs, "all_reduce")
+
+
+def test_n_of_a_long_log_takes_little_memory():
+    pairs = [(10.0 + row / 100, round((10.0 + row / 100) * 1.75, 2)) for row in range(3000)]
+    tracemalloc.start()
+    found, (_, peak_bytes) = possible_workers(pairs, "all_reduce"), tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found == [8]
+    assert peak_bytes < 10 * 2**20
 
 
 @given(st.binary(max_size=300))

@@ -217,11 +217,15 @@ def possible_workers(pairs: Sequence[tuple[float, float]], collective: str, most
     >>> possible_workers([(41.78, 78.33), (0.29, 0.54)], "all_reduce")
     [16]
     """
-    n = np.arange(2, most + 1)
-    factor = np.array([BUS_FACTORS[collective](int(each)) for each in n])[:, None]
+    factor = np.array([BUS_FACTORS[collective](n) for n in range(2, most + 1)])
     alg, bus = np.array(pairs, dtype=np.float64).reshape(-1, 2).T
-    fits = np.abs(bus - factor * alg) <= _HALF_DIGIT * (1 + factor)
-    return [int(each) for each in n[fits.mean(axis=1) >= _MOST_ROWS]] if len(alg) else []
+    # Both are rounded: of a row all factors between two will do, and factors grow with N.
+    with np.errstate(divide="ignore"):
+        low = (bus - _HALF_DIGIT) / (alg + _HALF_DIGIT)
+        high = np.where(alg > _HALF_DIGIT, (bus + _HALF_DIGIT) / (alg - _HALF_DIGIT), np.inf)
+    first, end = np.searchsorted(factor, low), np.searchsorted(factor, high, "right")
+    fits = np.cumsum(np.bincount(first, minlength=most) - np.bincount(np.maximum(first, end), minlength=most))
+    return [int(n) + 2 for n in np.flatnonzero(fits[: most - 1] >= _MOST_ROWS * len(alg))] if len(alg) else []
 
 
 def time_unit(stated: str, rows: Sequence[tuple[int, float | None, float]], notes: Notes) -> float:

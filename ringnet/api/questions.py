@@ -11,16 +11,14 @@ from ringnet.analysis.winners import advice
 from ringnet.api.given import GivenScenario, counts_of, one_run_of, scenario_of
 from ringnet.api.progress import points_shown
 from ringnet.api.study import Study
-from ringnet.collectives import ALGORITHMS
 from ringnet.documents.document import in_flow
-from ringnet.documents.text import clip
 from ringnet.errors import Fault, InputError
 from ringnet.reporting.results import collect
 from ringnet.reporting.tables import typed_frame
 from ringnet.study.blame import blame_parts, plan_blame
 from ringnet.study.compare import compare_parts, plan_comparison
 from ringnet.study.numerics import DTYPES_SHOWN, numerics_parts, plan_numerics
-from ringnet.study.parts import PartOptions, Planned
+from ringnet.study.parts import PartOptions, Planned, named_algorithms
 from ringnet.study.whatif import WhatIfPlan, changed_scenarios, simulate_bare, whatif_parts
 
 if TYPE_CHECKING:
@@ -72,7 +70,7 @@ def compare(
         A sweep over other keys; an algorithm that is unknown or does not know the collective; none that can run.
     """
     found = scenario_of(scenario)
-    plan = plan_comparison(found, _known(algorithms), counts_of(workers))
+    plan = plan_comparison(found, named_algorithms(algorithms), counts_of(workers))
     came = _carried_through(plan, compare_parts, jobs, cache, progress)
     notes = (*advice(came.grounds), *came.notes)
     return Study(found.name, "compare", typed_frame(came.table, "compare"), notes, came.failed)
@@ -114,7 +112,7 @@ def numerics(
     """
     found = scenario_of(scenario)
     kinds = [dtypes] if isinstance(dtypes, str) else [*dtypes]
-    plan = plan_numerics(found, _known(algorithms), counts_of(workers), kinds, accumulate)
+    plan = plan_numerics(found, named_algorithms(algorithms), counts_of(workers), kinds, accumulate)
     came = _carried_through(plan, numerics_parts, jobs, cache, progress)
     return Study(found.name, "numerics", typed_frame(came.table, "numerics"), came.notes, came.failed)
 
@@ -194,22 +192,6 @@ def whatif(
     plan = WhatIfPlan(changed_scenarios(found.changed, [*map(_in_words, changes)]))
     came = _carried_through(plan, whatif_parts, jobs, cache, progress)
     return Study(found.name, "whatif", typed_frame(came.table, "whatif"), came.notes, came.failed)
-
-
-def _known(algorithms: str | Sequence[str] | None) -> str | list[str] | None:
-    """Return the names of algorithms, ``all`` or None as they are; `InputError` for names that none has."""
-    if algorithms is None or algorithms == "all":
-        return algorithms
-    names = [algorithms] if isinstance(algorithms, str) else [*algorithms]
-    right = f"all, or some of {', '.join(ALGORITHMS)}"
-    unknown = [
-        Fault("there is no such algorithm", "algorithms", value=clip(str(name)), right=right)
-        for name in names
-        if name not in ALGORITHMS
-    ]
-    if unknown or not names:
-        raise InputError(*unknown or [Fault("no algorithm is named", "algorithms", right=right)])
-    return names
 
 
 def draw(scenario: GivenScenario, picture: str = "network", ax: Axes | None = None) -> Figure:

@@ -13,7 +13,15 @@ import typer
 from ringnet.analysis.winners import WORTH, Crossover, WinningRange, advice, crossovers, ranges
 from ringnet.cli import options
 from ringnet.cli.printing import print_json, print_table, say
-from ringnet.cli.studies import StudyOptions, carried_through, compared, ended, records, study
+from ringnet.cli.studies import (
+    StudyOptions,
+    asked_algorithms,
+    carried_through,
+    compared,
+    ended,
+    records,
+    study,
+)
 from ringnet.cli.targets import check_targets
 from ringnet.errors import Fault, InputError
 from ringnet.reporting.atomic import written_file
@@ -41,7 +49,7 @@ def command(
     """Compare algorithms over message sizes: which one to use, from which size on, and by how much."""
     check_targets({"--tuner": tuner}, [asked.source])
     scenario = asked.read()
-    names, counts = options.algorithms_of(algorithms), options.worker_counts_of(workers or ()) or None
+    names, counts = asked_algorithms(algorithms), options.worker_counts_of(workers or ()) or None
     asked.check(scenario, {"--tuner": tuner})
     found, points = carried_through(plan_comparison(scenario, names, counts), compare_parts, asked)
     text, notes = _tuner_text(scenario, found, names) if tuner else ("", [])

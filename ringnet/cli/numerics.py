@@ -9,7 +9,15 @@ import typer
 
 from ringnet.cli import options
 from ringnet.cli.printing import print_json, print_table
-from ringnet.cli.studies import StudyOptions, carried_through, compared, ended, records, study
+from ringnet.cli.studies import (
+    StudyOptions,
+    asked_algorithms,
+    carried_through,
+    compared,
+    ended,
+    records,
+    study,
+)
 from ringnet.study.numerics import DTYPES_SHOWN, Numerics, numerics_parts, plan_numerics
 
 EXAMPLE = "ringnet numerics scenario.yaml --algorithms all --dtypes bfloat16 --accumulate float32"
@@ -31,7 +39,7 @@ def command(
 ) -> int:
     """Show what rounding does to the sum: the error by algorithm and element type, and who holds the same bits."""
     scenario = asked.read()
-    names, counts = options.algorithms_of(algorithms), options.worker_counts_of(workers or ()) or None
+    names, counts = asked_algorithms(algorithms), options.worker_counts_of(workers or ()) or None
     asked.check(scenario)
     wanted = options.values_of(dtypes, "--dtypes") if dtypes else DTYPES_SHOWN
     plan = plan_numerics(scenario, names, counts, wanted, accumulate)

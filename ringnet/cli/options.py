@@ -322,30 +322,6 @@ def values_of(texts: Sequence[str], option: str) -> list[str]:
     return [value.strip() for text in texts for value in text.split(",")]
 
 
-def algorithms_of(texts: Sequence[str] | None) -> str | list[str] | None:
-    """Return the algorithms that are asked for: ``all``, their names, or None where the scenario says.
-
-    Raises
-    ------
-    InputError
-        With every name that no algorithm has.
-    """
-    if not texts:
-        return None
-    from ringnet.collectives import ALGORITHMS  # noqa: PLC0415 -- of studies
-
-    names = values_of(texts, "--algorithms")
-    if names == ["all"]:
-        return "all"
-    right = f"all, or some of {', '.join(ALGORITHMS)}"
-    refuse(
-        Fault("there is no such algorithm", "--algorithms", value=name, right=right)
-        for name in names
-        if name not in ALGORITHMS
-    )
-    return list(dict.fromkeys(names))
-
-
 def worker_counts_of(texts: Sequence[str], least: int = 1) -> list[int]:
     """Return numbers of workers, each once, ascending; `InputError` for each that is unreadable or below ``least``."""
     values = values_of(texts, "--workers")

@@ -21,7 +21,7 @@ from ringnet.reporting.text import written
 from ringnet.scenario import Scenario
 from ringnet.study.cost import default_cache_dir
 from ringnet.study.outcome import Outcome
-from ringnet.study.parts import PartOptions, Planned
+from ringnet.study.parts import PartOptions, Planned, named_algorithms
 from ringnet.study.points import run_info
 
 T = TypeVar("T")
@@ -110,6 +110,12 @@ def study(command: Callable[Concatenate[StudyOptions, ...], int]) -> Callable[..
         return command(asked, **given)
 
     return options.with_signature(with_all, Signature([shared[0], *own, *shared[1:]]), command.__doc__)
+
+
+def asked_algorithms(texts: Sequence[str] | None) -> str | list[str] | None:
+    """Return the algorithms of ``--algorithms``; see `named_algorithms`."""
+    names = options.values_of(texts, "--algorithms") if texts else None
+    return named_algorithms("all" if names == ["all"] else names)
 
 
 def compared(

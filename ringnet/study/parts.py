@@ -16,6 +16,7 @@ from ringnet.collectives import ALGORITHMS
 from ringnet.collectives.proof import check
 from ringnet.documents.document import Mark
 from ringnet.documents.document import Path as KeyPath
+from ringnet.documents.text import clip
 from ringnet.errors import Fault, InputError
 from ringnet.runs.parts import build_schedule
 from ringnet.scenario import Scenario
@@ -158,6 +159,28 @@ def workers_of(scenario: Scenario) -> list[int]:
     if scenario.compare is not None and scenario.compare.workers is not None:
         return sorted(set(scenario.compare.workers))
     return sorted({point.scenario.workers for point in scenario.iter_points()})
+
+
+def named_algorithms(algorithms: str | Sequence[str] | None) -> str | list[str] | None:
+    """Return algorithms that are asked for, each once; ``all``, and None where the scenario says, as they are.
+
+    Raises
+    ------
+    InputError
+        At ``algorithms``, with every name that no algorithm has.
+    """
+    if algorithms is None or algorithms == "all":
+        return algorithms
+    names = [algorithms] if isinstance(algorithms, str) else [*algorithms]
+    right = f"all, or some of {', '.join(ALGORITHMS)}"
+    unknown = [
+        Fault("there is no such algorithm", "algorithms", value=clip(str(name)), right=right)
+        for name in names
+        if name not in ALGORITHMS
+    ]
+    if unknown or not names:
+        raise InputError(*unknown or [Fault("no algorithm is named", "algorithms", right=right)])
+    return list(dict.fromkeys(names))
 
 
 def algorithms_of(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
@@ -58,18 +59,8 @@ def _drawn(table: pd.DataFrame) -> pd.DataFrame:
 
 
 @canvas.in_style
-def time_by_algorithm(name: str, table: pd.DataFrame) -> Figure:
-    """Draw time over message size, a line per algorithm, a panel per N."""
-    return _panels(name, table, "makespan_s")
-
-
-@canvas.in_style
-def share_by_algorithm(name: str, table: pd.DataFrame) -> Figure:
-    """Draw the share of the bound over message size, a line per algorithm, a panel per N."""
-    return _panels(name, table, "bound_share")
-
-
-def _panels(name: str, table: pd.DataFrame, column: str) -> Figure:
+def by_algorithm(name: str, table: pd.DataFrame, column: str) -> Figure:
+    """Draw a column of a comparison over message size, a line per algorithm, a panel per N."""
     table = _drawn(table)
     workers, words = canvas.evenly_chosen(
         sorted(table["n_workers"].unique().tolist()), MOST_PANELS, "numbers of workers"
@@ -89,6 +80,10 @@ def _panels(name: str, table: pd.DataFrame, column: str) -> Figure:
     if not _is_ground(table).all():
         legend.append(canvas.patch(canvas.PALE, NO_GROUND))
     return canvas.titled(figure, name, _about(table, workers, words), legend)
+
+
+time_by_algorithm = partial(by_algorithm, column="makespan_s")
+share_by_algorithm = partial(by_algorithm, column="bound_share")
 
 
 def _is_ground(table: pd.DataFrame) -> pd.Series[bool]:

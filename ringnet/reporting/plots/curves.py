@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import matplotlib
@@ -70,30 +71,8 @@ def _column(rows: pd.DataFrame, name: str) -> FloatArray:
 
 
 @canvas.in_style
-def time_vs_workers(results: Results) -> Figure:
-    """Draw makespan over N, a line per message size; both axes logarithmic."""
-    return _curves(results, "n_workers", TIME)
-
-
-@canvas.in_style
-def time_vs_message_size(results: Results) -> Figure:
-    """Draw makespan over message size, a line per N; both axes logarithmic."""
-    return _curves(results, "message_bytes", TIME)
-
-
-@canvas.in_style
-def algbw_vs_message_size(results: Results) -> Figure:
-    """Draw algbw over message size, a line per N."""
-    return _curves(results, "message_bytes", ALGBW)
-
-
-@canvas.in_style
-def busbw_vs_message_size(results: Results) -> Figure:
-    """Draw busbw over message size, a line per N."""
-    return _curves(results, "message_bytes", BUSBW)
-
-
-def _curves(results: Results, x: str, measure: Measure) -> Figure:
+def curves(results: Results, x: str, measure: Measure) -> Figure:
+    """Draw a measure over N or the message size, a line per setting of the other; times with both axes logarithmic."""
     figure, (ax,) = canvas.new_figure(2.3)
     shown, left_out = _drawable(results.finished, x)
     found, words = evenly_chosen(lines(shown, x), MOST_LINES, "lines")
@@ -102,6 +81,12 @@ def _curves(results: Results, x: str, measure: Measure) -> Figure:
     _scale(ax, shown, x, measure)
     about = settings(shown, *filter(None, [words, left_out, _draws_words(found, x)]))
     return canvas.titled(figure, results.name, about, strokes(found, x), _named(styles))
+
+
+time_vs_workers = partial(curves, x="n_workers", measure=TIME)
+time_vs_message_size = partial(curves, x="message_bytes", measure=TIME)
+algbw_vs_message_size = partial(curves, x="message_bytes", measure=ALGBW)
+busbw_vs_message_size = partial(curves, x="message_bytes", measure=BUSBW)
 
 
 def _draw_lines(ax: Axes, found: list[SweepLine], x: str, measure: Measure, styles: LineStyles) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,18 +32,8 @@ MOST_SAID, MOST_CELLS = 9, 512
 
 
 @canvas.in_style
-def link_traffic(results: Results) -> Figure:
-    """Draw the bytes that crossed each link."""
-    return _per_link(results, "bytes", "bytes", "traffic")
-
-
-@canvas.in_style
-def link_utilisation(results: Results) -> Figure:
-    """Draw the share of the makespan for which each link was busy, and held by a slower one upstream."""
-    return _per_link(results, "utilisation", "share", "utilisation")
-
-
-def _per_link(results: Results, column: str, quantity: axes.Quantity, label: str) -> Figure:
+def per_link(results: Results, column: str, quantity: axes.Quantity, label: str) -> Figure:
+    """Draw a column of the links: bytes that crossed each, or its share of the time busy and held by a slower one."""
     links, n_idle = _worth_drawing(_with_held(results))
     slowest = links["link"] == results.summary["slowest_link"].iloc[0]
     if len(links) <= MOST_BARS:
@@ -59,6 +50,10 @@ def _per_link(results: Results, column: str, quantity: axes.Quantity, label: str
     return canvas.titled(
         figure, results.name, settings(results.summary, words), legend if len(legend) > 1 else ()
     )
+
+
+link_traffic = partial(per_link, column="bytes", quantity="bytes", label="traffic")
+link_utilisation = partial(per_link, column="utilisation", quantity="share", label="utilisation")
 
 
 def _with_held(results: Results) -> pd.DataFrame:

@@ -137,6 +137,7 @@ def times_of(scenario, runs):
     "changes",
     [
         [JITTER, "worker.start={mean: 20 us, distribution: exponential}"],
+        [JITTER, "worker.launch=8 us", "worker.exceptions.2.launch=90 us"],
         [
             "network.bandwidth={mean: 10 GB/s, distribution: lognormal, cv: 0.5}",
             JITTER,

@@ -132,7 +132,7 @@ def test_any_schedule_on_private_routes(
     behave = data.draw(workers(n_workers))
     if n_channels > 1:  # a processor that they share must be free
         free = Workers.alike(n_workers, sends=behave.sends)
-        behave = replace(free, start_s=behave.start_s)
+        behave = replace(free, start_s=behave.start_s, launch_s=behave.launch_s)
     chunk_bytes = np.array(data.draw(st.lists(st.sampled_from([0, 4, 1000, 7777]), min_size=3, max_size=3)))
     reason = why_not_exact(schedule, network, behave)
     event(reason or f"{n_channels} channels compared")

@@ -138,6 +138,9 @@ def test_each_size_has_its_own_launch_in_jobs_steps_and_comparisons():
     assert found == pytest.approx([20e-6, 8e-6], rel=0.01)
     table = compare(scenario("sweep={over: {message: [1 KiB, 1 MiB]}}"), ["ring"]).table
     assert table["makespan_s"].tolist() == [makespan_s("message=1 KiB"), makespan_s()]
+    drawn = ["worker.send_overhead={mean: 1 ps, distribution: exponential}", "repeat=3"]
+    means = compare(scenario("sweep={over: {message: [1 KiB, 1 MiB]}}", *drawn), ["ring"]).table["makespan_s"]
+    assert means.tolist() == pytest.approx(table["makespan_s"].tolist(), rel=1e-4)
     layers = "step={layers: layers.csv, first_bucket: 1 KiB, bucket_cap: 1 KiB}"
     Path("layers.csv").write_text("name,parameters,forward,backward\na,256,1 us,1 us\nb,256,1 us,1 us\n")
     parts = build_step(scenario(layers, "message=null"))

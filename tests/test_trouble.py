@@ -257,6 +257,36 @@ def test_a_worker_in_trouble(said, expected_s, sends):
         assert result.workers["paused_s"][0] == 0.0
 
 
+@pytest.mark.parametrize(
+    ("said", "launched_s"),
+    [
+        ("{worker: 1, pause: {at: 2 ms, for: 3 ms}}", 8e-3),
+        ("{worker: 1, slow: {at: 2 ms, factor: 3}}", 11e-3),
+        ("{worker: 1, pause: {at: 0 s, for: 1 ms}}", 6e-3),
+    ],
+)
+def test_a_launch_takes_what_the_processor_has_for_it(said, launched_s):
+    result = simulate(scenario(said, n=2, message="2 MB", rest="worker: {launch: 5 ms}"))
+    assert result.summary["makespan_s"] == pytest.approx(launched_s + 2e-3, rel=1e-9)
+    workers, paused_s = result.workers, 3e-3 * ("pause: {at: 2" in said) + 1e-3 * ("at: 0" in said)
+    assert workers["overhead_s"].tolist() == pytest.approx([5e-3, launched_s - paused_s])
+    parts = [workers[name][1] for name in ("moving_s", "waiting_s", "overhead_s", "reducing_s", "idle_end_s")]
+    assert sum(parts) + paused_s == pytest.approx(launched_s + 2e-3)
+    pieces = result.path[result.path["to_s"] > result.path["from_s"]]
+    assert pieces["to_s"].tolist()[:-1] == pieces["from_s"].tolist()[1:]
+    seconds = (pieces["to_s"] - pieces["from_s"]).groupby(pieces["part"]).sum().to_dict()
+    expected = {"overhead": launched_s - paused_s, "waiting": paused_s, "bandwidth": 2e-3}
+    assert seconds == pytest.approx({part: value for part, value in expected.items() if value})
+
+
+def test_who_steps_in_launches_as_all_do():
+    """Of four workers one launches late, and dies; the spare does not."""
+    late = "worker: {launch: 1 ms, exceptions: {2: {launch: 40 ms}}}"
+    rest = f"{late}\n    on_failure: {{policy: spare, spares: [4], detect: 1 ms}}"
+    result = simulate(scenario("{worker: 2, dies: 0.5 ms}", network=f"{SWITCH}, places: 5", rest=rest))
+    assert result.workers["overhead_s"].tolist() == pytest.approx([1e-3] * 4)
+
+
 def test_a_wait_that_is_too_long_aborts_the_collective():
     rest = "on_failure: {policy: abort, timeout: 10 ms}"
     with pytest.raises(AbortedError) as caught:

@@ -65,12 +65,14 @@ def test_the_closed_form_is_the_engines_time(
     for n_workers in (2, 3, 4, 6, 7, 8, 9, 13, 16):
         schedule = ALGORITHMS[name].build(n_workers, collective, **parameters)
         workers = Workers.alike(n_workers, reduce_Bps=reduce_Bps)
-        for latency_s in (0.0, 1.3e-6, 2e-5):
+        # What latency does to it is seen with few workers; what more of them do, with one latency.
+        for latency_s in (0.0, 1.3e-6, 2e-5) if n_workers < 13 else (1.3e-6,):
             network = full(n_workers, 1e9, latency_s)
             chunk_bytes = np.full(schedule.n_chunks, 1000)
             form_s = closed_form_s(schedule, network, workers, chunk_bytes)
             if form_s is not None:
-                assert makespan(schedule, network, workers, chunk_bytes) == pytest.approx(form_s, rel=1e-12)
+                time_s = makespan(schedule, network, workers, chunk_bytes)
+                assert time_s == pytest.approx(form_s, rel=1e-12, abs=0)
                 compared += 1
     assert compared or (name in FREE_REDUCTION | {"swing", "channel-ring"} and np.isfinite(reduce_Bps))
 

@@ -121,12 +121,18 @@ def test_the_top_level_holds_what_it_should_and_nothing_else():
 
 # ------------------------------------------------------------------------------------------- names and imports
 
-MODULES = {
-    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): ast.parse(
-        path.read_text()
-    )
-    for path in sorted((ROOT / "ringnet").rglob("*.py"))
-}
+
+@pytest.fixture(scope="module")
+def trees():
+    """Syntax trees by module: a million objects, which every test would wait for if they were kept."""
+    files = sorted((ROOT / "ringnet").rglob("*.py"))
+    names = (".".join(path.relative_to(ROOT).with_suffix("").parts) for path in files)
+    return {
+        name.removesuffix(".__init__"): ast.parse(path.read_text())
+        for name, path in zip(names, files, strict=True)
+    }
+
+
 #: What two names of modules may differ by and be told apart by nobody.
 ENDINGS = (
     "ings",
@@ -152,23 +158,23 @@ def stem(name):
     return name.removesuffix(ending)
 
 
-def imported(name):
+def imported(name, trees):
     """Modules that a module names in an import, also for types only and inside functions."""
     found = set()
-    for node in ast.walk(MODULES[name]):
+    for node in ast.walk(trees[name]):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             found.update(f"{node.module}.{alias.name}" for alias in node.names)
             found.update(
-                {node.module} if any(f"{node.module}.{one.name}" not in MODULES for one in node.names) else ()
+                {node.module} if any(f"{node.module}.{one.name}" not in trees for one in node.names) else ()
             )
-    return (found & MODULES.keys()) - {name}
+    return (found & trees.keys()) - {name}
 
 
-def test_no_class_name_stands_twice():
+def test_no_class_name_stands_twice(trees):
     places = defaultdict(list)
-    for module, tree in MODULES.items():
+    for module, tree in trees.items():
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(module)
@@ -176,24 +182,24 @@ def test_no_class_name_stands_twice():
     assert twice == {}
 
 
-def test_no_imports_go_in_a_circle_not_even_of_types():
-    graph = nx.DiGraph((name, other) for name in MODULES for other in imported(name))
+def test_no_imports_go_in_a_circle_not_even_of_types(trees):
+    graph = nx.DiGraph((name, other) for name in trees for other in imported(name, trees))
     assert [sorted(circle) for circle in nx.strongly_connected_components(graph) if len(circle) > 1] == []
 
 
-def test_no_two_modules_of_a_package_differ_by_an_ending_only():
+def test_no_two_modules_of_a_package_differ_by_an_ending_only(trees):
     alike = defaultdict(list)
-    for module in MODULES:
+    for module in trees:
         package, _, name = module.rpartition(".")
         alike[package, stem(name)].append(module)
     assert [modules for modules in alike.values() if len(modules) > 1] == []
 
 
-def test_all_that_a_command_says_passes_one_place():
+def test_all_that_a_command_says_passes_one_place(trees):
     """Where what a terminal would obey is escaped; the version is a text of ringnet's own."""
     speaking = {
         (module, ast.unparse(node.func))
-        for module, tree in MODULES.items()
+        for module, tree in trees.items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
         and ast.unparse(node.func)
@@ -204,11 +210,11 @@ def test_all_that_a_command_says_passes_one_place():
     assert speaking == told | {worker, ("ringnet.cli", "typer.echo")}
 
 
-def test_what_is_said_is_one_line():
+def test_what_is_said_is_one_line(trees):
     """What is no sign that can be printed is escaped, a new line too."""
     lines = [
         (module, part.value)
-        for module, tree in MODULES.items()
+        for module, tree in trees.items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and ast.unparse(node.func) in {"say", "note"}
         for part in ast.walk(node)

@@ -102,9 +102,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture
 def victim(tmp_path: Path) -> Iterator[Cluster]:
-    """A cluster to be harmed; it gives a point up as soon as one worker died of it."""
+    """A cluster to be harmed, with no workers yet; it gives a point up as soon as one worker died of it."""
     made = Cluster(tmp_path, DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0")
-    made.add_workers(3)
     yield made
     made.close()
 
@@ -181,6 +180,8 @@ def test_losing_a_worker_loses_no_point(tmp_path):
 
 
 def test_a_point_that_kills_its_worker_is_given_up_and_no_other(victim, points, tmp_path):
+    victim.add_workers(2)
+
     def kill(scenario):
         return simulate(scenario) if scenario.workers != 5 else os._exit(1)
 
@@ -193,6 +194,7 @@ def test_a_point_that_kills_its_worker_is_given_up_and_no_other(victim, points, 
 def test_losing_all_workers_ends_with_an_error_and_what_is_finished_kept(
     victim, points, tmp_path, monkeypatch
 ):
+    victim.add_workers(2)
     monkeypatch.setattr(rooms, "PATIENCE_S", 0.5)
     monkeypatch.setattr(rooms, "WATCH_S", 0.1)
     lose_all = once(lambda: [worker.kill() for worker in victim.workers])
@@ -205,11 +207,13 @@ def test_losing_all_workers_ends_with_an_error_and_what_is_finished_kept(
 
 
 def test_losing_the_scheduler_ends_with_an_error(victim, points):
+    victim.add_workers(1)
     with pytest.raises(StudyError, match="was lost"):
         run_points(points, cluster=victim.address, simulate=slowly(), on_result=once(victim.scheduler.kill))
 
 
 def test_a_scheduler_that_stands_still_ends_with_an_error(victim, points, monkeypatch):
+    victim.add_workers(1)
     monkeypatch.setattr(rooms, "PATIENCE_S", 0.1)
     monkeypatch.setattr(rooms, "SILENCE_S", 3.0)
     stop = once(lambda: victim.scheduler.send_signal(signal.SIGSTOP))
@@ -279,11 +283,8 @@ def test_the_address_of_a_worker(cluster, points):
     assert "the address of a worker, not of a scheduler" in refusal(points, worker)
 
 
-def test_a_cluster_without_workers(tmp_path, points):
-    made = Cluster(tmp_path)
-    address = made.address
-    assert "the cluster has no workers" in refusal(points, address)
-    made.close()
+def test_a_cluster_without_workers(victim, points):
+    assert "the cluster has no workers" in refusal(points, victim.address)
 
 
 def test_workers_with_another_ringnet(cluster, points, monkeypatch):

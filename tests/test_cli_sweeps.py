@@ -127,9 +127,8 @@ def test_a_sweep_is_a_table_with_a_row_per_point(ringnet):
     assert lines[10] == "written  reports/sweep: summary.csv, run.json"
 
 
-def test_json_has_a_list_of_points():
-    command = [sys.executable, "-m", "ringnet", "run", "sweep.yaml", "--json", "--no-plots"]
-    result = subprocess.run(command, capture_output=True, text=True, check=True)
+def test_json_has_a_list_of_points(ringnet):
+    result = ringnet("sweep.yaml", "--json")
     points = json.loads(result.stdout)["points"]
     assert [*json.loads(result.stdout)] == ["points"]
     assert [point["n_workers"] for point in points] == [*range(2, 10)]
@@ -195,7 +194,7 @@ def test_a_sweep_can_be_run_again_from_its_results(ringnet):
 
 
 def test_plots_of_a_sweep_are_drawn():
-    subprocess.run([sys.executable, "-m", "ringnet", "run", "sweep.yaml"], check=True, capture_output=True)
+    assert CliRunner().invoke(app, ["run", "sweep.yaml"]).exit_code == 0
     assert Path("reports/sweep/time-vs-workers.png").stat().st_size > 10_000
 
 
@@ -347,8 +346,7 @@ def test_on_a_terminal_it_is_asked_for(ringnet, large, monkeypatch, answer, code
 
 
 def test_check_of_a_million_points_looks_at_some():
-    command = [sys.executable, "-m", "ringnet", "check", "huge.yaml", "--json"]
-    plan = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    plan = json.loads(CliRunner().invoke(app, ["check", "huge.yaml", "--json"]).stdout)
     assert plan["points"] == 1_000_000
     assert plan["swept"] == ["network.bandwidth", "worker.start"]
 

@@ -39,8 +39,8 @@ def counted(monkeypatch):
 @pytest.mark.parametrize("change", ["payload=full", "engine=recurrence", "workers=128", "network.order=best"])
 def test_a_plain_run_makes_each_part_once(counted, ringnet, tmp_path, change):
     (tmp_path / "s.yaml").write_text(SCENARIO)
-    given = ["--set", change, "--set", "network.topology=fully-connected", "--out", tmp_path / "out"]
-    done = ringnet("run", tmp_path / "s.yaml", *given)
+    given = ["--set", change, "--set", "network.topology=fully-connected", "--no-plots"]
+    done = ringnet("run", tmp_path / "s.yaml", *given, "--out", tmp_path / "out")
     assert done.exit_code == 0, done.stderr
     assert counted == dict.fromkeys(("hardware", "schedule_of", "build_source", "build_workers"), 1)
 

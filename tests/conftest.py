@@ -6,6 +6,7 @@ import inspect
 import os
 import signal
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -36,6 +37,10 @@ collect_ignore = ["testbed/ddp_worker.py"]
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
+# A process that may keep no compiled modules compiles ringnet anew: two seconds for each command that is started.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # What whoever starts the tests wants of colours and widths is not for the commands that they look at.
 for _name in ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "LINES", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
     os.environ.pop(_name, None)
@@ -49,34 +54,51 @@ settings.load_profile("ringnet")
 
 #: Processor time for which the cases of a test are traced together when coverage is measured, and the least for each
 #: of them: tracing takes two thirds of the time of a run, and what a long test does later, or a late case at length,
-#: has been done before, with other numbers.
-TRACED_S, TRACED_LEAST_S = 1.0, 0.2
+#: has mostly been done before, with other numbers. Whether it has is looked at for moments, after pauses that grow.
+TRACED_S, TRACED_LEAST_S = 1.0, 0.1
+LOOK_S, PAUSE_S = 0.02, 0.64
 _traced_s: Counter[tuple[Path, str]] = Counter()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Trace the beginning of each test, where coverage is measured."""
+    """Where coverage is measured, trace the beginning of each test, and what it does later if no test did it before."""
     tracing = sys.modules["coverage"].Coverage.current() if "coverage" in sys.modules else None
     if tracing is None or not hasattr(signal, "ITIMER_VIRTUAL"):
         return (yield)
-    stopped: list[int] = []
 
-    def stop(number: int, _: object) -> None:
-        stopped.append(number)
-        tracing.stop()
+    def known() -> int:
+        return sum(map(len, [*tracing._collector.data.values()]))
 
     test = (item.path, getattr(item, "originalname", item.name))
-    before = signal.signal(signal.SIGVTALRM, stop)
-    left_s = max(TRACED_S - _traced_s[test], TRACED_LEAST_S)
-    signal.setitimer(signal.ITIMER_VIRTUAL, left_s)
+    looks, before, pause_s = True, 0, LOOK_S
+
+    def turn(number: int, _: object) -> None:
+        nonlocal looks, before, pause_s
+        next_s, now = LOOK_S, known()
+        if not looks:
+            tracing.start()
+            looks = True
+        elif before and now > before:
+            pause_s = LOOK_S
+        else:
+            tracing.stop()
+            looks, next_s, pause_s = False, pause_s, min(2 * pause_s, PAUSE_S)
+        before = now
+        signal.setitimer(signal.ITIMER_VIRTUAL, next_s)
+
+    began_s = time.process_time()
+    handler = signal.signal(signal.SIGVTALRM, turn)
+    signal.setitimer(signal.ITIMER_VIRTUAL, max(TRACED_S - _traced_s[test], TRACED_LEAST_S))
     try:
         return (yield)
     finally:
-        unused_s, _ = signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        _traced_s[test] += left_s - unused_s
-        signal.signal(signal.SIGVTALRM, before)
-        if stopped:
+        # Ignored first, for a signal that is on its way would set the timer again.
+        signal.signal(signal.SIGVTALRM, signal.SIG_IGN)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, handler)
+        _traced_s[test] += time.process_time() - began_s
+        if not looks:
             tracing.start()
 
 

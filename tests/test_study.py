@@ -153,7 +153,7 @@ def test_every_outcome_is_heard_of_once(points):
 
 @pytest.mark.parametrize("jobs", [0, -1])
 def test_no_jobs_is_a_mistake(points, jobs):
-    with pytest.raises(InputError, match=rf"--jobs: .*; got {jobs}; right would be: 1 or more"):
+    with pytest.raises(InputError, match=rf"jobs: .*; got {jobs}; right would be: 1 or more"):
         run_points(points, processes=jobs)
 
 

@@ -390,13 +390,9 @@ def hierarchical_s(schedule: Schedule, message_bytes: float, cost: TransferCost)
         (outer, schedule.n_workers // node_size, schedule.collective, 1 / (node_size if scatters else 1))
     ]
     names = ("reduce-scatter", "all-gather") if scatters else ("reduce", "broadcast")
-    parts += [(inner, node_size, name, 1.0) for name in names if _has(schedule.collective, name)]
+    parts += [(inner, node_size, name, 1.0) for name in names if schedule.collective in {"all-reduce", name}]
     times = [_part_s(*part, message_bytes, cost) for part in parts]
     return None if None in times or not {inner, outer} <= _IN_STEP else sum(time for time in times if time)
-
-
-def _has(collective: str, phase: str) -> bool:
-    return collective in {"all-reduce", phase}
 
 
 def _part_s(

@@ -76,25 +76,7 @@ class Result(RunResult):
         return frame_of(typed_table(columns, table), table)
 
     def plot(self, name: str, ax: Axes | None = None) -> Figure:
-        """Draw a picture of the run.
-
-        Parameters
-        ----------
-        name : str
-            One of ``ringnet list plots``: ``"space-time"``.
-        ax : matplotlib.axes.Axes, optional
-            Axes to draw on; a figure of its own otherwise.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            A notebook shows it; ``figure.savefig`` writes it.
-
-        Raises
-        ------
-        ResultsError
-            There is no such picture, the run has nothing for it, or it has several panels and ``ax`` is given.
-        """
+        """Draw a picture of the run, one of ``ringnet list plots``: ``"space-time"``; see `Results.plot`."""
         return self._tables().plot(name, ax)
 
     def save(self, folder: str | os.PathLike[str], *, plots: bool = True) -> Path:

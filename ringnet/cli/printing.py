@@ -117,11 +117,9 @@ def aligned(rows: Sequence[Sequence[str]]) -> Iterable[str]:
     """
     rows = [[*map(one_line, row)] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [_line(row, widths) for row in rows]
-
-
-def _line(row: Sequence[str], widths: Sequence[int]) -> str:
-    return "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
 
 
 # Progress.

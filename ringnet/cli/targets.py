@@ -95,7 +95,9 @@ def _of_folders(folders: Mapping[str, Path], sources: Iterable[Path]) -> Iterato
     for option, folder in folders.items():
         for source in sources:
             # Results that are run again may take their own place: all that counts of them has been read.
-            if _is_within(source, folder) and not _is_manifest_of(source, folder):
+            if _is_within(source, folder) and not (
+                _are_same(source, folder) or _are_same(source, folder / MANIFEST)
+            ):
                 message = f"{source.name} is read, and would go with the folder that is replaced"
                 yield Fault(message, option, value=str(folder), right="another folder")
 
@@ -114,7 +116,3 @@ def _are_same(one: Path, other: Path) -> bool:
 
 def _is_within(path: Path, folder: Path) -> bool:
     return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
-
-
-def _is_manifest_of(source: Path, folder: Path) -> bool:
-    return _are_same(source, folder) or _are_same(source, folder / MANIFEST)

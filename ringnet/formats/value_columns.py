@@ -66,7 +66,10 @@ def read_columns(path: Path, names: Sequence[str], kind: Kind) -> list[list[floa
             try:
                 column.append(_value(line[place] if place < len(line) else "", unit, kind))
             except InputError as error:
-                faults += [_at(fault, path, number) for fault in error.faults]
+                faults += [
+                    Fault(fault.message, fault.path, str(path), number, fault.value, fault.right)
+                    for fault in error.faults
+                ]
         found.append(column)
     if faults:
         raise InputError(*faults[:MOST_FAULTS])
@@ -115,7 +118,3 @@ def _value(cell: str, unit: str, kind: Kind) -> float:
         message = f"this is no {noun} in {unit}: a number from zero up is wanted"
         raise InputError(Fault(message, value=clip(cell), right="12.5"))
     return value * float(parse_quantity(f"1 {unit}", kind))
-
-
-def _at(fault: Fault, path: Path, line: int) -> Fault:
-    return Fault(fault.message, fault.path, str(path), line, fault.value, fault.right)

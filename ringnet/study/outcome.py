@@ -139,13 +139,10 @@ def wrong_sum(result: RunResult) -> str:
 
 
 def plain_row(row: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return a row as JSON brings it back."""
-    return {str(column): _plain(value) for column, value in row.items()}
-
-
-def _plain(value: Any) -> Any:
-    # As JSON brings it back, so that a row is the same whether it was kept or not.
-    return value.item() if isinstance(value, np.generic) else value
+    """Return a row as JSON brings it back, so that it is the same whether it was kept or not."""
+    return {
+        str(column): value.item() if isinstance(value, np.generic) else value for column, value in row.items()
+    }
 
 
 # Finished points on disk.

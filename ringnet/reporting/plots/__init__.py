@@ -418,17 +418,17 @@ def _chosen(
     applies: Callable[[AnyPlot], bool],
     unknown: str,
 ) -> tuple[list[str], list[str]]:
-    faults = [_no_such_plot(name, plots, unknown) for name in names or () if name not in plots]
+    faults = [
+        Fault(unknown, "plots", value=name, right=", ".join(plots), nearest=closest(name, plots))
+        for name in names or ()
+        if name not in plots
+    ]
     if faults:
         raise ResultsError(*faults)
     wanted = unasked if names is None else names
     chosen = [name for name, plot in plots.items() if name in wanted and applies(plot)]
     left_out = [name for name in dict.fromkeys(names or ()) if name not in chosen]
     return chosen, [f"plot {name} is not drawn: it needs {plots[name].needs}" for name in left_out]
-
-
-def _no_such_plot(name: str, plots: Iterable[str], message: str) -> Fault:
-    return Fault(message, "plots", value=name, right=", ".join(plots), nearest=closest(name, plots))
 
 
 def draw(results: Drawable, name: str, ax: Axes | None = None) -> Figure:

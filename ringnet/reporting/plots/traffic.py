@@ -190,7 +190,10 @@ def queues(results: Results) -> Figure:
     fair = results.summary["sharing"].iloc[0] == "fair"
     figure.supylabel("flows beyond the first" if fair else "transfers that wait", size=7.5)
     words = f"the {len(links)} links with most queueing" if len(queueing) > len(links) else ""
-    legend = [canvas.patch(color, _owner_label(owner)) for owner, color in zip(owners, colors, strict=True)]
+    legend = [
+        canvas.patch(color, clipped(owner.removeprefix(WAITING_OF), 30))
+        for owner, color in zip(owners, colors, strict=True)
+    ]
     return canvas.titled(
         figure, results.name, settings(results.summary, words), legend if len(owners) > 1 else ()
     )
@@ -231,10 +234,6 @@ def _queue_panel(ax: Axes, rows: pd.DataFrame, owners: list[str], colors: list[s
     most = float(rows["waiting"].max())
     ax.set_ylim(0, most * 1.05)
     axes.at_values(ax.yaxis, [0.0, round(most) or most], "")
-
-
-def _owner_label(owner: str) -> str:
-    return clipped(owner.removeprefix(WAITING_OF), 30)
 
 
 @canvas.in_style

@@ -83,6 +83,19 @@ class TestWinners:
     def test_a_time_of_zero_has_no_winner(self):
         assert ranges(made({"a": [0.0, 0.0, 0.0]})) == []
 
+    def test_sizes_that_are_guesses_are_in_no_range(self):
+        times = made({"tree": [1.0, 2.0, 8.0], "ring": [4.0, 4.0, 4.0]})
+        expected = {
+            1024: "use tree from 4 KiB up to about 8 KiB, ring above;",
+            4096: "use tree up to 1 KiB, ring from 16 KiB;",
+            16384: "use tree up to 4 KiB;",
+        }
+        for size, said in expected.items():
+            guess = times.assign(guess=times["message_bytes"].map({size: "a guess"}))
+            assert said in advice(guess)[0]
+            assert not any(one.first_bytes <= size <= one.last_bytes for one in ranges(guess))
+            assert len(crossovers(guess)) == (size == 1024)
+
 
 class TestCompare:
     def test_the_columns_are_those_that_are_promised(self):

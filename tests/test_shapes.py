@@ -325,12 +325,11 @@ def test_a_comparison_says_which_shapes_it_measured_and_where_eager_slices_misle
     assert any(
         note.startswith("double-binary-tree: eager sends hand over all slices") for note in found.notes
     )
-    assert found.grounds is not found.table
-    assert len(found.grounds) == len(found.table)
+    assert found.table["guess"].isna().all()
 
 
 def test_nothing_is_recommended_on_links_that_are_a_rings_equivalent(tmp_path: Path) -> None:
-    """ABCI's V100 nodes: a tree at 4 KiB, and a ring with a launch above."""
+    """ABCI's V100 nodes: a tree at 4 KiB, and a ring above."""
     profile = Path(__file__).parents[1] / "scenarios" / "data" / "v100-profile.yaml"
     (tmp_path / "profile.yaml").write_bytes(profile.read_bytes())
     inside = "inside: {shape: switch, bandwidth: 450 GB/s, latency: 100 ns}"
@@ -342,19 +341,20 @@ network: {{topology: nodes, workers_per_host: 4, {inside}, link: {{file: profile
 """
     swept = loads(text + "sweep: {over: {message: [4 KiB, 1 MiB]}}\n", folder=tmp_path)
     found = compare_parts(plan_comparison(swept, ["ring", "direct"]), PartOptions(1))
-    assert {*found.guesses} == {(16, 4096), (16, 2**20)}
-    assert found.grounds.empty
-    assert advise(found.grounds) == []
-    why = next(note for note in found.notes if note.startswith("nothing is recommended from 4 KiB to 1 MiB"))
+    assert {*found.guesses} == {(16, 4096)}
+    (said,) = advise(found.table)
+    assert said.startswith("with 16 workers use ring from 1 MiB; ring is at most")
+    why = next(note for note in found.notes if note.startswith("nothing is recommended at 4 KiB"))
     assert "measured as a tree" in why
-    assert "the launch of a collective is spread over the hops of a ring" in why
     assert "NCCL_ALGO=Tree" in why
+    assert "\nallreduce,1048576,4294967295," in tuner_text(found.table, "all-reduce")[0]
+    guesses = found.table.assign(guess="measured as a tree")
+    assert advise(guesses) == []
     with pytest.raises(InputError, match="there is nothing to recommend"):
-        tuner_text(found.grounds, "all-reduce")
-    assert not STUDY_PLOTS["winner-map"].applies(found.table)
+        tuner_text(guesses, "all-reduce")
+    assert not STUDY_PLOTS["winner-map"].applies(guesses)
     assert STUDY_PLOTS["winner-map"].applies(found.table.assign(guess=None))
-    known = found.table.assign(guess=found.table["guess"].where(found.table["message_bytes"] == 4096))
-    (cells,) = STUDY_PLOTS["winner-map"].draw("", known).axes[0].collections
+    (cells,) = STUDY_PLOTS["winner-map"].draw("", found.table).axes[0].collections
     assert np.ma.getmaskarray(cells.get_array()).ravel().tolist() == [True, False]
     one = simulate(loads(text + "message: 4 KiB\nalgorithm: direct\n", folder=tmp_path)).summary
     said = dict(answer(one))

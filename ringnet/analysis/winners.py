@@ -23,7 +23,8 @@ class WinningRange(NamedTuple):
 
     ``runner_up`` is the fastest other at ``ahead_at_bytes``, the size of the range where the lead is largest, and
     ``ahead`` how many times longer it takes there; None where there is no other. ``alike`` are those that take the same
-    time at all sizes of the range.
+    time at all sizes of the range. ``after_guess`` and ``before_guess``: whether the size compared before it, or after
+    it, is no ground for a recommendation.
     """
 
     n_workers: int
@@ -34,6 +35,8 @@ class WinningRange(NamedTuple):
     ahead: float | None
     ahead_at_bytes: int | None
     alike: tuple[str, ...]
+    after_guess: bool = False
+    before_guess: bool = False
 
 
 class Crossover(NamedTuple):
@@ -73,15 +76,17 @@ def ranges(frame: pd.DataFrame) -> list[WinningRange]:
     """Return which algorithm to use for which sizes, by N and then by size.
 
     Of algorithms that differ by less than a thousandth the one of the size before is kept, so that ranges are as
-    long as they can be.
+    long as they can be. Sizes with a ``guess``, if there is such a column, are in none.
     """
     found: list[WinningRange] = []
-    for n_workers, times in _tables(frame):
+    for n_workers, times, after_guess, before_guess in _stretches(frame):
         winners = _winners(times)
         ends = [place for place, (a, b) in enumerate(pairwise(winners)) if a != b] + [len(winners) - 1]
         first = 0
         for last in ends:
-            found.append(_range(n_workers, times.iloc[first : last + 1], winners[last]))
+            one = _range(n_workers, times.iloc[first : last + 1], winners[last])
+            is_after, is_before = after_guess and first == 0, before_guess and last == ends[-1]
+            found.append(one._replace(after_guess=is_after, before_guess=is_before))
             first = last + 1
     return found
 
@@ -89,7 +94,7 @@ def ranges(frame: pd.DataFrame) -> list[WinningRange]:
 def crossovers(frame: pd.DataFrame) -> list[Crossover]:
     """Return where the algorithm to use changes; between two sizes, log time over log size is taken as straight."""
     found: list[Crossover] = []
-    for n_workers, times in _tables(frame):
+    for n_workers, times, *_ in _stretches(frame):
         sizes = times.index.tolist()
         for place, (before, after) in enumerate(pairwise(_winners(times))):
             if before != after:
@@ -110,13 +115,28 @@ def advice(frame: pd.DataFrame) -> list[str]:
     return [_sentence(n_workers, parts, where) for n_workers, parts in by_n.items()]
 
 
-def _tables(frame: pd.DataFrame) -> Iterator[tuple[int, pd.DataFrame]]:
-    """Yield for each N the times that are above zero: a row per size, ascending, a column per algorithm."""
+class _Stretch(NamedTuple):
+    """Times of one N at sizes between which there is no guess: a row per size, ascending, a column per algorithm."""
+
+    n_workers: int
+    times: pd.DataFrame
+    after_guess: bool
+    before_guess: bool
+
+
+def _stretches(frame: pd.DataFrame) -> Iterator[_Stretch]:
+    """Yield for each N the times that are above zero, in as many stretches as guesses leave."""
     shown = frame[(frame["makespan_s"] > 0) & (frame["message_bytes"] > 0)]
     for n_workers, rows in shown.groupby("n_workers", sort=True):
         order = list(dict.fromkeys(rows["algorithm"]))
         table = rows.pivot_table("makespan_s", "message_bytes", "algorithm", aggfunc="first")[order]
-        yield int(str(n_workers)), table.dropna(axis="columns").sort_index()
+        table = table.dropna(axis="columns").sort_index()
+        guessed = rows["message_bytes"][rows["guess"].notna()] if "guess" in rows else ()
+        is_guess = table.index.isin(guessed)
+        edges = [0, *(np.flatnonzero(np.diff(is_guess)) + 1).tolist(), len(table)]
+        for first, last in pairwise(edges):
+            if first < last and not is_guess[first]:
+                yield _Stretch(int(str(n_workers)), table.iloc[first:last], first > 0, last < len(table))
 
 
 def _winners(times: pd.DataFrame) -> list[str]:
@@ -155,11 +175,22 @@ def _range(n_workers: int, times: pd.DataFrame, winner: str) -> WinningRange:
 
 
 def _sentence(n_workers: int, parts: Sequence[WinningRange], where: dict[tuple[int, int], int]) -> str:
-    told = [f"{part.algorithm} up to {_about(where[n_workers, part.last_bytes])}" for part in parts[:-1]]
-    last = parts[-1]
-    told.append(f"{last.algorithm} above" if len(parts) > 1 else f"{last.algorithm} for every size")
-    use = f"with {n_workers} workers use {', '.join(told)}"
+    use = f"with {n_workers} workers use {', '.join(_span(part, where) for part in parts)}"
     return "; ".join([use, *_leads(parts)])
+
+
+def _span(part: WinningRange, where: dict[tuple[int, int], int]) -> str:
+    """Say for which sizes one algorithm is the one to use."""
+    crossover = where.get((part.n_workers, part.last_bytes))
+    said = [part.algorithm, *([f"from {format_size(part.first_bytes)}"] if part.after_guess else [])]
+    if part.before_guess:
+        said.append(f"up to {format_size(part.last_bytes)}")
+    elif crossover is not None:
+        said.append(f"up to {_about(crossover)}")
+    elif not part.after_guess:
+        is_first = not any(n == part.n_workers for n, _ in where)
+        said.append("for every size" if is_first else "above")
+    return " ".join(said)
 
 
 def _leads(parts: Sequence[WinningRange]) -> Iterator[str]:

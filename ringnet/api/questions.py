@@ -72,7 +72,7 @@ def compare(
     found = scenario_of(scenario)
     plan = plan_comparison(found, named_algorithms(algorithms), counts_of(workers))
     came = _carried_through(plan, compare_parts, jobs, cache, progress)
-    notes = (*advice(came.grounds), *came.notes)
+    notes = (*advice(came.table), *came.notes)
     return Study(found.name, "compare", typed_frame(came.table, "compare"), notes, came.failed)
 
 

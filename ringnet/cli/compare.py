@@ -54,9 +54,9 @@ def command(
     found, points = carried_through(plan_comparison(scenario, names, counts), compare_parts, asked)
     text, notes = _tuner_text(scenario, found, names) if tuner else ("", [])
     tables = {"compare": found.table}
-    if meetings := crossovers(found.grounds):
+    if meetings := crossovers(found.table):
         tables["crossovers"] = pd.DataFrame(meetings, columns=Crossover._fields)
-    told = [*advice(found.grounds), *found.notes, *found.failed]
+    told = [*advice(found.table), *found.notes, *found.failed]
     lines = asked.write(scenario, tables, told, compared=compared(scenario, names, counts))
     if tuner:
         with written_file(tuner) as path:
@@ -77,22 +77,22 @@ def _tuner_text(
         message = "hosts differ in size: a line of NCCL's tuner is for so many nodes alike"
         raise InputError(Fault(message, "--tuner", right="hosts alike"))
     channels = channels_of(scenario, algorithms)
-    return tuner_text(found.grounds, scenario.collective, channels, workers_per_host(scenario.network))
+    return tuner_text(found.table, scenario.collective, channels, workers_per_host(scenario.network))
 
 
 def document(found: Comparison) -> dict[str, Any]:
     """Return a comparison as plain data: rows by the columns of their tables."""
     return {
         "points": records(found.table),
-        "crossovers": [one._asdict() for one in crossovers(found.grounds)],
-        "advice": advice(found.grounds),
+        "crossovers": [one._asdict() for one in crossovers(found.table)],
+        "advice": advice(found.table),
         "notes": list(found.notes),
         "failed": list(found.failed),
     }
 
 
 def _print(found: Comparison) -> None:
-    parts, n_sizes = ranges(found.grounds), found.table["message_bytes"].nunique()
+    parts, n_sizes = ranges(found.table), found.table["message_bytes"].nunique()
     for n_workers, rows in found.table.groupby("n_workers"):
         sizes = rows["message_bytes"].drop_duplicates()
         shown = sizes.iloc[np.unique(np.linspace(0, len(sizes) - 1, SHOWN_SIZES).round().astype(int))]
@@ -106,10 +106,10 @@ def _print(found: Comparison) -> None:
     if n_sizes > SHOWN_SIZES:
         say(f"{SHOWN_SIZES} of {n_sizes} sizes are shown, compare.csv has all")
         say()
-    for one in crossovers(found.grounds):
+    for one in crossovers(found.table):
         low, high = format_size(one.between_low_bytes), format_size(one.between_high_bytes)
         say(f"N={one.n_workers}: {one.faster_above} overtakes {one.slower_above} between {low} and {high}")
-    for sentence in advice(found.grounds):
+    for sentence in advice(found.table):
         say(sentence)
 
 

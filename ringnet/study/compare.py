@@ -88,11 +88,6 @@ class Comparison(NamedTuple):
     failed: tuple[str, ...] = ()
     guesses: Mapping[tuple[int, int], str] = MappingProxyType({})
 
-    @property
-    def grounds(self) -> pd.DataFrame:
-        """The rows of the table from which a recommendation may be drawn."""
-        return self.table[self.table["guess"].isna()]
-
 
 def compare_parts(plan: StudyPlan, how: PartOptions) -> Comparison:
     """Time what is planned.
@@ -188,17 +183,23 @@ def plan_comparison(
         if points and len(points) > 1:  # one alone is not recommended anyway
             reasons = zip(sizes, ring_equivalents(points[0], sizes), strict=True)
             guesses |= {(n_workers, size): reason for size, reason in reasons if reason}
-    return plan._replace(remarks=(*plan.remarks, *_about_guesses(guesses)))
+    return plan._replace(remarks=(*plan.remarks, *_about_guesses(guesses, sizes)))
 
 
-def _about_guesses(guesses: Mapping[tuple[int, int], str]) -> list[str]:
+def _about_guesses(guesses: Mapping[tuple[int, int], str], sizes: Sequence[int]) -> list[str]:
     """Say where nothing is recommended, why, and what would serve."""
     if not guesses:
         return []
     reasons = " or ".join(dict.fromkeys(guesses.values()))
-    sizes = {size for _, size in guesses}
+    guessed = {size for _, size in guesses}
+    least, most = min(guessed), max(guessed)
+    where = (
+        f"from {format_size(least)} to {format_size(most)}" if least < most else f"at {format_size(least)}"
+    )
+    if len(guessed) < sum(least <= size <= most for size in sizes):
+        where = f"at {len(guessed)} sizes {where}"
     return [
-        f"nothing is recommended from {format_size(min(sizes))} to {format_size(max(sizes))}: the links are a ring's "
+        f"nothing is recommended {where}: the links are a ring's "
         f"equivalent there ({reasons}), on which others take less than they really would; logs of "
         "each algorithm (NCCL_ALGO=Ring, NCCL_ALGO=Tree), each with a profile and `ringnet predict`, would tell, or "
         "the bandwidth and the latency of the links themselves in place of the profile"

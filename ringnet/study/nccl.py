@@ -53,7 +53,7 @@ def tuner_text(
         raise InputError(
             Fault("NCCL's tuner has no such collective", "--tuner", value=collective, right=right)
         )
-    if table.empty:
+    if "guess" in table and table["guess"].notna().all():
         message = "there is nothing to recommend on links that are a ring's equivalent"
         raise InputError(Fault(message, "--tuner", right="links with their own bandwidth and latency"))
     known = table[[known_to_nccl(base_name(label)) for label in table["algorithm"]]]
@@ -66,6 +66,7 @@ def tuner_text(
     comments = [
         "Written by ringnet compare. The protocol is 'simple' everywhere: ringnet does not simulate protocols.",
         "Below the smallest and above the largest size compared the nearest choice goes on.",
+        "Where nothing is recommended NCCL chooses by itself.",
         *notes,
     ]
     return dumps_tuner(collective, uses, comments), notes
@@ -83,12 +84,14 @@ def tuner_lines(known: pd.DataFrame, channels: dict[str, int]) -> list[TunerLine
     for n_workers, parts in groupby(ranges(known), key=lambda part: part.n_workers):
         first = 0
         for part in parts:
-            last = where.get((n_workers, part.last_bytes), max(ENDLESS_BYTES, part.last_bytes))
+            first = part.first_bytes if part.after_guess else first
+            endless = part.last_bytes if part.before_guess else max(ENDLESS_BYTES, part.last_bytes)
+            last = where.get((n_workers, part.last_bytes), endless)
             use = TunerLine(
                 n_workers, base_name(part.algorithm), first, last, channels.get(part.algorithm, -1)
             )
             before = uses[-1] if uses else use
-            if first and _nccl(before) == _nccl(use):  # to NCCL both are one
+            if first and not part.after_guess and _nccl(before) == _nccl(use):  # to NCCL both are one
                 first = uses.pop().first_bytes
             uses.append(use._replace(first_bytes=first))
             first = last + 1
@@ -160,7 +163,7 @@ def differences(machine: NcclMachine, collective: str, found: Comparison) -> lis
     one that NCCL believes in most for the algorithm that is faster.
     """
     table = cost_table(machine)
-    ours = [line for line in tuner_lines(found.grounds, {}) if line.n_workers == machine.n_ranks]
+    ours = [line for line in tuner_lines(found.table, {}) if line.n_workers == machine.n_ranks]
     smallest, largest = (int(edge(found.table["message_bytes"])) for edge in (min, max))
     differ: list[OtherChoice] = []
     for line in ours:

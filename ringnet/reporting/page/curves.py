@@ -125,7 +125,7 @@ def winners(table: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
     names : sequence of str
         All of its algorithms.
     """
-    found = ranges(table[table["guess"].isna()])
+    found = ranges(table)
     workers, sizes = (sorted(table[key].unique().tolist()) for key in ("n_workers", "message_bytes"))
     cells = np.full((len(workers), len(sizes)), -1)
     for one in found:

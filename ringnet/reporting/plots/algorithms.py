@@ -139,7 +139,7 @@ def _scale(ax: Axes, rows: pd.DataFrame, column: str, n_workers: int | None) -> 
 def winner_map(name: str, table: pd.DataFrame) -> Figure:
     """Draw as a map who is fastest at each N and message size; of equals, the one that stays so for the most sizes."""
     table = _drawn(table)
-    found = ranges(table[_is_ground(table)])
+    found = ranges(table)
     workers, sizes = (sorted(table[key].unique().tolist()) for key in ("n_workers", "message_bytes"))
     names = sorted({one.algorithm for one in found})
     cells = np.full((len(workers), len(sizes)), np.nan)

@@ -168,6 +168,17 @@ def test_there_is_no_slope_where_a_little_more_gains_nothing_and_a_little_less_c
     assert again.slope_s(Upgrade(tuple(all_of_them))) > 0
 
 
+def test_of_links_that_must_change_together_the_busiest_is_named():
+    text = """{scenario_version: 1, workers: 12, message: 16 MiB, payload: none, algorithm: halving-doubling,
+        network: {topology: dragonfly, groups: 3, routers_per_group: 2, hosts_per_router: 2,
+        bandwidth: 10 GB/s, latency: 1 us}}"""
+    found = simulate(loads(text))
+    own = found.links[[any(end.isdecimal() for end in name.split("->")) for name in found.links["link"]]]
+    assert found.summary["n_slowest_links"] == len(own)
+    assert found.summary["slowest_link_utilisation"] == pytest.approx(own["utilisation"].max(), rel=1e-9)
+    assert own["utilisation"].iloc[0] < 0.5 * own["utilisation"].max()
+
+
 # ----------------------------------------------------------------------------------------- random scenarios
 
 

@@ -352,7 +352,10 @@ def summarise(run: Run) -> Row:
     if is_looked_for:
         used = LinksInUse(network, run.trace.links)
         slowest = slowest_links(used, makespan_s(run.trace), run.again, _by_path(run))
-    first = slowest.links[0] if slowest.links else None
+    # Of several that change together the first that is as busy as any of them is named.
+    named = [*slowest.links]
+    busy_s = run.trace.links["busy_s"][named]
+    first = named[int((busy_s >= busy_s.max() * (1 - ROUNDING)).argmax())] if named else None
     return {
         "name": labels["name"],
         "collective": schedule.collective,

@@ -64,7 +64,7 @@ def document(plan: BlamePlan, found: Blame) -> dict[str, Any]:
 
 def _print(plan: BlamePlan, found: Blame) -> None:
     said = dict(answer(plan.today.summary, plan.today.sentence))
-    labels = ("time", "made of", "busiest worker", "slowest link")
+    labels = ("time", "made of", "waits for", "slow worker", "busiest worker", "window", "slowest link")
     print_table([(label, said[label]) for label in labels if label in said])
     all_gains = found.table[[f"{change}_gain_s" for change in COLUMNS]].fillna(0.0)
     kinds = [

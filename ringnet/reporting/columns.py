@@ -85,7 +85,7 @@ ANSWERS: dict[str, Column] = {
         "what busbw counts for each worker: what a ring sends, if all chunks were alike"
     ),
     "slowest_link": _text(
-        "the link whose change gains most, the first where several must change together; empty if none gains"
+        "the link whose change gains most, the busiest where several must change together; empty if none gains"
     ),
     "slowest_link_utilisation": _number("its busy time / makespan_s"),
     "n_slowest_links": _integer("links that change together, itself included"),

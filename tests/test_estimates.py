@@ -186,7 +186,7 @@ def test_the_memory_of_a_step_has_its_numbers_and_that_of_its_gradients_as_one_r
         assert near(told, most * 2**20, 1.2)
     bare = step_preview_of(loads(text))
     assert bare.memory_bytes < 200 * 2**20
-    assert near(bare.run_bytes, 330 * 2**20, 1.3)
+    assert near(bare.run_bytes, 248 * 2**20, 1.2)
 
 
 def test_a_limit_of_the_process_is_a_limit_of_memory(monkeypatch):

@@ -16,10 +16,10 @@ from ringnet.engines import ENGINES
 from ringnet.errors import Fault, InputError
 from ringnet.runs.engine import engine_for, require_whole_links
 from ringnet.runs.failures import check_other_paths
-from ringnet.runs.memory import Estimate, available_bytes, estimate, require_memory
+from ringnet.runs.memory import PLOTS_BYTES, Estimate, available_bytes, estimate, require_memory
 from ringnet.runs.parts import RunParts, build
 from ringnet.scenario import Scenario
-from ringnet.study.cost import in_words, most_s, n_cores, run_s, sample, sweep_s
+from ringnet.study.cost import in_words, most_s, n_cores, n_plots_of, run_s, sample, sweep_s
 from ringnet.units import format_bytes, format_count
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def preview_of(scenario: Scenario) -> Preview:
         swept=scenario.swept,
         least_transfers=min(transfers),
         most_transfers=max(transfers),
-        memory_bytes=max(one.memory_bytes for one in wanted),
+        memory_bytes=max(one.memory_bytes for one in wanted) + (PLOTS_BYTES if n_plots_of(scenario) else 0),
         available_bytes=available_bytes(),
         engines=dict(engines),
         seconds=seconds[0] if scenario.sweep is None else sweep_s(scenario, n_cores(), seconds),

@@ -17,10 +17,10 @@ from ringnet.runs.engine import engine_of, is_packed
 from ringnet.runs.parts import RunParts
 from ringnet.units import format_bytes
 
-#: Python, its libraries, the blocks of verification, plots.
-FIXED_BYTES = 140 * 2**20
+#: Python, its libraries, the blocks of verification; and what plots take beside that.
+FIXED_BYTES, PLOTS_BYTES = 72 * 2**20, 72 * 2**20
 #: A row of the transfers: its columns, and what makes a table of them. Each link that a packet or slot of it crosses.
-ROW_BYTES, SERVICE_BYTES = 1_750, 500
+ROW_BYTES, SERVICE_BYTES = 620, 500
 LINKS_OF_ROUTE = 2
 #: What a worker takes, with its links and its rows.
 WORKER_BYTES = 5_000

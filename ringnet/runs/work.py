@@ -42,7 +42,7 @@ LOAD_S, MACHINE_SPEED = 0.06, 20
 #: Of the proof: a step, a chunk that moves, and each word of the set of contributions that it brings.
 PROVED_STEP_S, PROVED_S, PROVED_WORD_S, PROVED_ALIKE_S = 20e-6, 0.3e-6, 22e-9, 28e-9
 #: Of tables: a row of the transfers with the path that is walked over them, and a row of links, workers or routes.
-ROW_S, SMALL_ROW_S = 9.5e-6, 15e-6
+ROW_S, SMALL_ROW_S = 2e-6, 15e-6
 #: Of carried elements: making, moving and verifying them, by byte, or by element where the processor has no such
 #: arithmetic; and of those packed by chunk.
 BYTE_S, SMALL_ELEMENT_S, PACKED_BYTE_S, PACKED_CHUNK_S = 2.6e-9, 24e-9, 12e-9, 0.3e-6

@@ -32,7 +32,7 @@ from ringnet.scenario import Scenario, loads
 #: Points of a large grid that are looked at.
 SAMPLED = 20
 #: Starting a command, and pandas and matplotlib; each plot, and how many there are where nobody says which.
-START_S, PLOTS_START_S, PLOT_S, PLOTS_OF_RUN, PLOTS_OF_SWEEP = 0.8, 1.1, 0.16, 10, 4
+START_S, PLOTS_START_S, PLOT_S, PLOTS_OF_RUN, PLOTS_OF_SWEEP = 0.42, 0.7, 0.11, 10, 4
 #: A step of a training beside its all-reduce, and how many there are where nobody says it.
 TRAINING_STEP_S, STEPS_OF_EPOCH = 0.025, 30
 
@@ -63,7 +63,7 @@ def run_s(scenario: Scenario, parts: RunParts, *, plots: bool = True) -> float:
         n_transfers = sum(one.schedule.n_transfers for one in (of_no_run, *of_no_run.others))
         beside_s += n_runs * n_transfers / TRANSFERS_PER_S[repeats_by(of_no_run)]
     work = work_of(parts)
-    beside_s += work.table_s + _plots_s(scenario, plots=plots)
+    beside_s += work.table_s + (_plots_s(scenario) if plots else 0.0)
     return pace() * (n_times * work.seconds + beside_s)
 
 
@@ -82,12 +82,17 @@ def sweep_s(scenario: Scenario, n_processes: int, costs: Sequence[float] = ()) -
     return points_s + pace() * (START_S + _plots_s(scenario))
 
 
-def _plots_s(scenario: Scenario, *, plots: bool = True) -> float:
+def _plots_s(scenario: Scenario) -> float:
+    n_plots = n_plots_of(scenario)
+    return PLOTS_START_S + n_plots * PLOT_S if n_plots else 0.0
+
+
+def n_plots_of(scenario: Scenario) -> int:
+    """Return how many plots are drawn of a run or a sweep."""
+    if scenario.sweep is None and scenario.workers == 1:
+        return 0
     unasked = PLOTS_OF_RUN if scenario.sweep is None else PLOTS_OF_SWEEP
-    chosen = scenario.report.plots
-    n_plots = unasked if chosen is None else len(chosen)
-    is_drawn = plots and n_plots and (scenario.sweep is not None or scenario.workers > 1)
-    return PLOTS_START_S + n_plots * PLOT_S if is_drawn else 0.0
+    return unasked if scenario.report.plots is None else len(scenario.report.plots)
 
 
 # How fast this machine is.

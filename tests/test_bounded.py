@@ -47,6 +47,7 @@ def test_the_size_of_every_schedule_is_known_before_it_is_built():
         except InputError:
             continue
         n_built += 1
+        assert {*schedule.parameters} <= {*ALGORITHMS[name].parameters, "orders"}  # of rings, by a network
         size = ALGORITHMS[name].size_of(n_workers, collective, **parameters)
         rows = [len(step) for step in schedule.steps()]
         assert (len(rows), sum(rows)) == (schedule.n_steps, schedule.n_transfers)
@@ -141,7 +142,7 @@ def test_a_refusal_of_an_algorithm_with_parameters_names_it_too():
 def test_the_refusal_says_what_will_do():
     ((said, _),) = checked(document(algorithm={"name": "channel-ring", "n_channels": 10**9}))
     assert said.startswith(
-        "<text>:1: algorithm.n_channels: too large: the schedule would have 112,000,000,000 transfers"
+        "<text>:1: algorithm.n_channels: too large: the schedule would have 112,000,000,000 transfers; got 1000000000; "
     )
     most = int(said.rpartition("at most ")[2])
     assert ALGORITHMS["channel-ring"].size_of(8, "all-reduce", n_channels=most).is_bearable

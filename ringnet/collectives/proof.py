@@ -286,6 +286,10 @@ class ContributionSets:
         self.source = schedule.source[chunks]
         self.whole = self._start()
         self.cells = self.table.reshape(-1, shape[2])
+        #: Whether each cell has any contribution.
+        self.holds: Flags = self.cells[:, 0] != 0
+        if self.source[0] == EVERY_WORKER:
+            self.holds[: schedule.n_workers * len(chunks)] = True
 
     def _start(self) -> BitSets:
         """Give every worker its own contribution, and return the set of all."""
@@ -304,33 +308,35 @@ class ContributionSets:
         column = self.place[step.chunk]
         mine = column >= 0
         src, dst, column = step.src[mine], step.dst[mine], column[mine]
-        sent = self.cells[src * len(self.chunks) + column]
-        into = dst * len(self.chunks) + column
+        out_of, into = src * len(self.chunks) + column, dst * len(self.chunks) + column
+        sent = self.cells.take(out_of, axis=0)
         found = [
             BadTransfer(int(src[k]), int(column[k]), "which it does not hold yet")
-            for k in _first(~sent.any(axis=1), src)
+            for k in _first(~self.holds[out_of], src)
         ]
-        # Each of some cells is written once if no worker receives twice, or no chunk moves twice.
-        one_each = len(dst) == 0 or np.bincount(dst).max() <= 1 or np.bincount(column).max() <= 1
-        for batch in [np.arange(len(src))] if one_each else conflict_free_batches(src, into):
+        # Each of some cells is written once if no worker receives twice or no chunk moves twice: quick to see.
+        one_each = len(dst) == 0 or any(np.bincount(where).max() <= 1 for where in (dst, column, into))
+        for batch in [slice(None)] if one_each else conflict_free_batches(src, into):
             if step.op == "reduce":
                 found += self._reduce(src[batch], dst[batch], column[batch], into[batch], sent[batch])
             else:
                 self.cells[into[batch]] = sent[batch]
+            self.holds[into[batch]] = True
         wrong = min(found, key=lambda one: one.member, default=None)
         return None if wrong is None else wrong._replace(chunk=int(self.chunks[wrong.chunk]))
 
     def _reduce(
         self, src: IntArray, dst: IntArray, column: IntArray, into: IntArray, sent: BitSets
     ) -> Iterator[BadTransfer]:
-        own = self.cells[into]
+        own = self.cells.take(into, axis=0)
         both = own & sent
-        self.cells[into] = own | sent
-        nothing: Flags = np.logical_not(own.any(axis=1)) & (dst < self.schedule.n_workers)
-        twice: Flags = np.asarray(both.any(axis=1))
+        self.cells[into] = np.bitwise_or(own, sent, out=own)
+        nothing: Flags = np.logical_not(self.holds[into]) & (dst < self.schedule.n_workers)
         for k in _first(nothing, src):
             yield BadTransfer(int(src[k]), int(column[k]), "to be reduced where there is nothing of it yet")
-        for k in _first(twice, src):
+        if not both.any():  # which is much faster than row by row
+            return
+        for k in _first(np.asarray(both.any(axis=1)), src):
             worker = self._members(both[k], int(column[k]))[0]
             what = f"whose receiver already has the contribution of worker {worker}"
             yield BadTransfer(int(src[k]), int(column[k]), what)
@@ -338,6 +344,8 @@ class ContributionSets:
     def gaps(self, shown: int) -> tuple[int, list[Gap]]:
         """Return how many cells end without all that they must hold, and the first few by chunk."""
         n_workers = self.schedule.n_workers
+        if (self.table[:n_workers] == self.whole).all():
+            return 0, []
         missing = self.whole & ~self.table[:n_workers]
         target = self.schedule.target[self.chunks]
         must = (target == EVERY_WORKER) | (target == np.arange(n_workers)[:, None])

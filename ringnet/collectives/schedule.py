@@ -68,11 +68,12 @@ class Step:
         """Return the same step with a row for each chunk: it says what moves, not when."""
         if self.count is None:
             return self
-        rows = np.repeat(np.arange(len(self)), self.count)
-        first = np.repeat(np.cumsum(self.count) - self.count, self.count)
-        chunk = self.chunk[rows] + np.arange(len(rows)) - first
-        to_channel = None if self.to_channel is None else self.to_channel[rows]
-        columns = (self.src[rows], self.dst[rows], chunk, self.channel[rows], to_channel)
+        first = self.chunk - (np.cumsum(self.count) - self.count)
+        chunk = np.repeat(first, self.count)
+        chunk += np.arange(len(chunk))
+        src, dst, channel = (np.repeat(each, self.count) for each in (self.src, self.dst, self.channel))
+        to_channel = None if self.to_channel is None else np.repeat(self.to_channel, self.count)
+        columns = (src, dst, chunk, channel, to_channel)
         return Step(self.phase, self.step, self.op, *columns)
 
     def sizes(self, chunk_sizes: IntArray) -> IntArray:

@@ -131,13 +131,11 @@ class _KilledError(Exception):
 
 def _side_by_side(tasks: list[Task], n_processes: int) -> Generator[Done]:
     from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415 -- a run by itself needs no processes
-    from multiprocessing import resource_tracker  # noqa: PLC0415
 
     from joblib import Parallel, delayed  # noqa: PLC0415
-    from joblib.externals.loky.backend import resource_tracker as loky_tracker  # noqa: PLC0415
 
-    for tracker in (resource_tracker, loky_tracker) if os.name == "posix" else ():
-        tracker.ensure_running()  # these let Ctrl-C through again as they start: not after it is held
+    if os.name == "posix":
+        _start_trackers()  # these let Ctrl-C through again as they start: not after it is held
     begin = {"initializer": _begin, "initargs": (os.getpid(),)}
     parallel = Parallel(n_processes, "loky", return_as="generator_unordered", max_nbytes=None, **begin)
     with quietly(), ExitStack() as stack:
@@ -186,7 +184,6 @@ def _carry_out(number: int) -> Done:
 @contextmanager
 def _ctrl_c_held() -> Iterator[None]:
     """Hold Ctrl-C back, here and, from their very start, in the processes that are started meanwhile."""
-    _start_trackers()  # these let the signal through again as they start: not after it is held
     if not hasattr(signal, "pthread_sigmask"):  # not on Windows
         yield
         return

@@ -40,7 +40,7 @@ def why_not_exact(
         return (
             f"the {schedule.n_channels} channels of a worker share a processor that charges for what they do"
         )
-    if schedule.n_channels > 1 and (reason := _meet_in_a_step(schedule) or _wide_and_shared(schedule)):
+    if schedule.n_channels > 1 and (reason := _meet_in_a_step(schedule)):
         return reason
     rendezvous = workers.sends == "rendezvous"
     order = _Order(network, schedule.n_channels, rendezvous=rendezvous)
@@ -67,20 +67,20 @@ def _charges(workers: Workers) -> bool:
     return bool(overheads or np.isfinite(workers.reduce_Bps).any())
 
 
-def _wide_and_shared(schedule: Schedule) -> str | None:
-    """Say so if channels share chunks and some transfer carries several: what it waits for is more than one row's."""
-    if any(step.count is not None for step in schedule.steps()) and schedule.channels_share_chunks:
-        return "channels share chunks, and transfers carry several of them"
-    return None
-
-
 def _meet_in_a_step(schedule: Schedule) -> str | None:
-    """Say where two channels of a worker apply to the same chunk in one step."""
-    for step in schedule.moves():
-        if np.bincount(step.chunk).max(initial=0) <= 1:  # as in most steps: no chunk moves twice
+    """Say where two channels of a worker apply to the same chunk in one step.
+
+    Or that channels share chunks and some transfer carries several: what it waits for is more than one row's.
+    """
+    shared = schedule.channels_share_chunks
+    for step in schedule.steps():
+        if step.count is not None and shared:
+            return "channels share chunks, and transfers carry several of them"
+        moves = step.by_chunk()
+        if np.bincount(moves.chunk).max(initial=0) <= 1:  # as in most steps: no chunk moves twice
             continue
-        order = np.lexsort((step.receiving_channel, step.chunk, step.dst))
-        dst, chunk, channel = step.dst[order], step.chunk[order], step.receiving_channel[order]
+        order = np.lexsort((moves.receiving_channel, moves.chunk, moves.dst))
+        dst, chunk, channel = moves.dst[order], moves.chunk[order], moves.receiving_channel[order]
         same = (np.diff(dst) == 0) & (np.diff(chunk) == 0) & (np.diff(channel) != 0)
         if (place := _first(same)) is not None:
             return f"two channels of worker {dst[place]} apply to its chunk {chunk[place]} in one step"

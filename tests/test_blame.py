@@ -179,6 +179,14 @@ def test_of_links_that_must_change_together_the_busiest_is_named():
     assert own["utilisation"].iloc[0] < 0.5 * own["utilisation"].max()
 
 
+def test_what_fits_itself_anew_is_simulated_by_an_engine_that_knows_it():
+    text = """{scenario_version: 1, workers: 2, message: 256 KiB, payload: none, algorithm: uneven-ring, network: {
+        topology: leaf-spine, leaves: 2, bandwidth: 10 GB/s, latency: 2 us, sharing: fifo,
+        links: {0->leaf0: {latency: 7 us}, leaf0->0: {bandwidth: 5 GB/s}, leaf1->spine0: {bandwidth: 3 GB/s}}}}"""
+    row = simulate(loads(text)).summary
+    assert row["slowest_link_gain_s"] > 0
+
+
 # ----------------------------------------------------------------------------------------- random scenarios
 
 

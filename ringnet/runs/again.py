@@ -71,6 +71,9 @@ class SimulatedAgain:
             schedule, chunk_bytes = parts.schedule, parts.chunk_bytes
             if parts.fitted is not None and upgrade:
                 schedule, chunk_bytes = parts.fitted(network, workers)
+                # What fits itself anew may be another schedule, which arrays do not step through.
+                if engine == "recurrence" and why_not_exact(schedule, network, workers):
+                    engine = "events"
             what = (schedule, network, workers, chunk_bytes, None)
             return ENGINES[engine].run(*what, keep_transfers=keep_transfers)
         everybody = (replace(parts, workers=workers), *parts.others)

@@ -275,7 +275,7 @@ def bytes_are_conserved(case: Case, trace: Trace) -> None:
 
 def no_link_is_busy_over_100_percent(case: Case, trace: Trace) -> None:
     links = trace.links
-    assert links["busy_s"] == pytest.approx(links["bytes"] / case.network.bandwidth_Bps, rel=DUST)
+    assert links["busy_s"] == pytest.approx(links["bytes"] / case.network.bandwidth_Bps, rel=DUST, abs=0)
     assert at_most(links["busy_s"], links["occupied_s"] + DUST * makespan(trace))
     assert at_most(links["occupied_s"], makespan(trace))
 
@@ -305,7 +305,7 @@ def paths_add_up(case: Case, trace: Trace) -> None:
     parts = np.array([trace.workers[f"path_{part}_s"] for part in PATH_PARTS])
     ends_s = trace.workers["end_s"] - trace.workers["start_s"].min()
     assert parts.min() >= -DUST * ends_s.max()
-    assert parts.sum(axis=0) == pytest.approx(ends_s, rel=1e-9)
+    assert parts.sum(axis=0) == pytest.approx(ends_s, rel=1e-9, abs=0)
 
 
 def time_of_workers_is_accounted_for(case: Case, trace: Trace) -> None:
@@ -317,9 +317,9 @@ def time_of_workers_is_accounted_for(case: Case, trace: Trace) -> None:
     assert parts.sum(axis=0) == pytest.approx(workers["end_s"] - workers["start_s"], rel=1e-9, abs=1e-15)
     sent, received = (np.bincount(rows[end], minlength=case.schedule.n_workers) for end in ("src", "dst"))
     overhead_s = costs.launch_s + sent * costs.send_overhead_s + received * costs.recv_overhead_s
-    assert workers["overhead_s"] == pytest.approx(overhead_s, rel=1e-9)
+    assert workers["overhead_s"] == pytest.approx(overhead_s, rel=1e-9, abs=0)
     reduced = np.bincount(rows["dst"], rows["bytes"] * (rows["op"] == "reduce"), minlength=len(sent))
-    assert workers["reducing_s"] == pytest.approx(reduced / costs.reduce_Bps, rel=1e-9)
+    assert workers["reducing_s"] == pytest.approx(reduced / costs.reduce_Bps, rel=1e-9, abs=0)
 
 
 def workers_end_with_their_last_transfer(case: Case, trace: Trace) -> None:

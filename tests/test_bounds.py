@@ -79,7 +79,7 @@ WORKED = [
 @pytest.mark.parametrize(("topology", "collective", "chunk_bytes", "links", "bound_s"), WORKED)
 def test_bounds_worked_out_by_hand(case, topology, collective, chunk_bytes, links, bound_s):
     run = case(3, chunk_bytes, collective=collective, topology=topology, links=links)
-    assert bound_of(run) == pytest.approx(bound_s, rel=1e-15)
+    assert bound_of(run) == pytest.approx(bound_s, rel=1e-15, abs=0)
 
 
 @pytest.mark.parametrize("collective", ALGORITHMS["ring"].collectives)
@@ -101,14 +101,14 @@ ONE_CHUNK = [
 @pytest.mark.parametrize(("source", "target", "bound_s"), ONE_CHUNK)
 def test_other_collectives_are_bounded_by_their_ends(case, custom, source, target, bound_s):
     schedule = custom(3, [(0, 1, 0)], source=np.array([source]), target=np.array([target]))
-    assert bound_of(case(3, schedule=schedule)) == pytest.approx(bound_s, rel=1e-15)
+    assert bound_of(case(3, schedule=schedule)) == pytest.approx(bound_s, rel=1e-15, abs=0)
 
 
 def test_chunks_of_different_ends_add_up(case, custom):
     """300 bytes for all from all, 100 from worker 1 to worker 2: 4 x 300 + 100 bytes over 300 B/s."""
     ends = {"source": np.array([-1, 1]), "target": np.array([-1, 2])}
     schedule = custom(3, [(0, 1, 0), (1, 2, 1)], **ends)
-    assert bound_of(case(3, [300, 100], schedule=schedule)) == pytest.approx(13 / 3, rel=1e-15)
+    assert bound_of(case(3, [300, 100], schedule=schedule)) == pytest.approx(13 / 3, rel=1e-15, abs=0)
 
 
 def test_a_chunk_sent_past_a_fast_worker_counts_where_it_must_go(case, custom):
@@ -139,7 +139,7 @@ def test_all_reduce_is_bounded_as_patarasuk_and_yuan_say(case, rows):
     run = case(len(rows), list(chunks), topology="switch", links=links)
     of_each = sum(chunks) / min(*ups, *downs)
     of_all = 2 * (len(rows) - 1) * sum(chunks) / min(sum(ups), sum(downs))
-    assert bound_of(run) == pytest.approx(max(of_each, of_all), rel=1e-12)
+    assert bound_of(run) == pytest.approx(max(of_each, of_all), rel=1e-12, abs=0)
 
 
 @pytest.mark.parametrize("collective", ALGORITHMS["ring"].collectives)
@@ -149,8 +149,8 @@ def test_a_uniform_ring_without_latency_reaches_both_bounds(case, n_workers, col
     run = case(n_workers, collective=collective, latency_s=0.0)
     trace = run.run()
     makespan_s = float(trace.workers["end_s"].max())
-    assert bound_of(run) == pytest.approx(makespan_s, rel=1e-12)
-    assert schedule_bound_s(trace.links["bytes"], run.network) == pytest.approx(makespan_s, rel=1e-12)
+    assert bound_of(run) == pytest.approx(makespan_s, rel=1e-12, abs=0)
+    assert schedule_bound_s(trace.links["bytes"], run.network) == pytest.approx(makespan_s, rel=1e-12, abs=0)
 
 
 def test_a_slow_link_alone_is_what_an_eager_ring_takes_in_the_end(case):
@@ -216,7 +216,7 @@ CUTS = [
 )
 def test_the_narrowest_cut_bounds_an_all_reduce_and_is_named(network, expected):
     bound = bound_on(network)
-    assert bound.seconds == pytest.approx(expected[0], rel=1e-12)
+    assert bound.seconds == pytest.approx(expected[0], rel=1e-12, abs=0)
     assert bound.cut == expected[1]
 
 
@@ -233,7 +233,7 @@ def test_the_narrowest_cut_bounds_an_all_reduce_and_is_named(network, expected):
     ],
 )
 def test_what_other_collectives_must_bring_over_a_cut(collective, bound_s):
-    assert bound_on(hosts(4, 2), collective).seconds == pytest.approx(bound_s, rel=1e-12)
+    assert bound_on(hosts(4, 2), collective).seconds == pytest.approx(bound_s, rel=1e-12, abs=0)
 
 
 def test_half_of_an_all_to_all_crosses_the_middle_of_a_torus():
@@ -246,9 +246,11 @@ def test_capacity_that_changes_is_integrated_over_a_cut():
     """Two cards of a host; one stops at 3 s: 600 bytes have gone by then, and 100 B/s are left for 600 more."""
     network = hosts(4, 2, nics=2)
     stops = {network.names.index("h0/nic0->switch"): OverTime(100.0, 0.0, ((3.0, 0.0),))}
-    assert bound_on(replace(network, behaviours=stops)).seconds == pytest.approx(9.0, rel=1e-12)
-    assert bound_on(replace(network, behaviours=stops), start_s=2.0).seconds == pytest.approx(11.0, rel=1e-12)
-    assert bound_on(network).seconds == pytest.approx(6.0, rel=1e-12)
+    assert bound_on(replace(network, behaviours=stops)).seconds == pytest.approx(9.0, rel=1e-12, abs=0)
+    assert bound_on(replace(network, behaviours=stops), start_s=2.0).seconds == pytest.approx(
+        11.0, rel=1e-12, abs=0
+    )
+    assert bound_on(network).seconds == pytest.approx(6.0, rel=1e-12, abs=0)
 
 
 def test_what_a_cut_never_carries_takes_for_ever():
@@ -286,7 +288,7 @@ def test_what_waits_for_a_late_worker_is_no_more_than_any_algorithm_takes(topolo
             if collective == "all-reduce":
                 assert "once worker 2 has started" in row["bound_cut"]
                 least_s = 300e-6 + 2**22 / (10e9 * links_each)
-                assert row["collective_bound_s"] == pytest.approx(least_s, rel=1e-9)
+                assert row["collective_bound_s"] == pytest.approx(least_s, rel=1e-9, abs=0)
 
 
 @pytest.mark.parametrize(
@@ -302,4 +304,4 @@ def test_only_what_bears_a_late_worker_waits_for_it(link, least_s, cut):
         worker: {{exceptions: {{2: {{start: 300 us}}}}}},
         network: {{topology: switch, bandwidth: 10 GB/s, latency: 0 s, links: {{{link}: {{bandwidth: 1 GB/s}}}}}}}}"""
     row = simulate(loads(text)).summary
-    assert (row["collective_bound_s"], row["bound_cut"]) == (pytest.approx(least_s, rel=1e-9), cut)
+    assert (row["collective_bound_s"], row["bound_cut"]) == (pytest.approx(least_s, rel=1e-9, abs=0), cut)

@@ -64,9 +64,9 @@ def test_what_all_launch_alike_comes_on_top(data, cases, engine):
     case, launch_s = data.draw(cases(launch_s=0.0)), data.draw(st.floats(1e-6, 1e-3))
     launching = case.but(workers=replace(case.workers, launch_s=np.full(case.schedule.n_workers, launch_s)))
     without, trace = case.run(engine=engine), launching.run(engine=engine)
-    assert trace.workers["end_s"] == pytest.approx(without.workers["end_s"] + launch_s, rel=1e-9)
+    assert trace.workers["end_s"] == pytest.approx(without.workers["end_s"] + launch_s, rel=1e-9, abs=0)
     overhead_s = without.workers["overhead_s"] + launch_s
-    assert trace.workers["overhead_s"] == pytest.approx(overhead_s, rel=1e-9)
+    assert trace.workers["overhead_s"] == pytest.approx(overhead_s, rel=1e-9, abs=0)
 
 
 # -------------------------------------------------------------------------------------------------- queues

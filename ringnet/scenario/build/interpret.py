@@ -211,7 +211,7 @@ def interpret(
     ----------
     document : Document
     changes : sequence of Change
-        See `overrides.override`.
+        See `ringnet.scenario.build.interpret.override`.
     name : str
         What the scenario is called if it does not say.
     home : ScenarioFolder

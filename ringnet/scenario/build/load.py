@@ -38,7 +38,7 @@ def load(
     path : path
         YAML, in UTF-8; ``-`` for standard input, whose files are those of the folder one is in.
     overrides : sequence of str
-        ``path.key=value`` each, as for ``--set``: see `overrides.override`.
+        ``path.key=value`` each, as for ``--set``: see `ringnet.scenario.build.interpret.override`.
     allow_outside : bool
         Whether the scenario may name files outside its own folder.
     allow_python : bool

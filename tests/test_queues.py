@@ -7,9 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import ringnet
 from ringnet.analysis import frames
+from ringnet.analysis.critical_path import critical_path
 from ringnet.analysis.frames import MOST_CHANGES, MOST_LINKS, N_SPANS, as_frame, queue_table
 from ringnet.engines.events.fair import LinkUse
 from ringnet.engines.trace import LinkWaits, beyond_the_first
@@ -52,6 +55,45 @@ def test_together_both_take_longer_than_alone(trunk):
     assert trace.links["longest_queue"].tolist() == [0, 0, 1]
     # The first one to come does not wait; of two that come together the first to end counts as that.
     assert rows(trace.waits) == [(2, 0.0, 4.0)]
+
+
+@pytest.mark.parametrize("sharing", ["fifo", "fair"])
+@pytest.mark.parametrize("engine", ["events", "compiled"])
+@given(sizes=st.lists(st.lists(st.integers(1, 1000), min_size=1, max_size=4), min_size=2, max_size=4))
+def test_queueing_behind_others_is_what_goes_without_them(engine, sharing, sizes, case, custom, wired):
+    """Many send some transfers each over one trunk: simulated again, whoever ends last is alone there."""
+    there = len(sizes)
+    wires = {**{f"{one}": (1e12, 0.0) for one in range(there)}, "trunk": (100.0, 0.0)}
+    routes = {(one, there): [f"{one}", "trunk"] for one in range(there)}
+    network = replace(wired(wires, routes, there + 1), sharing=sharing)
+    each = [(sender, size) for sender, its in enumerate(sizes) for size in its]
+
+    def run(sent):
+        rows = [(sender, there, chunk) for chunk, (sender, _) in enumerate(sent)]
+        one = case(there + 1, [size for _, size in sent], schedule=custom(there + 1, rows))
+        one = one.but(network=network)
+        return one, one.run(engine=engine)
+
+    one, trace = run(each)
+    ends = trace.workers["end_s"][there]
+    # Of those that end together the path is that of the last.
+    last = trace.transfers["src"][len(each) - 1 - trace.transfers["arrived_s"][::-1].argmax()]
+    _, alone = run([sent for sent in each if sent[0] == last])
+    queueing_s, own_s = (trace.workers[f"path_{part}_s"][there] for part in ("queueing", "own_queueing"))
+    assert queueing_s - own_s == pytest.approx(ends - alone.workers["end_s"][there], abs=1e-7)
+    if sharing == "fair":
+        path = critical_path(one.schedule, one.network, one.workers, one.chunk_bytes, trace)
+        assert path.part_s("queueing") == pytest.approx(queueing_s - own_s, abs=1e-7)
+
+
+def test_of_two_links_as_full_the_one_with_ones_own_holds_one_back(case, custom, wired):
+    """Were the others not on the trunk, the two from worker 0 would still fill their own link."""
+    wires = {"a": (50.0, 0.0), "b": (50.0, 0.0), "trunk": (100.0, 0.0)}
+    network = replace(wired(wires, ROUTES, 3), sharing="fair")
+    schedule = custom(3, [(0, 2, 0), (0, 2, 1), (1, 2, 2), (1, 2, 3)])
+    trace = case(3, 100, schedule=schedule).but(network=network).run()
+    found = [trace.workers[f"path_{part}_s"][2] for part in ("bandwidth", "queueing", "own_queueing")]
+    assert found == [2.0, 2.0, 2.0]
 
 
 def test_a_link_that_holds_nobody_back_has_no_wait(case, custom, wired):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -25,7 +25,6 @@ from ringnet.analysis.path_records import (
 )
 from ringnet.analysis.sharers import ChunkSharers, ProcessorSharers
 from ringnet.collectives import Schedule
-from ringnet.engines.sharing import Sending, resolve_sharing
 from ringnet.engines.tolerances import ROUNDING
 from ringnet.engines.trace import Columns, Led, Trace, Workers
 from ringnet.errors import InputError
@@ -113,11 +112,6 @@ class CriticalPath:
                 at_workers[piece.worker] += piece.to_s - piece.from_s
         return on_links, at_workers
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether every piece is what a link or a worker took, none a wait for what is not known further."""
-        return all(piece.part != "queueing" for piece in self.pieces)
-
 
 def why_no_path(network: Network, workers: Workers, trace: Trace | None) -> str | None:
     """Return why the path of a run cannot be walked, in words, as far as that is known before it; None where it can."""
@@ -162,8 +156,9 @@ def critical_path(
 
     A transfer that waited for a link goes back to the one that the link served before it: that is where time can be
     won. What other jobs and other traffic did before is not known: there the wait itself is a piece, of queueing, and
-    the path goes on with the transfer that waited. Under fair sharing a transfer is one piece of latency and one of
-    bandwidth, under the name of the link that kept it from having more in the end, shared or not. Packets of a transfer
+    the path goes on with the transfer that waited. Under fair sharing a transfer is one piece of latency, one of
+    bandwidth and one of queueing, which is what it lost to flows of other senders, under the name of the link that kept
+    it from having more in the end; what it lost to those of its own sender is bandwidth. Packets of a transfer
     that follow each other over a link are one piece; what waits for a window's credit goes back to what gave it: the
     arrival of an earlier slot, or an apply, and from there the latency of the way back.
     """
@@ -266,37 +261,6 @@ def _moved(led: list[Led], schedule: Schedule, chunk_bytes: IntArray) -> _OfPath
     )
 
 
-def own_part_of_queueing(
-    schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray, trace: Trace
-) -> float | None:
-    """Return how much of the queueing on the path that ended last was behind transfers of the same sender, 0 to 1.
-
-    Parameters are those of `critical_path`. Here the path goes on with the transfer that waited, as the columns
-    ``path_<part>_s`` have it, and each wait is parted by whom the link served meanwhile.
-
-    Returns
-    -------
-    float or None
-        None where nothing waited, or where nobody knows.
-    """
-    if "resent_bytes" in trace.links:  # what was sent again waited for a timeout, too
-        return None
-    if network.window is None and trace.until_s is None and used_by_one_each(schedule, network):
-        return 1.0
-    if why_no_path(network, workers, trace) or network.window is not None or network.packets is not None:
-        return None
-    walk = _Walk(schedule, network, workers, chunk_bytes, trace, goes_to_who_blocks=False)
-    walk.pieces()
-    own_s, all_s = walk.waited_s
-    return own_s / all_s if all_s else None
-
-
-def used_by_one_each(schedule: Schedule, network: Network) -> bool:
-    """Whether every link carries the transfers of one sender only."""
-    auto = replace(network, sharing="auto")
-    return resolve_sharing(auto, [Sending(0, schedule, network)]) == "fifo"
-
-
 class Came(NamedTuple):
     """Something that happened, and how to go on back from it."""
 
@@ -315,12 +279,7 @@ class _Walk:
         workers: Workers,
         chunk_bytes: IntArray,
         trace: Trace,
-        *,
-        goes_to_who_blocks: bool = True,
     ) -> None:
-        self.goes_to_who_blocks = goes_to_who_blocks
-        #: Where it does not: seconds waited behind transfers of the same sender, and behind anything.
-        self.waited_s = np.zeros(2)
         self.schedule, self.workers = schedule, workers.with_switches(schedule, network)
         self.starts_s, self.ends_s = trace.workers["start_s"], trace.workers["end_s"]
         self.launched_s = self.workers.launched_s.tolist()
@@ -476,12 +435,18 @@ class _Walk:
         return self._flow(last) if self.records.is_flow(last) else self._tail(last)
 
     def _flow(self, at: Service) -> Came:
-        """Go back from the end of a flow: over its bytes to when it began, and over the latency to when it was sent."""
+        """Go back from the end of a flow: over its bytes to when it began, and over the latency to when it was sent.
+
+        What it lost to flows of other senders is told as one piece of queueing, whenever that was.
+        """
         start_s, transfer, number = (
             self.records.start_s(at),
             self.records.transfer(at),
             self.records.number(at),
         )
+        if others_s := self.records.others_s(at):
+            self._queue = "others", others_s
+            self._put(max(self.now_s - others_s, start_s), "queueing", **self._on_link(at))
         self._put(start_s, "bandwidth", **self._on_link(at))
         before = self.records.of(transfer)[number - 1] if number else None
         if (
@@ -513,15 +478,12 @@ class _Walk:
     def _begin(self, at: Service) -> Came:
         """Go back from the begin of a service: the head has come, and the link is free."""
         head_s, start_s = self.records.head_s(at), self.records.start_s(at)
-        ahead = self.records.ahead_of(at) if self.goes_to_who_blocks and start_s > head_s else None
+        ahead = self.records.ahead_of(at) if start_s > head_s else None
         if ahead is not None and self.records.is_ours(ahead):
             self._note_queue(at, ahead, start_s - head_s)
             return Came(self.records.end_s(ahead), self._end, (ahead,))
         if start_s - head_s > ROUNDING * start_s:
-            if self.goes_to_who_blocks:
-                self._queue = "others", start_s - head_s
-            else:
-                self.waited_s += self._behind(at)
+            self._queue = "others", start_s - head_s
             self._put(head_s, "queueing", **self._on_link(at))
         before = self.records.hop_before(at)
         if before is None:
@@ -536,17 +498,6 @@ class _Walk:
         waits = waited_s > ROUNDING * self.records.start_s(at)
         if waits and self.records.transfer(at) != self.records.transfer(ahead):
             self._queue = "own" if self._sender(at) == self._sender(ahead) else "others", waited_s
-
-    def _behind(self, at: Service) -> FloatArray:
-        """Return how long a service waited for others of the same sender, and in all."""
-        own_s, head_s = 0.0, self.records.head_s(at)
-        ahead = self.records.ahead_of(at)
-        while ahead is not None and self.records.end_s(ahead) > head_s:
-            if self.records.is_ours(ahead) and self._sender(at) == self._sender(ahead):
-                own_s += self.records.end_s(ahead) - max(self.records.start_s(ahead), head_s)
-            ahead = self.records.ahead_of(ahead)
-        all_s = self.records.start_s(at) - head_s
-        return np.array([min(own_s, all_s), all_s])
 
     def _sender(self, at: Service) -> int:
         return self.transfers.src(self.records.transfer(at))

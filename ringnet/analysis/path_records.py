@@ -231,6 +231,10 @@ class PathRecords:
         """Return when it ends."""
         return self._cell("end_s", at)
 
+    def others_s(self, at: Service) -> float:
+        """Return what a flow lost to those of other senders."""
+        return self._cell("others_s", at)
+
     def link(self, at: Service) -> int:
         """Return which link serves."""
         return int(self._cell("link", at))

@@ -15,7 +15,7 @@ from ringnet.analysis.answer import made_of_words, result_html
 from ringnet.analysis.blame import Again, ByPath, SlowestLinks, slowest_links
 from ringnet.analysis.bounds import Bound, collective_bound, peak_bandwidths, schedule_bound_s
 from ringnet.analysis.closed_form import closed_form_s
-from ringnet.analysis.critical_path import CriticalPath, critical_path, own_part_of_queueing, why_no_path
+from ringnet.analysis.critical_path import CriticalPath, critical_path, why_no_path
 from ringnet.analysis.derivatives import Derivatives, derivatives_along, why_no_derivatives
 from ringnet.analysis.frames import (
     Table,
@@ -49,7 +49,7 @@ from ringnet.analysis.utilisation import utilisation_table
 from ringnet.analysis.verification import Verdict
 from ringnet.analysis.worker_time import worker_time
 from ringnet.collectives import Schedule
-from ringnet.engines.trace import PATH_PARTS, Columns, Trace, Workers
+from ringnet.engines.trace import OWN_QUEUEING, PATH_PARTS, Columns, Trace, Workers
 from ringnet.networks import Behaviour, BySize, FailsOver, Lossy, Network, OverTime, beyond
 from ringnet.units import format_seconds
 
@@ -466,7 +466,7 @@ def _times(run: Run) -> Row:
         "bound_share": bound.seconds / total_s if timed and bounded else None,
         "bound_cut": bound.cut if timed and bounded else None,
         **{name: parts.pop(name) for name in ("latency_share", "bandwidth_share", "queueing_share")},
-        "own_queueing_share": _own_queueing_share(run, shares.get("queueing")),
+        "own_queueing_share": shares.get(OWN_QUEUEING),
         **parts,
         **dict(zip(("late_worker", "late_by_s"), late or (None, None), strict=True)),
         "late_gain_s": None if late is None else _gain_in_time_s(run, *late),
@@ -488,20 +488,15 @@ def _gain_s(run: Run, upgrade: Upgrade) -> float | None:
 
 
 def _path_shares(run: Run) -> dict[str, float]:
-    """Return what the path is made of; of what waited for a window's credit, what brought that back took the time."""
+    """Return what the path is made of; of what waited for a window's credit, what brought that back took the time.
+
+    On the path that goes back to that nothing is queueing that is behind the same sender's: its pieces are bandwidth.
+    """
     shares = path_shares(run.trace)
     if run.network.window is None or not shares["queueing"] or run.path is None:
         return shares
     total_s = makespan_s(run.trace)
-    return {part: run.path.part_s(part) / total_s for part in PATH_PARTS}
-
-
-def _own_queueing_share(run: Run, queueing_share: float | None) -> float | None:
-    """Return how much of the makespan the path queued behind transfers of the same sender; None where nobody knows."""
-    if not queueing_share:
-        return queueing_share
-    own = own_part_of_queueing(run.schedule, run.network, run.workers, run.chunk_bytes, run.trace)
-    return None if own is None else own * queueing_share
+    return {part: run.path.part_s(part) / total_s for part in PATH_PARTS} | {OWN_QUEUEING: 0.0}
 
 
 def _largest(seconds: NDArray[np.float64]) -> float | None:

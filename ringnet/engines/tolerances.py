@@ -13,6 +13,8 @@ SAME_TIME = 1e-14
 #: Waits shorter than this share of the time are none. A head that comes as its link becomes free has its time from
 #: other sums than the link, which differ by some 1e-16 of it for each step; nothing that waits is over so soon.
 ROUNDING = 1e-12
+#: Waits of which all but this share are behind the same sender's are behind nobody else's.
+OWN_ALL = 1e-9
 
 
 def added(values: Iterable[float]) -> float:
@@ -22,3 +24,25 @@ def added(values: Iterable[float]) -> float:
     1.0
     """
     return reduce(add, values, 0.0)
+
+
+def own_part_s(queued_s: float, lost_s: float, own_lost_s: float) -> float:
+    """Return what of a transfer's queueing was behind its sender's own, in seconds.
+
+    Parameters
+    ----------
+    queued_s : float
+        What it took longer than alone.
+    lost_s, own_lost_s : float
+        What it lost at links, by `Trace.links`, and of that behind its sender's own. Losses at several links, and of
+        several parts, may overlap: then each counts by its share. What is queued for more than that is for nobody.
+
+    Examples
+    --------
+    >>> own_part_s(2.0, 4.0, 3.0), own_part_s(4.0, 2.0, 1.0), own_part_s(2.0, 2.0, 2.0)
+    (1.5, 1.0, 2.0)
+    """
+    most_s = max(queued_s, lost_s)
+    if most_s - own_lost_s <= OWN_ALL * most_s:
+        return queued_s
+    return own_lost_s * queued_s / most_s if queued_s < lost_s else own_lost_s

@@ -30,6 +30,8 @@ Watch: TypeAlias = "Callable[[int, Callable[[], int]], None]"
 
 #: What the time on a path is made of, in the order of the columns ``path_<part>_s`` of `Trace.workers`.
 PATH_PARTS = ("latency", "bandwidth", "queueing", "waiting", "overhead", "reducing")
+#: What of queueing was behind transfers of the same sender: bandwidth by another name.
+OWN_QUEUEING = "own_queueing"
 
 
 def path_columns(parts: Mapping[str, NDArray[np.float64]], elapsed_s: NDArray[np.float64]) -> Columns:
@@ -53,6 +55,7 @@ def path_columns(parts: Mapping[str, NDArray[np.float64]], elapsed_s: NDArray[np
     nothing = np.zeros(len(elapsed_s))
     found = {part: nothing if part == "bandwidth" else parts.get(part, nothing) for part in PATH_PARTS}
     found["bandwidth"] = np.maximum(elapsed_s - sum(found.values()), 0.0)
+    found[OWN_QUEUEING] = parts.get(OWN_QUEUEING, nothing)
     return {f"path_{part}_s": seconds for part, seconds in found.items()}
 
 
@@ -230,7 +233,10 @@ class Trace:
     workers : dict of str to ndarray
         One row per worker: ``start_s, end_s, sent_bytes, received_bytes, overhead_s, reducing_s``, and
         ``path_<part>_s`` for each of `PATH_PARTS`: what the path that ended last at this worker is made of, from the
-        start of the first worker. The parts add up to ``end_s`` less that start.
+        start of the first worker. The parts add up to ``end_s`` less that start. Of ``path_queueing_s``
+        ``path_own_queueing_s`` was behind transfers of the same sender: while a transfer waited for a link, what the
+        link served of them; under fair sharing, of the time that a flow took longer than alone, as long as its sender
+        alone would have filled the link of its route that it fills most.
     n_transfers : int
         All transfers, kept or not.
     counts : dict of str to int
@@ -241,12 +247,13 @@ class Trace:
         gone. None where they were too many to be kept.
     services : dict of str to ndarray or None
         One row per service of a transfer on a link, those of each link in order: ``transfer, owner, link, hop, bytes,
-        head_s, start_s, end_s``. ``transfer`` is its row in ``transfers`` of the job ``owner`` (of other traffic: which
-        burst), ``hop`` counts the links of its route from 0; its head comes to the link at ``head_s``. What comes in
-        parts has a row for each part; ``bytes`` has the headers of packets, too. Under fair sharing one row per flow,
-        which goes on to the network at ``head_s`` and moves once the latency of the route is over: ``link`` is the one
-        that kept it from having more in the end, and ``hop`` is `FLOW`. None where transfers are not kept, or where
-        more rows came than are.
+        head_s, start_s, end_s, others_s``. ``transfer`` is its row in ``transfers`` of the job ``owner`` (of other
+        traffic: which burst), ``hop`` counts the links of its route from 0; its head comes to the link at ``head_s``.
+        What comes in parts has a row for each part; ``bytes`` has the headers of packets, too. Under fair sharing one
+        row per flow, which goes on to the network at ``head_s`` and moves once the latency of the route is over:
+        ``link`` is the one that kept it from having more in the end, ``others_s`` what it lost to flows of other
+        senders, which under fifo sharing the rows of these say, and ``hop`` is `FLOW`. None where transfers are not kept,
+        or where more rows came than are.
     rates : dict of str to ndarray or None
         Under fair sharing, of each flow, whoever's, a row per link of its route and span of time in which it moved at
         an even rate: ``link, from_s, to_s, bytes``. None under fifo sharing, whose services say it, and where these
@@ -397,7 +404,7 @@ FLOW = -1
 #: Columns of `Trace.services`.
 SERVICES: dict[str, type] = {
     **dict.fromkeys(("transfer", "owner", "link", "hop", "bytes"), int),
-    **dict.fromkeys(("head_s", "start_s", "end_s"), float),
+    **dict.fromkeys(("head_s", "start_s", "end_s", "others_s"), float),
 }
 
 
@@ -426,7 +433,7 @@ class ServiceRows:
         links: NDArray[np.int64],
         hop: int,
         n_bytes: NDArray[np.int64] | FloatArray | int,
-        *times_s: FloatArray,
+        *times_s: FloatArray | float,
     ) -> None:
         """Add the services of some transfers of the first job, one on each link; all arrays have shape (n_rows,)."""
         rows = np.empty((len(links), len(SERVICES)))

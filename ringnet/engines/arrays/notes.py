@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ringnet.engines.arrays.rounds import FloatArray, Hop, Index, IntArray
 from ringnet.engines.tolerances import ROUNDING
-from ringnet.engines.trace import LinkWaits, path_columns
+from ringnet.engines.trace import OWN_QUEUEING, LinkWaits, path_columns
 
 #: Seconds by part, one entry per actor or per row of a step.
 Parts: TypeAlias = dict[str, FloatArray]
@@ -50,7 +50,10 @@ class Paths:
 
     def columns(self, actors: IntArray, elapsed_s: FloatArray) -> Parts:
         """Return every part of the paths of ``actors``, which took ``elapsed_s`` in all."""
-        return path_columns({part: seconds[actors] for part, seconds in self.parts.items()}, elapsed_s)
+        parts = {part: seconds[actors] for part, seconds in self.parts.items()}
+        if "queueing" in parts:  # here each link carries the transfers of one sender
+            parts[OWN_QUEUEING] = parts["queueing"]
+        return path_columns(parts, elapsed_s)
 
 
 class LinkNotes:

@@ -258,7 +258,7 @@ class Steps:
                 queued[hop.rows] |= start > came_s
             if self.services is not None:
                 rows, of_rows = self._places(sends.rows), _of_rows(n_bytes, hop.rows)
-                self.services.add_rows(rows[hop.rows], hop.links, place, of_rows, came_s, start, end)
+                self.services.add_rows(rows[hop.rows], hop.links, place, of_rows, came_s, start, end, 0.0)
             if not place:
                 start_s, sent_s = start, end
             latency_s = self._latency_s(hop)

@@ -10,7 +10,7 @@ from typing import Any
 
 from ringnet.engines.compiled import layout as at
 from ringnet.engines.compiled.heap import ACTOR, ARRIVAL, KINDS, NORMAL, schedule
-from ringnet.engines.compiled.links import alone_s, enter_route, has_room
+from ringnet.engines.compiled.links import alone_s, enter_route, has_room, own_part_s
 
 INFINITE = float("inf")
 #: Where an actor is in its step, and what it waits for, if anything.
@@ -160,14 +160,15 @@ def wait(real: Any, whole: Any, actor: int, transfer: int) -> None:
 def spend(real: Any, whole: Any, actor: int, overhead_s: float, reducing_s: float) -> None:
     """Take the worker's processor for an overhead and a reduction, after all that asked for it before."""
     worker, now_s = actor // whole[at.COUNT][at.N_CHANNELS], real[at.CLOCK][at.NOW]
+    if real[at.BUSY_UNTIL][worker] > now_s:  # with another channel
+        copy_path(real[at.PROCESSOR_PATH], worker, real[at.ACTOR_PATH], actor)
     end_s = real[at.BUSY_UNTIL][worker] = max(now_s, real[at.BUSY_UNTIL][worker]) + (overhead_s + reducing_s)
     real[at.OVERHEAD_SPENT][worker] += overhead_s
     real[at.REDUCING_SPENT][worker] += reducing_s
     path, first = real[at.ACTOR_PATH], actor * at.N_ON_PATH
-    if whole[at.COUNT][at.N_CHANNELS] > 1:
-        path[first + at.ON_QUEUEING] += end_s - now_s - overhead_s - reducing_s
     path[first + at.ON_OVERHEAD] += overhead_s
     path[first + at.ON_REDUCING] += reducing_s
+    copy_path(path, actor, real[at.PROCESSOR_PATH], worker)
     schedule(real, whole, end_s, NORMAL, KINDS * actor + ACTOR)
 
 
@@ -177,7 +178,9 @@ def take_path(real: Any, whole: Any, actor: int, transfer: int) -> None:
     path, first, route = real[at.ACTOR_PATH], actor * at.N_ON_PATH, whole[at.ROUTE][transfer]
     if whole[at.QUEUED][transfer]:
         moving_s = real[at.ARRIVED][transfer] - real[at.RELEASED][transfer] - real[at.ROUTE_LATENCY][route]
-        path[first + at.ON_QUEUEING] += moving_s - min(moving_s, alone_s(real, whole, transfer))
+        queued_s = moving_s - min(moving_s, alone_s(real, whole, transfer))
+        path[first + at.ON_QUEUEING] += queued_s
+        path[first + at.ON_OWN_QUEUEING] += own_part_s(real, transfer, queued_s)
     path[first + at.ON_LATENCY] += real[at.ROUTE_LATENCY][route]
 
 

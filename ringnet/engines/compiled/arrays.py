@@ -40,6 +40,10 @@ class UsedRoutes:
         self.lengths = np.array([len(route) for route in routes], dtype=np.int64)
         joined = np.array([link for route in routes for link in route], dtype=np.int64)
         self.links, self.on_routes = np.unique(joined, return_inverse=True)
+        # Who sends over which link: each an account.
+        senders = np.repeat(src, self.lengths)
+        used, self.accounts = np.unique(self.on_routes * self.n_members + senders, return_inverse=True)
+        self.n_accounts = len(used)
         bandwidth_Bps = network.bandwidth_Bps[self.links]
         latency_s = network.latency_s.tolist()
         self.latency_s = np.array([added(latency_s[link] for link in route) for route in routes])
@@ -167,11 +171,12 @@ def first_arrays(
         (at.REAL_OF_FLOW, at.WHOLE_OF_FLOW, n_flows),
         (at.REAL_OF_LINK, at.WHOLE_OF_LINK, n_links),
         ((), at.WHOLE_OF_ACTOR, n_actors),
-        ((at.WORKER_PATH,), (), n_workers * at.N_ON_PATH),
+        (at.REAL_OF_ACCOUNT, (at.ACCOUNT_FLOWS,), routes.n_accounts),
+        ((at.WORKER_PATH, at.PROCESSOR_PATH), (), n_workers * at.N_ON_PATH),
         ((at.ACTOR_PATH,), (), n_actors * at.N_ON_PATH),
         ((at.EVENT_TIME,), (at.EVENT_KEY, at.EVENT_WHAT), n_actors),
         ((), at.LISTS_OF_LINKS, n_links),
-        ((), at.NODES, n_flows * most_hops),
+        ((at.HAD_MOVED,), at.NODES, n_flows * most_hops),
         ((), (at.FIRST_SEND, at.FIRST_OWED), 1),
     )
     for reals, wholes, size in sizes:
@@ -187,6 +192,7 @@ def first_arrays(
     real[at.LATENCY] = network.latency_s[routes.links]
     whole[at.FIRST_LINK] = np.concatenate(([0], np.cumsum(routes.lengths)))
     whole[at.LINKS], whole[at.FREE_FLOWS] = routes.on_routes.astype(np.int64), np.arange(n_flows)
+    whole[at.ACCOUNTS] = routes.accounts.astype(np.int64)
     whole[at.ASLEEP][:] = 1
     count = whole[at.COUNT] = np.zeros(len(at.COUNTS), dtype=np.int64)
     count[[at.N_WORKERS, at.N_CHANNELS, at.N_STEPS]] = n_workers, n_channels, schedule_.n_steps

@@ -13,17 +13,23 @@ CLOCK = 0
 (SEND_COST, RECV_COST, REDUCE_RATE, BUSY_UNTIL, LAST, OVERHEAD_SPENT, REDUCING_SPENT) = REAL_OF_WORKER = (
     range(1, 8)
 )
-#: Parts of a path for each worker, actor and transfer: see ``N_ON_PATH``.
-WORKER_PATH, ACTOR_PATH, TRANSFER_PATH = 8, 9, 10
-(POSTED, ENTERED, RELEASED, STARTED, SENT, ARRIVED, HEAD, TAIL) = REAL_OF_TRANSFER = range(11, 19)
-ROUTE_LATENCY, ROUTE_RATE = 19, 20
-(RATE, BEFORE, CEILING, LEFT, FLOW_SINCE, END, OLD_RATE, TOP) = REAL_OF_FLOW = range(21, 29)
+#: Parts of a path for each worker, its processor, each actor and transfer: see ``N_ON_PATH``.
+WORKER_PATH, PROCESSOR_PATH, ACTOR_PATH, TRANSFER_PATH = range(8, 12)
+(POSTED, ENTERED, RELEASED, STARTED, SENT, ARRIVED, HEAD, TAIL, LOST, OWN_LOST, HAD_SERVED) = (
+    REAL_OF_TRANSFER
+) = range(12, 23)
+ROUTE_LATENCY, ROUTE_RATE = 23, 24
+(RATE, BEFORE, CEILING, LEFT, FLOW_SINCE, END, OLD_RATE, TOP, TO_OTHERS) = REAL_OF_FLOW = range(25, 34)
+#: By node, ``flow * most_hops + hop``: what the link had moved for the sender when the flow's rate last changed.
+HAD_MOVED = 34
 (CAPACITY, LATENCY, OCCUPIED, QUEUED_FOR, LINK_SINCE, FREE, HELD, UNFILLED, LARGEST, LOWEST) = (
     REAL_OF_LINK
-) = range(29, 39)
-EVENT_TIME, PREDICTED = 39, 40
-TIMES_ROWS, SERVICE_ROWS, RATE_ROWS, WAIT_ROWS = range(41, 45)
-N_REAL = 45
+) = range(35, 45)
+#: An account is one link and one sender: what it moves, in bytes (under fifo sharing: how long it serves).
+(ACCOUNT_RATE, ACCOUNT_MOVED, ACCOUNT_SINCE) = REAL_OF_ACCOUNT = range(45, 48)
+EVENT_TIME, PREDICTED = 48, 49
+TIMES_ROWS, SERVICE_ROWS, RATE_ROWS, WAIT_ROWS = range(50, 54)
+N_REAL = 54
 
 # -- whole: one array of int64 for each name.
 COUNT = 0
@@ -34,25 +40,26 @@ COUNT = 0
 (FIRST_WAITER, SECOND_WAITER, FLOW_OF, NEXT_IN_QUEUE, PREVIOUS_IN_QUEUE) = NOBODY_OF_TRANSFER = range(14, 19)
 #: By actor's step (of the steps that are loaded): where its sends, and what it is owed, begin among those of all.
 FIRST_SEND, FIRST_OWED, SENDS, OWED = range(19, 23)
-#: Where the links of each route begin among those of all.
-FIRST_LINK, LINKS = 23, 24
+#: Where the links of each route begin among those of all; and beside each link the account of the route's sender.
+FIRST_LINK, LINKS, ACCOUNTS = 23, 24, 25
 (TRANSFER_OF, ROUTE_OF, HELD_BY, STOP, IN_POOL, FREE_FLOWS, POOL, COMING, GOING, RISING_FLOWS) = (
     WHOLE_OF_FLOW
-) = range(25, 35)
+) = range(26, 36)
 #: The flows on each link, in the order in which they came: a chain of nodes, ``flow * most_hops + hop``.
-NEXT_ON, PREVIOUS_ON = NODES = range(35, 37)
-(N_ON, LONGEST, N_FLOWS, LINK_BYTES, LINK_TRANSFERS, ASLEEP, N_QUEUED, N_RISING, SEEN, USED_AT, IS_FULL) = (
-    WHOLE_OF_LINK
-) = range(37, 48)
-TOUCHED, RISING_LINKS = LISTS_OF_LINKS = range(48, 50)
-(FIRST_ON, LAST_ON, FIRST_QUEUED, LAST_QUEUED) = NOBODY_OF_LINK = range(50, 54)
+NEXT_ON, PREVIOUS_ON = NODES = range(36, 38)
+(
+    N_ON, LONGEST, N_FLOWS, LINK_BYTES, LINK_TRANSFERS, ASLEEP, N_QUEUED, N_RISING, SEEN, USED_AT, IS_FULL,
+) = WHOLE_OF_LINK = range(38, 49)  # fmt: skip
+TOUCHED, RISING_LINKS = LISTS_OF_LINKS = range(49, 51)
+(FIRST_ON, LAST_ON, FIRST_QUEUED, LAST_QUEUED, SERVES) = NOBODY_OF_LINK = range(51, 56)
 #: Chains: where the first and the last member of each is, and for each member the next one and the previous one.
 CHAIN_ON, CHAIN_OF_QUEUE = (
     (FIRST_ON, LAST_ON, NEXT_ON, PREVIOUS_ON),
     (FIRST_QUEUED, LAST_QUEUED, NEXT_IN_QUEUE, PREVIOUS_IN_QUEUE),
 )
-EVENT_KEY, EVENT_WHAT, END_NUMBER, END_TRANSFER = range(54, 58)
-N_WHOLE = 58
+ACCOUNT_FLOWS = 56
+EVENT_KEY, EVENT_WHAT, END_NUMBER, END_TRANSFER = range(57, 61)
+N_WHOLE = 61
 
 #: In ``real[CLOCK]``: the time, and when rates will next be worked out.
 NOW, ALARM = range(2)
@@ -71,8 +78,9 @@ NOW, ALARM = range(2)
 
 #: No actor, flow, link or transfer.
 NOBODY = -1
-#: Parts of a path that are kept: those of `ringnet.engines.trace.PATH_PARTS` but bandwidth, which is what they leave.
-ON_LATENCY, ON_QUEUEING, ON_WAITING, ON_OVERHEAD, ON_REDUCING = range(5)
-N_ON_PATH = 5
+#: Parts of a path that are kept: those of `ringnet.engines.trace.PATH_PARTS` but bandwidth, which is what they leave;
+#: and what of queueing is behind the same sender's.
+ON_LATENCY, ON_QUEUEING, ON_WAITING, ON_OVERHEAD, ON_REDUCING, ON_OWN_QUEUEING = range(6)
+N_ON_PATH = 6
 #: Cells of a row of times, of a service, of a span at an even rate (route, from, to, bytes), of a wait.
-TIMES_CELLS, SERVICE_CELLS, RATE_CELLS, WAIT_CELLS = 5, 7, 4, 3
+TIMES_CELLS, SERVICE_CELLS, RATE_CELLS, WAIT_CELLS = 5, 8, 4, 3

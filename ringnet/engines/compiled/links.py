@@ -22,7 +22,7 @@ from ringnet.engines.compiled.heap import (
     take_out,
 )
 from ringnet.engines.compiled.rates import settle
-from ringnet.engines.tolerances import ROUNDING, SAME_TIME
+from ringnet.engines.tolerances import OWN_ALL, ROUNDING, SAME_TIME
 
 INFINITE = float("inf")
 #: Stands for the hop of what is on all links of its route at once.
@@ -55,9 +55,20 @@ def alone_s(real: Any, whole: Any, transfer: int) -> float:
     return total_s
 
 
+def own_part_s(real: Any, transfer: int, queued_s: float) -> float:
+    """Return what of a transfer's queueing was behind its sender's own: `ringnet.engines.tolerances.own_part_s`."""
+    lost_s: float = real[at.LOST][transfer]
+    own_lost_s: float = real[at.OWN_LOST][transfer]
+    most_s = max(queued_s, lost_s)
+    if most_s - own_lost_s <= OWN_ALL * most_s:
+        return queued_s
+    return own_lost_s * queued_s / most_s if queued_s < lost_s else own_lost_s
+
+
 def enter_route(real: Any, whole: Any, transfer: int) -> None:
     """Let a transfer go on to the network now; under fair sharing the whole latency comes first."""
     now_s, count = real[at.CLOCK][at.NOW], whole[at.COUNT]
+    real[at.LOST][transfer] = real[at.OWN_LOST][transfer] = 0.0
     if count[at.IS_FAIR]:
         whole[at.QUEUED][transfer] = 1
         real[at.HEAD][transfer] = now_s
@@ -92,7 +103,7 @@ def start_flow(real: Any, whole: Any, transfer: int) -> None:
         whole[at.LINK_BYTES][link] += whole[at.BYTES][transfer]
         whole[at.LINK_TRANSFERS][link] += 1
     if not whole[at.BYTES][transfer]:
-        write_flow(real, whole, transfer, at.NOBODY)
+        write_flow(real, whole, transfer, at.NOBODY, 0.0)
         real[at.SENT][transfer] = now_s
         arrive(real, whole, transfer, now_s)
         return
@@ -101,7 +112,7 @@ def start_flow(real: Any, whole: Any, transfer: int) -> None:
     whole[at.FLOW_OF][transfer] = flow
     whole[at.TRANSFER_OF][flow], whole[at.ROUTE_OF][flow] = transfer, route
     real[at.CEILING][flow], real[at.LEFT][flow] = real[at.ROUTE_RATE][route], whole[at.BYTES][transfer]
-    real[at.RATE][flow] = real[at.BEFORE][flow] = 0.0
+    real[at.RATE][flow] = real[at.BEFORE][flow] = real[at.TO_OTHERS][flow] = 0.0
     real[at.FLOW_SINCE][flow], real[at.END][flow] = now_s, INFINITE
     whole[at.HELD_BY][flow] = whole[at.STOP][flow] = at.NOBODY
     whole[at.COMING][count[at.N_COMING]] = flow
@@ -116,6 +127,8 @@ def settle_flows(real: Any, whole: Any) -> None:
     count[at.N_SETTLEMENTS] += 1
     take_ended(real, whole, now_s)
     count[at.N_STREAMS] += count[at.N_COMING] - count[at.N_GOING]
+    for place in range(count[at.N_COMING]):
+        note_rate(real, whole, whole[at.COMING][place], 1, 0.0)
     settle(real, whole)
     for place in range(count[at.N_POOL]):
         flow = whole[at.POOL][place]
@@ -164,6 +177,7 @@ def predict(real: Any, whole: Any, flow: int, now_s: float) -> None:
     count = whole[at.COUNT]
     lose(real, whole, flow, real[at.BEFORE][flow], now_s)
     whole[at.HELD_BY][flow] = whole[at.STOP][flow]
+    note_rate(real, whole, flow, 0, real[at.RATE][flow] - real[at.BEFORE][flow])
     moved = min(real[at.BEFORE][flow] * (now_s - real[at.FLOW_SINCE][flow]), real[at.LEFT][flow])
     if moved:
         write_rate(real, whole, flow, now_s, moved)
@@ -188,6 +202,44 @@ def lose(real: Any, whole: Any, flow: int, rate_Bps: float, now_s: float) -> Non
     lost_s = (now_s - real[at.FLOW_SINCE][flow]) * (1.0 - rate_Bps / real[at.CEILING][flow])
     if lost_s > ROUNDING * now_s:
         real[at.QUEUED_FOR][link] += lost_s
+        transfer, others_s = whole[at.TRANSFER_OF][flow], min(left_by_own_s(real, whole, flow, now_s), lost_s)
+        real[at.LOST][transfer] += lost_s
+        real[at.OWN_LOST][transfer] += lost_s - others_s
+        real[at.TO_OTHERS][flow] += others_s
+
+
+def left_by_own_s(real: Any, whole: Any, flow: int, now_s: float) -> float:
+    """Return how long, since the rate last changed, the link was not the sender's that the sender filled most."""
+    passed_s, most_s = now_s - real[at.FLOW_SINCE][flow], 0.0
+    route, node = whole[at.ROUTE_OF][flow], flow * whole[at.COUNT][at.MOST_HOPS]
+    for place in range(whole[at.FIRST_LINK][route], whole[at.FIRST_LINK][route + 1]):
+        moved = moved_for(real, whole[at.ACCOUNTS][place], now_s) - real[at.HAD_MOVED][node]
+        most_s = max(most_s, moved / real[at.CAPACITY][whole[at.LINKS][place]])
+        node += 1
+    return passed_s - most_s if passed_s - most_s > OWN_ALL * passed_s else 0.0
+
+
+def moved_for(real: Any, account: int, now_s: float) -> float:
+    """Return the bytes that a link has moved for a sender until now."""
+    real[at.ACCOUNT_MOVED][account] += real[at.ACCOUNT_RATE][account] * (
+        now_s - real[at.ACCOUNT_SINCE][account]
+    )
+    real[at.ACCOUNT_SINCE][account] = now_s
+    moved: float = real[at.ACCOUNT_MOVED][account]
+    return moved
+
+
+def note_rate(real: Any, whole: Any, flow: int, more: int, more_Bps: float) -> None:
+    """Note that a flow comes, goes or is as much faster from now on, in the accounts of its links."""
+    route, node = whole[at.ROUTE_OF][flow], flow * whole[at.COUNT][at.MOST_HOPS]
+    for place in range(whole[at.FIRST_LINK][route], whole[at.FIRST_LINK][route + 1]):
+        account = whole[at.ACCOUNTS][place]
+        real[at.HAD_MOVED][node] = moved_for(real, account, real[at.CLOCK][at.NOW])
+        node += 1
+        whole[at.ACCOUNT_FLOWS][account] += more
+        # Nothing is left of rounding when nobody is.
+        is_used = whole[at.ACCOUNT_FLOWS][account] > 0
+        real[at.ACCOUNT_RATE][account] = real[at.ACCOUNT_RATE][account] + more_Bps if is_used else 0.0
 
 
 def note_flows(real: Any, whole: Any, flow: int, now_s: float) -> None:
@@ -209,17 +261,18 @@ def end_flow(real: Any, whole: Any, flow: int, now_s: float) -> None:
     count, route = whole[at.COUNT], whole[at.ROUTE_OF][flow]
     transfer = whole[at.TRANSFER_OF][flow]
     lose(real, whole, flow, real[at.RATE][flow], now_s)
+    note_rate(real, whole, flow, -1, -real[at.RATE][flow])
     write_rate(real, whole, flow, now_s, real[at.LEFT][flow])
     for place in range(whole[at.FIRST_LINK][route], whole[at.FIRST_LINK][route + 1]):
         write_wait(real, whole, whole[at.LINKS][place], real[at.STARTED][transfer], now_s)
-    write_flow(real, whole, transfer, whole[at.HELD_BY][flow])
+    write_flow(real, whole, transfer, whole[at.HELD_BY][flow], real[at.TO_OTHERS][flow])
     whole[at.FREE_FLOWS][count[at.N_FREE]] = flow
     count[at.N_FREE] += 1
     real[at.SENT][transfer] = now_s
     arrive(real, whole, transfer, now_s)
 
 
-def write_flow(real: Any, whole: Any, transfer: int, held_by: int) -> None:
+def write_flow(real: Any, whole: Any, transfer: int, held_by: int, others_s: float) -> None:
     """Write down a flow that has ended, with the link that held it back; alone, the narrowest of its route."""
     if not whole[at.COUNT][at.KEEPS_SERVICES]:
         return
@@ -230,19 +283,19 @@ def write_flow(real: Any, whole: Any, transfer: int, held_by: int) -> None:
             if real[at.CAPACITY][whole[at.LINKS][place]] < real[at.CAPACITY][held_by]:
                 held_by = whole[at.LINKS][place]
     times_s = real[at.HEAD][transfer], real[at.STARTED][transfer], real[at.CLOCK][at.NOW]
-    write_service(real, whole, transfer, held_by, FLOW, times_s)
+    write_service(real, whole, transfer, held_by, FLOW, (*times_s, others_s))
 
 
 def write_service(
-    real: Any, whole: Any, transfer: int, link: int, hop: int, times_s: tuple[float, float, float]
+    real: Any, whole: Any, transfer: int, link: int, hop: int, seconds: tuple[float, float, float, float]
 ) -> None:
-    """Write down a service: when the head came, when it started, when it ended."""
+    """Write down a service: when the head came, when it started, when it ended; (fair) what others had of it."""
     count, rows = whole[at.COUNT], real[at.SERVICE_ROWS]
     if count[at.KEEPS_SERVICES]:
         cell = count[at.N_SERVICES] * at.SERVICE_CELLS
         rows[cell], rows[cell + 1], rows[cell + 2] = transfer + count[at.FIRST_TRANSFER], link, hop
-        rows[cell + 3], rows[cell + 4] = whole[at.BYTES][transfer], times_s[0]
-        rows[cell + 5], rows[cell + 6] = times_s[1], times_s[2]
+        rows[cell + 3], rows[cell + 4] = whole[at.BYTES][transfer], seconds[0]
+        rows[cell + 5], rows[cell + 6], rows[cell + 7] = seconds[1], seconds[2], seconds[3]
         count[at.N_SERVICES] += 1
 
 
@@ -273,6 +326,10 @@ def join_queue(real: Any, whole: Any, link: int, transfer: int) -> None:
         before = whole[at.PREVIOUS_IN_QUEUE][before]
     put_in(whole, at.CHAIN_OF_QUEUE, link, transfer, before)
     whole[at.N_QUEUED][link] += 1
+    account = whole[at.ACCOUNTS][whole[at.FIRST_LINK][whole[at.ROUTE][transfer]] + whole[at.HOP][transfer]]
+    real[at.HAD_SERVED][transfer] = real[at.ACCOUNT_MOVED][account]
+    if real[at.FREE][link] > now_s and whole[at.SERVES][link] == account:
+        real[at.HAD_SERVED][transfer] -= real[at.FREE][link] - now_s
     if real[at.FREE][link] > now_s:
         note_queue(whole, link, now_s, real[at.FREE][link])
     if whole[at.ASLEEP][link]:
@@ -324,18 +381,24 @@ def serve(real: Any, whole: Any, link: int, transfer: int) -> None:
     real[at.FREE][link] = end_s
     whole[at.LINK_TRANSFERS][link] += 1
     whole[at.LINK_BYTES][link] += whole[at.BYTES][transfer]
-    head_s = real[at.HEAD][transfer]
+    head_s, route = real[at.HEAD][transfer], whole[at.ROUTE][transfer]
+    account = whole[at.ACCOUNTS][whole[at.FIRST_LINK][route] + hop]
     if start_s > head_s:
         whole[at.QUEUED][transfer] = 1
         if start_s - head_s > ROUNDING * start_s:
-            real[at.QUEUED_FOR][link] += start_s - head_s
+            lost_s = start_s - head_s
+            real[at.QUEUED_FOR][link] += lost_s
             write_wait(real, whole, link, head_s, start_s)
+            others_s = lost_s - (real[at.ACCOUNT_MOVED][account] - real[at.HAD_SERVED][transfer])
+            real[at.LOST][transfer] += lost_s
+            real[at.OWN_LOST][transfer] += lost_s - others_s if others_s > ROUNDING * start_s else lost_s
+    whole[at.SERVES][link] = account
+    real[at.ACCOUNT_MOVED][account] += end_s - start_s
     if whole[at.N_QUEUED][link] and end_s > start_s:
         note_queue(whole, link, start_s, end_s)
-    write_service(real, whole, transfer, link, hop, (head_s, start_s, end_s))
+    write_service(real, whole, transfer, link, hop, (head_s, start_s, end_s, 0.0))
     real[at.TAIL][transfer] = end_s + real[at.LATENCY][link]
     whole[at.HOP][transfer] += 1
-    route = whole[at.ROUTE][transfer]
     if whole[at.FIRST_LINK][route] + whole[at.HOP][transfer] == whole[at.FIRST_LINK][route + 1]:
         arrive(real, whole, transfer, real[at.TAIL][transfer])
     else:

@@ -97,8 +97,10 @@ def _grow_flows(real: list[FloatArray], whole: list[IntArray]) -> None:
         real[name] = _longer(real[name], 2 * n_flows)
     for name in at.WHOLE_OF_FLOW:
         whole[name] = _longer(whole[name], 2 * n_flows)
+    n_nodes = 2 * n_flows * int(count[at.MOST_HOPS])
+    real[at.HAD_MOVED] = _longer(real[at.HAD_MOVED], n_nodes)
     for name in at.NODES:
-        whole[name] = _longer(whole[name], 2 * n_flows * int(count[at.MOST_HOPS]))
+        whole[name] = _longer(whole[name], n_nodes)
     whole[at.FREE_FLOWS][:n_flows] = np.arange(n_flows, 2 * n_flows)
     count[at.N_FREE] = n_flows
 

@@ -18,6 +18,7 @@ from ringnet.engines.moving import stepper
 from ringnet.engines.sharing import Sending, resolve_sharing
 from ringnet.engines.trace import (
     KEEP_TRANSFERS,
+    OWN_QUEUEING,
     PATH_PARTS,
     Columns,
     Trace,
@@ -158,7 +159,8 @@ class Loop:
         """Return one row per worker, as `Trace.workers` has them."""
         real, whole, start_s = self.real, self.whole, self.workers.start_s
         paths = real[at.WORKER_PATH].reshape(-1, at.N_ON_PATH).T
-        parts = dict(zip((part for part in PATH_PARTS if part != "bandwidth"), paths, strict=True))
+        names = [part for part in (*PATH_PARTS, OWN_QUEUEING) if part != "bandwidth"]
+        parts = dict(zip(names, paths, strict=True))
         return {
             "start_s": start_s.copy(),
             "end_s": real[at.LAST],

@@ -11,15 +11,24 @@ from ringnet.networks.behaviour import NEVER
 
 
 class OtherSeconds(NamedTuple):
-    """Seconds of a path that are neither latency nor bandwidth; they change seldom, so that paths share them."""
+    """Seconds of a path that are neither latency nor bandwidth; they change seldom, so that paths share them.
+
+    ``own_queueing`` is what of ``queueing`` was behind transfers of the same sender.
+    """
 
     queueing: float = 0.0
     waiting: float = 0.0
     overhead: float = 0.0
     reducing: float = 0.0
+    own_queueing: float = 0.0
 
     def plus(
-        self, queueing: float = 0.0, overhead: float = 0.0, reducing: float = 0.0, waiting: float = 0.0
+        self,
+        queueing: float = 0.0,
+        overhead: float = 0.0,
+        reducing: float = 0.0,
+        waiting: float = 0.0,
+        own_queueing: float = 0.0,
     ) -> OtherSeconds:
         """Return a longer path's."""
         return OtherSeconds(
@@ -27,6 +36,7 @@ class OtherSeconds(NamedTuple):
             self.waiting + waiting,
             self.overhead + overhead,
             self.reducing + reducing,
+            self.own_queueing + own_queueing,
         )
 
 
@@ -54,15 +64,17 @@ class RouteAhead(Protocol):
 class Carried(Protocol):
     """What links carry: a transfer, a part of one, or the traffic of no worker.
 
-    ``hop`` is the link of the route where it is, ``head_s`` and ``tail_s`` say when its head and its tail come there.
-    ``queued`` says whether it had to wait, ``counts`` what it counts among the transfers of a link; ``drawn`` is what
-    links did that do something of its own for each transfer, in the order of its route.
+    ``hop`` is the link of the route where it is, ``head_s`` and ``tail_s`` say when its head and its tail come there,
+    ``had_s`` for how long the link had served its sender's by then. ``queued`` says whether it had to wait, ``counts``
+    what it counts among the transfers of a link; ``drawn`` is what links did that do something of its own for each
+    transfer, in the order of its route.
     """
 
     bytes: int
     hop: int
     head_s: float
     tail_s: float
+    had_s: float
     started_s: float
     sent_s: float
     queued: bool
@@ -86,7 +98,7 @@ class Carried(Protocol):
         """Where it goes."""
 
     @property
-    def whole(self) -> Carried:
+    def whole(self) -> Whole:
         """The transfer that it is a part of, or a part of a part; itself if it is none."""
 
     def arrives(self, clock: Clock, arrived_s: float) -> None:
@@ -96,16 +108,27 @@ class Carried(Protocol):
         """Start only now, after the credit that came back, by ``path`` and in ``back_s``."""
 
 
+class Whole(Carried, Protocol):
+    """What is no part of another.
+
+    ``lost_s`` is what it, with all its parts, has waited for links or (fair) lost by sharing them; ``own_lost_s`` how
+    much of that went to transfers of the same sender.
+    """
+
+    lost_s: float
+    own_lost_s: float
+
+
 class Part:
     """Some bytes of a transfer. The whole has started with its first part, and has arrived when all parts have.
 
     A part may be cut again, as a slot of a window into packets; ``offset`` says where it stands in the transfer.
     """
 
+    had_s: float
     __slots__ = (
-        "bytes", "counts", "cut_from", "drawn", "head_s", "hop", "last", "missing", "number", "offset", "on_arrival",
-        "queued",
-        "sent_s", "started_s", "tail_s", "whole",
+        "bytes", "counts", "cut_from", "drawn", "had_s", "head_s", "hop", "last", "missing", "number", "offset",
+        "on_arrival", "queued", "sent_s", "started_s", "tail_s", "whole",
     )  # fmt: skip
 
     def __init__(
@@ -114,7 +137,7 @@ class Part:
         self.cut_from, self.bytes, self.number, self.offset = cut_from, n_bytes, number, offset
         #: How many parts have not arrived, one number for all: one that is sent again comes after the last.
         self.missing = missing
-        self.whole: Carried = cut_from.whole
+        self.whole: Whole = cut_from.whole
         self.last = last
         self.counts = cut_from.counts if last else 0
         self.hop = 0

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from ringnet.chance import lost_of, lost_until
-from ringnet.engines.events.carried import Carried, Part, PathSeconds, RouteAhead
+from ringnet.engines.events.carried import Carried, Part, PathSeconds, RouteAhead, Whole
 from ringnet.engines.events.clock import Clock
 from ringnet.engines.trace import Columns
 from ringnet.errors import Fault, NetworkError
@@ -27,10 +27,12 @@ class Attempt:
     ``n_packets`` do not arrive; ``own_bytes`` are theirs, without what is sent again behind them.
     """
 
+    had_s: float
     __slots__ = (
         "bytes",
         "counts",
         "drawn",
+        "had_s",
         "head_s",
         "hop",
         "is_dropped",
@@ -76,7 +78,7 @@ class Attempt:
         return self.unit.index
 
     @property
-    def whole(self) -> Carried:
+    def whole(self) -> Whole:
         """The transfer that it belongs to."""
         return self.unit.whole
 

@@ -14,7 +14,7 @@ from ringnet.engines.events.carried import Carried
 from ringnet.engines.events.clock import LAST, Clock, Process
 from ringnet.engines.events.deliveries import Attempt, line_of
 from ringnet.engines.events.max_min import Flow, Shares
-from ringnet.engines.tolerances import ROUNDING, SAME_TIME
+from ringnet.engines.tolerances import OWN_ALL, ROUNDING, SAME_TIME
 from ringnet.engines.trace import (
     FLOW,
     Columns,
@@ -33,7 +33,9 @@ class Stream(Flow):
     """A flow that ends: what it moves, how many bytes are left of it since when, and when it will so end."""
 
     links: tuple[int, ...]
-    __slots__ = ("carried", "end_s", "held_by", "left", "n_bytes", "posted_s", "since_s")
+    __slots__ = (
+        "accounts", "carried", "end_s", "had", "held_by", "left", "n_bytes", "others_s", "posted_s", "since_s",
+    )  # fmt: skip
 
     def __init__(
         self, carried: Carried, links: tuple[int, ...], n_bytes: int, cap_Bps: float, posted_s: float
@@ -45,6 +47,45 @@ class Stream(Flow):
         self.since_s, self.end_s = 0.0, NEVER
         #: The link that has kept it from having more since then.
         self.held_by: int | None = None
+        #: What each of its links moves for its sender; what that had moved by then, and what the link can do.
+        self.accounts: list[Account] = []
+        self.had: list[tuple[float, float]] = []
+        #: What it has lost to other senders, in seconds.
+        self.others_s = 0.0
+
+    def left_by_own_s(self, now_s: float) -> float:
+        """Return how long, since its rate last changed, the link was not its sender's that its sender filled most.
+
+        Were no other senders there, the sender's flows would be faster until they fill some link: as many times as they
+        fill less of it now. That is what the others take from them.
+        """
+        passed_s, most_s = now_s - self.since_s, 0.0
+        for account, (had_moved, full_Bps) in zip(self.accounts, self.had, strict=True):
+            most_s = max(most_s, (account.up_to(now_s) - had_moved) / full_Bps if full_Bps else passed_s)
+        return passed_s - most_s if passed_s - most_s > OWN_ALL * passed_s else 0.0
+
+
+class Account:
+    """What one link moves for one sender: flows, at what rate in all, and how many bytes until some time."""
+
+    __slots__ = ("moved", "n_flows", "rate_Bps", "since_s")
+
+    def __init__(self) -> None:
+        self.n_flows, self.rate_Bps = 0, 0.0
+        self.moved = self.since_s = 0.0
+
+    def up_to(self, now_s: float) -> float:
+        """Return the bytes that have moved until now."""
+        self.moved += self.rate_Bps * (now_s - self.since_s)
+        self.since_s = now_s
+        return self.moved
+
+    def has(self, more: int, more_Bps: float, now_s: float) -> None:
+        """Note that from now on there are more flows, or fewer, and that they are faster by so much in all."""
+        self.up_to(now_s)
+        self.n_flows += more
+        # Nothing is left of rounding when nobody is.
+        self.rate_Bps = self.rate_Bps + more_Bps if self.n_flows else 0.0
 
 
 class LinkUse:
@@ -84,6 +125,8 @@ class Arbiter:
         self.clock, self.network, self.services = clock, network, services
         self.shares = Shares(network.bandwidth_Bps.tolist())
         self.uses = [LinkUse() for _ in range(network.n_links)]
+        #: Of each link, by who sends: the number of the job, or of other traffic, and of the worker.
+        self.accounts: list[dict[tuple[int, int], Account]] = [{} for _ in range(network.n_links)]
         self.rates = None if services is None else RateRows()
         #: From when to when each flow was on each link.
         self.flows = LinkWaits()
@@ -146,10 +189,13 @@ class Arbiter:
         )
 
     def _start(self, stream: Stream) -> None:
-        stream.carried.started_s = stream.since_s = self.clock.now
+        carried = stream.carried
+        carried.started_s = stream.since_s = self.clock.now
+        sender = carried.route.owner, carried.src
+        stream.accounts = [self.accounts[link].setdefault(sender, Account()) for link in stream.links]
         for link in stream.links:
             self.uses[link].bytes += stream.n_bytes
-            self.uses[link].transfers += stream.carried.counts
+            self.uses[link].transfers += carried.counts
 
     def run(self) -> Process:
         """Settle whenever something starts, ends or changes."""
@@ -176,11 +222,17 @@ class Arbiter:
         coming, self.coming = [*self.coming, *self._followers(going)], []
         dropped, self.dropped = self.dropped, []
         self.n_streams += len(coming) - len(going) - len(dropped)
-        for stream in self.shares.settle(coming, [*going, *dropped], changed):
-            assert isinstance(stream, Stream)
-            self._predict(stream, now_s)
+        for stream in coming:
+            for account in stream.accounts:
+                account.has(1, 0.0, now_s)
+        for flow in self.shares.settle(coming, [*going, *dropped], changed):
+            assert isinstance(flow, Stream)
+            self._predict(flow, now_s)
         for link in dict.fromkeys(link for stream in [*coming, *going, *dropped] for link in stream.links):
             self.uses[link].now_has(len(self.shares.on[link]), now_s)
+        for stream in [*going, *dropped]:
+            for account in stream.accounts:
+                account.has(-1, -stream.rate_Bps, now_s)
         for stream in dropped:
             stream.end_s = ENDED
             self.flows.add_all(stream.links, stream.carried.route.owner, stream.carried.started_s, now_s)
@@ -223,6 +275,11 @@ class Arbiter:
         lost_s = (now_s - stream.since_s) * (1.0 - rate_Bps / alone_Bps)
         if lost_s > ROUNDING * now_s:
             self.uses[stream.held_by].queued_s += lost_s
+            others_s = min(stream.left_by_own_s(now_s), lost_s)
+            whole = stream.carried.whole
+            whole.lost_s += lost_s
+            whole.own_lost_s += lost_s - others_s
+            stream.others_s += others_s
 
     def _serve(self, now_s: float) -> None:
         """Add up how busy the links are whose bandwidth changes: of others the bytes say it."""
@@ -262,6 +319,13 @@ class Arbiter:
         """Predict the end of a stream whose rate is new; as long as the rate stays no rounding creeps into it."""
         self._lose(stream, stream.before_Bps, now_s)
         stream.held_by = stream.stop
+        more_Bps = stream.rate_Bps - stream.before_Bps
+        for account in stream.accounts:
+            account.has(0, more_Bps, now_s)
+        stream.had = [
+            (account.moved, self.shares.capacity_Bps[link])
+            for account, link in zip(stream.accounts, stream.links, strict=True)
+        ]
         moved = min(stream.before_Bps * (now_s - stream.since_s), stream.left)
         if self.rates is not None and moved:
             self.rates.add(stream.links, stream.since_s, now_s, moved)
@@ -275,7 +339,7 @@ class Arbiter:
         if self.services is not None:
             if held_by is None:  # alone on its route, or on the narrowest link of it
                 held_by = min(stream.links, key=self.shares.capacity_Bps.__getitem__)
-            times_s = stream.posted_s, carried.started_s, self.clock.now
+            times_s = stream.posted_s, carried.started_s, self.clock.now, stream.others_s
             self.services.add((carried.index, carried.route.owner, held_by, FLOW, stream.n_bytes, *times_s))
         stream.carried.sent_s = self.clock.now
         stream.carried.arrives(self.clock, self.clock.now)

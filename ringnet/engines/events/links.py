@@ -25,7 +25,8 @@ class PartsByTransfer:
 
     def __init__(self) -> None:
         self.n_queued: dict[Carried, int] = {}
-        self.left_s: dict[Carried, float] = {}
+        #: When the last part of each was done, and what the link had served by then of the same sender.
+        self.left: dict[Carried, tuple[float, float]] = {}
         self.served: Carried | None = None
 
     def comes(self, carried: Carried) -> None:
@@ -39,20 +40,27 @@ class PartsByTransfer:
         if not self.n_queued[whole]:
             del self.n_queued[whole]
 
-    def is_served(self, carried: Carried, end_s: float) -> None:
-        """Note until when it serves that."""
+    def is_served(self, carried: Carried, end_s: float, own_s: float) -> None:
+        """Note until when it serves that, and how long it will then have served the same sender."""
         if carried.counts:
-            self.left_s.pop(carried.whole, None)
+            self.left.pop(carried.whole, None)
         else:
-            self.left_s[carried.whole] = end_s
+            self.left[carried.whole] = end_s, own_s
 
     def n_waiting(self) -> int:
         """Return the transfers that wait, none of whose parts is being served."""
         return len(self.n_queued) - (self.served in self.n_queued)
 
-    def waits_since(self, carried: Carried) -> float:
-        """Return since when something waits for others: since it came, or since the part before it has gone."""
-        return max(carried.head_s, self.left_s.get(carried.whole, 0.0))
+    def waits_since(self, carried: Carried) -> tuple[float, float]:
+        """Return since when something waits for others: since it came, or since the part before it has gone.
+
+        Beside it is for how long the link had served the same sender then.
+        """
+        return max((carried.head_s, carried.had_s), self.left.get(carried.whole, (0.0, 0.0)))
+
+
+#: Who sends something: the number of the job, or of other traffic, and of the worker.
+Sender: TypeAlias = tuple[int, int]
 
 
 class Link:
@@ -77,6 +85,9 @@ class Link:
         self.free_s = clock.now
         self.bytes = self.transfers = self.longest_queue = 0
         self.busy_s = self.held_s = self.queued_s = 0.0
+        #: For how long each sender's have been served, to the end of the last; and whose that is.
+        self.served_s: dict[Sender, float] = {}
+        self.serves: Sender | None = None
         #: Where transfers come in parts: of which they are.
         self.parts: PartsByTransfer | None = None
         #: Where it is to be kept who waited: there, under the link's number.
@@ -93,6 +104,10 @@ class Link:
             self.parts.comes(carried)
         if self.free_s > now and len(self.queue) > self.longest_queue:
             self._note_queue(now, self.free_s)
+        sender = carried.route.owner, carried.src
+        carried.had_s = self.served_s.get(sender, 0.0)
+        if self.free_s > now and sender == self.serves:
+            carried.had_s -= self.free_s - now
         if self.asleep is not None:
             # Later links of a route choose later: without latency a head comes on at the time of its service.
             self.clock.at(now if now > self.free_s else self.free_s, self.asleep, LAST + carried.hop)
@@ -132,15 +147,18 @@ class Link:
         self.free_s = end_s
         self.transfers += carried.counts
         self.bytes += carried.bytes
+        sender = carried.route.owner, carried.src
+        own_s = self.served_s.get(sender, 0.0)
         if start_s > carried.head_s:
-            self._note_wait(carried, start_s)
+            self._note_wait(carried, start_s, own_s)
+        self.serves, self.served_s[sender] = sender, own_s + (end_s - start_s)
         if self.queue and end_s > start_s and len(self.queue) > self.longest_queue:
             self._note_queue(start_s, end_s)
         if self.parts is not None:
-            self.parts.is_served(carried, end_s)
+            self.parts.is_served(carried, end_s, self.served_s[sender])
         if self.services is not None:
             what = carried.index, carried.route.owner, self.number, carried.hop, carried.bytes
-            self.services.add((*what, carried.head_s, start_s, end_s))
+            self.services.add((*what, carried.head_s, start_s, end_s, 0.0))
         carried.tail_s = end_s + latency_s
         carried.hop += 1
         if carried.hop == len(carried.route.links):
@@ -163,13 +181,19 @@ class Link:
         n_waiting = len(self.queue) if self.parts is None else self.parts.n_waiting()
         self.longest_queue = max(self.longest_queue, n_waiting)
 
-    def _note_wait(self, carried: Carried, start_s: float) -> None:
-        """Note that something had to wait until now, and for how long."""
+    def _note_wait(self, carried: Carried, start_s: float, own_s: float) -> None:
+        """Note that something had to wait until now: for how long, and also behind its sender's, ``own_s`` in all."""
         carried.queued = True
-        since_s = carried.head_s if self.parts is None else self.parts.waits_since(carried)
-        if start_s - since_s > ROUNDING * start_s:
-            self.queued_s += start_s - since_s
+        since_s, had_s = carried.head_s, carried.had_s
+        if self.parts is not None:
+            since_s, had_s = self.parts.waits_since(carried)
+        lost_s, whole = start_s - since_s, carried.whole
+        if lost_s > ROUNDING * start_s:
+            self.queued_s += lost_s
             self.waits.add(self.number, carried.route.owner, since_s, start_s)
+            others_s = lost_s - (own_s - had_s)
+            whole.lost_s += lost_s
+            whole.own_lost_s += lost_s - others_s if others_s > ROUNDING * start_s else lost_s
 
     def hand_on(self, carried: Carried, head_s: float) -> None:
         """Let the head reach the next link at ``head_s``."""

@@ -21,6 +21,7 @@ from ringnet.engines.sharing import Sending, resolve_sharing
 from ringnet.engines.tolerances import ROUNDING
 from ringnet.engines.trace import (
     KEEP_TRANSFERS,
+    OWN_QUEUEING,
     PATH_PARTS,
     Columns,
     Trace,
@@ -319,7 +320,7 @@ class RunningJob:
             raise InputError(
                 Fault("switches that reduce take what comes: they are in no step", right="sends: eager")
             )
-        self.members = _workers(workers, shared=schedule.n_channels > 1)
+        self.members = _workers(workers)
         self.actors = [
             Actor(clock, member, program, channel, options)
             for member in self.members
@@ -371,7 +372,7 @@ class RunningJob:
         )
 
 
-def _workers(workers: Workers, *, shared: bool) -> list[Worker]:
+def _workers(workers: Workers) -> list[Worker]:
     first_s = float(workers.start_s.min())
     columns = (SEND, RECV, REDUCE, "launch_s")
     costs = np.column_stack([getattr(workers, column) for column in columns]).tolist()
@@ -387,7 +388,6 @@ def _workers(workers: Workers, *, shared: bool) -> list[Worker]:
             able_s,
             WorkerCosts(*cost),
             first_s,
-            shared=shared,
             luck=luck(number, cost),
             pace=workers.paces.get(number),
         )
@@ -405,11 +405,11 @@ def _worker_columns(workers: list[Worker]) -> Columns:
     kinds = {"start_s": np.float64, "end_s": np.float64, "sent_bytes": np.int64, "received_bytes": np.int64}
     kinds |= dict.fromkeys(("overhead_s", "reducing_s"), np.float64)
     paths = np.array([(*worker.path[:2], *worker.path[2]) for worker in workers], dtype=np.float64).reshape(
-        len(workers), len(PATH_PARTS)
+        len(workers), len(PATH_PARTS) + 1
     )
     columns = {name: _column(workers, name, kind) for name, kind in kinds.items()}
     elapsed_s = columns["end_s"] - columns["start_s"].min()
-    parts = dict(zip(PATH_PARTS, paths.T, strict=True))
+    parts = dict(zip((*PATH_PARTS, OWN_QUEUEING), paths.T, strict=True))
     found = path_columns(parts, elapsed_s)
     # What was added up on the way is what the others leave, but for rounding: a part that was lost is a bug.
     left = found["path_bandwidth_s"]
@@ -459,9 +459,12 @@ class Burst:
         "bytes",
         "channel",
         "drawn",
+        "had_s",
         "head_s",
         "hop",
         "index",
+        "lost_s",
+        "own_lost_s",
         "queued",
         "route",
         "sent_s",
@@ -470,11 +473,13 @@ class Burst:
         "tail_s",
     )
     counts = 1
+    had_s: float
 
     def __init__(self, traffic: Traffic, order: int, number: int, route: Route) -> None:
         self.src, self.channel, self.index = AFTER_WORKERS + order, 0, number
         self.bytes, self.route = traffic.burst_bytes, route
         self.hop, self.queued = 0, False
+        self.lost_s = self.own_lost_s = 0.0
         self.drawn: tuple[Behaviour, ...] = ()
         self.started_s = self.sent_s = self.head_s = self.tail_s = NEVER
 

@@ -15,6 +15,7 @@ from ringnet.collectives import Schedule, Step
 from ringnet.engines.events.carried import PathSeconds
 from ringnet.engines.events.clock import Clock
 from ringnet.engines.events.routes import JobRoutes, Route
+from ringnet.engines.tolerances import own_part_s
 from ringnet.networks import Behaviour
 from ringnet.networks.behaviour import NEVER
 
@@ -39,9 +40,12 @@ class Transfer:
         "drawn",
         "dst",
         "entered_s",
+        "had_s",
         "head_s",
         "hop",
         "index",
+        "lost_s",
+        "own_lost_s",
         "path",
         "post_after",
         "posted_s",
@@ -56,6 +60,7 @@ class Transfer:
         "step",
         "tail_s",
     )  # fmt: skip
+    had_s: float
     head_s: float
     path: PathSeconds
     released_s: float
@@ -85,6 +90,7 @@ class Transfer:
         self.arrival: simpy.Event | None = None
         self.hop = 0
         self.queued = False
+        self.lost_s = self.own_lost_s = 0.0
         self.drawn: tuple[Behaviour, ...] = ()
         self.data: Any = None
 
@@ -132,7 +138,9 @@ class Transfer:
             # Alone on its way, all that is not latency is bandwidth: exact; a difference would leave rounding dust.
             return latency + route_s, bandwidth + moving_s, others
         idle_s = min(moving_s, self.route.alone(self.bytes, self.released_s, self.drawn)[1])
-        return latency + route_s, bandwidth + idle_s, others.plus(queueing=moving_s - idle_s)
+        queued_s = moving_s - idle_s
+        own_s = own_part_s(queued_s, self.lost_s, self.own_lost_s)
+        return latency + route_s, bandwidth + idle_s, others.plus(queueing=queued_s, own_queueing=own_s)
 
 
 class ChunkUse:

@@ -50,7 +50,7 @@ class RunOptions(NamedTuple):
 
 
 class Worker:
-    """One worker: its processor (``shared`` if it has several actors), and what its actors have in common.
+    """One worker: its processor, and what its actors have in common.
 
     ``sent_bytes``, ``overhead_s`` and the like add up over its actors; ``path`` is that of the actor that ended last.
     ``luck`` is what its processor does by chance, if anything.
@@ -64,14 +64,15 @@ class Worker:
         costs: WorkerCosts,
         first_start_s: float,
         *,
-        shared: bool,
         luck: LuckyProcessor | None = None,
         pace: ProcessorPace | None = None,
     ) -> None:
-        self.number, self.start_s, self.costs, self.shared, self.luck = number, start_s, costs, shared, luck
+        self.number, self.start_s, self.costs, self.luck = number, start_s, costs, luck
         #: Of a worker that is not always as fast.
         self.pace = pace
         self.busy_until_s = self.interrupted_s = 0.0
+        #: By what path it will be so long busy.
+        self.busy_path: PathSeconds = (0.0, 0.0, OtherSeconds())
         self.last = (start_s, 0)
         waits_s = start_s - first_start_s
         #: When it enters its first step, and what its processor has worked: until then the launch.
@@ -254,6 +255,9 @@ class Actor:
     def spend(self, overhead_s: float, reducing_s: float) -> simpy.Event:
         """Take the worker's processor for an overhead and a reduction; return the event of their end."""
         worker = self.worker
+        works = worker.pace is None or overhead_s or reducing_s
+        if works and worker.busy_until_s > self.clock.now:  # with another channel
+            self.path = worker.busy_path
         if worker.pace is not None:
             return self.spend_at(worker.pace, overhead_s, reducing_s)
         end_s = worker.occupy(self.clock.now, overhead_s + reducing_s)
@@ -261,8 +265,7 @@ class Actor:
         worker.overhead_s += overhead_s
         worker.reducing_s += reducing_s
         latency, bandwidth, others = self.path
-        queued_s = end_s - self.clock.now - overhead_s - reducing_s if worker.shared else 0.0
-        self.path = latency, bandwidth, others.plus(queued_s, overhead_s, reducing_s)
+        self.path = worker.busy_path = latency, bandwidth, others.plus(0.0, overhead_s, reducing_s)
         return self.clock.wake_at(end_s)
 
     def spend_at(self, pace: ProcessorPace, overhead_s: float, reducing_s: float) -> simpy.Event:
@@ -273,7 +276,9 @@ class Actor:
         latency, bandwidth, others = self.path
         work_s = pace.worked_s(begin_s, middle_s), pace.worked_s(middle_s, end_s)
         still_s = pace.still_s(begin_s, end_s)
-        self.path = latency, bandwidth, others.plus(begin_s - self.clock.now, *work_s, still_s)
+        self.path = latency, bandwidth, others.plus(0.0, *work_s, still_s)
+        if overhead_s or reducing_s:
+            self.worker.busy_path = self.path
         return self.clock.wake_at(end_s)
 
     def apply(self, transfer: Transfer) -> None:

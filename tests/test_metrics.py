@@ -215,6 +215,7 @@ def test_a_row_for_each_worker(case):
         "overhead_s",
         "reducing_s",
         *(f"path_{part}_s" for part in PATH_PARTS),
+        "own_queueing_s",
         "moving_s",
         "late_partner_s",
         "busy_link_s",

@@ -79,7 +79,7 @@ def test_queueing_behind_others_is_what_goes_without_them(engine, sharing, sizes
     # Of those that end together the path is that of the last.
     last = trace.transfers["src"][len(each) - 1 - trace.transfers["arrived_s"][::-1].argmax()]
     _, alone = run([sent for sent in each if sent[0] == last])
-    queueing_s, own_s = (trace.workers[f"path_{part}_s"][there] for part in ("queueing", "own_queueing"))
+    queueing_s, own_s = (trace.workers[name][there] for name in ("path_queueing_s", "own_queueing_s"))
     assert queueing_s - own_s == pytest.approx(ends - alone.workers["end_s"][there], abs=1e-7)
     if sharing == "fair":
         path = critical_path(one.schedule, one.network, one.workers, one.chunk_bytes, trace)
@@ -92,7 +92,7 @@ def test_of_two_links_as_full_the_one_with_ones_own_holds_one_back(case, custom,
     network = replace(wired(wires, ROUTES, 3), sharing="fair")
     schedule = custom(3, [(0, 2, 0), (0, 2, 1), (1, 2, 2), (1, 2, 3)])
     trace = case(3, 100, schedule=schedule).but(network=network).run()
-    found = [trace.workers[f"path_{part}_s"][2] for part in ("bandwidth", "queueing", "own_queueing")]
+    found = [trace.workers[name][2] for name in ("path_bandwidth_s", "path_queueing_s", "own_queueing_s")]
     assert found == [2.0, 2.0, 2.0]
 
 

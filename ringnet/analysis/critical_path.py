@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -86,12 +87,16 @@ class CriticalPath:
 
     def of_pieces(self, name: str) -> list[Any]:
         """Return for each piece what a column of ``moved`` says of its transfer; None of a start or a launch."""
-        places = np.searchsorted(self.transfers, [piece.transfer for piece in self.pieces]).tolist()
-        cells = self.moved[name].tolist()
-        return [
-            None if piece.transfer == NONE else cells[place]
-            for piece, place in zip(self.pieces, places, strict=True)
-        ]
+        cells = [*self.moved[name].tolist(), None]
+        return [cells[place] for place in self._places]
+
+    @cached_property
+    def _places(self) -> list[int]:
+        """Where the transfer of each piece is in ``transfers``; after the last for what is of none."""
+        transfers = np.array([piece.transfer for piece in self.pieces], dtype=np.int64)
+        places = np.searchsorted(self.transfers, transfers)
+        found: list[int] = np.where(transfers == NONE, len(self.transfers), places).tolist()
+        return found
 
     @property
     def starter(self) -> int:
@@ -191,6 +196,8 @@ def _made_again(
     moved = _moved(led, schedule, chunk_bytes)
     n_channels, pieces, now_s = schedule.n_channels, list[PathPiece](), start_s
     bandwidth_Bps, latency_s = network.bandwidth_Bps.tolist(), network.latency_s.tolist()
+    send_s, recv_s = workers.send_overhead_s.tolist(), workers.recv_overhead_s.tolist()
+    reduce_Bps = workers.reduce_Bps.tolist()
     for what, step, row, at, waited_s in led:
         worker, then_s = at // n_channels, now_s
         if what == "start":
@@ -210,11 +217,11 @@ def _made_again(
         elif what == "queue":
             _note_own_queue(pieces, waited_s, now_s)
         elif what == "post":
-            now_s += float(workers.send_overhead_s[worker])
+            now_s += send_s[worker]
             pieces.append(PathPiece(then_s, now_s, "overhead", worker, NONE, transfer))
         else:
-            overhead_s = float(workers.recv_overhead_s[worker])
-            reducing_s = float(n_bytes / workers.reduce_Bps[worker]) if reduces else 0.0
+            overhead_s = recv_s[worker]
+            reducing_s = n_bytes / reduce_Bps[worker] if reduces else 0.0
             now_s += overhead_s + reducing_s
             reduced_s = min(then_s + overhead_s, now_s) if reducing_s else now_s
             pieces.append(PathPiece(then_s, reduced_s, "overhead", worker, NONE, transfer))

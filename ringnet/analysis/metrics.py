@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ringnet.collectives import Schedule
 from ringnet.engines.tolerances import ROUNDING
-from ringnet.engines.trace import OWN_QUEUEING, PATH_PARTS, Trace
+from ringnet.engines.trace import PATH_PARTS, Trace
 from ringnet.networks import Network
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -39,9 +39,7 @@ def makespan_s(trace: Trace) -> float:
 
 
 def path_shares(trace: Trace) -> dict[str, float]:
-    """Return what the path that ended last is made of, as shares of the makespan by part, which add up to 1.
-
-    Beside them, of queueing, what was behind the same sender's.
+    """Return what the path that ended last is made of, as shares of the makespan by part; they add up to 1.
 
     Going back from the worker that ended last, each moment is put down to what the path then waited for: latency and
     bandwidth of a transfer, its queueing for links, overheads and reductions of workers, or (waiting) the start of a
@@ -50,7 +48,7 @@ def path_shares(trace: Trace) -> dict[str, float]:
     total_s = makespan_s(trace)
     last = int(trace.workers["end_s"].argmax())
     return (
-        {part: float(trace.workers[f"path_{part}_s"][last]) / total_s for part in (*PATH_PARTS, OWN_QUEUEING)}
+        {part: float(trace.workers[f"path_{part}_s"][last]) / total_s for part in PATH_PARTS}
         if total_s
         else {}
     )

@@ -450,7 +450,7 @@ def _times(run: Run) -> Row:
     # With one worker, or without latency and bytes, nothing takes time: bandwidths and shares are empty, not 0/0.
     timed = schedule.n_workers > 1 and total_s > 0
     algbw = run.labels["message_bytes"] / total_s if timed else None
-    shares = _path_shares(run) if timed else {}
+    shares, own_queueing_share = _path_shares(run) if timed else ({}, None)
     parts = {f"{part}_share": shares.get(part) for part in PATH_PARTS}
     is_plain = run.alone and run.begun_s is None
     formula_s = closed_form_s(schedule, network, run.workers, run.chunk_bytes) if is_plain else None
@@ -466,7 +466,7 @@ def _times(run: Run) -> Row:
         "bound_share": bound.seconds / total_s if timed and bounded else None,
         "bound_cut": bound.cut if timed and bounded else None,
         **{name: parts.pop(name) for name in ("latency_share", "bandwidth_share", "queueing_share")},
-        "own_queueing_share": shares.get(OWN_QUEUEING),
+        "own_queueing_share": own_queueing_share,
         **parts,
         **dict(zip(("late_worker", "late_by_s"), late or (None, None), strict=True)),
         "late_gain_s": None if late is None else _gain_in_time_s(run, *late),
@@ -487,16 +487,17 @@ def _gain_s(run: Run, upgrade: Upgrade) -> float | None:
     return gain_s if abs(gain_s) > ROUNDING * total_s else 0.0
 
 
-def _path_shares(run: Run) -> dict[str, float]:
-    """Return what the path is made of; of what waited for a window's credit, what brought that back took the time.
+def _path_shares(run: Run) -> tuple[dict[str, float], float]:
+    """Return what the path is made of, and how much of its queueing was behind the same sender's.
 
-    On the path that goes back to that nothing is queueing that is behind the same sender's: its pieces are bandwidth.
+    Of what waited for a window's credit, what brought that back took the time: on the path that goes back to it, what
+    is behind the same sender's is bandwidth.
     """
-    shares = path_shares(run.trace)
+    shares, total_s = path_shares(run.trace), makespan_s(run.trace)
     if run.network.window is None or not shares["queueing"] or run.path is None:
-        return shares
-    total_s = makespan_s(run.trace)
-    return {part: run.path.part_s(part) / total_s for part in PATH_PARTS} | {OWN_QUEUEING: 0.0}
+        last = int(run.trace.workers["end_s"].argmax())
+        return shares, float(run.trace.workers[OWN_QUEUEING][last]) / total_s
+    return {part: run.path.part_s(part) / total_s for part in PATH_PARTS}, 0.0
 
 
 def _largest(seconds: NDArray[np.float64]) -> float | None:

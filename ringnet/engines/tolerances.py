@@ -13,7 +13,7 @@ SAME_TIME = 1e-14
 #: Waits shorter than this share of the time are none. A head that comes as its link becomes free has its time from
 #: other sums than the link, which differ by some 1e-16 of it for each step; nothing that waits is over so soon.
 ROUNDING = 1e-12
-#: Waits of which all but this share are behind the same sender's are behind nobody else's.
+#: Waits of which all but this share are behind the same sender's, or behind others', are behind these only.
 OWN_ALL = 1e-9
 
 

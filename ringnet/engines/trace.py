@@ -30,8 +30,8 @@ Watch: TypeAlias = "Callable[[int, Callable[[], int]], None]"
 
 #: What the time on a path is made of, in the order of the columns ``path_<part>_s`` of `Trace.workers`.
 PATH_PARTS = ("latency", "bandwidth", "queueing", "waiting", "overhead", "reducing")
-#: What of queueing was behind transfers of the same sender: bandwidth by another name.
-OWN_QUEUEING = "own_queueing"
+#: The column of `Trace.workers` that says what of queueing was behind transfers of the same sender.
+OWN_QUEUEING = "own_queueing_s"
 
 
 def path_columns(parts: Mapping[str, NDArray[np.float64]], elapsed_s: NDArray[np.float64]) -> Columns:
@@ -55,8 +55,8 @@ def path_columns(parts: Mapping[str, NDArray[np.float64]], elapsed_s: NDArray[np
     nothing = np.zeros(len(elapsed_s))
     found = {part: nothing if part == "bandwidth" else parts.get(part, nothing) for part in PATH_PARTS}
     found["bandwidth"] = np.maximum(elapsed_s - sum(found.values()), 0.0)
-    found[OWN_QUEUEING] = parts.get(OWN_QUEUEING, nothing)
-    return {f"path_{part}_s": seconds for part, seconds in found.items()}
+    columns: Columns = {f"path_{part}_s": seconds for part, seconds in found.items()}
+    return columns | {OWN_QUEUEING: parts.get(OWN_QUEUEING, nothing)}
 
 
 #: Transfer rows that are kept unless more are asked for.
@@ -234,7 +234,7 @@ class Trace:
         One row per worker: ``start_s, end_s, sent_bytes, received_bytes, overhead_s, reducing_s``, and
         ``path_<part>_s`` for each of `PATH_PARTS`: what the path that ended last at this worker is made of, from the
         start of the first worker. The parts add up to ``end_s`` less that start. Of ``path_queueing_s``
-        ``path_own_queueing_s`` was behind transfers of the same sender: while a transfer waited for a link, what the
+        ``own_queueing_s`` was behind transfers of the same sender: while a transfer waited for a link, what the
         link served of them; under fair sharing, of the time that a flow took longer than alone, as long as its sender
         alone would have filled the link of its route that it fills most.
     n_transfers : int
@@ -252,8 +252,8 @@ class Trace:
         What comes in parts has a row for each part; ``bytes`` has the headers of packets, too. Under fair sharing one
         row per flow, which goes on to the network at ``head_s`` and moves once the latency of the route is over:
         ``link`` is the one that kept it from having more in the end, ``others_s`` what it lost to flows of other
-        senders, which under fifo sharing the rows of these say, and ``hop`` is `FLOW`. None where transfers are not kept,
-        or where more rows came than are.
+        senders, which under fifo sharing the rows of these say, and ``hop`` is `FLOW`. None where transfers are not
+        kept, or where more rows came than are.
     rates : dict of str to ndarray or None
         Under fair sharing, of each flow, whoever's, a row per link of its route and span of time in which it moved at
         an even rate: ``link, from_s, to_s, bytes``. None under fifo sharing, whose services say it, and where these

@@ -67,10 +67,9 @@ ANSWERS: dict[str, Column] = {
     "bound_cut": _text("the cut of the network that collective_bound_s is the time of"),
     "latency_share": _number("share of the makespan, on the path that ended last: latency of links"),
     "bandwidth_share": _number("the same: bytes going through links"),
-    "queueing_share": _number("the same: waiting for a link that was taken"),
+    "queueing_share": _number("the same: waiting for a link that was taken, or sharing one"),
     "own_queueing_share": _number(
-        "of queueing_share what was behind the same worker's own transfers, which is bandwidth by another name; empty "
-        "where that is not known"
+        "of queueing_share what was behind the same worker's own transfers, which is bandwidth by another name"
     ),
     "waiting_share": _number("the same: until the first worker on the path has started"),
     "overhead_share": _number("the same: launch, and send and receive overheads"),
@@ -292,7 +291,7 @@ TABLES: dict[str, dict[str, Column]] = {
         "path_latency_s": _number("of the path that ended last at this worker: latency of links"),
         "path_bandwidth_s": _number("the same: bytes going through links"),
         "path_queueing_s": _number("the same: waiting for a link that was taken, or sharing one"),
-        "path_own_queueing_s": _number("of path_queueing_s what was behind the same worker's own transfers"),
+        "own_queueing_s": _number("of path_queueing_s what was behind the same worker's own transfers"),
         "path_waiting_s": _number("the same: until the first worker on the path has started"),
         "path_overhead_s": _number("the same: launch, and send and receive overheads"),
         "path_reducing_s": _number("the same: combining chunks"),
@@ -364,7 +363,7 @@ TABLES: dict[str, dict[str, Column]] = {
         "dst": _integer("worker that receives it; from n_workers on a switch that reduces"),
         "queue": _text(
             "where the next transfer on the path waited for this one to leave the link: own if both are of one "
-            "worker, others if not; of a piece of queueing: others, whose path is not known"
+            "worker, others if not; of a piece of queueing: others, whose path is not known, or with whom it shared"
         ),
         "queued_s": _number("how long it waited there"),
     },

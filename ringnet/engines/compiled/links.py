@@ -202,7 +202,9 @@ def lose(real: Any, whole: Any, flow: int, rate_Bps: float, now_s: float) -> Non
     lost_s = (now_s - real[at.FLOW_SINCE][flow]) * (1.0 - rate_Bps / real[at.CEILING][flow])
     if lost_s > ROUNDING * now_s:
         real[at.QUEUED_FOR][link] += lost_s
-        transfer, others_s = whole[at.TRANSFER_OF][flow], min(left_by_own_s(real, whole, flow, now_s), lost_s)
+        transfer, others_s = whole[at.TRANSFER_OF][flow], left_by_own_s(real, whole, flow, now_s)
+        if lost_s - others_s <= OWN_ALL * lost_s:
+            others_s = lost_s
         real[at.LOST][transfer] += lost_s
         real[at.OWN_LOST][transfer] += lost_s - others_s
         real[at.TO_OTHERS][flow] += others_s

@@ -98,7 +98,7 @@ class Carried(Protocol):
         """Where it goes."""
 
     @property
-    def whole(self) -> Whole:
+    def whole(self) -> Undivided:
         """The transfer that it is a part of, or a part of a part; itself if it is none."""
 
     def arrives(self, clock: Clock, arrived_s: float) -> None:
@@ -108,7 +108,7 @@ class Carried(Protocol):
         """Start only now, after the credit that came back, by ``path`` and in ``back_s``."""
 
 
-class Whole(Carried, Protocol):
+class Undivided(Carried, Protocol):
     """What is no part of another.
 
     ``lost_s`` is what it, with all its parts, has waited for links or (fair) lost by sharing them; ``own_lost_s`` how
@@ -137,7 +137,7 @@ class Part:
         self.cut_from, self.bytes, self.number, self.offset = cut_from, n_bytes, number, offset
         #: How many parts have not arrived, one number for all: one that is sent again comes after the last.
         self.missing = missing
-        self.whole: Whole = cut_from.whole
+        self.whole: Undivided = cut_from.whole
         self.last = last
         self.counts = cut_from.counts if last else 0
         self.hop = 0

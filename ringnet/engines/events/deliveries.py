@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from ringnet.chance import lost_of, lost_until
-from ringnet.engines.events.carried import Carried, Part, PathSeconds, RouteAhead, Whole
+from ringnet.engines.events.carried import Carried, Part, PathSeconds, RouteAhead, Undivided
 from ringnet.engines.events.clock import Clock
 from ringnet.engines.trace import Columns
 from ringnet.errors import Fault, NetworkError
@@ -78,7 +78,7 @@ class Attempt:
         return self.unit.index
 
     @property
-    def whole(self) -> Whole:
+    def whole(self) -> Undivided:
         """The transfer that it belongs to."""
         return self.unit.whole
 

@@ -275,7 +275,9 @@ class Arbiter:
         lost_s = (now_s - stream.since_s) * (1.0 - rate_Bps / alone_Bps)
         if lost_s > ROUNDING * now_s:
             self.uses[stream.held_by].queued_s += lost_s
-            others_s = min(stream.left_by_own_s(now_s), lost_s)
+            others_s = stream.left_by_own_s(now_s)
+            if lost_s - others_s <= OWN_ALL * lost_s:
+                others_s = lost_s
             whole = stream.carried.whole
             whole.lost_s += lost_s
             whole.own_lost_s += lost_s - others_s

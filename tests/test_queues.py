@@ -86,6 +86,29 @@ def test_queueing_behind_others_is_what_goes_without_them(engine, sharing, sizes
         assert path.part_s("queueing") == pytest.approx(queueing_s - own_s, abs=1e-7)
 
 
+@pytest.mark.parametrize("engine", ["events", "compiled"])
+def test_of_ones_own_that_others_made_slow_others_are_to_blame(engine, case, custom, wired):
+    """Worker 0 sends one by one as it is given; alone each would be through before the next comes."""
+    wires = WIRES | {"b": (4000.0, 0.0), "c": (100.0, 0.0)}
+    routes = {**ROUTES, (3, 0): ["c"]}
+    network = replace(wired(wires, routes, 4), sharing="fair")
+    rows = [(3, 0, 0), (1, 2, 2)], [(0, 2, 0), (3, 0, 1)], [(0, 2, 1)]
+    one = case(4, [100, 200, 300], schedule=custom(4, *rows)).but(network=network)
+    alone = case(4, [100, 200], schedule=custom(4, *[[row for row in step if row[0] != 1] for step in rows]))
+    # What worker 3 sends stands in each other's way on its own link, with and without the others.
+    found = [run.but(network=network).run(engine=engine).workers for run in (one, alone)]
+    ends_s, queueing_s, own_s = zip(
+        *(
+            [float(workers[name][2]) for name in ("end_s", "path_queueing_s", "own_queueing_s")]
+            for workers in found
+        ),
+        strict=True,
+    )
+    assert ends_s == pytest.approx((6.0, 5.0))
+    assert queueing_s == pytest.approx((2.0, 1.0))
+    assert own_s == pytest.approx((1.0, 1.0))
+
+
 def test_of_two_links_as_full_the_one_with_ones_own_holds_one_back(case, custom, wired):
     """Were the others not on the trunk, the two from worker 0 would still fill their own link."""
     wires = {"a": (50.0, 0.0), "b": (50.0, 0.0), "trunk": (100.0, 0.0)}

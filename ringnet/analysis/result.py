@@ -487,14 +487,17 @@ def _gain_s(run: Run, upgrade: Upgrade) -> float | None:
     return gain_s if abs(gain_s) > ROUNDING * total_s else 0.0
 
 
-def _path_shares(run: Run) -> tuple[dict[str, float], float]:
+def _path_shares(run: Run) -> tuple[dict[str, float], float | None]:
     """Return what the path is made of, and how much of its queueing was behind the same sender's.
 
     Of what waited for a window's credit, what brought that back took the time: on the path that goes back to it, what
-    is behind the same sender's is bandwidth.
+    is behind the same sender's is bandwidth. Where other jobs or traffic share links fairly, or what is lost is sent
+    again, nobody knows whether a worker's own would stand in its way without that: None.
     """
     shares, total_s = path_shares(run.trace), makespan_s(run.trace)
     if run.network.window is None or not shares["queueing"] or run.path is None:
+        if "resent_bytes" in run.trace.links or (run.network.sharing == "fair" and not run.alone):
+            return shares, None
         last = int(run.trace.workers["end_s"].argmax())
         return shares, float(run.trace.workers[OWN_QUEUEING][last]) / total_s
     return {part: run.path.part_s(part) / total_s for part in PATH_PARTS}, 0.0

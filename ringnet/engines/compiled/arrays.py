@@ -171,12 +171,12 @@ def first_arrays(
         (at.REAL_OF_FLOW, at.WHOLE_OF_FLOW, n_flows),
         (at.REAL_OF_LINK, at.WHOLE_OF_LINK, n_links),
         ((), at.WHOLE_OF_ACTOR, n_actors),
-        (at.REAL_OF_ACCOUNT, (at.ACCOUNT_FLOWS,), routes.n_accounts),
+        (at.REAL_OF_ACCOUNT, (), routes.n_accounts),
         ((at.WORKER_PATH, at.PROCESSOR_PATH), (), n_workers * at.N_ON_PATH),
         ((at.ACTOR_PATH,), (), n_actors * at.N_ON_PATH),
         ((at.EVENT_TIME,), (at.EVENT_KEY, at.EVENT_WHAT), n_actors),
         ((), at.LISTS_OF_LINKS, n_links),
-        ((at.HAD_MOVED,), at.NODES, n_flows * most_hops),
+        ((at.HAD_WORKED,), at.NODES, n_flows * most_hops),
         ((), (at.FIRST_SEND, at.FIRST_OWED), 1),
     )
     for reals, wholes, size in sizes:

@@ -19,17 +19,18 @@ WORKER_PATH, PROCESSOR_PATH, ACTOR_PATH, TRANSFER_PATH = range(8, 12)
     REAL_OF_TRANSFER
 ) = range(12, 23)
 ROUTE_LATENCY, ROUTE_RATE = 23, 24
-(RATE, BEFORE, CEILING, LEFT, FLOW_SINCE, END, OLD_RATE, TOP, TO_OTHERS) = REAL_OF_FLOW = range(25, 34)
-#: By node, ``flow * most_hops + hop``: what the link had moved for the sender when the flow's rate last changed.
-HAD_MOVED = 34
+(RATE, BEFORE, CEILING, LEFT, FLOW_SINCE, END, OLD_RATE, TOP) = REAL_OF_FLOW = range(25, 33)
+#: By node, ``flow * most_hops + hop``: how long the link would have worked for the sender alone when the flow began.
+HAD_WORKED = 33
 (CAPACITY, LATENCY, OCCUPIED, QUEUED_FOR, LINK_SINCE, FREE, HELD, UNFILLED, LARGEST, LOWEST) = (
     REAL_OF_LINK
-) = range(35, 45)
-#: An account is one link and one sender: what it moves, in bytes (under fifo sharing: how long it serves).
-(ACCOUNT_RATE, ACCOUNT_MOVED, ACCOUNT_SINCE) = REAL_OF_ACCOUNT = range(45, 48)
-EVENT_TIME, PREDICTED = 48, 49
-TIMES_ROWS, SERVICE_ROWS, RATE_ROWS, WAIT_ROWS = range(50, 54)
-N_REAL = 54
+) = range(34, 44)
+#: An account is a link for one sender: how long it has worked for it (fair: would have, were nobody else on it), and
+#: (fair) for how much longer it would.
+(ACCOUNT_WORKED, ACCOUNT_LEFT, ACCOUNT_SINCE) = REAL_OF_ACCOUNT = range(44, 47)
+EVENT_TIME, PREDICTED = 47, 48
+TIMES_ROWS, SERVICE_ROWS, RATE_ROWS, WAIT_ROWS = range(49, 53)
+N_REAL = 53
 
 # -- whole: one array of int64 for each name.
 COUNT = 0
@@ -57,9 +58,8 @@ CHAIN_ON, CHAIN_OF_QUEUE = (
     (FIRST_ON, LAST_ON, NEXT_ON, PREVIOUS_ON),
     (FIRST_QUEUED, LAST_QUEUED, NEXT_IN_QUEUE, PREVIOUS_IN_QUEUE),
 )
-ACCOUNT_FLOWS = 56
-EVENT_KEY, EVENT_WHAT, END_NUMBER, END_TRANSFER = range(57, 61)
-N_WHOLE = 61
+EVENT_KEY, EVENT_WHAT, END_NUMBER, END_TRANSFER = range(56, 60)
+N_WHOLE = 60
 
 #: In ``real[CLOCK]``: the time, and when rates will next be worked out.
 NOW, ALARM = range(2)

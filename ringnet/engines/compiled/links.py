@@ -112,9 +112,17 @@ def start_flow(real: Any, whole: Any, transfer: int) -> None:
     whole[at.FLOW_OF][transfer] = flow
     whole[at.TRANSFER_OF][flow], whole[at.ROUTE_OF][flow] = transfer, route
     real[at.CEILING][flow], real[at.LEFT][flow] = real[at.ROUTE_RATE][route], whole[at.BYTES][transfer]
-    real[at.RATE][flow] = real[at.BEFORE][flow] = real[at.TO_OTHERS][flow] = 0.0
+    real[at.RATE][flow] = real[at.BEFORE][flow] = 0.0
     real[at.FLOW_SINCE][flow], real[at.END][flow] = now_s, INFINITE
     whole[at.HELD_BY][flow] = whole[at.STOP][flow] = at.NOBODY
+    node = flow * count[at.MOST_HOPS]
+    for place in range(whole[at.FIRST_LINK][route], whole[at.FIRST_LINK][route + 1]):
+        account = whole[at.ACCOUNTS][place]
+        real[at.HAD_WORKED][node] = worked_s(real, account, now_s)
+        real[at.ACCOUNT_LEFT][account] += (
+            whole[at.BYTES][transfer] / real[at.CAPACITY][whole[at.LINKS][place]]
+        )
+        node += 1
     whole[at.COMING][count[at.N_COMING]] = flow
     count[at.N_COMING] += 1
     real[at.CLOCK][at.ALARM] = min(real[at.CLOCK][at.ALARM], now_s)
@@ -127,8 +135,6 @@ def settle_flows(real: Any, whole: Any) -> None:
     count[at.N_SETTLEMENTS] += 1
     take_ended(real, whole, now_s)
     count[at.N_STREAMS] += count[at.N_COMING] - count[at.N_GOING]
-    for place in range(count[at.N_COMING]):
-        note_rate(real, whole, whole[at.COMING][place], 1, 0.0)
     settle(real, whole)
     for place in range(count[at.N_POOL]):
         flow = whole[at.POOL][place]
@@ -177,7 +183,6 @@ def predict(real: Any, whole: Any, flow: int, now_s: float) -> None:
     count = whole[at.COUNT]
     lose(real, whole, flow, real[at.BEFORE][flow], now_s)
     whole[at.HELD_BY][flow] = whole[at.STOP][flow]
-    note_rate(real, whole, flow, 0, real[at.RATE][flow] - real[at.BEFORE][flow])
     moved = min(real[at.BEFORE][flow] * (now_s - real[at.FLOW_SINCE][flow]), real[at.LEFT][flow])
     if moved:
         write_rate(real, whole, flow, now_s, moved)
@@ -202,46 +207,32 @@ def lose(real: Any, whole: Any, flow: int, rate_Bps: float, now_s: float) -> Non
     lost_s = (now_s - real[at.FLOW_SINCE][flow]) * (1.0 - rate_Bps / real[at.CEILING][flow])
     if lost_s > ROUNDING * now_s:
         real[at.QUEUED_FOR][link] += lost_s
-        transfer, others_s = whole[at.TRANSFER_OF][flow], left_by_own_s(real, whole, flow, now_s)
-        if lost_s - others_s <= OWN_ALL * lost_s:
-            others_s = lost_s
-        real[at.LOST][transfer] += lost_s
-        real[at.OWN_LOST][transfer] += lost_s - others_s
-        real[at.TO_OTHERS][flow] += others_s
+        real[at.LOST][whole[at.TRANSFER_OF][flow]] += lost_s
 
 
-def left_by_own_s(real: Any, whole: Any, flow: int, now_s: float) -> float:
-    """Return how long, since the rate last changed, the link was not the sender's that the sender filled most."""
-    passed_s, most_s = now_s - real[at.FLOW_SINCE][flow], 0.0
-    route, node = whole[at.ROUTE_OF][flow], flow * whole[at.COUNT][at.MOST_HOPS]
+def to_others_s(real: Any, whole: Any, flow: int, now_s: float) -> float:
+    """Return what a flow has lost to other senders: how long its sender alone would have left all its links idle."""
+    transfer, route = whole[at.TRANSFER_OF][flow], whole[at.ROUTE_OF][flow]
+    passed_s, lost_s, most_s = now_s - real[at.STARTED][transfer], real[at.LOST][transfer], 0.0
+    node = flow * whole[at.COUNT][at.MOST_HOPS]
     for place in range(whole[at.FIRST_LINK][route], whole[at.FIRST_LINK][route + 1]):
-        moved = moved_for(real, whole[at.ACCOUNTS][place], now_s) - real[at.HAD_MOVED][node]
-        most_s = max(most_s, moved / real[at.CAPACITY][whole[at.LINKS][place]])
+        most_s = max(most_s, worked_s(real, whole[at.ACCOUNTS][place], now_s) - real[at.HAD_WORKED][node])
         node += 1
-    return passed_s - most_s if passed_s - most_s > OWN_ALL * passed_s else 0.0
+    idle_s = passed_s - most_s
+    if idle_s <= OWN_ALL * passed_s:
+        return 0.0
+    others_s: float = lost_s if lost_s - idle_s <= OWN_ALL * lost_s else idle_s
+    return others_s
 
 
-def moved_for(real: Any, account: int, now_s: float) -> float:
-    """Return the bytes that a link has moved for a sender until now."""
-    real[at.ACCOUNT_MOVED][account] += real[at.ACCOUNT_RATE][account] * (
-        now_s - real[at.ACCOUNT_SINCE][account]
-    )
+def worked_s(real: Any, account: int, now_s: float) -> float:
+    """Return how long a link would have worked until now if one sender alone were on it."""
+    since_s = min(now_s - real[at.ACCOUNT_SINCE][account], real[at.ACCOUNT_LEFT][account])
+    real[at.ACCOUNT_LEFT][account] -= since_s
     real[at.ACCOUNT_SINCE][account] = now_s
-    moved: float = real[at.ACCOUNT_MOVED][account]
-    return moved
-
-
-def note_rate(real: Any, whole: Any, flow: int, more: int, more_Bps: float) -> None:
-    """Note that a flow comes, goes or is as much faster from now on, in the accounts of its links."""
-    route, node = whole[at.ROUTE_OF][flow], flow * whole[at.COUNT][at.MOST_HOPS]
-    for place in range(whole[at.FIRST_LINK][route], whole[at.FIRST_LINK][route + 1]):
-        account = whole[at.ACCOUNTS][place]
-        real[at.HAD_MOVED][node] = moved_for(real, account, real[at.CLOCK][at.NOW])
-        node += 1
-        whole[at.ACCOUNT_FLOWS][account] += more
-        # Nothing is left of rounding when nobody is.
-        is_used = whole[at.ACCOUNT_FLOWS][account] > 0
-        real[at.ACCOUNT_RATE][account] = real[at.ACCOUNT_RATE][account] + more_Bps if is_used else 0.0
+    real[at.ACCOUNT_WORKED][account] += since_s
+    all_s: float = real[at.ACCOUNT_WORKED][account]
+    return all_s
 
 
 def note_flows(real: Any, whole: Any, flow: int, now_s: float) -> None:
@@ -263,11 +254,12 @@ def end_flow(real: Any, whole: Any, flow: int, now_s: float) -> None:
     count, route = whole[at.COUNT], whole[at.ROUTE_OF][flow]
     transfer = whole[at.TRANSFER_OF][flow]
     lose(real, whole, flow, real[at.RATE][flow], now_s)
-    note_rate(real, whole, flow, -1, -real[at.RATE][flow])
     write_rate(real, whole, flow, now_s, real[at.LEFT][flow])
     for place in range(whole[at.FIRST_LINK][route], whole[at.FIRST_LINK][route + 1]):
         write_wait(real, whole, whole[at.LINKS][place], real[at.STARTED][transfer], now_s)
-    write_flow(real, whole, transfer, whole[at.HELD_BY][flow], real[at.TO_OTHERS][flow])
+    others_s = to_others_s(real, whole, flow, now_s)
+    real[at.OWN_LOST][transfer] = real[at.LOST][transfer] - others_s
+    write_flow(real, whole, transfer, whole[at.HELD_BY][flow], others_s)
     whole[at.FREE_FLOWS][count[at.N_FREE]] = flow
     count[at.N_FREE] += 1
     real[at.SENT][transfer] = now_s
@@ -329,7 +321,7 @@ def join_queue(real: Any, whole: Any, link: int, transfer: int) -> None:
     put_in(whole, at.CHAIN_OF_QUEUE, link, transfer, before)
     whole[at.N_QUEUED][link] += 1
     account = whole[at.ACCOUNTS][whole[at.FIRST_LINK][whole[at.ROUTE][transfer]] + whole[at.HOP][transfer]]
-    real[at.HAD_SERVED][transfer] = real[at.ACCOUNT_MOVED][account]
+    real[at.HAD_SERVED][transfer] = real[at.ACCOUNT_WORKED][account]
     if real[at.FREE][link] > now_s and whole[at.SERVES][link] == account:
         real[at.HAD_SERVED][transfer] -= real[at.FREE][link] - now_s
     if real[at.FREE][link] > now_s:
@@ -391,11 +383,11 @@ def serve(real: Any, whole: Any, link: int, transfer: int) -> None:
             lost_s = start_s - head_s
             real[at.QUEUED_FOR][link] += lost_s
             write_wait(real, whole, link, head_s, start_s)
-            others_s = lost_s - (real[at.ACCOUNT_MOVED][account] - real[at.HAD_SERVED][transfer])
+            others_s = lost_s - (real[at.ACCOUNT_WORKED][account] - real[at.HAD_SERVED][transfer])
             real[at.LOST][transfer] += lost_s
             real[at.OWN_LOST][transfer] += lost_s - others_s if others_s > ROUNDING * start_s else lost_s
     whole[at.SERVES][link] = account
-    real[at.ACCOUNT_MOVED][account] += end_s - start_s
+    real[at.ACCOUNT_WORKED][account] += end_s - start_s
     if whole[at.N_QUEUED][link] and end_s > start_s:
         note_queue(whole, link, start_s, end_s)
     write_service(real, whole, transfer, link, hop, (head_s, start_s, end_s, 0.0))

@@ -98,7 +98,7 @@ def _grow_flows(real: list[FloatArray], whole: list[IntArray]) -> None:
     for name in at.WHOLE_OF_FLOW:
         whole[name] = _longer(whole[name], 2 * n_flows)
     n_nodes = 2 * n_flows * int(count[at.MOST_HOPS])
-    real[at.HAD_MOVED] = _longer(real[at.HAD_MOVED], n_nodes)
+    real[at.HAD_WORKED] = _longer(real[at.HAD_WORKED], n_nodes)
     for name in at.NODES:
         whole[name] = _longer(whole[name], n_nodes)
     whole[at.FREE_FLOWS][:n_flows] = np.arange(n_flows, 2 * n_flows)

@@ -34,7 +34,7 @@ class Stream(Flow):
 
     links: tuple[int, ...]
     __slots__ = (
-        "accounts", "carried", "end_s", "had", "held_by", "left", "n_bytes", "others_s", "posted_s", "since_s",
+        "alone", "carried", "end_s", "held_by", "left", "lost_s", "n_bytes", "posted_s", "since_s",
     )  # fmt: skip
 
     def __init__(
@@ -47,45 +47,39 @@ class Stream(Flow):
         self.since_s, self.end_s = 0.0, NEVER
         #: The link that has kept it from having more since then.
         self.held_by: int | None = None
-        #: What each of its links moves for its sender; what that had moved by then, and what the link can do.
-        self.accounts: list[Account] = []
-        self.had: list[tuple[float, float]] = []
-        #: What it has lost to other senders, in seconds.
-        self.others_s = 0.0
+        #: Each of its links as if its sender alone were there, and how long that had worked when this began to move.
+        self.alone: list[tuple[Account, float]] = []
+        #: What it has lost, in seconds: by `LinkUse.queued_s`.
+        self.lost_s = 0.0
 
-    def left_by_own_s(self, now_s: float) -> float:
-        """Return how long, since its rate last changed, the link was not its sender's that its sender filled most.
+    def to_others_s(self, now_s: float) -> float:
+        """Return what it has lost to other senders until now: how long its sender alone would have left all links idle.
 
-        Were no other senders there, the sender's flows would be faster until they fill some link: as many times as they
-        fill less of it now. That is what the others take from them.
+        Where its sender alone would be at work on a link all the time, it has lost to its own what it has lost; where
+        they stand in each other's way because others made them slow, it has not.
         """
-        passed_s, most_s = now_s - self.since_s, 0.0
-        for account, (had_moved, full_Bps) in zip(self.accounts, self.had, strict=True):
-            most_s = max(most_s, (account.up_to(now_s) - had_moved) / full_Bps if full_Bps else passed_s)
-        return passed_s - most_s if passed_s - most_s > OWN_ALL * passed_s else 0.0
+        passed_s = now_s - self.carried.started_s
+        idle_s = passed_s - max((one.up_to(now_s) - had_s for one, had_s in self.alone), default=passed_s)
+        if idle_s <= OWN_ALL * passed_s:
+            return 0.0
+        return self.lost_s if self.lost_s - idle_s <= OWN_ALL * self.lost_s else idle_s
 
 
 class Account:
-    """What one link moves for one sender: flows, at what rate in all, and how many bytes until some time."""
+    """One link as if one sender alone were on it: how long it would have worked, and for how much longer it would."""
 
-    __slots__ = ("moved", "n_flows", "rate_Bps", "since_s")
+    __slots__ = ("left_s", "since_s", "worked_s")
 
     def __init__(self) -> None:
-        self.n_flows, self.rate_Bps = 0, 0.0
-        self.moved = self.since_s = 0.0
+        self.left_s = self.since_s = self.worked_s = 0.0
 
     def up_to(self, now_s: float) -> float:
-        """Return the bytes that have moved until now."""
-        self.moved += self.rate_Bps * (now_s - self.since_s)
+        """Return how long it would have worked until now."""
+        worked_s = min(now_s - self.since_s, self.left_s)
+        self.left_s -= worked_s
         self.since_s = now_s
-        return self.moved
-
-    def has(self, more: int, more_Bps: float, now_s: float) -> None:
-        """Note that from now on there are more flows, or fewer, and that they are faster by so much in all."""
-        self.up_to(now_s)
-        self.n_flows += more
-        # Nothing is left of rounding when nobody is.
-        self.rate_Bps = self.rate_Bps + more_Bps if self.n_flows else 0.0
+        self.worked_s += worked_s
+        return self.worked_s
 
 
 class LinkUse:
@@ -192,7 +186,11 @@ class Arbiter:
         carried = stream.carried
         carried.started_s = stream.since_s = self.clock.now
         sender = carried.route.owner, carried.src
-        stream.accounts = [self.accounts[link].setdefault(sender, Account()) for link in stream.links]
+        for link in stream.links:
+            account = self.accounts[link].setdefault(sender, Account())
+            stream.alone.append((account, account.up_to(self.clock.now)))
+            if capacity_Bps := self.shares.capacity_Bps[link]:
+                account.left_s += stream.n_bytes / capacity_Bps
         for link in stream.links:
             self.uses[link].bytes += stream.n_bytes
             self.uses[link].transfers += carried.counts
@@ -222,17 +220,11 @@ class Arbiter:
         coming, self.coming = [*self.coming, *self._followers(going)], []
         dropped, self.dropped = self.dropped, []
         self.n_streams += len(coming) - len(going) - len(dropped)
-        for stream in coming:
-            for account in stream.accounts:
-                account.has(1, 0.0, now_s)
         for flow in self.shares.settle(coming, [*going, *dropped], changed):
             assert isinstance(flow, Stream)
             self._predict(flow, now_s)
         for link in dict.fromkeys(link for stream in [*coming, *going, *dropped] for link in stream.links):
             self.uses[link].now_has(len(self.shares.on[link]), now_s)
-        for stream in [*going, *dropped]:
-            for account in stream.accounts:
-                account.has(-1, -stream.rate_Bps, now_s)
         for stream in dropped:
             stream.end_s = ENDED
             self.flows.add_all(stream.links, stream.carried.route.owner, stream.carried.started_s, now_s)
@@ -275,13 +267,7 @@ class Arbiter:
         lost_s = (now_s - stream.since_s) * (1.0 - rate_Bps / alone_Bps)
         if lost_s > ROUNDING * now_s:
             self.uses[stream.held_by].queued_s += lost_s
-            others_s = stream.left_by_own_s(now_s)
-            if lost_s - others_s <= OWN_ALL * lost_s:
-                others_s = lost_s
-            whole = stream.carried.whole
-            whole.lost_s += lost_s
-            whole.own_lost_s += lost_s - others_s
-            stream.others_s += others_s
+            stream.lost_s += lost_s
 
     def _serve(self, now_s: float) -> None:
         """Add up how busy the links are whose bandwidth changes: of others the bytes say it."""
@@ -311,7 +297,14 @@ class Arbiter:
         while self.changes and self.changes[0][0] <= now_s:
             _, link = heappop(self.changes)
             behaviour = self.network.behaviours[link]
-            self.shares.capacity_Bps[link] = behaviour.offer(ANY_SIZE, now_s).bandwidth_Bps
+            before_Bps, after_Bps = (
+                self.shares.capacity_Bps[link],
+                behaviour.offer(ANY_SIZE, now_s).bandwidth_Bps,
+            )
+            for account in self.accounts[link].values():
+                account.up_to(now_s)
+                account.left_s *= before_Bps / after_Bps if before_Bps and after_Bps else 1.0
+            self.shares.capacity_Bps[link] = after_Bps
             links.append(link)
             if (change_s := behaviour.next_change_s(now_s)) != NEVER:
                 heappush(self.changes, (change_s, link))
@@ -321,13 +314,6 @@ class Arbiter:
         """Predict the end of a stream whose rate is new; as long as the rate stays no rounding creeps into it."""
         self._lose(stream, stream.before_Bps, now_s)
         stream.held_by = stream.stop
-        more_Bps = stream.rate_Bps - stream.before_Bps
-        for account in stream.accounts:
-            account.has(0, more_Bps, now_s)
-        stream.had = [
-            (account.moved, self.shares.capacity_Bps[link])
-            for account, link in zip(stream.accounts, stream.links, strict=True)
-        ]
         moved = min(stream.before_Bps * (now_s - stream.since_s), stream.left)
         if self.rates is not None and moved:
             self.rates.add(stream.links, stream.since_s, now_s, moved)
@@ -338,10 +324,13 @@ class Arbiter:
 
     def _arrive(self, stream: Stream) -> None:
         carried, held_by = stream.carried, stream.held_by
+        others_s = stream.to_others_s(self.clock.now)
+        carried.whole.lost_s += stream.lost_s
+        carried.whole.own_lost_s += stream.lost_s - others_s
         if self.services is not None:
             if held_by is None:  # alone on its route, or on the narrowest link of it
                 held_by = min(stream.links, key=self.shares.capacity_Bps.__getitem__)
-            times_s = stream.posted_s, carried.started_s, self.clock.now, stream.others_s
+            times_s = stream.posted_s, carried.started_s, self.clock.now, others_s
             self.services.add((carried.index, carried.route.owner, held_by, FLOW, stream.n_bytes, *times_s))
         stream.carried.sent_s = self.clock.now
         stream.carried.arrives(self.clock, self.clock.now)

@@ -126,7 +126,7 @@ def test_the_same_as_the_events_to_the_last_bit(what, at_once):
 
 def test_the_loop_is_what_its_source_says(monkeypatch):
     """As Python runs it the loop leaves what the events leave, with all that workers can cost."""
-    monkeypatch.setattr(run, "_addresses", lambda arrays: arrays)
+    monkeypatch.setattr(run, "addresses", lambda arrays: arrays)
     for sharing in ("fair", "fifo"):
         for sends in ("eager", "rendezvous"):
             what = shuffled(8, sends, sharing, send_overhead_s=1e-7, recv_overhead_s=2e-7, reduce_Bps=1e10)

@@ -37,9 +37,9 @@ _MOST_OVER = 1e4
 #: the same links: bus bandwidth of hosts of 8, in bytes per second (H100 and H200: 370; 440 to 490. B200: 700; 760 to
 #: 900).
 _REDUCING_SWITCH = ((370e9, 400e9, 540e9), (700e9, 740e9, 1000e9))
-#: Messages of that size take their time for their bytes; where there are none that do, there may be so much more
-#: bandwidth.
-_LARGE_BYTES, _UNSEEN = 2**20, 10.0
+#: Messages of that size take their time for their bytes. Where there are none that do, bandwidth inside, in bytes/s,
+#: is within a factor of what GPUs of the data sheets below have, by the mean of the logarithms, or a process on a host.
+_LARGE_BYTES, _USUAL, _USUAL_HOST, _UNSEEN = 2**20, 110e9, 3e9, 10.0
 #: A worker's part of the cards of its node, by what a ring gets inside. Of GPUs by data sheets: DGX-1 and DGX-2 1/21,
 #: DGX-A100 and NDv4 1/9, DGX-H100 and p5 1/8, DGX-B200 1/14, p3dn and NDv2 1/83, p4d 1/38, Summit 1/17, Perlmutter
 #: 1/10, Frontier and MI300X 1/6, four or eight on PCIe with 100 Gbit/s 1/6 and 1/8; the mean of the logarithms is 1/13.
@@ -346,10 +346,10 @@ def prior_for(family: Family, samples: Samples) -> Prior:
         deviation[INSIDE_RATE], deviation[SWITCH_RATE] = 0.08, 0.15
     center[INSIDE_RATE], center[RAIL_RATE] = np.log(inside), np.log(rail)
     if not _tells_bytes(samples):
-        # What small messages get says only that there is more.
-        rates = [INSIDE_RATE, RAIL_RATE, SWITCH_RATE]
-        center[rates] += np.log(_UNSEEN)
-        deviation[rates] = np.log(_UNSEEN)
+        # What small messages get says only that there is as much: it is what machines usually have, or more.
+        usual = _USUAL_HOST if on_host else _USUAL
+        center[INSIDE_RATE], center[RAIL_RATE] = np.log([max(inside, usual), max(rail, usual * share)])
+        deviation[[INSIDE_RATE, RAIL_RATE]] = np.log(_UNSEEN)
     return Prior(center, deviation)
 
 

@@ -211,7 +211,7 @@ def interpret(
     ----------
     document : Document
     changes : sequence of Change
-        See `ringnet.scenario.build.interpret.override`.
+        See `override`.
     name : str
         What the scenario is called if it does not say.
     home : ScenarioFolder

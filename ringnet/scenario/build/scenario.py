@@ -134,7 +134,7 @@ class Scenario(Keys):
         return self.changed([*key.items()] if isinstance(key, Mapping) else [(key, value)])
 
     def changed(self, changes: Sequence[Change]) -> Scenario:
-        """Return the same scenario with some changes, as `ringnet.scenario.build.interpret.override` reads them, checked anew."""
+        """Return the same scenario with some changes, checked anew; see `ringnet.scenario.build.interpret.override`."""
         if not changes:
             return self
         return Scenario.made(interpret(self._origin.whole, changes, self.name, self.home))

@@ -16,7 +16,7 @@ from ringnet.engines import ENGINES
 from ringnet.errors import Fault, InputError
 from ringnet.runs.engine import engine_for, require_whole_links
 from ringnet.runs.failures import check_other_paths
-from ringnet.runs.memory import PLOTS_BYTES, Estimate, available_bytes, estimate, require_memory
+from ringnet.runs.memory import LOADER_BYTES, PLOTS_BYTES, Estimate, available_bytes, estimate, require_memory
 from ringnet.runs.parts import RunParts, build
 from ringnet.scenario import Scenario
 from ringnet.study.cost import in_words, most_s, n_cores, n_plots_of, run_s, sample, sweep_s
@@ -102,13 +102,15 @@ def preview_of(scenario: Scenario) -> Preview:
     looked_at = [_look(point, is_single=scenario.sweep is None) for point in _points(scenario)]
     wanted, engines, seconds = zip(*looked_at, strict=True)
     transfers = [one.n_transfers for one in wanted]
+    loaded = [LOADER_BYTES if name == "compiled" else 0 for name, _ in engines]
+    beside = PLOTS_BYTES if n_plots_of(scenario) else 0
     return Preview(
         name=scenario.name,
         points=scenario.n_points,
         swept=scenario.swept,
         least_transfers=min(transfers),
         most_transfers=max(transfers),
-        memory_bytes=max(one.memory_bytes for one in wanted) + (PLOTS_BYTES if n_plots_of(scenario) else 0),
+        memory_bytes=beside + max(one.memory_bytes + more for one, more in zip(wanted, loaded, strict=True)),
         available_bytes=available_bytes(),
         engines=dict(engines),
         seconds=seconds[0] if scenario.sweep is None else sweep_s(scenario, n_cores(), seconds),

@@ -17,8 +17,8 @@ from ringnet.runs.engine import engine_of, is_packed
 from ringnet.runs.parts import RunParts
 from ringnet.units import format_bytes
 
-#: Python, its libraries, the blocks of verification; and what plots take beside that.
-FIXED_BYTES, PLOTS_BYTES = 72 * 2**20, 72 * 2**20
+#: Python, its libraries, the blocks of verification; what plots take beside that, and what loads machine code.
+FIXED_BYTES, PLOTS_BYTES, LOADER_BYTES = 72 * 2**20, 72 * 2**20, 80 * 2**20
 #: A row of the transfers: its columns, and what makes a table of them. Each link that a packet or slot of it crosses.
 ROW_BYTES, SERVICE_BYTES = 620, 500
 LINKS_OF_ROUTE = 2

@@ -131,7 +131,7 @@ def test_the_loop_is_what_its_source_says(monkeypatch):
         for sends in ("eager", "rendezvous"):
             what = shuffled(8, sends, sharing, send_overhead_s=1e-7, recv_overhead_s=2e-7, reduce_Bps=1e10)
             with monkeypatch.context() as interpreted:
-                interpreted.setattr(run, "compiled", lambda: loop.advance)
+                interpreted.setattr(run, "compiled", lambda _: loop.advance)
                 slow = run_compiled(*what)
             assert not differences(run_events(*what), slow)
 

@@ -293,6 +293,26 @@ def test_jobs_and_traffic_are_told_apart(crowd):
     assert result.queues["waiting"].max() == result.links["longest_queue"].max()
 
 
+def test_what_was_behind_ones_own_is_empty_where_nobody_knows(crowd):
+    """Known one after the other; not where others share the links, but of who has not queued at all."""
+    result = ringnet.simulate(ringnet.load(crowd))
+    workers, row = result.workers, result.summary
+    queued = workers["path_queueing_s"] > 0
+    assert queued.any()
+    assert (workers["own_queueing_s"].isna() == (queued & (row["sharing"] == "fair"))).all()
+    assert (row["own_queueing_share"] is None) == (row["sharing"] == "fair")
+
+
+def test_what_was_behind_ones_own_is_empty_where_it_is_sent_again(crowd):
+    text = crowd.read_text().partition("jobs:")[0]
+    crowd.write_text(
+        f"{text}trouble: [{{link: '0->*', loss: {{probability: 10 %, packet: 4 KiB, timeout: 9 us}}}}]\n"
+    )
+    workers = ringnet.simulate(ringnet.load(crowd)).workers
+    assert (workers["path_queueing_s"] > 0).any()
+    assert (workers["own_queueing_s"].isna() == (workers["path_queueing_s"] > 0)).all()
+
+
 def test_the_mean_wait_is_that_of_a_transfer(crowd):
     links = ringnet.simulate(ringnet.load(crowd)).links
     used = links["transfers"] > 0

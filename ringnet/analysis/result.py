@@ -50,7 +50,18 @@ from ringnet.analysis.verification import Verdict
 from ringnet.analysis.worker_time import worker_time
 from ringnet.collectives import Schedule
 from ringnet.engines.trace import OWN_QUEUEING, PATH_PARTS, Columns, Trace, Workers
-from ringnet.networks import Behaviour, BySize, FailsOver, Lossy, Network, OverTime, beyond
+from ringnet.networks import (
+    Behaviour,
+    BySize,
+    DrawnBandwidth,
+    DrawnLatency,
+    FailsOver,
+    Lossy,
+    Network,
+    OverTime,
+    TroubledDraws,
+    beyond,
+)
 from ringnet.units import format_seconds
 
 if TYPE_CHECKING:
@@ -311,7 +322,7 @@ def make_result(
     verdict = _common_verdict(runs)
     tables = {
         "links": run.by_link if by_job is None else link_table(trace, run.network, by_job),
-        "workers": worker_table(trace, run.spent, run.network.places),
+        "workers": worker_table(trace, run.spent | {OWN_QUEUEING: _own_queueing_s(run)}, run.network.places),
         "transfers": trace.transfers,
         "states": None if first is None or trace.values is None else _states(run, first),
         "jobs": _job_table(runs, own) if len(runs) > 1 else None,
@@ -487,19 +498,32 @@ def _gain_s(run: Run, upgrade: Upgrade) -> float | None:
     return gain_s if abs(gain_s) > ROUNDING * total_s else 0.0
 
 
+#: Of links that do these it is known whose transfers a transfer waited for.
+_OWN_IS_TOLD = (BySize, OverTime, DrawnLatency, DrawnBandwidth, TroubledDraws)
+
+
+def _own_queueing_s(run: Run) -> NDArray[np.float64]:
+    """Return, of the queueing on the path to each worker, what was behind the same sender's; NaN where nobody knows.
+
+    Where other jobs or traffic share links fairly, or what is lost is sent again, nobody knows whether a worker's own
+    would stand in its way without that.
+    """
+    workers = run.trace.workers
+    if beyond(run.network, _OWN_IS_TOLD, fair=run.alone, window=True, packets=True) is None:
+        return workers[OWN_QUEUEING]
+    return np.where(workers["path_queueing_s"] > 0, np.nan, 0.0)
+
+
 def _path_shares(run: Run) -> tuple[dict[str, float], float | None]:
-    """Return what the path is made of, and how much of its queueing was behind the same sender's.
+    """Return what the path is made of, and how much of its queueing was behind the same sender's; None if unknown.
 
     Of what waited for a window's credit, what brought that back took the time: on the path that goes back to it, what
-    is behind the same sender's is bandwidth. Where other jobs or traffic share links fairly, or what is lost is sent
-    again, nobody knows whether a worker's own would stand in its way without that: None.
+    is behind the same sender's is bandwidth.
     """
     shares, total_s = path_shares(run.trace), makespan_s(run.trace)
     if run.network.window is None or not shares["queueing"] or run.path is None:
-        if "resent_bytes" in run.trace.links or (run.network.sharing == "fair" and not run.alone):
-            return shares, None
-        last = int(run.trace.workers["end_s"].argmax())
-        return shares, float(run.trace.workers[OWN_QUEUEING][last]) / total_s
+        own_s = float(_own_queueing_s(run)[int(run.trace.workers["end_s"].argmax())])
+        return shares, None if isnan(own_s) else own_s / total_s
     return {part: run.path.part_s(part) / total_s for part in PATH_PARTS}, 0.0
 
 

@@ -53,7 +53,7 @@ from ringnet.networks.rails import rails, rails_links
 from ringnet.networks.reduction import ReducingSwitches, find_switches
 from ringnet.networks.shape import TRAITS, NetworkShape, Trait, is_card
 from ringnet.networks.topology import NetworkBuilder, Topology, TopologyParameter
-from ringnet.networks.trouble import FailsOver, InTrouble, Lossy, Span, Whiles, fails_over
+from ringnet.networks.trouble import FailsOver, InTrouble, Lossy, Span, TroubledDraws, Whiles, fails_over
 
 TOPOLOGIES: dict[str, Topology] = {
     "custom": Topology(custom, "switches and cables as they are listed", n_way=2),
@@ -184,6 +184,7 @@ __all__ = [
     "Topology",
     "TopologyParameter",
     "Trait",
+    "TroubledDraws",
     "Whiles",
     "Window",
     "around",

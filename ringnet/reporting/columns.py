@@ -70,7 +70,7 @@ ANSWERS: dict[str, Column] = {
     "queueing_share": _number("the same: waiting for a link that was taken, or sharing one"),
     "own_queueing_share": _number(
         "of queueing_share what was behind the same worker's own transfers, which is bandwidth by another name; empty "
-        "where that is not known"
+        "where that is not known, as own_queueing_s of workers"
     ),
     "waiting_share": _number("the same: until the first worker on the path has started"),
     "overhead_share": _number("the same: launch, and send and receive overheads"),
@@ -292,7 +292,10 @@ TABLES: dict[str, dict[str, Column]] = {
         "path_latency_s": _number("of the path that ended last at this worker: latency of links"),
         "path_bandwidth_s": _number("the same: bytes going through links"),
         "path_queueing_s": _number("the same: waiting for a link that was taken, or sharing one"),
-        "own_queueing_s": _number("of path_queueing_s what was behind the same worker's own transfers"),
+        "own_queueing_s": _number(
+            "of path_queueing_s what was behind the same worker's own transfers; empty where that is not known: where "
+            "something queues under fair sharing beside other jobs or traffic, or what is lost is sent again"
+        ),
         "path_waiting_s": _number("the same: until the first worker on the path has started"),
         "path_overhead_s": _number("the same: launch, and send and receive overheads"),
         "path_reducing_s": _number("the same: combining chunks"),

@@ -7,10 +7,10 @@ the latest, finds the chain that the time of the run is made of.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -69,52 +69,68 @@ class PathPiece(NamedTuple):
     queued_s: float = 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CriticalPath:
     """What the time of a run is made of, piece by piece.
 
     Parameters
     ----------
-    pieces : tuple of PathPiece
-        In order of time: each starts where the one before it ends, the first with the first worker, the last ends with
-        the last one.
+    columns : dict of str to ndarray, shape (n_pieces,)
+        Pieces as columns, by the names of `PathPiece`, in order of time: each starts where the one before it ends, the
+        first with the first worker, the last ends with the last one.
+    moved : dict of str to ndarray
+        ``phase, step, chunk, src, dst, bytes`` of each transfer that a piece is of, in the order of ``transfers``.
+    transfers : ndarray of int64
+        Their rows, each once, ascending.
     """
 
-    pieces: tuple[PathPiece, ...]
-    #: ``phase, step, chunk, src, dst, bytes`` of each transfer that a piece is of, in the order of ``transfers``.
-    moved: Columns = field(compare=False, repr=False)
-    transfers: IntArray = field(compare=False, repr=False)
-
-    def of_pieces(self, name: str) -> list[Any]:
-        """Return for each piece what a column of ``moved`` says of its transfer; None of a start or a launch."""
-        cells = [*self.moved[name].tolist(), None]
-        return [cells[place] for place in self._places]
+    columns: Columns
+    moved: Columns
+    transfers: IntArray
 
     @cached_property
-    def _places(self) -> list[int]:
+    def pieces(self) -> tuple[PathPiece, ...]:
+        """The pieces one by one."""
+        columns = [self.columns[name].tolist() for name in PathPiece._fields]
+        return tuple(map(PathPiece, *columns))
+
+    def of_pieces(self, name: str, none: int | None = None) -> NDArray[Any]:
+        """Return for each piece what a column of ``moved`` says of its transfer; ``none`` of a start or a launch."""
+        column = self.moved[name]
+        cells = np.empty(len(column) + 1, dtype=object if none is None else column.dtype)
+        cells[:-1], cells[-1] = column, none
+        return cells[self._places]
+
+    @cached_property
+    def _places(self) -> IntArray:
         """Where the transfer of each piece is in ``transfers``; after the last for what is of none."""
-        transfers = np.array([piece.transfer for piece in self.pieces], dtype=np.int64)
+        transfers = self.columns["transfer"]
         places = np.searchsorted(self.transfers, transfers)
-        found: list[int] = np.where(transfers == NONE, len(self.transfers), places).tolist()
-        return found
+        return np.where(transfers == NONE, len(self.transfers), places)
 
     @property
     def starter(self) -> int:
         """The worker whose start the path leaves."""
-        return self.pieces[0].worker
+        return int(self.columns["worker"][0])
+
+    @cached_property
+    def lasts_s(self) -> FloatArray:
+        """How long each piece lasts, shape (n_pieces,)."""
+        lasts_s: FloatArray = self.columns["to_s"] - self.columns["from_s"]
+        return lasts_s
 
     def part_s(self, part: str) -> float:
         """Return how long all pieces of a part take."""
-        return sum(piece.to_s - piece.from_s for piece in self.pieces if piece.part == part)
+        total_s: float = sum(self.lasts_s[self.columns["part"] == part].tolist())
+        return total_s
 
     def seconds(self, n_links: int, n_workers: int) -> tuple[FloatArray, FloatArray]:
         """Return how long the path is on the way through each link, latency apart, and at each worker."""
-        on_links, at_workers = np.zeros(n_links), np.zeros(n_workers)
-        for piece in self.pieces:
-            if piece.link != NONE and piece.part != "latency":
-                on_links[piece.link] += piece.to_s - piece.from_s
-            elif NONE < piece.worker < n_workers:
-                at_workers[piece.worker] += piece.to_s - piece.from_s
+        link, worker = self.columns["link"], self.columns["worker"]
+        through = (link != NONE) & (self.columns["part"] != "latency")
+        within = ~through & (worker > NONE) & (worker < n_workers)
+        on_links: FloatArray = np.bincount(link[through], self.lasts_s[through], n_links).astype(np.float64)
+        at_workers = np.bincount(worker[within], self.lasts_s[within], n_workers).astype(np.float64)
         return on_links, at_workers
 
 
@@ -170,102 +186,111 @@ def critical_path(
     if reason := why_no_path(network, workers, trace):
         raise InputError(f"there is no critical path: {reason}")
     if trace.transfers is None and trace.recall is not None:
-        led = trace.recall()
-        led.reverse()
-        return _made_again(
-            led, schedule, network, workers, chunk_bytes, float(trace.workers["start_s"].min())
-        )
+        return _made_again(trace.recall(), schedule, network, workers, chunk_bytes, trace)
     walk = _Walk(schedule, network, workers, chunk_bytes, trace)
-    pieces = tuple(reversed(walk.pieces()))
-    transfers = np.unique([piece.transfer for piece in pieces if piece.transfer != NONE]).astype(np.int64)
-    return CriticalPath(pieces, walk.transfers.columns(transfers.tolist()), transfers)
+    pieces = zip(*reversed(walk.pieces()), strict=True)
+    kinds = (float, float, object, np.int64, np.int64, np.int64, object, float)
+    columns = {
+        name: np.array(cells, dtype=kind)
+        for name, cells, kind in zip(PathPiece._fields, pieces, kinds, strict=True)
+    }
+    transfers = np.unique(columns["transfer"][columns["transfer"] != NONE])
+    return CriticalPath(columns, walk.transfers.columns(transfers.tolist()), transfers)
 
 
 def _made_again(
-    led: list[Led],
-    schedule: Schedule,
-    network: Network,
-    workers: Workers,
-    chunk_bytes: IntArray,
-    start_s: float,
+    led: Led, schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray, trace: Trace
 ) -> CriticalPath:
     """Return the path over all that was passed, in order: each time is the one before it and what that took.
 
-    These are the sums that the run itself made, so that the last one is its end, to the last bit.
+    These are the sums that the run itself made, one addition after the other, so that the last one is its end, to the
+    last bit.
     """
-    moved = _moved(led, schedule, chunk_bytes)
-    n_channels, pieces, now_s = schedule.n_channels, list[PathPiece](), start_s
-    bandwidth_Bps, latency_s = network.bandwidth_Bps.tolist(), network.latency_s.tolist()
-    send_s, recv_s = workers.send_overhead_s.tolist(), workers.recv_overhead_s.tolist()
-    reduce_Bps = workers.reduce_Bps.tolist()
-    for what, step, row, at, waited_s in led:
-        worker, then_s = at // n_channels, now_s
-        if what == "start":
-            now_s = float(workers.start_s[worker])
-            pieces.append(PathPiece(then_s, now_s, "waiting", worker))
-            if workers.launch_s[worker]:
-                then_s, now_s = now_s, float(workers.launched_s[worker])
-                pieces.append(PathPiece(then_s, now_s, "overhead", worker))
-            continue
-        transfer, n_bytes, reduces = moved.of[step, row]
-        if what == "latency":
-            now_s += latency_s[at]
-            pieces.append(PathPiece(then_s, now_s, what, NONE, at, transfer))
-        elif what == "bandwidth":
-            now_s += n_bytes / bandwidth_Bps[at]
-            pieces.append(PathPiece(then_s, now_s, what, NONE, at, transfer))
-        elif what == "queue":
-            _note_own_queue(pieces, waited_s, now_s)
-        elif what == "post":
-            now_s += send_s[worker]
-            pieces.append(PathPiece(then_s, now_s, "overhead", worker, NONE, transfer))
-        else:
-            overhead_s = recv_s[worker]
-            reducing_s = n_bytes / reduce_Bps[worker] if reduces else 0.0
-            now_s += overhead_s + reducing_s
-            reduced_s = min(then_s + overhead_s, now_s) if reducing_s else now_s
-            pieces.append(PathPiece(then_s, reduced_s, "overhead", worker, NONE, transfer))
-            if reduces:
-                pieces.append(PathPiece(reduced_s, now_s, "reducing", worker, NONE, transfer))
-    return CriticalPath(tuple(pieces), moved.columns, moved.transfers)
-
-
-def _note_own_queue(pieces: list[PathPiece], waited_s: float, now_s: float) -> None:
-    """Note that what comes now waited for the transfer before it, of the same sender, to leave a link."""
-    if waited_s <= ROUNDING * now_s:
-        return
-    for place in range(len(pieces) - 1, -1, -1):
-        if pieces[place].to_s > pieces[place].from_s:
-            if not pieces[place].queue:
-                pieces[place] = pieces[place]._replace(queue="own", queued_s=waited_s)
-            return
-
-
-class _OfPath(NamedTuple):
-    """The transfers of a path: number, bytes and whether it is reduced by step and row; `CriticalPath` has the rest."""
-
-    of: dict[tuple[int, int], tuple[int, int, bool]]
-    columns: Columns
-    transfers: IntArray
-
-
-def _moved(led: list[Led], schedule: Schedule, chunk_bytes: IntArray) -> _OfPath:
-    """Look up the transfers of a path, in one go through the schedule."""
-    rows: dict[int, set[int]] = defaultdict(set)
-    for one in led:
-        if one.row != NONE:
-            rows[one.step].add(one.row)
-    found, cells, first = dict[tuple[int, int], tuple[int, int, bool]](), list[tuple[Any, ...]](), 0
-    for number, step in enumerate(schedule.steps()):
-        for row in sorted(rows.get(number, ())):
-            chunk, count = int(step.chunk[row]), 1 if step.count is None else int(step.count[row])
-            n_bytes = int(chunk_bytes[chunk]) if count == 1 else int(chunk_bytes[chunk : chunk + count].sum())
-            found[number, row] = first + row, n_bytes, step.op == "reduce"
-            cells.append((step.phase, step.step, chunk, int(step.src[row]), int(step.dst[row]), n_bytes))
-        first += len(step)
-    return _OfPath(
-        found, move_columns(cells), np.array([number for number, *_ in found.values()], dtype=np.int64)
+    # The last was passed first; before all others the start.
+    what = np.array(led.what[-2::-1], dtype=object)
+    step, row, at = np.array([led.step, led.row, led.at])[:, -2::-1]
+    worker = at // schedule.n_channels
+    moved, place, reduces = _moved(step, row, schedule, chunk_bytes)
+    n_bytes, starter = moved.moved["bytes"][place], led.at[-1] // schedule.n_channels
+    is_latency, is_bandwidth, is_post, is_apply, is_queue = (
+        np.equal(what, one).astype(np.bool_) for one in ("latency", "bandwidth", "post", "apply", "queue")
     )
+    reduces &= is_apply
+    takes_s, overhead_s, reducing_s = np.zeros((3, len(what)))
+    takes_s[is_latency] = network.latency_s[at[is_latency]]
+    takes_s[is_bandwidth] = n_bytes[is_bandwidth] / network.bandwidth_Bps[at[is_bandwidth]]
+    takes_s[is_post] = workers.send_overhead_s[worker[is_post]]
+    overhead_s[is_apply] = workers.recv_overhead_s[worker[is_apply]]
+    reducing_s[reduces] = n_bytes[reduces] / workers.reduce_Bps[worker[reduces]]
+    takes_s[is_apply] = overhead_s[is_apply] + reducing_s[is_apply]
+    first_s = [float(trace.workers["start_s"].min()), float(workers.start_s[starter])]
+    if workers.launch_s[starter]:
+        first_s.append(float(workers.launched_s[starter]))
+    times_s = np.cumsum(np.concatenate((first_s[-1:], takes_s)))
+    from_s, to_s = times_s[:-1], times_s[1:]
+    # An apply that reduces is two pieces, a queue is none but a note.
+    parted_s = np.where(reducing_s != 0, np.minimum(from_s + overhead_s, to_s), to_s)
+    pieces = np.repeat(np.arange(len(what)), np.where(is_queue, 0, 1 + reduces))
+    second = np.diff(pieces, prepend=NONE) == 0
+    at_link = (is_latency | is_bandwidth)[pieces]
+    columns = {
+        "from_s": np.where(second, parted_s[pieces], from_s[pieces]),
+        "to_s": np.where(second | ~is_apply[pieces], to_s[pieces], parted_s[pieces]),
+        "part": np.where(second, "reducing", np.where(at_link, what[pieces], "overhead")),
+        "worker": np.where(at_link, NONE, worker[pieces]),
+        "link": np.where(at_link, at[pieces], NONE),
+        "transfer": moved.transfers[place][pieces],
+        "queue": np.full(len(pieces), "", dtype=object),
+        "queued_s": np.zeros(len(pieces)),
+    }
+    n_first = len(first_s) - 1
+    before = PathPiece(0.0, 0.0, "", starter)._asdict() | {
+        "from_s": first_s[:-1], "to_s": first_s[1:], "part": ["waiting", "overhead"][:n_first],
+    }  # fmt: skip
+    columns = {
+        name: np.concatenate((np.array(np.broadcast_to(before[name], n_first), dtype=column.dtype), column))
+        for name, column in columns.items()
+    }
+    ends = n_first + np.searchsorted(pieces, np.flatnonzero(is_queue))
+    _note_own_queues(columns, ends, np.array(led.waited_s)[-2::-1][is_queue], to_s[is_queue])
+    return replace(moved, columns=columns)
+
+
+def _note_own_queues(columns: Columns, ends: IntArray, waited_s: FloatArray, now_s: FloatArray) -> None:
+    """Note that what came after so many pieces waited for the one before it that lasts, of the same sender."""
+    lasts = np.flatnonzero(columns["to_s"] > columns["from_s"])
+    places = np.searchsorted(lasts, ends) - 1
+    notes = (places >= 0) & ~(waited_s <= ROUNDING * now_s)  # how long is not always known
+    places, first = np.unique(lasts[places[notes]], return_index=True)
+    columns["queue"][places] = "own"
+    columns["queued_s"][places] = waited_s[notes][first]
+
+
+def _moved(
+    steps: IntArray, rows: IntArray, schedule: Schedule, chunk_bytes: IntArray
+) -> tuple[CriticalPath, IntArray, NDArray[np.bool_]]:
+    """Look up transfers by step and row, in one go through the schedule.
+
+    Returns a path of no pieces that has them; which of these each is, and whether it is reduced.
+    """
+    width = int(rows.max(initial=0)) + 1
+    keys, place = np.unique(steps * width + rows, return_inverse=True)
+    wanted = iter((keys % width).tolist())
+    counts = np.bincount(keys // width, minlength=schedule.n_steps).tolist()
+    cells, transfers, before = list[tuple[Any, ...]](), list[int](), 0
+    for step, count in zip(schedule.steps(), counts, strict=True):
+        for row in islice(wanted, count):
+            chunks = 1 if step.count is None else step.count.item(row)
+            ends = step.chunk.item(row), step.src.item(row), step.dst.item(row)
+            cells.append((step.phase, step.step, *ends, chunks, step.op == "reduce"))
+            transfers.append(before + row)
+        before += len(step)
+    *found, n_chunks, is_reduced = zip(*cells, strict=True) if cells else [()] * 7
+    until, first = np.concatenate(([0], np.cumsum(chunk_bytes))), np.array(found[2], dtype=np.int64)
+    n_bytes = until[first + np.array(n_chunks, dtype=np.int64)] - until[first]
+    moved = move_columns([*found, n_bytes.tolist()])
+    path = CriticalPath({}, moved, np.array(transfers, dtype=np.int64))
+    return path, place, np.array(is_reduced, dtype=np.bool_)[place]
 
 
 class Came(NamedTuple):

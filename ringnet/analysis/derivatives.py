@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.analysis.critical_path import CriticalPath, critical_path
+from ringnet.analysis.path_records import NONE
 from ringnet.collectives import Schedule
 from ringnet.engines.trace import FLOW, Trace, Workers
 from ringnet.errors import InputError
@@ -102,25 +103,28 @@ def derivatives(
 
 def derivatives_along(path: CriticalPath, schedule: Schedule, network: Network) -> Derivatives:
     """Return the derivatives that a path says, of a run that has some: see `derivatives`."""
-    n_workers = schedule.n_workers
-    found = Derivatives(
-        *(np.zeros(network.n_links) for _ in range(2)),
-        *(np.zeros(n) for n in (*[n_workers] * 5, schedule.n_switches)),
-    )
+    n_workers, part = schedule.n_workers, path.columns["part"]
+    worker, link = path.columns["worker"], path.columns["link"]
+    n_bytes, src = (path.of_pieces(name, NONE) for name in ("bytes", "src"))
+
+    def sums(
+        of: NDArray[Any], where: NDArray[np.bool_], n: int, weights: IntArray | None = None
+    ) -> FloatArray:
+        weights = None if weights is None else weights[where]
+        return np.bincount(of[where], weights, n).astype(np.float64)
+
     # The path leaves the start of a worker, late or not, and goes over its launch.
-    found.start[path.starter] = found.launch[path.starter] = 1.0
-    columns = path.of_pieces("src"), path.of_pieces("bytes")
-    for piece, src, n_bytes in zip(path.pieces, *columns, strict=True):
-        if piece.part == "latency":
-            found.latency[piece.link] += 1
-        elif piece.part == "bandwidth":
-            found.inverse_bandwidth[piece.link] += n_bytes
-        elif piece.worker >= n_workers:  # a switch, which has no overheads
-            if piece.part == "reducing":
-                found.inverse_switch_rate[piece.worker - n_workers] += n_bytes
-        elif piece.part == "reducing":
-            found.inverse_reduce_rate[piece.worker] += n_bytes
-        elif piece.part == "overhead" and src is not None:
-            sends = src == piece.worker
-            (found.send_overhead if sends else found.recv_overhead)[piece.worker] += 1
-    return found
+    start = np.arange(n_workers) == path.starter
+    # Switches are numbered after the workers, and have no overheads.
+    of_transfer = (part == "overhead") & (src != NONE) & (worker < n_workers)
+    reduced = sums(worker, part == "reducing", n_workers + schedule.n_switches, n_bytes)
+    return Derivatives(
+        latency=sums(link, part == "latency", network.n_links),
+        inverse_bandwidth=sums(link, part == "bandwidth", network.n_links, n_bytes),
+        start=start.astype(np.float64),
+        launch=start.astype(np.float64),
+        send_overhead=sums(worker, of_transfer & (src == worker), n_workers),
+        recv_overhead=sums(worker, of_transfer & (src != worker), n_workers),
+        inverse_reduce_rate=reduced[:n_workers],
+        inverse_switch_rate=reduced[n_workers:],
+    )

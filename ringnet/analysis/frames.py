@@ -7,7 +7,6 @@ of them when somebody asks for one: it takes longer to import than most runs tak
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import compress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -136,16 +135,16 @@ def path_table(path: CriticalPath, names: Sequence[str]) -> Table:
     names : sequence of str
         Of the links.
     """
-    lasts = [piece.to_s > piece.from_s for piece in path.pieces]
-    pieces = list(compress(path.pieces, lasts))
+    lasts = path.lasts_s > 0
+    pieces = {name: column[lasts].tolist() for name, column in path.columns.items()}
     moved = ("phase", "step", "chunk", "src", "dst")
     return {
-        **{name: [getattr(piece, name) for piece in pieces] for name in ("from_s", "to_s", "part")},
-        "worker": [None if piece.worker == NONE else piece.worker for piece in pieces],
-        "link": [None if piece.link == NONE else names[piece.link] for piece in pieces],
-        **{name: [*compress(path.of_pieces(name), lasts)] for name in moved},
-        "queue": [piece.queue for piece in pieces],
-        "queued_s": [piece.queued_s if piece.queue else np.nan for piece in pieces],
+        **{name: pieces[name] for name in ("from_s", "to_s", "part")},
+        "worker": [None if worker == NONE else worker for worker in pieces["worker"]],
+        "link": [None if link == NONE else names[link] for link in pieces["link"]],
+        **{name: path.of_pieces(name)[lasts].tolist() for name in moved},
+        "queue": pieces["queue"],
+        "queued_s": np.where(path.columns["queue"] == "", np.nan, path.columns["queued_s"])[lasts].tolist(),
     }
 
 

@@ -151,16 +151,18 @@ class StepTransfers:
             step, row = self.place(transfer)
             ends = int(step.chunk[row]), int(step.src[row]), int(step.dst[row])
             rows.append((step.phase, step.step, *ends, self.n_bytes(transfer)))
-        return move_columns(rows)
+        return move_columns(tuple(zip(*rows, strict=True)) or [()] * len(MOVED))
 
 
-def move_columns(rows: Sequence[tuple[Any, ...]]) -> Columns:
-    """Return rows of ``phase, step, chunk, src, dst, bytes`` by column."""
-    names = ("phase", "step", "chunk", "src", "dst", "bytes")
-    cells = zip(*rows, strict=True) if rows else [()] * len(names)
+#: What is said of a transfer on a path.
+MOVED = ("phase", "step", "chunk", "src", "dst", "bytes")
+
+
+def move_columns(cells: Sequence[Sequence[Any]]) -> Columns:
+    """Return the columns of `MOVED` by name."""
     return {
         name: np.array(column, dtype=object if name == "phase" else np.int64)
-        for name, column in zip(names, cells, strict=True)
+        for name, column in zip(MOVED, cells, strict=True)
     }
 
 

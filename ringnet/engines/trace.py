@@ -190,26 +190,26 @@ class Workers:
 
 
 class Led(NamedTuple):
-    """One thing that a path goes over, of a run that kept no rows.
+    """What a path goes over, of a run that kept no rows, the last first; lists of one length.
 
     Parameters
     ----------
-    what : str
+    what : list of str
         ``start`` of a worker; ``post`` and ``apply``, what its processor does for a transfer; ``bandwidth`` and
         ``latency`` of a link; ``queue``, where what comes next waited for what the link served before.
-    step, row : int
+    step, row : list of int
         Of the whole schedule, and in the step: which transfer.
-    at : int
+    at : list of int
         The link, or the actor (``worker * n_channels + channel``).
-    waited_s : float
+    waited_s : list of float
         How long it waited there; NaN where that is not known.
     """
 
-    what: str
-    step: int
-    row: int
-    at: int
-    waited_s: float = 0.0
+    what: list[str]
+    step: list[int]
+    row: list[int]
+    at: list[int]
+    waited_s: list[float]
 
 
 @dataclass(frozen=True)
@@ -279,7 +279,7 @@ class Trace:
     waits: Columns | None = None
     services: Columns | None = None
     rates: Columns | None = None
-    recall: Callable[[], list[Led]] | None = None
+    recall: Callable[[], Led] | None = None
     job: int = 0
 
 

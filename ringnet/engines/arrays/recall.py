@@ -167,16 +167,17 @@ class WayBack:
 
     def __init__(self, choices: Choices, n_actors: int) -> None:
         self.choices = choices
-        self.led: list[Led] = []
+        #: The fields of `Led`, one after the other.
+        self.led: list[tuple[str, int, int, int, float]] = []
         how = {"cut_through": choices.cut_through, "rendezvous": choices.rendezvous}
         self._made = lru_cache(maxsize=HELD)(lambda number: _RowPlaces(choices.made[number], n_actors, **how))
 
-    def of(self, actor: int) -> list[Led]:
-        """Return what led to the end of an actor, the last first."""
+    def of(self, actor: int) -> Led:
+        """Return what led to the end of an actor."""
         where = self._ready(actor, len(self.choices.steps))
         while where is not None:
             where = where[0](*where[1:])
-        return self.led
+        return Led(*map(list, zip(*self.led, strict=True)))
 
     def _places(self, step: int) -> _RowPlaces:
         return self._made(self.choices.steps[step].rounds)
@@ -191,7 +192,7 @@ class WayBack:
             sent, owed = places.sent, places.owed
             if (sent and sent[0][actor] != NONE) or (owed and owed[0][actor] != NONE):
                 return self._left(actor, before)
-        self.led.append(Led("start", NONE, NONE, actor))
+        self.led.append(("start", NONE, NONE, actor, 0.0))
         return None
 
     def _left(self, actor: int, step: int) -> Where:
@@ -207,7 +208,7 @@ class WayBack:
         places = self._places(step)
         at = int(places.owed[number][actor])
         row = int(places.rounds.receives[number].rows[at])
-        self.led.append(Led("apply", step, row, actor))
+        self.led.append(("apply", step, row, actor, 0.0))
         if self._bit(step, places.first_of_receives + number, at):
             return self._arrived, step, int(places.round_of[row]), int(places.at[row])
         if number:
@@ -217,7 +218,7 @@ class WayBack:
 
     def _posted(self, actor: int, step: int, number: int) -> Where | None:
         places = self._places(step)
-        self.led.append(Led("post", step, places.row(number, int(places.sent[number][actor])), actor))
+        self.led.append(("post", step, places.row(number, int(places.sent[number][actor])), actor, 0.0))
         return (self._posted, actor, step, number - 1) if number else self._ready(actor, step)
 
     def _arrived(self, step: int, number: int, at: int) -> Where | None:
@@ -236,7 +237,7 @@ class WayBack:
         """Put down a link that a row of a round crosses; return which link."""
         places = self._places(step)
         link = int(places.rounds.sends[number].hops[hop].links[places.on_hop(number, hop, at)])
-        self.led.append(Led(what, step, places.row(number, at), link))
+        self.led.append((what, step, places.row(number, at), link, 0.0))
         return link
 
     def _end(self, step: int, number: int, at: int, hop: int) -> Where | None:
@@ -256,9 +257,7 @@ class WayBack:
         place = places.on_hop(number, hop, at)
         if self._bit(step, which, place):
             link = int(places.rounds.sends[number].hops[hop].links[place])
-            self.led.append(
-                Led("queue", step, places.row(number, at), link, self._waited_s(step, which, place))
-            )
+            self.led.append(("queue", step, places.row(number, at), link, self._waited_s(step, which, place)))
             return self._ahead(step, number, int(places.rounds.sends[number].actors[at]), hop, link)
         if hop:
             if not cut_through:

@@ -94,7 +94,7 @@ def run_recurrence(
     )
 
 
-def _way_back(choices: Choices, steps: Steps) -> list[Led]:
+def _way_back(choices: Choices, steps: Steps) -> Led:
     """Return what led to the end of the first worker that ended last, and there of its last channel."""
     worker, last = int(steps.ready_s.argmax()) // steps.schedule.n_channels, _last_actors(steps)
     return WayBack(choices, len(steps.ready_s)).of(int(last[worker]))

@@ -23,7 +23,7 @@ from ringnet.engines.trace import Workers
 from ringnet.errors import InputError
 from ringnet.networks import TOPOLOGIES
 from ringnet.scenario import loads
-from ringnet.study.compare import COLUMNS, N_SIZES, sizes_of
+from ringnet.study.compare import COLUMNS, N_SIZES, plan_comparison, sizes_of, time_beforehand
 from ringnet.study.parts import workers_of
 
 pytestmark = pytest.mark.usefixtures("sketched")  # what figures look like is tested elsewhere
@@ -146,6 +146,12 @@ class TestCompare:
     def test_many_processes_give_the_same_table(self):
         one, two = (compare(loads(SWITCH + SIZES), ["ring", "direct"], jobs=jobs).table for jobs in (1, 2))
         pd.testing.assert_frame_equal(one, two)
+
+    @pytest.mark.parametrize(("text", "told"), [(SWITCH, "direct;"), (FULL, ""), (SWITCH + SIZES, "")])
+    def test_what_takes_minutes_is_said_beforehand(self, text, told):
+        plan = plan_comparison(loads(text), ["ring", "direct"], [1024])
+        said = time_beforehand(plan, 1)
+        assert [one.partition("most of it for ")[2].partition(" ")[0] for one in said] == [told][: bool(told)]
 
     def test_times_are_those_of_a_run(self):
         import ringnet  # noqa: PLC0415 -- heavy

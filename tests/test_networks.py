@@ -75,6 +75,16 @@ def test_every_link_has_a_name_of_its_own_and_what_the_rule_says(topology, n_wor
     assert (built.switching, built.sharing) == ("cut-through", "auto")
 
 
+@pytest.mark.parametrize(
+    ("topology", "parameters"), [("switch", {}), ("torus", {"sides": [3, 2]}), ("leaf-spine", {"leaves": 2})]
+)
+def test_many_routes_at_once_are_those_one_by_one(topology, parameters):
+    built = make_network(topology, 6, bandwidth_Bps=100.0, latency_s=0.5, **parameters)
+    pairs = [(src, dst) for dst in range(6) for src in range(6) if src != dst]
+    links, first = built.joined_routes(*np.array(pairs).T)
+    assert [tuple(links[a:b]) for a, b in pairwise(first)] == [built.route(*pair) for pair in pairs]
+
+
 def test_routes_of_a_ring():
     ring = network("ring")
     assert [ring.route(worker, (worker + 1) % 4) for worker in range(4)] == [(0,), (1,), (2,), (3,)]

@@ -12,7 +12,7 @@ import typer
 
 from ringnet.analysis.winners import WORTH, Crossover, WinningRange, advice, crossovers, ranges
 from ringnet.cli import options
-from ringnet.cli.printing import print_json, print_table, say
+from ringnet.cli.printing import note, print_json, print_table, say
 from ringnet.cli.studies import (
     StudyOptions,
     asked_algorithms,
@@ -27,7 +27,7 @@ from ringnet.errors import Fault, InputError
 from ringnet.reporting.atomic import written_file
 from ringnet.scenario import Scenario
 from ringnet.scenario.keys.topology import hosts_differ, workers_per_host
-from ringnet.study.compare import Comparison, channels_of, compare_parts, plan_comparison
+from ringnet.study.compare import Comparison, channels_of, compare_parts, plan_comparison, time_beforehand
 from ringnet.study.nccl import tuner_text
 from ringnet.units import format_rate, format_seconds, format_size
 
@@ -51,7 +51,9 @@ def command(
     scenario = asked.read()
     names, counts = asked_algorithms(algorithms), options.worker_counts_of(workers or ()) or None
     asked.check(scenario, {"--tuner": tuner})
-    found, points = carried_through(plan_comparison(scenario, names, counts), compare_parts, asked)
+    plan = plan_comparison(scenario, names, counts)
+    note(*time_beforehand(plan, asked.processes), quiet=asked.quiet)
+    found, points = carried_through(plan, compare_parts, asked)
     text, notes = _tuner_text(scenario, found, names) if tuner else ("", [])
     tables = {"compare": found.table}
     if meetings := crossovers(found.table):

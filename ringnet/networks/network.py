@@ -218,6 +218,31 @@ class Network:
             found.append((None if len(within) == len(routes) else within, links))
         return found
 
+    def joined_routes(self, src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the links of many routes one route after another, and where each begins and the last one ends.
+
+        Parameters
+        ----------
+        src, dst : ndarray of int64, shape (n_pairs,)
+            Two different workers each.
+
+        Examples
+        --------
+        >>> from ringnet.networks.basic import switch
+        >>> switch(3, 1e9, 0.0).joined_routes(np.array([0, 1]), np.array([1, 2]))
+        (array([0, 4, 1, 5]), array([0, 2, 4]))
+        """
+        everybody, hops = np.arange(len(src)), self.hops(src, dst)
+        crossed = [everybody if within is None else within for within, _ in hops]
+        first = np.zeros(len(src) + 1, dtype=np.int64)
+        for some in crossed:
+            first[1 + some] += 1
+        np.cumsum(first, out=first)
+        links = np.empty(first[-1], dtype=np.int64)
+        for number, (some, (_, of_hop)) in enumerate(zip(crossed, hops, strict=True)):
+            links[first[some] + number] = of_hop
+        return links, first
+
     def equal_routes(self, src: int, dst: int) -> list[Route]:
         """Return the routes of equal cost of which a draw took one; of what is not drawn the one that there is."""
         if self.find_equal_routes is None or max(src, dst) >= self.n_workers:

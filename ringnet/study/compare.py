@@ -26,6 +26,7 @@ from ringnet.collectives import Schedule
 from ringnet.collectives.proof import check
 from ringnet.engines import ENGINES, Trace, Workers, choose_engine
 from ringnet.engines.arrays import Times, run_sizes
+from ringnet.engines.compiled import why_not_compiled
 from ringnet.engines.sharing import Sending, resolve_sharing
 from ringnet.errors import Fault, InputError, NetworkError, StudyError
 from ringnet.networks import Network
@@ -41,6 +42,7 @@ from ringnet.scenario import Scenario
 from ringnet.scenario.drawn import what_is_drawn
 from ringnet.scenario.keys.algorithm import AlgorithmKeys, label_of, parameters_of
 from ringnet.study.compared_runs import TIMES, require_runs, rows_of_many, told_apart
+from ringnet.study.cost import in_words, n_cores
 from ringnet.study.outcome import Outcome
 from ringnet.study.parts import (
     PartOptions,
@@ -59,6 +61,8 @@ from ringnet.units import format_size
 N_SIZES, FIRST_BYTES, LAST_BYTES = 40, 1 << 10, 1 << 30
 #: Bytes that sizes are rounded to, so that every dtype divides them.
 ALIGNED_BYTES = 8
+#: Seconds of an algorithm at one N from which on a closer look is worth it.
+LONG_S = 60.0
 #: Swept keys that a comparison reads.
 READ = ("message", "workers")
 
@@ -208,10 +212,47 @@ def _about_guesses(guesses: Mapping[tuple[int, int], str], sizes: Sequence[int])
 
 def _part(point: Scenario, sizes: tuple[int, ...]) -> StudyPart:
     label, schedule = label_of(point.algorithm), build_schedule(point)
-    most_s = (point.repeat or 1) * len(sizes) * schedule.n_transfers / TRANSFERS_PER_S["events"]
+    n_transfers = (point.repeat or 1) * len(sizes) * schedule.n_transfers
+    most_s = n_transfers / TRANSFERS_PER_S["events"]
+    if most_s > LONG_S and not what_is_drawn(point):
+        most_s = n_transfers / TRANSFERS_PER_S[_likely_engine(point)]
     return StudyPart(
         label, key_of(point, "compare", label, sizes), point, AlgorithmTiming(label, sizes), most_s
     )
+
+
+def _likely_engine(point: Scenario) -> str:
+    """Return the engine by what is quickly seen; `choose_engine` goes through all steps."""
+    try:
+        network, workers, _ = _network_parts(_NetworkOf.of(point))
+        schedule = build_schedule(point, network)
+    except (NetworkError, InputError):
+        return "events"  # the part itself says what is wrong
+    sharing = resolve_sharing(network, [Sending(0, schedule, network)])
+    if network.sharing == "auto" and sharing == "fifo":
+        return "recurrence"
+    return "compiled" if why_not_compiled(schedule, network, workers) is None else "events"
+
+
+def time_beforehand(plan: StudyPlan, processes: int | None) -> list[str]:
+    """Say roughly how long a comparison takes, and what most of it; nothing of a short one.
+
+    Parameters
+    ----------
+    plan : StudyPlan
+    processes : int or None
+        Processes at once; all cores otherwise.
+    """
+    costs = sorted(((part.most_s, part.label) for part in plan.parts), reverse=True)
+    whole_s = sum(cost for cost, _ in costs)
+    if whole_s <= LONG_S:
+        return []
+    most_s = max(whole_s / (processes or n_cores()), costs[0][0])  # no part is divided among processes
+    longest = ", ".join(dict.fromkeys(label for cost, label in costs[:3] if cost > LONG_S / 3))
+    return [
+        f"this takes up to about {in_words(most_s)}, most of it for {longest}; `--algorithms`, or a sweep over "
+        "message with fewer sizes, takes less, and what is finished is kept"
+    ]
 
 
 def _refuse_other_keys(scenario: Scenario) -> None:
@@ -382,6 +423,7 @@ def _one_by_one(
 ) -> tuple[str, Times]:
     """Return the engine that is the fastest for all of some sizes, and what it says of each."""
     engine, found = choose_engine(schedule, network, workers, len(chunk_bytes)).name, []
+    network = replace(network, sharing=resolve_sharing(network, [Sending(0, schedule, network)]))
     for row in chunk_bytes:
         trace: Trace = ENGINES[engine].run(schedule, network, workers, row, keep_transfers=0)
         n_bytes, busy_s = trace.links["bytes"], trace.links["busy_s"]

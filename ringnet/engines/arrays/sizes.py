@@ -51,13 +51,8 @@ class _Plan:
     """What steps share that move between the same workers: the order of their rows, and the links that they cross."""
 
     def __init__(self, rounds: Rounds, network: Network, place: IntArray, n_channels: int) -> None:
-        rows, hops = np.arange(len(rounds.src)), network.hops(rounds.src, rounds.dst)
-        crossed = [rows if within is None else within for within, _ in hops]
-        first = np.zeros(len(rows) + 1, dtype=np.int64)
-        np.cumsum(sum(np.bincount(some, minlength=len(rows)) for some in crossed), out=first[1:])
-        links = np.empty(first[-1], dtype=np.int64)
-        for number, (some, (_, of_hop)) in enumerate(zip(crossed, hops, strict=True)):
-            links[first[some] + number] = place[of_hop]
+        rows = np.arange(len(rounds.src))
+        links, first = network.joined_routes(rounds.src, rounds.dst)
         self.arrays = {
             # By channel, the lowest first: so a link that carries several of them is supposed to serve.
             at.SENDS: rows if n_channels == 1 else np.argsort(rounds.channel, kind="stable"),
@@ -66,7 +61,7 @@ class _Plan:
             at.SENDER: rounds.src * n_channels + rounds.channel,
             at.RECEIVER: rounds.dst * n_channels + rounds.receiving_channel,
             at.FIRST_LINK: first,
-            at.LINKS: links,
+            at.LINKS: place[links],
         }
         self.addresses = addresses([*self.arrays.values()])
 

@@ -12,7 +12,6 @@ from ringnet.collectives import Schedule, Step
 from ringnet.engines.compiled import layout as at
 from ringnet.engines.compiled.actors import ENTERS
 from ringnet.engines.compiled.heap import ACTOR, ARRIVAL, HEAD_COMES, KINDS, NORMAL, schedule
-from ringnet.engines.tolerances import added
 from ringnet.engines.trace import FloatArray, TransferRows, Workers
 from ringnet.networks import Network
 
@@ -36,21 +35,21 @@ class UsedRoutes:
         self.n_members = schedule_.n_members
         src, dst = schedule_.pairs
         self.pairs = src * self.n_members + dst
-        routes = [network.route(*divmod(pair, self.n_members)) for pair in self.pairs.tolist()]
-        self.lengths = np.array([len(route) for route in routes], dtype=np.int64)
-        joined = np.array([link for route in routes for link in route], dtype=np.int64)
+        joined, firsts = network.joined_routes(src, dst)
+        self.lengths = np.diff(firsts)
         self.links, self.on_routes = np.unique(joined, return_inverse=True)
         # Who sends over which link: each an account.
         senders = np.repeat(src, self.lengths)
         used, self.accounts = np.unique(self.on_routes * self.n_members + senders, return_inverse=True)
         self.n_accounts = len(used)
         bandwidth_Bps = network.bandwidth_Bps[self.links]
-        latency_s = network.latency_s.tolist()
-        self.latency_s = np.array([added(latency_s[link] for link in route) for route in routes])
-        firsts = np.cumsum(self.lengths) - self.lengths
+        self.latency_s = np.zeros(len(src))
+        for hop in range(self.lengths.max(initial=0)):  # added up from the left, as the events do
+            within = np.flatnonzero(self.lengths > hop)
+            self.latency_s[within] += network.latency_s[joined[firsts[within] + hop]]
         self.rate_Bps: FloatArray = np.zeros(0)
-        if routes:
-            self.rate_Bps = np.minimum.reduceat(bandwidth_Bps[self.on_routes], firsts)
+        if len(src):
+            self.rate_Bps = np.minimum.reduceat(bandwidth_Bps[self.on_routes], firsts[:-1])
 
     def of(self, step: Step) -> IntArray:
         """Return the number of the route of each row of a step."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,10 +30,14 @@ class WrittenRows:
     def __init__(self, routes: UsedRoutes, *, is_fair: bool) -> None:
         self.links, self.is_fair = routes.links, is_fair
         self.waits, self.services, self.rates = LinkWaits(), ServiceRows(), RateRows()
-        ends = np.cumsum(routes.lengths)
-        links = self.links[routes.on_routes].tolist()
-        routes_by_link = [tuple(links[end - n : end]) for n, end in zip(routes.lengths, ends, strict=True)]
-        self.routes = np.array([self.rates.number(route) for route in routes_by_link], dtype=np.int64)
+        self.used = routes
+
+    @cached_property
+    def routes(self) -> IntArray:
+        """The number among the rates of each route; asked where they are kept."""
+        ends, links = np.cumsum(self.used.lengths), self.links[self.used.on_routes].tolist()
+        by_link = (tuple(links[end - n : end]) for n, end in zip(self.used.lengths, ends, strict=True))
+        return np.array([self.rates.number(route) for route in by_link], dtype=np.int64)
 
     def take(self, real: list[FloatArray], whole: list[IntArray]) -> None:
         """Take out all rows."""
@@ -41,9 +46,10 @@ class WrittenRows:
         self.waits.add_rows(self.links[link.astype(np.int64)], from_s, to_s)
         transfer, link, *others = _rows(real, count, at.SERVICE_ROWS, at.N_SERVICES, at.SERVICE_CELLS).T
         self.services.add_rows(transfer, self.links[link.astype(np.int64)], *others)
-        rates = _rows(real, count, at.RATE_ROWS, at.N_RATES, at.RATE_CELLS)
-        rates[:, 0] = self.routes[rates[:, 0].astype(np.int64)]
-        self.rates.add_rows(rates)
+        if count[at.KEEPS_RATES]:
+            rates = _rows(real, count, at.RATE_ROWS, at.N_RATES, at.RATE_CELLS)
+            rates[:, 0] = self.routes[rates[:, 0].astype(np.int64)]
+            self.rates.add_rows(rates)
         count[at.KEEPS_WAITS] = len(self.waits.links) <= MOST_ROWS
         count[[at.N_WAITS, at.N_SERVICES, at.N_RATES]] = 0
 
@@ -68,13 +74,15 @@ def grow(real: list[FloatArray], whole: list[IntArray]) -> None:
     count = whole[at.COUNT]
     n_flows = int(count[at.N_STREAMS] + count[at.N_COMING]) + 1
     rows = (
-        (at.SERVICE_ROWS, at.ROOM_SERVICES, at.SERVICE_CELLS, n_flows),
-        (at.RATE_ROWS, at.ROOM_RATES, at.RATE_CELLS, 2 * n_flows),
-        (at.WAIT_ROWS, at.ROOM_WAITS, at.WAIT_CELLS, n_flows * int(count[at.MOST_HOPS])),
+        (at.SERVICE_ROWS, at.ROOM_SERVICES, at.KEEPS_SERVICES, at.SERVICE_CELLS, n_flows),
+        (at.RATE_ROWS, at.ROOM_RATES, at.KEEPS_RATES, at.RATE_CELLS, 2 * n_flows),
+        (at.WAIT_ROWS, at.ROOM_WAITS, at.KEEPS_WAITS, at.WAIT_CELLS, n_flows * int(count[at.MOST_HOPS])),
     )
-    for name, room, n_cells, needed in rows:
-        count[room] = max(int(count[room]), ROWS_AT_ONCE, 4 * needed)
-        real[name] = _longer(real[name], int(count[room]) * n_cells)
+    for name, room, keeps, n_cells, needed in rows:
+        if count[room] < 2 * needed:
+            count[room] = max(ROWS_AT_ONCE, 4 * needed)
+        if count[keeps]:  # nothing is written of the others
+            real[name] = _longer(real[name], int(count[room]) * n_cells)
     heaps = (
         (at.EVENT_TIME, (at.EVENT_KEY, at.EVENT_WHAT), at.N_EVENTS, at.ROOM_EVENTS, count[at.MOST_OF_STEP]),
         (at.PREDICTED, (at.END_NUMBER, at.END_TRANSFER), at.N_ENDS, at.ROOM_ENDS, 0),

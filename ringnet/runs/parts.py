@@ -223,8 +223,7 @@ def _is_fitted(scenario: Scenario) -> bool:
 
 
 def _fitted(scenario: Scenario, network: Network, workers: Workers) -> tuple[Schedule, IntArray]:
-    shape = replace(network.shape, latest_worker=_latest(workers))
-    read = read_off(scenario.algorithm_name, parameters_of(scenario.algorithm), lambda: shape)
+    read = read_off_network(scenario, lambda: network, workers)
     schedule = schedule_of(scenario, scenario.home, read.parameters)
     return schedule, chunk_sizes(scenario, schedule) * DTYPES[scenario.dtype].itemsize
 
@@ -240,11 +239,13 @@ def _pair_links(scenario: Scenario) -> int:
     n_links = TOPOLOGIES[keys.topology].n_links if keys.file is None else None
     given = topology_keys.parameters_of(keys)
     links = 0 if n_links is None else n_links(places, **given)
-    return 0 if given and links <= MANY_LINKS * places else links
+    return 0 if links <= MANY_LINKS * places else links
 
 
-def read_off_network(scenario: Scenario, network: Callable[[], Network]) -> ReadOff:
-    """Return what the algorithm takes from the network and from the starts of the workers.
+def read_off_network(
+    scenario: Scenario, network: Callable[[], Network], workers: Workers | None = None
+) -> ReadOff:
+    """Return what the algorithm takes from the network and from the starts of the workers, by default the scenario's.
 
     Of the network that is nothing where memory is to be asked for before it is made.
     """
@@ -253,7 +254,7 @@ def read_off_network(scenario: Scenario, network: Callable[[], Network]) -> Read
     def shape() -> NetworkShape:
         seen = NetworkShape(scenario.workers) if is_unseen else network().shape
         # The group of a step has workers of its own, who start alike.
-        late = _latest(build_workers(scenario)) if seen.n_workers == scenario.workers else None
+        late = _latest(workers or build_workers(scenario)) if seen.n_workers == scenario.workers else None
         return replace(seen, latest_worker=late)
 
     return read_off(scenario.algorithm_name, parameters_of(scenario.algorithm), shape)

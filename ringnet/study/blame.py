@@ -57,15 +57,16 @@ AT_ONCE = 4
 
 @dataclass(frozen=True)
 class UpgradedRun:
-    """Simulates a scenario again with an upgrade; see `SimulatedAgain` for the rest."""
+    """Simulates a scenario, which ``key`` stands for, again with an upgrade; see `SimulatedAgain` for the rest."""
 
+    key: str
     upgrade: Upgrade
     sharing: Sharing
     ran: str
 
     def __call__(self, scenario: Scenario) -> Outcome:
         """Return ``makespan_s``."""
-        again = _again(_BuiltFrom(key_of(scenario), scenario), self.sharing, self.ran)
+        again = _again(_BuiltFrom(self.key, scenario), self.sharing, self.ran)
         return Outcome({"makespan_s": again(self.upgrade)})
 
 
@@ -273,6 +274,7 @@ class _Gains:
     def __init__(self, plan: BlamePlan, how: PartOptions) -> None:
         self.plan, self.how = plan, how
         self.today_s = float(plan.today.summary["makespan_s"])
+        self._key = key_of(plan.scenario, "blame")
         self.of_upgrade: dict[Upgrade, float] = {}
         #: What they would gain if the time went on as it does with a little of them.
         self.slopes: dict[Upgrade, float | None] = {}
@@ -298,8 +300,8 @@ class _Gains:
     def _part(self, upgrade: Upgrade) -> StudyPart:
         again, scenario = self.plan.again, self.plan.scenario
         most_s = LEAST_S + again.cost / TRANSFERS_PER_S["events"]
-        run = UpgradedRun(upgrade, again.sharing, again.ran)
-        return StudyPart("", key_of(scenario, "blame", repr(upgrade)), scenario, run, most_s)
+        run = UpgradedRun(self._key, upgrade, again.sharing, again.ran)
+        return StudyPart("", f"{self._key} {upgrade!r}", scenario, run, most_s)
 
     def try_on_the_path(self) -> None:
         """Simulate with single links and workers on the path that ended last, what it says gains most first.

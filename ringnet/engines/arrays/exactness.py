@@ -40,8 +40,6 @@ def why_not_exact(
         return (
             f"the {schedule.n_channels} channels of a worker share a processor that charges for what they do"
         )
-    if schedule.n_channels > 1 and (reason := _meet_in_a_step(schedule)):
-        return reason
     rendezvous = workers.sends == "rendezvous"
     order = _Order(network, schedule.n_channels, rendezvous=rendezvous)
     if channels_may_meet and not rendezvous:
@@ -52,7 +50,8 @@ def why_not_exact(
         if rounds is not last and (reason := order.conflict(rounds)):
             return reason
         last = rounds
-    return None
+    # Last, since it goes through every step; most that is not exact is seen in the first.
+    return _meet_in_a_step(schedule) if schedule.n_channels > 1 else None
 
 
 def _trouble(workers: Workers) -> str:

@@ -333,7 +333,7 @@ def processors_do_what_is_charged(ran: Ran) -> None:
     rows, costs = ran.transfers, ran.parts.workers
     n_workers = len(ran.workers)
     sent, received = (np.bincount(rows[end], minlength=n_workers)[:n_workers] for end in ("src", "dst"))
-    overhead_s = sent * costs.send_overhead_s + received * costs.recv_overhead_s
+    overhead_s = costs.launch_s + sent * costs.send_overhead_s + received * costs.recv_overhead_s
     even = np.array([worker not in costs.paces for worker in range(n_workers)])
     assert ran.workers["overhead_s"].to_numpy()[even] == pytest.approx(overhead_s[even], rel=SUMS)
     assert (ran.workers["overhead_s"] >= overhead_s * (1 - SUMS) - ran.slack_s).all()

@@ -57,7 +57,7 @@ def test_quantiles_and_mean_are_those_of_scipy(ours, scipys):
     if scipys is None:  # whose bounded Pareto starts at one
         least = ours.least
         scipys = stats.truncpareto(ours.shape, 100.0 / least, scale=least)
-    assert ours.quantile(SHARES) == pytest.approx(scipys.ppf(SHARES), rel=1e-9)
+    assert ours.quantile(SHARES) == pytest.approx(scipys.ppf(SHARES), rel=1e-9, abs=0)
     assert ours.mean == pytest.approx(scipys.mean(), rel=1e-6)
 
 
@@ -160,7 +160,7 @@ def times_of(scenario, runs):
 def test_both_engines_agree_run_by_run(changes):
     at_once, each = times_of(loads(RING, changes), range(4))
     assert at_once.exact.all()
-    assert at_once.makespan_s == pytest.approx(each, rel=1e-12)
+    assert at_once.makespan_s == pytest.approx(each, rel=1e-12, abs=0)
     assert len({*each}) == 4
 
 
@@ -172,7 +172,7 @@ def test_what_overtakes_on_a_later_link_is_told_as_not_exact():
     small = "network.latency={mean: 50 us, distribution: normal, cv: 0.00001}"
     at_once, each = times_of(loads(RING, [*changes, small]), range(4))
     assert at_once.exact.all()
-    assert at_once.makespan_s == pytest.approx(each, rel=1e-12)
+    assert at_once.makespan_s == pytest.approx(each, rel=1e-12, abs=0)
 
 
 @pytest.mark.parametrize("sharing", ["fifo", "fair"])
@@ -183,7 +183,9 @@ def test_a_run_that_draws_adds_up(sharing):
     row, workers = result.summary, result.workers
     assert row["sum_ok"]
     parts = [name for name in workers if name.startswith("path_")]
-    assert workers[parts].sum(axis=1).to_numpy() == pytest.approx(workers["end_s"].to_numpy(), rel=1e-9)
+    assert workers[parts].sum(axis=1).to_numpy() == pytest.approx(
+        workers["end_s"].to_numpy(), rel=1e-9, abs=0
+    )
     assert (workers["path_queueing_s"] < 0.3 * workers["end_s"]).all()
     assert row["drawn"] == "latency for each transfer, recv overhead for each transfer; run 0 of seed 0"
     assert row["seed"] == 0

@@ -170,7 +170,9 @@ def test_simulated_by_its_own_rules_it_takes_as_long(
     network = full(n_workers, 1.0, 700.0)
     trace = ENGINES["events"].run(schedule, network, Workers.alike(n_workers), chunk_bytes)
     expected = float(trace.workers["end_s"].max())
-    assert simulate(dumps_goal(schedule, chunk_bytes), L=700.0, G=1.0) == pytest.approx(expected, rel=1e-12)
+    assert simulate(dumps_goal(schedule, chunk_bytes), L=700.0, G=1.0) == pytest.approx(
+        expected, rel=1e-12, abs=0
+    )
 
 
 def test_a_ring_takes_what_loggopsim_says_but_for_its_one_byte_less() -> None:

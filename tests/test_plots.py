@@ -138,7 +138,7 @@ def test_time_against_workers_has_a_line_for_each_size_with_form_and_bound_besid
     bound, simulated, closed = curves(figure)[:3]
     assert len(curves(figure)) == 6
     assert simulated.get_xdata().tolist() == [2, 4, 8]
-    assert closed.get_ydata() == pytest.approx(simulated.get_ydata(), rel=1e-12)
+    assert closed.get_ydata() == pytest.approx(simulated.get_ydata(), rel=1e-12, abs=0)
     assert (bound.get_ydata() < simulated.get_ydata()).all()
     assert {"64 B", "128 B", "simulated", "closed form", "bound", "workers, N"} <= set(texts(figure))
     assert figure.axes[0].get_xscale() == figure.axes[0].get_yscale() == "log"
@@ -150,8 +150,8 @@ def test_time_against_workers_has_a_line_for_each_size_with_form_and_bound_besid
 def test_bandwidth_against_size_reaches_for_its_bound(points, plot, column):
     results = points(*grid((4,), (2**10, 2**20, 2**28)), **GPU)
     bound, simulated, closed = curves(PLOTS[plot].draw(results))
-    assert simulated.get_ydata() == pytest.approx(results.summary[column].tolist(), rel=1e-12)
-    assert closed.get_ydata() == pytest.approx(simulated.get_ydata(), rel=1e-12)
+    assert simulated.get_ydata() == pytest.approx(results.summary[column].tolist(), rel=1e-12, abs=0)
+    assert closed.get_ydata() == pytest.approx(simulated.get_ydata(), rel=1e-12, abs=0)
     assert (np.diff(simulated.get_ydata() / bound.get_ydata()) > 0).all()
     assert (simulated.get_ydata() < bound.get_ydata()).all()
 
@@ -212,7 +212,7 @@ def test_a_worker_shows_its_waiting_its_overheads_and_its_reducing(points):
     assert {"sending or receiving", "overheads", "reducing"} <= set(texts(figure))
     assert "waiting for a late partner" not in texts(figure)
     ends = max(bar.get_x() + bar.get_width() for bar in figure.axes[0].patches)
-    assert ends == pytest.approx(results.workers["end_s"].max(), rel=1e-12)
+    assert ends == pytest.approx(results.workers["end_s"].max(), rel=1e-12, abs=0)
 
 
 def test_a_late_worker_and_a_slow_link_look_unlike(points):

@@ -217,8 +217,9 @@ def test_nan_and_infinities_come_out_as_ieee_says(dtype: np.dtype) -> None:
 
 def test_a_finite_result_where_the_input_is_not_is_wrong() -> None:
     kind = make_reduction("sum", 2)
-    expected = kind.oracle(np.dtype(np.float32), 2).expected(np.array([[np.inf, 1], [1, 1]], np.float32))
-    assert judge(np.array([1, 2], np.float32), expected).wrong.tolist() == [True, False]
+    values = np.array([[np.inf, np.inf, 1], [1, -np.inf, 1]], np.float32)
+    expected = kind.oracle(np.dtype(np.float32), 2).expected(values)
+    assert judge(np.array([1, 1, 2], np.float32), expected).wrong.tolist() == [True, True, False]
 
 
 @pytest.mark.parametrize(("dtype", "large"), [("float16", 6e4), ("bfloat16", 3e38), ("float32", 3e38)])

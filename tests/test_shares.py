@@ -90,7 +90,7 @@ def test_rates_after_any_changes_are_those_filled_from_scratch(story: tuple) -> 
         flows = [flow for flow in flows if flow not in going] + coming
         changed = shares.settle(coming, going, [*renewed])
         assert [flow.rate_Bps for flow in flows] == pytest.approx(
-            filled(flows, shares.capacity_Bps), rel=1e-9
+            filled(flows, shares.capacity_Bps), rel=1e-9, abs=0
         )
         assert {flow for flow in flows if flow.rate_Bps != before.get(flow, -1.0)} == set(changed)
 

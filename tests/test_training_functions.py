@@ -116,7 +116,7 @@ def test_five_steps_are_those_of_the_textbook(xp, name, decay):
         textbook(name, p, column, 0.1, decay)
         for p, column in zip(start, zip(*rows, strict=True), strict=True)
     ]
-    assert [float(value) for value in parameters] == pytest.approx(expected, rel=1e-12)
+    assert [float(value) for value in parameters] == pytest.approx(expected, rel=1e-12, abs=0)
 
 
 @LIBRARIES

@@ -144,7 +144,9 @@ def test_every_step_is_right_over_any_algorithm_network_and_type(change):
     assert result.summary["training_steps"] == 4
     assert result.training["examples"].tolist() == [24, 18, 12, 6]
     assert result.training["idle_workers"].tolist() == [1, 1, 2, 3]
-    assert result.training["end_s"].iloc[-1] == pytest.approx(result.training["makespan_s"].sum(), rel=1e-12)
+    assert result.training["end_s"].iloc[-1] == pytest.approx(
+        result.training["makespan_s"].sum(), rel=1e-12, abs=0
+    )
 
 
 def test_the_whole_training_is_that_of_the_ring_without_time_bit_for_bit():

@@ -80,7 +80,7 @@ def test_a_link_that_is_always_busy_loses_what_it_does_not_carry(said, lost_s, m
         "worker: {sends: rendezvous}" if "fair" in more else ""
     )  # or transfers that wait would share the link
     found_s = makespan(f"{{link: 0->1, {said}}}", network=network, rest=rest)
-    assert found_s == pytest.approx(6e-3 + lost_s, rel=1e-9)
+    assert found_s == pytest.approx(6e-3 + lost_s, rel=1e-9, abs=0)
 
 
 def test_whiles_that_meet_take_shares_of_shares():
@@ -146,7 +146,7 @@ def test_a_link_that_loses_nothing_is_as_others_are(more):
     said = f"{{link: '*->*', loss: {{probability: 0, {packet}timeout: 1 ms}}}}"
     network = f"{SWITCH}, {more}"
     result = simulate(scenario(said, network=network))
-    assert result.summary["makespan_s"] == pytest.approx(makespan(network=network), rel=1e-12)
+    assert result.summary["makespan_s"] == pytest.approx(makespan(network=network), rel=1e-12, abs=0)
     assert (result.summary["lost_packets"], result.summary["resent_bytes"]) == (0, 0)
 
 
@@ -186,7 +186,7 @@ def test_what_stands_at_a_link_that_dies_goes_another_way(sharing, dead, again):
     said = f"{{link: {dead}, dies: 0.45 ms, fails_over: 0.1 ms}}"
     result = simulate(scenario(said, 2, "2 MB", TWO_WAYS + sharing, rest))
     ends_s = 2.55e-3 if "packet" not in sharing else 0.55e-3 + 6 * 0.2e-3  # four packets had come
-    assert result.workers["end_s"].tolist() == [pytest.approx(1e-3), pytest.approx(ends_s, rel=1e-9)]
+    assert result.workers["end_s"].tolist() == [pytest.approx(1e-3), pytest.approx(ends_s, rel=1e-9, abs=0)]
     links = result.links.set_index("link")
     assert links.loc["0->b", "bytes"] == (1_000_000 if "packet" not in sharing else 600_000)
     resent = links["resent_bytes"]
@@ -250,7 +250,7 @@ def test_the_pace_of_a_processor():
 def test_a_worker_in_trouble(said, expected_s, sends):
     rest = f"worker: {{sends: {sends}, reduce_rate: 500 MB/s}}"
     result = simulate(scenario(said, n=2, message="2 MB", rest=rest))
-    assert result.summary["makespan_s"] == pytest.approx(expected_s, rel=1e-9)
+    assert result.summary["makespan_s"] == pytest.approx(expected_s, rel=1e-9, abs=0)
     if said.startswith("{worker: 1, pause") and "slow" not in said:
         span = simulate(scenario(said, n=2, message="2 MB", rest=rest)).trouble.iloc[0]
         assert result.workers["paused_s"][1] == pytest.approx(span["to_s"] - span["from_s"])
@@ -267,7 +267,7 @@ def test_a_worker_in_trouble(said, expected_s, sends):
 )
 def test_a_launch_takes_what_the_processor_has_for_it(said, launched_s):
     result = simulate(scenario(said, n=2, message="2 MB", rest="worker: {launch: 5 ms}"))
-    assert result.summary["makespan_s"] == pytest.approx(launched_s + 2e-3, rel=1e-9)
+    assert result.summary["makespan_s"] == pytest.approx(launched_s + 2e-3, rel=1e-9, abs=0)
     workers, paused_s = result.workers, 3e-3 * ("pause: {at: 2" in said) + 1e-3 * ("at: 0" in said)
     assert workers["overhead_s"].tolist() == pytest.approx([5e-3, launched_s - paused_s])
     parts = [workers[name][1] for name in ("moving_s", "waiting_s", "overhead_s", "reducing_s", "idle_end_s")]
@@ -392,7 +392,7 @@ def test_whenever_a_worker_dies_the_others_come_to_their_sum(name, policy):
                 said = f"{{worker: {worker}, dies: {died_s!r} s}}"
                 result = simulate(scenario(said, n, f"{56 * n} B", network, rest))
                 begun_s = died_s + 47e-6 + (3e-6 if policy == "spare" else 0.0)
-                assert result.summary["makespan_s"] == pytest.approx(begun_s + again_s, rel=1e-9)
+                assert result.summary["makespan_s"] == pytest.approx(begun_s + again_s, rel=1e-9, abs=0)
                 assert result.summary["sum_ok"]
                 assert result.summary["verified_elements"] == left * 7 * n
                 assert result.summary["survivors"] == (None if policy == "spare" else left)
@@ -405,7 +405,7 @@ def test_two_deaths_one_after_the_other():
     result = simulate(scenario(said, network=SWITCH, rest=rest))
     assert result.summary["on_failure"] == "worker 2 left out, worker 0 left out; started again at 24 ms"
     alone_s = makespan(n=2, network=SWITCH)
-    assert result.summary["makespan_s"] == pytest.approx(24e-3 + alone_s, rel=1e-9)
+    assert result.summary["makespan_s"] == pytest.approx(24e-3 + alone_s, rel=1e-9, abs=0)
     assert result.workers["place"].tolist() == ["1", "3"]
     assert result.trouble["what"].tolist().count("agreed") == 2
 

@@ -42,7 +42,7 @@ def holds_every_byte(case, trace):
         return
     frame["busy_s"] = frame["utilisation"] * (frame["to_s"] - frame["from_s"])
     sums = frame.groupby("link")[["bytes", "busy_s"]].sum().reindex(case.network.names).fillna(0.0)
-    assert sums["bytes"].tolist() == pytest.approx(trace.links["bytes"].tolist(), rel=1e-9)
+    assert sums["bytes"].tolist() == pytest.approx(trace.links["bytes"].tolist(), rel=1e-9, abs=0)
     assert sums["busy_s"].tolist() == pytest.approx(trace.links["busy_s"].tolist(), rel=1e-9, abs=1e-15)
     assert frame["utilisation"].between(0.0, 1.0 + 1e-9).all()
     ends = frame[["from_s", "to_s"]].to_numpy().reshape(used.sum(), -1, 2)
@@ -136,7 +136,7 @@ def test_others_on_the_links_are_counted_until_the_last_has_gone(tmp_path):
     results = read_results(tmp_path / "out")
     found = results.utilisation.groupby("link")["bytes"].sum()
     expected = result.links.set_index("link")["bytes"]
-    assert found.to_dict() == pytest.approx(expected[expected > 0].to_dict(), rel=1e-9)
+    assert found.to_dict() == pytest.approx(expected[expected > 0].to_dict(), rel=1e-9, abs=0)
     (heat, bar) = PLOTS["utilisation-over-time"].draw(results).axes
     assert [label.get_text() for label in heat.get_yticklabels()] == results.utilisation[
         "link"

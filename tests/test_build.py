@@ -171,7 +171,7 @@ class TestMemory:
             require_memory(build(loads(self.LARGE)), available=2**30)
         (fault,) = caught.value.faults
         assert str(fault) == (
-            "payload: the run takes about 2.137 GiB of memory; got 1 GiB free; "
+            "payload: the run takes about 2.07 GiB of memory; got 1 GiB free; "
             "right would be: payload: {elements: 2097152}"
         )
         require_memory(build(loads(self.LARGE, ["payload.elements=2097152"])), available=2**30)
@@ -188,7 +188,7 @@ class TestMemory:
     def test_too_many_workers(self):
         huge = loads(self.LARGE, ["workers=46000", "payload=none"])
         with pytest.raises(
-            InputError, match=r"workers: .* got 256 MiB free; right would be: at most 24,\d\d\d workers"
+            InputError, match=r"workers: .* got 256 MiB free; right would be: at most 38,\d\d\d workers"
         ):
             require_memory(build(huge), available=2**28)
 
@@ -220,6 +220,9 @@ def test_a_link_for_every_pair_of_workers_is_counted_and_refused_with_what_would
         GOOD, ["workers=16384", "payload=none", "network.topology=fully-connected", "message=64 KiB"]
     )
     assert estimate(build(scenario)).memory_bytes > 100e9
-    with pytest.raises(InputError, match="at most 1,6") as caught:
+    with pytest.raises(InputError, match="at most 1,7") as caught:
         require_memory(build(scenario), available=4 * 2**30)
     assert caught.value.faults[0].path == "workers"
+    few = loads(GOOD, ["network.topology=leaf-spine", "network.hosts_per_leaf=1", "network.spines=100000"])
+    with pytest.raises(InputError, match=r"network: .* right would be: at most 688,\d\d\d links, not "):
+        require_memory(build(few), available=2**30)

@@ -94,7 +94,7 @@ def test_states_keep_integers_exact_and_floats_short(tmp_path):
     [
         (lambda text: text.replace("end_s", "ende_s"), "end_s: a column is missing"),
         (lambda text: text.replace("1,0.0", "1,zero"), "csv:3: start_s: a cell cannot be read; got 'zero'"),
-        (lambda text: text[:-9], "csv:4: a row has 1. cells, and the first line 18"),
+        (lambda text: text[:-9], "csv:4: a row has 1. cells, and the first line 19"),
         (lambda text: text + "," * 20, "csv:5: a row has 21 cells"),
         (lambda text: "", "worker: a column is missing"),
         (lambda text: text.replace("1,0.0", '1,"0.0'), "cannot be read: unexpected end of data"),

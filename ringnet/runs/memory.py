@@ -142,7 +142,10 @@ def _remedy(parts: RunParts, wanted: Estimate, available: int) -> tuple[str, str
     rows_bytes = wanted.n_rows * ROW_BYTES
     if wanted.memory_bytes - wanted.payload_bytes - rows_bytes > available:
         left = available - FIXED_BYTES
-        most = isqrt(max(left, 0) // LINK_BYTES) if parts.n_pair_links else left // WORKER_BYTES
+        n_links = max(left, 0) // LINK_BYTES
+        if parts.n_pair_links > max(n_links, parts.schedule.n_workers**2):
+            return "network", f"at most {n_links:,} links, not {parts.n_pair_links:,}"
+        most = isqrt(n_links) if parts.n_pair_links else left // WORKER_BYTES
         return "workers", f"at most {most:,} workers" if most > 0 else "a machine with more memory"
     if rows_bytes > wanted.payload_bytes:
         return "report.transfers", "report: {transfers: 200000}"

@@ -180,7 +180,7 @@ def test_losing_a_worker_loses_no_point(tmp_path):
 
 
 def test_a_point_that_kills_its_worker_is_given_up_and_no_other(victim, points, tmp_path):
-    victim.add_workers(2)
+    victim.add_workers(3)  # two die: it is tried once more, alone
 
     def kill(scenario):
         return simulate(scenario) if scenario.workers != 5 else os._exit(1)

@@ -136,15 +136,16 @@ def path_table(path: CriticalPath, names: Sequence[str]) -> Table:
         Of the links.
     """
     lasts = path.lasts_s > 0
-    pieces = {name: column[lasts].tolist() for name, column in path.columns.items()}
+    pieces = {name: column[lasts] for name, column in path.columns.items()}
     moved = ("phase", "step", "chunk", "src", "dst")
     return {
-        **{name: pieces[name] for name in ("from_s", "to_s", "part")},
-        "worker": [None if worker == NONE else worker for worker in pieces["worker"]],
-        "link": [None if link == NONE else names[link] for link in pieces["link"]],
+        **{name: pieces[name] for name in ("from_s", "to_s")},
+        "part": pieces["part"].tolist(),
+        "worker": [None if worker == NONE else worker for worker in pieces["worker"].tolist()],
+        "link": [None if link == NONE else names[link] for link in pieces["link"].tolist()],
         **{name: path.of_pieces(name)[lasts].tolist() for name in moved},
-        "queue": pieces["queue"],
-        "queued_s": np.where(path.columns["queue"] == "", np.nan, path.columns["queued_s"])[lasts].tolist(),
+        "queue": pieces["queue"].tolist(),
+        "queued_s": np.where(pieces["queue"] == "", np.nan, pieces["queued_s"]),
     }
 
 

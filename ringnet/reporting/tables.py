@@ -10,6 +10,7 @@ import csv
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -33,6 +34,8 @@ AS_MANY_ROWS = {"utilisation": "link"}
 #: Characters that a cell cannot hold as they are; rows whose cells are in memory together while a table is written.
 MUST_BE_QUOTED = frozenset(',"\r\n')
 ROWS_AT_ONCE = 1 << 16
+#: Types of cells that are looked at all at once.
+_NEVER_NAN = {str, int, bool, NoneType}
 _TRUTHS = {"true": True, "false": False, True: True, False: False}
 
 
@@ -90,6 +93,8 @@ def typed(cells: Iterable[Any], kind: Kind) -> Cells:
 def _plain(cells: Iterable[Any]) -> list[Any]:
     """Return the cells, None for those that are empty."""
     listed = cells.tolist() if isinstance(cells, np.ndarray) else [*cells]
+    if {*map(type, listed)} <= _NEVER_NAN:
+        return [None if cell == "" else cell for cell in listed]
     return [None if is_missing(cell) or cell == "" else cell for cell in listed]
 
 
@@ -105,7 +110,9 @@ def _integers(cells: Iterable[Any]) -> Cells:
     if getattr(cells, "dtype", None) == np.int64:
         return np.asarray(cells)
     try:
-        whole = [None if cell is None else _whole(cell) for cell in _plain(cells)]
+        plain = _plain(cells)
+        is_whole = {*map(type, plain)} <= {int, NoneType}
+        whole = plain if is_whole else [None if cell is None else _whole(cell) for cell in plain]
         known = np.array([cell for cell in whole if cell is not None], dtype=np.int64)
         return known if len(known) == len(whole) else whole
     except (ValueError, OverflowError):
@@ -136,10 +143,12 @@ def _truths(cells: Iterable[Any]) -> Cells:
 
 
 def _text(cells: Iterable[Any]) -> Cells:
-    listed = [*cells]
-    if _are_texts(listed) and "" not in listed:
-        return listed
-    return [None if cell is None else str(cell) for cell in _plain(cells)]
+    plain = _plain(cells)
+    return (
+        plain
+        if {*map(type, plain)} <= {str, NoneType}
+        else [None if cell is None else str(cell) for cell in plain]
+    )
 
 
 _CASTS: dict[Kind, Callable[[Iterable[Any]], Cells]] = {

@@ -135,6 +135,13 @@ class _RowPlaces:
         rows = self.rounds.sends[number].rows
         return at * (rows.step or 1) + (rows.start or 0) if isinstance(rows, slice) else int(rows[at])
 
+    def last_hop(self, number: int, at: int) -> int:
+        """Return the last link that a row of a round crosses."""
+        last = len(self.within[number]) - 1
+        while self.on_hop(number, last, at) == NONE:
+            last -= 1
+        return last
+
     def on_hop(self, number: int, hop: int, at: int) -> int:
         """Return the place of a row of a round among those of one of its hops; `NONE` if its route is shorter."""
         if hop >= len(self.within[number]):
@@ -171,6 +178,10 @@ class WayBack:
         self.led: list[tuple[str, int, int, int, float]] = []
         how = {"cut_through": choices.cut_through, "rendezvous": choices.rendezvous}
         self._made = lru_cache(maxsize=HELD)(lambda number: _RowPlaces(choices.made[number], n_actors, **how))
+        # A step is asked for several times, one after the other.
+        self._places: Callable[[int], _RowPlaces] = lru_cache(maxsize=2)(
+            lambda step: self._made(choices.steps[step].rounds)
+        )
 
     def of(self, actor: int) -> Led:
         """Return what led to the end of an actor."""
@@ -178,9 +189,6 @@ class WayBack:
         while where is not None:
             where = where[0](*where[1:])
         return Led(*map(list, zip(*self.led, strict=True)))
-
-    def _places(self, step: int) -> _RowPlaces:
-        return self._made(self.choices.steps[step].rounds)
 
     def _bit(self, step: int, which: int, place: int) -> int:
         return self.choices.steps[step].packed[which][place >> 3] >> (7 - (place & 7)) & 1
@@ -222,11 +230,7 @@ class WayBack:
         return (self._posted, actor, step, number - 1) if number else self._ready(actor, step)
 
     def _arrived(self, step: int, number: int, at: int) -> Where | None:
-        places = self._places(step)
-        hops = range(len(places.within[number]))
-        return self._tail(
-            step, number, at, max(hop for hop in hops if places.on_hop(number, hop, at) != NONE)
-        )
+        return self._tail(step, number, at, self._places(step).last_hop(number, at))
 
     def _tail(self, step: int, number: int, at: int, hop: int) -> Where | None:
         """Go back over a latency, from when a tail has crossed a link."""

@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Callable
 from functools import lru_cache
 from math import nan
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -174,8 +174,8 @@ class WayBack:
 
     def __init__(self, choices: Choices, n_actors: int) -> None:
         self.choices = choices
-        #: The fields of `Led`, one after the other.
-        self.led: list[tuple[str, int, int, int, float]] = []
+        #: The fields of `Led`, of one thing after the other: many tuples would keep the garbage collector busy.
+        self.led: list[Any] = []
         how = {"cut_through": choices.cut_through, "rendezvous": choices.rendezvous}
         self._made = lru_cache(maxsize=HELD)(lambda number: _RowPlaces(choices.made[number], n_actors, **how))
         # A step is asked for several times, one after the other.
@@ -188,7 +188,8 @@ class WayBack:
         where = self._ready(actor, len(self.choices.steps))
         while where is not None:
             where = where[0](*where[1:])
-        return Led(*map(list, zip(*self.led, strict=True)))
+        n_fields = len(Led._fields)
+        return Led(*(self.led[place::n_fields] for place in range(n_fields)))
 
     def _bit(self, step: int, which: int, place: int) -> int:
         return self.choices.steps[step].packed[which][place >> 3] >> (7 - (place & 7)) & 1
@@ -200,7 +201,7 @@ class WayBack:
             sent, owed = places.sent, places.owed
             if (sent and sent[0][actor] != NONE) or (owed and owed[0][actor] != NONE):
                 return self._left(actor, before)
-        self.led.append(("start", NONE, NONE, actor, 0.0))
+        self.led += ("start", NONE, NONE, actor, 0.0)
         return None
 
     def _left(self, actor: int, step: int) -> Where:
@@ -216,7 +217,7 @@ class WayBack:
         places = self._places(step)
         at = int(places.owed[number][actor])
         row = int(places.rounds.receives[number].rows[at])
-        self.led.append(("apply", step, row, actor, 0.0))
+        self.led += ("apply", step, row, actor, 0.0)
         if self._bit(step, places.first_of_receives + number, at):
             return self._arrived, step, int(places.round_of[row]), int(places.at[row])
         if number:
@@ -226,7 +227,7 @@ class WayBack:
 
     def _posted(self, actor: int, step: int, number: int) -> Where | None:
         places = self._places(step)
-        self.led.append(("post", step, places.row(number, int(places.sent[number][actor])), actor, 0.0))
+        self.led += ("post", step, places.row(number, int(places.sent[number][actor])), actor, 0.0)
         return (self._posted, actor, step, number - 1) if number else self._ready(actor, step)
 
     def _arrived(self, step: int, number: int, at: int) -> Where | None:
@@ -241,7 +242,7 @@ class WayBack:
         """Put down a link that a row of a round crosses; return which link."""
         places = self._places(step)
         link = int(places.rounds.sends[number].hops[hop].links[places.on_hop(number, hop, at)])
-        self.led.append((what, step, places.row(number, at), link, 0.0))
+        self.led += (what, step, places.row(number, at), link, 0.0)
         return link
 
     def _end(self, step: int, number: int, at: int, hop: int) -> Where | None:
@@ -261,7 +262,7 @@ class WayBack:
         place = places.on_hop(number, hop, at)
         if self._bit(step, which, place):
             link = int(places.rounds.sends[number].hops[hop].links[place])
-            self.led.append(("queue", step, places.row(number, at), link, self._waited_s(step, which, place)))
+            self.led += ("queue", step, places.row(number, at), link, self._waited_s(step, which, place))
             return self._ahead(step, number, int(places.rounds.sends[number].actors[at]), hop, link)
         if hop:
             if not cut_through:

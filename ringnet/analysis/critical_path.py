@@ -277,15 +277,15 @@ def _moved(
     keys, place = np.unique(steps * width + rows, return_inverse=True)
     wanted = iter((keys % width).tolist())
     counts = np.bincount(keys // width, minlength=schedule.n_steps).tolist()
-    cells, transfers, before = list[tuple[Any, ...]](), list[int](), 0
+    cells, transfers, before = list[Any](), list[int](), 0
     for step, count in zip(schedule.steps(), counts, strict=True):
         for row in islice(wanted, count):
             chunks = 1 if step.count is None else step.count.item(row)
             ends = step.chunk.item(row), step.src.item(row), step.dst.item(row)
-            cells.append((step.phase, step.step, *ends, chunks, step.op == "reduce"))
+            cells += (step.phase, step.step, *ends, chunks, step.op == "reduce")
             transfers.append(before + row)
         before += len(step)
-    *found, n_chunks, is_reduced = zip(*cells, strict=True) if cells else [()] * 7
+    *found, n_chunks, is_reduced = (cells[name::7] for name in range(7))
     until, first = np.concatenate(([0], np.cumsum(chunk_bytes))), np.array(found[2], dtype=np.int64)
     n_bytes = until[first + np.array(n_chunks, dtype=np.int64)] - until[first]
     moved = move_columns([*found, n_bytes.tolist()])

@@ -16,7 +16,7 @@ from ringnet.analysis.critical_path import critical_path
 from ringnet.analysis.frames import MOST_CHANGES, MOST_LINKS, N_SPANS, as_frame, queue_table
 from ringnet.engines.events.fair import LinkUse
 from ringnet.engines.trace import LinkWaits, beyond_the_first
-from ringnet.networks import LinkChange
+from ringnet.networks import LinkChange, make_network
 from ringnet.reporting.plots import PLOTS, choose
 from ringnet.reporting.plots.traffic import _by_owner
 from ringnet.reporting.storage import read_results
@@ -84,6 +84,40 @@ def test_queueing_behind_others_is_what_goes_without_them(engine, sharing, sizes
     if sharing == "fair":
         path = critical_path(one.schedule, one.network, one.workers, one.chunk_bytes, trace)
         assert path.part_s("queueing") == pytest.approx(queueing_s - own_s, abs=1e-7)
+
+
+@pytest.mark.parametrize("sharing", ["fifo", "fair"])
+@given(st.data())
+def test_on_any_network_it_is_told_whose_transfers_were_before(sharing, case, custom, data):
+    """Who is alone waits for its own only, if one after the other; who sends once for others only; as engines agree."""
+    n_workers = data.draw(st.integers(3, 6))
+    shapes = {
+        "switch": {},
+        "fully-connected": {},
+        "leaf-spine": {"leaves": 2},
+        "torus": {"sides": [n_workers, 1]},
+    }
+    topology = data.draw(st.sampled_from([*shapes]))
+    network = make_network(topology, n_workers, 1e9, 1e-6, **shapes[topology])
+    drawn = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    bandwidth_Bps = 10 ** drawn.uniform(8, 10, network.n_links)
+    network = replace(network, sharing=sharing, bandwidth_Bps=bandwidth_Bps)
+    ends = [drawn.permutation(n_workers)[:2].tolist() for _ in range(3 * n_workers)]
+    once = {src: (src, dst) for src, dst in ends}
+    for sent in (ends, [pair for pair in ends if pair[0] == ends[0][0]], [*once.values()]):
+        schedule = custom(n_workers, [(src, dst, chunk) for chunk, (src, dst) in enumerate(sent)])
+        one = case(n_workers, drawn.integers(1, 10**6, len(sent)), schedule=schedule).but(network=network)
+        told = [one.run(engine=engine).workers for engine in ("events", "compiled")]
+        queueing_s, own_s = (told[0][name] for name in ("path_queueing_s", "own_queueing_s"))
+        assert all(np.array_equal(own_s, other["own_queueing_s"]) for other in told)
+        assert ((own_s >= 0) & (own_s <= queueing_s)).all()
+        senders = {src for src, _ in sent}
+        if (
+            len(senders) == 1 and sharing == "fifo"
+        ):  # flows that meet on several links are taken apart roughly
+            assert own_s == pytest.approx(queueing_s, rel=1e-9, abs=1e-15)
+        elif len(senders) == len(sent):
+            assert not own_s.any()
 
 
 @pytest.mark.parametrize("engine", ["events", "compiled"])

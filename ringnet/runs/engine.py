@@ -17,7 +17,7 @@ from ringnet.runs.parts import RunParts, streams
 #: Carried elements of a chunk up to which one array for all chunks is faster than an array for each.
 PACKED_ELEMENTS = 4096
 #: Transfers a second of each engine on a slow core.
-TRANSFERS_PER_S = {"events": 100e3, "recurrence": 10e6, "compiled": 500e3}
+TRANSFERS_PER_S = {"events": 100e3, "recurrence": 10e6, "compiled": 300e3}
 
 
 def engine_for(parts: RunParts) -> Choice:

@@ -185,6 +185,14 @@ def test_notes_go_to_standard_error(ringnet):
     assert "seed: left out" in json.loads((FOLDER / "run.json").read_text())["notes"][0]
 
 
+@pytest.mark.parametrize("command", ["diff", "check", "calibrate"])
+def test_a_name_with_a_newline_is_told_in_one_line(ringnet, command):
+    result = ringnet(command, *["a\nb"] * (1 + (command == "diff")))
+    assert result.exit_code == 2
+    assert result.stderr.startswith("Error: a\\nb: ")
+    assert result.stderr.count("\n") == 1
+
+
 def test_output_that_is_no_terminal_has_no_colours():
     for arguments in (["run", "ring.yaml", "--no-plots"], ["--help"], ["check", "gone.yaml"], ["rnu"]):
         result = process(*arguments)

@@ -83,6 +83,10 @@ class TestWinners:
     def test_a_time_of_zero_has_no_winner(self):
         assert ranges(made({"a": [0.0, 0.0, 0.0]})) == []
 
+    def test_where_each_lacks_a_size_nothing_is_advised(self):
+        table = made({"a": [1.0, 2.0, np.nan], "b": [np.nan, 2.0, 3.0]})
+        assert (ranges(table), crossovers(table), advice(table)) == ([], [], [])
+
     def test_sizes_that_are_guesses_are_in_no_range(self):
         times = made({"tree": [1.0, 2.0, 8.0], "ring": [4.0, 4.0, 4.0]})
         expected = {

@@ -131,6 +131,8 @@ def _stretches(frame: pd.DataFrame) -> Iterator[_Stretch]:
         order = list(dict.fromkeys(rows["algorithm"]))
         table = rows.pivot_table("makespan_s", "message_bytes", "algorithm", aggfunc="first")[order]
         table = table.dropna(axis="columns").sort_index()
+        if table.columns.empty:  # each algorithm lacks the time of some size
+            continue
         guessed = rows["message_bytes"][rows["guess"].notna()] if "guess" in rows else ()
         is_guess = table.index.isin(guessed)
         edges = [0, *(np.flatnonzero(np.diff(is_guess)) + 1).tolist(), len(table)]

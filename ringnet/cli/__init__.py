@@ -252,10 +252,11 @@ def _of_options(error: InputError, name: str) -> InputError:
     options |= {one.name: one.opts[0] for one in load(name).params}
 
     def typed(fault: Fault) -> Fault:
-        if fault.line:
-            return fault
-        path = fault.path if fault.file else options.get(fault.path, fault.path)
-        return replace(fault, file=options.get(fault.file, fault.file), path=path)
+        file, path = fault.file, fault.path
+        if not fault.line:
+            file, path = options.get(file, file), path if file else options.get(path, path)
+        # A name of a file may have a newline in it; a fault is one line.
+        return replace(fault, file=one_line(file), path=one_line(path), value=one_line(fault.value))
 
     return InputError(*map(typed, error.faults))
 
@@ -270,7 +271,7 @@ def _in_words(error: Exception | KeyboardInterrupt) -> tuple[str, int]:
             return "out of memory; `ringnet check` says how much a run takes", InputError.exit_code
         case OSError():
             parts = (error.filename, error.strerror)
-            return ": ".join(str(part) for part in parts if part), InputError.exit_code
+            return ": ".join(one_line(str(part)) for part in parts if part), InputError.exit_code
         case _:
             return _bug(error), BUG
 

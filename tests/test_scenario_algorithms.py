@@ -125,6 +125,13 @@ class TestFiles:
         ]
         assert "outside" in faults(text.replace("ring.xml", "../ring.xml"), folder=folder)[0]
 
+    def test_a_missing_file_of_what_is_compared_is_told_before_anything_reads_it(self, folder: Path):
+        text = with_algorithm("ring") + "compare: {algorithms: [ring, {file: none.xml}]}\n"
+        assert faults(text, folder=folder) == [
+            "compare.algorithms[1].file: the file cannot be read: No such file or directory"
+        ]
+        assert loads(text.replace("none.xml", "ring.xml"), folder=folder).compare
+
 
 #: Made for workers that are not alike: without a closed form for those that are.
 FORMLESS = {"stragglar", "uneven-ring"}

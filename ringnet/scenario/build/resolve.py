@@ -11,7 +11,7 @@ from ringnet.documents.document import Document, Origin, Path, are_related, path
 from ringnet.errors import Fault, InputError
 from ringnet.scenario.checks import check
 from ringnet.scenario.checks.mistake import Mistake
-from ringnet.scenario.checks.schedule import check_schedule, check_ways
+from ringnet.scenario.checks.schedule import check_compared, check_schedule, check_ways
 from ringnet.scenario.files.completing import completed
 from ringnet.scenario.files.folder import ScenarioFolder
 from ringnet.scenario.keys.faults import translate
@@ -50,7 +50,7 @@ def resolve(document: Document, home: ScenarioFolder) -> tuple[Document, list[st
     faults += found.values()
     broken = known.broken | found.keys()
     mended = keys or _mended(known, broken)
-    findings = [*check(mended), *check_schedule(mended, home)]
+    findings = [*check(mended), *check_schedule(mended, home), *check_compared(mended, home)]
     findings = [one for one in findings if _counts(one, document, broken)]
     orphans = {one.path: one for one in findings if one.unread and is_orphan(one, document)}
     faults += [_fault(one, known) for one in findings if one.path not in orphans]

@@ -19,7 +19,7 @@ from ringnet.scenario.files.folder import ScenarioFolder
 from ringnet.scenario.keys.algorithm import WHICH, knows_parameters
 from ringnet.scenario.keys.model import Keys
 from ringnet.scenario.network import hardware, ordered, seated, seats
-from ringnet.scenario.schedule import line_of, naming, schedule_beside, schedule_of
+from ringnet.scenario.schedule import file_names, line_of, naming, schedule_beside, schedule_of
 
 #: Topologies in which nothing may lead from one worker to another.
 ONE_WAY = ("ring", "custom")
@@ -49,6 +49,19 @@ def check_schedule(keys: Keys, home: ScenarioFolder) -> Iterator[Mistake]:
                 yield _of_python(fault, path, causes) if which == "python" else _of_file(fault, path, causes)
         return
     yield from _others(keys, schedule, path)
+
+
+def check_compared(keys: Keys, home: ScenarioFolder) -> Iterator[Mistake]:
+    """Return which files of what is compared are not there; whether they suit is told where each N is known."""
+    compared = keys.compare.algorithms if keys.compare else ()
+    for number, algorithm in enumerate(() if isinstance(compared, str) else compared):
+        for name in file_names(algorithm):
+            which = next(key for key in WHICH if getattr(algorithm, key))
+            try:
+                home.found(name)
+            except InputError as error:
+                for fault in error.faults:
+                    yield _of_file(fault, ("compare", "algorithms", number, which), ())
 
 
 def check_ways(keys: Keys, home: ScenarioFolder) -> Iterator[Mistake]:

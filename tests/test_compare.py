@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from ringnet.api.questions import compare
 from ringnet.cli import app
 from ringnet.collectives import ALGORITHMS
 from ringnet.collectives.proof import check
-from ringnet.engines.arrays import run_sizes, sizes, why_not_exact
+from ringnet.engines.arrays import kernel, run_sizes, sizes, why_not_exact
 from ringnet.engines.arrays.drawn_steps import DrawnSteps
 from ringnet.engines.arrays.rounds import RoundMaker
 from ringnet.engines.events import run_events
@@ -232,6 +233,19 @@ def uneven(n_workers: int, topology: str, switching: str = "cut-through"):
     )
 
 
+def as_python(do_step):
+    """Give a kernel that takes addresses what lies there, of any length, as machine code sees it."""
+
+    def advance(real, whole):
+        tables = zip((real, whole), (ctypes.c_double, ctypes.c_int64), strict=True)
+        return do_step(*([seen(at, kind) for at in table.tolist()] for table, kind in tables))
+
+    def seen(at, kind):
+        return np.ctypeslib.as_array(ctypes.cast(at, ctypes.POINTER(kind)), shape=(2**20,)) if at else None
+
+    return advance
+
+
 class TestManySizes:
     """The times of all sizes at once are those of SimPy's events, to the last bit, or are said not to be."""
 
@@ -277,10 +291,25 @@ class TestManySizes:
         for n_kept in (of_sizes.n_slots, len(of_runs.shared.posted.cell)):
             assert n_kept < 24 * schedule.n_chunks / 2
 
+    def test_the_kernel_is_what_its_source_says(self, monkeypatch):
+        """As Python runs it it leaves what the events leave."""
+        monkeypatch.setattr(sizes, "compiled", lambda _: as_python(kernel.do_step))
+        monkeypatch.setattr(sizes, "SLOTS_OF_STEPS", 0)
+        for sends, switching in (("eager", "cut-through"), ("rendezvous", "store-and-forward")):
+            costs = {"send_overhead_s": 1e-7, "recv_overhead_s": 3e-7, "reduce_Bps": 1e11}
+            for algorithm in ("ring", "pipelined-ring", "halving-doubling", "direct", "channel-ring"):
+                schedule = ALGORITHMS[algorithm].build(4, "all-reduce")
+                # A processor that channels share is beyond the kernel.
+                workers = Workers.alike(4, sends=sends, **(costs if schedule.n_channels == 1 else {}))
+                # Nor do links always serve channels as supposed where each waits for its own sends.
+                found = self.compare(schedule, uneven(4, "fully-connected", switching), workers)
+                assert found or (algorithm, sends) == ("channel-ring", "rendezvous")
+
     @staticmethod
-    def compare(schedule, network, workers: Workers) -> None:
+    def compare(schedule, network, workers: Workers) -> bool:
+        """Hold the sizes that are exact against events; return whether there are any."""
         if why_not_exact(schedule, network, workers, channels_may_meet=True) is not None:
-            return
+            return False
         rows = np.array([schedule.chunk_sizes(n) * 4 for n in (0, 1, 63, 1000, 123_457)])
         times = run_sizes(schedule, network, workers, rows)
         for place in np.flatnonzero(times.exact):
@@ -291,6 +320,7 @@ class TestManySizes:
             busiest = times.busiest_link[place]  # which may be any, where nothing has a byte
             assert busiest == busy_s.argmax() or not busy_s.any()
             assert times.busiest_bytes[place] == trace.links["bytes"][busiest]
+        return bool(times.exact.any())
 
 
 @pytest.mark.usefixtures("own_folder")

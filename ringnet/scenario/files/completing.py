@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -12,13 +13,14 @@ from ringnet.errors import Fault, InputError
 from ringnet.payload.dtypes import DTYPES, DType
 from ringnet.payload.files import FileSource
 from ringnet.scenario.drawn import OF_LINKS, OF_WORKERS, columns_of
-from ringnet.scenario.files.folder import ScenarioFolder, fault_at
+from ringnet.scenario.files.folder import ScenarioFolder, read_at
 from ringnet.scenario.files.links import with_link_profiles, with_presets
 from ringnet.scenario.files.machines import with_machine
 from ringnet.scenario.files.network_file import with_network_file, with_order_file
 from ringnet.scenario.keys.kinds import quantity_text
 from ringnet.scenario.keys.model import MADE_DATA
 from ringnet.scenario.keys.training import MODEL
+from ringnet.units import Kind
 
 #: Keys that files give.
 FACTS = ("workers", "message", "dtype")
@@ -98,15 +100,14 @@ def with_samples(document: Document, home: ScenarioFolder) -> tuple[Document, li
         name, key = document.get((*path, "file")), (*path, "file")
         if not isinstance(name, str) or not name:  # told where keys are read one by one
             continue
-        try:
-            found = home.found(name)
-            is_rate = any(key in _RATES for key in path)
-            columns_of(found, _columns(path, document), "bytes_per_second" if is_rate else "seconds")
-        except InputError as error:
-            faults += [fault_at(key, fault, name, document) for fault in error.faults]
+        kind: Kind = "bytes_per_second" if any(part in _RATES for part in path) else "seconds"
+        columns = partial(columns_of, names=_columns(path, document), kind=kind)
+        read = read_at(key, document, home, columns)
+        if isinstance(read, list):
+            faults += read
             document = replace(document, broken=document.broken | {path})
         else:
-            document = document.put(key, found, {(): document.mark(key)})
+            document = document.put(key, read[0], {(): document.mark(key)})
     return document, faults
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path as FilePath
+from typing import TypeVar
 
 from ringnet.collectives import Schedule
 from ringnet.documents.document import Document, Path
@@ -15,6 +17,8 @@ from ringnet.scenario.keys.kinds import FoundFile
 
 #: Keys that every network needs and that a file makes unread; what stands for them is never looked at.
 STAND_INS = {"bandwidth": "1 GB/s", "latency": "0 s"}
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -83,8 +87,18 @@ def digest(file: FilePath) -> str:
         raise InputError(Fault(f"the file cannot be read: {error.strerror}", file=str(file))) from error
 
 
-def fault_at(key: Path, fault: Fault, name: str, document: Document) -> Fault:
-    """Tell the fault of a file at the key that names it, with the file's own line and path."""
-    where = f"{name}:{fault.line}" if fault.line else name
-    message = ": ".join(filter(None, (where, fault.path, fault.message)))
-    return document.fault(key, message, value=fault.value, right=fault.right)
+def read_at(
+    key: Path, document: Document, home: ScenarioFolder, read: Callable[[FoundFile], T]
+) -> tuple[FoundFile, T] | list[Fault]:
+    """Return the file that a key names, with what is read of it; or its faults, told at the key, with line and path."""
+    name = document.get(key)
+    try:
+        found = home.found(name)
+        return found, read(found)
+    except InputError as error:
+        faults = []
+        for fault in error.faults:
+            where = f"{name}:{fault.line}" if fault.line else name
+            message = ": ".join(filter(None, (where, fault.path, fault.message)))
+            faults.append(document.fault(key, message, value=fault.value, right=fault.right))
+        return faults

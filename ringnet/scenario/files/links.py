@@ -8,10 +8,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ringnet.documents.document import Document, Mark, Path, path_text
-from ringnet.errors import Fault, InputError
+from ringnet.errors import Fault
 from ringnet.networks import PRESETS, TOPOLOGIES, is_card
 from ringnet.networks.network import ONE_WAY
-from ringnet.scenario.files.folder import STAND_INS, ScenarioFolder, fault_at
+from ringnet.scenario.files.folder import STAND_INS, ScenarioFolder, read_at
 from ringnet.scenario.keys.kinds import FoundFile, quantity_text
 from ringnet.scenario.keys.links import LinkFile
 from ringnet.scenario.keys.network import NetworkKeys
@@ -43,14 +43,11 @@ def _with_profile(document: Document, path: Path, home: ScenarioFolder) -> tuple
     broken = replace(document, broken=document.broken | missing.keys())
     if not isinstance(name, str) or not name:  # told where keys are read one by one
         return broken, []
-    try:
-        found = home.found(name)
-        profile_in(found)
-    except InputError as error:
-        faults = [fault_at(key, fault, name, document) for fault in error.faults]
-        return replace(broken, broken=broken.broken | {key}), faults
+    read = read_at(key, document, home, profile_in)
+    if isinstance(read, list):
+        return replace(broken, broken=broken.broken | {key}), read
     at: dict[Path, Mark] = {(): replace(document.mark(key), path=path_text(key))}
-    document = document.put(key, found, {(): document.mark(key)})
+    document = document.put(key, read[0], {(): document.mark(key)})
     for one, text in missing.items():
         document = document.put(one, text, at)
     return document, []

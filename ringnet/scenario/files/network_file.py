@@ -7,9 +7,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ringnet.documents.document import Document, Mark, Path
-from ringnet.errors import Fault, InputError, NetworkError
+from ringnet.errors import Fault, NetworkError
 from ringnet.networks import Network
-from ringnet.scenario.files.folder import STAND_INS, ScenarioFolder, fault_at
+from ringnet.scenario.files.folder import STAND_INS, ScenarioFolder, read_at
 from ringnet.scenario.keys.kinds import FoundFile
 from ringnet.scenario.keys.network import NetworkKeys, OrderFile
 
@@ -32,13 +32,10 @@ def with_network_file(document: Document, home: ScenarioFolder) -> tuple[Documen
     broken = replace(document, broken=document.broken | missing)
     if not isinstance(name, str) or not name:  # told where keys are read one by one
         return broken, []
-    try:
-        found = home.found(name)
-        reading = read_found(found)
-    except InputError as error:
-        faults = [fault_at(NETWORK_FILE, fault, name, document) for fault in error.faults]
-        return replace(broken, broken=broken.broken | {NETWORK_FILE}), faults
-    return _put(document, found, reading), []
+    read = read_at(NETWORK_FILE, document, home, read_found)
+    if isinstance(read, list):
+        return replace(broken, broken=broken.broken | {NETWORK_FILE}), read
+    return _put(document, *read), []
 
 
 def _put(document: Document, found: FoundFile, reading: Reading) -> Document:
@@ -84,13 +81,10 @@ def with_order_file(document: Document, home: ScenarioFolder) -> tuple[Document,
     name = document.get(ORDER_FILE) if isinstance(document.get(ORDER_FILE[:-1]), dict) else None
     if not isinstance(name, str) or not name:  # told where keys are read one by one
         return document, []
-    try:
-        found = home.found(name)
-        read_found(found)
-    except InputError as error:
-        faults = [fault_at(ORDER_FILE, fault, name, document) for fault in error.faults]
-        return replace(document, broken=document.broken | {ORDER_FILE[:-1]}), faults
-    return document.put(ORDER_FILE, found, {(): document.mark(ORDER_FILE)}), []
+    read = read_at(ORDER_FILE, document, home, read_found)
+    if isinstance(read, list):
+        return replace(document, broken=document.broken | {ORDER_FILE[:-1]}), read
+    return document.put(ORDER_FILE, read[0], {(): document.mark(ORDER_FILE)}), []
 
 
 def reading_of(keys: NetworkKeys) -> Reading | None:

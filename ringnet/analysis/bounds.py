@@ -9,18 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ringnet.array_types import BoolArray, FloatArray, IntArray
 from ringnet.collectives import EVERY_WORKER, Schedule
 from ringnet.networks import Network
 from ringnet.networks.behaviour import NEVER
 from ringnet.networks.link_names import LinkNames
-
-FloatArray: TypeAlias = NDArray[np.float64]
-IntArray: TypeAlias = NDArray[np.int64]
 
 #: Of nodes that are in no group.
 OUTSIDE = -1
@@ -309,7 +306,7 @@ class _Borders:
             meets_outside=any(group[self.nodes[node]] == OUTSIDE for node in self.reducing),
         )
 
-    def _together(self, rows: NDArray[np.bool_]) -> Capacity:
+    def _together(self, rows: BoolArray) -> Capacity:
         crossing = np.zeros(self.n_links, dtype=bool)
         crossing[self.link[rows]] = True
         links = np.flatnonzero(crossing)
@@ -348,7 +345,7 @@ def _narrow_cuts(borders: _Borders) -> list[tuple[str, Mapping[str, str]]]:
     n_nodes, rate_Bps = len(borders.nodes), borders.rate_Bps.max(axis=0)[borders.link]
     rounded = np.maximum(1, np.rint(rate_Bps / rate_Bps.max() * FINEST)).astype(np.int32)
     graph = csr_array((rounded, (borders.start, borders.end)), shape=(n_nodes, n_nodes))
-    sides: dict[bytes, NDArray[np.bool_]] = {}
+    sides: dict[bytes, BoolArray] = {}
     for worker in range(1, borders.n_workers):
         for source, sink in ((0, worker), (worker, 0)):
             left = graph - maximum_flow(graph, source, sink).flow
@@ -362,7 +359,7 @@ def _narrow_cuts(borders: _Borders) -> list[tuple[str, Mapping[str, str]]]:
     return [*(("sides of a narrow cut", _named(borders, cut[None])) for cut in cuts), parts]
 
 
-def _named(borders: _Borders, sides: NDArray[np.bool_]) -> dict[str, str]:
+def _named(borders: _Borders, sides: BoolArray) -> dict[str, str]:
     """Return the part of each node, named by its workers; ``sides``, of shape (n_cuts, n_nodes), make the parts."""
     _, part = np.unique(sides, axis=1, return_inverse=True)
     names = {}

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from ringnet.analysis.formulas import FORMS, TransferCost
+from ringnet.array_types import Array, IntArray
 from ringnet.collectives import Schedule
 from ringnet.collectives.rings import ring
 from ringnet.engines.trace import Workers
@@ -51,7 +49,7 @@ RING_CLOSED_FORMS = {
 
 
 def closed_form_s(
-    schedule: Schedule, network: Network, workers: Workers, chunk_bytes: NDArray[np.int64]
+    schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray
 ) -> float | None:
     """Return the closed form of this run in seconds, or None: links, workers or chunks differ.
 
@@ -102,7 +100,7 @@ def uniform_cost(network: Network, workers: Workers) -> TransferCost | None:
 
 
 def _cost(
-    network: Network, workers: Workers, hops: list[tuple[NDArray[np.int64] | None, NDArray[np.int64]]]
+    network: Network, workers: Workers, hops: list[tuple[IntArray | None, IntArray]]
 ) -> TransferCost | None:
     """Return what a transfer costs over routes, hop by hop: equally long, of links alike, no two sharing one."""
     if beyond(network, fair=True) or workers.beyond:
@@ -128,5 +126,5 @@ def _cost(
     )
 
 
-def _alike(values: NDArray[Any]) -> bool:
+def _alike(values: Array) -> bool:
     return bool((values == values[0]).all())

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ringnet.analysis.critical_path import CriticalPath, critical_path
 from ringnet.analysis.path_records import NONE
+from ringnet.array_types import Array, BoolArray, FloatArray, IntArray
 from ringnet.collectives import Schedule
 from ringnet.engines.trace import FLOW, Trace, Workers
 from ringnet.errors import InputError
 from ringnet.networks import BySize, Network, beyond
-
-FloatArray: TypeAlias = NDArray[np.float64]
-IntArray: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -107,9 +103,7 @@ def derivatives_along(path: CriticalPath, schedule: Schedule, network: Network) 
     worker, link = path.columns["worker"], path.columns["link"]
     n_bytes, src = (path.of_pieces(name, NONE) for name in ("bytes", "src"))
 
-    def sums(
-        of: NDArray[Any], where: NDArray[np.bool_], n: int, weights: IntArray | None = None
-    ) -> FloatArray:
+    def sums(of: Array, where: BoolArray, n: int, weights: IntArray | None = None) -> FloatArray:
         weights = None if weights is None else weights[where]
         return np.bincount(of[where], weights, n).astype(np.float64)
 

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ringnet.array_types import IntArray
 from ringnet.collectives import ALGORITHMS, Schedule
 from ringnet.collectives.exchange import bruck, direct, pairwise
 from ringnet.collectives.halving import Halving, halving_doubling, halving_of, recursive_doubling
@@ -27,8 +26,6 @@ from ringnet.collectives.trees import (
     double_binary_tree,
     double_tree_parents,
 )
-
-IntArray: TypeAlias = NDArray[np.int64]
 
 #: Steps of all phases, as many times N - 1, by collective.
 _PHASES = {"all-reduce": 2, "reduce-scatter": 1, "all-gather": 1}

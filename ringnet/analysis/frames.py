@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ringnet.analysis.critical_path import CriticalPath
 from ringnet.analysis.metrics import makespan_s
 from ringnet.analysis.path_records import NONE
+from ringnet.array_types import Array, FloatArray, IntArray
 from ringnet.collectives import Schedule
 from ringnet.engines.trace import Columns, Trace
 from ringnet.networks import Network
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 #: Columns by name.
 Table: TypeAlias = dict[str, Any]
-FloatArray: TypeAlias = NDArray[np.float64]
 
 #: Before the name of a job, in the columns that say what it put on each link.
 BYTES_OF = "bytes of "
@@ -77,9 +77,7 @@ def joined(tables: Sequence[Table]) -> Table:
     return {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
 
 
-def link_table(
-    trace: Trace, network: Network, by_job: Mapping[str, NDArray[np.int64]] | None = None
-) -> Table:
+def link_table(trace: Trace, network: Network, by_job: Mapping[str, IntArray] | None = None) -> Table:
     """Return one row per link, with its name, its ends, what it offers and what it carried, by job if there are some.
 
     Where others use the links too, they are utilised from the start to when the last link had something to do.
@@ -198,7 +196,7 @@ def _of_link(waits: Columns, link: int, names: Sequence[str], owners: Sequence[s
 
 
 def _steps(
-    owner: NDArray[np.int64], from_s: FloatArray, to_s: FloatArray, n_owners: int
+    owner: IntArray, from_s: FloatArray, to_s: FloatArray, n_owners: int
 ) -> tuple[FloatArray, FloatArray]:
     """Return the times at which anything changes, and who waits from each on, shape (n_times, n_owners)."""
     times_s, at = np.unique(np.concatenate([from_s, to_s]), return_inverse=True)
@@ -218,7 +216,7 @@ def _means(times_s: FloatArray, waiting: FloatArray) -> tuple[FloatArray, FloatA
     return edges_s, np.vstack([np.maximum(means, 0.0), waiting[-1]])
 
 
-def state_frame(schedule: Schedule, trace: Trace, first: list[NDArray[Any]]) -> pd.DataFrame:
+def state_frame(schedule: Schedule, trace: Trace, first: list[Array]) -> pd.DataFrame:
     """Return the whole buffer of every worker at the start and after every step.
 
     Parameters

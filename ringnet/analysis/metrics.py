@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ringnet.array_types import IntArray
 from ringnet.collectives import Schedule
 from ringnet.engines.tolerances import ROUNDING
 from ringnet.engines.trace import PATH_PARTS, Trace
 from ringnet.networks import Network
-
-FloatArray: TypeAlias = NDArray[np.float64]
-IntArray: TypeAlias = NDArray[np.int64]
 
 #: Bytes that busbw counts for each byte of the message, by collective: the convention of nccl-tests.
 BUS_FACTORS: dict[str, Callable[[int], float]] = {

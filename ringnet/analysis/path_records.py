@@ -9,14 +9,11 @@ from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ringnet.array_types import IntArray
 from ringnet.collectives import Schedule, Step
 from ringnet.engines.trace import FLOW, Columns, Trace
 from ringnet.networks import Network
-
-FloatArray: TypeAlias = NDArray[np.float64]
-IntArray: TypeAlias = NDArray[np.int64]
 
 #: Stands for no worker, no link, no transfer.
 NONE = -1

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ringnet.array_types import Array, FloatArray, IntArray
 from ringnet.collectives import EVERY_WORKER, Schedule
-from ringnet.collectives.schedule import IntArray, Op, Step
+from ringnet.collectives.schedule import Op, Step
 from ringnet.payload import Reduction, SwitchSums
 from ringnet.payload.blocks import prepare
 from ringnet.payload.buffers import NO_SWITCHES, conflict_free_batches
-from ringnet.payload.dtypes import Array, DType, bits_of
+from ringnet.payload.dtypes import DType, bits_of
 
 
 class Moves(NamedTuple):
@@ -265,15 +265,15 @@ def rounded(
     return Rounded(result, agree)
 
 
-def exact_result(reduction: Reduction, values: Array) -> NDArray[np.float64]:
+def exact_result(reduction: Reduction, values: Array) -> FloatArray:
     """Return the result in float64, of the values as they are in their own type; shape (n_elements,)."""
     wide = values.astype(np.float64)
     prepare(reduction, wide)
-    result: NDArray[np.float64] = reduction.ufunc.reduce(wide, axis=0)
+    result: FloatArray = reduction.ufunc.reduce(wide, axis=0)
     return result
 
 
-def rounding_error(result: Array, exact: NDArray[np.float64]) -> RoundingError:
+def rounding_error(result: Array, exact: FloatArray) -> RoundingError:
     """Compare a result with its reference.
 
     >>> rounding_error(np.array([1.0, 2.5]), np.array([1.0, 2.0])).max_abs_error

@@ -9,7 +9,6 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ringnet.analysis.answer import made_of_words, result_html
 from ringnet.analysis.blame import Again, ByPath, SlowestLinks, slowest_links
@@ -48,6 +47,7 @@ from ringnet.analysis.upgrades import (
 from ringnet.analysis.utilisation import utilisation_table
 from ringnet.analysis.verification import Verdict
 from ringnet.analysis.worker_time import worker_time
+from ringnet.array_types import Array, FloatArray, IntArray
 from ringnet.collectives import Schedule
 from ringnet.engines.trace import OWN_QUEUEING, PATH_PARTS, Columns, Trace, Workers
 from ringnet.networks import (
@@ -103,7 +103,7 @@ class Run:
     schedule: Schedule
     network: Network
     workers: Workers
-    chunk_bytes: NDArray[np.int64]
+    chunk_bytes: IntArray
     trace: Trace
     labels: Mapping[str, Any]
     verdict: Verdict
@@ -135,7 +135,7 @@ class Run:
         return critical_path(self.schedule, self.network, self.workers, self.chunk_bytes, self.trace)
 
     @property
-    def link_bytes(self) -> NDArray[np.int64]:
+    def link_bytes(self) -> IntArray:
         """What this run alone put on each link."""
         if self.alone:
             return np.asarray(self.trace.links["bytes"])
@@ -169,9 +169,9 @@ class RunResult:
     summary: Row
     verdict: Verdict
     notes: tuple[str, ...]
-    outputs: Callable[[], list[NDArray[Any]]]
+    outputs: Callable[[], list[Array]]
     tables: Mapping[str, Table] = field(default_factory=dict)
-    parameters: dict[str, NDArray[Any]] | None = None
+    parameters: dict[str, Array] | None = None
     about: tuple[str, ...] = ()
     made_from: tuple[Run, ...] = ()
 
@@ -298,8 +298,8 @@ class RunResult:
 
 def make_result(
     runs: Sequence[Run],
-    outputs: Callable[[], list[NDArray[Any]]],
-    first: list[NDArray[Any]] | None = None,
+    outputs: Callable[[], list[Array]],
+    first: list[Array] | None = None,
     notes: tuple[str, ...] = (),
     about: tuple[str, ...] = (),
 ) -> RunResult:
@@ -339,7 +339,7 @@ def make_result(
     )
 
 
-def _states(run: Run, first: list[NDArray[Any]]) -> Table:
+def _states(run: Run, first: list[Array]) -> Table:
     return {str(name): column for name, column in state_frame(run.schedule, run.trace, first).items()}
 
 
@@ -502,7 +502,7 @@ def _gain_s(run: Run, upgrade: Upgrade) -> float | None:
 _OWN_IS_TOLD = (BySize, OverTime, DrawnLatency, DrawnBandwidth, TroubledDraws)
 
 
-def _own_queueing_s(run: Run) -> NDArray[np.float64]:
+def _own_queueing_s(run: Run) -> FloatArray:
     """Return, of the queueing on the path to each worker, what was behind the same sender's; NaN where nobody knows.
 
     Where other jobs or traffic share links fairly, or what is lost is sent again, nobody knows whether a worker's own
@@ -527,7 +527,7 @@ def _path_shares(run: Run) -> tuple[dict[str, float], float | None]:
     return {part: run.path.part_s(part) / total_s for part in PATH_PARTS}, 0.0
 
 
-def _largest(seconds: NDArray[np.float64]) -> float | None:
+def _largest(seconds: FloatArray) -> float | None:
     return None if np.isnan(seconds).any() else float(seconds.max())
 
 

@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ringnet.analysis.answer import percent
 from ringnet.analysis.frames import Table, joined, object_array
+from ringnet.array_types import FloatArray, IntArray
 from ringnet.collectives import Schedule
 from ringnet.networks import Network
 
-FloatArray: TypeAlias = NDArray[np.float64]
-IntArray: TypeAlias = NDArray[np.int64]
 #: The links from one worker to another, in order.
 LinkRow: TypeAlias = tuple[int, ...]
 

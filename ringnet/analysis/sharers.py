@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ringnet.collectives import Schedule
 from ringnet.engines.trace import Columns, Workers
 
-IntArray: TypeAlias = NDArray[np.int64]
 #: ``post`` or ``apply``, and the row of the transfer.
 WorkerUse: TypeAlias = tuple[str, int]
 _WORDS = ("post", "apply")

@@ -9,11 +9,9 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ringnet.analysis.frames import Table
-
-FloatArray = NDArray[np.float64]
+from ringnet.array_types import FloatArray
 
 #: The share of all draws that each percentile is above; the mean is none.
 FIGURES: Mapping[str, float | None] = MappingProxyType(

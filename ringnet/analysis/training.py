@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ringnet.analysis.frames import of_rows
 from ringnet.analysis.result import RunResult
 from ringnet.analysis.verification import Mismatch, Verdict
+from ringnet.array_types import Array
 from ringnet.collectives import Schedule
 from ringnet.training.exact import ExactDistance
 from ringnet.training.models import Shapes, unflattened
@@ -132,7 +132,7 @@ def state_rows(step: TrainedStep, shapes: Shapes) -> list[dict[str, Any]]:
 
 
 def with_training(
-    result: RunResult, log: TrainingLog, parameters: dict[str, NDArray[Any]], notes: Sequence[str]
+    result: RunResult, log: TrainingLog, parameters: dict[str, Array], notes: Sequence[str]
 ) -> RunResult:
     """Return the result of the last step's all-reduce as that of the training: its tables, and one verdict on all.
 

@@ -14,9 +14,9 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ringnet.analysis.derivatives import Derivatives
+from ringnet.array_types import FloatArray
 from ringnet.engines.trace import Columns, Workers
 from ringnet.networks import Behaviour, BySize, Constant, Lossy, Network, OverTime, Piece
 from ringnet.networks.behaviour import ANY_SIZE
@@ -235,7 +235,7 @@ class LinksInUse:
                 yield link, likes[place]
 
     @cached_property
-    def _all_take_s(self) -> NDArray[np.float64]:
+    def _all_take_s(self) -> FloatArray:
         """What each link took for its traffic: latency for each transfer, and the bytes."""
         transfers = self._traffic["transfers"]
         latency_s = self.network.latency_s.copy()
@@ -252,7 +252,7 @@ class LinksInUse:
         latency_s = 0.0 if by_bytes else behaviour.offer(size, 0.0).latency_s
         return transfers * latency_s + behaviour.service_s(0.0, n_bytes, size)
 
-    def _loads_s(self, by_bytes: bool) -> NDArray[np.float64]:
+    def _loads_s(self, by_bytes: bool) -> FloatArray:
         """Return what each link took for its traffic: for the bytes, or with all latencies."""
         return np.asarray(self._traffic["busy_s"]) if by_bytes else self._all_take_s
 

@@ -7,21 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ringnet.analysis.frames import Table
 from ringnet.analysis.metrics import charged_bytes
+from ringnet.array_types import Array, FloatArray, IntArray
 from ringnet.engines.events import Traffic
 from ringnet.engines.trace import FLOW, Columns, Trace
 from ringnet.networks import Behaviour, BySize, Network, OverTime, beyond
 from ringnet.networks.behaviour import ANY_SIZE, NEVER
 from ringnet.units import format_rate, format_seconds
-
-FloatArray: TypeAlias = NDArray[np.float64]
-IntArray: TypeAlias = NDArray[np.int64]
 
 #: Bins of a run, at the most, and links that are kept: those that were busy longest.
 MOST_BINS, MOST_LINKS = 100, 100
@@ -40,7 +37,7 @@ class Served(NamedTuple):
     n_bytes: FloatArray
     busy_s: FloatArray
 
-    def of(self, rows: NDArray[Any]) -> Served:
+    def of(self, rows: Array) -> Served:
         """Return some of the rows."""
         return Served(
             self.link[rows], self.from_s[rows], self.to_s[rows], self.n_bytes[rows], self.busy_s[rows]

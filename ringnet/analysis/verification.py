@@ -7,17 +7,14 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ringnet.analysis.replay import Moves, moves_by_chunk, replay_chunk, replay_table
+from ringnet.array_types import Array, BoolArray, IntArray
 from ringnet.collectives import EVERY_WORKER, Schedule
-from ringnet.collectives.schedule import IntArray
 from ringnet.payload import PackedPayload, Payload, Reduction, Source, SwitchSums
 from ringnet.payload.blocks import LARGE, Block, Layout, contributions, parallel, prepare
 from ringnet.payload.bounds import Expected, ExtremeOracle, Judgement, Oracle, judge
-from ringnet.payload.dtypes import Array, DType, bits_of, is_float
-
-Mask: TypeAlias = NDArray[np.bool_]
+from ringnet.payload.dtypes import DType, bits_of, is_float
 
 #: A bound above this share of sum |x| tells nothing about a result.
 TELLING = 0.1
@@ -302,7 +299,9 @@ class _Chunk:
         self._report(judgement.wrong, "bound", [worker], row, self.expected.value)
         self._report(judgement.overflowed, "overflow", [worker], row, self.expected.value)
 
-    def _report(self, mask: Mask | None, check: str, workers: list[int], got: Array, expected: Array) -> None:
+    def _report(
+        self, mask: BoolArray | None, check: str, workers: list[int], got: Array, expected: Array
+    ) -> None:
         if mask is None or not mask.any():
             return
         row, column = np.argwhere(np.atleast_2d(mask))[0].tolist()
@@ -312,9 +311,9 @@ class _Chunk:
         )
 
 
-def unlike(got: Array, want: Array) -> Mask:
+def unlike(got: Array, want: Array) -> BoolArray:
     """Return where the bits differ; any NaN is like any other, as NumPy's additions give it either sign."""
-    differ: Mask = bits_of(got) != bits_of(want)
+    differ: BoolArray = bits_of(got) != bits_of(want)
     if is_float(got.dtype) and differ.any():
         differ &= ~(np.isnan(got) & np.isnan(want))
     return differ

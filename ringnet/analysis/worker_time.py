@@ -7,17 +7,14 @@ number of channels.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ringnet.array_types import FloatArray, IntArray
 from ringnet.engines.tolerances import ROUNDING
 from ringnet.engines.trace import Columns, Trace, Workers
 from ringnet.networks import BySize, FailsOver, Lossy, Network, OverTime, beyond
-
-FloatArray: TypeAlias = NDArray[np.float64]
-IntArray: TypeAlias = NDArray[np.int64]
 
 #: What a moment is counted as: the first of these that holds; the last where none of the others does.
 PAUSED, WORKS, MOVES, QUEUES, LATE = range(5)

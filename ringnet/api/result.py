@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from ringnet.analysis.frames import Table
 from ringnet.analysis.result import RunResult
 from ringnet.api.questions import blame
 from ringnet.api.study import Study
+from ringnet.array_types import Array
 from ringnet.reporting.atomic import written_file
 from ringnet.reporting.columns import RUN_TABLES
 from ringnet.reporting.page.document import run_page
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 class HeldOutputs:
     """The verified results, once they were made: all that a pickle keeps of what made them."""
 
-    arrays: tuple[NDArray[Any], ...]
+    arrays: tuple[Array, ...]
 
-    def __call__(self) -> list[NDArray[Any]]:
+    def __call__(self) -> list[Array]:
         """Return them."""
         return list(self.arrays)
 

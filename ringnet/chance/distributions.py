@@ -11,12 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import exp, expm1, inf, log, log1p, sqrt
-from typing import ClassVar, Protocol, TypeAlias
+from typing import ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray: TypeAlias = NDArray[np.float64]
+from ringnet.array_types import FloatArray
 
 #: The least uniform number that is taken, so that no quantile is infinite; the largest is below one by itself.
 LEAST_UNIFORM = 2.0**-54

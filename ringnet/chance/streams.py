@@ -15,7 +15,8 @@ from hashlib import sha256
 
 import numpy as np
 
-from ringnet.chance.distributions import LEAST_UNIFORM, Distribution, FloatArray
+from ringnet.array_types import FloatArray
+from ringnet.chance.distributions import LEAST_UNIFORM, Distribution
 
 #: Numbers from the part of a run to that of the next: what `numpy.random.PCG64DXSM.jumped` leaves between two.
 PART = 0x9E3779B97F4A7C15F39CC0605CEDC835

@@ -15,7 +15,7 @@ import typer
 from ringnet.analysis.answer import answer
 from ringnet.analysis.result import RunResult
 from ringnet.analysis.routes import top_talkers
-from ringnet.analysis.spread import FloatArray
+from ringnet.array_types import FloatArray
 from ringnet.cli import options
 from ringnet.cli.printing import complain, note, print_json, print_table, run_progress, say, sweep_progress
 from ringnet.cli.targets import check_saved, check_targets, sources_of

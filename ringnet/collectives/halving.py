@@ -8,12 +8,12 @@ from functools import partial
 
 import numpy as np
 
+from ringnet.array_types import IntArray
 from ringnet.collectives.schedule import (
     ALL_GATHER,
     ALL_REDUCE,
     REDUCE_SCATTER,
     SCATTER_GATHER,
-    IntArray,
     Schedule,
     Step,
     make_schedule,

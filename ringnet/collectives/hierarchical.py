@@ -9,6 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
+from ringnet.array_types import IntArray
 from ringnet.collectives.schedule import (
     ALL_GATHER,
     ALL_REDUCE,
@@ -16,7 +17,6 @@ from ringnet.collectives.schedule import (
     EVERY_WORKER,
     REDUCE,
     REDUCE_SCATTER,
-    IntArray,
     Schedule,
     Step,
     check_node_size,

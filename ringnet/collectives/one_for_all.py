@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ringnet.collectives.schedule import EVERY_WORKER, IntArray, Schedule, Step
+from ringnet.array_types import IntArray
+from ringnet.collectives.schedule import EVERY_WORKER, Schedule, Step
 
 
 class BadTransfer(NamedTuple):

@@ -12,22 +12,13 @@ from typing import Any, NoReturn, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from ringnet.array_types import BoolArray, IntArray
 from ringnet.collectives.one_for_all import BadTransfer, Gap, OneForAll, root
-from ringnet.collectives.schedule import (
-    EVERY_WORKER,
-    AlikeSteps,
-    IntArray,
-    Op,
-    Schedule,
-    Step,
-    make_step,
-    member_name,
-)
+from ringnet.collectives.schedule import EVERY_WORKER, AlikeSteps, Op, Schedule, Step, make_step, member_name
 from ringnet.errors import Fault, ScheduleError
 from ringnet.payload.buffers import conflict_free_batches
 
 BitSets: TypeAlias = NDArray[np.unsignedinteger[Any]]
-Flags: TypeAlias = NDArray[np.bool_]
 
 #: Bytes of the sets that are looked at together: some chunks of all workers.
 BLOCK_BYTES = 32 << 20
@@ -287,7 +278,7 @@ class ContributionSets:
         self.whole = self._start()
         self.cells = self.table.reshape(-1, shape[2])
         #: Whether each cell has any contribution.
-        self.holds: Flags = self.cells[:, 0] != 0
+        self.holds: BoolArray = self.cells[:, 0] != 0
         if self.source[0] == EVERY_WORKER:
             self.holds[: schedule.n_workers * len(chunks)] = True
 
@@ -331,7 +322,7 @@ class ContributionSets:
         own = self.cells.take(into, axis=0)
         both = own & sent
         self.cells[into] = np.bitwise_or(own, sent, out=own)
-        nothing: Flags = np.logical_not(self.holds[into]) & (dst < self.schedule.n_workers)
+        nothing: BoolArray = np.logical_not(self.holds[into]) & (dst < self.schedule.n_workers)
         for k in _first(nothing, src):
             yield BadTransfer(int(src[k]), int(column[k]), "to be reduced where there is nothing of it yet")
         if not both.any():  # which is much faster than row by row
@@ -367,7 +358,7 @@ class ContributionSets:
         ]
 
 
-def _first(wrong: Flags, src: IntArray) -> list[int]:
+def _first(wrong: BoolArray, src: IntArray) -> list[int]:
     """Return the row of the lowest sender that is wrong, if any is."""
     rows = np.flatnonzero(wrong)
     return [int(rows[np.argmin(src[rows])])] if len(rows) else []

@@ -8,6 +8,7 @@ from math import gcd
 
 import numpy as np
 
+from ringnet.array_types import IntArray
 from ringnet.collectives.schedule import (
     ALL_GATHER,
     BROADCAST,
@@ -16,7 +17,6 @@ from ringnet.collectives.schedule import (
     REDUCE_SCATTER,
     SCATTER_GATHER,
     AlikeSteps,
-    IntArray,
     Op,
     Schedule,
     Step,

@@ -10,12 +10,12 @@ from math import isqrt
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ringnet.array_types import IntArray
 from ringnet.errors import Fault, InputError, ScheduleError
 from ringnet.payload.blocks import EVERYONE
 
-IntArray: TypeAlias = NDArray[np.int64]
 Op: TypeAlias = Literal["reduce", "copy"]
 
 #: Pairs that are gathered, as often as they come, before each is kept once.

@@ -7,8 +7,9 @@ from math import prod
 
 import numpy as np
 
+from ringnet.array_types import IntArray
 from ringnet.collectives.halving import Fold, Halving, halving_schedule
-from ringnet.collectives.schedule import IntArray, Schedule
+from ringnet.collectives.schedule import Schedule
 from ringnet.errors import Fault, InputError
 
 

@@ -12,13 +12,13 @@ from functools import partial
 
 import numpy as np
 
+from ringnet.array_types import IntArray
 from ringnet.collectives.schedule import (
     ALL_GATHER,
     ALL_REDUCE,
     REDUCE_SCATTER,
     SCATTER_GATHER,
     UP_DOWN,
-    IntArray,
     Schedule,
     Step,
     check_node_size,

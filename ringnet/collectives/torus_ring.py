@@ -7,10 +7,10 @@ from functools import partial
 
 import numpy as np
 
+from ringnet.array_types import IntArray
 from ringnet.collectives.schedule import (
     ALL_GATHER,
     SCATTER_GATHER,
-    IntArray,
     Schedule,
     Step,
     divisor_near_root,

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ringnet.array_types import IntArray
 from ringnet.collectives.schedule import (
     ALL_REDUCE,
     EVERY_WORKER,
     REDUCE,
     UP_DOWN,
-    IntArray,
     Schedule,
     Step,
     check_node_size,

@@ -9,13 +9,13 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ringnet.array_types import IntArray
 from ringnet.collectives.halving import Fold
 from ringnet.collectives.schedule import (
     ALL_GATHER,
     ALL_REDUCE,
     REDUCE_SCATTER,
     SCATTER_GATHER,
-    IntArray,
     Schedule,
     Step,
     frozen,

@@ -19,6 +19,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ringnet.array_types import Array
+
 #: Takes the addresses of the arrays of floats, and of those of whole numbers; returns why it stops.
 Advance: TypeAlias = Callable[[NDArray[np.uintp], NDArray[np.uintp]], int]
 
@@ -137,6 +139,6 @@ def _keep(file: Path, made: bytes) -> bool:
     return True
 
 
-def addresses(arrays: Sequence[NDArray[Any]]) -> NDArray[np.uintp]:
+def addresses(arrays: Sequence[Array]) -> NDArray[np.uintp]:
     """Return where the data of some arrays is."""
     return np.array([array.ctypes.data for array in arrays], dtype=np.uintp)

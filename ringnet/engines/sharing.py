@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ringnet.array_types import IntArray
 from ringnet.collectives import Schedule
 from ringnet.networks import Network
 from ringnet.networks.network import Sharing
@@ -42,7 +42,7 @@ def resolve_sharing(
         return network.sharing
     sender = np.full(network.n_links, NOBODY)
     names: dict[str, int] = {}
-    rows: list[tuple[NDArray[np.int64] | int, NDArray[np.int64]]] = [
+    rows: list[tuple[IntArray | int, IntArray]] = [
         (names.setdefault(name, -1 - len(names)), np.array(links, dtype=np.int64)) for name, links in traffic
     ]
     for job, schedule, over in jobs:

@@ -6,11 +6,11 @@ from array import array
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ringnet.array_types import Array, FloatArray, IntArray
 from ringnet.collectives import Schedule, Step
 from ringnet.engines.luck import MEANINGS, Luck
 from ringnet.engines.pace import ProcessorPace
@@ -20,9 +20,8 @@ from ringnet.networks import Network, Whiles
 from ringnet.networks.behaviour import NEVER
 from ringnet.payload import PackedPayload, Payload
 
-FloatArray: TypeAlias = NDArray[np.float64]
 #: Rows by column name; every array has one entry per row.
-Columns: TypeAlias = dict[str, NDArray[Any]]
+Columns: TypeAlias = dict[str, Array]
 Sends: TypeAlias = Literal["eager", "rendezvous"]
 #: Told once, before the first transfer, how many there are in all, and whom to ask how many have been applied: a
 #: function that any thread may call.
@@ -34,7 +33,7 @@ PATH_PARTS = ("latency", "bandwidth", "queueing", "waiting", "overhead", "reduci
 OWN_QUEUEING = "own_queueing_s"
 
 
-def path_columns(parts: Mapping[str, NDArray[np.float64]], elapsed_s: NDArray[np.float64]) -> Columns:
+def path_columns(parts: Mapping[str, FloatArray], elapsed_s: FloatArray) -> Columns:
     """Return what each worker's path is made of as columns; bytes going through links are what the others leave.
 
     So both engines come to the same bytes, in whatever order they add up.
@@ -89,11 +88,11 @@ class Workers:
         How long a worker waits for one transfer until the collective is aborted.
     """
 
-    start_s: NDArray[np.float64]
-    send_overhead_s: NDArray[np.float64]
-    recv_overhead_s: NDArray[np.float64]
-    reduce_Bps: NDArray[np.float64]
-    launch_s: NDArray[np.float64]
+    start_s: FloatArray
+    send_overhead_s: FloatArray
+    recv_overhead_s: FloatArray
+    reduce_Bps: FloatArray
+    launch_s: FloatArray
     sends: Sends = "eager"
     luck: Luck | None = None
     paces: Mapping[int, ProcessorPace] = field(default_factory=dict)
@@ -118,7 +117,7 @@ class Workers:
         return cls(start, send, recv, reduce, launch, sends)
 
     @property
-    def launched_s(self) -> NDArray[np.float64]:
+    def launched_s(self) -> FloatArray:
         """When each enters its first step: shape (n_workers,)."""
         found = self.start_s + self.launch_s
         for worker, pace in self.paces.items():
@@ -274,7 +273,7 @@ class Trace:
     workers: Columns
     n_transfers: int
     counts: dict[str, int] = field(default_factory=dict)
-    values: list[NDArray[Any]] | None = None
+    values: list[Array] | None = None
     until_s: float | None = None
     waits: Columns | None = None
     services: Columns | None = None
@@ -286,7 +285,7 @@ class Trace:
 TIMES = ("posted_s", "started_s", "sent_s", "arrived_s", "applied_s")
 
 
-def schedule_columns(schedule: Schedule, chunk_bytes: NDArray[np.int64]) -> Columns:
+def schedule_columns(schedule: Schedule, chunk_bytes: IntArray) -> Columns:
     """Return what is known of every transfer before the run, one row each in the order of the schedule."""
     steps = list(schedule.steps())
     lengths = [len(step) for step in steps]
@@ -301,7 +300,7 @@ def schedule_columns(schedule: Schedule, chunk_bytes: NDArray[np.int64]) -> Colu
     return columns | {"bytes": np.concatenate(sizes) if sizes else np.zeros(0, dtype=np.int64)}
 
 
-def _joined(steps: list[Step], name: str) -> NDArray[np.int64]:
+def _joined(steps: list[Step], name: str) -> IntArray:
     return np.concatenate([np.zeros(0, dtype=np.int64), *(getattr(step, name) for step in steps)])
 
 
@@ -318,7 +317,7 @@ class TransferRows:
     def __init__(self, n_transfers: int, payload: Payload | PackedPayload | None) -> None:
         self.times = np.full((n_transfers, len(TIMES)), np.nan)
         self.payload = payload
-        self._values: dict[int, NDArray[Any]] = {}
+        self._values: dict[int, Array] = {}
 
     def add(self, index: int, times_s: tuple[float, ...], dst: int, chunks: range) -> None:
         """Write down a transfer that has just been applied: its `TIMES`, and where to look for what is held now."""
@@ -343,7 +342,7 @@ class TransferRows:
         """Return the times by column."""
         return {name: self.times[:, place].copy() for place, name in enumerate(TIMES)}
 
-    def values(self) -> list[NDArray[Any]] | None:
+    def values(self) -> list[Array] | None:
         """Return what the receiver held after each transfer."""
         return None if self.payload is None else [self._values[index] for index in range(len(self.times))]
 
@@ -379,7 +378,7 @@ class LinkWaits:
         for link in links:
             self.add(link, owner, from_s, to_s)
 
-    def add_rows(self, links: NDArray[np.int64], from_s: FloatArray, to_s: FloatArray) -> None:
+    def add_rows(self, links: IntArray, from_s: FloatArray, to_s: FloatArray) -> None:
         """Add waits of the first job, one per entry: all arrays have shape (n_waits,)."""
         if len(self.links) <= self.most:
             self.links.frombytes(links.astype(np.int64).tobytes())
@@ -429,10 +428,10 @@ class ServiceRows:
 
     def add_rows(
         self,
-        transfers: NDArray[np.int64],
-        links: NDArray[np.int64],
+        transfers: IntArray,
+        links: IntArray,
         hop: int,
-        n_bytes: NDArray[np.int64] | FloatArray | int,
+        n_bytes: IntArray | FloatArray | int,
         *times_s: FloatArray | float,
     ) -> None:
         """Add the services of some transfers of the first job, one on each link; all arrays have shape (n_rows,)."""

@@ -8,7 +8,8 @@ from itertools import count
 
 import numpy as np
 
-from ringnet.collectives.schedule import IntArray, Schedule, Step
+from ringnet.array_types import IntArray
+from ringnet.collectives.schedule import Schedule, Step
 from ringnet.errors import Fault, ScheduleError
 
 #: Transfers beyond which a text would be too long: LogGOPSim takes seconds to convert hundreds of megabytes.

@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ringnet.array_types import Array
 from ringnet.collectives import Schedule
 from ringnet.collectives.rings import ring
 from ringnet.collectives.schedule import Op, Step, split_sizes
 from ringnet.measure.neighbours import Neighbours
 from ringnet.payload import REDUCTIONS, RandomSource, Source, dtype_of, message_elements
-from ringnet.payload.dtypes import Array, bits_of
+from ringnet.payload.dtypes import bits_of
 from ringnet.reference import Chunks, reduce_scatter
 
 _SUM = REDUCTIONS["sum"]

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ringnet.array_types import Array
 from ringnet.errors import InputError
 from ringnet.measure.allreduce import AllReduce, WorkerTask, WrongElements, expected_sum
 from ringnet.measure.neighbours import bytes_of
 from ringnet.measure.results import MeasuredRow, Rank, Repetitions, RunTimes, TimedRun
 from ringnet.payload import dtype_of
-from ringnet.payload.dtypes import Array
 
 if TYPE_CHECKING:
     from mpi4py import MPI

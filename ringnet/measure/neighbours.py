@@ -16,8 +16,8 @@ from typing import Protocol
 
 import numpy as np
 
+from ringnet.array_types import Array
 from ringnet.errors import Fault, InputError
-from ringnet.payload.dtypes import Array
 
 #: Without a byte from a neighbour for so long, a worker gives it up.
 PATIENCE_S = 8.0

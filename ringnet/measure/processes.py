@@ -18,10 +18,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self, cast
 
+from ringnet.array_types import Array
 from ringnet.errors import InputError, WorkerError
 from ringnet.measure.allreduce import AllReduce, WrongElements, expected_sum
 from ringnet.measure.results import MeasuredRow, Repetitions, RunTimes, TimedRun
-from ringnet.payload.dtypes import Array
 
 Message = dict[str, Any]
 

@@ -9,9 +9,9 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
+from ringnet.array_types import IntArray
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks.link_columns import LinkColumns, place_names
-from ringnet.networks.link_names import IntArray
 from ringnet.networks.network import Groups, Network, Route
 from ringnet.networks.shape import ACROSS
 from ringnet.networks.topology import TopologyParameter

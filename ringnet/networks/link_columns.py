@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ringnet.networks.link_names import IntArray, LinkNames
-from ringnet.networks.network import FloatArray, Groups, Network, Route
+from ringnet.array_types import FloatArray, IntArray
+from ringnet.networks.link_names import LinkNames
+from ringnet.networks.network import Groups, Network, Route
 
 
 @dataclass(frozen=True)

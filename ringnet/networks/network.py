@@ -11,13 +11,13 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ringnet.array_types import BoolArray, FloatArray, IntArray
 from ringnet.errors import NetworkError
 from ringnet.networks.behaviour import NEVER, Behaviour, BySize, Constant
-from ringnet.networks.link_names import IntArray, LinkNames
+from ringnet.networks.link_names import LinkNames
 from ringnet.networks.reduction import ReducingSwitches, reducing_switches
 from ringnet.networks.shape import NetworkShape
 
-FloatArray: TypeAlias = NDArray[np.float64]
 Route: TypeAlias = tuple[int, ...]
 Switching: TypeAlias = Literal["cut-through", "store-and-forward"]
 Sharing: TypeAlias = Literal["fifo", "fair", "auto"]
@@ -64,7 +64,7 @@ class LinkSources:
         )
 
     @property
-    def as_the_rule(self) -> NDArray[np.bool_]:
+    def as_the_rule(self) -> BoolArray:
         """Which links have bandwidth and latency of the rule for all."""
         return np.asarray((self.bandwidth == LinkSource.RULE) & (self.latency == LinkSource.RULE))
 

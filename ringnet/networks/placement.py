@@ -9,8 +9,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ringnet.array_types import FloatArray
 from ringnet.errors import Fault, NetworkError
-from ringnet.networks.network import FloatArray, Network, Route
+from ringnet.networks.network import Network, Route
 
 #: Worst load of a link, sum of the squares of all loads, hops in all: rings are compared by these, in this order.
 Cost: TypeAlias = tuple[float, float, int]

@@ -9,9 +9,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from ringnet.payload.dtypes import Array
+from ringnet.array_types import Array, IntArray
 from ringnet.payload.reductions import Reduction
-from ringnet.payload.sources import IntArray, Source
+from ringnet.payload.sources import Source
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -13,10 +13,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ringnet.array_types import Array, BoolArray, FloatArray
 from ringnet.payload.dtypes import (
-    Array,
     DType,
     is_float,
     smallest_normal,
@@ -25,7 +24,6 @@ from ringnet.payload.dtypes import (
     widened,
 )
 
-FloatArray = NDArray[np.float64]
 U64 = unit_roundoff(np.dtype(np.float64))
 ETA64 = smallest_subnormal(np.dtype(np.float64))
 
@@ -236,8 +234,8 @@ class Judgement:
 
     max_abs_error: float
     max_share: float
-    wrong: NDArray[np.bool_] | None = None
-    overflowed: NDArray[np.bool_] | None = None
+    wrong: BoolArray | None = None
+    overflowed: BoolArray | None = None
 
 
 @np.errstate(all="ignore")

@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ringnet.array_types import Array, IntArray
 from ringnet.payload.blocks import EVERYONE, LARGE, Block, Layout, contributions, parallel, prepare
-from ringnet.payload.dtypes import Array, DType
+from ringnet.payload.dtypes import DType
 from ringnet.payload.reductions import Reduction
-from ringnet.payload.sources import IntArray, Source
+from ringnet.payload.sources import Source
 
 #: Memory of one small array beside its elements: the object, its place in a list, what the allocator adds.
 ARRAY_BYTES = 144

@@ -6,11 +6,10 @@ from typing import Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
-from numpy.typing import NDArray
 
+from ringnet.array_types import Array
 from ringnet.errors import Fault, InputError, closest
 
-Array: TypeAlias = NDArray[Any]
 DType: TypeAlias = np.dtype[Any]
 
 #: Every element type by name; bfloat16 comes from ml_dtypes and is an extension type to NumPy (kind ``V``).

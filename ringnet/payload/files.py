@@ -12,9 +12,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ringnet.array_types import Array, IntArray
 from ringnet.errors import Fault, InputError
-from ringnet.payload.dtypes import DTYPES, Array, DType
-from ringnet.payload.sources import IntArray, Source
+from ringnet.payload.dtypes import DTYPES, DType
+from ringnet.payload.sources import Source
 
 #: Workers whose data a file may hold: a header says any number in a few bytes.
 MOST_WORKERS = 2**20

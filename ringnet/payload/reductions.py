@@ -9,9 +9,10 @@ from typing import Literal
 
 import numpy as np
 
+from ringnet.array_types import Array
 from ringnet.errors import Fault, InputError
 from ringnet.payload.bounds import ExtremeOracle, IntegerOracle, Oracle, ProductOracle, SumOracle
-from ringnet.payload.dtypes import Array, DType, is_float
+from ringnet.payload.dtypes import DType, is_float
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ringnet.array_types import Array, IntArray
 from ringnet.errors import Fault, InputError
-from ringnet.payload.dtypes import Array, DType
+from ringnet.payload.dtypes import DType
 
-IntArray: TypeAlias = NDArray[np.int64]
 Bits: TypeAlias = NDArray[np.uint32]
 
 

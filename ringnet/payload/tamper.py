@@ -7,10 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ringnet.array_types import Array, IntArray
 from ringnet.payload.buffers import NO_SWITCHES, PackedPayload, Payload, SwitchSums
-from ringnet.payload.dtypes import Array, bits_of
+from ringnet.payload.dtypes import bits_of
 from ringnet.payload.reductions import Reduction
-from ringnet.payload.sources import IntArray, Source
+from ringnet.payload.sources import Source
 
 
 @dataclass(frozen=True)

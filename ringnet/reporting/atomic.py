@@ -13,11 +13,11 @@ from contextlib import ExitStack, contextmanager, suppress
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ringnet.array_types import Array
 from ringnet.errors import Fault, ResultsError
 
 MANIFEST = "run.json"
@@ -25,7 +25,6 @@ MANIFEST = "run.json"
 PAGE = "report.html"
 #: Only a manifest with this key was written by ringnet.
 VERSION_KEY = "results_version"
-AnyArray: TypeAlias = "NDArray[Any]"
 
 
 def check_target(folder: Path) -> None:
@@ -234,7 +233,7 @@ def _put_in_place(fresh: Path, target: Path) -> None:
             old.rename(target)
 
 
-def save_outputs(target: str | Path, arrays: Sequence[AnyArray]) -> tuple[Path, ...]:
+def save_outputs(target: str | Path, arrays: Sequence[Array]) -> tuple[Path, ...]:
     """Save arrays as ``.npy``, each file whole or not at all; files of the same name are replaced.
 
     Parameters
@@ -270,7 +269,7 @@ def save_outputs(target: str | Path, arrays: Sequence[AnyArray]) -> tuple[Path, 
     return tuple(paths)
 
 
-def write_outputs(folder: Path, arrays: Sequence[AnyArray]) -> list[str]:
+def write_outputs(folder: Path, arrays: Sequence[Array]) -> list[str]:
     """Save arrays into a folder that is itself being written whole; return the names of the files."""
     names = _names(len(arrays))
     for name, array in zip(names, arrays, strict=True):
@@ -278,7 +277,7 @@ def write_outputs(folder: Path, arrays: Sequence[AnyArray]) -> list[str]:
     return names
 
 
-def _save(array: AnyArray, path: Path) -> None:
+def _save(array: Array, path: Path) -> None:
     with path.open("wb") as file:  # np.save adds .npy to a name, not to an open file
         np.save(file, array, allow_pickle=False)
 

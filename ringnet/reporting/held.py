@@ -7,7 +7,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+
+from ringnet.array_types import IntArray
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,8 +56,8 @@ class Sent(NamedTuple):
     chunks: range
     started_s: float
     applied_s: float
-    carried: NDArray[np.int64]
-    held: NDArray[np.int64]
+    carried: IntArray
+    held: IntArray
 
 
 class Holding(NamedTuple):
@@ -65,9 +66,9 @@ class Holding(NamedTuple):
     ``whole`` is what a chunk is when nothing is missing from it, by chunk.
     """
 
-    start: NDArray[np.int64]
+    start: IntArray
     transfers: tuple[Sent, ...]
-    whole: NDArray[np.int64]
+    whole: IntArray
 
 
 def has_readable_states(results: Followed) -> bool:
@@ -116,7 +117,7 @@ def holding(results: Followed) -> Holding | None:
     return Holding(start, tuple(sorted(sent, key=lambda one: one.applied_s)), whole) if arrives else None
 
 
-def _start(table: pd.DataFrame, n_workers: int, n_chunks: int, *, adds: bool) -> NDArray[np.int64]:
+def _start(table: pd.DataFrame, n_workers: int, n_chunks: int, *, adds: bool) -> IntArray:
     """Give every worker its own part of every chunk; where nothing is added, all of it to whoever sends it first."""
     if adds:
         return np.repeat(1 << np.arange(n_workers, dtype=np.int64)[:, None], n_chunks, axis=1)
@@ -134,7 +135,7 @@ def _chunks(row: Mapping[Hashable, Any]) -> range:
     return range(row["chunk"], row["chunk"] + row["count"])
 
 
-def _step(rows: pd.DataFrame, held: NDArray[np.int64]) -> Iterator[Sent]:
+def _step(rows: pd.DataFrame, held: IntArray) -> Iterator[Sent]:
     """Apply all transfers of a step to what is held; yield them."""
     before = held.copy()
     for one in rows.to_dict("records"):

@@ -21,6 +21,7 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import (
     TrackEvent,
 )
 
+from ringnet.array_types import FloatArray, IntArray
 from ringnet.errors import Fault, ResultsError
 
 if TYPE_CHECKING:
@@ -37,8 +38,6 @@ ABOUT_TRANSFER = (
     "step", "channel", "src", "dst", "chunk", "bytes", "posted_s", "started_s", "sent_s", "arrived_s", "applied_s",
 )  # fmt: skip
 
-IntArray: TypeAlias = NDArray[np.int64]
-FloatArray: TypeAlias = NDArray[np.float64]
 #: Rows of bytes, each as long as the others.
 Bytes: TypeAlias = NDArray[np.uint8]
 

@@ -15,13 +15,13 @@ import numpy as np
 
 from ringnet._version import __version__
 from ringnet.analysis.frames import Table
+from ringnet.array_types import Array
 from ringnet.documents.text import clip, decode, read_bounded
 from ringnet.errors import Fault, InputError, ResultsError
 from ringnet.reporting.atomic import (
     MANIFEST,
     PAGE,
     VERSION_KEY,
-    AnyArray,
     write_outputs,
     written_file,
     written_whole,
@@ -63,7 +63,7 @@ def write_results(
     tables: Sequence[str] | None = None,
     plots: Sequence[str] | None = None,
     look: Look = UNASKED_LOOK,
-    outputs: Sequence[AnyArray] = (),
+    outputs: Sequence[Array] = (),
     page: Path | None = None,
 ) -> Written:
     """Write tables, plots and ``run.json`` to a folder, whole or not at all.

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ringnet.array_types import FloatArray
 from ringnet.errors import UnitError
 from ringnet.reporting.columns import OF_SOME_RUNS, TABLES
 from ringnet.units import Kind, format_bytes, parse_quantity
@@ -53,7 +53,7 @@ class SweepLine(NamedTuple):
 class Numbers(NamedTuple):
     """A swept key as numbers, and what they count."""
 
-    numbers: NDArray[np.float64]
+    numbers: FloatArray
     kind: Kind
 
 

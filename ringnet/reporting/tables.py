@@ -14,10 +14,10 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ringnet.analysis.answer import is_missing
 from ringnet.analysis.frames import Table
+from ringnet.array_types import Array
 from ringnet.errors import Fault, ResultsError
 from ringnet.reporting.columns import TABLES, Kind, kind_of
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 #: One column of a table.
-Cells: TypeAlias = "NDArray[Any] | list[Any]"
+Cells: TypeAlias = "Array | list[Any]"
 
 #: Tables in which each of something has one row; what it is.
 ONE_ROW_EACH = {"links": "link", "workers": "worker"}

@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ringnet.analysis.metrics import makespan_s
 from ringnet.analysis.result import RunResult
 from ringnet.analysis.routes import collisions, pair_traffic, spread_routes
+from ringnet.array_types import IntArray
 from ringnet.collectives import ALGORITHMS
 from ringnet.errors import RingnetError
 from ringnet.networks import Network
@@ -92,7 +92,7 @@ class Use(NamedTuple):
         return f"uses {self.used} of {self.there} {self.what}"
 
 
-def use_of(network: Network, link_bytes: NDArray[np.int64]) -> Use | None:
+def use_of(network: Network, link_bytes: IntArray) -> Use | None:
     """Return what a run uses of the cards of hosts, or of the links of a grid; None where there are neither.
 
     Of cards those of the host that sends over most of them: what comes in takes the other direction of a cable.

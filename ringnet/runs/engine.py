@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ringnet.array_types import IntArray
 from ringnet.engines import ENGINES, Choice, choose_engine
 from ringnet.engines.sharing import Sending, resolve_sharing
 from ringnet.errors import Fault, InputError
@@ -51,7 +49,7 @@ def engine_of(parts: RunParts) -> str:
     return parts.engine if parts.engine != "auto" else engine_for(parts).name
 
 
-def is_packed(engine: str, chunk_sizes: NDArray[np.int64], carry: int | None) -> bool:
+def is_packed(engine: str, chunk_sizes: IntArray, carry: int | None) -> bool:
     """Whether a payload travels as one array for all chunks: little of each, in the engine that can."""
     largest = int(chunk_sizes.max(initial=0))
     return engine != "events" and min(largest, largest if carry is None else carry) <= PACKED_ELEMENTS

@@ -8,8 +8,8 @@ from functools import cache, cached_property, partial
 from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ringnet.array_types import IntArray
 from ringnet.collectives import Schedule
 from ringnet.engines.events import Job, Traffic
 from ringnet.engines.trace import Workers
@@ -31,9 +31,6 @@ from ringnet.scenario.schedule import schedule_beside, schedule_of
 
 #: Links for each place from which they are what takes the memory.
 MANY_LINKS = 64
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

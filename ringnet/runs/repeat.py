@@ -10,7 +10,8 @@ import numpy as np
 
 from ringnet.analysis.metrics import makespan_s
 from ringnet.analysis.result import RunResult
-from ringnet.analysis.spread import FloatArray, run_table, spread_columns
+from ringnet.analysis.spread import run_table, spread_columns
+from ringnet.array_types import FloatArray
 from ringnet.engines import Trace
 from ringnet.engines.arrays import run_many, why_not_exact
 from ringnet.engines.events import run_events, run_jobs

@@ -7,12 +7,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ringnet.analysis.answer import TOLD_SHARE
 from ringnet.analysis.metrics import makespan_s
 from ringnet.analysis.result import Run, RunResult, make_result
 from ringnet.analysis.verification import outputs, payload_text, verify
+from ringnet.array_types import Array
 from ringnet.collectives.proof import check
 from ringnet.engines import ENGINES, Choice, Trace
 from ringnet.engines.events import Job, run_jobs
@@ -111,7 +111,7 @@ class _Moved(NamedTuple):
 
     chosen: Choice
     jobs: list[tuple[RunParts, AnyPayload, Trace]]
-    first: list[NDArray[Any]] | None
+    first: list[Array] | None
     moved_share: float | None = None
 
 
@@ -154,7 +154,7 @@ def _result(scenario: Scenario, came: CameThrough[_Moved], *, tries_links: bool)
     again = SimulatedAgain(parts, sharing, chosen.name) if tries_links else None
     runs[0] = replace(runs[0], again=again, begun_s=came.begun_s)
 
-    def results() -> list[NDArray[Any]]:
+    def results() -> list[Array]:
         payload, source = jobs[0][1], parts.source
         return [] if payload is None or source is None else outputs(parts.schedule, payload, source)
 
@@ -209,7 +209,7 @@ def _states_wanted(parts: RunParts, payload: AnyPayload) -> bool:
     )
 
 
-def _buffers(parts: RunParts, payload: AnyPayload) -> list[NDArray[Any]]:
+def _buffers(parts: RunParts, payload: AnyPayload) -> list[Array]:
     """Return the buffer of every worker as objects, None where it holds nothing yet."""
     return [
         np.concatenate(
@@ -219,7 +219,7 @@ def _buffers(parts: RunParts, payload: AnyPayload) -> list[NDArray[Any]]:
     ]
 
 
-def _held(payload: AnyPayload, worker: int, chunk: int, size: int) -> NDArray[Any]:
+def _held(payload: AnyPayload, worker: int, chunk: int, size: int) -> Array:
     held = None if payload is None else payload.held(worker, chunk)
     return np.full(size, None, dtype=object) if held is None else held.astype(object)
 

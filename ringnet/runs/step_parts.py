@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ringnet.analysis.metrics import makespan_s
 from ringnet.analysis.steps import StepVerdict
 from ringnet.analysis.verification import Verdict, payload_text, verify
+from ringnet.array_types import FloatArray, IntArray
 from ringnet.collectives import Schedule
 from ringnet.collectives.proof import check
 from ringnet.engines import ENGINES
@@ -83,7 +83,7 @@ class CarriedStep:
         self,
         scenario: Scenario,
         reduction: Reduction,
-        places: NDArray[np.int64],
+        places: IntArray,
         carry: int | None,
         tamper: Tamper | None,
     ) -> None:
@@ -153,7 +153,7 @@ class StepWorkers:
     program: StepProgram
     pace: WorkerPace
     schedules: Callable[[str], Schedule]
-    launches: Callable[[int], NDArray[np.float64]]
+    launches: Callable[[int], FloatArray]
     carried: CarriedStep | None = None
     known_s: dict[tuple[str, int], float] = field(default_factory=dict)
 
@@ -171,7 +171,7 @@ class StepWorkers:
             message_bytes=n_bytes,
         )
 
-    def carried_places(self, carry: int | None) -> NDArray[np.int64]:
+    def carried_places(self, carry: int | None) -> IntArray:
         """Return which parameters are carried where so many elements of each chunk are; None for all.
 
         Raises
@@ -187,7 +187,7 @@ class StepWorkers:
         sizes = (each if carry is None else np.minimum(each, carry) for _, each in self._reduced())
         return numbers_bytes(sum(int(each.sum()) for each in sizes), self.shape.n_workers, self.parts.dtype)
 
-    def _reduced(self) -> Iterator[tuple[StepCollective, NDArray[np.int64]]]:
+    def _reduced(self) -> Iterator[tuple[StepCollective, IntArray]]:
         """Yield the collectives that reduce, each with the sizes of its chunks."""
         for one in self.program.collectives:
             if one.collective != "all-gather":

@@ -11,6 +11,7 @@ import numpy as np
 from ringnet.analysis.bounds import collective_bound
 from ringnet.analysis.metrics import makespan_s
 from ringnet.analysis.steps import StepGroup, StepResult, StepVerdict, make_step_result
+from ringnet.array_types import FloatArray
 from ringnet.engines import ENGINES
 from ringnet.engines.events import Job, run_jobs
 from ringnet.payload.tamper import Tamper
@@ -19,15 +20,7 @@ from ringnet.runs.parts import RunParts
 from ringnet.runs.step_parts import CarriedStep, StepWorkers, build_step, step_keys
 from ringnet.scenario.build.scenario import Scenario
 from ringnet.scenario.files.step_layers import tokens_of
-from ringnet.training.steps import (
-    FloatArray,
-    RunningStep,
-    StepCollective,
-    StepTimes,
-    run_step,
-    step_in_time,
-    timed_step,
-)
+from ringnet.training.steps import RunningStep, StepCollective, StepTimes, run_step, step_in_time, timed_step
 
 
 def simulate_step(scenario: Scenario, *, tamper: Tamper | None = None) -> StepResult:

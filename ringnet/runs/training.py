@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ringnet.analysis.result import RunResult
 from ringnet.analysis.training import READABLE_STATES, TrainingLog, state_rows, with_training
+from ringnet.array_types import Array
 from ringnet.engines.trace import Watch
 from ringnet.errors import Fault, InputError
 from ringnet.payload import ArraySource, PackedPayload, Payload, Reduction
@@ -103,7 +103,7 @@ def run_training(scenario: Scenario, parts: RunParts, run_once: RunOnce, watch: 
     log, ways, exact, results = TrainingLog.empty(), Ways(plan), ExactTraining(plan), list[RunResult]()
     is_readable = n * plan.n_workers * len(plan.steps) * _states_kept(plan) <= READABLE_STATES
 
-    def all_reduce(sent: Sequence[NDArray[Any]], reduction: Reduction) -> list[NDArray[Any]]:
+    def all_reduce(sent: Sequence[Array], reduction: Reduction) -> list[Array]:
         one = replace(parts, source=ArraySource(sent), reduction=reduction)
         # All steps take the same time over the same links: the last one says for all what holds them back.
         result, payload = run_once(one, tries_links=len(log.rows) == len(plan.steps) - 1)
@@ -127,7 +127,7 @@ def _states_kept(plan: TrainingPlan) -> int:
     return 5 + len(plan.optimizer.start(np.zeros(1))) + (plan.decay is not None)
 
 
-def _held(payload: Payload | PackedPayload | None, worker: int, parts: RunParts) -> NDArray[Any]:
+def _held(payload: Payload | PackedPayload | None, worker: int, parts: RunParts) -> Array:
     assert payload is not None  # a training carries everything
     held = (payload.held(worker, chunk) for chunk in range(len(parts.chunk_sizes)))
     return np.concatenate([part for part in held if part is not None])

@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ringnet.array_types import Array
 from ringnet.collectives import Step
 from ringnet.collectives.schedule import AlikeSteps
 from ringnet.engines.events.run import Beginning, begin
@@ -140,7 +139,7 @@ def work_of(parts: RunParts) -> Work:
 def _leaps(parts: RunParts) -> bool:
     """Whether all times go on alike from step to step, so that the arrays do few of the steps."""
     network, workers = parts.network, parts.workers
-    columns: list[NDArray[Any]] = [
+    columns: list[Array] = [
         network.bandwidth_Bps,
         network.latency_s,
         parts.chunk_sizes,

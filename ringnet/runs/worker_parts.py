@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ringnet.array_types import FloatArray
 from ringnet.chance import Draws, stream
 from ringnet.engines.luck import Interruptions, Luck
 from ringnet.engines.trace import Workers
@@ -37,7 +37,7 @@ def build_workers(scenario: Scenario) -> Workers:
     return replace(workers, paces=paces, whiles=drawn, patience_s=patience_s)
 
 
-def launches(scenario: Scenario, message_bytes: int, n_beside: int | None = None) -> NDArray[np.float64]:
+def launches(scenario: Scenario, message_bytes: int, n_beside: int | None = None) -> FloatArray:
     """Return what a collective of that size takes once at each worker: nothing at one alone, for nothing moves there.
 
     ``n_beside`` is how many workers another job or group has, if it is one's: they have no exceptions.

@@ -10,9 +10,9 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel
 
+from ringnet.array_types import BoolArray
 from ringnet.chance import Draws, Scaled, stream
 from ringnet.engines.events import Traffic
 from ringnet.errors import Fault, NetworkError
@@ -265,7 +265,7 @@ def _with_chance(network: Network, keys: Keys, sources: LinkSources) -> Network:
 
 
 def _drawers(
-    network: Network, given: NetworkKeys, key: str, ruled: NDArray[np.bool_]
+    network: Network, given: NetworkKeys, key: str, ruled: BoolArray
 ) -> dict[int, DrawnSeconds | DrawnRate]:
     """Return, by link, how one of its numbers is drawn; what is plainly said of a link is not."""
     field, found = OF_LINKS[key], dict[int, DrawnSeconds | DrawnRate]()

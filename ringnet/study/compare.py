@@ -13,15 +13,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from ringnet.analysis.bounds import Cuts
 from ringnet.analysis.metrics import ALIKE_TIME, BUS_FACTORS, makespan_s
 from ringnet.analysis.winners import with_ranks
+from ringnet.array_types import FloatArray, IntArray
 from ringnet.collectives import Schedule
 from ringnet.collectives.proof import check
 from ringnet.engines import ENGINES, Trace, Workers, choose_engine
@@ -66,8 +66,6 @@ LONG_S = 60.0
 #: Swept keys that a comparison reads.
 READ = ("message", "workers")
 
-IntArray: TypeAlias = NDArray[np.int64]
-FloatArray: TypeAlias = NDArray[np.float64]
 
 COLUMNS = tuple(TABLES["compare"])
 

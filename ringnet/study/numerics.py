@@ -12,11 +12,12 @@ import numpy as np
 import pandas as pd
 
 from ringnet.analysis.replay import exact_result, rounded, rounding_error
+from ringnet.array_types import Array
 from ringnet.collectives import Schedule
 from ringnet.collectives.proof import check
 from ringnet.errors import Fault, InputError, StudyError
 from ringnet.payload import RandomSource, Reduction, Source, make_reduction
-from ringnet.payload.dtypes import DTYPES, Array, DType, bits_of, is_float
+from ringnet.payload.dtypes import DTYPES, DType, bits_of, is_float
 from ringnet.payload.sources import message_elements
 from ringnet.reporting.columns import TABLES
 from ringnet.runs.parts import build_schedule, build_source

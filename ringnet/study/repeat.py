@@ -8,7 +8,8 @@ from math import ceil, inf
 import numpy as np
 
 from ringnet.analysis.result import RunResult
-from ringnet.analysis.spread import FloatArray, figures, runs_wanted
+from ringnet.analysis.spread import figures, runs_wanted
+from ringnet.array_types import FloatArray
 from ringnet.engines.trace import Watch
 from ringnet.errors import DeadlockError, Fault, InputError, StudyError
 from ringnet.runs.engine import TRANSFERS_PER_S

@@ -20,18 +20,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ringnet.array_types import Array, FloatArray
 from ringnet.payload.bounds import U64, gamma
 from ringnet.payload.dtypes import smallest_subnormal, unit_roundoff
 from ringnet.training.models import Around
 from ringnet.training.trainer import TrainedStep, TrainingPlan
 from ringnet.training.whole_batch import gradient_bound
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 #: No expression of an optimizer rounds more often on its way to any result, its settings included.
 _ROUNDINGS = 8
@@ -162,7 +160,7 @@ class ExactTraining:
                 self._tells = self._takes(step)
         return self.distance(step.parameters) if self._tells else None
 
-    def distance(self, parameters: NDArray[Any]) -> ExactDistance:
+    def distance(self, parameters: Array) -> ExactDistance:
         """Return how far some parameters are from those of now."""
         error = np.abs(parameters.astype(np.float64) - self.state.parameters.value)
         share = np.divide(error, self.state.parameters.radius, out=np.zeros_like(error), where=error > 0)

@@ -14,8 +14,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ringnet.array_types import Array, FloatArray, IntArray
 from ringnet.payload.bounds import gamma
 
 #: Rows of each digit, three dots wide, five high.
@@ -36,7 +36,7 @@ SIDE = 8
 N_CLASSES = len(_FONT)
 
 
-def digit_images(n: int, seed: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def digit_images(n: int, seed: int) -> tuple[FloatArray, IntArray]:
     """Draw digits, each a dot up or down and right or left of the middle, of random brightness, under random noise.
 
     Parameters
@@ -71,8 +71,6 @@ def digit_images(n: int, seed: int) -> tuple[NDArray[np.float64], NDArray[np.int
     return images.reshape(n, -1) / 16.0, labels
 
 
-Array: TypeAlias = NDArray[Any]
-Numbers: TypeAlias = NDArray[np.int64]
 #: Name and shape of each array of parameters, in the order in which they stand in the flat one.
 Shapes: TypeAlias = Mapping[str, tuple[int, ...]]
 
@@ -81,7 +79,7 @@ class Batch(NamedTuple):
     """Examples of one worker, by number; how many they are where a model knows no numbers."""
 
     worker: int
-    examples: Numbers
+    examples: IntArray
 
     @property
     def n(self) -> int:
@@ -104,8 +102,8 @@ class BatchGradient(NamedTuple):
 class Around(NamedTuple):
     """Exact values, and how far what is computed may be from each; both float64, of one shape."""
 
-    value: NDArray[np.float64]
-    radius: NDArray[np.float64]
+    value: FloatArray
+    radius: FloatArray
 
     @classmethod
     def exactly(cls, value: Array) -> Around:
@@ -113,7 +111,7 @@ class Around(NamedTuple):
         return cls(value.astype(np.float64), np.zeros(value.shape))
 
     @property
-    def most(self) -> NDArray[np.float64]:
+    def most(self) -> FloatArray:
         """The largest magnitudes."""
         return np.abs(self.value) + self.radius
 
@@ -140,7 +138,7 @@ class TrainableModel(Protocol):
 
     def around(
         self, parameters: Around, batches: Sequence[Batch], unit: float
-    ) -> tuple[Around, NDArray[np.float64]] | None:
+    ) -> tuple[Around, FloatArray] | None:
         """Return the exact mean of the examples' gradients, and how far that of computed ones is from it at most.
 
         The computed ones may be at any parameters within the radius, and are rounded to a type of unit roundoff
@@ -193,8 +191,8 @@ class GivenGradients:
         Before the first step.
     """
 
-    rows: NDArray[np.float64]
-    parameters: NDArray[np.float64]
+    rows: FloatArray
+    parameters: FloatArray
     n_examples: int | None = None
 
     @property
@@ -220,9 +218,7 @@ class GivenGradients:
         mean, size = ((counts * values).sum(axis=0) / counts.sum() for values in (rows, np.abs(rows)))
         return BatchGradient(float((mean * parameters).sum()), mean, size)
 
-    def around(
-        self, parameters: Around, batches: Sequence[Batch], unit: float
-    ) -> tuple[Around, NDArray[np.float64]]:
+    def around(self, parameters: Around, batches: Sequence[Batch], unit: float) -> tuple[Around, FloatArray]:
         """See `TrainableModel.around`; a row is rounded once, to the type of the parameters."""
         counts = np.array([[batch.n] for batch in batches], dtype=np.float64)
         rows = self.rows[[batch.worker for batch in batches]]
@@ -276,9 +272,7 @@ class DigitsNetwork:
         found = self._sums(parameters, examples, np.dtype(np.float64))
         return BatchGradient(found.loss / len(examples), found.gradient / len(examples), found.magnitude)
 
-    def around(
-        self, parameters: Around, batches: Sequence[Batch], unit: float
-    ) -> tuple[Around, NDArray[np.float64]]:
+    def around(self, parameters: Around, batches: Sequence[Batch], unit: float) -> tuple[Around, FloatArray]:
         """See `TrainableModel.around`."""
         examples, n_layers = np.concatenate([batch.examples for batch in batches]), len(self.widths) - 1
         layers = {
@@ -334,7 +328,7 @@ class DigitsNetwork:
             held.append(np.maximum(out, 0) if number < n_layers - 1 else out)
         return held
 
-    def _sums(self, parameters: Array, examples: Numbers, dtype: np.dtype[Any]) -> _Sums:
+    def _sums(self, parameters: Array, examples: IntArray, dtype: np.dtype[Any]) -> _Sums:
         """Return sums over the examples: computed in the type of the parameters, added in ``dtype``."""
         layers, own = unflattened(parameters, self.shapes), parameters.dtype
         held = self._forward(layers, self._images[examples].astype(own))

@@ -7,14 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ringnet.array_types import Array, IntArray
 from ringnet.errors import Fault, InputError
 from ringnet.training.models import Around, Batch, BatchGradient, Shapes, n_parameters, unflattened
 
-Array: TypeAlias = NDArray[Any]
 #: Called with the parameters by name and numbers of examples; returns their mean loss and its gradients by name.
-Gradients: TypeAlias = Callable[[dict[str, Array], NDArray[np.int64]], tuple[Any, Mapping[str, Any]]]
+Gradients: TypeAlias = Callable[[dict[str, Array], IntArray], tuple[Any, Mapping[str, Any]]]
 
 _RIGHT = "(loss, {name: gradient})"
 
@@ -79,7 +78,7 @@ class OwnModel:
     def around(self, parameters: Around, batches: Sequence[Batch], unit: float) -> None:
         """See `TrainableModel.around`: how a function rounds is not known."""
 
-    def _called(self, parameters: Array, examples: NDArray[np.int64]) -> tuple[float, Array]:
+    def _called(self, parameters: Array, examples: IntArray) -> tuple[float, Array]:
         given = {name: part.copy() for name, part in unflattened(parameters, self.shapes).items()}
         found = self._gradients(given, examples.copy())
         if not (isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], Mapping)):  # noqa: PLR2004
@@ -115,7 +114,7 @@ def as_numpy(array: Any) -> Array:
 
 
 def module_gradients(
-    module: Any, loss_of: Callable[[Any, NDArray[np.int64]], Any]
+    module: Any, loss_of: Callable[[Any, IntArray], Any]
 ) -> tuple[Gradients, Callable[[], dict[str, Array]]]:
     """Return the two functions that a scenario wants of a PyTorch module.
 
@@ -146,7 +145,7 @@ def module_gradients(
     def parameters() -> dict[str, Array]:
         return {name: as_numpy(parameter).copy() for name, parameter in module.named_parameters()}
 
-    def gradients(given: dict[str, Array], examples: NDArray[np.int64]) -> tuple[float, dict[str, Array]]:
+    def gradients(given: dict[str, Array], examples: IntArray) -> tuple[float, dict[str, Array]]:
         for name, parameter in module.named_parameters():
             parameter.grad = None
             new = parameter.data.new_tensor(given[name].tolist())

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ringnet.array_types import Array, IntArray
 from ringnet.collectives import Schedule
 from ringnet.payload import Reduction, Source
 from ringnet.payload.bounds import U64
@@ -24,8 +24,6 @@ from ringnet.training.optimizers import make_optimizer
 from ringnet.training.steps import StepCollective
 from ringnet.training.whole_batch import gradient_bound
 
-Array: TypeAlias = NDArray[Any]
-Mask: TypeAlias = NDArray[np.bool_]
 #: What a worker holds of a chunk in the end; None where it holds nothing.
 Held: TypeAlias = Callable[[int, int], "Array | None"]
 
@@ -55,11 +53,11 @@ class StepParameters:
 class _Places(Source):
     """Numbers of some elements of a buffer; no others are asked for."""
 
-    def __init__(self, places: NDArray[np.int64], values: Sequence[Array], n_elements: int) -> None:
+    def __init__(self, places: IntArray, values: Sequence[Array], n_elements: int) -> None:
         super().__init__(len(values), (n_elements,), values[0].dtype)
         self._places, self._values = places, values
 
-    def fill(self, index: NDArray[np.int64], workers: Sequence[int], outs: Sequence[Array]) -> None:
+    def fill(self, index: IntArray, workers: Sequence[int], outs: Sequence[Array]) -> None:
         """See `Source.fill`."""
         at = np.searchsorted(self._places, index)
         assert (self._places[at] == index).all(), "gradients and parameters are cut alike"
@@ -84,7 +82,7 @@ class StepNumbers:
 
     def __init__(
         self,
-        places: NDArray[np.int64],
+        places: IntArray,
         gradients: Sequence[Array],
         parameters: Array,
         reduction: Reduction,
@@ -112,7 +110,7 @@ class StepNumbers:
         first, last = np.searchsorted(self._places, [start, start + size]).tolist()
         return slice(first, last)
 
-    def received(self, one: StepCollective, schedule: Schedule, sizes: NDArray[np.int64], held: Held) -> None:
+    def received(self, one: StepCollective, schedule: Schedule, sizes: IntArray, held: Held) -> None:
         """Take in what each worker holds of every chunk that is its own after a collective."""
         starts = one.first + np.cumsum(sizes) - sizes
         for chunk, (start, size) in enumerate(zip(starts.tolist(), sizes.tolist(), strict=True)):
@@ -188,9 +186,7 @@ class StepNumbers:
         return StepParameters(True, False, f"parameter {self._places[element]} of worker {worker} {said}")
 
 
-def carried_places(
-    parts: Iterable[tuple[StepCollective, NDArray[np.int64]]], carry: int | None
-) -> NDArray[np.int64]:
+def carried_places(parts: Iterable[tuple[StepCollective, IntArray]], carry: int | None) -> IntArray:
     """Return which parameters are carried, ascending: the first ``carry`` of each chunk of their gradients.
 
     Parameters

@@ -13,13 +13,12 @@ from itertools import accumulate, groupby
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ringnet.array_types import FloatArray
 from ringnet.chance import Lognormal, stream
 from ringnet.training.buckets import GradientBucket
 from ringnet.training.layers import TimedLayer, count_parameters
 
-FloatArray: TypeAlias = NDArray[np.float64]
 #: Yields the number of a collective and when it starts; is told when it has ended; returns the times of the step.
 RunningStep: TypeAlias = "Generator[tuple[int, float], float, StepTimes]"
 

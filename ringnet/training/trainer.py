@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ringnet.array_types import Array, IntArray
 from ringnet.errors import VerificationError
 from ringnet.payload.dtypes import bits_of
 from ringnet.payload.reductions import Reduction, make_reduction
@@ -23,7 +23,6 @@ from ringnet.training.models import Batch, BatchGradient, TrainableModel, layer_
 from ringnet.training.optimizers import Optimizer
 from ringnet.training.whole_batch import Distance, distance, gradient_bound
 
-Array: TypeAlias = NDArray[Any]
 #: Takes what each worker sends and how it is reduced; returns what each worker holds afterwards.
 AllReduce: TypeAlias = Callable[[Sequence[Array], Reduction], Sequence[Array]]
 
@@ -93,7 +92,7 @@ class TrainingPlan:
             first += has
         return found
 
-    def reduction(self, counts: NDArray[np.int64]) -> Reduction:
+    def reduction(self, counts: IntArray) -> Reduction:
         """Return how the network combines what workers with so many examples send."""
         weights = counts.tolist() if self.reduce == "weighted-mean" else None
         return make_reduction(self.reduce, self.n_workers, weights)
@@ -199,7 +198,7 @@ class TrainedStep:
     """
 
     step: int
-    counts: NDArray[np.int64]
+    counts: IntArray
     loss: float
     distance: Distance | None
     nonfinite: str
@@ -279,7 +278,7 @@ def _distance(plan: TrainingPlan, parameters: Array, batches: Sequence[Batch], c
     return distance(combined, whole.gradient, bound)
 
 
-def _mean_loss(local: Sequence[BatchGradient], counts: NDArray[np.int64]) -> float:
+def _mean_loss(local: Sequence[BatchGradient], counts: IntArray) -> float:
     terms = (one.loss * n for one, n in zip(local, counts.tolist(), strict=True) if n)
     return math.fsum(terms) / int(counts.sum())
 

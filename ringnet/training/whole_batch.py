@@ -18,15 +18,13 @@ for each operation. One process adds in float64, and is off by g(n + 2) of that.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ringnet.array_types import Array, IntArray
 from ringnet.payload.bounds import U64, gamma
 from ringnet.payload.dtypes import smallest_subnormal, unit_roundoff
-
-Array: TypeAlias = NDArray[Any]
 
 
 class Distance(NamedTuple):
@@ -50,7 +48,7 @@ class Distance(NamedTuple):
 
 def gradient_bound(
     magnitude: Array,
-    counts: NDArray[np.int64],
+    counts: IntArray,
     *,
     wire: np.dtype[Any],
     master: np.dtype[Any],

@@ -12,16 +12,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ringnet.array_types import Array
 from ringnet.training.averaging import moving_average, weighted_mean
 from ringnet.training.models import Batch, BatchGradient
 from ringnet.training.trainer import Replica, TrainedStep, TrainingPlan
-
-Array: TypeAlias = NDArray[Any]
 
 
 class Divergence(NamedTuple):

@@ -8,11 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ringnet.array_types import FloatArray
 from ringnet.collectives import Schedule, Step
 from ringnet.engines.compiled import layout as at
 from ringnet.engines.compiled.actors import ENTERS
 from ringnet.engines.compiled.heap import ACTOR, ARRIVAL, HEAD_COMES, KINDS, NORMAL, schedule
-from ringnet.engines.trace import FloatArray, TransferRows, Workers
+from ringnet.engines.trace import TransferRows, Workers
 from ringnet.networks import Network
 
 IntArray = NDArray[np.int64]

@@ -8,17 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ringnet.array_types import FloatArray
 from ringnet.engines.compiled import layout as at
 from ringnet.engines.compiled.arrays import IntArray, UsedRoutes
-from ringnet.engines.trace import (
-    MOST_ROWS,
-    Columns,
-    FloatArray,
-    LinkWaits,
-    RateRows,
-    ServiceRows,
-    beyond_the_first,
-)
+from ringnet.engines.trace import MOST_ROWS, Columns, LinkWaits, RateRows, ServiceRows, beyond_the_first
 
 #: Rows of each kind that are kept before they are taken out, at the least.
 ROWS_AT_ONCE = 1 << 14

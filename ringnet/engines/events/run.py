@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ringnet.array_types import Array, IntArray
 from ringnet.collectives import Schedule
 from ringnet.engines.events.carried import PathSeconds
 from ringnet.engines.events.clock import Clock, Process
@@ -42,7 +42,7 @@ def run_events(
     schedule: Schedule,
     network: Network,
     workers: Workers,
-    chunk_bytes: NDArray[np.int64],
+    chunk_bytes: IntArray,
     payload: Payload | None = None,
     *,
     keep_transfers: int = KEEP_TRANSFERS,
@@ -95,7 +95,7 @@ class Job:
     schedule: Schedule
     network: Network
     workers: Workers
-    chunk_bytes: NDArray[np.int64]
+    chunk_bytes: IntArray
     payload: Payload | None = None
     keep_transfers: int = KEEP_TRANSFERS
     keep_values: bool = False
@@ -397,7 +397,7 @@ def _workers(workers: Workers) -> list[Worker]:
     ]
 
 
-def _column(rows: list[Any], name: str, dtype: type) -> NDArray[Any]:
+def _column(rows: list[Any], name: str, dtype: type) -> Array:
     return np.array([getattr(row, name) for row in rows], dtype=dtype)
 
 

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from itertools import count, repeat
 from typing import Any
 
-import numpy as np
 import simpy
-from numpy.typing import NDArray
 
+from ringnet.array_types import IntArray
 from ringnet.collectives import Schedule, Step
 from ringnet.engines.events.carried import PathSeconds
 from ringnet.engines.events.clock import Clock
@@ -242,7 +241,7 @@ class Program:
     routes : JobRoutes
     """
 
-    def __init__(self, schedule: Schedule, chunk_bytes: NDArray[np.int64], routes: JobRoutes) -> None:
+    def __init__(self, schedule: Schedule, chunk_bytes: IntArray, routes: JobRoutes) -> None:
         self.schedule, self.chunk_bytes, self.routes = schedule, chunk_bytes, routes
         self.n_actors = schedule.n_members * schedule.n_channels
         #: Who the numbers of members are: how many are workers, and the names of the switches after them, if any.

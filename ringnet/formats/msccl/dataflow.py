@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ringnet.collectives.schedule import EVERY_WORKER, IntArray, Op
+from ringnet.array_types import IntArray
+from ringnet.collectives.schedule import EVERY_WORKER, Op
 from ringnet.errors import Fault
 from ringnet.formats.msccl.thread_blocks import Cell, Execution, ScheduleFile, raise_all, refuse
 

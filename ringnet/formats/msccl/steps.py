@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ringnet.collectives.schedule import IntArray, Step, frozen
+from ringnet.array_types import IntArray
+from ringnet.collectives.schedule import Step, frozen
 from ringnet.errors import ScheduleError
 from ringnet.formats.msccl.dataflow import Access, Dataflow, Delivery
 from ringnet.formats.msccl.thread_blocks import Execution, VectorClock, refuse

@@ -11,7 +11,8 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-from ringnet.collectives.schedule import EVERY_WORKER, IntArray, Schedule, Step
+from ringnet.array_types import IntArray
+from ringnet.collectives.schedule import EVERY_WORKER, Schedule, Step
 from ringnet.errors import Fault, ScheduleError
 from ringnet.formats.msccl.dataflow import COLLECTIVES, BufferLayout, make_layout
 from ringnet.formats.msccl.thread_blocks import Cell, TransferRow

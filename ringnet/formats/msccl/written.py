@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ringnet.collectives.schedule import IntArray, Op, Schedule, Step, frozen, make_schedule
+from ringnet.array_types import IntArray
+from ringnet.collectives.schedule import Op, Schedule, Step, frozen, make_schedule
 from ringnet.errors import InputError
 from ringnet.formats.msccl.dataflow import BufferLayout
 from ringnet.formats.msccl.thread_blocks import (

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from ringnet.array_types import FloatArray, IntArray
 from ringnet.collectives import split_sizes
 from ringnet.collectives.schedule import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE, REDUCE_SCATTER
 from ringnet.reporting.page.packing import Packer
 
-IntArray: TypeAlias = NDArray[np.int64]
 #: Workers and switches, times chunks: far more cells than anybody looks at, and a bound for what is read from disk.
 MOST_CELLS = 1 << 22
 #: Where every worker has its own contribution to each chunk, and a chunk is complete when it has those of all.
@@ -175,7 +174,6 @@ def _check_promise(held: IntArray, collective: str, complete: int) -> None:
         raise _NotKept
 
 
-FloatArray: TypeAlias = NDArray[np.float64]
 #: Rows and spans of time of the picture; of more workers, neighbours share a row.
 MOST_ROWS, N_SPANS = 512, 1000
 #: Phases that are told apart; what comes after them is shown with the last.
@@ -215,9 +213,7 @@ def lanes(transfers: pd.DataFrame, packer: Packer) -> dict[str, Any]:
     }
 
 
-def covered(
-    row: NDArray[np.int64], begun: FloatArray, ended: FloatArray, shape: tuple[int, int]
-) -> FloatArray:
+def covered(row: IntArray, begun: FloatArray, ended: FloatArray, shape: tuple[int, int]) -> FloatArray:
     """Return by how much intervals cover each cell of a row, added up.
 
     Parameters

@@ -6,12 +6,12 @@ import json
 import zlib
 from base64 import b64encode
 from collections.abc import Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from ringnet.array_types import Array
 from ringnet.documents.text import one_line
 from ringnet.errors import Fault, ResultsError
 from ringnet.reporting.columns import OF_SOME_RUNS, TABLES
@@ -66,7 +66,6 @@ def check_summary(frame: pd.DataFrame, file: str) -> None:
         raise ResultsError(Fault("no run writes this", "n_workers", file, at + 2, "0", "at least 1"))
 
 
-AnyArray: TypeAlias = NDArray[Any]
 #: Names that JavaScript's arrays go by, and what each is here. Whole numbers come in the first that holds them.
 _WHOLE: dict[str, type[np.integer[Any]]] = {"Uint8": np.uint8, "Uint16": np.uint16, "Int32": np.int32}
 #: Bytes that every array starts at a multiple of: a browser reads no array from elsewhere.
@@ -87,7 +86,7 @@ class Packer:
         self._parts: list[bytes] = []
         self._size = 0
 
-    def add(self, values: AnyArray) -> dict[str, Any]:
+    def add(self, values: Array) -> dict[str, Any]:
         """Add an array; return its type, its place and its length."""
         kind, array = _smallest(np.asarray(values))
         data = array.astype(array.dtype.newbyteorder("<")).tobytes()
@@ -130,7 +129,7 @@ def _as_text(cell: object) -> str:
     return str(cell).lower() if isinstance(cell, bool | np.bool_) else one_line(str(cell))
 
 
-def _smallest(values: AnyArray) -> tuple[str, AnyArray]:
+def _smallest(values: Array) -> tuple[str, Array]:
     """Return an array in the smallest type that holds all of it, and what JavaScript calls that.
 
     >>> _smallest(np.array([0, 255])), _smallest(np.array([-1, 2]))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from matplotlib.colors import ListedColormap
-from numpy.typing import NDArray
 
 from ringnet.analysis.winners import ranges
+from ringnet.array_types import FloatArray
 from ringnet.payload.dtypes import DTYPES, unit_roundoff
 from ringnet.reporting.plots import axes, canvas
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FloatArray: TypeAlias = NDArray[np.float64]
 #: Lines that can be told apart; of more algorithms the fastest are drawn.
 MOST_LINES = 14
 #: What is said of sizes at which the links only make a ring take what was measured.

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from matplotlib.ticker import MaxNLocator
-from numpy.typing import NDArray
 
+from ringnet.array_types import FloatArray
 from ringnet.reporting.plots import canvas
 from ringnet.reporting.sweeps import in_words, is_seed, numbers
 from ringnet.units import format_bytes, format_rate, format_seconds
@@ -156,14 +156,14 @@ _FORMATS: dict[Quantity, Callable[[Any], str]] = {
 }
 
 
-def place(column: pd.Series[Any]) -> NDArray[np.float64]:
+def place(column: pd.Series[Any]) -> FloatArray:
     """Return where the values of a swept key stand on an axis, in base units."""
     found = numbers(column)
     assert found is not None  # only keys that are numbers are drawn over
     return found.numbers
 
 
-def _log_is_better(values: NDArray[np.float64]) -> bool:
+def _log_is_better(values: FloatArray) -> bool:
     return bool(values.min() > 0 and values.max() >= _WIDE * values.min())
 
 
@@ -187,7 +187,7 @@ def key(axis: Axis, name: str, column: pd.Series[Any]) -> None:
         linear(axis, kind, label, float(found.numbers.max()))
 
 
-def samples(axis: Axis, name: str, column: pd.Series[Any]) -> NDArray[np.float64]:
+def samples(axis: Axis, name: str, column: pd.Series[Any]) -> FloatArray:
     """Give each value of a swept key a place of its own, one beside the other; return the values in that order."""
     found = numbers(column)
     assert found is not None  # only keys that are numbers are drawn over

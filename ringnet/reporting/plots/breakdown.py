@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from ringnet.analysis.spread import FIGURES
+from ringnet.array_types import FloatArray, IntArray
 from ringnet.engines import PATH_PARTS
 from ringnet.reporting.plots import axes, canvas
 from ringnet.reporting.plots.canvas import clipped, evenly_chosen, point_labels
@@ -76,7 +76,7 @@ def _over_key(results: Results, rows: pd.DataFrame, x: str) -> Figure:
     )
 
 
-def _columns(ax: Axes, at: NDArray[np.int64], rows: pd.DataFrame) -> None:
+def _columns(ax: Axes, at: IntArray, rows: pd.DataFrame) -> None:
     """Draw an upright bar for each point: between two of them nothing is known."""
     low = np.zeros(len(at))
     for part in PATH_PARTS:
@@ -111,7 +111,7 @@ def _by_point(results: Results, rows: pd.DataFrame) -> Figure:
     return canvas.titled(figure, results.name, settings(rows, words), _legend(rows))
 
 
-def _bar(ax: Axes, low: NDArray[np.float64], share: NDArray[np.float64], part: str) -> None:
+def _bar(ax: Axes, low: FloatArray, share: FloatArray, part: str) -> None:
     bars = ax.barh(
         np.arange(len(low)),
         share,
@@ -135,7 +135,7 @@ def _parts(rows: pd.DataFrame, least: float = NAMED) -> list[str]:
     return [part for part in PATH_PARTS if (_share(rows, part) > least).any()]
 
 
-def _share(rows: pd.DataFrame, part: str) -> NDArray[np.float64]:
+def _share(rows: pd.DataFrame, part: str) -> FloatArray:
     """Return a part; waits behind transfers of the same worker are waits for bandwidth, and drawn as that."""
     own = {"bandwidth": 1.0, "queueing": -1.0}.get(part, 0.0) * rows["own_queueing_share"].fillna(0.0)
     return (rows[f"{part}_share"].fillna(0.0) + own).to_numpy(dtype=np.float64)

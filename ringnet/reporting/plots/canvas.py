@@ -27,8 +27,8 @@ from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.ft2font import LoadFlags
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from numpy.typing import NDArray
 
+from ringnet.array_types import FloatArray
 from ringnet.errors import Fault, ResultsError
 from ringnet.reporting.look import COLUMN_IN, Look
 from ringnet.reporting.sweeps import describe, distinguishing
@@ -351,7 +351,7 @@ def markers(n: int) -> list[str]:
     return by_turns(MARKERS, n)
 
 
-def nested(curves: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> list[int]:
+def nested(curves: Sequence[tuple[FloatArray, FloatArray]]) -> list[int]:
     """Return how many later curves lie on each one, as far as they share places: the wider it must be to be seen.
 
     Parameters

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import matplotlib
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from ringnet.array_types import BoolArray, FloatArray, IntArray
 from ringnet.reporting.plots import axes, canvas
 from ringnet.reporting.plots.canvas import clipped, evenly_chosen, point_labels
 from ringnet.reporting.sweeps import (
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from ringnet.reporting.results import Results
 
-FloatArray: TypeAlias = NDArray[np.float64]
 MOST_LINES = 12
 DASHED = (0, (4, 3))
 MOST_PANELS, MOST_KEY_LINES, MOST_POINTS = 4, 8, 40
@@ -178,7 +177,7 @@ def draw_line(
     beside("closed_form_s", color=canvas.INK, linestyle=DASHED, linewidth=0.7)
 
 
-def _lone(values: FloatArray) -> NDArray[np.int64]:
+def _lone(values: FloatArray) -> IntArray:
     """Return the places of values that have no neighbour to be joined with.
 
     >>> _lone(np.array([1.0, np.nan, 2.0, 3.0])).tolist()
@@ -188,7 +187,7 @@ def _lone(values: FloatArray) -> NDArray[np.int64]:
     return np.flatnonzero(there[1:-1] & ~there[:-2] & ~there[2:])
 
 
-def _is_beyond(rows: pd.DataFrame) -> NDArray[np.bool_]:
+def _is_beyond(rows: pd.DataFrame) -> BoolArray:
     """Whether each point is extrapolated from what its links were measured at."""
     if "is_beyond" not in rows:
         return np.zeros(len(rows), dtype=np.bool_)

@@ -15,6 +15,7 @@ from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 from PIL import Image
 
+from ringnet.array_types import FloatArray, IntArray
 from ringnet.reporting.held import Holding, Sent, elements_of, holding
 from ringnet.reporting.plots import canvas
 from ringnet.reporting.plots.states import PALEST, shade, short
@@ -42,7 +43,7 @@ MOST_VALUES, LEAST_SAID_IN, SAID_PT = 2, 0.15, 6.5
 class WorkerPicture(NamedTuple):
     """One worker in the picture: the corner of each of its chunks, their cells, and what is written in them."""
 
-    corners: NDArray[np.float64]
+    corners: FloatArray
     cells: list[Rectangle]
     said: list[Text]
 
@@ -140,7 +141,7 @@ class _Film:
         step = "done" if time_s >= self._end_s else f"{latest.phase}\nstep {latest.step}"
         self._caption.set_text(f"{step}\n{format_seconds(time_s)}")
 
-    def _draw_cells(self, now: NDArray[np.int64], time_s: float) -> None:
+    def _draw_cells(self, now: IntArray, time_s: float) -> None:
         """Draw what stands: every worker's chunks."""
         self._canvas.restore_region(self._empty)
         for worker, picture in enumerate(self._workers):

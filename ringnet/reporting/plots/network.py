@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 from matplotlib.path import Path
 from matplotlib.patheffects import withStroke
-from numpy.typing import NDArray
 
+from ringnet.array_types import BoolArray, FloatArray
 from ringnet.reporting.plots import canvas
 from ringnet.reporting.plots.canvas import clipped
 from ringnet.reporting.plots.positions import WIDTH, NodePositions, Point, is_place, lay_out
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from ringnet.reporting.results import Results
 
-FloatArray: TypeAlias = NDArray[np.float64]
-BoolArray: TypeAlias = NDArray[np.bool_]
 
 #: Pairs of workers that send: so many are drawn at most, so many with arrows.
 MOST_SENDS, MOST_ARROWS = 2048, 96

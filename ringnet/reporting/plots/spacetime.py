@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.patheffects import Normal, Stroke
-from numpy.typing import NDArray
 
+from ringnet.array_types import FloatArray
 from ringnet.reporting.plots import axes, canvas
 from ringnet.reporting.plots.spacetime_view import View, view_of
 from ringnet.reporting.sweeps import settings
@@ -199,11 +199,11 @@ def _draw_phase(
     return canvas.patch(canvas.SOLID, phase, hatch=look.hatch, **edge)
 
 
-def _widths(rows: pd.DataFrame) -> NDArray[np.float64]:
+def _widths(rows: pd.DataFrame) -> FloatArray:
     return (rows["sent_s"] - rows["started_s"]).to_numpy(dtype=np.float64)
 
 
-def _corners(rows: pd.DataFrame) -> NDArray[np.float64]:
+def _corners(rows: pd.DataFrame) -> FloatArray:
     """Return the corners of each band, shape (n_transfers, 4, 2): time and row; a stroke joins the first and third."""
     started, sent, arrived = (
         rows[name].to_numpy(np.float64) for name in ("started_s", "sent_s", "arrived_s")

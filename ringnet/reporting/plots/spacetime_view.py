@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from ringnet.array_types import IntArray
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -151,7 +152,7 @@ def _with_neighbours(shown: Sequence[int], kept: pd.DataFrame, n_workers: int) -
     return (*back, *shown, *([after] if (shown[-1], after) in pairs else []))
 
 
-def _near(last: int, pairs: NDArray[np.int64], n_workers: int, most: int) -> list[int]:
+def _near(last: int, pairs: IntArray, n_workers: int, most: int) -> list[int]:
     """Return the one that ended last, whom it exchanges with, whom these exchange with, and so on: sorted."""
     beside: dict[int, set[int]] = {}
     for src, dst in np.unique(pairs, axis=0).tolist():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from matplotlib.patches import Rectangle
 
+from ringnet.array_types import FloatArray, IntArray
 from ringnet.reporting.held import Holding, Sent, elements_of, holding
 from ringnet.reporting.plots import canvas
 from ringnet.reporting.sweeps import settings
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from numpy.typing import NDArray
 
     from ringnet.reporting.results import Results
 
@@ -31,8 +31,8 @@ class Moment(NamedTuple):
     """The buffers at one time: a name, values by worker and element, who holds what, and what is sent next."""
 
     name: str
-    values: NDArray[np.float64]
-    held: NDArray[np.int64]
+    values: FloatArray
+    held: IntArray
     following: tuple[Sent, ...]
 
 
@@ -94,7 +94,7 @@ def _moments(frame: pd.DataFrame, held: Holding) -> Iterator[Moment]:
         yield Moment(name, values, now.copy(), tuple(following))
 
 
-def _table(ax: Axes, moment: Moment, texts: list[list[str]], whole: NDArray[np.int64]) -> None:
+def _table(ax: Axes, moment: Moment, texts: list[list[str]], whole: IntArray) -> None:
     n_workers, n_elements = moment.values.shape
     n_chunks = len(whole)
     colors = canvas.chunk_colors(n_chunks)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
-from numpy.typing import NDArray
 
+from ringnet.array_types import FloatArray
 from ringnet.reporting.plots import axes, canvas
 from ringnet.reporting.plots.canvas import clipped
 from ringnet.reporting.sweeps import settings
@@ -271,7 +271,7 @@ def traffic_matrix(results: Results) -> Figure:
     return canvas.titled(figure, results.name, settings(results.summary, ", ".join(words)), legend)
 
 
-def _sent_bytes(results: Results, n_workers: int, group: int) -> NDArray[np.float64]:
+def _sent_bytes(results: Results, n_workers: int, group: int) -> FloatArray:
     assert results.transfers is not None
     rows = results.transfers
     size = -(-n_workers // group)
@@ -290,7 +290,7 @@ def _scale_matrix(ax: Axes, n_workers: int) -> None:
     ax.tick_params(axis="x", labelrotation=90 if n_workers > 99 else 0)  # noqa: PLR2004 -- three digits touch
 
 
-def _say_bytes(ax: Axes, sent: NDArray[np.float64]) -> None:
+def _say_bytes(ax: Axes, sent: FloatArray) -> None:
     for (src, dst), n_bytes in np.ndenumerate(sent):
         if n_bytes:
             number, _, unit = format_bytes(int(n_bytes)).partition(" ")

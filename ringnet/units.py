@@ -204,7 +204,9 @@ def _read(rule: _Rule, text: str) -> Fraction:
     meant = rule.meant(spelt)
     if not meant.is_read:
         raise _refusal(rule, text, _wrong_unit(rule, text, spelt), _respelt(rule, text))
-    exact = _exact(rule, text, number) * _factor(meant.units[0])
+    # A rate is so much of its count each second.
+    unit = _FACTORS[meant.units[0].removesuffix("/s")] if meant.units[0] else Fraction(1)
+    exact = _exact(rule, text, number) * unit
     _check_range(rule, text, exact)
     return exact
 
@@ -254,11 +256,6 @@ def _check_range(rule: _Rule, text: str, exact: Fraction) -> None:
     if rule.whole and exact.denominator != 1:
         right = f"{math.floor(exact)} B or {math.ceil(exact)} B"
         raise _refusal(rule, text, f"{rule.noun} must be a whole number of bytes", right)
-
-
-def _factor(unit: str) -> Fraction:
-    """Return what a unit is in the base unit of its kind: a rate is so much of its count each second."""
-    return _FACTORS[unit.removesuffix("/s")] if unit else Fraction(1)
 
 
 # Refusing.

@@ -391,7 +391,9 @@ def summarise(run: Run) -> Row:
         "slowest_link_gain_s": None if isnan(slowest.gain_s) else slowest.gain_s,
         "slowest_link_by": slowest.by if is_looked_for else None,
         "longest_queue": int(links["longest_queue"].max(initial=0)),
-        "waiting_s_max": _largest(run.spent["waiting_s"]),
+        "waiting_s_max": None
+        if np.isnan(run.spent["waiting_s"]).any()
+        else float(run.spent["waiting_s"].max()),
         **{key: getattr(verdict, key) for key in _OF_THE_VERDICT},
         "error": None,
         **_busiest(run),
@@ -525,10 +527,6 @@ def _path_shares(run: Run) -> tuple[dict[str, float], float | None]:
         own_s = float(_own_queueing_s(run)[int(run.trace.workers["end_s"].argmax())])
         return shares, None if isnan(own_s) else own_s / total_s
     return {part: run.path.part_s(part) / total_s for part in PATH_PARTS}, 0.0
-
-
-def _largest(seconds: FloatArray) -> float | None:
-    return None if np.isnan(seconds).any() else float(seconds.max())
 
 
 def _job_table(runs: Sequence[Run], first: Row) -> Table:

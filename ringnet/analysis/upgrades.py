@@ -31,6 +31,8 @@ IN_WORDS: dict[Change, str] = {
     "twice": "twice as fast",
     "no-latency": "without latency",
 }
+#: The same by the beginnings of the columns of ``blame.csv``.
+BY_COLUMN = {change.replace("-", "_"): words for change, words in IN_WORDS.items()}
 #: A gain below this share of the makespan is rounding; of gains that differ by less, the smaller change is named.
 ROUNDING = 1e-9
 #: Links that take this share of what the most loaded one takes are loaded like it: chunks may differ by an element.

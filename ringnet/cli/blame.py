@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from ringnet.analysis.answer import answer, is_missing, percent
+from ringnet.analysis.upgrades import BY_COLUMN
 from ringnet.cli.printing import print_json, print_table, say
 from ringnet.cli.studies import StudyOptions, carried_through, ended, records, study
 from ringnet.study.blame import SAME, Blame, BlamePlan, blame_parts, plan_blame
@@ -16,8 +17,6 @@ EXAMPLE = "ringnet blame scenario.yaml --set message='1 GiB'"
 
 #: Rows of each kind that a person is shown; the table on disk has all of them.
 SHOWN_ROWS = 5
-#: What is changed, above the column of each.
-COLUMNS = {"alike": "as good as its best like", "twice": "twice as fast", "no_latency": "without latency"}
 #: What the rows of a kind are called above them.
 HEADS = {
     "link": "one link",
@@ -66,7 +65,7 @@ def _print(plan: BlamePlan, found: Blame) -> None:
     said = dict(answer(plan.today.summary, plan.today.sentence))
     labels = ("time", "made of", "waits for", "slow worker", "busiest worker", "window", "slowest link")
     print_table([(label, said[label]) for label in labels if label in said])
-    all_gains = found.table[[f"{change}_gain_s" for change in COLUMNS]].fillna(0.0)
+    all_gains = found.table[[f"{change}_gain_s" for change in BY_COLUMN]].fillna(0.0)
     kinds = [
         (all_gains.loc[rows.index], kind, rows) for kind, rows in found.table.groupby("kind", sort=False)
     ]
@@ -74,17 +73,14 @@ def _print(plan: BlamePlan, found: Blame) -> None:
     for gains, kind, rows in sorted(kinds, key=lambda one: -one[0].to_numpy().max()):
         gaining = rows[gains.ne(0).any(axis=1)]
         shown = gaining.head(SHOWN_ROWS).to_dict("records")
+        lines = [(row["name"], *(_gain(row, change) for change in BY_COLUMN)) for row in shown]
         say()
-        print_table([(HEADS[str(kind)], *COLUMNS.values()), *map(_line, shown)])
+        print_table([(HEADS[str(kind)], *BY_COLUMN.values()), *lines])
         if len(gaining) > len(shown):
             say(f"... and {len(gaining) - len(shown)} more in blame.csv")
         if len(rows) > len(gaining):
             say(f"{len(rows) - len(gaining)} that gain nothing")
     say()
-
-
-def _line(row: dict[Any, Any]) -> tuple[str, ...]:
-    return row["name"], *(_gain(row, change) for change in COLUMNS)
 
 
 def _gain(row: dict[Any, Any], change: str) -> str:

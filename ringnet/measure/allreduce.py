@@ -16,7 +16,7 @@ from ringnet.collectives.schedule import Op, Step, split_sizes
 from ringnet.measure.neighbours import Neighbours
 from ringnet.payload import REDUCTIONS, RandomSource, Source, dtype_of, message_elements
 from ringnet.payload.dtypes import bits_of
-from ringnet.reference import Chunks, reduce_scatter
+from ringnet.reference import reduce_scatter
 
 _SUM = REDUCTIONS["sum"]
 
@@ -175,11 +175,9 @@ def expected_sum(source: Source) -> Array:
     for offset in range(0, int(sizes.max()), block):
         ends = (starts + np.minimum(sizes, offset + block)).tolist()
         blocks = [(start + offset, max(start + offset, end)) for start, end in zip(starts, ends, strict=True)]
-        complete = reduce_scatter(_read(source, blocks))
+        complete = reduce_scatter(
+            [[source.read(worker, *block) for block in blocks] for worker in range(source.n_workers)]
+        )
         for chunk, (start, stop) in enumerate(blocks):
             result[start:stop] = complete[chunk - 1][chunk]  # worker i holds chunk i+1
     return result
-
-
-def _read(source: Source, blocks: list[tuple[int, int]]) -> Chunks:
-    return [[source.read(worker, *block) for block in blocks] for worker in range(source.n_workers)]

@@ -125,7 +125,11 @@ def ecmp(network: Network, seed: int = 0) -> Network:
     graph = Graph(network)
 
     def choose(src: str, dst: str) -> Callable[[int, int], int]:
-        return lambda hop, n: _hash(f"{seed} {src} {dst} {hop}") % n
+        def of_hop(hop: int, n: int) -> int:
+            drawn = blake2b(f"{seed} {src} {dst} {hop}".encode(), digest_size=8).digest()
+            return int.from_bytes(drawn, "little") % n
+
+        return of_hop
 
     def equal_routes(src: int, dst: int) -> list[Route]:
         return graph.equal_routes(network.node(src), network.node(dst))
@@ -257,7 +261,3 @@ def _next(network: Network, link: int, here: str) -> str | None:
     if here == start:
         return end
     return start if network.is_half_duplex(link) and here == end else None
-
-
-def _hash(text: str) -> int:
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")

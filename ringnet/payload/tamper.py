@@ -91,13 +91,9 @@ class TamperedPackedPayload(PackedPayload):
             super().step(op, src, dst, chunk)
             return
         self._tamper = None
-        super().step(
-            op, *(np.repeat(column, np.where(hit, self._times(tamper), 1)) for column in (src, dst, chunk))
-        )
+        times = {"drop": 0, "double": 2}.get(tamper.kind, 1)
+        super().step(op, *(np.repeat(column, np.where(hit, times, 1)) for column in (src, dst, chunk)))
         self._spoil(tamper)
-
-    def _times(self, tamper: Tamper) -> int:
-        return {"drop": 0, "double": 2}.get(tamper.kind, 1)
 
     def _spoil(self, tamper: Tamper) -> None:
         row = self.buffer[tamper.worker]

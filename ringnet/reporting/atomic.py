@@ -260,7 +260,11 @@ def save_outputs(target: str | Path, arrays: Sequence[Array]) -> tuple[Path, ...
     ``np.load(path).view(ml_dtypes.bfloat16)``.
     """
     target = Path(target)
-    paths = [target.parent / name for name in _names_beside(target, len(arrays))]
+    paths = (
+        [target]
+        if len(arrays) == 1
+        else [target.parent / f"{target.stem}-{name}" for name in _names(len(arrays))]
+    )
     if target.suffix != ".npy":
         paths = [target / name for name in _names(len(arrays))]
     with ExitStack() as stack:  # every file is written before the first is renamed
@@ -292,7 +296,3 @@ def _names(n_arrays: int) -> list[str]:
         return ["result.npy"]
     width = len(str(n_arrays - 1))
     return [f"worker-{worker:0{width}d}.npy" for worker in range(n_arrays)]
-
-
-def _names_beside(target: Path, n_arrays: int) -> list[str]:
-    return [target.name] if n_arrays == 1 else [f"{target.stem}-{name}" for name in _names(n_arrays)]

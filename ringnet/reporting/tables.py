@@ -193,13 +193,9 @@ def _written(cells: Cells) -> list[str]:
         texts = [repr(one) if one == one else "" for one in bits.view(cells.dtype).tolist()]  # noqa: PLR0124 -- NaN
         written: list[str] = np.array(texts, dtype=object)[places].tolist()
         return written
-    if _are_texts(cells) and not set("".join(cells)) & MUST_BE_QUOTED:
+    if {*map(type, cells)} == {str} and not set("".join(cells)) & MUST_BE_QUOTED:
         return cells
     return list(map(lru_cache(typed=True)(format_cell), cells))
-
-
-def _are_texts(cells: list[Any]) -> bool:
-    return {*map(type, cells)} == {str}
 
 
 def format_cell(value: Any) -> str:

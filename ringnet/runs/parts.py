@@ -376,9 +376,8 @@ def _random(scenario: Scenario, n_elements: int) -> Source:
     )
 
 
-def _ramp(scenario: Scenario, n_elements: int) -> Source:
-    return RampSource(scenario.workers, n_elements, DTYPES[scenario.dtype])
-
-
 #: Data that is made, by the name that a scenario has for it.
-MADE: dict[str, Callable[[Scenario, int], Source]] = {"random": _random, "ramp": _ramp}
+MADE: dict[str, Callable[[Scenario, int], Source]] = {
+    "random": _random,
+    "ramp": lambda scenario, n_elements: RampSource(scenario.workers, n_elements, DTYPES[scenario.dtype]),
+}

@@ -106,7 +106,10 @@ def work_of(parts: RunParts) -> Work:
         Its network cannot be made, or its engine is not exact for it.
     """
     everybody = (parts, *parts.others)
-    moves = [_moves(one) for one in everybody]
+    moves = [
+        SampledSteps(tuple(islice(one.schedule.steps(), MOST_STEPS)), one.schedule.n_steps)
+        for one in everybody
+    ]
     events = settlements = rates = 0.0
     engine = engine_of(parts)
     if engine == "recurrence":
@@ -149,10 +152,6 @@ def _leaps(parts: RunParts) -> bool:
     are_constant = not network.behaviours and not workers.paces and workers.luck is None
     says_so = isinstance(parts.schedule.make_steps, AlikeSteps)
     return says_so and are_constant and all((column == column[0]).all() for column in columns)
-
-
-def _moves(parts: RunParts) -> SampledSteps:
-    return SampledSteps(tuple(islice(parts.schedule.steps(), MOST_STEPS)), parts.schedule.n_steps)
 
 
 def _fifo_events(parts: RunParts, moves: SampledSteps) -> float:

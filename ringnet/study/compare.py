@@ -39,6 +39,7 @@ from ringnet.runs.parts import build, build_schedule, read_off_network
 from ringnet.runs.shapes import unread_note
 from ringnet.runs.worker_parts import launches
 from ringnet.scenario import Scenario
+from ringnet.scenario.build.sweep import ALIGNED_BYTES
 from ringnet.scenario.drawn import what_is_drawn
 from ringnet.scenario.keys.algorithm import AlgorithmKeys, label_of, parameters_of
 from ringnet.study.compared_runs import TIMES, require_runs, rows_of_many, told_apart
@@ -59,8 +60,6 @@ from ringnet.units import format_size
 
 #: Sizes where the scenario has no sweep over message: so many, from the first to the last, by equal factors.
 N_SIZES, FIRST_BYTES, LAST_BYTES = 40, 1 << 10, 1 << 30
-#: Bytes that sizes are rounded to, so that every dtype divides them.
-ALIGNED_BYTES = 8
 #: Seconds of an algorithm at one N from which on a closer look is worth it.
 LONG_S = 60.0
 #: Swept keys that a comparison reads.

@@ -91,17 +91,13 @@ def _until(wanted: UntilKeys, blocks: _Blocks) -> FloatArray:
                 f"some {missing:.2g} runs, more than {wanted.most:,}"
             )
             reached = half_width * (n_runs / wanted.most) ** 0.5
-            enough = _rounded(MORE * missing)
+            enough = int(float(f"{MORE * missing:.1e}"))
             right = f"half_width: {100 * reached * MORE:.2g} %" + f", or until.most: {enough:,}" * (
                 enough <= MOST_RUNS
             )
             raise InputError(Fault(message, "until.half_width", right=right))
         # The first runs say little of how many it takes, or nothing: not too many more at a time.
         n_runs = int(min(wanted.most, MORE * missing + 1, FASTEST * n_runs))
-
-
-def _rounded(n_runs: float) -> int:
-    return int(float(f"{n_runs:.1e}"))
 
 
 @dataclass(frozen=True)

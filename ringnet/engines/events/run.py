@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ringnet.array_types import Array, IntArray
+from ringnet.array_types import IntArray
 from ringnet.collectives import Schedule
 from ringnet.engines.events.carried import PathSeconds
 from ringnet.engines.events.clock import Clock, Process
@@ -397,17 +397,15 @@ def _workers(workers: Workers) -> list[Worker]:
     ]
 
 
-def _column(rows: list[Any], name: str, dtype: type) -> Array:
-    return np.array([getattr(row, name) for row in rows], dtype=dtype)
-
-
 def _worker_columns(workers: list[Worker]) -> Columns:
     kinds = {"start_s": np.float64, "end_s": np.float64, "sent_bytes": np.int64, "received_bytes": np.int64}
     kinds |= dict.fromkeys(("overhead_s", "reducing_s"), np.float64)
     paths = np.array([(*worker.path[:2], *worker.path[2]) for worker in workers], dtype=np.float64).reshape(
         len(workers), len(PATH_PARTS) + 1
     )
-    columns = {name: _column(workers, name, kind) for name, kind in kinds.items()}
+    columns = {
+        name: np.array([getattr(one, name) for one in workers], dtype=kind) for name, kind in kinds.items()
+    }
     elapsed_s = columns["end_s"] - columns["start_s"].min()
     parts = dict(zip((*PATH_PARTS, OWN_QUEUEING), paths.T, strict=True))
     found = path_columns(parts, elapsed_s)

@@ -273,17 +273,15 @@ def _chunk_edges(flow: Dataflow, transfer_of: dict[Delivery, int]) -> Iterator[t
         reads: list[Access] = []
         for access in accesses:
             if change is not None:
-                in_order = access.changes and _by_source(change.delivery, access.delivery)
-                yield transfer_of[change.delivery], transfer_of[access.delivery], int(not in_order)
+                one, other = change.delivery, access.delivery
+                by_source = one.op == other.op and one.sent.block.gpu < other.sent.block.gpu
+                in_order = access.changes and by_source
+                yield transfer_of[one], transfer_of[other], int(not in_order)
             if access.changes:
                 yield from ((transfer_of[read.delivery], transfer_of[access.delivery], 0) for read in reads)
                 change, reads = access, []
             else:
                 reads.append(access)
-
-
-def _by_source(one: Delivery, other: Delivery) -> bool:
-    return one.op == other.op and one.sent.block.gpu < other.sent.block.gpu
 
 
 def _slots(

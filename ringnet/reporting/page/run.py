@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ringnet.analysis.answer import is_missing, percent
+from ringnet.engines.trace import TIMES
 from ringnet.payload.dtypes import DTYPES
 from ringnet.reporting.columns import RUN_TABLES
 from ringnet.reporting.page.holdings import holdings, lanes
@@ -21,7 +22,6 @@ from ringnet.reporting.results import Results
 MOST_TRANSFERS = MOST_ROWS = 100_000
 #: Nodes that a browser lays out, and signs of the longest name of one: what is read from disk may say anything.
 MOST_NODES, LONGEST_NAME = 20_000, 200
-TIMES = ("posted_s", "started_s", "sent_s", "arrived_s", "applied_s")
 #: Links or workers that are named for each part of the path.
 MOST_BLAMED = 4
 

@@ -175,14 +175,6 @@ def _has_states(results: Drawable) -> bool:
     return len(results.summary) == 1 and has_readable_states(results)
 
 
-def _has_few_links(results: Drawable) -> bool:
-    return _has("links", "bytes")(results) and results.links is not None and len(results.links) <= MOST_LINKS
-
-
-def _has_utilisation(results: Drawable) -> bool:
-    return _has("utilisation", "utilisation")(results) and results.links is not None
-
-
 def _was_trained(results: Drawable) -> bool:
     frames = results.training, results.divergence
     return all(frame is not None and len(frame["step"].unique()) > 1 for frame in frames)
@@ -196,14 +188,6 @@ def _was_repeated(results: Drawable) -> bool:
         and len(runs) > 1
         and bool((runs["makespan_s"] > 0).any())
     )
-
-
-def _has_shares(results: Drawable) -> bool:
-    return bool(results.finished["latency_share"].notna().any())
-
-
-def _has_other_keys(results: Drawable) -> bool:
-    return _took_time(results) and bool(other_keys(results.finished))
 
 
 _SWEEP_N, _SWEEP_S = "a sweep over the number of workers", "a sweep over the message size"
@@ -237,7 +221,7 @@ PLOTS: dict[str, Plot] = {
     "time-vs-key": Plot(
         "curves.time_vs_key",
         "time over any other swept key",
-        _has_other_keys,
+        lambda results: _took_time(results) and bool(other_keys(results.finished)),
         "a sweep over a key other than N and message size",
     ),
     "time-distribution": Plot(
@@ -249,7 +233,7 @@ PLOTS: dict[str, Plot] = {
     "time-breakdown": Plot(
         "breakdown.time_breakdown",
         "what the time is made of: latency, bandwidth, queueing, waiting, overheads, reducing",
-        _has_shares,
+        lambda results: bool(results.finished["latency_share"].notna().any()),
         "a run that takes time",
     ),
     "space-time": Plot(
@@ -279,7 +263,7 @@ PLOTS: dict[str, Plot] = {
     "utilisation-over-time": Plot(
         "traffic.utilisation_over_time",
         "how busy each link was over time, the busiest on top",
-        _has_utilisation,
+        lambda results: _has("utilisation", "utilisation")(results) and results.links is not None,
         f"{_SINGLE.format('utilisation')} and links.csv",
     ),
     "queues": Plot(
@@ -303,7 +287,9 @@ PLOTS: dict[str, Plot] = {
     "network": Plot(
         "network.network",
         "the network: workers, switches, links by their traffic, who sends to whom",
-        _has_few_links,
+        lambda results: (
+            _has("links", "bytes")(results) and results.links is not None and len(results.links) <= MOST_LINKS
+        ),
         f"{_SINGLE.format('links')}, of at most {MOST_LINKS:,} links",
         unasked=False,
     ),
@@ -321,14 +307,6 @@ def _has_curves(frame: pd.DataFrame) -> bool:
     return bool((frame["makespan_s"] > 0).any()) and len(frame["message_bytes"].unique()) > 1
 
 
-def _has_winners(frame: pd.DataFrame) -> bool:
-    return _has_curves(frame[frame["guess"].isna()])
-
-
-def _has_errors(frame: pd.DataFrame) -> bool:
-    return bool((frame["relative_rms_error"] > 0).any())
-
-
 def _has_gains(frame: pd.DataFrame) -> bool:
     gains = [name for name in frame.columns if name.endswith("_gain_s")]
     return bool((frame[gains].fillna(0.0) > 0).any(axis=None))
@@ -338,15 +316,7 @@ def _has_rows(frame: pd.DataFrame) -> bool:
     return bool(len(frame))
 
 
-def _has_answers(frame: pd.DataFrame) -> bool:
-    return bool(frame["rank"].notna().any())
-
-
 _CURVES = "several message sizes, and times above zero"
-
-
-def _took_steps(frame: pd.DataFrame) -> bool:
-    return bool((frame["step_s"] > 0).sum() > 1)
 
 
 STUDY_PLOTS: dict[str, StudyPlot] = {
@@ -356,15 +326,30 @@ STUDY_PLOTS: dict[str, StudyPlot] = {
         lambda frame: bool((frame["end_s"] > 0).any()),
         "a single step that takes time",
     ),
-    "step-parts": StudyPlot("training.step_parts", "step", _took_steps, "several steps that take time"),
+    "step-parts": StudyPlot(
+        "training.step_parts",
+        "step",
+        lambda frame: bool((frame["step_s"] > 0).sum() > 1),
+        "several steps that take time",
+    ),
     "time-by-algorithm": StudyPlot("algorithms.time_by_algorithm", "compare", _has_curves, _CURVES),
     "bound-share-by-algorithm": StudyPlot("algorithms.share_by_algorithm", "compare", _has_curves, _CURVES),
-    "winner-map": StudyPlot("algorithms.winner_map", "compare", _has_winners, _CURVES),
+    "winner-map": StudyPlot(
+        "algorithms.winner_map", "compare", lambda frame: _has_curves(frame[frame["guess"].isna()]), _CURVES
+    ),
     "error-by-algorithm": StudyPlot(
-        "algorithms.error_by_algorithm", "numerics", _has_errors, "errors above zero"
+        "algorithms.error_by_algorithm",
+        "numerics",
+        lambda frame: bool((frame["relative_rms_error"] > 0).any()),
+        "errors above zero",
     ),
     "gains": StudyPlot("algorithms.gains", "blame", _has_gains, "something that gains"),
-    "whatif": StudyPlot("algorithms.whatif", "whatif", _has_answers, "changes with an answer"),
+    "whatif": StudyPlot(
+        "algorithms.whatif",
+        "whatif",
+        lambda frame: bool(frame["rank"].notna().any()),
+        "changes with an answer",
+    ),
     "calibration": StudyPlot("calibration.calibration_plot", "calibrate", _has_rows, "a measurement"),
     "prediction": StudyPlot("calibration.prediction_plot", "predict", _has_rows, "a prediction"),
 }

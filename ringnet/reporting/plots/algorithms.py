@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from matplotlib.colors import ListedColormap
 
+from ringnet.analysis.upgrades import BY_COLUMN
 from ringnet.analysis.winners import ranges
 from ringnet.array_types import FloatArray
 from ringnet.payload.dtypes import DTYPES, unit_roundoff
@@ -227,8 +228,13 @@ def error_by_algorithm(name: str, table: pd.DataFrame) -> Figure:
     axes.linear(panels[-1].xaxis, "number", "error in units of one rounding, u")
     markers = canvas.markers(len(kinds))
     legend = [
-        canvas.stroke(color, _dtype_label(*kind), marker=marker, linestyle="none")
-        for (kind, color), marker in zip(colors.items(), markers, strict=True)
+        canvas.stroke(
+            color,
+            dtype if dtype == accumulation else f"{dtype} summed in {accumulation}",
+            marker=marker,
+            linestyle="none",
+        )
+        for ((dtype, accumulation), color), marker in zip(colors.items(), markers, strict=True)
     ]
     what = "root mean square error against float64 / size of the result"
     return canvas.titled(figure, name, ", ".join(filter(None, [what, words])), legend)
@@ -263,27 +269,21 @@ def _row_heights(n_kinds: int) -> list[float]:
     return [FILLED * ((place + 0.5) / n_kinds - 0.5) for place in range(n_kinds)]
 
 
-def _dtype_label(dtype: str, accumulation: str) -> str:
-    return dtype if dtype == accumulation else f"{dtype} summed in {accumulation}"
-
-
 #: Rows of a plot that can be read.
 MOST_ROWS = 14
 #: Rows of one kind that are drawn: of cards that gain alike a few tell as much as all.
 MOST_OF_A_KIND = 4
-#: What is changed: the columns of ``blame.csv``, and words for them.
-CHANGES = {"alike": "as good as its best like", "twice": "twice as fast", "no_latency": "without latency"}
 
 
 @canvas.in_style
 def gains(name: str, table: pd.DataFrame) -> Figure:
     """Draw what each suspect gains, a bar for each change, with a mark where the path as it is says more."""
-    columns = [f"{change}_gain_s" for change in CHANGES]
+    columns = [f"{change}_gain_s" for change in BY_COLUMN]
     gaining = table[table[columns].fillna(0.0).gt(0).any(axis=1)]
     shown = gaining.groupby("kind", sort=False).head(MOST_OF_A_KIND).head(MOST_ROWS)
     figure, (ax,) = canvas.new_figure(0.55 + 0.3 * len(shown))
     rows, marked = np.arange(len(shown)), False
-    for place, (change, color) in enumerate(zip(CHANGES, canvas.PALETTE, strict=False)):
+    for place, (change, color) in enumerate(zip(BY_COLUMN, canvas.PALETTE, strict=False)):
         at = rows + 0.26 * (place - 1)
         ax.barh(at, shown[f"{change}_gain_s"].fillna(0.0).clip(lower=0.0), height=0.24, color=color)
         by_path = shown[f"{change}_by_path_s"].to_numpy(dtype=np.float64, na_value=np.nan)
@@ -296,7 +296,7 @@ def gains(name: str, table: pd.DataFrame) -> Figure:
     ax.set_xlim(0, None)
     axes.linear(ax.xaxis, "seconds", "gained")
     legend = [
-        canvas.patch(color, label) for color, label in zip(canvas.PALETTE, CHANGES.values(), strict=False)
+        canvas.patch(color, label) for color, label in zip(canvas.PALETTE, BY_COLUMN.values(), strict=False)
     ]
     if marked:
         legend.append(canvas.stroke(canvas.INK, "by the path as it is", marker="|", linestyle="none"))

@@ -36,10 +36,6 @@ class Moment(NamedTuple):
     following: tuple[Sent, ...]
 
 
-def _elements(frame: pd.DataFrame) -> list[str]:
-    return [name for name in frame.columns if name not in ("phase", "step", "worker")]
-
-
 @canvas.in_style
 def states(results: Results) -> Figure:
     """Draw a table of all buffers at the start and after every step."""
@@ -83,6 +79,7 @@ def _moments(frame: pd.DataFrame, held: Holding) -> Iterator[Moment]:
     of_step: dict[tuple[object, ...], list[Sent]] = {}
     for one in held.transfers:
         of_step.setdefault((one.phase, one.step), []).append(one)
+    elements = [name for name in frame.columns if name not in ("phase", "step", "worker")]
     tables = [(key, rows) for key, rows in frame.groupby(["phase", "step"], sort=False, dropna=False)]
     for place, (key, rows) in enumerate(tables):
         for one in of_step.get(key, ()):
@@ -90,7 +87,7 @@ def _moments(frame: pd.DataFrame, held: Holding) -> Iterator[Moment]:
         following = of_step.get(tables[place + 1][0], ()) if place + 1 < len(tables) else ()
         phase, step = key
         name = str(phase) if place == 0 else f"{phase}, step {step}"
-        values = rows.sort_values("worker")[_elements(frame)].to_numpy(dtype=np.float64)
+        values = rows.sort_values("worker")[elements].to_numpy(dtype=np.float64)
         yield Moment(name, values, now.copy(), tuple(following))
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 
+from ringnet.analysis.frames import WAITING_OF
 from ringnet.array_types import FloatArray
 from ringnet.reporting.plots import axes, canvas
 from ringnet.reporting.plots.canvas import clipped
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 MOST_BARS, MOST_LABELLED, MOST_STAIRS = 40, 16, 512
 #: Links that are drawn, one above the other; jobs and traffic that have a colour of their own.
 MOST_QUEUES, MOST_OWNERS = 6, 6
-WAITING_OF = "waiting of "
 #: Workers up to which every cell says its bytes, and up to which each has a cell of its own.
 MOST_SAID, MOST_CELLS = 9, 512
 

@@ -63,7 +63,7 @@ def override(document: Document, given: Sequence[Change]) -> tuple[Document, lis
     seen: set[Path] = set()
     for change in given:
         try:
-            one = _read(change, document)
+            one = _read_text(change, document) if isinstance(change, str) else _read_pair(*change, document)
         except InputError as error:
             faults += error.faults
             continue
@@ -96,10 +96,6 @@ def _kept_by_machine(document: Document, one: Override) -> list[Fault]:
     message = f"the key comes from machine {name}, and is not taken out"
     right = "another value, or the mapping around it with its topology: that one begins anew"
     return [Fault(message, path_text(one.path), one.place, right=right)]
-
-
-def _read(change: Change, document: Document) -> Override:
-    return _read_text(change, document) if isinstance(change, str) else _read_pair(*change, document)
 
 
 def _read_pair(key: object, value: object, document: Document) -> Override:

@@ -59,7 +59,9 @@ def resolve(document: Document, home: ScenarioFolder) -> tuple[Document, list[st
         faults += [_fault(one, known) for one in check_ways(whole, home) if _counts(one, document, broken)]
     if faults or keys is None:  # what is broken was told when it was read
         raise InputError(*in_order(faults))
-    return document.drop(orphans), [_note(one) for one in orphans.values()]
+    return document.drop(orphans), [
+        f"{path_text(one.path)}: left out, {one.message}" for one in orphans.values()
+    ]
 
 
 def validate(document: Document) -> tuple[Keys | None, dict[Path, Fault]]:
@@ -125,7 +127,3 @@ def _counts(finding: Mistake, document: Document, broken: Iterable[Path]) -> boo
 def _fault(finding: Mistake, document: Document) -> Fault:
     right, nearest = finding.right, finding.nearest
     return document.fault(finding.path, finding.message, value=finding.value, right=right, nearest=nearest)
-
-
-def _note(finding: Mistake) -> str:
-    return f"{path_text(finding.path)}: left out, {finding.message}"

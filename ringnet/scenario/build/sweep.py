@@ -30,7 +30,7 @@ from ringnet.scenario.keys.model import MOST_VALUES, RangeKeys, SweepKeys
 #: Keys that are no matter of a single run.
 FIXED = ("scenario_version", "name", "include", "sweep", "compare", "report")
 SECTIONS = ("over", "zip")
-#: Bytes between the ends of a range by count are rounded to this, so that every dtype divides them.
+#: Sizes between the ends of a range by count, and those of a comparison, are rounded to this: every dtype divides them.
 ALIGNED_BYTES = 8
 #: Below this the last value counts as hit.
 _TOLERANCE = 1e-9

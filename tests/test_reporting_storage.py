@@ -140,13 +140,6 @@ def test_results_are_not_mixed_with_a_persons_files(out, sweep):
     assert contents(out) == before
 
 
-def test_outputs_are_part_of_the_results(tmp_path, result):
-    written = write_results(tmp_path / "out", [result(2)], INFO, plots=[], outputs=[np.arange(3)])
-    assert "result.npy" in written.files
-    write_results(tmp_path / "out", [result(2)], INFO, plots=[])
-    assert "result.npy" not in names(tmp_path / "out")
-
-
 def test_plots_that_apply_are_drawn_and_listed(tmp_path, sweep):
     written = write_results(tmp_path / "out", sweep, INFO, look=Look(formats=("svg",)))
     assert sorted(written.files) == names(tmp_path / "out")

@@ -269,21 +269,10 @@ def save_outputs(target: str | Path, arrays: Sequence[Array]) -> tuple[Path, ...
         paths = [target / name for name in _names(len(arrays))]
     with ExitStack() as stack:  # every file is written before the first is renamed
         for path, array in zip(paths, arrays, strict=True):
-            _save(array, stack.enter_context(written_file(path)))
+            # NumPy adds .npy to a name, not to an open file.
+            with stack.enter_context(written_file(path)).open("wb") as file:
+                np.save(file, array, allow_pickle=False)
     return tuple(paths)
-
-
-def write_outputs(folder: Path, arrays: Sequence[Array]) -> list[str]:
-    """Save arrays into a folder that is itself being written whole; return the names of the files."""
-    names = _names(len(arrays))
-    for name, array in zip(names, arrays, strict=True):
-        _save(array, folder / name)
-    return names
-
-
-def _save(array: Array, path: Path) -> None:
-    with path.open("wb") as file:  # np.save adds .npy to a name, not to an open file
-        np.save(file, array, allow_pickle=False)
 
 
 def _names(n_arrays: int) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Literal, NamedTuple, TypeAlias
 
 from ringnet.analysis.spread import FIGURE_WORDS, FIGURES
@@ -18,21 +19,8 @@ class Column(NamedTuple):
     meaning: str
 
 
-def _integer(meaning: str) -> Column:
-    return Column("integer", meaning)
-
-
-def _number(meaning: str) -> Column:
-    return Column("number", meaning)
-
-
-def _text(meaning: str) -> Column:
-    return Column("text", meaning)
-
-
-def _truth(meaning: str) -> Column:
-    return Column("truth", meaning)
-
+_integer, _number = partial(Column, "integer"), partial(Column, "number")
+_text, _truth = partial(Column, "text"), partial(Column, "truth")
 
 #: What a run was asked to do, in the order of ``summary.csv``.
 INPUTS: dict[str, Column] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,27 +13,13 @@ from ringnet.array_types import IntArray
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ringnet.reporting.tables import RunTables
+
 
 #: Collectives that add up what every worker brings.
 _ADDING = ("all-reduce", "reduce-scatter", "reduce")
 #: Workers, elements of each and steps of which the states can be read.
 MOST_WORKERS, MOST_ELEMENTS, MOST_STEPS = 16, 16, 62
-
-
-class Followed(Protocol):
-    """The tables from which it follows who holds what."""
-
-    @property
-    def summary(self) -> pd.DataFrame:
-        """One row."""
-
-    @property
-    def transfers(self) -> pd.DataFrame | None:
-        """One row per transfer."""
-
-    @property
-    def states(self) -> pd.DataFrame | None:
-        """The buffers after every step, where they were wanted."""
 
 
 class Sent(NamedTuple):
@@ -71,7 +57,7 @@ class Holding(NamedTuple):
     whole: IntArray
 
 
-def has_readable_states(results: Followed) -> bool:
+def has_readable_states(results: RunTables) -> bool:
     """Whether there are states of few enough workers and elements, and all transfers between them."""
     frame = results.states
     if frame is None or results.transfers is None or results.transfers.empty:
@@ -82,7 +68,7 @@ def has_readable_states(results: Followed) -> bool:
     return few and holding(results) is not None
 
 
-def holding(results: Followed) -> Holding | None:
+def holding(results: RunTables) -> Holding | None:
     """Follow every chunk through the steps; None where the table does not say enough.
 
     A row has the first chunk of a transfer only; how many it carries follows from its bytes. A step is simultaneous:
@@ -90,7 +76,7 @@ def holding(results: Followed) -> Holding | None:
 
     Parameters
     ----------
-    results : Followed
+    results : RunTables
         Of a single run, with its transfers.
     """
     transfers, summary = results.transfers, results.summary.iloc[0]

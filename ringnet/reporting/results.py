@@ -15,7 +15,7 @@ from ringnet.errors import Fault, ResultsError
 from ringnet.reporting.columns import ANSWERS, OF_SOME_RUNS, OF_TRAINING, RUN_TABLES, TABLES
 from ringnet.reporting.plots import draw
 from ringnet.reporting.sweeps import distinguishing
-from ringnet.reporting.tables import frame_of, typed_table
+from ringnet.reporting.tables import RunTables, frame_of, typed_table
 from ringnet.reporting.text import sweep_html
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class ResultLike(Protocol):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Results:
+class Results(RunTables):
     """A folder of results as it is on disk: all that a plot, a table or a comparison takes.
 
     Parameters
@@ -55,21 +55,6 @@ class Results:
         ``run.json``: scenario, versions, seed, notes, files.
     """
 
-    summary: pd.DataFrame
-    links: pd.DataFrame | None = None
-    workers: pd.DataFrame | None = None
-    transfers: pd.DataFrame | None = None
-    states: pd.DataFrame | None = None
-    jobs: pd.DataFrame | None = None
-    runs: pd.DataFrame | None = None
-    queues: pd.DataFrame | None = None
-    utilisation: pd.DataFrame | None = None
-    path: pd.DataFrame | None = None
-    training: pd.DataFrame | None = None
-    divergence: pd.DataFrame | None = None
-    step_states: pd.DataFrame | None = None
-    routes: pd.DataFrame | None = None
-    trouble: pd.DataFrame | None = None
     run_info: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -110,11 +95,6 @@ class Results:
             There is no such picture, the results have nothing for it, or it has several panels and ``ax`` is given.
         """
         return draw(self, name, ax)
-
-    @property
-    def finished(self) -> pd.DataFrame:
-        """Rows of the summary that have an answer."""
-        return self.summary[self.summary["error"].isna() & self.summary["makespan_s"].notna()]
 
 
 def collect(results: Sequence[ResultLike], run_info: Mapping[str, Any]) -> Results:

@@ -15,14 +15,12 @@ import numpy as np
 
 from ringnet._version import __version__
 from ringnet.analysis.frames import Table
-from ringnet.array_types import Array
 from ringnet.documents.text import clip, decode, read_bounded
 from ringnet.errors import Fault, InputError, ResultsError
 from ringnet.reporting.atomic import (
     MANIFEST,
     PAGE,
     VERSION_KEY,
-    write_outputs,
     written_file,
     written_whole,
 )
@@ -63,7 +61,6 @@ def write_results(
     tables: Sequence[str] | None = None,
     plots: Sequence[str] | None = None,
     look: Look = UNASKED_LOOK,
-    outputs: Sequence[Array] = (),
     page: Path | None = None,
 ) -> Written:
     """Write tables, plots and ``run.json`` to a folder, whole or not at all.
@@ -83,8 +80,6 @@ def write_results(
         Names of `plots.PLOTS`; all that apply by default. One that does not is left out, and a note says why.
     look : Look
         How plots are drawn, and as which files.
-    outputs : sequence of ndarray
-        Arrays to keep beside the tables, as `atomic.save_outputs` does.
     page : Path, optional
         Where one page of it all goes: `PAGE` in the folder, or a file elsewhere, which is written after the folder.
 
@@ -96,11 +91,10 @@ def write_results(
     found = typed_tables(results)
     with written_whole(Path(out_dir)) as folder:
         skipped: Sequence[str] = ()
-        files = [*_write_tables(found, folder, tables), *write_outputs(folder, outputs), MANIFEST]
+        files = [*_write_tables(found, folder, tables), MANIFEST]
         if plots is None or plots:
-            shown = as_results(found, run_info)
-            chosen, skipped = choose(shown, plots)
-            files += _draw({name: partial(PLOTS[name].draw, shown) for name in chosen}, folder, look)
+            figures, skipped = _figures(as_results(found, run_info), plots)
+            files += _draw(figures, look, folder.joinpath)
         info = manifest(run_info, files, skipped)
         if page is not None:
             from ringnet.reporting.page import document  # noqa: PLC0415 -- a run is written without pandas
@@ -127,13 +121,12 @@ def _write_tables(found: Mapping[str, Table], folder: Path, wanted: Sequence[str
     return files
 
 
-def _draw(figures: Mapping[str, Callable[[], Figure]], folder: Path, look: Look) -> list[str]:
-    """Draw figures into a folder that is itself being written whole; return the names of the files."""
-    if not figures:
-        return []
-    paths = {name: {ending: folder / f"{name}.{ending}" for ending in look.formats} for name in figures}
-    draw_to([(paths[name], draw) for name, draw in figures.items()], look)
-    return [path.name for targets in paths.values() for path in targets.values()]
+def _draw(figures: Mapping[str, Callable[[], Figure]], look: Look, place: Callable[[str], Path]) -> list[str]:
+    """Draw figures to where ``place`` says for the name of each file; return the names."""
+    paths = {name: {ending: place(f"{name}.{ending}") for ending in look.formats} for name in figures}
+    if figures:
+        draw_to([(paths[name], draw) for name, draw in figures.items()], look)
+    return [f"{name}.{ending}" for name in figures for ending in look.formats]
 
 
 def write_study(
@@ -163,15 +156,12 @@ def write_study(
     ResultsError
         Nothing was written.
     """
-    title = str(run_info["scenario"].get("name", ""))
     files = [f"{table}.csv" for table in tables] + [MANIFEST]
     with written_whole(out_dir) as folder:
         for table, frame in tables.items():
             write_table(frame, folder / f"{table}.csv")
         if plots:
-            chosen = {name: STUDY_PLOTS[name] for name in choose_of_study(tables)[0]}
-            figures = {name: partial(plot.draw, title, tables[plot.table]) for name, plot in chosen.items()}
-            files += _draw(figures, folder, look)
+            files += _draw(_study_figures(run_info, tables)[0], look, folder.joinpath)
         write_json(manifest(run_info, files, ()), folder / MANIFEST)
     return Written(out_dir, tuple(files), tuple(run_info.get("notes", ())))
 
@@ -371,34 +361,29 @@ def redraw(folder: str | Path, names: Sequence[str] | None = None, look: Look = 
     """
     folder = Path(folder)
     info = read_manifest(folder)
-    studied = tables_of_study(info)
-    figures, skipped = _study_figures(folder, info, studied, names) if studied else _figures(folder, names)
+    if studied := tables_of_study(info):
+        tables = {table: read_table(folder / f"{table}.csv", table) for table in studied}
+        figures, skipped = _study_figures(info, tables, names)
+    else:
+        figures, skipped = _figures(read_results(folder), names)
     if skipped and names is not None:
         raise ResultsError(*(Fault(note, file=str(folder)) for note in skipped))
     files = [f"{name}.{ending}" for name in figures for ending in look.formats]
     list_also(folder, info, files)
     with ExitStack() as stack:
         paths = {file: stack.enter_context(written_file(folder / file)) for file in files}
-        draw_to(
-            [
-                ({ending: paths[f"{name}.{ending}"] for ending in look.formats}, draw)
-                for name, draw in figures.items()
-            ],
-            look,
-        )
+        _draw(figures, look, paths.__getitem__)
     return Written(folder, tuple(files), ())
 
 
-def _figures(folder: Path, names: Sequence[str] | None) -> Figures:
-    found = read_results(folder)
-    chosen, skipped = choose(found, names)
-    return {name: partial(PLOTS[name].draw, found) for name in chosen}, skipped
+def _figures(results: Results, names: Sequence[str] | None) -> Figures:
+    chosen, skipped = choose(results, names)
+    return {name: partial(PLOTS[name].draw, results) for name in chosen}, skipped
 
 
 def _study_figures(
-    folder: Path, info: Mapping[str, Any], studied: Sequence[str], names: Sequence[str] | None
+    info: Mapping[str, Any], tables: Mapping[str, pd.DataFrame], names: Sequence[str] | None = None
 ) -> Figures:
-    tables = {table: read_table(folder / f"{table}.csv", table) for table in studied}
     chosen, skipped = choose_of_study(tables, names)
     title, plots = str(info["scenario"].get("name", "")), {name: STUDY_PLOTS[name] for name in chosen}
     return {name: partial(plot.draw, title, tables[plot.table]) for name, plot in plots.items()}, skipped

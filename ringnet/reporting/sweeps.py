@@ -97,13 +97,9 @@ def _line_keys(summary: pd.DataFrame, x: str) -> list[str]:
             continue
         needed = name != x and _adds(summary, [x, *chosen], name)
         useful = name not in (x, *_LAST) and _adds(summary, chosen, name)
-        if needed or (useful and _has_lines(summary, [*chosen, name], x)):
+        if needed or (useful and _adds(summary, [*chosen, name], x)):
             chosen.append(name)
     return chosen
-
-
-def _has_lines(summary: pd.DataFrame, keys: list[str], x: str) -> bool:
-    return any(is_varied(cells) for _, cells in summary.groupby(keys, dropna=False)[x])
 
 
 def _adds(summary: pd.DataFrame, chosen: list[str], name: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import NoneType
@@ -37,6 +38,32 @@ ROWS_AT_ONCE = 1 << 16
 #: Types of cells that are looked at all at once.
 _NEVER_NAN = {str, int, bool, NoneType}
 _TRUTHS = {"true": True, "false": False, True: True, False: False}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RunTables:
+    """The tables of a run or a sweep as data frames, None for one that there is not; see `Results`."""
+
+    summary: pd.DataFrame
+    links: pd.DataFrame | None = None
+    workers: pd.DataFrame | None = None
+    transfers: pd.DataFrame | None = None
+    states: pd.DataFrame | None = None
+    jobs: pd.DataFrame | None = None
+    runs: pd.DataFrame | None = None
+    queues: pd.DataFrame | None = None
+    utilisation: pd.DataFrame | None = None
+    path: pd.DataFrame | None = None
+    training: pd.DataFrame | None = None
+    divergence: pd.DataFrame | None = None
+    step_states: pd.DataFrame | None = None
+    routes: pd.DataFrame | None = None
+    trouble: pd.DataFrame | None = None
+
+    @property
+    def finished(self) -> pd.DataFrame:
+        """Rows of the summary that have an answer."""
+        return self.summary[self.summary["error"].isna() & self.summary["makespan_s"].notna()]
 
 
 def typed_table(table: Table | pd.DataFrame, name: str) -> Table:

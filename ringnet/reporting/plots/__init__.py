@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ringnet.errors import Fault, ResultsError, closest
 from ringnet.reporting.look import MOST_IN_FILM, Look
@@ -24,43 +24,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from ringnet.reporting.tables import RunTables
+
 
 #: The variable that says how matplotlib shows pictures.
 BACKEND = "MPLBACKEND"
 #: Links of a network that is drawn.
 MOST_LINKS = 20_000
-
-
-class Drawable(Protocol):
-    """What is looked at of `Results` to know which plots apply."""
-
-    @property
-    def summary(self) -> pd.DataFrame:
-        """One row per point."""
-
-    @property
-    def links(self) -> pd.DataFrame | None:
-        """One row per link of a single run."""
-
-    @property
-    def transfers(self) -> pd.DataFrame | None:
-        """One row per transfer of a single run, where they were kept."""
-
-    @property
-    def states(self) -> pd.DataFrame | None:
-        """The buffers after every step of a single run, where they were wanted."""
-
-    @property
-    def training(self) -> pd.DataFrame | None:
-        """One row per step of a training."""
-
-    @property
-    def divergence(self) -> pd.DataFrame | None:
-        """One row per step of a training, and way beside the right one."""
-
-    @property
-    def finished(self) -> pd.DataFrame:
-        """Rows of the summary that have an answer."""
 
 
 class Plot(NamedTuple):
@@ -82,11 +52,11 @@ class Plot(NamedTuple):
 
     place: str
     summary: str
-    applies: Callable[[Drawable], bool]
+    applies: Callable[[RunTables], bool]
     needs: str
     unasked: bool = True
 
-    def draw(self, results: Drawable) -> Figure:
+    def draw(self, results: RunTables) -> Figure:
         """Draw it; the plot applies to the results."""
         return _drawn(self.place, results)
 
@@ -138,24 +108,24 @@ def _drawn(place: str, *of: Any) -> Figure:
     return figure
 
 
-def _over(column: str) -> Callable[[Drawable], bool]:
+def _over(column: str) -> Callable[[RunTables], bool]:
     """Ask for several values of a key, among the points that a logarithmic axis can show."""
 
-    def applies(results: Drawable) -> bool:
+    def applies(results: RunTables) -> bool:
         rows = results.finished
         return len(rows.loc[(rows["makespan_s"] > 0) & (rows[column] > 0), column].unique()) > 1
 
     return applies
 
 
-def _took_time(results: Drawable) -> bool:
+def _took_time(results: RunTables) -> bool:
     return bool((results.finished["makespan_s"] > 0).any())
 
 
-def _has(table: str, column: str) -> Callable[[Drawable], bool]:
+def _has(table: str, column: str) -> Callable[[RunTables], bool]:
     """Ask for a single run that took time, with something to show in a column of a table."""
 
-    def applies(results: Drawable) -> bool:
+    def applies(results: RunTables) -> bool:
         frame = getattr(results, table)
         return (
             frame is not None
@@ -167,7 +137,7 @@ def _has(table: str, column: str) -> Callable[[Drawable], bool]:
     return applies
 
 
-def _has_states(results: Drawable) -> bool:
+def _has_states(results: RunTables) -> bool:
     if results.states is None:
         return False
     from ringnet.reporting.held import has_readable_states  # noqa: PLC0415 -- brings NumPy, which a list does without
@@ -175,13 +145,13 @@ def _has_states(results: Drawable) -> bool:
     return len(results.summary) == 1 and has_readable_states(results)
 
 
-def _was_trained(results: Drawable) -> bool:
+def _was_trained(results: RunTables) -> bool:
     frames = results.training, results.divergence
     return all(frame is not None and len(frame["step"].unique()) > 1 for frame in frames)
 
 
-def _was_repeated(results: Drawable) -> bool:
-    runs = getattr(results, "runs", None)
+def _was_repeated(results: RunTables) -> bool:
+    runs = results.runs
     return (
         runs is not None
         and len(results.summary) == 1
@@ -355,7 +325,7 @@ STUDY_PLOTS: dict[str, StudyPlot] = {
 }
 
 
-def choose(results: Drawable, names: Sequence[str] | None = None) -> tuple[list[str], list[str]]:
+def choose(results: RunTables, names: Sequence[str] | None = None) -> tuple[list[str], list[str]]:
     """Choose the plots of a run or a sweep to draw.
 
     Parameters
@@ -416,7 +386,7 @@ def _chosen(
     return chosen, [f"plot {name} is not drawn: it needs {plots[name].needs}" for name in left_out]
 
 
-def draw(results: Drawable, name: str, ax: Axes | None = None) -> Figure:
+def draw(results: RunTables, name: str, ax: Axes | None = None) -> Figure:
     """Draw one plot of a run or a sweep, on axes of a user's if there are any.
 
     Raises
@@ -509,7 +479,7 @@ def _share(tasks: Sequence[Callable[[], None]]) -> None:
             task()
 
 
-def film_to(path: Path, results: Drawable, look: Look) -> str:
+def film_to(path: Path, results: RunTables, look: Look) -> str:
     """Write a single run as a film, in the format that the name ends in; or return why there is none.
 
     Raises

@@ -32,15 +32,50 @@ class RingnetError(Exception):
     exit_code: ClassVar[int] = 1
 
 
+#: What the field calls by another name, which no likeness of letters finds, or finds wrong: ``float`` is C's.
+_ALSO_CALLED = {
+    "float64": "double fp64 f64",
+    "float32": "float fp32 f32 single",
+    "float16": "half fp16 f16",
+    "bfloat16": "bf16",
+    "int32": "int",
+    "int64": "long",
+    "int8": "char",
+    "uint8": "byte",
+    "mean": "avg average",
+    "prod": "mul multiply",
+    "sum": "add plus",
+    "double-binary-tree": "tree dbt",
+    "halving-doubling": "rabenseifner rhd recursive-halving recursive-halving-doubling",
+    "recursive-doubling": "butterfly",
+    "sharp": "collnet",
+    "fully-connected": "full-mesh all-to-all",
+    "leaf-spine": "clos",
+    "switch": "star crossbar",
+    "volta": "v100",
+    "ampere": "a100",
+    "hopper": "h100 h200",
+    "blackwell": "b200 gb200",
+    "dgx-a100": "a100 dgx",
+    "dgx-h100": "h100",
+    "hgx-h200": "h200",
+    "hgx-b200": "b200",
+}
+
+
 def closest(name: str, known: Iterable[str], *, alike: float = 0.6) -> str:
-    """Return which of the known names is spelt most like this one, whatever the capitals; empty if none is.
+    """Return which of the known names is meant by one that is not known; empty if none is.
 
-    ``alike`` is the least share of the letters that must match, 0 to 1.
+    That is what others call so, or what is spelt most like it, whatever the capitals: ``alike`` is the least share
+    of the letters that must match, 0 to 1.
 
-    >>> closest("DGX-H100", ["dgx-a100", "dgx-h100"]), closest("water", ["ring"])
-    ('dgx-h100', '')
+    >>> closest("DGX-H100", ["dgx-a100", "dgx-h100"]), closest("fp16", ["bfloat16", "float16"]), closest("water", "a")
+    ('dgx-h100', 'float16', '')
     """
     by_lower = {one.lower(): one for one in known}
+    meant = [one for one in by_lower if name.lower().replace("_", "-") in _ALSO_CALLED.get(one, "").split()]
+    if meant:
+        return by_lower[meant[0]]
     return "".join(by_lower[one] for one in get_close_matches(name.lower(), by_lower, n=1, cutoff=alike))
 
 
@@ -88,6 +123,16 @@ class Fault:
             f"did you mean {self.nearest}?" if self.nearest else "",
         ]
         return "; ".join([head, *filter(None, tail)])
+
+
+def unknown(message: str, name: str, known: Iterable[str], path: str = "") -> Fault:
+    """Return the fault of a name that is none of the known ones: it tells them all, and which is meant if one is.
+
+    >>> print(unknown("there is no such GPU", "a100", ["volta", "ampere"], "--gpu"))
+    --gpu: there is no such GPU; got a100; right would be: volta, ampere; did you mean ampere?
+    """
+    names = [*known]
+    return Fault(message, path, value=name, right=", ".join(names), nearest=closest(name, names))
 
 
 class InputError(RingnetError):

@@ -198,6 +198,8 @@ def test_nodes_of_each_table(write):
     assert [line.split()[4:6] for line in text.splitlines()[1:]] == [["8", "1"], ["16", "2"]]
     result = run("logs", path, "--nodes", "log.txt#two=2")
     assert (result.exit_code, "log.txt#2=8" in result.stderr) == (2, True)
+    result = run("logs", path, "--nodes", "log.txt#3=2")
+    assert "--nodes: the log has no such table; got log.txt#3; right would be: log.txt#1, log.txt#2" in result.stderr
 
 
 # ----------------------------------------------------------------------------------------------- several conditions

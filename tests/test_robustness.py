@@ -157,6 +157,25 @@ class TestTerminal:
         assert json.loads(shown.out[shown.out.index("{") :]) == {evil: [evil]}
         assert "\\x1b" in told("check", "no\x1b[31msuch\n.yaml")
 
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            (["ring.yaml", "--json"], "No such command 'ring.yaml'; right would be: ringnet run ring.yaml"),
+            (
+                ["--html", "run", "ring.yaml"],
+                "No such option: --html; right would be: ringnet run ... --html",
+            ),
+            (["rnu", "ring.yaml"], "No such command 'rnu'. Did you mean 'run'?"),
+            (["all-reduce"], "No such command 'all-reduce'; ringnet --help has those that there are"),
+        ],
+    )
+    def test_what_is_no_command_is_told_with_one(self, monkeypatch, capfd, words, said):
+        monkeypatch.setattr("sys.argv", ["ringnet", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code == 2
+        assert capfd.readouterr().err.endswith(f"Error: {said}\n")
+
     @pytest.mark.parametrize("place", ["argument", "option"])
     @pytest.mark.parametrize("command", COMMANDS)
     def test_no_command_prints_what_it_was_given_as_it_is(self, folder, monkeypatch, capfd, command, place):
@@ -195,7 +214,35 @@ class TestTerminal:
         (["measure", "--sizes", "6"], "--sizes: a message of 6 bytes is no whole number of float32 elements"),
         (["measure", "--dtype", "foo"], "--dtype: unknown element type; got foo"),
         (["compare", "ring.yaml", "--workers", "1,024"], "--workers: a comma parts two values; got 1,024"),
-        (["check", "ring.yaml", "--set", "sweep.over.workers=8"], "got 8; right would be: over: {network.bandwidth"),
+        (["check", "ring.yaml", "--set", "sweep.over.workers=8"], "got 8; right would be: [8]"),
+        (["check", "ring.yaml", "--set", "sweep.over.message=1KiB..1MiB"], "right would be: {from: 1KiB, to: 1MiB, f"),
+        (["check", "ring.yaml", "--set", "dtype=float"], "did you mean float32?"),
+        (["check", "ring.yaml", "--set", "reduce=avg"], "did you mean mean?"),
+        (["blame", "ring.yaml", "--html", "x.txt"], "--html: a page is a file that ends in .html; got 'x.txt'; right "
+         "would be: --html x.html"),
+        (["run", "ring.yaml", "--plots", "none"], "--plots: the option takes no value; got none; right"),
+        (["run", "ring.yaml", "own.yaml", "--out", "own.yaml"], "run: a word too many; got own.yaml; right would be: "
+         "ringnet run SCENARIO"),
+        (["run", "ring.yaml", "workers=4"], "run: a key is changed by --set; got workers=4; right would be: --set w"),
+        (["run", "ring.yaml", "--set", "workers=4", "network.latency=1", "us"], "right would be: --set workers=4 --set "
+         "'network.latency=1 us'"),
+        (["whatif", "ring.yaml", "--if", "workers=4", "and", "message=8"], "would be: --if 'workers=4 and message=8'"),
+        (["compare", "ring.yaml", "--workers", "4", "4"], "got 4 4; right would be: --workers 4,4"),
+        (["compare", "ring.yaml", "--algorithms", "all,ring"], "--algorithms: all stands alone; got all, ring; right "
+         "would be: all"),
+        (["nccl", "ring.yaml", "--collective", "all,reduce"], "--collective: all stands alone; got all, reduce"),
+        (["compare", "ring.yaml", "--algorithms", "ring,"], "--algorithms: a value is missing; got 'ring,'; right"),
+        (["compare", "ring.yaml", "--algorithms", "tree"], "did you mean double-binary-tree?"),
+        (["compare", "ring.yaml", "--algorithms"], "requires an argument; right would be: --algorithms all|A,B"),
+        (["compare", "ring.yaml", "--jobs=two"], "a valid integer; got two; right would be: --jobs 2"),
+        (["diff", "ring.yaml"], "Missing argument 'RESULTS_B'; right would be: ringnet diff reports/before"),
+        (["nccl"], "--ranks: a scenario or this is needed; right would be: --ranks 8"),
+        (["nccl", "--ranks", "8", "--gpu", "a100"], "did you mean ampere?"),
+        (["nccl", "ring.yaml", "--sizes", "5"], "--sizes: not a whole number of float32 elements, 4 bytes each; got 5"),
+        (["network", "ring.yaml", "0-1"], "LINK: no link has a name like this; got 0-1"),
+        (["measure", "--sizes", "1KiB.."], "--sizes: a range of sizes has two ends; got 1KiB..; right"),
+        (["run", "ring.yaml", "--transfers", "some"], "--transfers: all or a whole number is wanted; got some"),
+        (["whatif", "ring.yaml", "--changes", "/dev/null"], "the file of changes is empty; right would be: whatif: ["),
         (["check", "ring.yaml", "--set", "network.bandwidth=5.0e10"], "right would be: 50000000000 B/s = 50 GB/s or"),
         (["run", "ring.yaml", "--out", "own.yaml"], "this is a file; right would be: a new folder"),
         (["run", "ring.yaml", "--workers", "8"], "No such option: --workers; right would be: --set workers=8"),

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache, wraps
 from importlib import import_module
+from itertools import pairwise
 from shlex import quote
 from typing import Annotated, Any, ParamSpec
 
@@ -85,12 +86,83 @@ class LazyCommand(TyperCommand):
         with _errors_told(str(self.name)):
             command = load(str(self.name))
         try:
-            return command.make_context(info_name, _with_values(args), parent, **extra)
+            context = command.make_context(
+                info_name, _with_values(args), parent, allow_extra_args=True, **extra
+            )
+            if context.args:
+                raise USAGE_ERROR(str(_too_much(context.args, args, command)), context)
         except USAGE_ERROR as error:
-            if hasattr(error, "possibilities"):  # of an option that there is not
-                error.possibilities = ()
-                error.message += _meant(error.option_name, args, command)
-            raise
+            raise USAGE_ERROR(_with_what_is_right(error, args, command), error.ctx) from None
+        return context
+
+
+def _with_what_is_right(error: Any, args: list[str], command: Any) -> str:
+    """Return what typer says of a command line, with what would be right; pydantic's words of a value in ringnet's."""
+    option, parameter = getattr(error, "option_name", ""), getattr(error, "param", None)
+    if hasattr(error, "possibilities"):  # of an option that there is not
+        return f"{error.message}{_meant(option, args, command)}"
+    if option:
+        right = _form(option, command)
+    elif parameter is None:
+        return str(error.message)
+    elif hasattr(error, "param_type"):  # of what is missing
+        right = import_module(f"{__name__}.{command.name}").EXAMPLE
+    else:
+        pairs = [(*arg.split("=", 1), after) for arg, after in pairwise([*args, ""])]
+        typed = ", ".join(value for name, value, *_ in pairs if name in parameter.opts)
+        message = error.message.partition(",")[0].replace("Input should be", "this should be")
+        error.message = f"{message}; got {one_line(typed)}"
+        right = f"{parameter.opts[0]} 2"
+    return f"{error.format_message().rstrip('.')}; right would be: {right}"
+
+
+def _form(option: str, command: Any) -> str:
+    """Return how an option is written, with the sign of its value if it takes one."""
+    known = next((one for one in command.params if option in (*one.opts, *one.secondary_opts)), None)
+    return option if known is None or known.is_flag else f"{option} {known.metavar}"
+
+
+def _too_much(words: list[str], args: list[str], command: Any) -> Fault:
+    """Return the fault of words for which a command has no place: what stands before them says what was meant."""
+    word = words[0]
+    place = len(args) - 1 - args[::-1].index(word)
+    first, before = ["", "", *args][place : place + 2]
+    options = {
+        name: one for one in command.params for name in (*one.opts, *one.secondary_opts) if name[:2] == "--"
+    }
+    if before == "--html":
+        page = f"{word.rpartition('.')[0] or 'report'}.html"
+        return Fault(
+            "a page is a file that ends in .html", "--html", value=repr(word), right=f"--html {quote(page)}"
+        )
+    if before in options and options[before].is_flag:
+        return Fault("the option takes no value", before, value=word, right=before)
+    if first in options and options[first].multiple:
+        right = _several(first, [before, *words], is_list="," in options[first].metavar)
+        return Fault("the option takes one value", first, value=" ".join([before, *words]), right=right)
+    if "=" in word and "--set" in options:
+        right = _several("--set", words, is_list=False)
+        return Fault("a key is changed by --set", str(command.name), value=" ".join(words), right=right)
+    wanted = " ".join(one.metavar for one in command.params if one.param_type_name == "argument")
+    right = f"ringnet {command.name} {wanted}".strip()
+    return Fault("a word too many", str(command.name), value=word, right=right)
+
+
+def _several(option: str, words: list[str], *, is_list: bool) -> str:
+    """Return how several values of an option are written: each word that has an equals sign begins a change.
+
+    >>> _several("--if", ["workers=8", "and", "message=1MiB", "network.latency=1", "us"], is_list=False)
+    "--if 'workers=8 and message=1MiB' --if 'network.latency=1 us'"
+    """
+    if is_list:
+        return f"{option} {','.join(words)}"
+    changes: list[list[str]] = []
+    for before, word in pairwise(["", *words]):
+        if changes and (before == "and" or "=" not in word):
+            changes[-1].append(word)
+        else:
+            changes.append([word])
+    return " ".join(f"{option} {quote(' '.join(change))}" for change in changes)
 
 
 #: Keys that are asked for by other names than theirs.
@@ -182,11 +254,23 @@ def main() -> None:
     try:
         exit_code = app(standalone_mode=False)
     except USAGE_ERROR as error:
+        if error.ctx and error.ctx.parent is None and "Did you mean" not in error.message:
+            error = USAGE_ERROR(f"{error.message.rstrip('.')}; {_instead(sys.argv[1:])}", error.ctx)
         error.message = "\n".join(map(one_line, error.message.splitlines()))
         error.show()
         exit_code = error.exit_code
     gc.freeze()  # to look for garbage in all that is about to end takes longer than a small run
     sys.exit(exit_code)
+
+
+def _instead(words: list[str]) -> str:
+    """Say what would be right where no command is named, or an option before it."""
+    named = [word for word in words if word in COMMANDS]
+    options = [word for word in words if word[:2] == "--" and word.partition("=")[0] != "--debug"]
+    if named and options:
+        return f"right would be: ringnet {named[0]} ... {quote(options[0])}"
+    files = [quote(word) for word in words if word.endswith((".yaml", ".yml"))]
+    return f"right would be: ringnet run {files[0]}" if files else "ringnet --help has those that there are"
 
 
 def _print_version(wanted: bool) -> None:

@@ -12,7 +12,7 @@ from ringnet.cli import options
 from ringnet.cli.printing import in_number, print_json, print_table, say
 from ringnet.collectives import ALGORITHMS, COLLECTIVES
 from ringnet.engines import ENGINES
-from ringnet.errors import Fault, InputError, closest
+from ringnet.errors import InputError, unknown
 from ringnet.networks import PRESETS, TOPOLOGIES
 from ringnet.payload.dtypes import DTYPES
 from ringnet.payload.reductions import REDUCTIONS
@@ -66,8 +66,7 @@ def command(
 def _known(kind: str, kinds: list[str]) -> str:
     if kind in kinds:
         return kind
-    message, right = "there is no such kind of names", ", ".join(kinds)
-    raise InputError(Fault(message, "list", value=kind, right=right, nearest=closest(kind, kinds)))
+    raise InputError(unknown("there is no such kind of names", kind, kinds, "KIND"))
 
 
 def columns() -> dict[str, dict[str, str]]:

@@ -23,12 +23,12 @@ from ringnet.cli.nccl_machine import (
     rates_asked,
     refuse_beside_a_scenario,
     refuse_what_is_no_collective,
-    with_sizes,
+    swept_over,
 )
 from ringnet.cli.printing import in_number, note, print_json, print_table, say
 from ringnet.cli.studies import StudyOptions, carried_through, records
 from ringnet.cli.targets import check_targets, sources_of
-from ringnet.errors import Fault, InputError
+from ringnet.errors import Fault, InputError, unknown
 from ringnet.formats.tuner import ALGORITHMS, NcclTuning, read_tuning
 from ringnet.reporting.atomic import written_file
 from ringnet.reporting.plots import start_matplotlib
@@ -132,7 +132,7 @@ def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
         found = options.read_scenario(scenario, overrides, allow_outside)
         refuse_what_is_no_collective(found)
         if sizes or "message" not in found.swept:
-            found = options.read_scenario(scenario, with_sizes(overrides, wanted), allow_outside)
+            found = swept_over(scenario, overrides, wanted, allow_outside)
         check_targets({"--tuner": tuner, "--plot": plot, "--csv": csv}, sources_of(found, scenario))
         wanted = sizes_of(found)
         rates = host_rates(build_site(found).networks[0])
@@ -218,10 +218,11 @@ def _collectives(asked: Sequence[str] | None, scenario: Scenario | None) -> list
     names = options.values_of(asked, "--collective") if asked else []
     if names == ["all"]:
         return ["all-reduce", *(name for name in constants.COLLECTIVES if name != "all-reduce")]
+    if "all" in names:
+        raise InputError(Fault("all stands alone", "--collective", value=", ".join(names), right="all"))
     names = names or [scenario.collective if scenario else "all-reduce"]
-    right = ", ".join(("all", *constants.COLLECTIVES))
     options.refuse(
-        Fault("NCCL tunes no such collective", "--collective", value=name, right=right)
+        unknown("NCCL tunes no such collective", name, ("all", *constants.COLLECTIVES), "--collective")
         for name in names
         if name not in constants.COLLECTIVES
     )

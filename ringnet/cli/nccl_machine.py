@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
 from ringnet.analysis.nccl import NcclMachine
 from ringnet.analysis.nccl.search import HostRates, NcclTraits, fitted_to
 from ringnet.cli import options
-from ringnet.errors import Fault, InputError
+from ringnet.errors import Fault, InputError, unknown
 from ringnet.formats.tuner import NcclTuning
 from ringnet.networks import PRESETS
 from ringnet.scenario import Scenario, loads
@@ -34,7 +35,7 @@ class Asked(NamedTuple):
 def one_of(value: str, known: Sequence[str], option: str) -> str:
     """Return a name that is known; `InputError` for any other."""
     if value not in known:
-        raise InputError(Fault("there is none of this name", option, value=value, right=", ".join(known)))
+        raise InputError(unknown("there is none of this name", value, known, option))
     return value
 
 
@@ -62,9 +63,23 @@ def refuse_what_is_no_collective(scenario: Scenario) -> None:
         raise InputError(Fault("a single GPU moves nothing", "workers", value="1", right="2 or more"))
 
 
-def with_sizes(overrides: Sequence[str] | None, sizes: Sequence[int] | None) -> list[str]:
-    """Return the changes of a scenario by which it is swept over the sizes that are asked for, if any are."""
-    return [*(overrides or ()), *([f"sweep={{{_over(sizes)}}}"] if sizes else [])]
+def swept_over(
+    scenario: Path, overrides: Sequence[str] | None, sizes: Sequence[int], allow_outside: bool
+) -> Scenario:
+    """Read a scenario that is swept over the sizes that are asked for; `InputError` for one that its type has not."""
+    try:
+        return options.read_scenario(
+            scenario, [*(overrides or ()), f"sweep={{{_over(sizes)}}}"], allow_outside
+        )
+    except InputError as error:
+        raise InputError(
+            *(
+                replace(fault, file="", path="--sizes")
+                if fault.path.startswith("sweep.over.message")
+                else fault
+                for fault in error.faults
+            )
+        ) from error
 
 
 def _over(sizes: Sequence[int]) -> str:
@@ -94,12 +109,9 @@ def rates_asked(asked: Asked, traits: NcclTraits, printed: NcclTuning | None) ->
     ranks = asked.ranks or (printed.n_ranks if printed else None)
     nodes = asked.nodes or (printed.n_nodes if printed else None) or (None if printed else 1)
     missing = {"--ranks": ranks, "--nodes": nodes}
+    message = "how many is not said, and not in the log" if printed else "a scenario or this is needed"
     options.refuse(
-        Fault(
-            "how many is not said, and not in the log" if printed else "a scenario or this is needed", option
-        )
-        for option, value in missing.items()
-        if value is None
+        Fault(message, option, right=f"{option} 8") for option, value in missing.items() if value is None
     )
     assert ranks is not None  # both were refused above
     assert nodes is not None
@@ -158,7 +170,7 @@ def network_asked(
         network = f"{hosts}, inside: {{shape: switch, {inside}}}, {between}"
     text = (
         f"scenario_version: 1\nname: as asked\nworkers: {rates.n_nodes * rates.per_node}\nmessage: 1 MiB\n"
-        f"payload: none\nnetwork: {{{network}}}\nsweep: {{{_over(sizes)}}}\n"
+        f"dtype: uint8\npayload: none\nnetwork: {{{network}}}\nsweep: {{{_over(sizes)}}}\n"
     )
     return loads(text, overrides or ())
 

@@ -147,7 +147,9 @@ def _fitting(network: Network, patterns: Sequence[str]) -> list[int]:
         for pattern in patterns
     }
     message, right = "no link has a name like this", ", ".join([*network.names[:3], "..."])
-    options.refuse(Fault(message, value=pattern, right=right) for pattern in patterns if not found[pattern])
+    options.refuse(
+        Fault(message, "LINK", value=pattern, right=right) for pattern in patterns if not found[pattern]
+    )
     return (
         sorted({link for links in found.values() for link in links})
         if patterns

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from ringnet.errors import Fault, InputError
+from ringnet.errors import Fault, InputError, unknown
 from ringnet.reporting.atomic import MANIFEST, PAGE
 from ringnet.reporting.look import FORMATS, MOST_IN_FILM
 from ringnet.units import parse_quantity
@@ -201,7 +201,7 @@ def formats_of(texts: Sequence[str]) -> list[str]:
     """Return formats of figures, each once; `InputError` for those that there are not."""
     names = values_of(texts, "--format")
     refuse(
-        Fault("there is no such format of figures", "--format", value=name, right=", ".join(FORMATS))
+        unknown("there is no such format of figures", name, FORMATS, "--format")
         for name in names
         if name not in FORMATS
     )
@@ -307,7 +307,7 @@ def values_of(texts: Sequence[str], option: str) -> list[str]:
     Raises
     ------
     InputError
-        A comma stands for thousands.
+        A comma stands for thousands, or nothing stands beside one.
 
     Examples
     --------
@@ -319,14 +319,19 @@ def values_of(texts: Sequence[str], option: str) -> list[str]:
         for text in texts
         for found in _THOUSANDS.findall(text)
     )
-    return [value.strip() for text in texts for value in text.split(",")]
+    values = [value.strip() for text in texts for value in text.split(",")]
+    if not all(values):
+        right = f"{option} {','.join(filter(None, values)) or 'A,B'}"
+        raise InputError(Fault("a value is missing", option, value=repr(",".join(texts)), right=right))
+    return values
 
 
 def worker_counts_of(texts: Sequence[str], least: int = 1) -> list[int]:
     """Return numbers of workers, each once, ascending; `InputError` for each that is unreadable or below ``least``."""
     values = values_of(texts, "--workers")
+    right = f"4,8,16: each from {least} to {MOST_WORKERS:,}"
     refuse(
-        Fault("this is no number of workers", "--workers", value=value, right="4,8,16")
+        Fault("this is no number of workers", "--workers", value=value, right=right)
         for value in values
         if not _is_count(value, least)
     )
@@ -370,6 +375,8 @@ def sizes_of(texts: Sequence[str], factor: int = 2, least: int = 0) -> list[int]
 
 def _range(text: str, factor: int) -> Iterator[int]:
     first, dots, last = text.partition("..")
+    if dots and not (first and last):
+        raise InputError(Fault("a range of sizes has two ends", "--sizes", value=text, right=SIZES_RIGHT))
     size = _size(first)
     end = _size(last) if dots else size
     if end < size or (dots and not size):

@@ -161,6 +161,9 @@ def _given(values: Mapping[str, object]) -> list[str]:
 @options.asking(RunCommandOptions)
 def command(asked: RunCommandOptions) -> int:
     """Simulate a scenario: print the answer, write tables and plots."""
+    if asked.transfers and asked.transfers != "all" and not asked.transfers.isdecimal():
+        message, right = "all or a whole number is wanted", "--transfers all"
+        raise InputError(Fault(message, "--transfers", value=asked.transfers, right=right))
     settings = options.with_formats(asked.overrides, asked.formats)
     settings += [f"report.transfers={asked.transfers}"] if asked.transfers else []
     read = options.changed_reader(asked.source, settings, asked.allow_outside, asked.allow_python)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 from pathlib import Path
+from shlex import quote
 
 from ringnet.errors import Fault, InputError
 from ringnet.reporting.atomic import MANIFEST, check_target, listed_files
@@ -76,7 +77,8 @@ def _of_files(files: Mapping[str, Path], sources: Iterable[Path]) -> Iterator[Fa
     for option, path in files.items():
         if not path.parent.is_dir():
             if path.parent not in missing:  # a picture goes beside its profile unless somebody says otherwise
-                yield Fault("there is no such folder", option, value=str(path.parent))
+                right = f"one that is there; mkdir -p {quote(str(path.parent))} makes it"
+                yield Fault("there is no such folder", option, value=str(path.parent), right=right)
             missing.add(path.parent)
         elif path.exists() and not path.is_file():
             what = "a folder" if path.is_dir() else "no regular file"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ringnet.errors import Fault, NetworkError, closest
+from ringnet.errors import Fault, NetworkError, unknown
 from ringnet.networks.basic import fully_connected, pairs, ring, switch
 from ringnet.networks.behaviour import (
     Behaviour,
@@ -133,9 +133,7 @@ def make_network(
     ['0->leaf0', 'leaf0->spine0', 'spine0->leaf1', 'leaf1->3']
     """
     if topology not in TOPOLOGIES:
-        nearest = closest(topology, TOPOLOGIES)
-        right = " | ".join(TOPOLOGIES)
-        raise NetworkError(Fault("there is no such topology", value=topology, right=right, nearest=nearest))
+        raise NetworkError(unknown("there is no such topology", topology, TOPOLOGIES))
     kind = TOPOLOGIES[topology]
     faults = [
         Fault(f"a {topology} has no such parameter", value=name, right=", ".join(kind.parameters) or "none")

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 
 from ringnet.array_types import Array
-from ringnet.errors import Fault, InputError, closest
+from ringnet.errors import InputError, unknown
 
 DType: TypeAlias = np.dtype[Any]
 
@@ -40,8 +40,7 @@ def dtype_of(name: str) -> DType:
     """
     if name in DTYPES:
         return DTYPES[name]
-    nearest = closest(name, DTYPES)
-    raise InputError(Fault("unknown element type", value=name, right=" | ".join(DTYPES), nearest=nearest))
+    raise InputError(unknown("unknown element type", name, DTYPES))
 
 
 def is_float(dtype: DType) -> bool:

@@ -15,7 +15,7 @@ from ringnet.analysis.replay import exact_result, rounded, rounding_error
 from ringnet.array_types import Array
 from ringnet.collectives import Schedule
 from ringnet.collectives.proof import check
-from ringnet.errors import Fault, InputError, StudyError
+from ringnet.errors import Fault, InputError, StudyError, unknown
 from ringnet.payload import RandomSource, Reduction, Source, make_reduction
 from ringnet.payload.dtypes import DTYPES, DType, bits_of, is_float
 from ringnet.payload.sources import message_elements
@@ -146,10 +146,9 @@ def _refuse(
     if scenario.collective in COPYING:
         faults.append(Fault(f"{scenario.collective} adds nothing", "collective", right="all-reduce"))
     for path, names in (("dtypes", dtypes), ("accumulate", [accumulate] if accumulate else [])):
-        right = ", ".join(name for name, dtype in DTYPES.items() if is_float(dtype))
-        wrong = [name for name in names if name not in DTYPES or not is_float(DTYPES[name])]
+        known = [name for name, dtype in DTYPES.items() if is_float(dtype)]
         message = "there is no such floating-point type"
-        faults += [Fault(message, path, value=name, right=right) for name in wrong]
+        faults += [unknown(message, name, known, path) for name in names if name not in known]
     if not dtypes:
         faults.append(Fault("no element type is named", "dtypes", right=", ".join(DTYPES_SHOWN)))
     if scenario.files and list(workers or workers_of(scenario)) != [scenario.workers]:

@@ -17,7 +17,7 @@ from ringnet.collectives.proof import check
 from ringnet.documents.document import Mark
 from ringnet.documents.document import Path as KeyPath
 from ringnet.documents.text import clip
-from ringnet.errors import Fault, InputError
+from ringnet.errors import Fault, InputError, unknown
 from ringnet.runs.parts import build_schedule
 from ringnet.scenario import Scenario
 from ringnet.scenario.build.scenario import single
@@ -167,19 +167,22 @@ def named_algorithms(algorithms: str | Sequence[str] | None) -> str | list[str] 
     Raises
     ------
     InputError
-        At ``algorithms``, with every name that no algorithm has.
+        At ``algorithms``, with every name that no algorithm has, or for ``all`` beside others.
     """
     if algorithms is None or algorithms == "all":
         return algorithms
     names = [algorithms] if isinstance(algorithms, str) else [*algorithms]
-    right = f"all, or some of {', '.join(ALGORITHMS)}"
-    unknown = [
-        Fault("there is no such algorithm", "algorithms", value=clip(str(name)), right=right)
-        for name in names
-        if name not in ALGORITHMS
-    ]
-    if unknown or not names:
-        raise InputError(*unknown or [Fault("no algorithm is named", "algorithms", right=right)])
+    others = [clip(str(name)) for name in names if name not in ALGORITHMS]
+    if "all" in others:
+        value = ", ".join(map(str, names))
+        raise InputError(Fault("all stands alone", "algorithms", value=clip(value), right="all"))
+    known = ("all", *ALGORITHMS)
+    if others:
+        raise InputError(
+            *(unknown("there is no such algorithm", name, known, "algorithms") for name in others)
+        )
+    if not names:
+        raise InputError(Fault("no algorithm is named", "algorithms", right=", ".join(known)))
     return list(dict.fromkeys(names))
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 from ringnet.analysis.answer import told_shares
 from ringnet.analysis.result import RunResult
 from ringnet.analysis.spread import difference, figures
-from ringnet.documents.yaml_text import read_text, read_yaml
+from ringnet.documents.yaml_text import YamlKind, read_text, read_yaml
 from ringnet.engines import PATH_PARTS
 from ringnet.engines.trace import Watch
 from ringnet.errors import Fault, InputError
@@ -57,9 +57,10 @@ def read_changes(path: str) -> list[str]:
     InputError
         It is no such file.
     """
-    document, faults = read_yaml(read_text(path), path)
-    given = document.get(("whatif",))
     right = "whatif: ['network.latency=1 us', ['workers=8', 'message=1 GiB']]"
+    kind = YamlKind("a file of changes", right, n_bytes=1 << 20, n_values=20_000, depth=4, has_aliases=True)
+    document, faults = read_yaml(read_text(path, kind), path, kind)
+    given = document.get(("whatif",))
     if not isinstance(given, list) or not given:
         faults.append(Fault("the file has no list of changes", "whatif", path, right=right))
         raise InputError(*faults)

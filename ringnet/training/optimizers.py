@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from array_api_compat import array_namespace
 
-from ringnet.errors import Fault, InputError, closest
+from ringnet.errors import InputError, unknown
 
 Array: TypeAlias = Any  # of NumPy, PyTorch, CuPy or another array-API library
 #: What an optimizer remembers: an array like the parameters for each name.
@@ -231,12 +231,8 @@ def make_optimizer(name: str, learning_rate: float, **settings: float) -> Optimi
     0.9
     """
     if name not in OPTIMIZERS:
-        nearest = closest(name, OPTIMIZERS)
-        raise InputError(
-            Fault("there is no such optimizer", value=name, right=", ".join(OPTIMIZERS), nearest=nearest)
-        )
+        raise InputError(unknown("there is no such optimizer", name, OPTIMIZERS))
     known = OPTIMIZERS[name].settings
-    unknown = [Fault(f"{name} has no {key}", right=", ".join(known)) for key in settings if key not in known]
-    if unknown:
-        raise InputError(*unknown)
+    if others := [key for key in settings if key not in known]:
+        raise InputError(*(unknown(f"{name} has no {key}", key, known) for key in others))
     return Optimizer(name, {"learning_rate": learning_rate, **known, **settings})

@@ -1,8 +1,8 @@
 """The long run: ``python -m tests.fuzz --inputs 5000``, with a count of inputs a kind and every finding.
 
 An input is known by its kind and number; ``--kind log --first 17 --inputs 1 --keep DIR`` makes that one again, and
-leaves it in DIR. ``--pairs`` instead sets every two keys of the format, some 31,000 scenarios; ``--first`` and
-``--inputs`` choose a part of them.
+leaves it in DIR. ``--pairs`` instead sets every two keys of the format, 600,000 scenarios in an order of which
+any part is a sample: ``--first`` and ``--inputs`` choose one.
 
 Inputs are tried in processes forked from one that has all modules, a handful in each, and each alone where that
 crashes, hangs, takes more memory than was told or finds anything. What any input may lead to is in `tests.fuzz.trying`.

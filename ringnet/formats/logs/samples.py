@@ -11,7 +11,7 @@ import numpy as np
 from ringnet.analysis.calibration import PASSES, CalibrationVerdict, Samples, SourceFile
 from ringnet.analysis.calibration.calibration import TWO_MACHINES
 from ringnet.analysis.calibration.machine import LIBRARIES, UNNAMED
-from ringnet.errors import Fault, InputError
+from ringnet.errors import Fault, InputError, unknown
 from ringnet.formats.logs.log import ASKED, Log, Measurement, Notes
 from ringnet.formats.logs.osu import PER_RANK
 from ringnet.formats.logs.tables import APART, tables_of, times_apart
@@ -33,8 +33,15 @@ def complete(log: Log, workers: Mapping[str, int], nodes: Mapping[str, int]) -> 
     Raises
     ------
     InputError
-        A number of workers is given that a rank of the log belies.
+        A number of workers is given that a rank of the log belies, or a number for a table that the log has not.
     """
+    tables = {row.table for row in log.measurements}
+    for place, given in (("workers", workers), ("nodes", nodes)):
+        for name in given.keys() - {log.path.name, str(log.path)}:
+            file, _, table = name.rpartition("#")
+            if file in (log.path.name, str(log.path)) and int(table) not in tables:
+                right = ", ".join(f"{file}#{one}" for one in sorted(tables))
+                raise InputError(Fault("the log has no such table", place, value=name, right=right))
     notes, rows, filled = Notes(), [], set[int]()
     for row in log.measurements:
         n_workers, n_nodes = (_given(given, log, row.table) for given in (workers, nodes))
@@ -90,8 +97,7 @@ def samples_of(logs: Sequence[Log], collective: str, notes: Notes) -> Samples:
         every fault at once.
     """
     if collective not in PASSES:
-        known = ", ".join(PASSES)
-        raise InputError(Fault("no model of this collective", "collective", value=collective, right=known))
+        raise InputError(unknown("no model of this collective", collective, PASSES, "collective"))
     faults = [fault for log in logs for fault in _faults(log, collective)]
     if faults:
         raise InputError(*faults)

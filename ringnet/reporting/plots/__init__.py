@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from ringnet.errors import Fault, ResultsError, closest
+from ringnet.errors import Fault, ResultsError, unknown
 from ringnet.reporting.look import MOST_IN_FILM, Look
 from ringnet.reporting.sweeps import other_keys
 
@@ -371,14 +371,9 @@ def _chosen(
     unasked: Sequence[str],
     names: Sequence[str] | None,
     applies: Callable[[AnyPlot], bool],
-    unknown: str,
+    message: str,
 ) -> tuple[list[str], list[str]]:
-    faults = [
-        Fault(unknown, "plots", value=name, right=", ".join(plots), nearest=closest(name, plots))
-        for name in names or ()
-        if name not in plots
-    ]
-    if faults:
+    if faults := [unknown(message, name, plots, "names") for name in names or () if name not in plots]:
         raise ResultsError(*faults)
     wanted = unasked if names is None else names
     chosen = [name for name, plot in plots.items() if name in wanted and applies(plot)]

@@ -96,6 +96,8 @@ def _fault(detail: ErrorDetails, path: Path, document: Document) -> Fault:
         return document.fault(
             path, "keys with values are wanted here", right=_known_keys(path) or _example(path)
         )
+    if path[:1] == ("sweep",) and len(path) == 3:  # noqa: PLR2004 -- a key that is swept
+        return document.fault(path, "a list is wanted", right=_swept_as(str(document.get(path))))
     # Where keys with values would do, too, the list is that of the example around it.
     return document.fault(path, "a list is wanted", right=_example(path[:-1] if fields(path) else path))
 
@@ -140,6 +142,16 @@ def _example(path: Path) -> str:
         return f"{path[-1]}: {in_flow(example)}"
     item = leaf_of((*path, 0))
     return leaf.right if leaf else f"[{item.right}]" if item else _known_keys(path)
+
+
+def _swept_as(text: str) -> str:
+    """Return how the values of a sweep are written that somebody gave as one, or as a range.
+
+    >>> _swept_as("8"), _swept_as("1 KiB..1 MiB"), _swept_as("2, 4")
+    ('[8]', '{from: 1 KiB, to: 1 MiB, factor: 2}', '[2, 4]')
+    """
+    first, dots, last = text.partition("..")
+    return f"{{from: {first}, to: {last}, factor: 2}}" if dots and first and last else f"[{text}]"
 
 
 def _known_keys(path: Path) -> str:

@@ -199,7 +199,10 @@ def test_nodes_of_each_table(write):
     result = run("logs", path, "--nodes", "log.txt#two=2")
     assert (result.exit_code, "log.txt#2=8" in result.stderr) == (2, True)
     result = run("logs", path, "--nodes", "log.txt#3=2")
-    assert "--nodes: the log has no such table; got log.txt#3; right would be: log.txt#1, log.txt#2" in result.stderr
+    assert (
+        "--nodes: the log has no such table; got log.txt#3; right would be: log.txt#1, log.txt#2"
+        in result.stderr
+    )
 
 
 # ----------------------------------------------------------------------------------------------- several conditions

@@ -162,6 +162,24 @@ class TestMemory:
         assert (found.n_rows, all_rows.n_rows) == (0, 2 * 999 * 1000)
         assert all_rows.memory_bytes > found.memory_bytes + 100 * 2**20
 
+    def test_what_a_path_is_walked_over_counts(self):
+        """Of the compiled loop times and services, of whole arrays what led to the end; nothing where none is asked."""
+        many = ["workers=500", "payload=none", "network.topology=switch"]
+        settings = (
+            ["report.transfers=0"],
+            [],
+            ["network.sharing=fair"],
+            ["network.sharing=fifo", "engine=compiled"],
+        )
+        none, noted, fair, fifo = (
+            estimate(build(loads(self.LARGE, [*many, *more]))).memory_bytes for more in settings
+        )
+        assert 0 < noted - none < 4 * 2**20
+        assert 60 * 2**20 < fair - none < fifo - none < 100 * 2**20
+        one = build(loads(self.LARGE, [*many, "network.sharing=fair"]))
+        with pytest.raises(InputError, match=r"report.transfers: .* right would be: report: {transfers: 0}"):
+            require_memory(one, available=(none + fair) // 2)
+
     def test_what_fits_is_let_through(self):
         require_memory(build(loads(GOOD)))
         require_memory(build(loads(self.LARGE)), available=2**32)

@@ -14,6 +14,7 @@ from ringnet.analysis.critical_path import critical_path
 from ringnet.analysis.derivatives import Derivatives, derivatives
 from ringnet.collectives import ALGORITHMS
 from ringnet.engines import ENGINES, Workers
+from ringnet.engines import trace as traces
 from ringnet.engines.arrays import recall, run
 from ringnet.engines.arrays.steps import Steps
 from ringnet.engines.events import Job, run_jobs
@@ -167,10 +168,8 @@ def test_a_run_without_rows_leaves_the_same_path(case, data):
         assume(condition=False)
     whole = one.run(engine="recurrence")
     assume(long.transfers is None)
-    if long.recall is None:  # channels of a worker share chunks
-        with pytest.raises(InputError, match="left out"):
-            path_of(one, long)
-        return
+    # Channels of a worker that share chunks leave times, all others what led to the end.
+    assert (long.recall is None) == one.schedule.channels_share_chunks
     assert path_of(one, long).pieces == path_of(one, whole).pieces
     expected = derivatives(one.schedule, one.network, one.workers, one.chunk_bytes, whole)
     found = derivatives(one.schedule, one.network, one.workers, one.chunk_bytes, long)
@@ -193,7 +192,7 @@ def test_the_path_of_a_run_without_rows_is_walked_without_doing_its_steps_again(
 def test_bits_and_steps_that_are_too_many_are_not_kept(case, monkeypatch, where, most):
     monkeypatch.setattr(where, most, 1)
     one = case(4)
-    with pytest.raises(InputError, match="transfer rows are left out"):
+    with pytest.raises(InputError, match="times of transfers are left out"):
         path_of(one, one.run(engine="recurrence", keep_transfers=1))
 
 
@@ -312,10 +311,36 @@ def test_what_has_no_derivatives_says_so(case, change, words):
         derivatives(one.schedule, one.network, one.workers, one.chunk_bytes, one.run())
 
 
-def test_rows_that_were_not_kept_leave_no_path(case):
+@pytest.mark.parametrize("engine", ["events", "compiled"])
+@pytest.mark.parametrize("sharing", ["fifo", "fair"])
+def test_more_transfers_than_rows_are_kept_of_leave_the_same_path(case, engine, sharing):
+    one = case(5, [30, 70, 200, 0, 11], topology="switch")
+    one = one.but(network=replace(one.network, sharing=sharing))
+    long = one.run(engine=engine, keep_transfers=1)
+    assert (long.transfers, long.rates) == (None, None)
+    assert path_of(one, long).pieces == path_of(one, one.run(engine=engine)).pieces
+
+
+@pytest.mark.parametrize("engine", ["events", "compiled"])
+@pytest.mark.parametrize(
+    ("most", "words"), [("MOST_TIMES", "times of transfers are left out"), ("MOST_SERVICES", "crossed links")]
+)
+def test_what_is_not_kept_leaves_no_path(case, monkeypatch, engine, most, words):
     one = case(3)
-    with pytest.raises(InputError, match="transfer rows are left out"):
-        path_of(one, one.run(keep_transfers=0))
+    with pytest.raises(InputError, match="times of transfers are left out"):
+        path_of(one, one.run(engine=engine, keep_transfers=0))
+    monkeypatch.setattr(traces, most, 2)
+    with pytest.raises(InputError, match=words):
+        path_of(one, one.run(engine=engine, keep_transfers=1))
+
+
+def test_services_in_many_blocks_are_those_in_one(case, monkeypatch):
+    one = case(5, [30, 70, 200, 0, 11], topology="switch")
+    whole = one.run().services
+    monkeypatch.setattr(traces, "ROWS_AT_ONCE", 3)
+    for name, column in one.run().services.items():
+        assert (column == whole[name]).all()
+        assert column.dtype == traces.SERVICES[name]
 
 
 def test_links_that_treat_sizes_differently_have_the_derivative_of_the_piece_that_applies(case):

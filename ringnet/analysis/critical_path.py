@@ -27,7 +27,7 @@ from ringnet.analysis.path_records import (
 from ringnet.analysis.sharers import ChunkSharers, ProcessorSharers
 from ringnet.collectives import Schedule
 from ringnet.engines.tolerances import ROUNDING
-from ringnet.engines.trace import Columns, Led, Trace, Workers
+from ringnet.engines.trace import MOST_SERVICES, Columns, Led, Trace, Workers, schedule_columns
 from ringnet.errors import InputError
 from ringnet.networks import BySize, Network, OverTime, beyond
 
@@ -140,10 +140,12 @@ def why_no_path(network: Network, workers: Workers, trace: Trace | None) -> str 
         return reason
     if trace is None or trace.recall is not None:
         return None
-    if trace.transfers is None:
-        return f"transfer rows are left out: {trace.n_transfers:,} transfers are more than are kept unasked"
+    if trace.times is None:
+        return (
+            f"times of transfers are left out: {trace.n_transfers:,} transfers are more than are kept unasked"
+        )
     if trace.services is None:
-        return "rows of services were not kept"
+        return f"transfers crossed links more than {MOST_SERVICES:,} times, which is more than is kept"
     return None
 
 
@@ -185,7 +187,7 @@ def critical_path(
     """
     if reason := why_no_path(network, workers, trace):
         raise InputError(f"there is no critical path: {reason}")
-    if trace.transfers is None and trace.recall is not None:
+    if trace.recall is not None:
         return _made_again(trace.recall(), schedule, network, workers, chunk_bytes, trace)
     walk = _Walk(schedule, network, workers, chunk_bytes, trace)
     pieces = zip(*reversed(walk.pieces()), strict=True)
@@ -320,12 +322,17 @@ class _Walk:
         self.transfers = StepTransfers(schedule, chunk_bytes)
         self.records = PathRecords(network, trace, self.transfers)
         self.chunks = self.processors = self.credits = None
-        assert trace.transfers is not None
-        if schedule.n_channels > 1:
-            self.chunks = ChunkSharers(schedule) if schedule.channels_share_chunks else None
-            self.processors = ProcessorSharers(self.workers, trace.transfers)
-        if network.window is not None:
-            self.credits = WindowCredits(network, self.records, trace.transfers)
+        if schedule.n_channels > 1 and schedule.channels_share_chunks:
+            self.chunks = ChunkSharers(schedule)
+        all_s = self.workers.send_overhead_s + self.workers.recv_overhead_s + 1 / self.workers.reduce_Bps
+        queues_at_processors = schedule.n_channels > 1 and all_s.any()
+        if queues_at_processors or network.window is not None:
+            rows = trace.transfers
+            if rows is None:
+                assert trace.times is not None
+                rows = schedule_columns(schedule, chunk_bytes) | trace.times
+            self.processors = ProcessorSharers(self.workers, rows) if queues_at_processors else None
+            self.credits = WindowCredits(network, self.records, rows) if network.window else None
         self._pieces: list[PathPiece] = []
         self._queue: tuple[str, float] = "", 0.0
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ringnet.array_types import IntArray
+from ringnet.array_types import Array, IntArray
 from ringnet.collectives import Schedule, Step
 from ringnet.engines.trace import FLOW, Columns, Trace
 from ringnet.networks import Network
@@ -190,26 +190,31 @@ class PathRecords:
     """
 
     def __init__(self, network: Network, trace: Trace, transfers: StepTransfers) -> None:
-        assert trace.transfers is not None
+        assert trace.times is not None
         assert trace.services is not None
         self.network, self.transfers, self._job = network, transfers, trace.job
-        self.times, self.services = trace.transfers, trace.services
-        ours = np.flatnonzero(self.services["owner"] == self._job)
-        hops = np.maximum(self.services["hop"][ours], 0)
-        self.n_hops = int(hops.max(initial=0)) + 1
-        cells = self.services["transfer"][ours] * self.n_hops + hops
-        order = np.argsort(cells, kind="stable")
-        self.rows = ours[order]
-        counts = np.bincount(cells, minlength=len(self.times["posted_s"]) * self.n_hops)
-        #: Where in ``rows`` those of each transfer and hop begin, in the order in which the link served its parts.
-        self.begin = np.concatenate(([0], np.cumsum(counts)))
-        self._number = np.zeros(len(self.services["link"]), dtype=np.int64)
-        self._number[self.rows] = np.arange(len(self.rows)) - self.begin[cells[order]]
-        # Those of each link stand in their order.
-        by_link = np.argsort(self.services["link"], kind="stable")
-        same = np.diff(self.services["link"][by_link], prepend=NONE) == 0
-        self._before = np.full(len(by_link), NONE)
-        self._before[by_link] = np.where(same, np.concatenate(([NONE], by_link[:-1])), NONE)
+        self.times, self.services = trace.times, trace.services
+        owner, hop = self.services["owner"], self.services["hop"]
+        ours = slice(None) if (owner == self._job).all() else np.flatnonzero(owner == self._job)
+        self.n_hops = max(int(hop[ours].max(initial=0)), 0) + 1
+        cells = self.services["transfer"][ours].astype(np.int64) * self.n_hops + np.maximum(hop[ours], 0)
+        n_cells = len(self.times["posted_s"]) * self.n_hops
+        #: The services of ours by transfer and hop, and where those of each begin, in the order in which the link
+        #: served its parts; where nothing comes in parts there is one for each at the most, found without sorting.
+        self.rows = np.full(n_cells, NONE, dtype=np.int32)
+        self.rows[cells] = np.arange(len(owner), dtype=np.int32)[ours]
+        self.begin: IntArray | None = None
+        if np.count_nonzero(self.rows != NONE) < len(cells):
+            self.rows = np.arange(len(owner), dtype=np.int32)[ours][np.argsort(cells, kind="stable")]
+            self.begin = np.concatenate(([0], np.cumsum(np.bincount(cells, minlength=n_cells))))
+
+    @cached_property
+    def _by_link(self) -> tuple[IntArray, IntArray]:
+        """The services by link, in their order, and where those of each begin; asked for where links have queues."""
+        link, n_links = self.services["link"], self.network.n_links
+        kind = np.min_scalar_type(n_links)  # numpy sorts small ones much faster
+        order = np.argsort(link.astype(kind), kind="stable")
+        return order, np.concatenate(([0], np.cumsum(np.bincount(link, minlength=n_links))))
 
     def time_s(self, name: str, transfer: int) -> float:
         """Return one of the times of a transfer, by the name of its column."""
@@ -257,29 +262,35 @@ class PathRecords:
 
     def of(self, transfer: int, hop: int = 0) -> list[Service]:
         """Return the services of a transfer on one link of its route: one, or one for each of its parts."""
-        cell = transfer * self.n_hops + hop
-        found: list[Service] = self.rows[self.begin[cell] : self.begin[cell + 1]].tolist()
+        found: list[Service] = self._of(transfer, hop).tolist()
         return found
+
+    def _of(self, transfer: int, hop: int) -> Array:
+        cell = transfer * self.n_hops + hop
+        if self.begin is not None:
+            return self.rows[self.begin[cell] : self.begin[cell + 1]]
+        return self.rows[cell : cell + (self.rows[cell] != NONE)]
 
     def last_hop(self, transfer: int) -> int:
         """Return which link of its route is a transfer's last one."""
-        cell = transfer * self.n_hops
-        ends = self.begin[cell : cell + self.n_hops + 1].tolist()
-        return max(hop for hop in range(self.n_hops) if ends[hop + 1] > ends[hop])
+        return max(hop for hop in range(self.n_hops) if len(self._of(transfer, hop)))
 
     def number(self, at: Service) -> int:
         """Return which part of its transfer a service is of, from 0."""
-        return int(self._number[at])
+        hop = max(int(self._cell("hop", at)), 0)
+        return 0 if self.begin is None else int(self._of(self.transfer(at), hop).searchsorted(at))
 
     def hop_before(self, at: Service) -> Service | None:
         """Return the service of the same part on the link before; None on the first."""
         hop = int(self._cell("hop", at))
-        return self.of(self.transfer(at), hop - 1)[self.number(at)] if hop > 0 else None
+        return int(self._of(self.transfer(at), hop - 1)[self.number(at)]) if hop > 0 else None
 
     def ahead_of(self, at: Service) -> Service | None:
         """Return the service before, on the same link; None if it is the first."""
-        row = int(self._before[at])
-        return None if row == NONE else row
+        (order, firsts), link = self._by_link, self.link(at)
+        of_link = order[firsts[link] : firsts[link + 1]]
+        place = int(of_link.searchsorted(at))
+        return int(of_link[place - 1]) if place else None
 
 
 class WindowCredits:

@@ -545,7 +545,8 @@ def _left_out(trace: Trace) -> list[str]:
     if trace.waits is None:
         notes.append("queues over time are left out: more transfers waited than are kept")
     if trace.transfers is None:
-        what = "when links were busy" if trace.recall is not None else "the path that ended last"
+        has_path = trace.recall is not None or (trace.times is not None and trace.services is not None)
+        what = "when links were busy" if has_path else "the path that ended last"
         notes.append(
             f"transfer rows, and {what}, are left out: {trace.n_transfers:,} transfers are more than are kept unasked "
             "(--transfers all keeps them)"

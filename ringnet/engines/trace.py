@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -60,6 +60,10 @@ def path_columns(parts: Mapping[str, FloatArray], elapsed_s: FloatArray) -> Colu
 
 #: Transfer rows that are kept unless more are asked for.
 KEEP_TRANSFERS = 200_000
+#: Transfers up to which their times are kept for a path, where rows are asked for at all; and services of links.
+MOST_TIMES, MOST_SERVICES = 2_000_000, 8_000_000
+#: Bytes of the times of a transfer, and of a service, when a path is walked over them.
+TIMES_BYTES, SERVICE_BYTES = 80, 56
 
 
 @dataclass(frozen=True)
@@ -224,6 +228,8 @@ class Trace:
         chunk, bytes, posted_s, started_s, sent_s, arrived_s, applied_s``. ``sent_s`` is when the tail leaves the first
         link. Switches that send or receive are numbered after the workers. None when there were more than were to be
         kept.
+    times : dict of str to ndarray or None
+        The times among these columns, which are kept of more transfers: of up to `MOST_TIMES`.
     links : dict of str to ndarray
         One row per link: ``bytes, transfers, busy_s, occupied_s, longest_queue, queued_s``. ``busy_s`` is bytes served
         over bandwidth, ``occupied_s`` also counts being held by a slower link upstream, ``queued_s`` is the time that
@@ -251,8 +257,8 @@ class Trace:
         What comes in parts has a row for each part; ``bytes`` has the headers of packets, too. Under fair sharing one
         row per flow, which goes on to the network at ``head_s`` and moves once the latency of the route is over:
         ``link`` is the one that kept it from having more in the end, ``others_s`` what it lost to flows of other
-        senders, which under fifo sharing the rows of these say, and ``hop`` is `FLOW`. None where transfers are not
-        kept, or where more rows came than are.
+        senders, which under fifo sharing the rows of these say, and ``hop`` is `FLOW`. None where times are not
+        kept, or where there are more than `MOST_SERVICES`.
     rates : dict of str to ndarray or None
         Under fair sharing, of each flow, whoever's, a row per link of its route and span of time in which it moved at
         an even rate: ``link, from_s, to_s, bytes``. None under fifo sharing, whose services say it, and where these
@@ -273,6 +279,7 @@ class Trace:
     workers: Columns
     n_transfers: int
     counts: dict[str, int] = field(default_factory=dict)
+    times: Columns | None = None
     values: list[Array] | None = None
     until_s: float | None = None
     waits: Columns | None = None
@@ -304,6 +311,11 @@ def _joined(steps: list[Step], name: str) -> IntArray:
     return np.concatenate([np.zeros(0, dtype=np.int64), *(getattr(step, name) for step in steps)])
 
 
+def keeps_times(n_transfers: int, keep_transfers: int) -> bool:
+    """Whether the times of so many transfers are kept, with all their columns or for a path alone."""
+    return n_transfers <= (max(keep_transfers, MOST_TIMES) if keep_transfers else 0)
+
+
 class TransferRows:
     """Times of the transfers, in the order of the schedule; if asked for, what the receiver held after each.
 
@@ -312,12 +324,25 @@ class TransferRows:
     n_transfers : int
     payload : Payload, PackedPayload or None
         Where to look what the receiver holds; None to keep no values.
+    whole : bool
+        Whether all columns of `Trace.transfers` are wanted.
     """
 
-    def __init__(self, n_transfers: int, payload: Payload | PackedPayload | None) -> None:
+    def __init__(self, n_transfers: int, payload: Payload | PackedPayload | None, whole: bool) -> None:
+        self.whole = whole
         self.times = np.full((n_transfers, len(TIMES)), np.nan)
         self.payload = payload
         self._values: dict[int, Array] = {}
+
+    @classmethod
+    def kept(
+        cls, n_transfers: int, keep_transfers: int, payload: Payload | PackedPayload | None
+    ) -> TransferRows | None:
+        """Return where to write down what is kept of so many transfers; None where nothing is."""
+        whole = n_transfers <= keep_transfers
+        if not keeps_times(n_transfers, keep_transfers):
+            return None
+        return cls(n_transfers, payload if whole else None, whole)
 
     def add(self, index: int, times_s: tuple[float, ...], dst: int, chunks: range) -> None:
         """Write down a transfer that has just been applied: its `TIMES`, and where to look for what is held now."""
@@ -338,9 +363,10 @@ class TransferRows:
         if held:
             self._values[index] = np.concatenate([part for part in held if part is not None])
 
-    def columns(self) -> Columns:
-        """Return the times by column."""
-        return {name: self.times[:, place].copy() for place, name in enumerate(TIMES)}
+    def columns(self, schedule: Schedule, chunk_bytes: IntArray) -> tuple[Columns, Columns | None]:
+        """Return the times by column, and these with all that is known beforehand where that is wanted."""
+        times = {name: self.times[:, place].copy() for place, name in enumerate(TIMES)}
+        return times, schedule_columns(schedule, chunk_bytes) | times if self.whole else None
 
     def values(self) -> list[Array] | None:
         """Return what the receiver held after each transfer."""
@@ -400,52 +426,85 @@ class LinkWaits:
 
 #: Stands for the hop of what is on all links of its route at once.
 FLOW = -1
-#: Columns of `Trace.services`.
-SERVICES: dict[str, type] = {
-    **dict.fromkeys(("transfer", "owner", "link", "hop", "bytes"), int),
-    **dict.fromkeys(("head_s", "start_s", "end_s", "others_s"), float),
+#: Columns of `Trace.services`, as small as they can be: there may be millions of rows.
+SERVICES: dict[str, type[np.number[Any]]] = {
+    **dict.fromkeys(("transfer", "owner", "link"), np.int32),
+    "hop": np.int16,
+    "bytes": np.int64,
+    **dict.fromkeys(("head_s", "start_s", "end_s", "others_s"), np.float64),
 }
+#: Rows that are held before they are made columns of; and those that come at once and are made columns of at once.
+ROWS_AT_ONCE, MANY_ROWS = 1 << 14, 1 << 10
 
 
 class ServiceRows:
-    """Services of transfers on links, one row each, as `Trace.services` has them; ``add`` takes one row.
+    """Services of transfers on links, as `Trace.services` has them, in the order in which they are added."""
 
-    Parameters
-    ----------
-    may_be_many : bool
-        Whether transfers come in parts, and there may be far more services than transfers: `MOST_ROWS` are kept.
-    """
-
-    def __init__(self, *, may_be_many: bool = False) -> None:
+    def __init__(self) -> None:
         # Whole numbers are exact in it up to 2^53.
         self._cells = array("d")
-        self.add = self._add_some if may_be_many else self._cells.extend
+        #: By column, a block after the other; one of a single value holds it once.
+        self._blocks: dict[str, list[Array]] = {name: [] for name in SERVICES}
+        self._lengths, self._n_rows = list[int](), 0
 
-    def _add_some(self, row: Iterable[float]) -> None:
-        """Add a row, unless there are too many already."""
-        if len(self._cells) <= MOST_ROWS * len(SERVICES):
-            self._cells.extend(row)
+    def add(self, row: Iterable[float]) -> None:
+        """Add one row."""
+        self._cells.extend(row)
+        if len(self._cells) >= ROWS_AT_ONCE * len(SERVICES):
+            self._put_by()
 
     def add_rows(
         self,
         transfers: IntArray,
         links: IntArray,
-        hop: int,
+        hop: Array | int,
         n_bytes: IntArray | FloatArray | int,
         *times_s: FloatArray | float,
     ) -> None:
         """Add the services of some transfers of the first job, one on each link; all arrays have shape (n_rows,)."""
+        columns = transfers, 0, links, hop, n_bytes, *times_s
+        if len(links) >= MANY_ROWS:
+            self._put_by()
+            self._put(len(links), columns)
+            return
         rows = np.empty((len(links), len(SERVICES)))
-        for place, column in enumerate((transfers, 0, links, hop, n_bytes, *times_s)):
+        for place, column in enumerate(columns):
             rows[:, place] = column
         self._cells.frombytes(rows.tobytes())
+        if len(self._cells) >= ROWS_AT_ONCE * len(SERVICES):
+            self._put_by()
+
+    def _put_by(self) -> None:
+        """Make columns of rows that were added one by one."""
+        rows, self._cells = np.array(self._cells).reshape(-1, len(SERVICES)), array("d")
+        if len(rows):
+            self._put(len(rows), rows.T)
+
+    def _put(self, n_rows: int, columns: Iterable[Array | float]) -> None:
+        """Put columns by, unless there is too much already."""
+        self._n_rows += n_rows
+        if self._n_rows > MOST_SERVICES:
+            self._blocks = {name: [] for name in SERVICES}
+            return
+        self._lengths.append(n_rows)
+        for (name, kind), given in zip(SERVICES.items(), columns, strict=True):
+            column = np.atleast_1d(given)
+            same = column[0] == column[-1] and (column == column[0]).all()
+            self._blocks[name].append((column[:1] if same else column).astype(kind))
 
     def columns(self) -> Columns | None:
-        """Return the rows by column; None where more came than are kept."""
-        if len(self._cells) > MOST_ROWS * len(SERVICES):
+        """Return the rows by column; None where there are more than `MOST_SERVICES`."""
+        self._put_by()
+        if self._n_rows > MOST_SERVICES:
             return None
-        rows = np.array(self._cells).reshape(-1, len(SERVICES))
-        return {name: rows[:, place].astype(kind) for place, (name, kind) in enumerate(SERVICES.items())}
+        return {name: self._column(self._blocks.pop(name), kind) for name, kind in SERVICES.items()}
+
+    def _column(self, blocks: list[Array], kind: type[np.number[Any]]) -> Array:
+        """Return blocks as one column, which takes no memory where it is of a single value."""
+        if len({block[0] for block in blocks}) == 1 and all(len(block) == 1 for block in blocks):
+            return np.broadcast_to(blocks[0], self._n_rows)
+        pairs = zip(blocks, self._lengths, strict=True)
+        return np.concatenate([np.zeros(0, kind), *(np.broadcast_to(*pair) for pair in pairs)])
 
 
 class RateRows:

@@ -8,19 +8,23 @@ from dataclasses import dataclass
 from math import isqrt
 from pathlib import Path
 
+import numpy as np
+
 from ringnet.collectives import Schedule
 from ringnet.collectives.proof import BLOCK_BYTES
+from ringnet.engines.arrays.recall import MOST_BYTES, MOST_STEPS, NOTED_BYTES, STEP_BYTES
+from ringnet.engines.trace import KEEP_TRANSFERS, MOST_SERVICES, MOST_TIMES, SERVICE_BYTES, TIMES_BYTES
 from ringnet.errors import Fault, InputError
 from ringnet.networks import Network
 from ringnet.payload import payload_bytes
-from ringnet.runs.engine import engine_of, is_packed
+from ringnet.runs.engine import engine_of, is_packed, sharing_of
 from ringnet.runs.parts import RunParts
 from ringnet.units import format_bytes
 
 #: Python, its libraries, the blocks of verification; what plots take beside that, and what loads machine code.
 FIXED_BYTES, PLOTS_BYTES, LOADER_BYTES = 72 * 2**20, 72 * 2**20, 80 * 2**20
 #: A row of the transfers: its columns, and what makes a table of them. Each link that a packet or slot of it crosses.
-ROW_BYTES, SERVICE_BYTES = 620, 500
+ROW_BYTES, PART_BYTES = 620, 500
 LINKS_OF_ROUTE = 2
 #: What a worker takes, with its links and its rows.
 WORKER_BYTES = 5_000
@@ -80,7 +84,7 @@ def _with_carry(parts: RunParts, carry: int | None) -> Estimate:
     n_rows = schedule.n_transfers if schedule.n_transfers <= parts.keep_transfers else 0
     memory = FIXED_BYTES + payload + n_rows * ROW_BYTES + schedule.n_workers * WORKER_BYTES
     memory += parts.n_pair_links * LINK_BYTES + _proof_bytes(schedule)
-    memory += _n_parts(parts) * SERVICE_BYTES if n_rows else 0
+    memory += _n_parts(parts) * PART_BYTES if n_rows else _path_bytes(parts)
     return Estimate(schedule.n_transfers, n_rows, payload, memory)
 
 
@@ -107,6 +111,22 @@ def _n_parts(parts: RunParts) -> int:
         return 0
     n_bytes = int(parts.chunk_bytes.mean()) if len(parts.chunk_bytes) else 0
     return parts.schedule.n_transfers * (n_bytes // each) * LINKS_OF_ROUTE
+
+
+def _path_bytes(parts: RunParts) -> int:
+    """Return the memory of what is kept for a path where rows are not."""
+    schedule, n_transfers = parts.schedule, parts.schedule.n_transfers
+    if not parts.keep_transfers or not n_transfers:
+        return 0
+    if n_transfers <= MOST_TIMES and not parts.n_pair_links and engine_of(parts) != "recurrence":
+        n_services = n_transfers
+        if sharing_of(parts, "events") == "fifo":
+            lengths = np.diff(parts.network_of_run.joined_routes(*schedule.pairs)[1])
+            n_services = int(n_transfers * lengths.mean())
+        return n_transfers * TIMES_BYTES + min(n_services, MOST_SERVICES) * SERVICE_BYTES
+    if schedule.n_steps > MOST_STEPS:
+        return 0
+    return min(MOST_BYTES, int(n_transfers * NOTED_BYTES)) + schedule.n_steps * STEP_BYTES
 
 
 def _carried_bytes(parts: RunParts, carry: int | None) -> int:
@@ -139,7 +159,7 @@ def require_memory(parts: RunParts, available: int | None = None) -> None:
 
 def _remedy(parts: RunParts, wanted: Estimate, available: int) -> tuple[str, str]:
     """Return the key that is to blame, and the setting that would fit."""
-    rows_bytes = wanted.n_rows * ROW_BYTES
+    rows_bytes = wanted.n_rows * ROW_BYTES or _path_bytes(parts)
     if wanted.memory_bytes - wanted.payload_bytes - rows_bytes > available:
         left = available - FIXED_BYTES
         n_links = max(left, 0) // LINK_BYTES
@@ -148,7 +168,7 @@ def _remedy(parts: RunParts, wanted: Estimate, available: int) -> tuple[str, str
         most = isqrt(n_links) if parts.n_pair_links else left // WORKER_BYTES
         return "workers", f"at most {most:,} workers" if most > 0 else "a machine with more memory"
     if rows_bytes > wanted.payload_bytes:
-        return "report.transfers", "report: {transfers: 200000}"
+        return "report.transfers", f"report: {{transfers: {KEEP_TRANSFERS if wanted.n_rows else 0}}}"
     return "payload", _fitting_payload(parts, available)
 
 

@@ -19,7 +19,9 @@ from ringnet.engines.arrays.rounds import FloatArray, Index, IntArray, Rounds
 from ringnet.engines.trace import MOST_ROWS, Led
 
 #: Bytes of all bits together, and steps: a path has some pieces for each, which take longer than steps that are leapt.
-MOST_BYTES, MOST_STEPS = 1 << 28, 1 << 14
+MOST_BYTES, MOST_STEPS = 1 << 26, 1 << 16
+#: Bytes of what is noted of a transfer, at the most, and of the pieces of a path for each step.
+NOTED_BYTES, STEP_BYTES = 0.5, 2_000
 #: Stands for no row, and for no place in a round.
 NONE = -1
 #: Rounds whose places are held at once.

@@ -26,7 +26,6 @@ from ringnet.engines.trace import (
     TransferRows,
     Watch,
     Workers,
-    schedule_columns,
 )
 from ringnet.errors import InputError
 from ringnet.networks import Network
@@ -64,12 +63,13 @@ def run_recurrence(
         If the schedule sends where the network has no route.
     """
     maker = _exact_rounds(schedule, network, workers)
-    rows = None
-    if schedule.n_transfers <= keep_transfers:
-        rows = TransferRows(schedule.n_transfers, payload if keep_values else None)
+    rows = TransferRows.kept(schedule.n_transfers, keep_transfers, payload if keep_values else None)
+    can_recall = keep_transfers and not schedule.channels_share_chunks
+    if rows is not None and not rows.whole and can_recall:
+        rows = None  # the choices that led to the end say as much, and let steps leap
     steps = Steps(schedule, network, workers, chunk_bytes, maker, rows)
     choices = None
-    if rows is None and keep_transfers and steps.shared is None and schedule.n_steps <= MOST_STEPS:
+    if rows is None and can_recall and schedule.n_steps <= MOST_STEPS:
         choices = steps.choices = Choices(cut_through=steps.cut_through, rendezvous=steps.rendezvous)
     move_payload = stepper(payload, rows)
     if watch is not None:
@@ -80,9 +80,11 @@ def run_recurrence(
         move_payload(step)
     leaps.settle()
     assert steps.notes is not None
+    times, transfers = (None, None) if rows is None else rows.columns(schedule, chunk_bytes)
     return Trace(
         engine="recurrence",
-        transfers=None if rows is None else schedule_columns(schedule, chunk_bytes) | rows.columns(),
+        transfers=transfers,
+        times=times,
         links=_link_columns(steps, network),
         waits=steps.notes.waits.columns(),
         services=None if steps.services is None else steps.services.columns(),

@@ -205,8 +205,8 @@ def first_arrays(
     count[at.KEEPS_WAITS] = True
     if rows is not None:
         real[at.TIMES_ROWS] = rows.times.reshape(-1)
-        count[[at.KEEPS_TIMES, at.KEEPS_SERVICES, at.KEEPS_RATES]] = True
-        count[at.KEEPS_RATES] = network.sharing == "fair"
+        count[[at.KEEPS_TIMES, at.KEEPS_SERVICES]] = True
+        count[at.KEEPS_RATES] = rows.whole and network.sharing == "fair"
     _set_workers(workers, real, whole)
     return real, whole
 

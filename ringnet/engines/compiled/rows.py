@@ -37,8 +37,8 @@ class WrittenRows:
         count = whole[at.COUNT]
         link, from_s, to_s = _rows(real, count, at.WAIT_ROWS, at.N_WAITS, at.WAIT_CELLS).T
         self.waits.add_rows(self.links[link.astype(np.int64)], from_s, to_s)
-        transfer, link, *others = _rows(real, count, at.SERVICE_ROWS, at.N_SERVICES, at.SERVICE_CELLS).T
-        self.services.add_rows(transfer, self.links[link.astype(np.int64)], *others)
+        transfer, link, hop, *others = _rows(real, count, at.SERVICE_ROWS, at.N_SERVICES, at.SERVICE_CELLS).T
+        self.services.add_rows(transfer, self.links[link.astype(np.int64)], hop, *others)
         if count[at.KEEPS_RATES]:
             rates = _rows(real, count, at.RATE_ROWS, at.N_RATES, at.RATE_CELLS)
             rates[:, 0] = self.routes[rates[:, 0].astype(np.int64)]

@@ -26,7 +26,6 @@ from ringnet.engines.trace import (
     Watch,
     Workers,
     path_columns,
-    schedule_columns,
 )
 from ringnet.errors import InputError
 from ringnet.networks import Network
@@ -68,9 +67,7 @@ def run_compiled(
     if reason := why_not_compiled(schedule, network, workers):
         raise InputError(f"the compiled loop does not know this: {reason}; engine: events does")
     network = replace(network, sharing=resolve_sharing(network, [Sending(0, schedule, network)]))
-    rows = None
-    if schedule.n_transfers <= keep_transfers:
-        rows = TransferRows(schedule.n_transfers, payload if keep_values else None)
+    rows = TransferRows.kept(schedule.n_transfers, keep_transfers, payload if keep_values else None)
     loop = Loop(schedule, network, workers, chunk_bytes, rows)
     if watch is not None:
         watch(schedule.n_transfers, loop.n_applied)
@@ -78,13 +75,15 @@ def run_compiled(
     move_payload = stepper(payload, rows)
     for step in schedule.steps() if payload is not None else ():
         move_payload(step)
+    times, transfers = (None, None) if rows is None else rows.columns(schedule, chunk_bytes)
     return Trace(
         engine="compiled",
-        transfers=None if rows is None else schedule_columns(schedule, chunk_bytes) | rows.columns(),
+        transfers=transfers,
+        times=times,
         links=loop.link_columns(),
         waits=loop.rows.who_waited(),
         services=None if rows is None else loop.rows.services.columns(),
-        rates=None if rows is None else loop.rows.even_rates(),
+        rates=None if transfers is None else loop.rows.even_rates(),
         workers=loop.worker_columns(),
         n_transfers=schedule.n_transfers,
         counts=loop.counts(),

@@ -124,8 +124,7 @@ class FifoLinks:
         self.links: dict[int, Link] = {}
         self.who_waited = LinkWaits()
         self.deliveries = Deliveries(clock, network)
-        may_be_many = serves_parts(network) or bool(self.deliveries.losses)
-        self.served = ServiceRows(may_be_many=may_be_many) if keep_services else None
+        self.served = ServiceRows() if keep_services else None
 
     def along(self, links: LinkNumbers) -> Route:
         """Return the route over some links, by their numbers."""
@@ -205,7 +204,7 @@ class FairLinks:
         if reason := beyond(network, (*WHOLE, DrawnLatency), fair=True, window=True, packets=True):
             raise InputError(Fault(f"links cannot be shared fairly here: {reason}", right="sharing: fifo"))
         self.clock, self.network = clock, network
-        self.served = ServiceRows(may_be_many=serves_parts(network)) if keep_services else None
+        self.served = ServiceRows() if keep_services else None
         self.arbiter = Arbiter(clock, network, self.served)
         self.deliveries = Deliveries(clock, network, self.arbiter.drop)
         #: Transfers that have come to each link that draws a latency for each.

@@ -28,8 +28,8 @@ from ringnet.engines.trace import (
     TransferRows,
     Watch,
     Workers,
+    keeps_times,
     path_columns,
-    schedule_columns,
 )
 from ringnet.errors import AbortedError, DeadlockError, Fault, InputError, Wait
 from ringnet.networks import Behaviour, Network
@@ -194,7 +194,7 @@ def _set_up(
         for number, job in enumerate(jobs)
     ]
     sharing = resolve_sharing(network, sending, [(some.name, some.links) for some in traffic])
-    keeps = any(job.schedule.n_transfers <= job.keep_transfers for job in jobs)
+    keeps = any(keeps_times(job.schedule.n_transfers, job.keep_transfers) for job in jobs)
     links = make_links(clock, replace(network, sharing=sharing), keep_services=keeps)
     running = RunningJobs(clock, links, jobs, AfterOthers(jobs) if succession is None else succession)
     names = [*dict.fromkeys(some.name for some in traffic)]
@@ -302,10 +302,9 @@ class RunningJob:
 
     def __init__(self, clock: Clock, links: Links, number: int, job: Job, ended: Callable[[], None]) -> None:
         schedule = job.schedule
-        keep = schedule.n_transfers <= job.keep_transfers
-        keep_values = job.keep_values and job.payload is not None
         self.job, self.number = job, number
-        self.rows = TransferRows(schedule.n_transfers, job.payload if keep_values else None) if keep else None
+        carried = job.payload if job.keep_values else None
+        self.rows = TransferRows.kept(schedule.n_transfers, job.keep_transfers, carried)
         program = Program(schedule, job.chunk_bytes, JobRoutes(links, job.network, number))
         options = RunOptions(
             job.payload,
@@ -356,14 +355,15 @@ class RunningJob:
     def trace(self, links: Links, clock: Clock) -> Trace:
         """Return what it leaves behind."""
         schedule, rows = self.job.schedule, self.rows
-        static = {} if rows is None else schedule_columns(schedule, self.job.chunk_bytes)
+        times, transfers = (None, None) if rows is None else rows.columns(schedule, self.job.chunk_bytes)
         return Trace(
             engine="events",
-            transfers=None if rows is None else static | rows.columns(),
+            transfers=transfers,
+            times=times,
             links=links.columns(),
             waits=links.waits(),
             services=None if rows is None else links.services(),
-            rates=None if rows is None else links.rates(),
+            rates=None if transfers is None else links.rates(),
             job=self.number,
             workers=_worker_columns(self.members[: schedule.n_workers]),
             n_transfers=schedule.n_transfers,

@@ -167,7 +167,8 @@ class NudgedRuns:
 
     def _run(self) -> None:
         parts, network = self.parts, self.parts.network_of_run
-        moved = np.random.default_rng(0).uniform(-NUDGE, NUDGE, network.n_links)
+        # One of two values each: what starts together on like routes comes at a few times then, not each at its own.
+        moved = np.random.default_rng(0).choice([-NUDGE, NUDGE], network.n_links)
         for way in (1, -1) if parts.schedule.n_transfers <= BOTH_WAYS else (1,):
             other = replace(network, latency_s=network.latency_s * (1 + way * moved))
             what = (parts.schedule, other, parts.workers, parts.chunk_bytes)

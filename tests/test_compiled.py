@@ -216,6 +216,22 @@ def test_where_it_is_no_chaos_nothing_is_said(changes):
     assert "moved_share" not in simulate(scenario).summary
 
 
+def test_flows_that_start_together_nearly_do_in_the_runs_beside_a_run(monkeypatch):
+    """Each by itself, all that are under way would have new rates with each that comes: 2,256 times 2,256."""
+    rates, do = [], run.Loop.run
+
+    def counting(self):
+        do(self)
+        rates.append(self.counts()["rates"])
+
+    monkeypatch.setattr(run.Loop, "run", counting)
+    network = "{topology: switch, sharing: fair, bandwidth: 25 GB/s, latency: 2 us}"
+    text = f"{{scenario_version: 1, workers: 48, message: 64 MiB, payload: none, algorithm: direct, network: {network}}}"
+    simulate(loads(text, ["engine=compiled"]))
+    assert len(rates) == 3
+    assert max(rates) < 10 * min(rates)
+
+
 def test_machine_code_is_kept_whole_where_it_can_be(monkeypatch, tmp_path):
     """What was compiled is read back; a file that is not whole is made again, and so is one that cannot be kept."""
     (kept,) = {file.name for folder in machine_code._folders() for file in folder.glob("loop-*.bin")} & {

@@ -38,6 +38,24 @@ def faults(text: str, **options) -> list[str]:
 
 
 class TestParameters:
+    @pytest.mark.parametrize(
+        ("name", "parameter", "least"),
+        [
+            (name, parameter, one.least)
+            for name, algorithm in ALGORITHMS.items()
+            for parameter, one in algorithm.parameters.items()
+            if isinstance(one.default, int) and one.least is not None
+        ],
+    )
+    def test_each_algorithm_has_its_own_least_number(self, name, parameter, least):
+        """The format has one key for all that have the parameter: 0 slices suit one ring, and no tree."""
+        text = f"{{name: {name}, {parameter}: %d}}"
+        assert ALGORITHMS[name].size_of(4, **{parameter: least}) is not None
+        told = faults(with_algorithm(text % (least - 1)))
+        assert any(one.startswith(f"algorithm.{parameter}: ") for one in told)
+        with pytest.raises(InputError, match=rf"^{parameter}: "):
+            ALGORITHMS[name].build(4, **{parameter: least - 1})
+
     def test_reach_the_algorithm(self):
         schedule = build_schedule(
             loads(with_algorithm("{name: channel-ring, n_channels: 3, strides: [1, 3]}"))

@@ -97,12 +97,17 @@ class Algorithm(NamedTuple):
         return size if size.one_for_all else size._replace(work=max(size.work, n_workers * n_workers // 64))
 
     def check_size(self, n_workers: int, collective: str = "", **parameters: Any) -> None:
-        """Refuse a worker that is not there, and a schedule that is too large to be built: `InputError`."""
+        """Refuse a number that is too small, a worker that is not there, a schedule that is too large: `InputError`."""
         known = {name: parameters.get(name, one.default) for name, one in self.parameters.items()}
         for name, one in self.parameters.items():
             if one.is_worker and not 0 <= known[name] < n_workers:
                 message = f"there is no such worker among {n_workers}"
                 raise InputError(Fault(message, name, value=str(known[name]), right=f"0 to {n_workers - 1}"))
+            # The format has one key for all algorithms that have the parameter, and takes what suits any of them.
+            if isinstance(known[name], int) and one.least is not None and known[name] < one.least:
+                raise InputError(
+                    Fault(f"at least {one.least}", name, value=str(known[name]), right=f"{one.default}")
+                )
         size = self.size_of(n_workers, collective, **known)
         if size is None or size.is_bearable:
             return

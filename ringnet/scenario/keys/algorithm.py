@@ -46,12 +46,14 @@ def _type_of(parameter: Parameter) -> Any:
 
 def _field(name: str) -> Any:
     meanings: dict[str, list[str]] = {}
+    traits: dict[str, None] = {}
     for algorithm, one in ALGORITHMS.items():
         if name in one.parameters:
             meanings.setdefault(one.parameters[name].summary, []).append(algorithm)
+            traits |= {one.parameters[name].trait: None}
+    words = " or ".join(TRAITS[trait].words for trait in traits if trait)
     text = "; ".join(f"of {', '.join(by)}: {meaning}" for meaning, by in meanings.items())
-    trait = PARAMETERS[name].trait
-    read = f" If left out, {TRAITS[trait].words}, where the network has such." if trait else ""
+    read = f" If left out, {words}, where the network has such." if words else ""
     description = f"{text[:1].upper()}{text[1:]}.{read}"
     return _type_of(PARAMETERS[name]) | None, Field(default=None, description=description)
 

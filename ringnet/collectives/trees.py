@@ -105,9 +105,14 @@ class PipelinedTrees:
     def __init__(
         self, parents: Sequence[IntArray], n_slices: int, phases: Sequence[str], n_switches: int = 0
     ) -> None:
-        self.parents, self.n_slices, self.phases, self.n_switches = parents, n_slices, phases, n_switches
-        self.depths = [depths(parent) for parent in parents]
-        self.depth = max(int(depth.max()) for depth in self.depths)
+        self.parents, self.n_slices, self.phases, self.n_switches = (
+            np.array(parents),
+            n_slices,
+            phases,
+            n_switches,
+        )
+        self.depths = depths(self.parents)
+        self.depth = int(self.depths.max())
 
     def schedule(self, algorithm: str, collective: str, **parameters: Any) -> Schedule:
         """Return the schedule of a collective; ``root`` among the parameters is where it starts or ends."""
@@ -128,33 +133,28 @@ class PipelinedTrees:
         number = dict.fromkeys(self.phases, 0)
         for slot in range(self.n_slices + 2 * self.depth - 1 if self.depth else 0):
             for channel, phase in enumerate(self.phases):
-                rows = np.concatenate(
-                    [self._rows(tree, phase, channel, slot) for tree in range(len(self.parents))]
-                )
-                if len(rows):
-                    yield make_step(phase, number[phase], *rows.T)
+                late = self.depth - self.depths if phase == REDUCE else self.depth + self.depths - 1
+                part = slot - late
+                moving = (part >= 0) & (part < self.n_slices) & (self.parents != NOBODY)
+                tree, child = np.nonzero(moving)
+                if len(child):
+                    parent = self.parents[moving]
+                    src, dst = (child, parent) if phase == REDUCE else (parent, child)
+                    chunk, on = part[moving] + tree * self.n_slices, tree * len(self.phases) + channel
+                    yield make_step(phase, number[phase], src, dst, chunk, on)
                     number[phase] += 1
-
-    def _rows(self, tree: int, phase: str, channel: int, slot: int) -> IntArray:
-        """Return rows (src, dst, chunk, channel) of a tree in a slot."""
-        parent, depth = self.parents[tree], self.depths[tree]
-        part = slot - (self.depth - depth if phase == REDUCE else self.depth + depth - 1)
-        child = np.flatnonzero((part >= 0) & (part < self.n_slices) & (parent != NOBODY))
-        ends = (child, parent[child]) if phase == REDUCE else (parent[child], child)
-        on = np.full(len(child), tree * len(self.phases) + channel)
-        return np.column_stack((*ends, part[child] + tree * self.n_slices, on))
 
 
 def depths(parent: IntArray) -> IntArray:
-    """Return the depth of each worker, 0 for the root.
+    """Return the depth of each worker, 0 for the root; of one tree, or of several in rows.
 
     >>> depths(np.array([-1, 0, 0, 1])).tolist()
     [0, 1, 1, 2]
     """
-    depth, above = np.zeros(len(parent), dtype=np.int64), parent
+    depth, above = np.zeros(parent.shape, dtype=np.int64), parent
     while (above != NOBODY).any():
         depth += above != NOBODY
-        above = np.where(above == NOBODY, NOBODY, parent[above])
+        above = np.where(above == NOBODY, NOBODY, np.take_along_axis(parent, above, axis=-1))
     return depth
 
 

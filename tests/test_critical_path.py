@@ -364,6 +364,7 @@ def test_a_queue_behind_another_job_is_a_piece_of_its_own(case):
     pieces = critical_path(one.schedule, one.network, mine.workers, one.chunk_bytes, trace).pieces
     (queueing,) = [piece for piece in pieces if piece.part == "queueing"]
     assert (queueing.from_s, queueing.to_s) == (1.0, 50.0)
+    assert (queueing.behind, queueing.owner) == (-1, 1)
     assert pieces[-1].to_s == float(trace.workers["end_s"].max())
     with pytest.raises(InputError, match="others share the links"):
         derivatives(one.schedule, one.network, mine.workers, one.chunk_bytes, trace)
@@ -377,6 +378,22 @@ def test_a_channel_waits_for_what_another_has_to_send_of_its_chunk(case, custom)
     # Not by 3->0, over which chunk 0 came early: worker 0 had yet to send its own, on the channel that waited for 1->0.
     on_links = [one.network.names[piece.link] for piece in pieces if piece.part == "bandwidth"]
     assert on_links == ["1->0", "0->3"]
+
+
+@pytest.mark.parametrize(("sharing", "in_front"), [("fifo", [1, 2]), ("fair", [2])])
+@pytest.mark.parametrize("engine", ["events", "compiled"])
+def test_it_is_told_whose_transfer_was_in_front(case, custom, wired, engine, sharing, in_front):
+    """Under fifo sharing what the link served before; of three flows the one that the longest was with longest."""
+    wires = {"a": (1e4, 0.0), "b": (1e4, 0.0), "c": (1e4, 0.0), "narrow": (100.0, 0.0)}
+    routes = {(1, 0): ["a", "narrow"], (2, 0): ["b", "narrow"], (3, 0): ["c", "narrow"]}
+    schedule = custom(4, [(1, 0, 0), (2, 0, 1), (3, 0, 2)])
+    one = case(4, schedule=schedule).but(
+        network=replace(wired(wires, routes, 4), sharing=sharing), chunk_bytes=np.array([100, 200, 300])
+    )
+    path = path_of(one, one.run(engine=engine))
+    waits = [place for place, piece in enumerate(path.pieces) if piece.queue]
+    assert {path.pieces[place].queue for place in waits} == {"others"}
+    assert [path.behind("src")[place] for place in waits] == in_front
 
 
 @pytest.mark.parametrize("sends", ["eager", "rendezvous"])

@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ringnet.analysis.path_records import (
     NONE,
@@ -24,15 +23,13 @@ from ringnet.analysis.path_records import (
     WindowCredits,
     move_columns,
 )
-from ringnet.analysis.sharers import ChunkSharers, ProcessorSharers
+from ringnet.analysis.sharers import ChunkSharers, FlowSharers, ProcessorSharers
+from ringnet.array_types import Array, BoolArray, FloatArray, IntArray
 from ringnet.collectives import Schedule
 from ringnet.engines.tolerances import ROUNDING
 from ringnet.engines.trace import MOST_SERVICES, Columns, Led, Trace, Workers, schedule_columns
 from ringnet.errors import InputError
 from ringnet.networks import BySize, Network, OverTime, beyond
-
-FloatArray: TypeAlias = NDArray[np.float64]
-IntArray: TypeAlias = NDArray[np.int64]
 
 
 class PathPiece(NamedTuple):
@@ -57,6 +54,11 @@ class PathPiece(NamedTuple):
         worker's (which is bandwidth by another name), ``others`` if not; of a piece of queueing, whose it waited for.
     queued_s : float
         How long that one waited.
+    behind : int
+        Row of the transfer that it waited for: the one that the link served before or, of a flow, that of another
+        sender which was on the link with it for the longest time; `NONE` if it is none of this run.
+    owner : int
+        The number of the job, or of other traffic, whose it is if it is none of this run; `NONE` where unknown.
     """
 
     from_s: float
@@ -67,6 +69,8 @@ class PathPiece(NamedTuple):
     transfer: int = NONE
     queue: str = ""
     queued_s: float = 0.0
+    behind: int = NONE
+    owner: int = NONE
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +83,8 @@ class CriticalPath:
         Pieces as columns, by the names of `PathPiece`, in order of time: each starts where the one before it ends, the
         first with the first worker, the last ends with the last one.
     moved : dict of str to ndarray
-        ``phase, step, chunk, src, dst, bytes`` of each transfer that a piece is of, in the order of ``transfers``.
+        ``phase, step, chunk, src, dst, bytes`` of each transfer that a piece is of, or that was waited for, in the
+        order of ``transfers``.
     transfers : ndarray of int64
         Their rows, each once, ascending.
     """
@@ -94,17 +99,27 @@ class CriticalPath:
         columns = [self.columns[name].tolist() for name in PathPiece._fields]
         return tuple(map(PathPiece, *columns))
 
-    def of_pieces(self, name: str, none: int | None = None) -> NDArray[Any]:
+    def of_pieces(self, name: str, none: int | None = None) -> Array:
         """Return for each piece what a column of ``moved`` says of its transfer; ``none`` of a start or a launch."""
+        return self._cells(name, self._places, none)
+
+    def behind(self, name: str) -> Array:
+        """Return for each piece what a column of ``moved`` says of the transfer that was waited for; None of none."""
+        return self._cells(name, self._placed("behind"), None)
+
+    def _cells(self, name: str, places: IntArray, none: int | None) -> Array:
         column = self.moved[name]
         cells = np.empty(len(column) + 1, dtype=object if none is None else column.dtype)
         cells[:-1], cells[-1] = column, none
-        return cells[self._places]
+        return cells[places]
 
     @cached_property
     def _places(self) -> IntArray:
-        """Where the transfer of each piece is in ``transfers``; after the last for what is of none."""
-        transfers = self.columns["transfer"]
+        return self._placed("transfer")
+
+    def _placed(self, name: str) -> IntArray:
+        """Return where the transfer of each piece is in ``transfers``; after the last for what is of none."""
+        transfers = self.columns[name]
         places = np.searchsorted(self.transfers, transfers)
         return np.where(transfers == NONE, len(self.transfers), places)
 
@@ -191,12 +206,13 @@ def critical_path(
         return _made_again(trace.recall(), schedule, network, workers, chunk_bytes, trace)
     walk = _Walk(schedule, network, workers, chunk_bytes, trace)
     pieces = zip(*reversed(walk.pieces()), strict=True)
-    kinds = (float, float, object, np.int64, np.int64, np.int64, object, float)
+    kinds = (float, float, object, *[np.int64] * 3, object, float, np.int64, np.int64)
     columns = {
         name: np.array(cells, dtype=kind)
         for name, cells, kind in zip(PathPiece._fields, pieces, kinds, strict=True)
     }
-    transfers = np.unique(columns["transfer"][columns["transfer"] != NONE])
+    transfers = np.unique((columns["transfer"], columns["behind"]))
+    transfers = transfers[transfers != NONE]
     return CriticalPath(columns, walk.transfers.columns(transfers.tolist()), transfers)
 
 
@@ -244,6 +260,7 @@ def _made_again(
         "transfer": moved.transfers[place][pieces],
         "queue": np.full(len(pieces), "", dtype=object),
         "queued_s": np.zeros(len(pieces)),
+        **{name: np.full(len(pieces), NONE) for name in ("behind", "owner")},
     }
     n_first = len(first_s) - 1
     before = PathPiece(0.0, 0.0, "", starter)._asdict() | {
@@ -254,11 +271,15 @@ def _made_again(
         for name, column in columns.items()
     }
     ends = n_first + np.searchsorted(pieces, np.flatnonzero(is_queue))
-    _note_own_queues(columns, ends, np.array(led.waited_s)[-2::-1][is_queue], to_s[is_queue])
+    # What is passed before a queue, in time, is of the transfer that the link served before.
+    ahead = moved.transfers[place][np.flatnonzero(is_queue) - 1]
+    _note_own_queues(columns, ends, np.array(led.waited_s)[-2::-1][is_queue], to_s[is_queue], ahead)
     return replace(moved, columns=columns)
 
 
-def _note_own_queues(columns: Columns, ends: IntArray, waited_s: FloatArray, now_s: FloatArray) -> None:
+def _note_own_queues(
+    columns: Columns, ends: IntArray, waited_s: FloatArray, now_s: FloatArray, ahead: IntArray
+) -> None:
     """Note that what came after so many pieces waited for the one before it that lasts, of the same sender."""
     lasts = np.flatnonzero(columns["to_s"] > columns["from_s"])
     places = np.searchsorted(lasts, ends) - 1
@@ -266,11 +287,12 @@ def _note_own_queues(columns: Columns, ends: IntArray, waited_s: FloatArray, now
     places, first = np.unique(lasts[places[notes]], return_index=True)
     columns["queue"][places] = "own"
     columns["queued_s"][places] = waited_s[notes][first]
+    columns["behind"][places] = ahead[notes][first]
 
 
 def _moved(
     steps: IntArray, rows: IntArray, schedule: Schedule, chunk_bytes: IntArray
-) -> tuple[CriticalPath, IntArray, NDArray[np.bool_]]:
+) -> tuple[CriticalPath, IntArray, BoolArray]:
     """Look up transfers by step and row, in one go through the schedule.
 
     Returns a path of no pieces that has them; which of these each is, and whether it is reduced.
@@ -293,6 +315,18 @@ def _moved(
     moved = move_columns([*found, n_bytes.tolist()])
     path = CriticalPath({}, moved, np.array(transfers, dtype=np.int64))
     return path, place, np.array(is_reduced, dtype=np.bool_)[place]
+
+
+class Queued(NamedTuple):
+    """What the next piece that is put down tells of who waited, as `PathPiece` has it."""
+
+    queue: str = ""
+    queued_s: float = 0.0
+    behind: int = NONE
+    owner: int = NONE
+
+
+NO_QUEUE = Queued()
 
 
 class Came(NamedTuple):
@@ -334,7 +368,12 @@ class _Walk:
             self.processors = ProcessorSharers(self.workers, rows) if queues_at_processors else None
             self.credits = WindowCredits(network, self.records, rows) if network.window else None
         self._pieces: list[PathPiece] = []
-        self._queue: tuple[str, float] = "", 0.0
+        self._queue = NO_QUEUE
+
+    @cached_property
+    def sharers(self) -> FlowSharers:
+        """Who was on a link with a flow; asked for where one lost time to others."""
+        return FlowSharers(self.schedule, self.records)
 
     def pieces(self) -> list[PathPiece]:
         """Return the pieces, the last first."""
@@ -355,9 +394,9 @@ class _Walk:
             self._pieces[-1] = self._pieces[-1]._replace(from_s=from_s)
             self.now_s = from_s
             return
-        if from_s < self.now_s and self._queue[0]:
-            of |= dict(zip(("queue", "queued_s"), self._queue, strict=True))
-            self._queue = "", 0.0
+        if from_s < self.now_s and self._queue.queue:
+            of |= self._queue._asdict()
+            self._queue = NO_QUEUE
         self._pieces.append(PathPiece(from_s, self.now_s, part, **of))
         self.now_s = from_s
 
@@ -372,7 +411,7 @@ class _Walk:
 
     def _goes_on(self, part: str, of: dict[str, Any]) -> bool:
         """Whether a piece is of the same transfer over the same link as the one after it: of two parts of it."""
-        if part != "bandwidth" or not self._pieces or self._queue[0]:
+        if part != "bandwidth" or not self._pieces or self._queue.queue:
             return False
         last = self._pieces[-1]
         return (last.part, last.link, last.transfer) == (part, of["link"], of["transfer"])
@@ -484,7 +523,7 @@ class _Walk:
             self.records.number(at),
         )
         if others_s := self.records.others_s(at):
-            self._queue = "others", others_s
+            self._queue = Queued("others", others_s, *self.sharers.longest(at))
             self._put(max(self.now_s - others_s, start_s), "queueing", **self._on_link(at))
         self._put(start_s, "bandwidth", **self._on_link(at))
         before = self.records.of(transfer)[number - 1] if number else None
@@ -522,7 +561,8 @@ class _Walk:
             self._note_queue(at, ahead, start_s - head_s)
             return Came(self.records.end_s(ahead), self._end, (ahead,))
         if start_s - head_s > ROUNDING * start_s:
-            self._queue = "others", start_s - head_s
+            owner = NONE if ahead is None else self.records.owner(ahead)
+            self._queue = Queued("others", start_s - head_s, NONE, owner)
             self._put(head_s, "queueing", **self._on_link(at))
         before = self.records.hop_before(at)
         if before is None:
@@ -536,7 +576,8 @@ class _Walk:
         """Note that a service waited for the one ahead; parts of one transfer do not wait for each other."""
         waits = waited_s > ROUNDING * self.records.start_s(at)
         if waits and self.records.transfer(at) != self.records.transfer(ahead):
-            self._queue = "own" if self._sender(at) == self._sender(ahead) else "others", waited_s
+            whose = "own" if self._sender(at) == self._sender(ahead) else "others"
+            self._queue = Queued(whose, waited_s, self.records.transfer(ahead))
 
     def _sender(self, at: Service) -> int:
         return self.transfers.src(self.records.transfer(at))

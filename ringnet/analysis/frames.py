@@ -124,7 +124,7 @@ def worker_table(trace: Trace, spent: Columns, places: tuple[str, ...] | None = 
     return {"worker": np.arange(len(trace.workers["end_s"])), **trace.workers, **spent, **at}
 
 
-def path_table(path: CriticalPath, names: Sequence[str]) -> Table:
+def path_table(path: CriticalPath, names: Sequence[str], owners: Sequence[str]) -> Table:
     """Return one row per piece of a path that takes time, as ``path.csv`` has them.
 
     Parameters
@@ -132,10 +132,21 @@ def path_table(path: CriticalPath, names: Sequence[str]) -> Table:
     path : CriticalPath
     names : sequence of str
         Of the links.
+    owners : sequence of str
+        Of the jobs, and after them of other traffic.
     """
     lasts = path.lasts_s > 0
     pieces = {name: column[lasts] for name, column in path.columns.items()}
     moved = ("phase", "step", "chunk", "src", "dst")
+    behind = zip(*(path.behind(name)[lasts].tolist() for name in moved), strict=True)
+    in_front = [
+        f"{phase} {step}: {src}->{dst}, chunk {chunk}"
+        if src is not None
+        else owners[owner]
+        if owner != NONE
+        else None
+        for (phase, step, chunk, src, dst), owner in zip(behind, pieces["owner"].tolist(), strict=True)
+    ]
     return {
         **{name: pieces[name] for name in ("from_s", "to_s")},
         "part": pieces["part"].tolist(),
@@ -144,6 +155,8 @@ def path_table(path: CriticalPath, names: Sequence[str]) -> Table:
         **{name: path.of_pieces(name)[lasts].tolist() for name in moved},
         "queue": pieces["queue"].tolist(),
         "queued_s": np.where(pieces["queue"] == "", np.nan, pieces["queued_s"]),
+        "behind_worker": path.behind("src")[lasts].tolist(),
+        "behind_transfer": in_front,
     }
 
 

@@ -192,10 +192,10 @@ class PathRecords:
     def __init__(self, network: Network, trace: Trace, transfers: StepTransfers) -> None:
         assert trace.times is not None
         assert trace.services is not None
-        self.network, self.transfers, self._job = network, transfers, trace.job
+        self.network, self.transfers, self.job = network, transfers, trace.job
         self.times, self.services = trace.times, trace.services
         owner, hop = self.services["owner"], self.services["hop"]
-        ours = slice(None) if (owner == self._job).all() else np.flatnonzero(owner == self._job)
+        ours = slice(None) if (owner == self.job).all() else np.flatnonzero(owner == self.job)
         self.n_hops = max(int(hop[ours].max(initial=0)), 0) + 1
         cells = self.services["transfer"][ours].astype(np.int64) * self.n_hops + np.maximum(hop[ours], 0)
         n_cells = len(self.times["posted_s"]) * self.n_hops
@@ -247,13 +247,17 @@ class PathRecords:
         """Return which transfer it serves."""
         return int(self.services["transfer"][at])
 
+    def owner(self, at: Service) -> int:
+        """Return the number of the job, or of other traffic, whose it is."""
+        return int(self._cell("owner", at))
+
     def is_flow(self, at: Service) -> bool:
         """Whether it is all of a transfer, or of a part of one, which shares its links with others."""
         return self._cell("hop", at) == FLOW
 
     def is_ours(self, at: Service) -> bool:
         """Whether it serves a transfer of this job."""
-        return self._cell("owner", at) == self._job
+        return self._cell("owner", at) == self.job
 
     def tail_s(self, at: Service) -> float:
         """Return when the tail has crossed the link."""

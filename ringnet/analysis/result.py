@@ -196,7 +196,8 @@ class RunResult:
 
     def _path(self) -> Table | None:
         path = self.made_from[0].path if self.made_from else None
-        return None if path is None else path_table(path, self.made_from[0].network.names)
+        owners = _owners(self.made_from)
+        return None if path is None else path_table(path, self.made_from[0].network.names, owners)
 
     def _utilisation(self) -> Table | None:
         return (
@@ -318,7 +319,6 @@ def make_result(
     """
     run, trace, own = runs[0], runs[0].trace, summarise(runs[0])
     by_job = {one.labels["name"]: one.link_bytes for one in runs} if not run.alone else None
-    owners = [*(one.labels["name"] for one in runs), *dict.fromkeys(run.traffic)]
     verdict = _common_verdict(runs)
     tables = {
         "links": run.by_link if by_job is None else link_table(trace, run.network, by_job),
@@ -326,7 +326,7 @@ def make_result(
         "transfers": trace.transfers,
         "states": None if first is None or trace.values is None else _states(run, first),
         "jobs": _job_table(runs, own) if len(runs) > 1 else None,
-        "queues": None if trace.waits is None else queue_table(trace.waits, run.network.names, owners),
+        "queues": None if trace.waits is None else queue_table(trace.waits, run.network.names, _owners(runs)),
     }
     return RunResult(
         summary=own | {key: getattr(verdict, key) for key in _OF_THE_VERDICT},
@@ -337,6 +337,11 @@ def make_result(
         about=about,
         made_from=tuple(runs),
     )
+
+
+def _owners(runs: Sequence[Run]) -> list[str]:
+    """Return the names of the jobs, and after them of other traffic, in the order of their numbers."""
+    return [*(one.labels["name"] for one in runs), *(dict.fromkeys(runs[0].traffic) if runs else ())]
 
 
 def _states(run: Run, first: list[Array]) -> Table:

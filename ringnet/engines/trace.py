@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -492,8 +493,9 @@ class ServiceRows:
             same = column[0] == column[-1] and (column == column[0]).all()
             self._blocks[name].append((column[:1] if same else column).astype(kind))
 
+    @cached_property
     def columns(self) -> Columns | None:
-        """Return the rows by column; None where there are more than `MOST_SERVICES`."""
+        """The rows by column, when all have been added; None where there are more than `MOST_SERVICES`."""
         self._put_by()
         if self._n_rows > MOST_SERVICES:
             return None

@@ -359,6 +359,13 @@ TABLES: dict[str, dict[str, Column]] = {
             "worker, others if not; of a piece of queueing: others, whose path is not known, or with whom it shared"
         ),
         "queued_s": _number("how long it waited there"),
+        "behind_worker": _integer(
+            "whose transfer was in front of it: the one that the link served before; under fair sharing the one of "
+            "another worker that was on the link with it for the longest time"
+        ),
+        "behind_transfer": _text(
+            "that transfer: phase, step, sender, receiver and chunk; of another job, or of other traffic, its name"
+        ),
     },
     "trouble": {
         "from_s": _number("when it began"),

@@ -87,7 +87,7 @@ def run_recurrence(
         times=times,
         links=_link_columns(steps, network),
         waits=steps.notes.waits.columns(),
-        services=None if steps.services is None else steps.services.columns(),
+        services=None if steps.services is None else steps.services.columns,
         workers=_worker_columns(steps),
         n_transfers=schedule.n_transfers,
         counts={"steps": schedule.n_steps},

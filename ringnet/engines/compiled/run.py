@@ -82,7 +82,7 @@ def run_compiled(
         times=times,
         links=loop.link_columns(),
         waits=loop.rows.who_waited(),
-        services=None if rows is None else loop.rows.services.columns(),
+        services=None if rows is None else loop.rows.services.columns,
         rates=None if transfers is None else loop.rows.even_rates(),
         workers=loop.worker_columns(),
         n_transfers=schedule.n_transfers,

@@ -181,7 +181,7 @@ class FifoLinks:
 
     def services(self) -> Columns | None:
         """Return who was served when, as `Trace.services` has it."""
-        return None if self.served is None else self.served.columns()
+        return None if self.served is None else self.served.columns
 
     def rates(self) -> None:
         """Return nothing: the services say it."""
@@ -217,7 +217,7 @@ class FairLinks:
 
     def services(self) -> Columns | None:
         """Return who moved when, as `Trace.services` has it."""
-        return None if self.served is None else self.served.columns()
+        return None if self.served is None else self.served.columns
 
     def rates(self) -> Columns | None:
         """Return how fast what moved when, as `Trace.rates` has it."""

@@ -68,7 +68,7 @@ class Ran:
     def transfers(self) -> pd.DataFrame:
         return self.result.transfers
 
-    @property
+    @cached_property
     def end_s(self) -> float:
         """When the last worker of all jobs ended."""
         ends = self.workers["end_s"] if self.result.jobs is None else self.result.jobs["end_s"]

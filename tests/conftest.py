@@ -7,8 +7,8 @@ import os
 import signal
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -52,54 +52,79 @@ settings.register_profile(
 )
 settings.load_profile("ringnet")
 
-#: Processor time for which the cases of a test are traced together when coverage is measured, and the least for each
-#: of them: tracing takes two thirds of the time of a run, and what a long test does later, or a late case at length,
-#: has mostly been done before, with other numbers. Whether it has is looked at for moments, after pauses that grow.
-TRACED_S, TRACED_LEAST_S = 1.0, 0.1
-LOOK_S, PAUSE_S = 0.02, 0.64
-_traced_s: Counter[tuple[Path, str]] = Counter()
+#: Where coverage is measured, tracing takes two thirds of the time of a run, and most of what a test does has been done
+#: before, with other numbers. So each is traced for moments of processor time: on while they see new lines, after
+#: pauses that grow while they see none.
+LOOK_S, PAUSE_S = 0.01, 0.64
+
+
+class Looks:
+    """When coverage traces: never what pytest does around a test or a fixture, and of these as much as may be new."""
+
+    def __init__(self, tracing: Any) -> None:
+        self.tracing, self.on, self.known, self.pause_s = tracing, False, 0, 2 * LOOK_S
+
+    @contextmanager
+    def at(self) -> Iterator[None]:
+        """Look at what runs in this context; a fixture that a test asks for while it runs is part of the test."""
+        if signal.getsignal(signal.SIGVTALRM) == self.turn:
+            yield
+            return
+        handler = signal.signal(signal.SIGVTALRM, self.turn)
+        self.pause_s = 2 * LOOK_S
+        self.turn()
+        try:
+            yield
+        finally:
+            # Ignored first, for a signal that is on its way would set the timer again.
+            signal.signal(signal.SIGVTALRM, signal.SIG_IGN)
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+            signal.signal(signal.SIGVTALRM, handler)
+            if self.on:
+                self.tracing.stop()
+                self.on = False
+
+    def turn(self, *_: Any) -> None:
+        before, self.known = self.known, sum(map(len, [*self.tracing._collector.data.values()]))
+        next_s = LOOK_S
+        if not self.on:
+            self.tracing.start()
+            self.on = True
+        elif self.known > before:
+            self.pause_s = 2 * LOOK_S
+        else:
+            self.tracing.stop()
+            self.on, next_s, self.pause_s = False, self.pause_s, min(2 * self.pause_s, PAUSE_S)
+        signal.setitimer(signal.ITIMER_VIRTUAL, next_s)
+
+
+_looks: Looks | None = None
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Where coverage is measured, trace the beginning of each test, and what it does later if no test did it before."""
+def pytest_runtest_protocol() -> Iterator[None]:
+    global _looks
     tracing = sys.modules["coverage"].Coverage.current() if "coverage" in sys.modules else None
     if tracing is None or not hasattr(signal, "ITIMER_VIRTUAL"):
         return (yield)
-
-    def known() -> int:
-        return sum(map(len, [*tracing._collector.data.values()]))
-
-    test = (item.path, getattr(item, "originalname", item.name))
-    looks, before, pause_s = True, 0, LOOK_S
-
-    def turn(number: int, _: object) -> None:
-        nonlocal looks, before, pause_s
-        next_s, now = LOOK_S, known()
-        if not looks:
-            tracing.start()
-            looks = True
-        elif before and now > before:
-            pause_s = LOOK_S
-        else:
-            tracing.stop()
-            looks, next_s, pause_s = False, pause_s, min(2 * pause_s, PAUSE_S)
-        before = now
-        signal.setitimer(signal.ITIMER_VIRTUAL, next_s)
-
-    began_s = time.process_time()
-    handler = signal.signal(signal.SIGVTALRM, turn)
-    signal.setitimer(signal.ITIMER_VIRTUAL, max(TRACED_S - _traced_s[test], TRACED_LEAST_S))
+    _looks = _looks or Looks(tracing)
+    tracing.stop()
     try:
         return (yield)
     finally:
-        # Ignored first, for a signal that is on its way would set the timer again.
-        signal.signal(signal.SIGVTALRM, signal.SIG_IGN)
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, handler)
-        _traced_s[test] += time.process_time() - began_s
-        if not looks:
-            tracing.start()
+        tracing.start()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Iterator[None]:
+    with _looks.at() if _looks and fixturedef.baseid else nullcontext():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
+    with _looks.at() if _looks else nullcontext():
+        return (yield)
 
 
 #: Topologies that take nothing but workers and what their links have.

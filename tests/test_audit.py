@@ -10,7 +10,8 @@ import yaml
 
 from ringnet.collectives import ALGORITHMS
 from ringnet.networks import TOPOLOGIES
-from ringnet.runs.parts import build_schedule
+from ringnet.runs.parts import build, build_schedule
+from ringnet.runs.simulate import _run_once
 from ringnet.scenario import load, loads
 from tests.audit import Ran, audit, tables_read_back_the_same
 from tests.trouble import Troubled
@@ -107,6 +108,12 @@ def scenario(algorithm, collective, topology, condition, sharing, sends):
     return loads(yaml.safe_dump(keys))
 
 
+def audit_once(*case):
+    """Audit a run without what simulates it again, link by link: that takes most of the time and is not audited."""
+    one = scenario(*case)
+    audit(Ran(one, _run_once(one, build(one), tries_links=False)[0]))
+
+
 def rounds(shapes, first):
     """Return network, condition, sharing and sends of some runs: all conditions, with the others in turn."""
     for number, condition in enumerate(CONDITIONS, start=first):
@@ -121,15 +128,16 @@ def test_there_is_a_shape_of_every_topology():
 def test_every_algorithm_and_collective(algorithm, collective):
     shapes = [name for name in SHAPES if name != "ring"]  # on which only neighbours have a way
     shapes = SWITCHED.get(algorithm, shapes)
-    for case in rounds(shapes, ALL.index((algorithm, collective))):
-        audit(Ran.of(scenario(algorithm, collective, *case)))
+    number = ALL.index((algorithm, collective))
+    for case in [*rounds(shapes, number)][number // 2 % 2 :: 2]:  # the others with its other collectives
+        audit_once(algorithm, collective, *case)
 
 
 @pytest.mark.parametrize("topology", SHAPES)
 @pytest.mark.parametrize("turn", [0, 1])
 def test_every_network(topology, turn):
     for case in rounds([topology], turn):
-        audit(Ran.of(scenario("ring", "all-reduce", *case)))
+        audit_once("ring", "all-reduce", *case)
 
 
 @pytest.mark.parametrize("condition", CONDITIONS)

@@ -20,13 +20,13 @@ from ringnet.errors import ScheduleError
 from ringnet.reference import all_gather, reduce_scatter
 
 RING = ALGORITHMS["ring"]
-EVERY_SCHEDULE = [
-    pytest.param(algorithm.build, n, collective, id=f"{name}-{collective}-{n}")
+SIZES = range(1, 18)
+EVERY_ALGORITHM = [
+    pytest.param(algorithm.build, collective, id=f"{name}-{collective}")
     for name, algorithm in ALGORITHMS.items()
     for collective in algorithm.collectives
-    for n in range(1, 18)
 ]
-THE_RING = [(n, collective) for n in range(1, 18) for collective in RING.collectives]
+THE_RING = [(n, collective) for n in SIZES for collective in RING.collectives]
 
 
 def rows(schedule):
@@ -73,36 +73,38 @@ def test_contributors_and_holders_read_source_and_target():
     assert (list(gather.contributors(0)), list(gather.holders(0))) == ([2], [0, 1, 2])
 
 
-@pytest.mark.parametrize(("build", "n", "collective"), EVERY_SCHEDULE)
-def test_columns_are_int64_of_one_length_within_their_ranges_and_frozen(build, n, collective):
-    schedule = build(n, collective)
-    members = schedule.n_members
-    limits = {"src": members, "dst": members, "chunk": schedule.n_chunks, "channel": schedule.n_channels}
-    for step in schedule.steps():
-        for name, limit in limits.items():
-            column = getattr(step, name)
-            assert (column.dtype, column.shape) == (np.int64, (len(step),))
-            assert ((column >= 0) & (column < limit)).all()
-            assert not column.flags.writeable
-        assert (step.src != step.dst).all()
+@pytest.mark.parametrize(("build", "collective"), EVERY_ALGORITHM)
+def test_columns_are_int64_of_one_length_within_their_ranges_and_frozen(build, collective):
+    for schedule in (build(n, collective) for n in SIZES):
+        members = schedule.n_members
+        limits = {"src": members, "dst": members, "chunk": schedule.n_chunks, "channel": schedule.n_channels}
+        for step in schedule.steps():
+            for name, limit in limits.items():
+                column = getattr(step, name)
+                assert (column.dtype, column.shape) == (np.int64, (len(step),))
+                assert ((column >= 0) & (column < limit)).all()
+                assert not column.flags.writeable
+            assert (step.src != step.dst).all()
 
 
-@pytest.mark.parametrize(("build", "n", "collective"), EVERY_SCHEDULE)
-def test_sizes_are_what_the_steps_add_up_to(build, n, collective):
-    schedule = build(n, collective)
-    lengths = [len(step) for step in schedule.steps()]
-    assert (schedule.n_steps, schedule.n_transfers) == (len(lengths), sum(lengths))
-    assert (schedule.n_workers, schedule.collective) == (n, collective)
-    assert ALGORITHMS[schedule.algorithm].build == build
-    assert schedule.source.shape == schedule.target.shape == (schedule.n_chunks,)
+@pytest.mark.parametrize(("build", "collective"), EVERY_ALGORITHM)
+def test_sizes_are_what_the_steps_add_up_to(build, collective):
+    for n in SIZES:
+        schedule = build(n, collective)
+        lengths = [len(step) for step in schedule.steps()]
+        assert (schedule.n_steps, schedule.n_transfers) == (len(lengths), sum(lengths))
+        assert (schedule.n_workers, schedule.collective) == (n, collective)
+        assert ALGORITHMS[schedule.algorithm].build == build
+        assert schedule.source.shape == schedule.target.shape == (schedule.n_chunks,)
 
 
-@pytest.mark.parametrize(("build", "n", "collective"), EVERY_SCHEDULE)
-def test_steps_can_be_read_again_and_again(build, n, collective):
-    schedule = build(n, collective)
-    half_read = schedule.steps()
-    next(half_read, None)
-    assert rows(schedule) == rows(schedule) == rows(build(n, collective))
+@pytest.mark.parametrize(("build", "collective"), EVERY_ALGORITHM)
+def test_steps_can_be_read_again_and_again(build, collective):
+    for n in (1, 2, 6, 9, 16):
+        schedule = build(n, collective)
+        half_read = schedule.steps()
+        next(half_read, None)
+        assert rows(schedule) == rows(schedule) == rows(build(n, collective))
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 8, 13])

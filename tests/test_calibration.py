@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize._numdiff import approx_derivative
 
 from ringnet.analysis.calibration import Samples, Setting, calibrate, predict
 from ringnet.analysis.calibration.calibration import bands_of
-from ringnet.analysis.calibration.fit import fit, hold_out_workers
+from ringnet.analysis.calibration.fit import _Search, fit, hold_out_workers
 from ringnet.analysis.calibration.machine import LIBRARIES, NAMES, PARAMETERS, Family, algorithms_of
 from ringnet.analysis.calibration.samples import at
 
@@ -59,6 +61,20 @@ def gpu(samples, **options):
     return fit(samples, libraries=("gpu",), **options)
 
 
+@cache
+def of_the_cluster():
+    """What is measured on it, nearly right, and what comes of that."""
+    samples = measured(CLUSTER, by(), noise=0.01)
+    return samples, calibrate(samples, libraries=("gpu",))
+
+
+@pytest.mark.parametrize("family", [GPU, Family("mpi", LIBRARIES["mpi"].algorithms)])
+def test_slopes_are_those_of_one_parameter_after_the_other(family):
+    search = _Search(measured(CLUSTER, by()), family)
+    slopes = search._slopes(logs_of(), 0.05)
+    assert (slopes == approx_derivative(search._errors, logs_of(), "2-point", args=(0.05,))).all()
+
+
 def test_the_links_of_a_machine_are_found():
     found = gpu(measured(CLUSTER, by()))
     links = dict(zip(NAMES, found.profile.parameters, strict=True))
@@ -69,7 +85,7 @@ def test_the_links_of_a_machine_are_found():
     assert np.abs(found.errors_of_links()).max() < 0.05
 
 
-@settings(max_examples=6)
+@settings(max_examples=4)
 @given(
     st.floats(3e-6, 2e-5),
     st.floats(3e-7, 3e-6),
@@ -168,7 +184,7 @@ def test_who_ran_it_is_told_by_what_fits_where_the_log_does_not_say():
 
 
 def test_ways_change_from_tree_to_ring_and_say_how_clearly():
-    found = calibrate(measured(CLUSTER, by(), noise=0.01), libraries=("gpu",))
+    _, found = of_the_cluster()
     bands = [band for band in bands_of(found.profile) if band.setting == CLUSTER[-1]]
     assert bands[0].way.startswith("tree, ")
     assert bands[-1].way == "ring, Simple"
@@ -231,14 +247,14 @@ def test_mpi_doubles_up_to_a_size_and_has_a_ring_beyond_whatever_is_faster():
 
 
 def test_every_log_that_the_links_miss_is_named():
-    rough = measured(CLUSTER, by(), noise=0.01)
+    rough, found = of_the_cluster()
     times = rough.time_s.copy()
     jagged = (rough.n_workers == 16) & (np.arange(len(times)) % 2 == 0)
     times[jagged] *= 1.6
     text = {v.name: v.text for v in calibrate(replace(rough, time_s=times), libraries=("gpu",)).verdicts}
     assert text["not described"].startswith("N=16 on 4 nodes.txt is ")
     assert "N=8" not in text["not described"]
-    good = {v.name for v in calibrate(rough, libraries=("gpu",)).verdicts}
+    good = {verdict.name for verdict in found.verdicts}
     assert "described" in good
     assert "not described" not in good
 
@@ -247,7 +263,7 @@ def test_as_many_workers_on_every_node_is_said_only_where_it_is_so():
     def names(settings):
         return [each.name for each in calibrate(measured(settings, by()), libraries=("gpu",)).verdicts]
 
-    assert "hops not told apart" in names(CLUSTER)
+    assert "hops not told apart" in [each.name for each in of_the_cluster()[1].verdicts]
     assert "hops not told apart" not in names([*CLUSTER, Setting(16, 2)])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -27,6 +28,8 @@ _LEAST_SCATTER = 0.02
 _N_ALTERNATIVES, _STEPS_OF_ALTERNATIVE = 40, 8
 _ROUNDS = 3
 _MOST_STEPS = 60
+#: Relative change of a parameter by which slopes are told: the root of what a float can tell apart.
+_STEP = float(np.finfo(float).eps ** 0.5)
 #: Other starts of the search: launch and hops between nodes by these factors.
 _STARTS = ((1.0, 1.0), (0.4, 2.5))
 _FOLDS = 3
@@ -189,16 +192,26 @@ class _Search:
         def errors(logs: FloatArray) -> FloatArray:
             return self._errors(logs, found.misfit) + shifts
 
-        return np.asarray(least_squares(errors, found.logs, max_nfev=_STEPS_OF_ALTERNATIVE).x)
+        slopes = partial(self._slopes, misfit=found.misfit)
+        return np.asarray(least_squares(errors, found.logs, slopes, max_nfev=_STEPS_OF_ALTERNATIVE).x)
 
     def _errors(self, logs: FloatArray, misfit: float) -> FloatArray:
+        """Return what is squared: shape (n + 18,), and of several machines, columns of ``logs``, (k, n + 18)."""
         off = (self.family.log_time(logs, self.counts) - self.measured) / misfit
-        return np.concatenate([_robust(off), (logs - self.prior.center) / self.prior.deviation])
+        from_prior = (logs.T - self.prior.center) / self.prior.deviation
+        return np.concatenate([_robust(off), from_prior], axis=-1)
+
+    def _slopes(self, logs: FloatArray, misfit: float) -> FloatArray:
+        """Return how the errors go with each parameter: all machines a little beside this one at once."""
+        beside = logs[:, None] + np.diag(_STEP * np.where(logs < 0, -1, 1) * np.maximum(1.0, np.abs(logs)))
+        rise = self._errors(beside, misfit) - self._errors(logs, misfit)
+        slopes: FloatArray = (rise / (np.diag(beside) - logs)[:, None]).T
+        return slopes
 
     def _solve(self, start: FloatArray, misfit: float) -> tuple[FloatArray, FloatArray, float]:
         from scipy.optimize import least_squares  # noqa: PLC0415 -- those who run on a profile do not fit one
 
-        solved = least_squares(self._errors, start, max_nfev=_MOST_STEPS, args=(misfit,))
+        solved = least_squares(self._errors, start, self._slopes, max_nfev=_MOST_STEPS, args=(misfit,))
         return np.asarray(solved.x), np.asarray(solved.jac), float(solved.cost)
 
 

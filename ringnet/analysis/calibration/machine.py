@@ -175,11 +175,12 @@ class Family:
         Parameters
         ----------
         logs : ndarray of float64, shape (18,)
-            Natural logarithms of `PARAMETERS`.
+            Natural logarithms of `PARAMETERS`; of several machines at once, shape (18, k), all that is returned here
+            and below has their axis before that of the rows.
         rows : Samples or Counts
         """
         counts = self.counts(rows) if isinstance(rows, Samples) else rows
-        values = np.exp(logs)
+        values = np.exp(logs)[..., None]
         protocols, byte_s = _Protocols.of(values), counts.byte_s(values)
         return np.concatenate([_TIMES[name](values, protocols, counts, byte_s) for name in self.algorithms])
 
@@ -192,8 +193,10 @@ class Family:
         times = self.times(logs, counts)
         if not self.goes_by_size:
             return times
-        over = np.minimum(np.maximum(counts.message_bytes, 1.0) / np.exp(logs[LARGEST_DOUBLED]), _MOST_OVER)
-        doubles = np.array([way.algorithm == "doubling" for way in self.ways])[:, None]
+        largest = np.exp(logs[LARGEST_DOUBLED])[..., None]
+        over = np.minimum(np.maximum(counts.message_bytes, 1.0) / largest, _MOST_OVER)
+        doubles = np.array([way.algorithm == "doubling" for way in self.ways])
+        doubles = doubles.reshape(-1, *[1] * (times.ndim - 1))
         offered: FloatArray = times * (1 + np.where(doubles, over, 1 / over) ** _SHARPNESS)
         return offered
 
@@ -266,13 +269,13 @@ class _Protocols(NamedTuple):
 
     @classmethod
     def of(cls, values: FloatArray) -> _Protocols:
-        factors = np.ones((4, 3))
+        factors = np.ones((4, 3, *values.shape[1:]))
         factors[0, 1:] = values[[LAUNCH_MEDIUM, LAUNCH_LARGE]]
         factors[1, 1:] = values[[INSIDE_MEDIUM, INSIDE_LARGE]]
         factors[2, 1:] = values[[BETWEEN_MEDIUM, BETWEEN_LARGE]]
         factors[3, :2] = values[[SMALL, MEDIUM]]
         factors[:3] *= values[[LAUNCH, INSIDE, BETWEEN]][:, None]
-        return cls(*factors[:, :, None])
+        return cls(*factors)
 
 
 def _ring(values: FloatArray, of: _Protocols, counts: Counts, byte_s: FloatArray) -> FloatArray:

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -52,27 +53,30 @@ settings.register_profile(
 )
 settings.load_profile("ringnet")
 
-#: Where coverage is measured, tracing takes two thirds of the time of a run, and most of what a test does has been done
-#: before, with other numbers. So each is traced for moments of processor time: on while they see new lines, after
-#: pauses that grow while they see none.
-LOOK_S, PAUSE_S = 0.01, 0.64
+#: Where coverage is measured, tracing takes two thirds of the time of a run, and what a long test does later, or a late
+#: case of one, has mostly been done before, with other numbers. So the cases of a test are traced together for
+#: `TRACED_S` of processor time, and then for moments of `LOOK_S`: on while they see new lines, after pauses that grow.
+TRACED_S, LOOK_S, PAUSE_S = 0.4, 0.01, 0.64
 
 
 class Looks:
     """When coverage traces: never what pytest does around a test or a fixture, and of these as much as may be new."""
 
-    def __init__(self, tracing: Any) -> None:
-        self.tracing, self.on, self.known, self.pause_s = tracing, False, 0, 2 * LOOK_S
+    def __init__(self) -> None:
+        self.tracing: Any = None
+        self.traced_s: Counter[Any] = Counter()
+        self.on, self.known, self.pause_s = False, 0, LOOK_S
 
     @contextmanager
-    def at(self) -> Iterator[None]:
+    def at(self, what: Any) -> Iterator[None]:
         """Look at what runs in this context; a fixture that a test asks for while it runs is part of the test."""
-        if signal.getsignal(signal.SIGVTALRM) == self.turn:
+        if self.tracing is None or signal.getsignal(signal.SIGVTALRM) == self.turn:
             yield
             return
+        began_s, self.pause_s = time.process_time(), LOOK_S
         handler = signal.signal(signal.SIGVTALRM, self.turn)
-        self.pause_s = 2 * LOOK_S
         self.turn()
+        signal.setitimer(signal.ITIMER_VIRTUAL, max(TRACED_S - self.traced_s[what], LOOK_S))
         try:
             yield
         finally:
@@ -83,6 +87,7 @@ class Looks:
             if self.on:
                 self.tracing.stop()
                 self.on = False
+            self.traced_s[what] += time.process_time() - began_s
 
     def turn(self, *_: Any) -> None:
         before, self.known = self.known, sum(map(len, [*self.tracing._collector.data.values()]))
@@ -91,23 +96,23 @@ class Looks:
             self.tracing.start()
             self.on = True
         elif self.known > before:
-            self.pause_s = 2 * LOOK_S
+            self.pause_s = LOOK_S
         else:
             self.tracing.stop()
-            self.on, next_s, self.pause_s = False, self.pause_s, min(2 * self.pause_s, PAUSE_S)
+            self.pause_s = min(2 * self.pause_s, PAUSE_S)
+            self.on, next_s = False, self.pause_s
         signal.setitimer(signal.ITIMER_VIRTUAL, next_s)
 
 
-_looks: Looks | None = None
+_looks = Looks()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol() -> Iterator[None]:
-    global _looks
     tracing = sys.modules["coverage"].Coverage.current() if "coverage" in sys.modules else None
     if tracing is None or not hasattr(signal, "ITIMER_VIRTUAL"):
         return (yield)
-    _looks = _looks or Looks(tracing)
+    _looks.tracing = tracing
     tracing.stop()
     try:
         return (yield)
@@ -117,13 +122,13 @@ def pytest_runtest_protocol() -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Iterator[None]:
-    with _looks.at() if _looks and fixturedef.baseid else nullcontext():
+    with _looks.at(fixturedef.func) if fixturedef.baseid else nullcontext():
         return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_call() -> Iterator[None]:
-    with _looks.at() if _looks else nullcontext():
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    with _looks.at((item.path, getattr(item, "originalname", item.name))):
         return (yield)
 
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 from ringnet.cli.check import preview_of, step_preview_of
+from ringnet.engines import columns, max_min
 from ringnet.engines.events import run_jobs
-from ringnet.engines.events.max_min import Shares
 from ringnet.runs.memory import available_bytes
 from ringnet.runs.parts import build, jobs_of
 from ringnet.runs.work import work_of
@@ -55,32 +55,32 @@ def test_events_are_counted_as_they_come(network):
     assert near(work_of(parts).events, trace.counts["events"], 1.3)
 
 
+@pytest.fixture
+def filled(monkeypatch):
+    """How many rates are worked out each time, as they come."""
+    counted, fill = [], max_min.fill
+
+    def counting(real, whole):
+        counted.append(whole[columns.COUNT][columns.N_POOL])
+        fill(real, whole)
+
+    monkeypatch.setattr(max_min, "fill", counting)
+    return counted
+
+
 @pytest.mark.parametrize("network", SHARED)
 @pytest.mark.parametrize("workers", [8, 16])
-def test_rates_under_fair_sharing_are_judged_by_the_beginning(network, workers, monkeypatch):
-    n_rates = 0
-    fill = Shares._fill
-
-    def counting(self, pool):
-        nonlocal n_rates
-        n_rates += len(pool)
-        fill(self, pool)
-
+def test_rates_under_fair_sharing_are_judged_by_the_beginning(network, workers, filled):
     parts = build(loads(RING.replace("16", str(workers)) + SHARED[network]))
-    with monkeypatch.context() as patched:
-        patched.setattr(Shares, "_fill", counting)
-        simulated(parts)
+    simulated(parts)
+    n_rates = sum(filled)
     assert near(work_of(parts).rates, n_rates, 2.0)
 
 
-def test_what_the_estimate_itself_simulates_is_bounded(monkeypatch):
+def test_what_the_estimate_itself_simulates_is_bounded(filled):
     """However large the run: in rates, of which each takes some ten microseconds."""
-    counted = []
-    monkeypatch.setattr(
-        Shares, "_fill", lambda self, pool, fill=Shares._fill: counted.append(len(pool)) or fill(self, pool)
-    )
     work = work_of(build(loads(FAIR)))
-    assert sum(counted) < 25_000 < work.rates / 20
+    assert 0 < sum(filled) < 25_000 < work.rates / 20
 
 
 FAIR = """

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from ringnet.engines.events.max_min import Flow, Shares
+from ringnet.engines.max_min import Flow, Shares
 
 CAPACITIES = st.sampled_from([1.0, 2.0, 3.0, 5.0, 10.5])
 CAPS = st.sampled_from([np.inf, np.inf, np.inf, 0.7, 2.2])

@@ -46,7 +46,7 @@ def compiled(loop: CompiledLoop) -> Advance:
     It is compiled if it has not been by this version on this kind of processor, which takes some seconds; where no
     folder can be written it is compiled in every process.
     """
-    name = f"{loop.modules[-1]}-{_key(loop)}.bin"
+    name = f"{loop.modules[-1].rpartition('.')[2]}-{_key(loop)}.bin"
     files = [folder / name for folder in _folders()]
     for file in files:
         try:
@@ -79,8 +79,9 @@ def _key(loop: CompiledLoop) -> str:
     import llvmlite.binding as llvm  # noqa: PLC0415 -- only for such runs
 
     here = Path(__file__).parent
-    folder = here / loop.package.rpartition(".")[2]
-    sources = [*(folder / f"{name}.py" for name in loop.modules), *(here / name for name in loop.reads)]
+    root = here.parents[1]
+    modules = [root.joinpath(*loop.package.split("."), *name.split(".")) for name in loop.modules]
+    sources = [*(module.with_suffix(".py") for module in modules), *(here / name for name in loop.reads)]
     parts = [version("numba"), version("llvmlite"), llvm.get_default_triple(), llvm.get_host_cpu_name()]
     parts += [llvm.get_host_cpu_features().flatten(), *(file.read_text(encoding="utf-8") for file in sources)]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]

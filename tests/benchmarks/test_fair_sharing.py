@@ -9,7 +9,7 @@ import pytest
 from measuring import exponent
 from setups import scattered_setup
 
-from ringnet.engines.events.max_min import Shares
+from ringnet.engines.max_min import Shares
 
 #: By workers, how often rates are settled: the same on any machine.
 SETTLEMENTS = {16: 142, 32: 3738, 64: 15831, 128: 64404}

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ringnet.engines.compiled import layout as at
-from ringnet.engines.compiled.heap import ACTOR, ARRIVAL, KINDS, NORMAL, schedule
+from ringnet.engines import columns as at
+from ringnet.engines.columns import ACTOR, ARRIVAL, KINDS, NORMAL, schedule
 from ringnet.engines.compiled.links import alone_s, enter_route, has_room, own_part_s
 
 INFINITE = float("inf")

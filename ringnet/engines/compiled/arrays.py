@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from ringnet.array_types import FloatArray
 from ringnet.collectives import Schedule, Step
-from ringnet.engines.compiled import layout as at
+from ringnet.engines import columns as at
+from ringnet.engines.columns import ACTOR, ARRIVAL, HEAD_COMES, KINDS, NORMAL, schedule
 from ringnet.engines.compiled.actors import ENTERS
-from ringnet.engines.compiled.heap import ACTOR, ARRIVAL, HEAD_COMES, KINDS, NORMAL, schedule
 from ringnet.engines.trace import TransferRows, Workers
 from ringnet.networks import Network
 
@@ -150,7 +150,6 @@ class LoadedSteps:
         for name in (at.NEXT_IN_QUEUE, at.PREVIOUS_IN_QUEUE, at.FIRST_QUEUED, at.LAST_QUEUED):
             whole[name][whole[name] != at.NOBODY] -= n_gone
         whole[at.TRANSFER_OF] -= n_gone
-        whole[at.END_TRANSFER] -= n_gone
         is_transfer = np.isin(whole[at.EVENT_WHAT] % KINDS, (ARRIVAL, HEAD_COMES))
         whole[at.EVENT_WHAT][is_transfer] -= KINDS * n_gone
         count[at.FIRST_TRANSFER] += n_gone
@@ -177,6 +176,7 @@ def first_arrays(
         ((at.EVENT_TIME,), (at.EVENT_KEY, at.EVENT_WHAT), n_actors),
         ((), at.LISTS_OF_LINKS, n_links),
         ((at.HAD_WORKED,), at.NODES, n_flows * most_hops),
+        ((at.RISES_TO,), (at.RISING_KEY, at.RISING_WHAT), n_flows + n_links),
         ((), (at.FIRST_SEND, at.FIRST_OWED), 1),
     )
     for reals, wholes, size in sizes:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ringnet.engines.compiled import layout as at
-from ringnet.engines.compiled.heap import (
+from ringnet.engines import columns as at
+from ringnet.engines.columns import (
     ARRIVAL,
     HEAD_COMES,
     KINDS,
@@ -21,7 +21,7 @@ from ringnet.engines.compiled.heap import (
     schedule,
     take_out,
 )
-from ringnet.engines.compiled.rates import settle
+from ringnet.engines.max_min import settle
 from ringnet.engines.tolerances import OWN_ALL, ROUNDING, SAME_TIME
 
 INFINITE = float("inf")
@@ -35,7 +35,7 @@ def has_room(whole: Any) -> bool:
     n_flows = count[at.N_STREAMS] + count[at.N_COMING] + 1
     return bool(
         count[at.N_EVENTS] + n_flows + count[at.MOST_OF_STEP] <= count[at.ROOM_EVENTS]
-        and count[at.N_ENDS] + n_flows <= count[at.ROOM_ENDS]
+        and 2 * n_flows <= count[at.ROOM_ENDS]
         and count[at.N_FREE] > 0
         and count[at.N_SERVICES] + n_flows <= count[at.ROOM_SERVICES]
         and count[at.N_RATES] + 2 * n_flows <= count[at.ROOM_RATES]
@@ -109,12 +109,10 @@ def start_flow(real: Any, whole: Any, transfer: int) -> None:
         return
     count[at.N_FREE] -= 1
     flow = whole[at.FREE_FLOWS][count[at.N_FREE]]
-    whole[at.FLOW_OF][transfer] = flow
     whole[at.TRANSFER_OF][flow], whole[at.ROUTE_OF][flow] = transfer, route
     real[at.CEILING][flow], real[at.LEFT][flow] = real[at.ROUTE_RATE][route], whole[at.BYTES][transfer]
-    real[at.RATE][flow] = real[at.BEFORE][flow] = 0.0
-    real[at.FLOW_SINCE][flow], real[at.END][flow] = now_s, INFINITE
-    whole[at.HELD_BY][flow] = whole[at.STOP][flow] = at.NOBODY
+    real[at.RATE][flow], real[at.FLOW_SINCE][flow] = 0.0, now_s
+    whole[at.HELD_BY][flow] = whole[at.STOP][flow] = whole[at.PREDICTION][flow] = at.NOBODY
     node = flow * count[at.MOST_HOPS]
     for place in range(whole[at.FIRST_LINK][route], whole[at.FIRST_LINK][route + 1]):
         account = whole[at.ACCOUNTS][place]
@@ -136,6 +134,8 @@ def settle_flows(real: Any, whole: Any) -> None:
     take_ended(real, whole, now_s)
     count[at.N_STREAMS] += count[at.N_COMING] - count[at.N_GOING]
     settle(real, whole)
+    if count[at.N_ENDS] + count[at.N_POOL] > count[at.ROOM_ENDS]:
+        drop_stale(real, whole)
     for place in range(count[at.N_POOL]):
         flow = whole[at.POOL][place]
         if real[at.RATE][flow] != real[at.OLD_RATE][flow]:
@@ -155,11 +155,8 @@ def take_ended(real: Any, whole: Any, now_s: float) -> None:
     """Find the flows that end now."""
     count = whole[at.COUNT]
     while next_end(real, whole) <= now_s * (1 + SAME_TIME):
-        transfer = whole[at.END_TRANSFER][0]
-        pop(real[at.PREDICTED], whole[at.END_NUMBER], whole[at.END_TRANSFER], count[at.N_ENDS])
-        count[at.N_ENDS] -= 1
-        flow = whole[at.FLOW_OF][transfer]
-        whole[at.FLOW_OF][transfer] = at.NOBODY
+        flow = whole[at.END_FLOW][0]
+        whole[at.PREDICTION][flow] = at.NOBODY
         whole[at.GOING][count[at.N_GOING]] = flow
         count[at.N_GOING] += 1
 
@@ -168,32 +165,47 @@ def next_end(real: Any, whole: Any) -> float:
     """Return when the next flow ends; what was predicted for other rates is dropped."""
     count = whole[at.COUNT]
     while count[at.N_ENDS]:
-        transfer = whole[at.END_TRANSFER][0]
-        flow = whole[at.FLOW_OF][transfer] if transfer >= 0 else at.NOBODY
-        if flow != at.NOBODY and real[at.END][flow] == real[at.PREDICTED][0]:
+        if whole[at.END_NUMBER][0] == whole[at.PREDICTION][whole[at.END_FLOW][0]]:
             end_s: float = real[at.PREDICTED][0]
             return end_s
-        pop(real[at.PREDICTED], whole[at.END_NUMBER], whole[at.END_TRANSFER], count[at.N_ENDS])
+        pop(real[at.PREDICTED], whole[at.END_NUMBER], whole[at.END_FLOW], count[at.N_ENDS])
         count[at.N_ENDS] -= 1
     return INFINITE
+
+
+def drop_stale(real: Any, whole: Any) -> None:
+    """Drop all that was predicted for other rates, so that there is no more than one end for each flow."""
+    count = whole[at.COUNT]
+    times_s, numbers, flows, n_ends = (
+        real[at.PREDICTED],
+        whole[at.END_NUMBER],
+        whole[at.END_FLOW],
+        count[at.N_ENDS],
+    )
+    count[at.N_ENDS] = 0
+    for place in range(n_ends):
+        if numbers[place] == whole[at.PREDICTION][flows[place]]:
+            push(times_s, numbers, flows, count[at.N_ENDS], times_s[place], numbers[place], flows[place])
+            count[at.N_ENDS] += 1
 
 
 def predict(real: Any, whole: Any, flow: int, now_s: float) -> None:
     """Predict the end of a flow whose rate is new; as long as the rate stays no rounding creeps into it."""
     count = whole[at.COUNT]
-    lose(real, whole, flow, real[at.BEFORE][flow], now_s)
+    before_Bps = max(real[at.OLD_RATE][flow], 0.0)
+    lose(real, whole, flow, before_Bps, now_s)
     whole[at.HELD_BY][flow] = whole[at.STOP][flow]
-    moved = min(real[at.BEFORE][flow] * (now_s - real[at.FLOW_SINCE][flow]), real[at.LEFT][flow])
+    moved = min(before_Bps * (now_s - real[at.FLOW_SINCE][flow]), real[at.LEFT][flow])
     if moved:
         write_rate(real, whole, flow, now_s, moved)
     real[at.LEFT][flow] -= moved
     real[at.FLOW_SINCE][flow] = now_s
     rate_Bps = real[at.RATE][flow]
-    real[at.END][flow] = now_s + real[at.LEFT][flow] / rate_Bps if rate_Bps else INFINITE
-    number, ends = count[at.NEXT_END_NUMBER], count[at.N_ENDS]
+    end_s = now_s + real[at.LEFT][flow] / rate_Bps if rate_Bps else INFINITE
+    number = whole[at.PREDICTION][flow] = count[at.NEXT_END_NUMBER]
     push(
-        real[at.PREDICTED], whole[at.END_NUMBER], whole[at.END_TRANSFER],
-        ends, real[at.END][flow], number, whole[at.TRANSFER_OF][flow],
+        real[at.PREDICTED], whole[at.END_NUMBER], whole[at.END_FLOW],
+        count[at.N_ENDS], end_s, number, flow,
     )  # fmt: skip
     count[at.NEXT_END_NUMBER] += 1
     count[at.N_ENDS] += 1

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from ringnet.engines.compiled import layout as at
+from ringnet.engines import columns as at
+from ringnet.engines.columns import ACTOR, ARRIVAL, HEAD_COMES, KINDS, pop
 from ringnet.engines.compiled.actors import NEEDS_ROOM, NEEDS_STEP, go_on
-from ringnet.engines.compiled.heap import ACTOR, ARRIVAL, HEAD_COMES, KINDS, pop
 from ringnet.engines.compiled.links import has_room, head_comes, serve_next, settle_flows
 
 INFINITE = float("inf")
 #: Why the loop comes back: nothing is left to happen; a step is to be loaded; an array is full; it was enough for now.
 ENDED, WANTS_STEPS, WANTS_ROOM, PAUSED = range(4)
-#: Events and settlements after which it pauses: some tenths of a second, so that a user can interrupt it.
-ENOUGH = 200_000
+#: Events, settlements and rates worked out after which it pauses: some tenths of a second, for a user who interrupts.
+ENOUGH = 1_000_000
 
 
 def advance(real: Any, whole: Any) -> int:
@@ -22,10 +22,10 @@ def advance(real: Any, whole: Any) -> int:
     Parameters
     ----------
     real, whole : sequence of ndarray of float64, and of int64
-        As `ringnet.engines.compiled.layout` numbers them; changed in place. Compiled, pointers to their data.
+        As `ringnet.engines.columns` numbers them; changed in place. Compiled, pointers to their data.
     """
     count, clock = whole[at.COUNT], real[at.CLOCK]
-    enough = count[at.N_PROCESSED] + ENOUGH
+    enough = count[at.N_PROCESSED] + count[at.N_FILLED] + ENOUGH
     while True:
         while count[at.N_READY]:
             came = go_on(real, whole, count[at.READY_1])
@@ -37,7 +37,7 @@ def advance(real: Any, whole: Any) -> int:
             count[at.N_READY] -= 1
         if not has_room(whole):
             return WANTS_ROOM
-        if count[at.N_PROCESSED] == enough:
+        if count[at.N_PROCESSED] + count[at.N_FILLED] >= enough:
             return PAUSED
         count[at.N_PROCESSED] += 1
         if count[at.N_EVENTS] and real[at.EVENT_TIME][0] <= clock[at.ALARM]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.array_types import FloatArray
-from ringnet.engines.compiled import layout as at
+from ringnet.engines import columns as at
 from ringnet.engines.compiled.arrays import IntArray, UsedRoutes
 from ringnet.engines.trace import MOST_ROWS, Columns, LinkWaits, RateRows, ServiceRows, beyond_the_first
 
@@ -77,11 +77,17 @@ def grow(real: list[FloatArray], whole: list[IntArray]) -> None:
         if count[keeps]:  # nothing is written of the others
             real[name] = _longer(real[name], int(count[room]) * n_cells)
     heaps = (
-        (at.EVENT_TIME, (at.EVENT_KEY, at.EVENT_WHAT), at.N_EVENTS, at.ROOM_EVENTS, count[at.MOST_OF_STEP]),
-        (at.PREDICTED, (at.END_NUMBER, at.END_TRANSFER), at.N_ENDS, at.ROOM_ENDS, 0),
+        (
+            at.EVENT_TIME,
+            (at.EVENT_KEY, at.EVENT_WHAT),
+            at.ROOM_EVENTS,
+            count[at.N_EVENTS] + count[at.MOST_OF_STEP],
+        ),
+        # What was predicted last for each flow, and as much again for other rates than they have now.
+        (at.PREDICTED, (at.END_NUMBER, at.END_FLOW), at.ROOM_ENDS, n_flows),
     )
-    for time, others, n, room, more in heaps:
-        needed = int(count[n] + more) + n_flows
+    for time, others, room, more in heaps:
+        needed = int(more) + n_flows
         if count[room] < needed:
             count[room] = 2 * needed
             real[time] = _longer(real[time], 2 * needed)
@@ -98,7 +104,10 @@ def _grow_flows(real: list[FloatArray], whole: list[IntArray]) -> None:
         real[name] = _longer(real[name], 2 * n_flows)
     for name in at.WHOLE_OF_FLOW:
         whole[name] = _longer(whole[name], 2 * n_flows)
-    n_nodes = 2 * n_flows * int(count[at.MOST_HOPS])
+    n_nodes, n_on_heap = 2 * n_flows * int(count[at.MOST_HOPS]), 2 * n_flows + len(whole[at.N_ON])
+    real[at.RISES_TO] = _longer(real[at.RISES_TO], n_on_heap)
+    for name in (at.RISING_KEY, at.RISING_WHAT):
+        whole[name] = _longer(whole[name], n_on_heap)
     real[at.HAD_WORKED] = _longer(real[at.HAD_WORKED], n_nodes)
     for name in at.NODES:
         whole[name] = _longer(whole[name], n_nodes)

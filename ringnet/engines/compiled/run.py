@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.collectives import Schedule
-from ringnet.engines.compiled import layout as at
+from ringnet.engines import columns as at
 from ringnet.engines.compiled.arrays import LoadedSteps, UsedRoutes, first_arrays
 from ringnet.engines.compiled.exactness import why_not_compiled
 from ringnet.engines.compiled.loop import ENDED, WANTS_ROOM, WANTS_STEPS
@@ -34,8 +34,8 @@ from ringnet.payload import PackedPayload, Payload
 IntArray = NDArray[np.int64]
 
 LOOP = CompiledLoop(
-    "ringnet.engines.compiled",
-    ("layout", "heap", "rates", "links", "actors", "loop"),
+    "ringnet.engines",
+    ("columns", "max_min", "compiled.links", "compiled.actors", "compiled.loop"),
     "advance",
     reads=("tolerances.py",),
 )

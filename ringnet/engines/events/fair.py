@@ -13,7 +13,7 @@ import simpy
 from ringnet.engines.events.carried import Carried
 from ringnet.engines.events.clock import LAST, Clock, Process
 from ringnet.engines.events.deliveries import Attempt, line_of
-from ringnet.engines.events.max_min import Flow, Shares
+from ringnet.engines.max_min import Flow, Shares
 from ringnet.engines.tolerances import OWN_ALL, ROUNDING, SAME_TIME
 from ringnet.engines.trace import (
     FLOW,
@@ -26,7 +26,9 @@ from ringnet.engines.trace import (
 from ringnet.networks import Network
 from ringnet.networks.behaviour import ANY_SIZE, NEVER
 
-ENDED = -1.0
+NOTHING = -1
+#: Ends for each flow that are kept, of which all but the last are predicted for other rates than it has now.
+MOST_STALE = 8
 
 
 class Stream(Flow):
@@ -34,7 +36,7 @@ class Stream(Flow):
 
     links: tuple[int, ...]
     __slots__ = (
-        "alone", "carried", "end_s", "held_by", "left", "lost_s", "n_bytes", "posted_s", "since_s",
+        "alone", "carried", "held_by", "left", "lost_s", "n_bytes", "posted_s", "prediction", "since_s",
     )  # fmt: skip
 
     def __init__(
@@ -44,7 +46,9 @@ class Stream(Flow):
         #: ``posted_s``: when it went on to the network, before the latency of its route.
         self.carried, self.n_bytes, self.posted_s = carried, n_bytes, posted_s
         self.left = float(n_bytes)
-        self.since_s, self.end_s = 0.0, NEVER
+        self.since_s = 0.0
+        #: The number of what was last predicted of its end.
+        self.prediction = NOTHING
         #: The link that has kept it from having more since then.
         self.held_by: int | None = None
         #: Each of its links as if its sender alone were there, and how long that had worked when this began to move.
@@ -170,7 +174,7 @@ class Arbiter:
         if (cut_from := line_of(attempt)) is not None:
             self.lines.pop(cut_from, None)
         self.coming = [stream for stream in self.coming if stream.carried is not attempt]
-        streams = [flow for flow in self.shares.on[attempt.sender.links[0]] if isinstance(flow, Stream)]
+        streams = [flow for flow in self.shares.on(attempt.sender.links[0]) if isinstance(flow, Stream)]
         self.dropped += [stream for stream in streams if stream.carried is attempt]
         self._wake_at(self.clock.now)
 
@@ -220,13 +224,16 @@ class Arbiter:
         coming, self.coming = [*self.coming, *self._followers(going)], []
         dropped, self.dropped = self.dropped, []
         self.n_streams += len(coming) - len(going) - len(dropped)
+        if len(self.ends) > MOST_STALE * (self.n_streams + 1):
+            self.ends = [end for end in self.ends if end[1] == end[2].prediction]
+            heapify(self.ends)
         for flow in self.shares.settle(coming, [*going, *dropped], changed):
             assert isinstance(flow, Stream)
             self._predict(flow, now_s)
         for link in dict.fromkeys(link for stream in [*coming, *going, *dropped] for link in stream.links):
-            self.uses[link].now_has(len(self.shares.on[link]), now_s)
+            self.uses[link].now_has(self.shares.n_on(link), now_s)
         for stream in dropped:
-            stream.end_s = ENDED
+            stream.prediction = NOTHING
             self.flows.add_all(stream.links, stream.carried.route.owner, stream.carried.started_s, now_s)
         for stream in going:
             self._leave(stream, now_s)
@@ -273,7 +280,7 @@ class Arbiter:
         """Add up how busy the links are whose bandwidth changes: of others the bytes say it."""
         passed_s, self.settled_s = now_s - self.settled_s, now_s
         for link in self.busy_s:
-            rate_Bps = sum(flow.rate_Bps for flow in self.shares.on[link])
+            rate_Bps = sum(flow.rate_Bps for flow in self.shares.on(link))
             if rate_Bps:
                 self.busy_s[link] += passed_s * rate_Bps / self.shares.capacity_Bps[link]
 
@@ -282,13 +289,13 @@ class Arbiter:
         ended = []
         while self._next_end_s() <= now_s * (1 + SAME_TIME):
             stream = heappop(self.ends)[-1]
-            stream.end_s = ENDED
+            stream.prediction = NOTHING
             ended.append(stream)
         return ended
 
     def _next_end_s(self) -> float:
         """Return when the next stream ends; what was predicted for other rates is dropped."""
-        while self.ends and self.ends[0][0] != self.ends[0][-1].end_s:
+        while self.ends and self.ends[0][1] != self.ends[0][2].prediction:
             heappop(self.ends)
         return self.ends[0][0] if self.ends else NEVER
 
@@ -319,8 +326,9 @@ class Arbiter:
             self.rates.add(stream.links, stream.since_s, now_s, moved)
         stream.left -= moved
         stream.since_s = now_s
-        stream.end_s = now_s + stream.left / stream.rate_Bps if stream.rate_Bps else NEVER
-        heappush(self.ends, (stream.end_s, next(self.numbers), stream))
+        end_s = now_s + stream.left / stream.rate_Bps if stream.rate_Bps else NEVER
+        stream.prediction = next(self.numbers)
+        heappush(self.ends, (end_s, stream.prediction, stream))
 
     def _arrive(self, stream: Stream) -> None:
         carried, held_by = stream.carried, stream.held_by

@@ -28,7 +28,7 @@ from ringnet.formats.logs.samples import (
     sources_of,
 )
 from ringnet.formats.profiles import profile_text, read_profile
-from ringnet.reporting.atomic import written_file
+from ringnet.reporting.atomic import write_text
 from ringnet.reporting.plots import draw_of_study
 from ringnet.units import parse_quantity
 
@@ -64,8 +64,7 @@ class CalibratedMachine(Study):
         ResultsError
             The file cannot be written.
         """
-        with written_file(Path(file)) as path:
-            path.write_text(profile_text(self.profile), encoding="utf-8")
+        write_text(Path(file), profile_text(self.profile))
         return Path(file)
 
 

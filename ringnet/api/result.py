@@ -17,7 +17,7 @@ from ringnet.analysis.result import RunResult
 from ringnet.api.questions import blame
 from ringnet.api.study import Study
 from ringnet.array_types import Array
-from ringnet.reporting.atomic import written_file
+from ringnet.reporting.atomic import write_text
 from ringnet.reporting.columns import RUN_TABLES
 from ringnet.reporting.page.document import run_page
 from ringnet.reporting.results import Results, collect
@@ -125,8 +125,7 @@ class Result(RunResult):
         """
         page = Path(file)
         shown = collect([self], manifest(self._info(page.parent), (), ()))
-        with written_file(page) as path:
-            path.write_text(run_page(shown, "."), encoding="utf-8")
+        write_text(page, run_page(shown, "."))
         return page
 
     def to_perfetto(self, file: str | os.PathLike[str]) -> Path:

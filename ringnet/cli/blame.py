@@ -8,8 +8,8 @@ import typer
 
 from ringnet.analysis.answer import answer, is_missing, percent
 from ringnet.analysis.upgrades import BY_COLUMN
-from ringnet.cli.printing import print_json, print_table, say
-from ringnet.cli.studies import StudyOptions, carried_through, ended, records, study
+from ringnet.cli.printing import print_table, say
+from ringnet.cli.studies import StudyOptions, carried_through, records, study, told
 from ringnet.study.blame import SAME, Blame, BlamePlan, blame_parts, plan_blame
 from ringnet.units import format_seconds
 
@@ -43,12 +43,10 @@ def command(
     plan = plan_blame(scenario, most)
     found, points = carried_through(plan, blame_parts, asked)
     lines = asked.write(scenario, {"blame": found.table}, found.notes)
-    if asked.json:
-        print_json(document(plan, found))
-    elif not asked.quiet:
-        _print(plan, found)
-        print_table([points, *lines])
-    return ended((), (*scenario.notes, *found.notes), asked.quiet)
+    notes = (*scenario.notes, *found.notes)
+    return told(
+        asked, lambda: document(plan, found), lambda: _print(plan, found), [points, *lines], notes=notes
+    )
 
 
 def document(plan: BlamePlan, found: Blame) -> dict[str, Any]:

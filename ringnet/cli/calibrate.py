@@ -8,7 +8,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-import pandas as pd
 import typer
 
 from ringnet.analysis.calibration import Calibration, Profile
@@ -22,8 +21,8 @@ from ringnet.cli.targets import check_targets
 from ringnet.formats.logs import Log
 from ringnet.formats.logs.log import Notes
 from ringnet.formats.profiles import profile_text
-from ringnet.reporting.atomic import written_file
-from ringnet.reporting.plots import start_matplotlib
+from ringnet.reporting.atomic import write_text, written_file
+from ringnet.reporting.plots import save_drawn
 from ringnet.units import format_bytes, format_rate, format_seconds
 
 EXAMPLE = "ringnet calibrate run-*.txt --out machine.yaml"
@@ -183,23 +182,14 @@ def _held_row(name: str, n_points: int, median: float, worst: float) -> tuple[st
 def _write(found: Calibration, wanted: FilesWanted) -> list[Path]:
     points = points_table(found)
     if wanted.profile:
-        with written_file(wanted.profile) as path:
-            path.write_text(profile_text(found.profile), encoding="utf-8")
+        write_text(wanted.profile, profile_text(found.profile))
     if wanted.csv:
         with written_file(wanted.csv) as path:
             points.to_csv(path, index=False)
     if wanted.plot:
-        _draw(found, points, wanted.plot)
+        title = f"calibration of {found.profile.collective}"
+        save_drawn("calibration.calibration_plot", wanted.plot, title, points)
     return [path for path in wanted if path]
-
-
-def _draw(found: Calibration, points: pd.DataFrame, target: Path) -> None:
-    start_matplotlib()
-    from ringnet.reporting.plots.calibration import calibration_plot, save_figure  # noqa: PLC0415 -- half a second
-
-    figure = calibration_plot(f"calibration of {found.profile.collective}", points)
-    with written_file(target) as path:
-        save_figure(figure, path, target)
 
 
 def _document(found: Calibration, logs: Sequence[Log], remarks: Sequence[str]) -> dict[str, Any]:

@@ -12,19 +12,19 @@ import typer
 
 from ringnet.analysis.winners import WORTH, Crossover, WinningRange, advice, crossovers, ranges
 from ringnet.cli import options
-from ringnet.cli.printing import note, print_json, print_table, say
+from ringnet.cli.printing import note, print_table, say
 from ringnet.cli.studies import (
     StudyOptions,
     asked_algorithms,
     carried_through,
     compared,
-    ended,
     records,
     study,
+    told,
 )
 from ringnet.cli.targets import check_targets
 from ringnet.errors import Fault, InputError
-from ringnet.reporting.atomic import written_file
+from ringnet.reporting.atomic import write_text
 from ringnet.scenario import Scenario
 from ringnet.scenario.keys.topology import hosts_differ, workers_per_host
 from ringnet.study.compare import Comparison, channels_of, compare_parts, plan_comparison, time_beforehand
@@ -58,18 +58,24 @@ def command(
     tables = {"compare": found.table}
     if meetings := crossovers(found.table):
         tables["crossovers"] = pd.DataFrame(meetings, columns=Crossover._fields)
-    told = [*advice(found.table), *found.notes, *found.failed]
-    lines = asked.write(scenario, tables, told, compared=compared(scenario, names, counts))
+    lines = asked.write(
+        scenario,
+        tables,
+        [*advice(found.table), *found.notes, *found.failed],
+        compared=compared(scenario, names, counts),
+    )
     if tuner:
-        with written_file(tuner) as path:
-            path.write_text(text, encoding="utf-8")
+        write_text(tuner, text)
         lines.append(("tuner", str(tuner)))
-    if asked.json:
-        print_json(document(found))
-    elif not asked.quiet:
-        _print(found)
-        print_table([points, *lines])
-    return ended(found.failed, (*scenario.notes, *found.notes, *notes), asked.quiet)
+    said = (*scenario.notes, *found.notes, *notes)
+    return told(
+        asked,
+        lambda: document(found),
+        lambda: _print(found),
+        [points, *lines],
+        notes=said,
+        failed=found.failed,
+    )
 
 
 def _tuner_text(

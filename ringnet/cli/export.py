@@ -15,7 +15,7 @@ from ringnet.collectives.proof import check
 from ringnet.errors import Fault, InputError
 from ringnet.formats.goal import HOLDS, dumps_goal
 from ringnet.formats.msccl import dumps_msccl
-from ringnet.reporting.atomic import written_file
+from ringnet.reporting.atomic import write_text
 from ringnet.reporting.results import Results, collect
 from ringnet.reporting.storage import write_perfetto
 from ringnet.runs.parts import build
@@ -94,8 +94,7 @@ def _export(scenario: Scenario, msccl: Path | None, goal: Path | None) -> list[t
         reduce_ns_per_byte = NS / mean_of(scenario.worker.reduce_Bps)
         texts.append(("goal", goal, dumps_goal(parts.schedule, parts.chunk_bytes, reduce_ns_per_byte)))
     for _, file, text in texts:
-        with written_file(file) as path:
-            path.write_text(text, encoding="utf-8")
+        write_text(file, text)
     return [(kind, str(file)) for kind, file, _ in texts]
 
 

@@ -10,7 +10,7 @@ import typer
 from ringnet.cli.printing import say
 from ringnet.cli.targets import check_targets
 from ringnet.errors import Fault, InputError
-from ringnet.reporting.atomic import written_file
+from ringnet.reporting.atomic import write_text
 from ringnet.scenario import template
 
 EXAMPLE = "ringnet init my.yaml"
@@ -25,7 +25,6 @@ def command(
         right = "the name of a file" if file.is_dir() else "another name, or --force"
         raise InputError(Fault("there is such a file already", file=str(file), right=right))
     check_targets({"FILE": file})
-    with written_file(file) as path:
-        path.write_text(template(), encoding="utf-8")
+    write_text(file, template())
     say(f"written: {file}. Next: ringnet run {file}")
     return 0

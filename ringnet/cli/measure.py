@@ -29,7 +29,7 @@ from ringnet.measure.results import (
     line,
 )
 from ringnet.payload import dtype_of, message_elements
-from ringnet.reporting.atomic import written_file
+from ringnet.reporting.atomic import write_text
 from ringnet.runs.memory import available_bytes
 from ringnet.units import format_bytes
 
@@ -191,8 +191,7 @@ class _Report:
         self._print(foot)
         if self._asked.out:
             text = "\n".join([*self._head, *map(line, self._rows), *foot])
-            with written_file(self._asked.out) as path:
-                path.write_text(f"{text}\n", encoding="utf-8")
+            write_text(self._asked.out, f"{text}\n")
         if self._asked.json:
             print_json({"rows": [_document(row) for row in self._rows]})
 

@@ -30,8 +30,8 @@ from ringnet.cli.studies import StudyOptions, carried_through, records
 from ringnet.cli.targets import check_targets, sources_of
 from ringnet.errors import Fault, InputError, unknown
 from ringnet.formats.tuner import ALGORITHMS, NcclTuning, read_tuning
-from ringnet.reporting.atomic import written_file
-from ringnet.reporting.plots import start_matplotlib
+from ringnet.reporting.atomic import write_text, written_file
+from ringnet.reporting.plots import save_drawn
 from ringnet.runs.parts import build_site
 from ringnet.scenario import Scenario
 from ringnet.study.compare import Comparison, compare_parts, plan_comparison, sizes_of
@@ -454,20 +454,14 @@ def _write(answer: NcclAnswer, tuner: Path | None, plot: Path | None, csv: Path 
     collective = answer.collectives[0]
     if tuner and answer.beside:
         text = tuner_file(answer.machine, collective, *answer.beside)
-        with written_file(tuner) as path:
-            path.write_text(text, encoding="utf-8")
+        write_text(tuner, text)
     if csv:
         with written_file(csv) as path:
             answer.times().to_csv(path, index=False)
     if plot:
-        start_matplotlib()
-        from ringnet.reporting.plots.calibration import nccl_plot, save_figure  # noqa: PLC0415 -- half a second
-
         # The model is a line between its borders: many sizes cost nothing.
         drawn = np.geomspace(min(answer.sizes), max(answer.sizes), DRAWN_SIZES).round().astype(int)
         times = nccl_times(answer.machine, collective, [*map(int, np.unique(drawn))])
         found = answer.beside.found.table if answer.beside else None
         about = f"{collective}, {answer.machine.n_ranks} GPUs on {in_number(answer.machine.n_nodes, 'host')}"
-        figure = nccl_plot(times, found, "what NCCL would choose", about)
-        with written_file(plot) as path:
-            save_figure(figure, path, plot)
+        save_drawn("calibration.nccl_plot", plot, times, found, "what NCCL would choose", about)

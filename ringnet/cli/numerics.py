@@ -8,15 +8,15 @@ import pandas as pd
 import typer
 
 from ringnet.cli import options
-from ringnet.cli.printing import print_json, print_table
+from ringnet.cli.printing import print_table
 from ringnet.cli.studies import (
     StudyOptions,
     asked_algorithms,
     carried_through,
     compared,
-    ended,
     records,
     study,
+    told,
 )
 from ringnet.study.numerics import DTYPES_SHOWN, Numerics, numerics_parts, plan_numerics
 
@@ -52,12 +52,11 @@ def command(
         compared=compared(scenario, names, counts),
         options={"dtypes": [*found.table["dtype"].unique()], "accumulate": accumulate},
     )
-    if asked.json:
-        print_json({"points": records(found.table), "notes": list(found.notes), "failed": list(found.failed)})
-    elif not asked.quiet:
-        _print(found)
-        print_table([points, *lines])
-    return ended(found.failed, (*scenario.notes, *found.notes), asked.quiet)
+    document = {"points": records(found.table), "notes": list(found.notes), "failed": list(found.failed)}
+    notes = (*scenario.notes, *found.notes)
+    return told(
+        asked, lambda: document, lambda: _print(found), [points, *lines], notes=notes, failed=found.failed
+    )
 
 
 def _print(found: Numerics) -> None:

@@ -17,7 +17,7 @@ from ringnet.cli.printing import note, print_json, print_table, say
 from ringnet.cli.targets import check_targets
 from ringnet.formats.profiles import read_profile
 from ringnet.reporting.atomic import written_file
-from ringnet.reporting.plots import start_matplotlib
+from ringnet.reporting.plots import save_drawn
 from ringnet.units import format_bytes, format_seconds
 
 EXAMPLE = "ringnet predict machine.yaml --workers 256 --sizes 1KiB..1GiB"
@@ -76,9 +76,5 @@ def _write(
         with written_file(csv) as path:
             table.to_csv(path, index=False)
     if plot:
-        start_matplotlib()
-        from ringnet.reporting.plots.calibration import prediction_plot, save_figure  # noqa: PLC0415 -- half a second
-
-        figure = prediction_plot(f"prediction from {profile.name}", with_measured(table, measured))
-        with written_file(plot) as path:
-            save_figure(figure, path, plot)
+        drawn = with_measured(table, measured)
+        save_drawn("calibration.prediction_plot", plot, f"prediction from {profile.name}", drawn)

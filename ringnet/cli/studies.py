@@ -11,7 +11,7 @@ from typing import Any, Concatenate, TypeVar
 import pandas as pd
 
 from ringnet.cli import options
-from ringnet.cli.printing import complain, note, sweep_progress
+from ringnet.cli.printing import complain, note, print_json, print_table, sweep_progress
 from ringnet.cli.targets import check_targets, sources_of
 from ringnet.errors import StudyError
 from ringnet.reporting.atomic import PAGE
@@ -160,9 +160,22 @@ def carried_through(
     return found, ("points", f"{n_finished}: {computed}")
 
 
-def ended(failed: Iterable[str], notes: Iterable[str], quiet: bool) -> int:
-    """Say what is to be said, and return the exit code."""
-    note(*notes, quiet=quiet)
+def told(
+    asked: StudyOptions,
+    document: Callable[[], Mapping[str, Any]],
+    show: Callable[[], None],
+    lines: Sequence[tuple[str, str]],
+    *,
+    notes: Iterable[str],
+    failed: Iterable[str] = (),
+) -> int:
+    """Tell what came of a study, as one JSON object or to a person, then what is to be known; return the exit code."""
+    if asked.json:
+        print_json(document())
+    elif not asked.quiet:
+        show()
+        print_table(lines)
+    note(*notes, quiet=asked.quiet)
     for sentence in failed:
         complain(sentence)
     return StudyError.exit_code if failed else 0

@@ -10,8 +10,8 @@ import typer
 
 from ringnet.analysis.answer import percent
 from ringnet.cli import options
-from ringnet.cli.printing import print_json, print_table
-from ringnet.cli.studies import StudyOptions, carried_through, ended, records, study
+from ringnet.cli.printing import print_table
+from ringnet.cli.studies import StudyOptions, carried_through, records, study, told
 from ringnet.errors import Fault, InputError
 from ringnet.study.whatif import TODAY, WhatIf, WhatIfPlan, changed_scenarios, read_changes, whatif_parts
 from ringnet.units import format_seconds
@@ -37,16 +37,13 @@ def command(
     today = plan.scenarios[0].scenario
     asked.check(today, read=[file] if file else [])
     found, points = carried_through(plan, whatif_parts, asked)
-    told = [*found.notes, *found.failed]
-    lines = asked.write(today, {"whatif": found.table}, told, changes=found.table["change"].tolist())
-    if asked.json:
-        print_json(
-            {"changes": records(found.table), "notes": list(found.notes), "failed": list(found.failed)}
-        )
-    elif not asked.quiet:
-        _print(found)
-        print_table([points, *lines])
-    return ended(found.failed, (*today.notes, *found.notes), asked.quiet)
+    said = [*found.notes, *found.failed]
+    lines = asked.write(today, {"whatif": found.table}, said, changes=found.table["change"].tolist())
+    document = {"changes": records(found.table), "notes": list(found.notes), "failed": list(found.failed)}
+    notes = (*today.notes, *found.notes)
+    return told(
+        asked, lambda: document, lambda: _print(found), [points, *lines], notes=notes, failed=found.failed
+    )
 
 
 def _print(found: WhatIf) -> None:

@@ -138,6 +138,12 @@ def written_file(path: Path) -> Iterator[Path]:
             fresh.unlink(missing_ok=True)
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a file of text, whole or not at all; `ResultsError` as `written_file`."""
+    with written_file(path) as fresh:
+        fresh.write_text(text, encoding="utf-8")
+
+
 def _settle(path: Path) -> None:
     """Have the disk take a file before it gets its name, or say that it cannot: a power cut leaves no empty names."""
     with path.open("rb+") as file:

@@ -21,6 +21,7 @@ from ringnet.reporting.atomic import (
     MANIFEST,
     PAGE,
     VERSION_KEY,
+    write_text,
     written_file,
     written_whole,
 )
@@ -106,8 +107,7 @@ def write_results(
             page = None
         write_json(info, folder / MANIFEST)
     if page is not None:
-        with written_file(page) as path:
-            path.write_text(text, encoding="utf-8")
+        write_text(page, text)
     return Written(Path(out_dir), tuple(files), tuple(info["notes"]))
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from ringnet.analysis.frames import Table, of_rows, rows_of
 from ringnet.analysis.spread import run_table
 from ringnet.errors import ResultsError, RingnetError, VerificationError
-from ringnet.reporting.atomic import written_file
+from ringnet.reporting.atomic import write_text
 from ringnet.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -227,8 +227,7 @@ def write_entry(path: Path, outcome: Outcome) -> None:
             "times": outcome.times_s,
         }
     )
-    with written_file(path) as target:
-        target.write_text(json.dumps({"sha256": _digest(body), "body": body}), encoding="utf-8")
+    write_text(path, json.dumps({"sha256": _digest(body), "body": body}))
 
 
 def read_entry(path: Path) -> Outcome | None:

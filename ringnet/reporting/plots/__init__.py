@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ringnet.errors import Fault, ResultsError, unknown
-from ringnet.reporting.look import MOST_IN_FILM, Look
+from ringnet.reporting.look import FORMATS, MOST_IN_FILM, Look
 from ringnet.reporting.sweeps import other_keys
 
 if TYPE_CHECKING:
@@ -472,6 +472,24 @@ def _share(tasks: Sequence[Callable[[], None]]) -> None:
     if double.exitcode != 0:
         for task in tasks:
             task()
+
+
+def save_drawn(place: str, target: Path, *of: Any) -> None:
+    """Draw a figure that is in no registry, and write it as its name ends: ``module.function``, and what that takes.
+
+    Raises
+    ------
+    ResultsError
+        The file cannot be written.
+    """
+    from ringnet.reporting.atomic import written_file  # noqa: PLC0415 -- most figures are drawn into a folder
+
+    figure = _drawn(place, *of)
+    from ringnet.reporting.plots.canvas import save  # noqa: PLC0415 -- brings matplotlib
+
+    ending = target.suffix.lstrip(".").lower()
+    with written_file(target) as path:
+        save(figure, {ending if ending in FORMATS else "png": path})
 
 
 def film_to(path: Path, results: RunTables, look: Look) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +9,6 @@ import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
-from ringnet.reporting.look import FORMATS
 from ringnet.reporting.plots import axes, canvas
 
 if TYPE_CHECKING:
@@ -128,12 +126,6 @@ def _over_sizes(ax: Axes, times: pd.Series[Any]) -> None:
     ax.set_xscale("log", base=2)
     ax.set_yscale("log")
     axes.times(ax.yaxis, times)
-
-
-def save_figure(figure: Figure, path: Path, target: Path) -> None:
-    """Write a figure to ``path`` in the format that the name ``target`` ends in; PNG where it has no ending."""
-    ending = target.suffix.lstrip(".").lower()
-    canvas.save(figure, {ending if ending in FORMATS else "png": path})
 
 
 _STYLES: dict[str, object] = {"LL": (0, (1, 1.5)), "LL128": (0, (4, 2)), "Simple": "-"}

@@ -5,29 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-import typer
 
 from ringnet.analysis.nccl import NcclMachine, Pick, constants, cost_table, pick, picks
-from ringnet.analysis.nccl.search import NcclTraits, host_rates, machine_of
+from ringnet.analysis.nccl.search import host_rates, machine_of
 from ringnet.cli import options
 from ringnet.cli.nccl_machine import (
-    Asked,
+    NcclOptions,
     as_printed,
     network_asked,
     on_nodes,
-    one_of,
     rates_asked,
-    refuse_beside_a_scenario,
-    refuse_what_is_no_collective,
-    swept_over,
+    scenario_asked,
 )
 from ringnet.cli.printing import in_number, note, print_json, print_table, say
 from ringnet.cli.studies import StudyOptions, carried_through, records
-from ringnet.cli.targets import check_targets, sources_of
 from ringnet.errors import Fault, InputError, unknown
 from ringnet.formats.tuner import ALGORITHMS, NcclTuning, read_tuning
 from ringnet.reporting.atomic import write_text, written_file
@@ -57,107 +52,38 @@ MOST_SIMULATED = 64
 AGREED = "wherever NCCL takes a ring or a tree, it is the faster as simulated"
 
 
-def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
-    scenario: Annotated[
-        Path | None, typer.Argument(metavar="SCENARIO", help="A scenario, for its network; or --ranks.")
-    ] = None,
-    ranks: Annotated[int | None, typer.Option(min=2, metavar="N", help="GPUs in all.")] = None,
-    nodes: Annotated[int | None, typer.Option(min=1, metavar="M", help="Hosts.  [1]")] = None,
-    link: Annotated[
-        str | None, typer.Option(metavar="RATE|NAME", help="Each card: '50 GB/s', infiniband-ndr.")
-    ] = None,
-    cards: Annotated[
-        int | None, typer.Option(min=1, metavar="K", help="Network cards of a host.  [one a GPU]")
-    ] = None,
-    inside: Annotated[
-        str | None,
-        typer.Option(metavar="RATE|NAME", help="Each GPU inside its host.  [NVLink of the GPU]"),
-    ] = None,
-    gpu: Annotated[str, typer.Option(metavar="|".join(constants.GPUS), help="Generation.")] = "hopper",
-    cpu: Annotated[str, typer.Option(metavar="|".join(constants.CPUS), help="Of the hosts.")] = "intel",
-    pci: Annotated[bool, typer.Option("--pci", help="GPUs of a host are joined by PCI, not NVLink.")] = False,
-    nvls: Annotated[
-        bool | None, typer.Option(help="The NVLink switch reduces.  [Hopper and later, with NVLink]")
-    ] = None,
-    ll128: Annotated[bool | None, typer.Option(help="LL128 is on.  [with NVLink]")] = None,
-    sharp: Annotated[
-        bool, typer.Option("--sharp", help="Switches of the network reduce: CollNet, NVLS.")
-    ] = False,
-    collective: Annotated[
-        list[str] | None,
-        typer.Option(metavar="all|A,B", help="Which.  [the scenario's, or all-reduce]"),
-    ] = None,
-    sizes: Annotated[
-        list[str] | None,
-        typer.Option(metavar="FROM..TO|A,B", help="Message sizes.  [the scenario's, or 1 KiB to 1 GiB by 4]"),
-    ] = None,
-    log: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="What NCCL printed with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,GRAPH,TUNING, held against the model.",
-        ),
-    ] = None,
-    tuner: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write where the simulation differs, for NCCL's plug-in."),
-    ] = None,
-    simulate: Annotated[
-        bool | None, typer.Option(help="Simulate rings and trees of the same network.  [up to 64 GPUs]")
-    ] = None,
-    plot: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Draw times and the choice.")] = None,
-    csv: Annotated[Path | None, typer.Option("--csv", metavar="FILE.csv", help="Write the times.")] = None,
-    overrides: options.Overrides = None,
-    as_json: options.Json = False,
-    allow_outside: options.AllowOutside = False,
-) -> int:
+@options.asking(NcclOptions)
+def command(asked: NcclOptions) -> int:
     """Say what NCCL would choose by its own cost model, for each size, and what a simulation says instead."""
-    check_targets(
-        {"--tuner": tuner, "--plot": plot, "--csv": csv}, [path for path in (scenario, log) if path]
-    )
-    printed = read_tuning(log) if log else None
-    asked = Asked(ranks, nodes, link, cards, inside)
-    traits = NcclTraits(
-        one_of(gpu, constants.GPUS, "--gpu"),
-        one_of(cpu, constants.CPUS, "--cpu"),
-        "pci" if pci else "nvlink",
-        nvls,
-        ll128,
-        sharp,
-    )
-    wanted = options.sizes_of(sizes, least=1) if sizes else options.sizes_of(["1KiB..1GiB"], 4)
-    found: Scenario | None = None
-    if scenario:
-        refuse_beside_a_scenario(asked)
-        found = options.read_scenario(scenario, overrides, allow_outside)
-        refuse_what_is_no_collective(found)
-        if sizes or "message" not in found.swept:
-            found = swept_over(scenario, overrides, wanted, allow_outside)
-        check_targets({"--tuner": tuner, "--plot": plot, "--csv": csv}, sources_of(found, scenario))
+    asked.check_targets([path for path in (asked.scenario, asked.log) if path])
+    printed = read_tuning(asked.log) if asked.log else None
+    traits = asked.traits()
+    wanted = options.sizes_of(asked.sizes, least=1) if asked.sizes else options.sizes_of(["1KiB..1GiB"], 4)
+    found = scenario_asked(asked, wanted)
+    if found is None:
+        rates = rates_asked(asked, traits, printed)
+    else:
         wanted = sizes_of(found)
         rates = host_rates(build_site(found).networks[0])
-        rates = on_nodes(rates, nodes) if nodes else rates
-    else:
-        rates = rates_asked(asked, traits, printed)
+        rates = on_nodes(rates, asked.nodes) if asked.nodes else rates
     machine = machine_of(rates, traits)
     if printed:
-        machine = as_printed(machine, printed, may_fit=not scenario and not link)
-    names = _collectives(collective, found)
-    why_not = _why_not_simulated(
-        machine, names[0], simulate, has_network=bool(scenario or link or not printed)
-    )
-    if tuner and why_not:
+        machine = as_printed(machine, printed, may_fit=not found and not asked.link)
+    names = _collectives(asked.collective, found)
+    has_network = bool(found or asked.link or not printed)
+    why_not = _why_not_simulated(machine, names[0], asked.simulate, has_network=has_network)
+    if asked.tuner and why_not:
         raise InputError(Fault("nothing is simulated to compare with", "--tuner", value=why_not))
     beside = None
     if not why_not:
-        beside = _beside(machine, found or network_asked(rates, asked, wanted, overrides), as_json)
+        beside = _beside(machine, found or network_asked(rates, asked, wanted), asked.as_json)
     answer = NcclAnswer(machine, names, wanted, beside, printed, why_not)
-    _write(answer, tuner, plot, csv)
-    if as_json:
+    _write(answer, asked)
+    if asked.as_json:
         print_json(answer.document())
         return 0
     _print(answer)
-    for path in filter(None, (tuner, plot, csv)):
+    for path in filter(None, (asked.tuner, asked.plot, asked.csv)):
         say(f"written  {path}")
     note(*_cautions(answer))
     return 0
@@ -450,18 +376,18 @@ def _print_comparison(answer: NcclAnswer) -> None:
         print_table([("collective", "of", "protocol", "what", "NCCL printed", "the model says"), *rows])
 
 
-def _write(answer: NcclAnswer, tuner: Path | None, plot: Path | None, csv: Path | None) -> None:
+def _write(answer: NcclAnswer, asked: NcclOptions) -> None:
     collective = answer.collectives[0]
-    if tuner and answer.beside:
+    if asked.tuner and answer.beside:
         text = tuner_file(answer.machine, collective, *answer.beside)
-        write_text(tuner, text)
-    if csv:
-        with written_file(csv) as path:
+        write_text(asked.tuner, text)
+    if asked.csv:
+        with written_file(asked.csv) as path:
             answer.times().to_csv(path, index=False)
-    if plot:
+    if asked.plot:
         # The model is a line between its borders: many sizes cost nothing.
         drawn = np.geomspace(min(answer.sizes), max(answer.sizes), DRAWN_SIZES).round().astype(int)
         times = nccl_times(answer.machine, collective, [*map(int, np.unique(drawn))])
         found = answer.beside.found.table if answer.beside else None
         about = f"{collective}, {answer.machine.n_ranks} GPUs on {in_number(answer.machine.n_nodes, 'host')}"
-        save_drawn("calibration.nccl_plot", plot, times, found, "what NCCL would choose", about)
+        save_drawn("calibration.nccl_plot", asked.plot, times, found, "what NCCL would choose", about)

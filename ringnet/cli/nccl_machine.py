@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated
 
-from ringnet.analysis.nccl import NcclMachine
+import typer
+
+from ringnet.analysis.nccl import NcclMachine, constants
 from ringnet.analysis.nccl.search import HostRates, NcclTraits, fitted_to
 from ringnet.cli import options
+from ringnet.cli.targets import check_targets, sources_of
 from ringnet.errors import Fault, InputError, unknown
 from ringnet.formats.tuner import NcclTuning
 from ringnet.networks import PRESETS
@@ -22,24 +26,108 @@ _NVLINKS = {"volta": "nvlink2", "ampere": "nvlink3", "hopper": "nvlink4", "black
 _BETWEEN_S, _INSIDE_S = 2e-6, 1e-6
 
 
-class Asked(NamedTuple):
-    """A machine as options describe it; None for what is not said."""
+@dataclass(frozen=True)
+class NcclOptions:
+    """What is asked: of which machine, what of it, and where the answer goes."""
 
-    ranks: int | None
-    nodes: int | None
-    link: str | None
-    cards: int | None
-    inside: str | None
+    scenario: Annotated[
+        Path | None, typer.Argument(metavar="SCENARIO", help="A scenario, for its network; or --ranks.")
+    ] = None
+    ranks: Annotated[int | None, typer.Option(min=2, metavar="N", help="GPUs in all.")] = None
+    nodes: Annotated[int | None, typer.Option(min=1, metavar="M", help="Hosts.  [1]")] = None
+    link: Annotated[
+        str | None, typer.Option(metavar="RATE|NAME", help="Each card: '50 GB/s', infiniband-ndr.")
+    ] = None
+    cards: Annotated[
+        int | None, typer.Option(min=1, metavar="K", help="Network cards of a host.  [one a GPU]")
+    ] = None
+    inside: Annotated[
+        str | None,
+        typer.Option(metavar="RATE|NAME", help="Each GPU inside its host.  [NVLink of the GPU]"),
+    ] = None
+    gpu: Annotated[str, typer.Option(metavar="|".join(constants.GPUS), help="Generation.")] = "hopper"
+    cpu: Annotated[str, typer.Option(metavar="|".join(constants.CPUS), help="Of the hosts.")] = "intel"
+    pci: Annotated[bool, typer.Option("--pci", help="GPUs of a host are joined by PCI, not NVLink.")] = False
+    nvls: Annotated[
+        bool | None, typer.Option(help="The NVLink switch reduces.  [Hopper and later, with NVLink]")
+    ] = None
+    ll128: Annotated[bool | None, typer.Option(help="LL128 is on.  [with NVLink]")] = None
+    sharp: Annotated[bool, typer.Option("--sharp", help="Switches of the network reduce: CollNet, NVLS.")] = (
+        False
+    )
+    collective: Annotated[
+        list[str] | None,
+        typer.Option(metavar="all|A,B", help="Which.  [the scenario's, or all-reduce]"),
+    ] = None
+    sizes: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FROM..TO|A,B", help="Message sizes.  [the scenario's, or 1 KiB to 1 GiB by 4]"),
+    ] = None
+    log: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="What NCCL printed with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,GRAPH,TUNING, held against the model.",
+        ),
+    ] = None
+    tuner: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write where the simulation differs, for NCCL's plug-in."),
+    ] = None
+    simulate: Annotated[
+        bool | None, typer.Option(help="Simulate rings and trees of the same network.  [up to 64 GPUs]")
+    ] = None
+    plot: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Draw times and the choice.")] = None
+    csv: Annotated[Path | None, typer.Option("--csv", metavar="FILE.csv", help="Write the times.")] = None
+    overrides: options.Overrides = None
+    as_json: options.Json = False
+    allow_outside: options.AllowOutside = False
+
+    def traits(self) -> NcclTraits:
+        """Return what the model must know of the machine beside its rates."""
+        return NcclTraits(
+            _one_of(self.gpu, constants.GPUS, "--gpu"),
+            _one_of(self.cpu, constants.CPUS, "--cpu"),
+            "pci" if self.pci else "nvlink",
+            self.nvls,
+            self.ll128,
+            self.sharp,
+        )
+
+    def check_targets(self, sources: Iterable[Path]) -> None:
+        """Refuse, before any work is done, to write where something would be lost; see `targets.check_targets`."""
+        check_targets({"--tuner": self.tuner, "--plot": self.plot, "--csv": self.csv}, sources)
 
 
-def one_of(value: str, known: Sequence[str], option: str) -> str:
+def _one_of(value: str, known: Sequence[str], option: str) -> str:
     """Return a name that is known; `InputError` for any other."""
     if value not in known:
         raise InputError(unknown("there is none of this name", value, known, option))
     return value
 
 
-def refuse_beside_a_scenario(asked: Asked) -> None:
+def scenario_asked(asked: NcclOptions, sizes: Sequence[int]) -> Scenario | None:
+    """Return the scenario, swept over sizes that are asked for or that it does not say; None where none is given.
+
+    Raises
+    ------
+    InputError
+        With options that say what a scenario says; it is none of a collective that has the network to itself.
+    """
+    if asked.scenario is None:
+        return None
+    _refuse_beside_a_scenario(asked)
+    found = options.read_scenario(asked.scenario, asked.overrides, asked.allow_outside)
+    _refuse_what_is_no_collective(found)
+    if asked.sizes or "message" not in found.swept:
+        swept = [*(asked.overrides or ()), f"sweep={{{_over(sizes)}}}"]
+        with _at_the_sizes():
+            found = options.read_scenario(asked.scenario, swept, asked.allow_outside)
+    asked.check_targets(sources_of(found, asked.scenario))
+    return found
+
+
+def _refuse_beside_a_scenario(asked: NcclOptions) -> None:
     """Refuse options that say what the scenario says."""
     given = {
         "--ranks": asked.ranks,
@@ -54,7 +142,7 @@ def refuse_beside_a_scenario(asked: Asked) -> None:
     )
 
 
-def refuse_what_is_no_collective(scenario: Scenario) -> None:
+def _refuse_what_is_no_collective(scenario: Scenario) -> None:
     """Refuse scenarios of more than one collective of one size at a time, and of one worker."""
     others = [key for key in ("step", "jobs", "background") if getattr(scenario, key)]
     message = "what NCCL chooses is asked of one collective that has the network to itself"
@@ -63,14 +151,11 @@ def refuse_what_is_no_collective(scenario: Scenario) -> None:
         raise InputError(Fault("a single GPU moves nothing", "workers", value="1", right="2 or more"))
 
 
-def swept_over(
-    scenario: Path, overrides: Sequence[str] | None, sizes: Sequence[int], allow_outside: bool
-) -> Scenario:
-    """Read a scenario that is swept over the sizes that are asked for; `InputError` for one that its type has not."""
+@contextmanager
+def _at_the_sizes() -> Iterator[None]:
+    """Tell faults of swept messages, which the type of the scenario has not, at the option that asked for them."""
     try:
-        return options.read_scenario(
-            scenario, [*(overrides or ()), f"sweep={{{_over(sizes)}}}"], allow_outside
-        )
+        yield
     except InputError as error:
         raise InputError(
             *(
@@ -97,7 +182,7 @@ def on_nodes(rates: HostRates, nodes: int) -> HostRates:
     return HostRates(1, rates.n_nodes, rates.between_GBps, rates.between_GBps)
 
 
-def rates_asked(asked: Asked, traits: NcclTraits, printed: NcclTuning | None) -> HostRates:
+def rates_asked(asked: NcclOptions, traits: NcclTraits, printed: NcclTuning | None) -> HostRates:
     """Return the hosts that options describe, or that a log does; `InputError` where something is missing."""
     if printed:
         stated = (("--ranks", asked.ranks, printed.n_ranks), ("--nodes", asked.nodes, printed.n_nodes))
@@ -152,9 +237,7 @@ def _link(text: str, option: str) -> tuple[float, float | None]:
         raise InputError(*faults) from error
 
 
-def network_asked(
-    rates: HostRates, asked: Asked, sizes: Sequence[int], overrides: Sequence[str] | None
-) -> Scenario:
+def network_asked(rates: HostRates, asked: NcclOptions, sizes: Sequence[int]) -> Scenario:
     """Return the scenario of the network that options describe, to be simulated."""
     between_s = (_link(asked.link, "--link")[1] if asked.link else None) or _BETWEEN_S
     inside_s = (_link(asked.inside, "--inside")[1] if asked.inside else None) or _INSIDE_S
@@ -172,7 +255,7 @@ def network_asked(
         f"scenario_version: 1\nname: as asked\nworkers: {rates.n_nodes * rates.per_node}\nmessage: 1 MiB\n"
         f"dtype: uint8\npayload: none\nnetwork: {{{network}}}\nsweep: {{{_over(sizes)}}}\n"
     )
-    return loads(text, overrides or ())
+    return loads(text, asked.overrides or ())
 
 
 def as_printed(machine: NcclMachine, printed: NcclTuning, *, may_fit: bool) -> NcclMachine:

@@ -12,7 +12,14 @@ import pytest
 from typer.testing import CliRunner
 
 from ringnet.analysis.nccl import ChannelGraph, cost_table, picks
-from ringnet.analysis.nccl.search import HostRates, NcclTraits, fitted_to, found_graph, host_rates, machine_of
+from ringnet.analysis.nccl.search import (
+    HostRates,
+    NcclTraits,
+    fitted_to,
+    found_graph,
+    host_rates,
+    nccl_machine,
+)
 from ringnet.cli import app
 from ringnet.formats.tuner import loads_tuner, read_tuning
 from ringnet.runs.parts import build_site
@@ -125,12 +132,12 @@ def test_a_table_of_an_older_nccl_and_graphs_are_read(tmp_path):
 
 
 def test_bandwidths_are_recovered_from_printed_values():
-    true = machine_of(HostRates(4, 8, 450.0, 400.0, 8), NcclTraits(nvls=False))
+    true = nccl_machine(HostRates(4, 8, 450.0, 400.0, 8), NcclTraits(nvls=False))
     printed = {
         cell: (f"{cost.latency_us:.1f}", f"{cost.bandwidth_GBps:.1f}")
         for cell, cost in cost_table(true).items()
     }
-    blind = machine_of(HostRates(4, 8, 450.0, 100.0, 8), NcclTraits())
+    blind = nccl_machine(HostRates(4, 8, 450.0, 100.0, 8), NcclTraits())
     again = fitted_to(blind, printed)
     assert again.ring.n_channels * again.ring.between_GBps == pytest.approx(360.0, rel=1e-3)
     # The tree is at the limit of its channels: its bandwidth is not to be told, its values are.
@@ -175,7 +182,7 @@ def test_where_the_simulation_has_another_answer_a_tuner_file_says_so(ringnet, t
 
 
 def test_the_borders_of_nccl_are_what_is_shown(ringnet):
-    machine = machine_of(HostRates(2, 4, 300.0, 50.0, 2), NcclTraits(gpu="ampere"))
+    machine = nccl_machine(HostRates(2, 4, 300.0, 50.0, 2), NcclTraits(gpu="ampere"))
     found = json.loads(ringnet("hosts.yaml", "--gpu", "ampere", "--no-simulate", "--json").stdout)
     parts = picks(machine, cost_table(machine), "all-reduce", 1024, 2**30)
     assert [tuple(one.values()) for one in found["picks"]["all-reduce"]] == [tuple(one) for one in parts]

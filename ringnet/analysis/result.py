@@ -144,22 +144,10 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class RunResult:
-    """What one run means.
+    """What one run means: what a user finds in `ringnet.Result`, which says of each field what it is, and why.
 
     Parameters
     ----------
-    summary : dict
-        The row of ``summary.csv``: values by column, None for an empty cell.
-    verdict : Verdict
-        Whether the sum is right, and how that is known.
-    notes : tuple of str
-        What a person should know to read the numbers.
-    outputs : callable
-        Returns the verified results: a list with one array, or one array per worker for reduce-scatter.
-    tables : mapping of str to dict
-        By the names of their files, as columns: what ``links``, ``workers`` and so on make data frames of.
-    parameters : dict of str to ndarray, or None
-        Of a training: the parameters after the last step, which every worker holds, by name.
     about : tuple of str
         Those of the notes that say what the network was taken to be, in a sweep too.
     made_from : tuple of Run
@@ -200,9 +188,8 @@ class RunResult:
         return None if path is None else path_table(path, self.made_from[0].network.names, owners)
 
     def _utilisation(self) -> Table | None:
-        return (
-            utilisation_table(self.made_from[0].trace, self.made_from[0].network) if self.made_from else None
-        )
+        first = self.made_from[0] if self.made_from else None
+        return None if first is None else utilisation_table(first.trace, first.network)
 
     def _as_frame(self, columns: Table, table: str) -> pd.DataFrame:
         """Return the columns of a table as a data frame."""

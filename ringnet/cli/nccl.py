@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ringnet.analysis.nccl import NcclMachine, Pick, constants, cost_table, pick, picks
-from ringnet.analysis.nccl.search import host_rates, machine_of
+from ringnet.analysis.nccl.search import host_rates, nccl_machine
 from ringnet.cli import options
 from ringnet.cli.nccl_machine import (
     NcclOptions,
@@ -66,7 +66,7 @@ def command(asked: NcclOptions) -> int:
         wanted = sizes_of(found)
         rates = host_rates(build_site(found).networks[0])
         rates = on_nodes(rates, asked.nodes) if asked.nodes else rates
-    machine = machine_of(rates, traits)
+    machine = nccl_machine(rates, traits)
     if printed:
         machine = as_printed(machine, printed, may_fit=not found and not asked.link)
     names = _collectives(asked.collective, found)

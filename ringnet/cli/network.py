@@ -93,6 +93,7 @@ def _use(reading: Reading, file: Path) -> str:
 
 
 def _document(reading: Reading) -> dict[str, Any]:
+    network = reading.network
     return {
         "kind": reading.kind,
         "n_workers": reading.n_workers,
@@ -101,16 +102,8 @@ def _document(reading: Reading) -> dict[str, Any]:
         "left_out": reading.left_out,
         "orders": reading.orders,
         "nodes": dict(reading.nodes),
-        "links": _links(reading),
+        "links": [] if network is None else [link_row(network, link) for link in range(network.n_links)],
     }
-
-
-def _links(reading: Reading) -> list[dict[str, Any]]:
-    return (
-        []
-        if reading.network is None
-        else [link_row(reading.network, link) for link in range(reading.network.n_links)]
-    )
 
 
 def link_row(network: Network, link: int) -> dict[str, Any]:

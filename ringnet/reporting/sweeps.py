@@ -174,15 +174,15 @@ def describe(key: str, value: object) -> str:
     if key == "message_bytes":
         return format_bytes(int(str(value)))
     known = key in TABLES["summary"] and key not in ("payload", "seed")
-    return str(value) if known else f"{in_words(key)} {value}"
+    return str(value) if known else f"{key_words(key)} {value}"
 
 
-def in_words(key: str) -> str:
+def key_words(key: str) -> str:
     """Say what a key is, for the label of an axis.
 
-    >>> in_words("n_workers"), in_words("network.workers_per_host"), in_words("network.links.3->4.bandwidth")
+    >>> key_words("n_workers"), key_words("network.workers_per_host"), key_words("network.links.3->4.bandwidth")
     ('workers, N', 'workers per host', '3->4 bandwidth')
-    >>> in_words("background.0.rate"), in_words("algorithm.n_channels")
+    >>> key_words("background.0.rate"), key_words("algorithm.n_channels")
     ('background rate', 'algorithm channels')
     """
     parts = key.split(".")

@@ -20,12 +20,10 @@ from ringnet.networks import Network, around, dying_links, fails_over, in_run, p
 from ringnet.networks.behaviour import NEVER
 from ringnet.payload.reductions import make_reduction
 from ringnet.payload.sources import SomeWorkers
-from ringnet.runs.parts import RunParts, chunk_sizes
-from ringnet.runs.shapes import read_off
+from ringnet.runs.parts import RunParts, chunk_sizes, read_off_network
 from ringnet.scenario.build.scenario import Scenario
 from ringnet.scenario.checks.collective import reduction_of
 from ringnet.scenario.drawn import OF_WORKERS, mean_of
-from ringnet.scenario.keys.algorithm import parameters_of
 from ringnet.scenario.keys.trouble import FailureKeys
 from ringnet.scenario.measured_links import launch_of
 from ringnet.scenario.network import hardware
@@ -200,8 +198,7 @@ class _Group:
         """Return the collective of the survivors, of their own data."""
         scenario, first = self.scenario, self.first
         network = placed(first.network, self.members)
-        given = parameters_of(scenario.algorithm)
-        read = read_off(scenario.algorithm_name, given, lambda: network.shape)
+        read = read_off_network(scenario, lambda: network, workers)
         n_workers = len(self.members)
         schedule: Schedule = schedule_beside(scenario, None, n_workers, scenario.collective, read.parameters)
         sizes = chunk_sizes(scenario, schedule)

@@ -55,7 +55,7 @@ from ringnet.scenario.keys.model import COPYING, Keys
 from ringnet.scenario.keys.network import NetworkKeys, OrderFile
 from ringnet.scenario.keys.topology import BetweenKeys, CableKeys, InsideKeys, parameters_of
 from ringnet.scenario.measured_links import STANDARD, Measured, measured
-from ringnet.scenario.trouble import with_trouble
+from ringnet.scenario.trouble import in_trouble
 
 
 def n_places(keys: Keys) -> int:
@@ -141,7 +141,7 @@ def hardware(keys: Keys) -> Hardware:
     network = _with_routes(network, given)
     with _faults_at("reduction"):
         network = _with_reduction(network, keys)
-    network = with_trouble(network, keys) if keys.trouble else network
+    network = in_trouble(network, keys) if keys.trouble else network
     window = given.window
     network = replace(
         network,
@@ -388,7 +388,7 @@ def ordered(keys: Keys, network: Network) -> Network:
     if order == "best":
         # What a link gives may depend on the size, or on when it is asked; an order is none for trouble.
         message_bytes = keys.message_bytes if network.behaviours and not keys.trouble else None
-        key = frozen((keys.network, keys.workers, network.places, n_places(keys)))
+        key = as_tuples((keys.network, keys.workers, network.places, n_places(keys)))
         return placed(network, _best(_Known(key, network), message_bytes))
     with _faults_at("order"):
         return placed(network, [int(worker) for worker in order])
@@ -407,13 +407,13 @@ def _best(wanted: _Known, message_bytes: int | None) -> list[int]:
     return best_order(wanted.network, message_bytes)
 
 
-def frozen(value: Any) -> Hashable:
+def as_tuples(value: Any) -> Hashable:
     """Return what a value holds as nested tuples: the same for equal values, and another for others."""
     if isinstance(value, BaseModel):
-        return frozen(dict(value))
+        return as_tuples(dict(value))
     if isinstance(value, dict):
-        return tuple((key, frozen(one)) for key, one in value.items())
-    return tuple(map(frozen, value)) if isinstance(value, tuple) else value
+        return tuple((key, as_tuples(one)) for key, one in value.items())
+    return tuple(map(as_tuples, value)) if isinstance(value, tuple) else value
 
 
 @contextmanager

@@ -90,7 +90,7 @@ def _whiles(one: TroubleKeys, seed: int, who: str | int, number: int) -> Whiles:
     return replace(found, probability=one.probability, happens=numbers("happens"))
 
 
-def with_trouble(network: Network, keys: Keys) -> Network:
+def in_trouble(network: Network, keys: Keys) -> Network:
     """Return the network with what goes wrong with its links; `NetworkError` for a link that is not there."""
     whiles: dict[str, list[Incident]] = {}
     for one in incidents(keys, network):

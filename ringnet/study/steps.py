@@ -52,26 +52,13 @@ def plan_steps(scenario: Scenario) -> StepPlan:
         As `ringnet.runs.step_parts.build_step`.
     """
     points = [*scenario.iter_points()]
-    parts = [
-        StudyPart(
-            label_of(point.swept), _key(point.scenario), point.scenario, _outcome, _cost(point.scenario)
-        )
-        for point in points
-    ]
+    parts = []
+    for point in points:
+        one = point.scenario
+        label = ", ".join(f"{key}={value}" for key, value in point.swept.items())
+        key = key_of(one, "step", one.carry, "payload" in one.model_fields_set)
+        parts.append(StudyPart(label, key, one, _outcome, step_s(build_step(one))))
     return StepPlan(scenario, parts, [point.swept for point in points])
-
-
-def label_of(swept: dict[str, str]) -> str:
-    """Return which point of a sweep it is."""
-    return ", ".join(f"{key}={value}" for key, value in swept.items())
-
-
-def _key(scenario: Scenario) -> str:
-    return key_of(scenario, "step", scenario.carry, "payload" in scenario.model_fields_set)
-
-
-def _cost(scenario: Scenario) -> float:
-    return step_s(build_step(scenario))
 
 
 def step_s(parts: StepParts) -> float:

@@ -96,7 +96,7 @@ def _fitting(inside_GBps: float, speed: float, cards: tuple[int, float] | None) 
     return min(by_cards, by_gpu, c.MOST_SEARCHED_CHANNELS)
 
 
-def machine_of(hosts: HostRates, traits: NcclTraits) -> NcclMachine:
+def nccl_machine(hosts: HostRates, traits: NcclTraits) -> NcclMachine:
     """Return the machine that NCCL would see on hosts that are alike."""
     alone, gpu = hosts.per_node == 1, traits.gpu
     counted = c.NVLINK_COUNTED[gpu] if traits.inside == "nvlink" and not alone else 1.0

@@ -293,8 +293,8 @@ class _Sender:
             self._all_of(attempt.unit, is_first=attempt.is_first and attempt.started_s == NEVER)
 
 
-def line_of(carried: Carried) -> Carried | None:
+def whole_of(carried: Carried) -> Carried | None:
     """Return what a part of something is cut from; None for what is whole."""
     if isinstance(carried, Attempt):
-        return line_of(carried.unit)
+        return whole_of(carried.unit)
     return carried.cut_from if isinstance(carried, Part) else None

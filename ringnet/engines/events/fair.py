@@ -12,7 +12,7 @@ import simpy
 
 from ringnet.engines.events.carried import Carried
 from ringnet.engines.events.clock import LAST, Clock, Process
-from ringnet.engines.events.deliveries import Attempt, line_of
+from ringnet.engines.events.deliveries import Attempt, whole_of
 from ringnet.engines.max_min import Flow, Shares
 from ringnet.engines.tolerances import OWN_ALL, ROUNDING, SAME_TIME
 from ringnet.engines.trace import (
@@ -157,7 +157,7 @@ class Arbiter:
         carried = stream.carried
         if isinstance(carried, Attempt) and carried.is_dropped:
             return
-        if (cut_from := line_of(carried)) is not None:
+        if (cut_from := whole_of(carried)) is not None:
             line = self.lines.setdefault(cut_from, deque())
             line.append(stream)
             if len(line) > 1:
@@ -171,7 +171,7 @@ class Arbiter:
 
     def drop(self, attempt: Attempt) -> None:
         """Take out what would stand on its links for ever, with all that stands in line behind it."""
-        if (cut_from := line_of(attempt)) is not None:
+        if (cut_from := whole_of(attempt)) is not None:
             self.lines.pop(cut_from, None)
         self.coming = [stream for stream in self.coming if stream.carried is not attempt]
         streams = [flow for flow in self.shares.on(attempt.sender.links[0]) if isinstance(flow, Stream)]
@@ -243,7 +243,7 @@ class Arbiter:
         """Start, of transfers in parts, those that come after the parts that end."""
         followers = []
         for stream in going:
-            cut_from = line_of(stream.carried)
+            cut_from = whole_of(stream.carried)
             if cut_from is not None and cut_from in self.lines:
                 line = self.lines[cut_from]
                 line.popleft()

@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ringnet.array_types import FloatArray
 from ringnet.reporting.plots import canvas
-from ringnet.reporting.sweeps import in_words, is_seed, numbers
+from ringnet.reporting.sweeps import is_seed, key_words, numbers
 from ringnet.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def key(axis: Axis, name: str, column: pd.Series[Any]) -> None:
     found = numbers(column)
     assert found is not None  # only keys that are numbers are drawn over
     kind: Quantity = "bytes" if name == "message_bytes" else found.kind
-    label = in_words(name)
+    label = key_words(name)
     if kind == "number":
         at_values(axis, found.numbers, label)
     elif _log_is_better(found.numbers):
@@ -195,7 +195,7 @@ def samples(axis: Axis, name: str, column: pd.Series[Any]) -> FloatArray:
     values = np.unique(found.numbers)
     axis.axes.set_xlim(-0.6, len(values) - 0.4)
     _label(axis, {place: format_value(value) for place, value in enumerate(values.tolist())})
-    axis.set_label_text(in_words(name))
+    axis.set_label_text(key_words(name))
     return values
 
 

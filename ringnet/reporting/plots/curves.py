@@ -16,8 +16,8 @@ from ringnet.reporting.plots.canvas import clipped, evenly_chosen, point_labels
 from ringnet.reporting.sweeps import (
     SweepLine,
     going_along,
-    in_words,
     is_seed,
+    key_words,
     lines,
     numbers,
     other_keys,
@@ -256,7 +256,7 @@ def _key_panels(results: Results, rows: pd.DataFrame, keys: list[str]) -> Figure
         axes.times(ax.yaxis, rows["makespan_s"])
         along = going_along(rows, key)
         said += [left_out, _draws_words(found, key)]
-        said += [f"{', '.join(map(in_words, along))} with {in_words(key)}"] if along else []
+        said += [f"{', '.join(map(key_words, along))} with {key_words(key)}"] if along else []
     about = settings(rows, *dict.fromkeys(filter(None, said)))
     return canvas.titled(figure, results.name, about, strokes(every, keys[0]), _named(styles))
 

@@ -8,7 +8,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ringnet.reporting.columns import TABLES
 from ringnet.reporting.plots import axes, canvas
-from ringnet.reporting.sweeps import in_words, settings
+from ringnet.reporting.sweeps import key_words, settings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,7 +133,7 @@ def step_parts(name: str, table: pd.DataFrame) -> Figure:
         left += rows[column]
     ax.set_yticks(at, [canvas.clipped(label, 28) for label in labels])
     ax.grid(visible=False, axis="y")
-    ax.set_ylabel(", ".join(map(in_words, swept)))
+    ax.set_ylabel(", ".join(map(key_words, swept)))
     axes.linear(ax.xaxis, "seconds", "time of a step, mean over workers", float(rows["step_s"].max()))
     legend = [canvas.patch(color, label) for label, color in _PARTS.values()]
     about = ", ".join(filter(None, ("what a step of training is made of", said)))

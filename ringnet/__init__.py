@@ -33,44 +33,23 @@ if TYPE_CHECKING:
     from ringnet.reporting.storage import read_results
     from ringnet.scenario import Scenario, load, loads
 
-_HOMES = {
-    "CalibratedMachine": "ringnet.api.machines",
-    "DeadlockError": "ringnet.errors",
-    "InputError": "ringnet.errors",
-    "Network": "ringnet.networks",
-    "PredictedTimes": "ringnet.api.machines",
-    "Result": "ringnet.api.result",
-    "Results": "ringnet.reporting.results",
-    "RingnetError": "ringnet.errors",
-    "Scenario": "ringnet.scenario",
-    "Schedule": "ringnet.collectives",
-    "Step": "ringnet.collectives",
-    "StepResult": "ringnet.analysis.steps",
-    "Study": "ringnet.api.study",
-    "StudyError": "ringnet.errors",
-    "VerificationError": "ringnet.errors",
-    "all_gather": "ringnet.reference",
-    "blame": "ringnet.api.questions",
-    "calibrate": "ringnet.api.machines",
-    "check": "ringnet.collectives",
-    "compare": "ringnet.api.questions",
-    "draw": "ringnet.api.questions",
-    "load": "ringnet.scenario",
-    "loads": "ringnet.scenario",
-    "make_network": "ringnet.networks",
-    "make_schedule": "ringnet.collectives",
-    "make_step": "ringnet.collectives",
-    "numerics": "ringnet.api.questions",
-    "predict": "ringnet.api.machines",
-    "read_results": "ringnet.reporting.storage",
-    "reduce_scatter": "ringnet.reference",
-    "ring_all_reduce": "ringnet.reference",
-    "ring_allreduce": "ringnet.reference",
-    "run": "ringnet.api.runs",
-    "simulate": "ringnet.api.runs",
-    "simulate_step": "ringnet.api.runs",
-    "whatif": "ringnet.api.questions",
+#: Public names by the module that each is in.
+_NAMES = {
+    "analysis.steps": "StepResult",
+    "api.machines": "CalibratedMachine PredictedTimes calibrate predict",
+    "api.questions": "blame compare draw numerics whatif",
+    "api.result": "Result",
+    "api.runs": "run simulate simulate_step",
+    "api.study": "Study",
+    "collectives": "Schedule Step check make_schedule make_step",
+    "errors": "DeadlockError InputError RingnetError StudyError VerificationError",
+    "networks": "Network make_network",
+    "reference": "all_gather reduce_scatter ring_all_reduce ring_allreduce",
+    "reporting.results": "Results",
+    "reporting.storage": "read_results",
+    "scenario": "Scenario load loads",
 }
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 #: Rooms that are public names themselves; `scenario` can be called.
 _ROOMS = ("scenario", "training")
@@ -123,7 +102,7 @@ def __getattr__(name: str) -> Any:
         return import_module(f"ringnet.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'ringnet' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(f"ringnet.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:

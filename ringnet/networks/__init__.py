@@ -48,9 +48,9 @@ from ringnet.networks.network import (
 )
 from ringnet.networks.nodes import Inside, LinkNumbers, nodes
 from ringnet.networks.placement import best_order, interleaved, placed, ring_load
-from ringnet.networks.presets import PRESETS, NumberSource, Preset
+from ringnet.networks.presets import PRESETS
 from ringnet.networks.rails import rails, rails_links
-from ringnet.networks.reduction import ReducingSwitches, find_switches
+from ringnet.networks.reduction import find_switches
 from ringnet.networks.shape import TRAITS, NetworkShape, Trait, is_card
 from ringnet.networks.topology import NetworkBuilder, Topology, TopologyParameter
 from ringnet.networks.trouble import FailsOver, InTrouble, Lossy, Span, TroubledDraws, Whiles, fails_over
@@ -172,12 +172,9 @@ __all__ = [
     "Network",
     "NetworkBuilder",
     "NetworkShape",
-    "NumberSource",
     "OverTime",
     "Packets",
     "Piece",
-    "Preset",
-    "ReducingSwitches",
     "Span",
     "Topology",
     "TopologyParameter",

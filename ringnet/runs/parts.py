@@ -266,7 +266,7 @@ def _latest(workers: Workers) -> int | None:
 def _job(scenario: Scenario, number: int, make_site: Callable[[], Site], run: int | None) -> RunParts:
     """Return another job: as the scenario says where it says nothing itself, without weights and exceptions."""
     job, dtype = scenario.jobs[number - 1], DTYPES[scenario.dtype]
-    n_workers = job.workers if isinstance(job.workers, int) else len(job.workers)
+    n_workers = job.n_workers
     collective = job.collective or scenario.collective
     given = {} if job.algorithm else parameters_of(scenario.algorithm)
     read = NOTHING

@@ -62,11 +62,7 @@ def n_places(keys: Keys) -> int:
     """Return the places for workers that the network has: as many as all jobs have workers, unless it says."""
     if keys.network.places is not None:
         return keys.network.places
-    sizes = (
-        job.workers if isinstance(job.workers, int) else len(job.workers)
-        for job in keys.jobs
-        if isinstance(job.workers, int) or not job.follows
-    )
+    sizes = (job.n_workers for job in keys.jobs if isinstance(job.workers, int) or not job.follows)
     # Jobs that follow others are mostly at places that these have.
     named = (max(job.workers) + 1 for job in keys.jobs if isinstance(job.workers, tuple) and job.follows)
     return max(keys.workers + sum(sizes), *named, 1)

@@ -66,7 +66,7 @@ def _has_a_schedule(keys: Keys, number: int) -> Iterator[Mistake]:
     job = keys.jobs[number]
     if not job.algorithm and not knows_parameters(keys.algorithm):  # which is told of the scenario's own
         return
-    n_workers = job.workers if isinstance(job.workers, int) else len(job.workers)
+    n_workers = job.n_workers
     try:
         schedule_beside(keys, job.algorithm, n_workers, job.collective or keys.collective)
     except InputError as error:

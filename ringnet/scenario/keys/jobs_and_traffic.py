@@ -64,6 +64,11 @@ class JobKeys(Settings):
     )
 
     @property
+    def n_workers(self) -> int:
+        """How many workers it has, wherever they are."""
+        return self.workers if isinstance(self.workers, int) else len(self.workers)
+
+    @property
     def follows(self) -> tuple[str, ...]:
         """Names of the jobs that have to end first."""
         return (self.after,) if isinstance(self.after, str) else self.after or ()

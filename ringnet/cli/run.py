@@ -39,7 +39,6 @@ from ringnet.study.points import run_info, run_points
 from ringnet.study.repeat import n_blocks, repeats, simulate_all, times_of, with_all_runs
 
 if TYPE_CHECKING:
-    from ringnet.cli.side_by_side import SideBySide
     from ringnet.study.whatif import Changed
 
 EXAMPLE = "ringnet run scenario.yaml --set message='1 GiB' --set workers=16"
@@ -199,7 +198,11 @@ def _run_one(scenario: Scenario, asked: RunCommandOptions, then: Changed | None 
         learn(seconds, process_time())
     is_right = result.verdict.sum_ok is not False
     saved = save_outputs(asked.save_result, result.outputs()) if asked.save_result and is_right else ()
-    changed = None if then is None else _side_by_side(result, then)
+    changed = None
+    if then is not None:
+        from ringnet.cli.whatif import side_by_side  # noqa: PLC0415 -- most runs ask of no change
+
+        changed = side_by_side(result.summary, then)
     if asked.json:
         print_json(result.summary if changed is None else result.summary | {"what_if": changed.document()})
     elif not asked.quiet:
@@ -223,12 +226,6 @@ def _run_one(scenario: Scenario, asked: RunCommandOptions, then: Changed | None 
         return 0
     complain(wrong_sum(result))
     return VerificationError.exit_code
-
-
-def _side_by_side(result: RunResult, then: Changed) -> SideBySide:
-    from ringnet.cli.side_by_side import side_by_side  # noqa: PLC0415 -- most runs ask of no change
-
-    return side_by_side(result.summary, then)
 
 
 def _times_of_runs(scenario: Scenario, asked: RunCommandOptions) -> FloatArray:

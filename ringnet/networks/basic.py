@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ringnet.errors import Fault, NetworkError
-from ringnet.networks.link_columns import LinkColumns, place_names
 from ringnet.networks.link_names import LinkNames
 from ringnet.networks.network import Network, RouteFormula, link_array
+from ringnet.networks.topology import LinkColumns, place_names
 
 
 def ring(n_workers: int, bandwidth_Bps: float, latency_s: float) -> Network:

@@ -11,9 +11,8 @@ import numpy as np
 
 from ringnet.array_types import IntArray
 from ringnet.errors import Fault, NetworkError
-from ringnet.networks.link_columns import LinkColumns, place_names
 from ringnet.networks.network import Groups, LinkSource, LinkSources, Network, Route
-from ringnet.networks.topology import TopologyParameter
+from ringnet.networks.topology import LinkColumns, TopologyParameter, place_names
 
 
 def leaf_spine(

@@ -11,10 +11,9 @@ import numpy as np
 
 from ringnet.array_types import IntArray
 from ringnet.errors import Fault, NetworkError
-from ringnet.networks.link_columns import LinkColumns, place_names
 from ringnet.networks.network import Groups, Network, Route
 from ringnet.networks.shape import ACROSS
-from ringnet.networks.topology import TopologyParameter
+from ringnet.networks.topology import LinkColumns, TopologyParameter, place_names
 
 
 def near_square(n_workers: int) -> list[int]:

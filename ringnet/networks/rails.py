@@ -10,10 +10,9 @@ import numpy as np
 
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks.datacenter import Trunks
-from ringnet.networks.link_columns import LinkColumns, place_names
 from ringnet.networks.network import Groups, Network, Route
 from ringnet.networks.shape import RAILS
-from ringnet.networks.topology import TopologyParameter, each_of
+from ringnet.networks.topology import LinkColumns, TopologyParameter, each_of, place_names
 
 
 def rails(

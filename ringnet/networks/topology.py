@@ -1,4 +1,4 @@
-"""What a topology is: the function that builds it, a line about it, and the parameters that its signature has."""
+"""What a topology is: what builds it, the parameters of that signature, and links while they are put together."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ from inspect import Parameter, signature
 from types import MappingProxyType, NoneType, UnionType
 from typing import Annotated, Any, NamedTuple, TypeAlias, Union, get_args, get_origin, get_type_hints
 
+import numpy as np
+
+from ringnet.array_types import FloatArray, IntArray
 from ringnet.errors import Fault, NetworkError
-from ringnet.networks.network import Network
+from ringnet.networks.link_names import LinkNames
+from ringnet.networks.network import Groups, Network, Route
 
 #: Links of a network with parameters: beyond, making them and asking for their names takes minutes.
 MOST_LINKS = 2**22
@@ -129,3 +133,76 @@ def each_of(sizes: int | Sequence[int], total: int) -> list[int]:
     ([4, 4, 4], [6, 4])
     """
     return [sizes] * -(-total // sizes) if isinstance(sizes, int) else [*sizes]
+
+
+@dataclass(frozen=True)
+class LinkColumns:
+    """Links while a topology is put together: nodes by number, the workers' places first.
+
+    Parameters
+    ----------
+    nodes : tuple of str
+    start, end : ndarray of int64, shape (n_links,)
+        Where in ``nodes`` each link starts and ends.
+    bandwidth_Bps, latency_s : ndarray of float64, shape (n_links,)
+    """
+
+    nodes: tuple[str, ...]
+    start: IntArray
+    end: IntArray
+    bandwidth_Bps: FloatArray
+    latency_s: FloatArray
+
+    @classmethod
+    def of(
+        cls,
+        nodes: Sequence[str],
+        ends: Sequence[tuple[IntArray, IntArray]],
+        rates: Sequence[tuple[float, float]],
+    ) -> LinkColumns:
+        """Put groups of links together.
+
+        Parameters
+        ----------
+        nodes : sequence of str
+        ends : sequence of (start, end)
+            One group of links each; arrays of node numbers.
+        rates : sequence of (bandwidth_Bps, latency_s)
+            Of every link of each group.
+        """
+        nothing, sizes = np.zeros(0, dtype=np.int64), [len(start) for start, _ in ends]
+        return cls(
+            tuple(nodes),
+            np.concatenate([nothing, *(start for start, _ in ends)]).astype(np.int64),
+            np.concatenate([nothing, *(end for _, end in ends)]).astype(np.int64),
+            np.repeat([bandwidth for bandwidth, _ in rates], sizes).astype(np.float64),
+            np.repeat([latency for _, latency in rates], sizes).astype(np.float64),
+        )
+
+    def network(
+        self,
+        topology: str,
+        n_workers: int,
+        find_route: Callable[[int, int], Route],
+        find_groups: Callable[[], Groups] = dict,
+    ) -> Network:
+        """Return the network of the links, with its routes and the groups of its nodes."""
+        names = LinkNames(self.nodes, self.start, self.end)
+        return Network(
+            topology,
+            n_workers,
+            names,
+            self.bandwidth_Bps,
+            self.latency_s,
+            find_route,
+            find_groups=find_groups,
+        )
+
+
+def place_names(n_workers: int, n_places: int) -> list[str]:
+    """Return the name of each place: a worker's number, and a name of their own for places without a worker.
+
+    >>> place_names(2, 4)
+    ['0', '1', 'free2', 'free3']
+    """
+    return [str(place) if place < n_workers else f"free{place}" for place in range(n_places)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,9 +14,7 @@ from ringnet.analysis.frames import Table, joined, object_array
 from ringnet.array_types import FloatArray, IntArray
 from ringnet.collectives import Schedule
 from ringnet.networks import Network
-
-#: The links from one worker to another, in order.
-LinkRow: TypeAlias = tuple[int, ...]
+from ringnet.networks.network import Route
 
 #: Pairs of workers whose routes are kept.
 MOST_PAIRS = 20_000
@@ -144,7 +142,7 @@ def collisions(network: Network, traffic: PairTraffic, link_bytes: IntArray) -> 
     return found
 
 
-def spread_routes(network: Network, traffic: PairTraffic) -> dict[tuple[int, int], LinkRow]:
+def spread_routes(network: Network, traffic: PairTraffic) -> dict[tuple[int, int], Route]:
     """Return, of routes drawn from equal ones, those that would have to be others for the bytes to be spread.
 
     Pair by pair, the most bytes first, each takes the one of its equal routes whose busiest link is then busy shortest:
@@ -164,7 +162,7 @@ def spread_routes(network: Network, traffic: PairTraffic) -> dict[tuple[int, int
     ):
         took = network.route(src, dst)
 
-        def cost(route: LinkRow, n_bytes: int = n_bytes, took: LinkRow = took) -> tuple[float, float, bool]:
+        def cost(route: Route, n_bytes: int = n_bytes, took: Route = took) -> tuple[float, float, bool]:
             after_s = busy_s[[*route]] + n_bytes / network.bandwidth_Bps[[*route]]
             return float(after_s.max(initial=0.0)), float(after_s.sum()), route != took
 

@@ -129,7 +129,7 @@ InPlace = Annotated[
 ]
 
 #: Most workers of a study, as of a scenario.
-MOST_WORKERS = 1_000_000
+MOST_WORKERS = 2**20
 SIZES_RIGHT = "1KiB..1GiB, or 4 KiB,1 MiB"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import pandas as pd
 
-from ringnet.analysis.answer import told_shares
+from ringnet.analysis.answer import Row, told_shares
 from ringnet.analysis.result import RunResult
 from ringnet.analysis.spread import difference, figures
 from ringnet.documents.yaml_text import YamlKind, read_text, read_yaml
@@ -35,7 +35,6 @@ TODAY = "today"
 #: The cause of a difference that is none.
 STAYS = "the time stays"
 
-Row: TypeAlias = Mapping[str, Any]
 #: Reads the scenario with some more changes of keys: ``["network.latency=1 us"]``.
 ReadChanged: TypeAlias = Callable[[Sequence[str]], Scenario]
 

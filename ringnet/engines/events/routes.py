@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias
 
 from ringnet.engines.events.carried import Carried, Part, PathSeconds, cut
 from ringnet.engines.events.clock import Clock
-from ringnet.engines.events.deliveries import Deliveries, WayOver
+from ringnet.engines.events.deliveries import Deliveries, Enter, WayOver
 from ringnet.engines.events.fair import Arbiter, Stream
 from ringnet.engines.events.links import Link, link_columns, make_link, serves_parts
 from ringnet.engines.tolerances import added
@@ -31,7 +31,6 @@ from ringnet.networks import (
 from ringnet.networks.behaviour import ANY_SIZE, NEVER
 from ringnet.networks.network import Route as LinkNumbers
 
-Enter: TypeAlias = Callable[[Carried], None]
 #: What links did for one transfer that do something of its own for each; see `Carried`.
 Drawn: TypeAlias = tuple[Behaviour, ...]
 #: What links may do that are shared fairly, or that a window is over.

@@ -10,14 +10,13 @@ from ringnet.payload.dtypes import DTYPES, is_float
 from ringnet.scenario.checks.mistake import Mistake, counted, unread
 from ringnet.scenario.files.trained_model import EXAMPLES
 from ringnet.scenario.keys.model import Keys
-from ringnet.scenario.keys.training import ModelKeys, StepKeys, TrainingKeys
+from ringnet.scenario.keys.training import MODEL, ModelKeys, StepKeys, TrainingKeys
 from ringnet.training.layers import MODEL_PRESETS
 from ringnet.training.optimizers import OPTIMIZERS
 from ringnet.training.steps import STRATEGIES
 
 #: What the all-reduce of a training may return.
 REDUCES = ("sum", "mean", "weighted-mean")
-_MODEL = ("training", "model")
 #: Keys of a model, and which kinds read them.
 _READ_BY = {
     "gradients": ("given",),
@@ -40,7 +39,7 @@ def check_training(keys: Keys, training: TrainingKeys) -> Iterator[Mistake]:
 
 def _collective(keys: Keys) -> Iterator[Mistake]:
     """Find what gradients cannot go through, and what is not read where they are the data."""
-    cause = _MODEL
+    cause = MODEL
     if keys.collective != "all-reduce":
         yield Mistake(
             ("collective",), "gradients are combined by an all-reduce", "all-reduce", causes=(cause,)
@@ -53,10 +52,10 @@ def _collective(keys: Keys) -> Iterator[Mistake]:
     if keys.payload != "full":
         yield Mistake(("payload",), "a training needs every element", "full", causes=(cause,))
     yield unread(("weights",), "a training weights by numbers of examples", cause, right="training.batch")
-    yield unread(("message",), "the model says how large it is", _MODEL)
+    yield unread(("message",), "the model says how large it is", MODEL)
     yield unread(("data",), "the gradients are the data", cause)
     if keys.training and keys.training.model and keys.training.model.name != "digits":
-        yield unread(("seed",), "nothing in this training is drawn", _MODEL)
+        yield unread(("seed",), "nothing in this training is drawn", MODEL)
 
 
 def _optimizer(training: TrainingKeys) -> Iterator[Mistake]:
@@ -70,24 +69,24 @@ def _optimizer(training: TrainingKeys) -> Iterator[Mistake]:
 
 def _model(keys: Keys, model: ModelKeys) -> Iterator[Mistake]:
     if (model.name is None) == (model.python is None):
-        yield Mistake(_MODEL, "a model has a name or a function, one of both", "{name: digits}")
+        yield Mistake(MODEL, "a model has a name or a function, one of both", "{name: digits}")
         return
     kind = model.name or "python"
     for key, kinds in _READ_BY.items():
         if kind not in kinds:
-            yield unread((*_MODEL, key), f"it is for {' and '.join(kinds)}", (*_MODEL, "name"))
+            yield unread((*MODEL, key), f"it is for {' and '.join(kinds)}", (*MODEL, "name"))
     if kind == "python" and model.examples is None:
         message = "nothing says how many examples there are"
-        yield Mistake(_MODEL, message, "examples: 1000")
+        yield Mistake(MODEL, message, "examples: 1000")
     if kind == "given":
         yield from _given(keys, model)
 
 
 def _given(keys: Keys, model: ModelKeys) -> Iterator[Mistake]:
     if model.gradients is None:
-        yield Mistake(_MODEL, "no gradients are given", "gradients: [[2], [6]]")
+        yield Mistake(MODEL, "no gradients are given", "gradients: [[2], [6]]")
         return
-    path, widths = (*_MODEL, "gradients"), {len(row) for row in model.gradients}
+    path, widths = (*MODEL, "gradients"), {len(row) for row in model.gradients}
     if len(model.gradients) != keys.workers:
         message = f"{len(model.gradients)} gradients for {counted(keys.workers)}"
         yield Mistake(path, message, "a row for each worker", causes=(("workers",),))
@@ -96,7 +95,7 @@ def _given(keys: Keys, model: ModelKeys) -> Iterator[Mistake]:
         yield Mistake(path, f"the gradients have {lengths} elements", "rows of one length")
     if model.parameters is not None and {len(model.parameters)} != widths:
         message = f"{len(model.parameters)} parameters for gradients of {min(widths)}"
-        yield Mistake((*_MODEL, "parameters"), message, "as many as a gradient has elements", causes=(path,))
+        yield Mistake((*MODEL, "parameters"), message, "as many as a gradient has elements", causes=(path,))
 
 
 def _counts(keys: Keys, training: TrainingKeys, model: ModelKeys) -> Iterator[Mistake]:
@@ -110,16 +109,14 @@ def _counts(keys: Keys, training: TrainingKeys, model: ModelKeys) -> Iterator[Mi
             message = "no worker has an example: there is no mean over none"
             yield Mistake(("training", key), message, "at least one above 0")
     if model.name == "given":
-        yield unread(
-            ("training", "split"), "given gradients have no examples of their own", (*_MODEL, "name")
-        )
+        yield unread(("training", "split"), "given gradients have no examples of their own", (*MODEL, "name"))
         return
     n_examples = model.examples or EXAMPLES
     if training.split is None or len(training.split) != keys.workers:
         return
     if sum(training.split) > n_examples:
         message = f"the parts add up to {sum(training.split):,}, and there are {n_examples:,} examples"
-        yield Mistake(("training", "split"), message, f"at most {n_examples:,}", causes=(_MODEL,))
+        yield Mistake(("training", "split"), message, f"at most {n_examples:,}", causes=(MODEL,))
     batch = training.batch
     if isinstance(batch, tuple) and any(batch) and any(training.split):
         pairs = zip(training.split, batch, strict=False)

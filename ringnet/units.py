@@ -73,7 +73,8 @@ _RULES: dict[Kind, _Rule] = {
     ),
     "number": _Rule("a plain number", "", "8", _no_unit, Fraction(0), Fraction(10**300)),
 }
-
+#: What one of each kind looks like.
+EXAMPLES: dict[Kind, str] = {kind: rule.example for kind, rule in _RULES.items()}
 
 #: Whole floats below are written without a point: 50000000000 rather than 50000000000.0.
 _PLAIN = 10**15
@@ -182,6 +183,20 @@ _WRITTEN: dict[str, Callable[[float], str]] = {
     "B/s": format_rate,
     "FLOP/s": format_flops,
 }
+
+
+def quantity_text(value: float, kind: Kind) -> str:
+    """Write a value so that a person can read it and a computer reads the same value again.
+
+    >>> quantity_text(2**20, "bytes"), quantity_text(5e-06, "seconds"), quantity_text(1/3, "seconds")
+    ('1 MiB', '5 us', '0.3333333333333333 s')
+    """
+    base = _RULES[kind].base
+    text = _WRITTEN[base](value)
+    try:
+        return text if parse_quantity(text, kind) == value else f"{value!r} {base}"
+    except UnitError:  # rounded to a broken number of bytes
+        return f"{value!r} {base}"
 
 
 def format_count(count: int) -> str:

@@ -13,9 +13,9 @@ from ringnet.payload.reductions import REDUCTIONS, check_dtype, make_reduction
 from ringnet.scenario.checks.mistake import Mistake, counted, some, unread
 from ringnet.scenario.drawn import what_is_drawn
 from ringnet.scenario.keys.algorithm import parameters_of
-from ringnet.scenario.keys.kinds import quantity_text
 from ringnet.scenario.keys.model import COPYING, Keys
 from ringnet.scenario.network import IN_SWITCHES
+from ringnet.units import quantity_text
 
 _ALGORITHM: Path = ("algorithm",)
 

@@ -17,10 +17,9 @@ from ringnet.scenario.files.folder import ScenarioFolder, read_at
 from ringnet.scenario.files.links import with_link_profiles, with_presets
 from ringnet.scenario.files.machines import with_machine
 from ringnet.scenario.files.network_file import with_network_file, with_order_file
-from ringnet.scenario.keys.kinds import quantity_text
 from ringnet.scenario.keys.model import MADE_DATA
 from ringnet.scenario.keys.training import MODEL
-from ringnet.units import Kind
+from ringnet.units import Kind, quantity_text
 
 #: Keys that files give.
 FACTS = ("workers", "message", "dtype")

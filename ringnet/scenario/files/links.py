@@ -12,10 +12,11 @@ from ringnet.errors import Fault
 from ringnet.networks import PRESETS, TOPOLOGIES, is_card
 from ringnet.networks.network import ONE_WAY
 from ringnet.scenario.files.folder import STAND_INS, ScenarioFolder, read_at
-from ringnet.scenario.keys.kinds import FoundFile, quantity_text
+from ringnet.scenario.keys.kinds import FoundFile
 from ringnet.scenario.keys.links import LinkFile
 from ringnet.scenario.keys.network import NetworkKeys
 from ringnet.scenario.keys.topology import InsideKeys, inside_of
+from ringnet.units import quantity_text
 
 if TYPE_CHECKING:
     from ringnet.analysis.calibration import Profile

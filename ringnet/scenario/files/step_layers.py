@@ -15,7 +15,6 @@ from ringnet.formats.layer_table import LayerTable, read_layer_table
 from ringnet.formats.python_hook import called, find_function
 from ringnet.payload.dtypes import DTYPES
 from ringnet.scenario.files.folder import ScenarioFolder, digest
-from ringnet.scenario.keys.kinds import quantity_text
 from ringnet.scenario.keys.training import StepKeys
 from ringnet.training.layers import (
     MODEL_PRESETS,
@@ -26,6 +25,7 @@ from ringnet.training.layers import (
     timed_by_rate,
     timed_by_share,
 )
+from ringnet.units import quantity_text
 
 STEP: Path = ("step",)
 

@@ -14,7 +14,6 @@ from ringnet.errors import Fault, InputError
 from ringnet.formats.python_hook import called, find_function
 from ringnet.payload.dtypes import DTYPES
 from ringnet.scenario.files.folder import ScenarioFolder, digest
-from ringnet.scenario.keys.kinds import quantity_text
 from ringnet.scenario.keys.training import MODEL, ModelKeys
 from ringnet.training.models import (
     DigitsNetwork,
@@ -24,6 +23,7 @@ from ringnet.training.models import (
     n_parameters,
 )
 from ringnet.training.own_models import OwnModel
+from ringnet.units import quantity_text
 
 #: Of digits, where the scenario does not say it.
 HIDDEN, EXAMPLES = (32,), 1000

@@ -17,25 +17,12 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from ringnet.errors import UnitError, closest
-from ringnet.units import Kind, format_bytes, format_flops, format_rate, format_seconds, parse_quantity
+from ringnet.units import EXAMPLES, Kind, parse_quantity, quantity_text
 
-#: Example and base unit of each kind.
-_KINDS: dict[Kind, tuple[str, str]] = {
-    "bytes": ("64 MiB", "B"),
-    "seconds": ("5 us", "s"),
-    "bytes_per_second": ("50 GB/s", "B/s"),
-    "flops": ("150 TFLOP/s", "FLOP/s"),
-}
 #: The largest message: twice of it, as one worker sends in an all-reduce, still fits 64 bits.
 LARGEST_BYTES = 2**60
 #: Where a whole number has no bound but that of its 64 bits.
 _ENDLESS = 2**62
-_FORMAT = {
-    "bytes": format_bytes,
-    "seconds": format_seconds,
-    "bytes_per_second": format_rate,
-    "flops": format_flops,
-}
 
 
 def wrong(message: str, right: str = "", nearest: str = "") -> PydanticCustomError:
@@ -124,7 +111,7 @@ class Quantity(Leaf):
     @property
     def example(self) -> str:
         """What one looks like."""
-        return _KINDS[self.kind][0]
+        return EXAMPLES[self.kind]
 
     @property
     def right(self) -> str:
@@ -141,19 +128,6 @@ def _parse(given: Any, kind: Kind, is_count: bool) -> float:
     # A sweep reads the same few texts at each of its points.
     parse = _parse_text if isinstance(given, str) else parse_quantity
     return parse(given, kind, is_count=is_count)
-
-
-def quantity_text(value: float, kind: Kind) -> str:
-    """Write a value so that a person can read it and a computer reads the same value again.
-
-    >>> quantity_text(2**20, "bytes"), quantity_text(5e-06, "seconds"), quantity_text(1/3, "seconds")
-    ('1 MiB', '5 us', '0.3333333333333333 s')
-    """
-    text, unit = _FORMAT[kind](value), _KINDS[kind][1]
-    try:
-        return text if parse_quantity(text, kind) == value else f"{value!r} {unit}"
-    except UnitError:  # rounded to a broken number of bytes
-        return f"{value!r} {unit}"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from ringnet.collectives.proof import check
 from ringnet.errors import InputError, ScheduleError
 from ringnet.formats.msccl import load_msccl, loads_msccl
 from ringnet.formats.networks import read_network_file
-from ringnet.formats.networks.nccl_graph import read_nccl_graph
 from ringnet.runs.simulate import simulate
 from ringnet.scenario import loads
 
@@ -85,8 +84,8 @@ def test_sixteen_times_the_same_mistake_is_one(read):
 
 
 def test_devices_in_hexadecimal(read):
-    channel = b'<channel><gpu dev="0x4"/><gpu dev="0xb"/><gpu dev="1"/></channel>'
-    orders = read_nccl_graph(b'<graphs><graph pattern="4">' + channel + b"</graph></graphs>", "g.xml").orders
+    channel = '<channel><gpu dev="0x4"/><gpu dev="0xb"/><gpu dev="1"/></channel>'
+    orders = read(f'<graphs><graph pattern="4">{channel}</graph></graphs>').orders
     assert orders == ((1, 2, 0),)
     assert read(server(devs=("0x1", "0x0"))).nodes["0"].startswith("GPU 0000:10")
 

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ringnet.documents.text import clip
-from ringnet.documents.xml_tree import XmlElement, parse_xml
+from ringnet.documents.xml_tree import XmlElement
 from ringnet.errors import Fault, InputError
 from ringnet.formats.networks.nccl_rates import number_of
-from ringnet.formats.networks.reading import NETWORK_XML, Reading, count, told_once
+from ringnet.formats.networks.reading import Reading, count, told_once
 
 #: Patterns of NCCL's search, by their number in ``graph.h``.
 _PATTERNS = {
@@ -23,8 +23,8 @@ _PATTERNS = {
 _RING = "4"
 
 
-def read_nccl_graph(content: bytes, file: str) -> Reading:
-    """Read a graph file.
+def graph_of(top: XmlElement, file: str) -> Reading:
+    """Return what a document says; its outermost element is ``graphs``.
 
     Returns
     -------
@@ -35,18 +35,7 @@ def read_nccl_graph(content: bytes, file: str) -> Reading:
     ------
     InputError
         With every mistake, its line and element.
-
-    Examples
-    --------
-    >>> channel = b'<channel><gpu dev="0"/><gpu dev="2"/><gpu dev="1"/></channel>'
-    >>> read_nccl_graph(b'<graphs><graph pattern="4" nchannels="1">' + channel + b"</graph></graphs>", "g.xml").orders
-    ((0, 2, 1),)
     """
-    return graph_of(parse_xml(content, file, NETWORK_XML), file)
-
-
-def graph_of(top: XmlElement, file: str) -> Reading:
-    """Return what a document says; its outermost element is ``graphs``."""
     rings = [graph for graph in top.of("graph") if graph.attributes.get("pattern") == _RING]
     if not rings:
         raise InputError(

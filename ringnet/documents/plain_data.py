@@ -12,18 +12,17 @@ from yaml.reader import Reader
 
 from ringnet.documents.document import Document, Mark, Origin, Path, path_text
 from ringnet.documents.text import clip
-from ringnet.documents.yaml_text import SCENARIO, YamlKind
+from ringnet.documents.yaml_text import SCENARIO
 from ringnet.errors import Fault, InputError
 
 
-def read_data(data: object, kind: YamlKind = SCENARIO) -> tuple[Document, list[Fault]]:
+def read_data(data: object) -> tuple[Document, list[Fault]]:
     """Read a mapping of mappings, lists, texts, numbers and truths.
 
     Parameters
     ----------
     data : mapping
         Keys are texts or whole numbers. Tuples and arrays are lists, NumPy's numbers numbers, paths texts.
-    kind : YamlKind
 
     Returns
     -------
@@ -47,16 +46,18 @@ def read_data(data: object, kind: YamlKind = SCENARIO) -> tuple[Document, list[F
     """
     if not isinstance(data, Mapping):
         value = "None" if data is None else type(data).__name__
-        raise InputError(Fault(f"{kind.name} is a mapping of keys", value=value, right=f"{{{kind.right}}}"))
-    reading = _DataReading(kind)
+        raise InputError(
+            Fault(f"{SCENARIO.name} is a mapping of keys", value=value, right=f"{{{SCENARIO.right}}}")
+        )
+    reading = _DataReading()
     return Document(reading.value(data, ()), reading.marks, frozenset(reading.broken)), reading.faults
 
 
-def read_datum(given: object, origin: Origin, kind: YamlKind = SCENARIO) -> tuple[Any, dict[Path, Mark]]:
+def read_datum(given: object, origin: Origin) -> tuple[Any, dict[Path, Mark]]:
     """Read one value of any kind, None for none at all; `InputError` for anything that is wrong with it."""
     if given is None:
         return None, {(): Mark("", origin=origin)}
-    reading = _DataReading(kind, origin)
+    reading = _DataReading(origin)
     value = reading.value(given, ())
     if reading.faults:
         raise InputError(*reading.faults)
@@ -67,7 +68,6 @@ def read_datum(given: object, origin: Origin, kind: YamlKind = SCENARIO) -> tupl
 class _DataReading:
     """Values of Python to values of a document, with marks and faults on the way."""
 
-    kind: YamlKind
     origin: Origin = "file"
     marks: dict[Path, Mark] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
@@ -76,10 +76,10 @@ class _DataReading:
     def value(self, given: object, path: Path) -> Any:
         """Return what stands at ``path``; None, with a fault, where that is no plain data."""
         self.marks[path] = Mark("", origin=self.origin)
-        if len(path) > self.kind.depth:
-            raise InputError(Fault(f"nested deeper than {self.kind.depth} levels", path_text(path)))
-        if len(self.marks) > self.kind.n_values:
-            raise InputError(Fault(f"more than {self.kind.n_values:,} values", path_text(path)))
+        if len(path) > SCENARIO.depth:
+            raise InputError(Fault(f"nested deeper than {SCENARIO.depth} levels", path_text(path)))
+        if len(self.marks) > SCENARIO.n_values:
+            raise InputError(Fault(f"more than {SCENARIO.n_values:,} values", path_text(path)))
         if isinstance(given, Mapping):
             return self.mapping(given, path)
         if isinstance(given, list | tuple | range) or (isinstance(given, np.ndarray) and given.ndim):

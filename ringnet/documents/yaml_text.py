@@ -91,9 +91,9 @@ def read_yaml(text: str, file: str, kind: YamlKind = SCENARIO) -> tuple[Document
     return Document(value, reading.marks, frozenset(reading.broken)), reading.faults
 
 
-def read_value(text: str, file: str, kind: YamlKind = SCENARIO) -> tuple[Any, dict[Path, Mark]]:
+def read_value(text: str, file: str) -> tuple[Any, dict[Path, Mark]]:
     """Read one YAML value; `InputError` for anything that is wrong with it."""
-    value, reading = _read(text, file, kind)
+    value, reading = _read(text, file, SCENARIO)
     if reading.faults:
         raise InputError(*reading.faults)
     return value, reading.marks

@@ -119,6 +119,15 @@ def test_the_top_level_holds_what_it_should_and_nothing_else():
     assert {name for name in top if not name.startswith(".")} == TOP_LEVEL
 
 
+def test_packages_that_list_their_chapters_list_those_that_they_have():
+    for path in sorted((ROOT / "ringnet").rglob("__init__.py")):
+        about = ast.get_docstring(ast.parse(path.read_text())) or ""
+        rows = about.partition("\n==")[2].partition("\n==")[0].splitlines()[1:]
+        named = {name for row in rows for name in row.partition("  ")[0].split(", ")}
+        assert named <= {one.stem for one in path.parent.iterdir()}, path
+        assert not rows or all(one.stem in about for one in path.parent.glob("[!_]*.py")), path
+
+
 # ------------------------------------------------------------------------------------------- names and imports
 
 

@@ -8,6 +8,8 @@ atomic         folders and files that are written whole or not at all; the reduc
 storage        a folder of results: tables, plots and ``run.json``, written, read, drawn again
 sweeps         what a sweep varies, and its points as lines over one key
 text           sweeps and jobs in words, for a terminal, and as HTML for a notebook
+held           who holds how much of each chunk, from the table of transfers alone
+look           how a figure shall look, as a user asks for it
 perfetto       a run as a trace for ui.perfetto.dev
 plots          every plot, drawn from the tables alone
 page           one page of results for a browser, with its script and style

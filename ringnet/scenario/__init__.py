@@ -9,7 +9,8 @@ checks  keys that are right one by one and wrong together
 build   `load`, `loads`: text with overrides to a `Scenario`; the points of its sweep
 ======  ==========================================================================================================
 
-Between files and checks stand `network` and `schedule`: what the keys of both stand for.
+Between files and checks stands what the keys of both stand for: `schedule`, `network`, `measured_links`, `drawn`,
+`trouble`.
 
 Names are imported when they are first used: who asks what machines there are reads no scenario.
 

@@ -19,7 +19,7 @@ from ringnet.errors import ResultsError
 from ringnet.reporting.atomic import PAGE
 from ringnet.reporting.page.document import SCRIPT, run_page, static, study_page
 from ringnet.reporting.page.holdings import holdings
-from ringnet.reporting.page.packing import Packer, Shown
+from ringnet.reporting.page.packing import Packer
 from ringnet.reporting.page.run import held_back
 from ringnet.reporting.report import write_report
 from ringnet.reporting.results import collect
@@ -133,7 +133,7 @@ def test_empty_cells_and_truths_are_packed():
         {"sum_ok": pd.array([True, pd.NA], "boolean"), "seed": pd.array([pd.NA, 7], "Int64")}
     )
     packer = Packer()
-    truth, seed = packer.table("summary", Shown(frame, 2))["columns"]
+    truth, seed = packer.table("summary", frame)["columns"]
     assert truth["values"] == ["true", ""]
     assert seed["array"]["type"] == "Float64"
 

@@ -9,12 +9,10 @@ import numpy as np
 import pandas as pd
 
 from ringnet.analysis.winners import ranges
-from ringnet.reporting.page.packing import Packer, Shown
+from ringnet.reporting.page.packing import Packer
 from ringnet.reporting.results import Results
 from ringnet.reporting.sweeps import describe, lines, numbers, other_keys, short, varying
 
-#: Rows of a table that a browser shows.
-MOST_ROWS = 100_000
 #: What can be drawn upwards, in the order in which it is offered.
 MEASURES = {
     "makespan_s": "time",
@@ -68,9 +66,7 @@ def _is_compared(shown: pd.DataFrame) -> bool:
 
 
 def _tables(frames: Mapping[str, pd.DataFrame], packer: Packer) -> dict[str, Any]:
-    return {
-        name: packer.table(name, Shown(frame.head(MOST_ROWS), len(frame))) for name, frame in frames.items()
-    }
+    return {name: packer.table(name, frame) for name, frame in frames.items()}
 
 
 def _measures(rows: pd.DataFrame) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ import json
 import zlib
 from base64 import b64encode
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,9 @@ from ringnet.errors import Fault, ResultsError
 from ringnet.reporting.columns import OF_SOME_RUNS, TABLES
 
 #: Of whole numbers: what a browser counts exactly, and workers, of which tables are made.
-MOST, MOST_WORKERS = 2.0**53, 1_000_000
+MOST, MOST_WORKERS = 2.0**53, 2**20
+#: Rows of a table that a browser shows.
+MOST_ROWS = 100_000
 
 
 def check_cells(
@@ -72,13 +74,6 @@ _WHOLE: dict[str, type[np.integer[Any]]] = {"Uint8": np.uint8, "Uint16": np.uint
 _ALIGNED = 8
 
 
-class Shown(NamedTuple):
-    """A table as a page shows it: some rows of a file, and how many that has."""
-
-    frame: pd.DataFrame
-    n_rows: int
-
-
 class Packer:
     """Collects arrays, and says of each where it will be."""
 
@@ -95,10 +90,11 @@ class Packer:
         self._size += len(data) + -len(data) % _ALIGNED
         return {"type": kind, "at": place, "length": len(array)}
 
-    def table(self, name: str, shown: Shown) -> dict[str, Any]:
-        """Add the columns of a table; return what a page must know of it."""
-        columns = [self._column(name, str(head), shown.frame[head]) for head in shown.frame.columns]
-        return {"rows": len(shown.frame), "of": shown.n_rows, "columns": columns}
+    def table(self, name: str, frame: pd.DataFrame) -> dict[str, Any]:
+        """Add the columns of a table, or its first rows if there are very many; return what a page must know of it."""
+        shown = frame.head(MOST_ROWS)
+        columns = [self._column(name, str(head), shown[head]) for head in shown.columns]
+        return {"rows": len(shown), "of": len(frame), "columns": columns}
 
     def _column(self, table: str, name: str, cells: pd.Series[Any]) -> dict[str, Any]:
         known = TABLES[table].get(name) or OF_SOME_RUNS.get(name)

@@ -13,13 +13,13 @@ from ringnet.engines.trace import TIMES
 from ringnet.payload.dtypes import DTYPES
 from ringnet.reporting.columns import RUN_TABLES
 from ringnet.reporting.page.holdings import holdings, lanes
-from ringnet.reporting.page.packing import MOST, Packer, Shown, check_cells
+from ringnet.reporting.page.packing import MOST, Packer, check_cells
 from ringnet.reporting.plots import MOST_LINKS
 from ringnet.reporting.plots.positions import WIDTH, is_place, lay_out
 from ringnet.reporting.results import Results
 
-#: Transfers that a browser draws one by one, and rows of any table that it shows; beyond, shares of time, first rows.
-MOST_TRANSFERS = MOST_ROWS = 100_000
+#: Transfers that a browser draws one by one; beyond, shares of time.
+MOST_TRANSFERS = 100_000
 #: Nodes that a browser lays out, and signs of the longest name of one: what is read from disk may say anything.
 MOST_NODES, LONGEST_NAME = 20_000, 200
 #: Links or workers that are named for each part of the path.
@@ -66,7 +66,7 @@ def run_header(results: Results, packer: Packer) -> dict[str, Any]:
     many = transfers is not None and len(transfers) > MOST_TRANSFERS
     return {
         "tables": {
-            name: packer.table(name, Shown(frame.head(MOST_ROWS), len(frame)))
+            name: packer.table(name, frame)
             for name, frame in _tables(results)
             if name != "transfers" or not many
         },
@@ -158,7 +158,7 @@ def _network(results: Results, row: Mapping[str, Any], packer: Packer) -> dict[s
         "size": [WIDTH, layout.height],
         "radius": min(0.105, 0.34 * layout.room),
         "layered": bool(layout.rows),
-        "nodes": packer.table("links", Shown(names, len(names))),
+        "nodes": packer.table("links", names),
         "x": packer.add(points[:, 0]),
         "y": packer.add(layout.height - points[:, 1]),
         "row": packer.add(np.array([rows.get(node, -1) for node in numbers])),

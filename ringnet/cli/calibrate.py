@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
@@ -28,55 +28,58 @@ from ringnet.units import format_bytes, format_rate, format_seconds
 EXAMPLE = "ringnet calibrate run-*.txt --out machine.yaml"
 
 
-class FilesWanted(NamedTuple):
-    """Files to write; None for one that is not wanted."""
+@dataclass(frozen=True)
+class CalibrateOptions:
+    """What is asked: which logs, what they leave unsaid, and which files to write."""
 
-    profile: Path | None
-    plot: Path | None
-    csv: Path | None
-
-
-def command(  # noqa: PLR0913, PLR0917 -- every option is a parameter
-    files: options.Logs,
+    files: options.Logs
     out: Annotated[
         Path | None,
         typer.Option(
             metavar="PROFILE.yaml",
             help="Write the profile here, for predict and for scenarios: link: {file: PROFILE.yaml}.",
         ),
-    ] = None,
-    collective: Annotated[
-        str, typer.Option(metavar="NAME", help="Which collective of the logs.")
-    ] = "all_reduce",
-    workers: options.WorkersOfLogs = None,
-    nodes: options.NodesOfLogs = None,
-    tables: options.TablesOfLogs = None,
-    in_place: options.InPlace = False,
+    ] = None
+    collective: Annotated[str, typer.Option(metavar="NAME", help="Which collective of the logs.")] = (
+        "all_reduce"
+    )
+    workers: options.WorkersOfLogs = None
+    nodes: options.NodesOfLogs = None
+    tables: options.TablesOfLogs = None
+    in_place: options.InPlace = False
     plot: Annotated[
         Path | None,
         typer.Option(metavar="FILE.png", help="Draw points, fit and errors.  [beside the profile]"),
-    ] = None,
+    ] = None
     csv: Annotated[
         Path | None, typer.Option("--csv", metavar="FILE.csv", help="Write measured and fitted times.")
-    ] = None,
-    as_json: options.Json = False,
-) -> int:
+    ] = None
+    as_json: options.Json = False
+
+    @property
+    def drawn(self) -> Path | None:
+        """Where the picture goes: beside the profile, unless the user says otherwise."""
+        return self.plot or (self.out and self.out.with_suffix(".png"))
+
+
+@options.asking(CalibrateOptions)
+def command(asked: CalibrateOptions) -> int:
     """Fit latency and bandwidth to logs of one machine, and say how far to trust them."""
-    wanted = FilesWanted(out, plot or (out and out.with_suffix(".png")), csv)
-    check_targets({"--out": wanted.profile, "--plot": wanted.plot, "--csv": wanted.csv}, files)
-    logs, faults = read_logs(files, LogOptions(workers, nodes, tables, in_place))
+    check_targets({"--out": asked.out, "--plot": asked.drawn, "--csv": asked.csv}, asked.files)
+    said = LogOptions(asked.workers, asked.nodes, asked.tables, asked.in_place)
+    logs, faults = read_logs(asked.files, said)
     options.refuse(faults)
     remarks = Notes()
-    with run_progress(lambda: "fitting", as_json):
-        found = fit_logs(logs, collective, remarks)
-    written = _write(found, wanted)
-    if as_json:
+    with run_progress(lambda: "fitting", asked.as_json):
+        found = fit_logs(logs, asked.collective, remarks)
+    _write(found, asked)
+    if asked.as_json:
         print_json(_document(found, logs, [*map(str, remarks.remarks())]))
         return 0
     say_remarks(logs)
     note(*map(str, remarks.remarks()))
     _print(found)
-    for path in written:
+    for path in filter(None, (asked.out, asked.drawn, asked.csv)):
         say(f"written  {path}")
     return 0
 
@@ -179,17 +182,16 @@ def _held_row(name: str, n_points: int, median: float, worst: float) -> tuple[st
     return (name, str(n_points), f"{median:.1%}", f"{worst:.1%}")
 
 
-def _write(found: Calibration, wanted: FilesWanted) -> list[Path]:
+def _write(found: Calibration, asked: CalibrateOptions) -> None:
     points = points_table(found)
-    if wanted.profile:
-        write_text(wanted.profile, profile_text(found.profile))
-    if wanted.csv:
-        with written_file(wanted.csv) as path:
+    if asked.out:
+        write_text(asked.out, profile_text(found.profile))
+    if asked.csv:
+        with written_file(asked.csv) as path:
             points.to_csv(path, index=False)
-    if wanted.plot:
+    if asked.drawn:
         title = f"calibration of {found.profile.collective}"
-        save_drawn("calibration.calibration_plot", wanted.plot, title, points)
-    return [path for path in wanted if path]
+        save_drawn("calibration.calibration_plot", asked.drawn, title, points)
 
 
 def _document(found: Calibration, logs: Sequence[Log], remarks: Sequence[str]) -> dict[str, Any]:

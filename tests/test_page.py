@@ -17,8 +17,8 @@ import pytest
 from ringnet.collectives import ALGORITHMS
 from ringnet.errors import ResultsError
 from ringnet.reporting.atomic import PAGE
+from ringnet.reporting.held import holdings
 from ringnet.reporting.page.document import SCRIPT, run_page, static, study_page
-from ringnet.reporting.page.holdings import holdings
 from ringnet.reporting.page.packing import Packer
 from ringnet.reporting.page.run import held_back
 from ringnet.reporting.report import write_report

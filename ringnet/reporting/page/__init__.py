@@ -4,7 +4,7 @@
 document     the page around it: what is said in words, links to the files, the scenario, data and script
 packing      tables as bytes that a browser unpacks, in the smallest types; numbers that no run writes are refused
 run          what is shown of a single run: its tables, its network laid out, or why something is missing
-holdings     how many contributions each transfer carries, to say who holds what when; very many, as shares of time
+lanes        more transfers than a browser can draw, as shares of time for each worker
 curves       what is shown of a sweep and of a comparison: lines over a key, a map of who is fastest
 static       style and script of the browser, in chapters that are put together in the order of `document.SCRIPT`
 ===========  ============================================================================================

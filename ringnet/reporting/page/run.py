@@ -12,7 +12,8 @@ from ringnet.analysis.answer import is_missing, percent
 from ringnet.engines.trace import TIMES
 from ringnet.payload.dtypes import DTYPES
 from ringnet.reporting.columns import RUN_TABLES
-from ringnet.reporting.page.holdings import holdings, lanes
+from ringnet.reporting.held import holdings
+from ringnet.reporting.page.lanes import lanes
 from ringnet.reporting.page.packing import MOST, Packer, check_cells
 from ringnet.reporting.plots import MOST_LINKS
 from ringnet.reporting.plots.positions import WIDTH, is_place, lay_out

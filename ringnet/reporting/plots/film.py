@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from ringnet.array_types import FloatArray, IntArray
-from ringnet.reporting.held import Holding, Sent, elements_of, holding
+from ringnet.reporting.held import Holdings, Sent, elements_of, holding, sent
 from ringnet.reporting.plots import canvas
 from ringnet.reporting.plots.states import PALEST, shade, short
 from ringnet.reporting.sweeps import settings
@@ -86,10 +86,11 @@ class _Film:
     def __init__(self, results: Results) -> None:
         held = holding(results)
         assert held is not None  # who asks for a film has looked
-        self._held: Holding = held
-        self._end_s = max(one.applied_s for one in held.transfers)
-        self._values = _Values(results, held)
-        n_workers, n_chunks = held.start.shape
+        assert results.transfers is not None
+        self._held, self._sent = held, sent(results.transfers, held)
+        self._end_s = self._sent[-1].applied_s
+        self._values = _Values(results, held, self._sent)
+        n_workers, n_chunks = held.first.shape
         self._colors = canvas.chunk_colors(n_chunks)
         self._size = _cell_size(n_workers, n_chunks, has_values=bool(self._values))
         self.figure, self._ax = _empty(results, self._size, n_workers, n_chunks)
@@ -106,7 +107,7 @@ class _Film:
 
     def times_s(self) -> Iterator[float]:
         """Yield the time of each frame."""
-        n_steps = len({(one.phase, one.step) for one in self._held.transfers})
+        n_steps = len({(one.phase, one.step) for one in self._sent})
         n_frames = min(MOST_FRAMES, OF_A_STEP * n_steps)
         yield from np.linspace(0, self._end_s, n_frames, endpoint=False).tolist()
         yield from [self._end_s] * OF_THE_END
@@ -124,11 +125,11 @@ class _Film:
         """Draw what is so at a time."""
         while self._moving:
             self._moving.pop().remove()
-        now = self._held.start.copy()
+        now = self._held.first.copy()
         moving = []
-        for one in self._held.transfers:
+        for one in self._sent:
             if one.applied_s <= time_s:
-                now[one.dst, one.chunks.start : one.chunks.stop] = one.held
+                one.apply(now)
             elif one.started_s <= time_s:
                 moving.append(one)
         if now.tobytes() != self._held_now:
@@ -136,8 +137,8 @@ class _Film:
             self._draw_cells(now, time_s)
         for one in moving:
             self._fly(one, (time_s - one.started_s) / (one.applied_s - one.started_s))
-        begun = [one for one in self._held.transfers if one.started_s <= time_s]
-        latest = max(begun, key=lambda one: one.started_s, default=self._held.transfers[0])
+        begun = [one for one in self._sent if one.started_s <= time_s]
+        latest = max(begun, key=lambda one: one.started_s, default=self._sent[0])
         step = "done" if time_s >= self._end_s else f"{latest.phase}\nstep {latest.step}"
         self._caption.set_text(f"{step}\n{format_seconds(time_s)}")
 
@@ -153,14 +154,14 @@ class _Film:
         self._still = self._canvas.copy_from_bbox(self.figure.bbox)
 
     def _fill(self, cell: Rectangle, said: Text, chunk: int, held: int, text: str | None) -> None:
-        face = shade(self._colors[chunk], held, int(self._held.whole[chunk]))
-        is_whole = held == self._held.whole[chunk]
+        face = shade(self._colors[chunk], held, self._held.complete)
+        is_whole = held == self._held.complete
         cell.set(
             facecolor=face,
             edgecolor=canvas.INK if is_whole else canvas.SOLID,
             linewidth=1.2 if is_whole else 0.5,
         )
-        parts = "" if not held else str(held.bit_count())
+        parts = "" if not held else str(held)
         said.set(
             text=parts if text is None else text,
             color=canvas.on(face),
@@ -172,10 +173,10 @@ class _Film:
         """Draw the chunks of a transfer on their way; they start where they stand and end where they go."""
         sender, receiver = self._workers[one.src], self._workers[one.dst]
         texts = self._values.at(one.src, one.started_s)
-        for place, chunk in enumerate(one.chunks):
+        for chunk in one.chunks:
             x, y = (1 - share) * sender.corners[chunk] + share * receiver.corners[chunk]
             cell, said = _cell(self._ax, x, y, self._size, zorder=4)
-            self._fill(cell, said, chunk, int(one.carried[place]), texts[chunk] if texts else None)
+            self._fill(cell, said, chunk, one.carried, texts[chunk] if texts else None)
             cell.set(edgecolor=canvas.ALERT, linewidth=1.3)
             self._moving += [cell, said]
 
@@ -183,20 +184,20 @@ class _Film:
 class _Values:
     """What each worker's chunks hold in text, where states are there and short enough to be written."""
 
-    def __init__(self, results: Results, held: Holding) -> None:
+    def __init__(self, results: Results, held: Holdings, transfers: list[Sent]) -> None:
         self._since: list[list[tuple[float, list[str]]]] = []
         frame = results.states
         if frame is None:
             return
         elements = [name for name in frame.columns if name not in ("phase", "step", "worker")]
-        parts = elements_of(len(elements), held.start.shape[1])
+        parts = elements_of(held)
         if max(map(len, parts)) > MOST_VALUES:
             return
         done_s: dict[tuple[object, ...], float] = {}
-        for one in held.transfers:
+        for one in transfers:
             key = one.phase, one.step, one.dst
             done_s[key] = max(done_s.get(key, 0.0), one.applied_s)
-        self._since = [[] for _ in range(held.start.shape[0])]
+        self._since = [[] for _ in range(held.first.shape[0])]
         for row in frame.to_dict("records"):
             worker = int(row["worker"])
             since_s = done_s.get((row["phase"], row["step"], worker), 0.0)

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.patches import Rectangle
 
 from ringnet.array_types import FloatArray, IntArray
-from ringnet.reporting.held import Holding, Sent, elements_of, holding
+from ringnet.reporting.held import Holdings, Sent, elements_of, holding, sent
 from ringnet.reporting.plots import canvas
 from ringnet.reporting.sweeps import settings
 
@@ -42,7 +42,8 @@ def states(results: Results) -> Figure:
     assert results.states is not None  # `PLOTS` says when a plot applies
     held = holding(results)
     assert held is not None
-    moments = list(_moments(results.states, held))
+    assert results.transfers is not None
+    moments = list(_moments(results.states, held, sent(results.transfers, held)))
     n_workers, n_elements = moments[0].values.shape
     texts = [[[short(value) for value in row] for row in moment.values] for moment in moments]
     longest = max(canvas.text_in(text, VALUE_PT) for table in texts for row in table for text in row)
@@ -52,7 +53,7 @@ def states(results: Results) -> Figure:
     height_in = n_rows * (ABOVE_IN + n_workers * ROW_IN)
     figure, panels = canvas.new_figure(height_in, n_rows, n_columns, sharex=False)
     for ax, moment, table in zip(panels, moments, texts, strict=False):
-        _table(ax, moment, table, held.whole)
+        _table(ax, moment, table, held)
     for ax in panels[len(moments) :]:
         ax.set_visible(False)
     legend = [
@@ -73,17 +74,17 @@ def short(value: float) -> str:
     return f"{value:.4g}"
 
 
-def _moments(frame: pd.DataFrame, held: Holding) -> Iterator[Moment]:
+def _moments(frame: pd.DataFrame, held: Holdings, transfers: list[Sent]) -> Iterator[Moment]:
     """Yield the start and the end of every step."""
-    now = held.start.copy()
+    now = held.first.copy()
     of_step: dict[tuple[object, ...], list[Sent]] = {}
-    for one in held.transfers:
+    for one in transfers:
         of_step.setdefault((one.phase, one.step), []).append(one)
     elements = [name for name in frame.columns if name not in ("phase", "step", "worker")]
     tables = [(key, rows) for key, rows in frame.groupby(["phase", "step"], sort=False, dropna=False)]
     for place, (key, rows) in enumerate(tables):
         for one in of_step.get(key, ()):
-            now[one.dst, one.chunks.start : one.chunks.stop] = one.held
+            one.apply(now)
         following = of_step.get(tables[place + 1][0], ()) if place + 1 < len(tables) else ()
         phase, step = key
         name = str(phase) if place == 0 else f"{phase}, step {step}"
@@ -91,19 +92,18 @@ def _moments(frame: pd.DataFrame, held: Holding) -> Iterator[Moment]:
         yield Moment(name, values, now.copy(), tuple(following))
 
 
-def _table(ax: Axes, moment: Moment, texts: list[list[str]], whole: IntArray) -> None:
+def _table(ax: Axes, moment: Moment, texts: list[list[str]], held: Holdings) -> None:
     n_workers, n_elements = moment.values.shape
-    n_chunks = len(whole)
-    colors = canvas.chunk_colors(n_chunks)
-    parts = elements_of(n_elements, n_chunks)
+    parts = elements_of(held)
+    colors = canvas.chunk_colors(len(parts))
     for worker in range(n_workers):
         for chunk, elements in enumerate(parts):
-            face = shade(colors[chunk], int(moment.held[worker, chunk]), int(whole[chunk]))
+            face = shade(colors[chunk], int(moment.held[worker, chunk]), held.complete)
             for element in elements:
                 ax.add_patch(
                     Rectangle((element, worker), 1, 1, facecolor=face, edgecolor="white", linewidth=0.8)
                 )
-                is_whole = moment.held[worker, chunk] == whole[chunk]
+                is_whole = moment.held[worker, chunk] == held.complete
                 ax.text(
                     element + 0.5,
                     worker + 0.5,
@@ -135,5 +135,4 @@ def shade(color: str, held: int, whole: int) -> str:
     """Return the colour of a chunk, the deeper the more parts it has; white where there is nothing."""
     if not held:
         return "#ffffff"
-    share = held.bit_count() / max(1, whole.bit_count())
-    return canvas.paler(color, PALEST + (WHOLE - PALEST) * share) if held != whole else color
+    return canvas.paler(color, PALEST + (WHOLE - PALEST) * held / whole) if held != whole else color

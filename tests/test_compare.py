@@ -251,11 +251,11 @@ class TestManySizes:
 
     @pytest.mark.parametrize("algorithm", ALL_REDUCING)
     @pytest.mark.parametrize("topology", ["fully-connected", "switch"])
-    @pytest.mark.parametrize("n_workers", [2, 3, 5, 8])
-    def test_same_as_events(self, algorithm: str, topology: str, n_workers: int):
-        schedule = ALGORITHMS[algorithm].build(n_workers, "all-reduce")
-        for network in (TOPOLOGIES[topology].build(n_workers, 50e9, 1e-6), uneven(n_workers, topology)):
-            self.compare(schedule, network, Workers.alike(n_workers))
+    def test_same_as_events(self, algorithm: str, topology: str):
+        for n_workers in (2, 3, 5, 8):
+            schedule = ALGORITHMS[algorithm].build(n_workers, "all-reduce")
+            for network in (TOPOLOGIES[topology].build(n_workers, 50e9, 1e-6), uneven(n_workers, topology)):
+                self.compare(schedule, network, Workers.alike(n_workers))
 
     @pytest.mark.parametrize("sends", ["eager", "rendezvous"])
     @pytest.mark.parametrize("switching", ["cut-through", "store-and-forward"])

@@ -164,19 +164,19 @@ def foreign(text: str) -> str:
     return re.sub(r' (lane|turn|row|chunk|chunks|own)="[^"]*"', "", text)
 
 
-@pytest.mark.parametrize("n_workers", [1, 2, 3, 6, 8, 12])
 @pytest.mark.parametrize(("name", "collective"), KINDS)
-def test_what_is_written_reads_back_row_for_row(name: str, collective: str, n_workers: int) -> None:
+def test_what_is_written_reads_back_row_for_row(name: str, collective: str) -> None:
     """The same rows take the same time on any network, and have the same sums."""
-    try:
-        schedule = ALGORITHMS[name].build(n_workers, collective)
-    except InputError:  # there is none for so many
-        return
-    text = dumps_msccl(schedule)
-    assert rows(loads_msccl(text.encode())) == rows(schedule)
-    longest = max(map(len, re.findall(r'"([^"]*)"', text)))
-    assert longest < 256  # what NCCL's reader of XML takes of an attribute
-    assert max(line.count('="') for line in text.splitlines()) <= 16  # and of an element
+    for n_workers in (1, 2, 3, 6, 8, 12):
+        try:
+            schedule = ALGORITHMS[name].build(n_workers, collective)
+        except InputError:  # there is none for so many
+            continue
+        text = dumps_msccl(schedule)
+        assert rows(loads_msccl(text.encode())) == rows(schedule)
+        longest = max(map(len, re.findall(r'"([^"]*)"', text)))
+        assert longest < 256  # what NCCL's reader of XML takes of an attribute
+        assert max(line.count('="') for line in text.splitlines()) <= 16  # and of an element
 
 
 @pytest.mark.parametrize(("name", "collective"), KINDS)

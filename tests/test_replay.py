@@ -51,14 +51,14 @@ WAYS = pytest.mark.parametrize("replayed", [by_table, by_chunk])
 @WAYS
 @pytest.mark.parametrize("dtype", DTYPES.values(), ids=str)
 @pytest.mark.parametrize("collective", ALGORITHMS["ring"].collectives)
-@pytest.mark.parametrize("n_workers", [1, 2, 3, 8])
 def test_a_ring_replayed_is_the_reference(
-    replayed: Callable[..., np.ndarray], n_workers: int, collective: str, dtype: np.dtype
+    replayed: Callable[..., np.ndarray], collective: str, dtype: np.dtype
 ) -> None:
-    values = data(n_workers, 3, dtype)
-    expected = np.array(REFERENCE[collective]([list(row) for row in values.copy()]))
-    got = replayed(ALGORITHMS["ring"].build(n_workers, collective), values, list(range(n_workers)))
-    assert got.tobytes() == expected.tobytes()
+    for n_workers in (1, 2, 3, 8):
+        values = data(n_workers, 3, dtype)
+        expected = np.array(REFERENCE[collective]([list(row) for row in values.copy()]))
+        got = replayed(ALGORITHMS["ring"].build(n_workers, collective), values, list(range(n_workers)))
+        assert got.tobytes() == expected.tobytes()
 
 
 @WAYS

@@ -295,7 +295,7 @@ class TestResults:
 
     @pytest.mark.parametrize("table", ["workers", "links", "transfers", "summary"])
     @pytest.mark.parametrize("change", ["doubled", "emptied", "other"])
-    def test_a_table_that_somebody_edited_is_told_or_drawn(self, results, table, change):
+    def test_a_table_that_somebody_edited_is_told_or_drawn(self, results, sketched, table, change):
         path = results / f"{table}.csv"
         heads, *rows = path.read_text().splitlines()
         rows = {

@@ -150,10 +150,10 @@ def test_each_size_has_its_own_launch_in_jobs_steps_and_comparisons():
 
 
 def test_a_large_run_has_the_faster_engine_and_the_same_times():
-    large = scenario("workers=256", "message=4 MiB")
+    large = scenario("workers=128", "message=4 MiB")
     assert engine_for(build(large)).name == "recurrence"
     times = {
-        makespan_s("workers=256", "message=4 MiB", f"engine={name}") for name in ("events", "recurrence")
+        makespan_s("workers=128", "message=4 MiB", f"engine={name}") for name in ("events", "recurrence")
     }
     assert len(times) == 1
 

@@ -138,15 +138,12 @@ def path_table(path: CriticalPath, names: Sequence[str], owners: Sequence[str]) 
     lasts = path.lasts_s > 0
     pieces = {name: column[lasts] for name, column in path.columns.items()}
     moved = ("phase", "step", "chunk", "src", "dst")
-    behind = zip(*(path.behind(name)[lasts].tolist() for name in moved), strict=True)
-    in_front = [
-        f"{phase} {step}: {src}->{dst}, chunk {chunk}"
-        if src is not None
-        else owners[owner]
-        if owner != NONE
-        else None
-        for (phase, step, chunk, src, dst), owner in zip(behind, pieces["owner"].tolist(), strict=True)
-    ]
+    behind = {name: path.behind(name)[lasts] for name in moved}
+    in_front: list[str | None] = [None] * len(pieces["queue"])
+    for row in np.flatnonzero((pieces["behind"] != NONE) | (pieces["owner"] != NONE)).tolist():
+        phase, step, chunk, src, dst = (behind[name][row] for name in moved)
+        its = f"{phase} {step}: {src}->{dst}, chunk {chunk}"
+        in_front[row] = its if pieces["owner"][row] == NONE else owners[pieces["owner"][row]]
     return {
         **{name: pieces[name] for name in ("from_s", "to_s")},
         "part": pieces["part"].tolist(),
@@ -155,7 +152,7 @@ def path_table(path: CriticalPath, names: Sequence[str], owners: Sequence[str]) 
         **{name: path.of_pieces(name)[lasts].tolist() for name in moved},
         "queue": pieces["queue"].tolist(),
         "queued_s": np.where(pieces["queue"] == "", np.nan, pieces["queued_s"]),
-        "behind_worker": path.behind("src")[lasts].tolist(),
+        "behind_worker": behind["src"].tolist(),
         "behind_transfer": in_front,
     }
 

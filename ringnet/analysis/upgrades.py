@@ -211,7 +211,18 @@ class LinksInUse:
                 self._best |= dict(self._mended(links))
         return self._best
 
-    def _mended(self, links: Sequence[int]) -> Iterator[tuple[int, Behaviour]]:
+    def _mended(self, links: list[int]) -> Iterator[tuple[int, Behaviour]]:
+        if self.network.behaviours.keys().isdisjoint(links):
+            bandwidth_Bps, latency_s = self.network.bandwidth_Bps[links], self.network.latency_s[links]
+            best = Constant(float(bandwidth_Bps.max()), float(latency_s.min()))
+            would_s = (
+                self._traffic["transfers"][links] * best.latency_s
+                + self._traffic["bytes"][links] / best.bandwidth_Bps
+            )
+            differs = (bandwidth_Bps != best.bandwidth_Bps) | (latency_s != best.latency_s)
+            gains = differs & (would_s < self._all_take_s[links] * (1 - ROUNDING))
+            yield from ((links[place], best) for place in np.flatnonzero(gains))
+            return
         have = {link: self.network.behaviour(link) for link in links}
         lossy = [one for one in have.values() if type(one) is Lossy]
         if len(lossy) == len(have):  # there is none without losses to be as good as

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ringnet.array_types import BoolArray
 from ringnet.engines.arrays.rounds import FloatArray, Hop, Index, IntArray
 from ringnet.engines.tolerances import ROUNDING
 from ringnet.engines.trace import OWN_QUEUEING, LinkWaits, path_columns
@@ -39,7 +39,7 @@ class Paths:
             return {part: seconds[actors].copy() for part, seconds in self.parts.items()}
         return {part: seconds[actors] for part, seconds in self.parts.items()}
 
-    def arrive(self, actors: Index, came: NDArray[np.bool_], arriving: Parts) -> None:
+    def arrive(self, actors: Index, came: BoolArray, arriving: Parts) -> None:
         """Where ``came``, let the paths of ``actors`` go on from those that arrive."""
         for part, arrived in arriving.items():
             kept = self.keep(part)
@@ -65,16 +65,15 @@ class LinkNotes:
         self.queues = QueueLengths(len(links))
         self.waits = LinkWaits()
 
-    def wait(self, hop: Hop, head_s: FloatArray, start_s: FloatArray) -> bool:
-        """Note which transfers of a hop had to wait for their link; return whether any had."""
-        if not (start_s > head_s).any():
+    def wait(self, hop: Hop, later: BoolArray | None, head_s: FloatArray, start_s: FloatArray) -> None:
+        """Note which transfers of a hop had to wait for their link: of those that started ``later`` than they came."""
+        if later is None:
             self.queues.clear(hop.at)
-            return False
+            return
         waits = start_s - head_s > ROUNDING * start_s
         self.queued_s[hop.at] += np.where(waits, start_s - head_s, 0.0)
         self.waits.add_rows(hop.links[waits], head_s[waits], start_s[waits])
         self.queues.serve(np.arange(len(self.links))[hop.at], head_s, start_s, waits)
-        return True
 
 
 class QueueLengths:
@@ -91,9 +90,7 @@ class QueueLengths:
         self._end = np.zeros(n_links, dtype=np.int64)
         self._any = False
 
-    def serve(
-        self, links: IntArray, heads_s: FloatArray, starts_s: FloatArray, waits: NDArray[np.bool_]
-    ) -> None:
+    def serve(self, links: IntArray, heads_s: FloatArray, starts_s: FloatArray, waits: BoolArray) -> None:
         """Note one transfer on each of ``links``: when its head came, when its service starts, whether it waits.
 
         All arrays have shape (n_transfers,).

@@ -13,8 +13,8 @@ from math import nan
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ringnet.array_types import BoolArray
 from ringnet.engines.arrays.rounds import FloatArray, Index, IntArray, Rounds
 from ringnet.engines.trace import MOST_ROWS, Led
 
@@ -59,15 +59,17 @@ class Choices:
         #: How long what waited for a link had to, in the order of the bits; and where those of a step begin.
         self.waited_s, self.first_wait = array("d"), dict[int, int]()
 
-    def note(self, later: NDArray[np.bool_]) -> None:
+    def note(self, later: BoolArray) -> None:
         """Note which of two came later for the rows of a round, or of a hop."""
         self._now.append(np.packbits(later).tobytes())
 
-    def note_waits(self, head_s: FloatArray, start_s: FloatArray) -> None:
-        """Note which of the rows of a hop found their link busy, and how long they waited."""
-        waits = start_s > head_s
+    def note_waits(self, waits: BoolArray | None, head_s: FloatArray, start_s: FloatArray) -> None:
+        """Note which of the rows of a hop found their link busy (None: none), and how long they waited."""
+        if waits is None:
+            self._now.append(bytes(-(-len(start_s) // 8)))
+            return
         self.note(waits)
-        if waits.any() and len(self.waited_s) <= MOST_ROWS:
+        if len(self.waited_s) <= MOST_ROWS:
             self.first_wait.setdefault(len(self.steps), len(self.waited_s))
             self.waited_s.frombytes((start_s - head_s)[waits].tobytes())
 

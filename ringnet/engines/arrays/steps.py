@@ -250,12 +250,16 @@ class Steps:
             if self.may_overtake and place:
                 self._look(hop, came_s)
             start, end = self._serve(hop, came_s, tail_s[hop.rows] if place else None, n_bytes)
-            if self.choices is not None:
-                self.choices.note_waits(came_s, start)
-            if self.notes is not None and self.notes.wait(hop, came_s, start):
-                self.n_delayed += 1
-                queued = np.zeros(len(sends.actors), dtype=bool) if queued is None else queued
-                queued[hop.rows] |= start > came_s
+            if self.notes is not None:
+                later = start > came_s
+                waits = later if np.count_nonzero(later) else None  # which is quicker than any()
+                if self.choices is not None:
+                    self.choices.note_waits(waits, came_s, start)
+                self.notes.wait(hop, waits, came_s, start)
+                if waits is not None:
+                    self.n_delayed += 1
+                    queued = np.zeros(len(sends.actors), dtype=bool) if queued is None else queued
+                    queued[hop.rows] |= waits
             if self.services is not None:
                 rows, of_rows = self._places(sends.rows), _of_rows(n_bytes, hop.rows)
                 self.services.add_rows(rows[hop.rows], hop.links, place, of_rows, came_s, start, end, 0.0)
@@ -343,11 +347,12 @@ class Steps:
         reduces = self.current.op == "reduce" and self.reduce_costs
         arrived_s, at = receives.gather(arrivals.time_s), receives.at
         ready_s = self.ready_s[at]
+        came = arrived_s >= ready_s
         if self.choices is not None:
-            self.choices.note(arrived_s >= ready_s)
+            self.choices.note(came)
         if arrivals.path:
             arriving = {part: receives.gather(seconds) for part, seconds in arrivals.path.items()}
-            self.paths.arrive(at, arrived_s >= ready_s, arriving)
+            self.paths.arrive(at, came, arriving)
         self.ready_s[at] = np.maximum(ready_s, arrived_s)
         if self.shared is not None:
             cells = self._cells(self.current.dst, receives.rows)

@@ -184,7 +184,9 @@ def test_a_cut_list_gives_way_to_an_option_and_a_whole_one_says_so(read):
     few = faults(lambda: complete(cut, {"": 8}, {}))
     assert re.search(r"workers: rank 71 is listed in line \d+ of .*; got 8; right would be: 72 or more", few)
     by_bandwidth = read(table(16, sizes=(2**24, 2**28)))
-    assert facts(complete(by_bandwidth, {"": 24}, {})) == {("all_reduce", 24)}
+    otherwise = complete(by_bandwidth, {"": 24}, {})
+    assert facts(otherwise) == {("all_reduce", 24)}
+    assert "N=24 is taken, as given, and not 16" in said(otherwise)
     whole = complete(read(ranks(*range(8)) + table(8)), {"": 72}, {"": 3})
     assert facts(whole) == {("all_reduce", 8)}
     assert "workers=72 is not used: the log says N=8" in said(whole)

@@ -273,8 +273,17 @@ def test_a_csv_with_units_in_its_names():
 
 def test_a_csv_without_a_unit_of_time_is_asked_for_one(read):
     assert "no unit of time" in faults(lambda: read("bytes,ranks,time\n4,2,1.0\n", "x.csv"))
-    log = read("bytes,ranks,time,algbw\n1000000,2,100,10.0\n", "x.csv")
-    assert log.measurements[0].time_s == pytest.approx(100e-6)
+    for size, algbw in ((1000000, 10.0), (10000, 0.1)):
+        log = read(f"bytes,ranks,time,algbw\n{size},2,100,{algbw}\n", "x.csv")
+        assert log.measurements[0].time_s == pytest.approx(100e-6)
+
+
+def test_a_csv_whose_counts_are_none_says_so(read):
+    log = read("bytes,ranks,nodes,time_us\n8,4.5,1,9\n8,-4,1,9\n8,4,0,9\n8,4,-,9\n", "x.csv")
+    assert [(row.n_workers, row.n_nodes) for row in log.measurements] == [(None, 1)] * 2 + [(4, None)] * 2
+    for words in ("ranks of 4.5: no whole", "ranks of -4: no whole", "nodes of 0: no whole"):
+        assert words in said(log)
+    assert "nodes of -:" not in said(log)
 
 
 def test_a_csv_of_sizes_in_other_units_and_of_what_ringnet_itself_writes(read):

@@ -37,8 +37,9 @@ _FOLDS = 3
 _FEWEST_SETTINGS, _FEWEST_SIZES = 3, 6
 #: A relative error that is as good as none when two predictions are weighed.
 _NOTHING = 0.01
-#: How clearly the better of the two is preferred.
-_WEIGHING = 4
+#: How clearly the better of the two is preferred; and of how many sizes it takes to believe half of that: a law of the
+#: links holds further out than a line, so with few sizes to tell them apart they are believed.
+_WEIGHING, _SIZES_FOR_HALF = 4, 4
 
 
 @dataclass(frozen=True)
@@ -237,7 +238,7 @@ def _alternatives(found: _Found, search: _Search) -> tuple[tuple[float, ...], ..
 def _line_weight(whole: Fit) -> float:
     """Return how much a line in log2 N counts beside the links: by how well each foretells the largest N."""
     counts = whole.samples.counts
-    links, lines = [], []
+    links, lines, n_sizes = [], [], 0
     for n in counts[-2:]:
         less = whole.samples.where(whole.samples.n_workers < n)
         if len(less.counts) < FEWEST_FOR_LINE - 1 or n == counts[0]:
@@ -250,6 +251,7 @@ def _line_weight(whole: Fit) -> float:
                 sizes = sizes[(sizes >= low) & (sizes <= high)]
                 if not len(sizes):
                     continue
+                n_sizes += len(sizes)
                 truth = curve.log_time(sizes)
                 guess = np.log(predict(rest, curve.setting, np.exp(sizes)).time_s)
                 links.append(float(np.median(np.abs(guess - truth))))
@@ -257,7 +259,7 @@ def _line_weight(whole: Fit) -> float:
     if not links:
         return 0.0
     one, other = ((np.mean(each) + _NOTHING) ** _WEIGHING for each in (links, lines))
-    return round(float(one / (one + other)), 3)
+    return round(float(one / (one + other)) * n_sizes / (n_sizes + _SIZES_FOR_HALF), 3)
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,21 @@ from functools import lru_cache
 
 import numpy as np
 
+from ringnet.analysis.calibration.machine import LIBRARIES
 from ringnet.analysis.calibration.profile import Curve, Profile
 from ringnet.analysis.calibration.samples import BoolArray, FloatArray, IntArray, Setting, at
 
 #: A range holds nine in ten, were errors normal.
 _Z = 1.645
-#: Standard deviations of the logarithm: of the spread of links that fit as well, by a factor; for each doubling of N or
-#: nodes; of the roughness; for each doubling of the size beyond what was measured.
-_SPREAD, _AWAY, _DOUBLING, _ROUGH, _SIZE = 2.0, 0.03, 0.05, 0.25, 0.03
+#: Standard deviations of the logarithm: away from what was measured, and for each doubling of N or nodes; of the
+#: roughness; for each doubling of the size beyond what was measured.
+_AWAY, _DOUBLING, _ROUGH, _SIZE = 0.03, 0.05, 0.25, 0.03
+#: Links that fit as well agree too much with each other, as all are of one model: by so many of their own deviations,
+#: and by no more than so much. What only a prior tells, as links between nodes that no log crosses, is as unsure as
+#: that prior.
+_TOO_ALIKE, _MOST_TOO_ALIKE = 1.7, 0.4
+#: Beyond what was measured, processes that share a host's memory and cards are so many times further off than GPUs.
+_ON_HOST = 1.5
 #: Times are known at so many sizes for each doubling, and straight between them in logarithms.
 _KNOTS_PER_DOUBLING = 4
 _LARGEST_LOG2 = 50
@@ -201,12 +208,16 @@ def _spread(profile: Profile, setting: Setting, knots: FloatArray) -> FloatArray
         _log_times(profile, profile.logs + np.array(other), setting, knots) for other in profile.alternatives
     ]
     drawn = np.std(others, axis=0) if others else np.zeros(len(knots))
-    known = np.sqrt(nearest.scatter**2 + beyond**2 + (_SPREAD * drawn) ** 2)
+    alike = np.minimum(_TOO_ALIKE * drawn, _MOST_TOO_ALIKE)
+    known = np.sqrt(nearest.scatter**2 + beyond**2 + drawn**2 + alike**2)
     if nearest.setting == setting:
         return np.asarray(known)
     n_away = abs(np.log2(setting.n_workers / nearest.setting.n_workers))
     nodes_away = abs(np.log2(max(setting.n_nodes, 1) / max(nearest.setting.n_nodes, 1)))
-    model = np.hypot(_AWAY + _DOUBLING * max(n_away, nodes_away), _ROUGH * rough)
+    away = _AWAY + _DOUBLING * max(n_away, nodes_away)
+    if LIBRARIES[profile.family.library].on_host:
+        away *= _ON_HOST
+    model = np.hypot(away, _ROUGH * rough)
     return np.asarray(np.hypot(known, model))
 
 

@@ -144,6 +144,9 @@ _FLOAT32 = 4
 #: Sizes and counts below that are whole numbers in a float.
 _MOST = 2**53
 _TOLERANCE = 0.2
+#: Columns of how many there were.
+_COUNTS = ("workers", "nodes", "per_node")
+_NOTHING = frozenset({"", "-", "--", "?", "n/a", "na", "nan", "none", "null"})
 
 #: A row: what stands in it, by the name of the column.
 Cells: TypeAlias = Mapping[str, Any]
@@ -223,7 +226,7 @@ def _time_unit(rows: Sequence[tuple[int, Cells]], columns: Columns, notes: Notes
         return _SECONDS[columns.unit or "s"]
     for _, row in rows:
         size, alg, time = (_number(columns.get(row, column)) for column in ("bytes", "algbw", "time"))
-        if size and alg and time and alg >= 0.5:  # noqa: PLR2004 -- two printed digits say enough from here
+        if size and alg and time and alg >= 0.05:  # noqa: PLR2004 -- two digits behind the point say enough from here
             implied = size / (alg * 1e9 * time)
             unit = next((u for u in ("us", "ms", "s") if abs(implied / _SECONDS[u] - 1) < _TOLERANCE), "")
             if unit:
@@ -244,8 +247,14 @@ def _measurement(line: int, row: Cells, columns: Columns, unit_s: float, notes: 
     if size is None or size < 0:
         notes.say("a size that is no number of bytes: left out", line)
         return None
-    n_nodes, per_node = (_whole(columns.get(row, name)) for name in ("nodes", "per_node"))
-    n_workers = _whole(columns.get(row, "workers"))
+    counts: list[int | None] = []
+    for name in _COUNTS:
+        said = columns.get(row, name)
+        whole = _whole(said)
+        counts.append(whole if whole and whole > 0 else None)
+        if counts[-1] is None and str(said or "").strip().casefold() not in _NOTHING:
+            notes.say(f"{columns.of[name]} of {said}: no whole number from 1 on, and not used", line)
+    n_workers, n_nodes, per_node = counts
     algbw, busbw = (_number(columns.get(row, name)) for name in ("algbw", "busbw"))
     text = {
         name: str(columns.get(row, name) or "")

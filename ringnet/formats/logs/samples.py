@@ -47,6 +47,8 @@ def complete(log: Log, workers: Mapping[str, int], nodes: Mapping[str, int]) -> 
         n_workers, n_nodes = (_given(given, log, row.table) for given in (workers, nodes))
         if n_workers and row.n_workers and row.is_n_sure and n_workers != row.n_workers:
             notes.say(f"workers={n_workers} is not used: the log says N={row.n_workers}", row.line)
+        elif n_workers and row.n_workers and n_workers != row.n_workers:
+            notes.say(f"N={n_workers} is taken, as given, and not {row.n_workers}", row.line)
         if n_nodes and row.n_nodes and n_nodes != row.n_nodes:
             notes.say(f"nodes={n_nodes} is not used: the log lists {row.n_nodes}", row.line)
         is_stated = row.n_workers and (row.is_n_sure or not n_workers)

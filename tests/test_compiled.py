@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ringnet.analysis.critical_path import critical_path
 from ringnet.analysis.metrics import makespan_s
 from ringnet.collectives import ALGORITHMS, split_sizes
-from ringnet.engines import Workers, choose_engine, machine_code
+from ringnet.engines import Workers, choose_engine, columns, machine_code
 from ringnet.engines.compiled import arrays, loop, rows, run, run_compiled, why_not_compiled
 from ringnet.engines.events import run_events
 from ringnet.engines.luck import Luck
@@ -146,6 +146,19 @@ def shuffled(n_workers, sends, sharing, algorithm="ring", **costs):
     schedule = ALGORITHMS[algorithm].build(n_workers, "all-reduce")
     workers = Workers.alike(n_workers, sends=sends, **costs)
     return schedule, network, workers, split_sizes(100_000, schedule.n_chunks)
+
+
+def test_what_was_predicted_for_other_rates_is_dropped():
+    """Of 240 flows that come one by one, each with new rates for the others, some ends for each are kept."""
+    schedule = ALGORITHMS["direct"].build(16, "all-reduce")
+    made = TOPOLOGIES["switch"].build(16, *FAST)
+    latency_s = made.latency_s * np.random.default_rng(1).uniform(0.9, 1.1, made.n_links)
+    network = replace(made, latency_s=latency_s, sharing="fair")
+    one = run.Loop(schedule, network, Workers.alike(16), split_sizes(10**6, 16), None)
+    one.run()
+    n_flows, counts = 16 * 15, one.counts()
+    assert len(one.whole[columns.END_FLOW]) <= 5 * n_flows < counts["rates"] / 10
+    assert counts["settlements"] > n_flows
 
 
 @pytest.mark.parametrize(

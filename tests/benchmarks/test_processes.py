@@ -109,6 +109,42 @@ def test_run_of_a_large_ring(benchmark, table, tmp_path, n_workers, wanted_s):
     table.add("Times", what, benchmark.stats.stats.median, at_most=wanted_s)
 
 
+# What the fastest C++ simulator took, in seconds, whole processes: ASTRA-sim, ASTRA-sim, LogGOPSim.
+@pytest.mark.parametrize(
+    ("algorithm", "n_workers", "peer_s"),
+    [("direct", 256, 0.59), ("halving-doubling", 1024, 0.86), ("recursive-doubling", 1024, 0.06)],
+)
+def test_other_algorithms(benchmark, table, tmp_path, algorithm, n_workers, peer_s):
+    scenario = {"scenario_version": 1, "workers": n_workers, "message": "64 MiB", "payload": "none"}
+    network = NETWORK | {"topology": "fully-connected"}
+    path = tmp_path / "algorithm.yaml"
+    path.write_text(json.dumps({**scenario, "algorithm": algorithm, "network": network}))
+    run = partial(python, "-m", "ringnet", "run", path, "--no-plots", "--out", tmp_path / "results")
+    benchmark.pedantic(run, rounds=3)
+    what = f"ringnet run, {algorithm}, N={n_workers}, private links, whole process"
+    table.add("Times", what, benchmark.stats.stats.median, at_most=peer_s)
+
+
+def test_comparison_of_all_algorithms(benchmark, table, tmp_path):
+    scenario = {"scenario_version": 1, "workers": 1024, "message": "64 MiB", "payload": "none"}
+    path = tmp_path / "all.yaml"
+    path.write_text(json.dumps({**scenario, "network": NETWORK | {"topology": "fully-connected"}}))
+    options = [
+        "--no-plots",
+        "--quiet",
+        "--fresh",
+        "--cache",
+        tmp_path / "kept",
+        "--out",
+        tmp_path / "results",
+    ]
+    benchmark.pedantic(partial(python, "-m", "ringnet", "compare", path, *options), rounds=1)
+    rows = (tmp_path / "results" / "compare.csv").read_text().splitlines()
+    assert len(rows) > 13 * 40
+    what = "ringnet compare, all algorithms, 40 sizes, N=1024, private links"
+    table.add("Times", what, benchmark.stats.stats.median, at_most=12)
+
+
 def test_blame_of_a_leaf_spine(benchmark, table, tmp_path):
     network = NETWORK | {
         "topology": "leaf-spine",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ringnet.array_types import IntArray
 from ringnet.collectives import Schedule
 from ringnet.engines import columns as at
 from ringnet.engines.compiled.arrays import LoadedSteps, UsedRoutes, first_arrays
@@ -31,8 +31,6 @@ from ringnet.errors import InputError
 from ringnet.networks import Network
 from ringnet.payload import PackedPayload, Payload
 
-IntArray = NDArray[np.int64]
-
 LOOP = CompiledLoop(
     "ringnet.engines",
     ("columns", "max_min", "compiled.links", "compiled.actors", "compiled.loop"),
@@ -45,7 +43,7 @@ def run_compiled(
     schedule: Schedule,
     network: Network,
     workers: Workers,
-    chunk_bytes: NDArray[np.int64],
+    chunk_bytes: IntArray,
     payload: Payload | PackedPayload | None = None,
     *,
     keep_transfers: int = KEEP_TRANSFERS,

@@ -21,9 +21,8 @@ from ringnet.reporting.held import holdings
 from ringnet.reporting.page.document import SCRIPT, run_page, static, study_page
 from ringnet.reporting.page.packing import Packer
 from ringnet.reporting.page.run import held_back
-from ringnet.reporting.report import write_report
 from ringnet.reporting.results import collect
-from ringnet.reporting.storage import read_results, write_results
+from ringnet.reporting.storage import read_results, write_report, write_results
 
 #: Names that would be something else than words, were they put into a page as they are.
 HOSTILE = (

@@ -11,8 +11,7 @@ from ringnet.cli import options
 from ringnet.cli.printing import say
 from ringnet.cli.targets import check_targets
 from ringnet.reporting.atomic import PAGE
-from ringnet.reporting.report import write_report
-from ringnet.reporting.storage import read_manifest
+from ringnet.reporting.storage import read_manifest, write_report
 from ringnet.units import format_size
 
 EXAMPLE = "ringnet report reports/quickstart"

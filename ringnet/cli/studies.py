@@ -15,8 +15,7 @@ from ringnet.cli.printing import complain, note, print_json, print_table, sweep_
 from ringnet.cli.targets import check_targets, sources_of
 from ringnet.errors import StudyError
 from ringnet.reporting.atomic import PAGE
-from ringnet.reporting.report import write_report
-from ringnet.reporting.storage import write_study
+from ringnet.reporting.storage import write_report, write_study
 from ringnet.reporting.text import written
 from ringnet.scenario import Scenario
 from ringnet.study.cost import default_cache_dir

@@ -6,6 +6,7 @@ import json
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -387,3 +388,36 @@ def _study_figures(
     chosen, skipped = choose_of_study(tables, names)
     title, plots = str(info["scenario"].get("name", "")), {name: STUDY_PLOTS[name] for name in chosen}
     return {name: partial(plot.draw, title, tables[plot.table]) for name, plot in plots.items()}, skipped
+
+
+def write_report(folder: str | Path, page: Path | None = None) -> Path:
+    """Write one page of a folder of results, without simulating; return where it is.
+
+    Parameters
+    ----------
+    folder : path
+        Of a run, a sweep or a study.
+    page : Path, optional
+        The file; `PAGE` in the folder by default.
+
+    Raises
+    ------
+    ResultsError
+        As `read_results`; and for what no run writes, and a file that cannot be written.
+    """
+    from ringnet.reporting.page import document  # noqa: PLC0415 -- a run is written without pandas
+
+    folder = Path(folder)
+    page, info = page or folder / PAGE, read_manifest(folder)
+    shown = info | {"files": [name for name in info["files"] if name != PAGE]}
+    where = document.way(page, folder)
+    if studied := tables_of_study(info):
+        tables = {table: read_table(folder / f"{table}.csv", table) for table in studied}
+        text = document.study_page(shown, tables, where)
+    else:
+        text = document.run_page(replace(read_results(folder), run_info=shown), where)
+    with written_file(page) as path:
+        path.write_text(text, encoding="utf-8")
+        if page == folder / PAGE:  # listed when it is all there but for its name
+            list_also(folder, info, [PAGE])
+    return page

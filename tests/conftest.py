@@ -55,8 +55,10 @@ settings.load_profile("ringnet")
 
 #: Where coverage is measured, tracing takes two thirds of the time of a run, and what a long test does later, or a late
 #: case of one, has mostly been done before, with other numbers. So the cases of a test are traced together for
-#: `TRACED_S` of processor time, and then for moments of `LOOK_S`: on while they see new lines, after pauses that grow.
-TRACED_S, LOOK_S, PAUSE_S = 0.4, 0.01, 0.64
+#: `TRACED_S` of processor time, and each for `TRACED_LEAST_S`; and then for moments of `LOOK_S`: on while they see new
+#: lines, after pauses that grow.
+TRACED_S, TRACED_LEAST_S = 1.0, 0.05
+LOOK_S, PAUSE_S = 0.02, 0.64
 
 
 class Looks:
@@ -76,7 +78,7 @@ class Looks:
         began_s, self.pause_s = time.process_time(), LOOK_S
         handler = signal.signal(signal.SIGVTALRM, self.turn)
         self.turn()
-        signal.setitimer(signal.ITIMER_VIRTUAL, max(TRACED_S - self.traced_s[what], LOOK_S))
+        signal.setitimer(signal.ITIMER_VIRTUAL, max(TRACED_S - self.traced_s[what], TRACED_LEAST_S))
         try:
             yield
         finally:
@@ -99,8 +101,7 @@ class Looks:
             self.pause_s = LOOK_S
         else:
             self.tracing.stop()
-            self.pause_s = min(2 * self.pause_s, PAUSE_S)
-            self.on, next_s = False, self.pause_s
+            self.on, next_s, self.pause_s = False, self.pause_s, min(2 * self.pause_s, PAUSE_S)
         signal.setitimer(signal.ITIMER_VIRTUAL, next_s)
 
 

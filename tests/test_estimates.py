@@ -12,7 +12,8 @@ import pytest
 from ringnet.cli.check import preview_of, step_preview_of
 from ringnet.engines import columns, max_min
 from ringnet.engines.events import run_jobs
-from ringnet.runs.memory import available_bytes
+from ringnet.errors import InputError
+from ringnet.runs.memory import available_bytes, estimate, require_memory
 from ringnet.runs.parts import build, jobs_of
 from ringnet.runs.work import work_of
 from ringnet.scenario import loads
@@ -187,6 +188,18 @@ def test_the_memory_of_a_step_has_its_numbers_and_that_of_its_gradients_as_one_r
     bare = step_preview_of(loads(text))
     assert bare.memory_bytes < 200 * 2**20
     assert near(bare.run_bytes, 248 * 2**20, 1.2)
+
+
+def test_the_proof_of_many_workers_is_told_with_how_many_would_fit():
+    text = RING.replace("engine: events", "algorithm: {name: binary-tree, n_slices: 1}") + NETWORKS["switch"]
+    n, available = 2**15, 600 << 20
+    parts = build(loads(text, [f"workers={n}"]))
+    assert estimate(parts).memory_bytes > 3 * n * n // 8  # a bit for each two workers, thrice at most
+    with pytest.raises(InputError, match=r"at most [\d,]+ workers") as told:
+        require_memory(parts, available)
+    most = int(told.value.faults[0].right.split()[2].replace(",", ""))
+    assert 0.9 * n < most < n
+    require_memory(build(loads(text, [f"workers={most}"])), available)
 
 
 def test_a_limit_of_the_process_is_a_limit_of_memory(monkeypatch):

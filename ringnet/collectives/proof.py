@@ -288,10 +288,9 @@ class ContributionSets:
             self.table[self.source, np.arange(len(self.chunks))] = 1
             return np.ones(1, dtype=np.uint64)
         worker = np.arange(self.schedule.n_workers)
-        own = np.zeros((len(worker), self.table.shape[2]), dtype=np.uint64)
-        own[worker, worker // WORD] = np.uint64(1) << (worker % WORD).astype(np.uint64)
-        self.table[: len(worker)] = own[:, None]
-        whole: BitSets = np.bitwise_or.reduce(own)
+        own = np.uint64(1) << (worker % WORD).astype(np.uint64)
+        self.table[worker, :, worker // WORD] = own[:, None]
+        whole: BitSets = np.bitwise_or.reduceat(own, np.arange(0, len(worker), WORD))
         return whole
 
     def apply(self, step: Step) -> BadTransfer | None:

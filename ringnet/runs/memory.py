@@ -101,7 +101,9 @@ def _proof_bytes(schedule: Schedule) -> int:
     """Return the memory of the sets of contributions; of a ring one worker's stand for all."""
     if schedule.algorithm == "ring":
         return 0
-    return min(PROOF_BYTES, 3 * schedule.n_workers * schedule.n_chunks * (schedule.n_workers // 8 + 8))
+    each = 3 * schedule.n_workers * (schedule.n_workers // 8 + 8)
+    # However few are looked at together, one chunk is: of 100,000 workers that is more than any block.
+    return min(max(PROOF_BYTES, each), each * schedule.n_chunks)
 
 
 def _n_parts(parts: RunParts) -> int:
@@ -166,6 +168,9 @@ def _remedy(parts: RunParts, wanted: Estimate, available: int) -> tuple[str, str
         if parts.n_pair_links > max(n_links, parts.schedule.n_workers**2):
             return "network", f"at most {n_links:,} links, not {parts.n_pair_links:,}"
         most = isqrt(n_links) if parts.n_pair_links else left // WORKER_BYTES
+        if _proof_bytes(parts.schedule) > PROOF_BYTES:  # then it grows with the square of the workers
+            left -= min(wanted.payload_bytes + rows_bytes, left // 2)
+            most = min(most, (isqrt(WORKER_BYTES**2 + 3 * left // 2) - WORKER_BYTES) * 4 // 3)
         return "workers", f"at most {most:,} workers" if most > 0 else "a machine with more memory"
     if rows_bytes > wanted.payload_bytes:
         return "report.transfers", f"report: {{transfers: {KEEP_TRANSFERS if wanted.n_rows else 0}}}"

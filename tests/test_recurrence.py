@@ -13,8 +13,8 @@ from ringnet.analysis.critical_path import critical_path
 from ringnet.analysis.frames import path_table
 from ringnet.collectives import ALGORITHMS, EVERY_WORKER, Schedule, Step, split_sizes
 from ringnet.engines import ENGINES, Trace, Workers, choose_engine
-from ringnet.engines.arrays import why_not_exact
-from ringnet.errors import InputError
+from ringnet.engines.arrays import why_not_exact, why_not_recurrence
+from ringnet.errors import InputError, NetworkError
 from ringnet.networks import TOPOLOGIES, BySize, Network, OverTime, Packets, Piece, Window
 from ringnet.networks.behaviour import ANY_SIZE
 
@@ -147,6 +147,51 @@ def test_any_schedule_on_private_routes(
             assert repr(one) == repr(other)
     else:
         assert n_channels > 1 or (behave.sends == "rendezvous" and "carries two transfers" in reason)
+
+
+SEVERAL_CHANNELS = (
+    "channel-ring",
+    "torus-ring",
+    "uneven-ring",
+    "swing",
+    "double-binary-tree",
+    "bidirectional-ring",
+)
+
+
+@given(
+    st.data(),
+    st.integers(2, 8),
+    st.sampled_from(SEVERAL_CHANNELS),
+    st.sampled_from(["ring", "switch"]),
+    st.integers(0, 9999),
+)
+def test_channels_that_meet_on_a_link(
+    data: st.DataObject, n_workers: int, algorithm: str, topology: str, n_elements: int
+) -> None:
+    """Which of them it serves first the times say: the traces are the same, or the run is refused."""
+    schedule = ALGORITHMS[algorithm].build(n_workers, "all-reduce")
+    network = data.draw(unequal(TOPOLOGIES[topology].build(n_workers, 1e9, 1e-6)))
+    behave = replace(Workers.alike(n_workers), start_s=data.draw(workers(n_workers)).start_s)
+    what = (schedule, network, behave, 4 * schedule.chunk_sizes(n_elements))
+    try:
+        by_schedule, by_times = why_not_recurrence(*what[:3]), why_not_recurrence(*what)
+    except NetworkError:  # a ring's links lead to the neighbours only
+        return
+    event(f"by schedule: {by_schedule}, by times: {by_times}")
+    if by_times is not None:
+        assert by_schedule == by_times
+        with pytest.raises(InputError):
+            recurrence(*what)
+        return
+    one, other = events(*what), recurrence(*what)
+    # Sums of waits in another order.
+    np.testing.assert_allclose(*(trace.workers.pop("own_queueing_s") for trace in (one, other)), 1e-12, 1e-18)
+    same(one, other)
+    waits = (
+        sorted(zip(*map(np.ndarray.tolist, trace.waits.values()), strict=True)) for trace in (one, other)
+    )
+    assert next(waits) == next(waits)
 
 
 # ------------------------------------------------------------------------------------------------- what is refused

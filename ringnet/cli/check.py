@@ -248,7 +248,7 @@ def _engine(parts: RunParts) -> tuple[str, str]:
     if parts.engine == "auto" or not parts.is_alone:
         return engine_for(parts)
     engine = ENGINES[parts.engine]
-    if reason := engine.why_not(parts.schedule, network, parts.workers):
+    if reason := engine.why_not(parts.schedule, network, parts.workers, parts.chunk_bytes):
         raise InputError(Fault(f"{engine.refusal}: {reason}", "engine", right="events, or auto"))
     return parts.engine, "the scenario says so"
 

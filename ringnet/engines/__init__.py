@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ringnet.collectives import Schedule
-from ringnet.engines.arrays import run_recurrence, why_not_exact
+from ringnet.engines.arrays import run_recurrence, why_not_recurrence
 from ringnet.engines.compiled import run_compiled, why_not_compiled
 from ringnet.engines.events import run_events
 from ringnet.engines.sharing import Sending, resolve_sharing
@@ -17,12 +20,13 @@ from ringnet.networks import Network
 class Engine(NamedTuple):
     """A line of the registry: what runs, one line about it, and what it says of runs that it refuses.
 
-    ``why_not`` takes a schedule, a network and workers, and returns a reason, or None where the engine does the run.
+    ``why_not`` takes a schedule, a network, workers and the bytes of each chunk, and returns a reason, or None where
+    the engine does the run.
     """
 
     run: Callable[..., Trace]
     summary: str
-    why_not: Callable[[Schedule, Network, Workers], str | None]
+    why_not: Callable[[Schedule, Network, Workers, NDArray[np.int64]], str | None]
     refusal: str
 
 
@@ -36,13 +40,13 @@ ENGINES: dict[str, Engine] = {
     "recurrence": Engine(
         run_recurrence,
         "whole steps at a time: the same times, far faster, where it is exact",
-        why_not_exact,
+        why_not_recurrence,
         "the recurrence is not exact here",
     ),
     "compiled": Engine(
         run_compiled,
         "the events as one loop of machine code: the same times, faster, also where links are shared",
-        why_not_compiled,
+        lambda schedule, network, workers, _: why_not_compiled(schedule, network, workers),
         "the compiled loop does not know this",
     ),
 }
@@ -60,24 +64,33 @@ class Choice(NamedTuple):
     reason: str
 
 
-def choose_engine(schedule: Schedule, network: Network, workers: Workers, n_runs: int = 1) -> Choice:
-    """Choose an engine for some runs: SimPy's events where they are small, the fastest that does the same elsewhere."""
+def choose_engine(
+    schedule: Schedule,
+    network: Network,
+    workers: Workers,
+    n_runs: int = 1,
+    chunk_bytes: NDArray[np.int64] | None = None,
+) -> Choice:
+    """Choose an engine for some runs: SimPy's events where they are small, the fastest that does the same elsewhere.
+
+    Where it depends on ``chunk_bytes``, and they are left out, it is not the recurrence.
+    """
     n_transfers = n_runs * schedule.n_transfers
     how_many = f"{n_transfers:,} transfers"
     few = Choice("events", f"{how_many} are few")
     if n_transfers < MANY_STEPPED:
         return few
-    inexact = why_not_exact(schedule, network, workers)
+    inexact = why_not_recurrence(schedule, network, workers)
     if inexact is None:
         return Choice("recurrence", f"{how_many} are many, and it is exact here")
-    if n_transfers < MANY_SHARED:
-        return few
     sharing = resolve_sharing(network, [Sending(0, schedule, network)])
-    if sharing == "fifo" and n_transfers < MANY_TRANSFERS:
+    if n_transfers < (MANY_TRANSFERS if sharing == "fifo" else MANY_SHARED):
         return few
     unknown = why_not_compiled(schedule, network, workers)
     if unknown is None:
         return Choice("compiled", f"{how_many} are many, and the recurrence is not exact here: {inexact}")
+    if why_not_recurrence(schedule, network, workers, chunk_bytes) is None:
+        return Choice("recurrence", f"{how_many} are many, and each link serves channels in their order here")
     reasons = inexact if unknown == inexact else f"{inexact}; nor does the compiled loop know this: {unknown}"
     return Choice("events", f"the recurrence is not exact here: {reasons}")
 

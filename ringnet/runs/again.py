@@ -19,7 +19,7 @@ from ringnet.analysis.derivatives import Derivatives, derivatives_along, why_no_
 from ringnet.analysis.metrics import makespan_s
 from ringnet.analysis.upgrades import ROUNDING, Upgrade
 from ringnet.engines import ENGINES, KEEP_TRANSFERS
-from ringnet.engines.arrays import why_not_exact
+from ringnet.engines.arrays import why_not_recurrence
 from ringnet.engines.events import run_jobs
 from ringnet.engines.trace import Trace
 from ringnet.networks.network import Sharing
@@ -71,9 +71,9 @@ class SimulatedAgain:
             schedule, chunk_bytes = parts.schedule, parts.chunk_bytes
             if parts.fitted is not None and upgrade:
                 schedule, chunk_bytes = parts.fitted(network, workers)
-                # What fits itself anew may be another schedule, which arrays do not step through.
-                if engine == "recurrence" and why_not_exact(schedule, network, workers):
-                    engine = "events"
+            # What fits itself anew is another schedule, and at other times links may serve in another order.
+            if engine == "recurrence" and why_not_recurrence(schedule, network, workers, chunk_bytes):
+                engine = "events"
             what = (schedule, network, workers, chunk_bytes, None)
             return ENGINES[engine].run(*what, keep_transfers=keep_transfers)
         everybody = (replace(parts, workers=workers), *parts.others)
@@ -120,7 +120,8 @@ class SimulatedAgain:
         if not parts.is_alone or self.sharing == "fair" or parts.engine == "events":
             return "events"
         network = replace(network, sharing="fifo")
-        return "events" if why_not_exact(parts.schedule, network, parts.workers) else "recurrence"
+        what = parts.schedule, network, parts.workers, parts.chunk_bytes
+        return "events" if why_not_recurrence(*what) else "recurrence"
 
     @cached_property
     def cost(self) -> float:

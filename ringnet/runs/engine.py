@@ -25,7 +25,7 @@ def engine_for(parts: RunParts) -> Choice:
         return _beside_others(parts)
     if parts.engine in ENGINES:
         return Choice(parts.engine, "the scenario says so")
-    return choose_engine(parts.schedule, parts.network_of_run, parts.workers)
+    return choose_engine(parts.schedule, parts.network_of_run, parts.workers, chunk_bytes=parts.chunk_bytes)
 
 
 def require_whole_links(parts: RunParts) -> None:

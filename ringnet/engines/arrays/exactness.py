@@ -26,7 +26,7 @@ def why_not_exact(
     from the same link, or all as the first link of their routes: then they come in the order in which the actor posts
     them. In a rendezvous it may carry one of each step only, since its transfers start when their receivers come.
     ``maker`` makes the rounds of all steps on the way. ``channels_may_meet`` asks less, where the order of service is
-    looked at afterwards: one worker for each link. ``may_draw`` lets links and workers draw their numbers, where times
+    looked at by itself: one worker for each link. ``may_draw`` lets links and workers draw their numbers, where times
     alone are worked out.
     """
     drawn = None if may_draw else workers.beyond

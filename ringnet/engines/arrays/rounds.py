@@ -1,11 +1,13 @@
 """Which rows of a step can be done at once, by whom and over which links.
 
 An actor is one worker on one channel, numbered ``worker * n_channels + channel``. Rows of a step are done in rounds: a
-round of sends has at most one row of each actor, a round of receives at most one row for each.
+round of sends has at most one row of each actor, and of each worker where its channels meet on a link; a round of
+receives has at most one row for each actor.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TypeAlias
@@ -48,7 +50,7 @@ class Hop:
 
 @dataclass
 class SendRound:
-    """One round of sends: at most one row of each actor, so at most one on each link."""
+    """One round of sends: at most one row on each link."""
 
     rows: Index
     actors: IntArray
@@ -60,6 +62,11 @@ class SendRound:
         self.latency_s = np.zeros(len(self.actors))
         for hop in self.hops:
             self.latency_s[hop.rows] += hop.latency_s
+
+    def channels_of_links(self, n_channels: int) -> Iterator[tuple[IntArray, IntArray]]:
+        """Yield the links of each hop, and which channel sends over each."""
+        for hop in self.hops:
+            yield hop.links, self.actors[hop.rows] % n_channels
 
 
 @dataclass
@@ -137,10 +144,9 @@ class RoundMaker:
         found = np.full(self.network.n_links, NOBODY)
         for rounds in self.made if self.n_channels > 1 else ():
             for sends in rounds.sends:
-                for hop in sends.hops:
-                    channels = sends.actors[hop.rows] % self.n_channels
-                    found[hop.links] = np.where(found[hop.links] == NOBODY, channels, found[hop.links])
-                    if (found[hop.links] != channels).any():
+                for links, channels in sends.channels_of_links(self.n_channels):
+                    found[links] = np.where(found[links] == NOBODY, channels, found[links])
+                    if (found[links] != channels).any():
                         return True
         return False
 
@@ -155,10 +161,21 @@ class RoundMaker:
         src = step.src * self.n_channels + step.channel
         dst = step.dst * self.n_channels + step.receiving_channel
         sends = [self._sends(step, rows, src, dst) for rows in _split(src, np.arange(len(src)))]
+        if len(step) and self.n_channels > 1 and self._meet(sends):
+            # A link serves the channels of a worker in their order: a row of each worker at a time.
+            order = np.argsort(np.argsort(src, kind="stable"))
+            sends = [self._sends(step, rows, src, dst) for rows in _split(step.src, order)]
         receives = [
             ReceiveRound(rows[np.argsort(dst[rows])], np.sort(dst[rows])) for rows in _split(dst, step.src)
         ]
         return Rounds(step.src, step.dst, step.channel, step.receiving_channel, sends, receives)
+
+    def _meet(self, sends: list[SendRound]) -> bool:
+        """Whether several channels of a worker send over a link in one step."""
+        found = [pair for some in sends for pair in some.channels_of_links(self.n_channels)]
+        links, channels = (np.concatenate(column) for column in zip(*found, strict=True))
+        order = np.argsort(links, kind="stable")
+        return bool(((np.diff(links[order]) == 0) & (np.diff(channels[order]) != 0)).any())
 
     def _sends(self, step: Step, rows: IntArray, src: IntArray, dst: IntArray) -> SendRound:
         network = self.network

@@ -62,9 +62,9 @@ def run_recurrence(
     NetworkError
         If the schedule sends where the network has no route.
     """
-    maker = _exact_rounds(schedule, network, workers)
+    maker = _rounds_of_run(schedule, network, workers, chunk_bytes)
     rows = TransferRows.kept(schedule.n_transfers, keep_transfers, payload if keep_values else None)
-    can_recall = keep_transfers and not schedule.channels_share_chunks
+    can_recall = keep_transfers and not schedule.channels_share_chunks and not maker.channels_meet()
     if rows is not None and not rows.whole and can_recall:
         rows = None  # the choices that led to the end say as much, and let steps leap
     steps = Steps(schedule, network, workers, chunk_bytes, maker, rows)
@@ -109,6 +109,62 @@ def _last_actors(steps: Steps) -> IntArray:
     return np.arange(len(by_channel)) * by_channel.shape[1] + last
 
 
+class _Found(NamedTuple):
+    """What was found to be exact, its bytes left out where they do not matter; and the rounds of all its steps."""
+
+    what: tuple[object, ...]
+    maker: RoundMaker
+
+
+#: What `why_not_recurrence` found exact last, until it is run: to make all rounds takes as long as the run itself.
+_FOUND: list[_Found] = []
+
+
+def why_not_recurrence(
+    schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray | None = None
+) -> str | None:
+    """Return why stepping whole arrays would not be exact for this run; None where it is.
+
+    Where several channels of a worker send over a link, the schedule alone does not say in which order it serves them:
+    with ``chunk_bytes`` the times say it.
+    """
+    found = _look_for_rounds(schedule, network, workers, chunk_bytes)
+    if isinstance(found, str):
+        return found
+    _FOUND[:] = [found]
+    return None
+
+
+def _rounds_of_run(
+    schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray
+) -> RoundMaker:
+    """Return the rounds of all steps, those that the choice of this run made; `InputError` if it is not exact."""
+    what, found = (schedule, network, workers, chunk_bytes), _FOUND.pop() if _FOUND else None
+    if found is None or not all(mine is one for mine, one in zip(found.what, what, strict=False)):
+        looked = _look_for_rounds(*what)
+        if isinstance(looked, str):
+            raise _inexact(looked)
+        found = looked
+    return found.maker
+
+
+def _look_for_rounds(
+    schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray | None
+) -> _Found | str:
+    """Make the rounds of all steps; or say why doing them in turn is not exact."""
+    what, maker = (schedule, network, workers), RoundMaker(schedule, network)
+    reason = why_not_exact(*what, maker)
+    if reason is None:
+        return _Found(what, maker)
+    if chunk_bytes is None or schedule.n_channels == 1:
+        return reason
+    maker = RoundMaker(schedule, network)
+    if why_not_exact(*what, maker, channels_may_meet=True) is not None:
+        return reason
+    times = Sizes(*what, maker).run(schedule.steps(), chunk_bytes[None])
+    return _Found((*what, chunk_bytes), maker) if times.exact.all() else reason
+
+
 def _exact_rounds(
     schedule: Schedule,
     network: Network,
@@ -121,8 +177,12 @@ def _exact_rounds(
     maker = RoundMaker(schedule, network)
     how = {"channels_may_meet": channels_may_meet, "may_draw": may_draw}
     if reason := why_not_exact(schedule, network, workers, maker, **how):
-        raise InputError(f"the recurrence engine is not exact here: {reason}; engine: events is")
+        raise _inexact(reason)
     return maker
+
+
+def _inexact(reason: str) -> InputError:
+    return InputError(f"the recurrence engine is not exact here: {reason}; engine: events is")
 
 
 def _link_columns(steps: Steps, network: Network) -> Columns:

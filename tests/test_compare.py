@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -304,6 +305,34 @@ class TestManySizes:
                 # Nor do links always serve channels as supposed where each waits for its own sends.
                 found = self.compare(schedule, uneven(4, "fully-connected", switching), workers)
                 assert found or (algorithm, sends) == ("channel-ring", "rendezvous")
+
+    @pytest.mark.parametrize("sends", ["eager", "rendezvous"])
+    def test_flows_that_start_and_end_together(self, monkeypatch, sends: str):
+        """Where links are shared fairly they have one rate all the time; where others come between, that is seen."""
+        found, workers = {}, Workers.alike(6, sends=sends)
+        for algorithm in ("direct", "bidirectional-ring", "hierarchical"):
+            schedule = ALGORITHMS[algorithm].build(6, "all-reduce")
+            rows = np.array([schedule.chunk_sizes(n) * 4 for n in (1, 63, 1200, 123_457)])
+            for latency_s, is_uneven in ((1e-6, False), (0.0, False), (1e-6, True)):
+                network = TOPOLOGIES["switch"].build(6, 50e9, latency_s)
+                network.bandwidth_Bps[3] /= 1 + is_uneven
+                times = run_sizes(schedule, network, workers, rows)
+                with monkeypatch.context() as as_source:
+                    as_source.setattr(sizes, "compiled", lambda _: as_python(kernel.do_step))
+                    for one, other in zip(run_sizes(schedule, network, workers, rows), times, strict=True):
+                        np.testing.assert_array_equal(one, other)
+                for place in np.flatnonzero(times.exact):
+                    trace = run_events(schedule, replace(network, sharing="fair"), workers, rows[place])
+                    busy_s, busiest = trace.links["busy_s"], times.busiest_link[place]
+                    assert times.makespan_s[place] == pytest.approx(trace.workers["end_s"].max(), rel=1e-12)
+                    assert busy_s[busiest] == pytest.approx(busy_s.max(), rel=1e-12)
+                    assert times.busiest_bytes[place] == trace.links["bytes"][busiest]
+                found[algorithm, latency_s, is_uneven] = times.exact.tolist()
+        assert found["direct", 1e-6, False] == [True] * 4
+        assert found["bidirectional-ring", 1e-6, False] == [False, False, True, False]
+        # Whoever has a smaller chunk has its sum before others, and goes on while they are not done.
+        eager = [True, False, True, False]
+        assert found["direct", 0.0, False] == (eager if sends == "eager" else [True] * 4)
 
     @staticmethod
     def compare(schedule, network, workers: Workers) -> bool:

@@ -120,8 +120,7 @@ class SimulatedAgain:
         if not parts.is_alone or self.sharing == "fair" or parts.engine == "events":
             return "events"
         network = replace(network, sharing="fifo")
-        what = parts.schedule, network, parts.workers, parts.chunk_bytes
-        return "events" if why_not_recurrence(*what) else "recurrence"
+        return "events" if why_not_recurrence(parts.schedule, network, parts.workers) else "recurrence"
 
     @cached_property
     def cost(self) -> float:

@@ -19,6 +19,7 @@ def why_not_exact(
     *,
     channels_may_meet: bool = False,
     may_draw: bool = False,
+    may_share: bool = False,
 ) -> str | None:
     """Return why stepping whole arrays would not be exact for this run; None where it is.
 
@@ -27,11 +28,12 @@ def why_not_exact(
     them. In a rendezvous it may carry one of each step only, since its transfers start when their receivers come.
     ``maker`` makes the rounds of all steps on the way. ``channels_may_meet`` asks less, where the order of service is
     looked at by itself: one worker for each link. ``may_draw`` lets links and workers draw their numbers, where times
-    alone are worked out.
+    alone are worked out; ``may_share`` lets several flow over a link, which is shared fairly, where it is looked at
+    whether they start and end together.
     """
     drawn = None if may_draw else workers.beyond
     reason = "switches reduce what comes to them" if schedule.n_switches else None
-    if reason := reason or beyond(network, [ByChance] if may_draw else ()) or drawn:
+    if reason := reason or beyond(network, [ByChance] if may_draw else (), fair=may_share) or drawn:
         return reason
     maker = maker or RoundMaker(schedule, network)
     if reason := _trouble(workers):
@@ -47,7 +49,7 @@ def why_not_exact(
     last = None
     for step, _ in schedule.runs():
         rounds = maker.rounds(step)
-        if rounds is not last and (reason := order.conflict(rounds)):
+        if not may_share and rounds is not last and (reason := order.conflict(rounds)):
             return reason
         last = rounds
     # Last, since it goes through every step; most that is not exact is seen in the first.

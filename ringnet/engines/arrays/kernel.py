@@ -3,6 +3,12 @@
 Rows are done one after the other, each for all sizes: what a row needs of an actor, a link or a chunk is so many floats
 side by side, which the processor takes several at a time. A cell is a chunk of a worker. Where several channels of a
 worker have to do with its chunks, a cell that somebody may have to wait for has a slot: when it was last used.
+
+Where links are shared fairly, a row is a flow at its rate: the least, over its links, of their bandwidth for each row
+of the step. That is its max-min share from its start to its end as long as three things hold, which are looked at. On
+a link, flows of other steps are over when it starts: so none ever has more flows than rows of a step, and can carry
+them. It has a link that holds it to its rate: all rows of the step over that one have the same, and fill it. And these
+all start and end together: so none of them could ever have more without another having less.
 """
 
 from __future__ import annotations
@@ -14,22 +20,29 @@ from typing import Any
 #: One entry for each link or actor; for each size.
 (BANDWIDTH, LATENCY, SEND_COST, RECV_COST, REDUCE_RATE) = range(10, 15)
 (ROW_BYTES, HEAD) = OF_SIZES = range(15, 17)
-N_REAL = 17
+#: Of flows, for each link and size: when all are over so far; in this step, when the first one starts and ends.
+(OVER, FIRST_HEAD, FIRST_END) = range(17, 20)
+#: Of flows, for each row: its rate, and the latency of its route.
+(RATE, ROUTE_LATENCY) = OF_FLOWS = range(20, 22)
+N_REAL = 22
 
 # -- whole: arrays of int64. Of a step: who sends what, in which order, over which links, to whom.
-(CHUNK, COUNT, SENDS, RECEIVES, SENDER, RECEIVER, FIRST_LINK, LINKS) = OF_STEP = range(8)
+#: Of flows, for each of ``LINKS``, whether it may hold the row to its rate; for each row, whether to look at that.
+(CHUNK, COUNT, SENDS, RECEIVES, SENDER, RECEIVER, FIRST_LINK, LINKS, HOLDS, LOOKED_AT) = OF_STEP = range(10)
 #: By cell its slots, of the last apply and of posts since; by slot its cell, as ``SLOT`` numbers it.
-(SLOT, APPLIED_CELL, POSTED_CELL) = range(8, 11)
+(SLOT, APPLIED_CELL, POSTED_CELL) = range(10, 13)
 #: By link the channel whose head came last; by size whether it is exact.
-(LAST_CHANNEL, EXACT) = range(11, 13)
-NUMBERS = 13
-N_WHOLE = 14
+(LAST_CHANNEL, EXACT) = range(13, 15)
+#: By link the last step in which something flows over it; for each size whether its flows then part.
+(LAST_STEP, PART) = range(15, 17)
+NUMBERS = 17
+N_WHOLE = 18
 
 #: In ``whole[NUMBERS]``: what a run is, what a step is, and how many slots are taken, and how many there are.
 (
     N_SIZES, N_ACTORS, N_CHANNELS, N_CHUNKS, IS_CUT_THROUGH, IS_RENDEZVOUS, CHANNELS_MEET, SHARES_CHUNKS, COSTS,
-    N_ROWS, HAS_COUNTS, REDUCES, N_APPLIED, N_POSTED, MOST_SLOTS,
-) = ALL_NUMBERS = range(15)  # fmt: skip
+    N_ROWS, HAS_COUNTS, REDUCES, N_APPLIED, N_POSTED, MOST_SLOTS, IS_FAIR, STEP,
+) = ALL_NUMBERS = range(17)  # fmt: skip
 
 #: The step is done; slots may run out in it, and it has not begun.
 DONE, WANTS_SLOTS = range(2)
@@ -56,6 +69,9 @@ def do_step(real: Any, whole: Any) -> int:
             entered[place] = ready[place]
     for place in range(n_rows):
         send(real, whole, whole[SENDS][place])
+    if number[IS_FAIR]:
+        look_at_flows(real, whole)
+        number[STEP] += 1
     for place in range(n_rows):
         receive(real, whole, whole[RECEIVES][place])
     if is_rendezvous:
@@ -101,14 +117,17 @@ def send(real: Any, whole: Any, row: int) -> None:
         entered, receiver = real[ENTERED], whole[RECEIVER][row]
         for size in range(n):
             head[size] = later(head[size], entered[receiver * n + size])
-    cross(real, whole, row)
+    take_bytes(real, whole, row)
+    if number[IS_FAIR]:
+        flow(real, whole, row)
+    else:
+        cross(real, whole, row)
 
 
 def cross(real: Any, whole: Any, row: int) -> None:
     """Let a row cross all its links, from when its head comes to the first one."""
     number, head, row_bytes, tail = whole[NUMBERS], real[HEAD], real[ROW_BYTES], real[ARRIVED]
     n, channel = number[N_SIZES], whole[SENDER][row] % number[N_CHANNELS]
-    take_bytes(real, whole, row)
     for size in range(n):
         tail[row * n + size] = head[size]
     free, carried, first = real[FREE], real[CARRIED], whole[FIRST_LINK][row]
@@ -129,6 +148,48 @@ def cross(real: Any, whole: Any, row: int) -> None:
             head[size] = (start_s if is_cut_through else end_s) + latency_s
         for size in range(n):
             carried[link * n + size] += row_bytes[size]
+
+
+def flow(real: Any, whole: Any, row: int) -> None:
+    """Let a row flow over all its links at once, when its head has crossed them."""
+    number, head, row_bytes, end = whole[NUMBERS], real[HEAD], real[ROW_BYTES], real[ARRIVED]
+    n, rate_Bps, latency_s = number[N_SIZES], real[RATE][row], real[ROUTE_LATENCY][row]
+    for size in range(n):
+        head[size] += latency_s
+        end[row * n + size] = head[size] + row_bytes[size] / rate_Bps
+    free, over, carried = real[FREE], real[OVER], real[CARRIED]
+    first_head, first_end = real[FIRST_HEAD], real[FIRST_END]
+    for place in range(whole[FIRST_LINK][row], whole[FIRST_LINK][row + 1]):
+        link = whole[LINKS][place]
+        if whole[LAST_STEP][link] != number[STEP]:
+            whole[LAST_STEP][link] = number[STEP]
+            for size in range(n):
+                at = link * n + size
+                free[at], first_head[at], first_end[at] = over[at], head[size], end[row * n + size]
+                whole[PART][at] = 0
+        for size in range(n):
+            at = link * n + size
+            carried[at] += row_bytes[size]
+            if head[size] != first_head[at] or end[row * n + size] != first_end[at]:
+                whole[PART][at] = 1
+            if row_bytes[size] > 0:
+                if head[size] < free[at]:
+                    whole[EXACT][size] = 0
+                over[at] = later(over[at], end[row * n + size])
+
+
+def look_at_flows(real: Any, whole: Any) -> None:
+    """Look whether each row has a link that holds it to its rate all the time."""
+    n = whole[NUMBERS][N_SIZES]
+    for row in range(whole[NUMBERS][N_ROWS]):
+        if whole[LOOKED_AT][row]:
+            for size in range(n):
+                is_held = False
+                for place in range(whole[FIRST_LINK][row], whole[FIRST_LINK][row + 1]):
+                    if whole[HOLDS][place] and not whole[PART][whole[LINKS][place] * n + size]:
+                        is_held = True
+                if not is_held:
+                    whole[EXACT][size] = 0
 
 
 def take_bytes(real: Any, whole: Any, row: int) -> None:

@@ -18,6 +18,7 @@ from ringnet.engines.arrays.rounds import FloatArray, IntArray, RoundMaker
 from ringnet.engines.arrays.sizes import Sizes, Times
 from ringnet.engines.arrays.steps import Steps
 from ringnet.engines.moving import stepper
+from ringnet.engines.sharing import Sending, resolve_sharing
 from ringnet.engines.trace import (
     KEEP_TRANSFERS,
     Columns,
@@ -172,10 +173,11 @@ def _exact_rounds(
     *,
     channels_may_meet: bool = False,
     may_draw: bool = False,
+    may_share: bool = False,
 ) -> RoundMaker:
     """Make the rounds of all steps; `InputError` if doing them in turn is not exact."""
     maker = RoundMaker(schedule, network)
-    how = {"channels_may_meet": channels_may_meet, "may_draw": may_draw}
+    how = {"channels_may_meet": channels_may_meet, "may_draw": may_draw, "may_share": may_share}
     if reason := why_not_exact(schedule, network, workers, maker, **how):
         raise _inexact(reason)
     return maker
@@ -237,9 +239,9 @@ def run_sizes(schedule: Schedule, network: Network, workers: Workers, chunk_byte
     InputError
         If the times of no size follow from such a recurrence; it names the condition.
     """
-    sizes = Sizes(
-        schedule, network, workers, _exact_rounds(schedule, network, workers, channels_may_meet=True)
-    )
+    is_fair = resolve_sharing(network, [Sending(0, schedule, network)]) == "fair"
+    maker = _exact_rounds(schedule, network, workers, channels_may_meet=True, may_share=is_fair)
+    sizes = Sizes(schedule, network, workers, maker, is_fair=is_fair)
     blocks = np.array_split(chunk_bytes, -(-len(chunk_bytes) // sizes.at_once))
     kept = [*schedule.steps()] if len(blocks) > 1 and schedule.n_transfers <= MOST_KEPT else None
     found = [sizes.run(schedule.steps() if kept is None else kept, block) for block in blocks]

@@ -53,6 +53,19 @@ class _Plan:
     def __init__(self, rounds: Rounds, network: Network, place: IntArray, n_channels: int) -> None:
         rows = np.arange(len(rounds.src))
         links, first = network.joined_routes(rounds.src, rounds.dst)
+        n_flows = np.bincount(links, minlength=network.n_links)
+        share_Bps = (network.bandwidth_Bps / np.maximum(n_flows, 1))[links]
+        row = np.repeat(rows, np.diff(first))
+        rate_Bps = np.full(len(rows), np.inf)
+        np.minimum.at(rate_Bps, row, share_Bps)
+        # A link holds its rows to their rates if all of them have what it has for each.
+        has_less = np.bincount(links, rate_Bps[row] < share_Bps, minlength=network.n_links) > 0
+        holds = ~has_less[links]
+        held_alone = np.bincount(row, holds & (n_flows[links] == 1), minlength=len(rows)) > 0
+        self.flows = {
+            at.RATE: rate_Bps,
+            at.ROUTE_LATENCY: np.bincount(row, network.latency_s[links], minlength=len(rows)),
+        }
         self.arrays = {
             # By channel, the lowest first: so a link that carries several of them is supposed to serve.
             at.SENDS: rows if n_channels == 1 else np.argsort(rounds.channel, kind="stable"),
@@ -62,6 +75,8 @@ class _Plan:
             at.RECEIVER: rounds.dst * n_channels + rounds.receiving_channel,
             at.FIRST_LINK: first,
             at.LINKS: place[links],
+            at.HOLDS: holds.astype(np.int64),
+            at.LOOKED_AT: (~held_alone).astype(np.int64),
         }
         self.addresses = addresses([*self.arrays.values()])
 
@@ -74,9 +89,19 @@ class Sizes:
     schedule, network, workers : Schedule, Network, Workers
     maker : RoundMaker
         It has made the rounds of all steps.
+    is_fair : bool
+        Whether links are shared fairly.
     """
 
-    def __init__(self, schedule: Schedule, network: Network, workers: Workers, maker: RoundMaker) -> None:
+    def __init__(
+        self,
+        schedule: Schedule,
+        network: Network,
+        workers: Workers,
+        maker: RoundMaker,
+        *,
+        is_fair: bool = False,
+    ) -> None:
         self.schedule, self.network, self.workers, self.maker = schedule, network, workers, maker
         self.used = maker.used_links()
         self.bandwidth_Bps = network.bandwidth_Bps[self.used]
@@ -95,9 +120,10 @@ class Sizes:
             at.N_CHUNKS: schedule.n_chunks,
             at.IS_CUT_THROUGH: network.switching == "cut-through",
             at.IS_RENDEZVOUS: workers.sends == "rendezvous",
-            at.CHANNELS_MEET: maker.channels_meet(),
+            at.CHANNELS_MEET: not is_fair and maker.channels_meet(),
             at.SHARES_CHUNKS: schedule.channels_share_chunks,
             at.COSTS: self._costs(),
+            at.IS_FAIR: is_fair,
         }
 
     def _costs(self) -> bool:
@@ -122,6 +148,9 @@ class Sizes:
                 self._plans[id(rounds)] = _Plan(rounds, self.network, self._place, self.schedule.n_channels)
             plan = self._plans[id(rounds)]
             at_whole[[*plan.arrays]] = plan.addresses
+            for name, numbers in plan.flows.items():
+                real[name] = numbers
+                at_real[name] = numbers.ctypes.data
             chunk, count = np.ascontiguousarray(step.chunk), step.count
             at_whole[at.CHUNK] = chunk.ctypes.data
             if count is not None:
@@ -131,6 +160,8 @@ class Sizes:
             while do_step(at_real, at_whole) == at.WANTS_SLOTS:
                 self._more_slots(real, whole)
                 at_real, at_whole[at.APPLIED_CELL :] = addresses(real), addresses(whole[at.APPLIED_CELL :])
+            if not whole[at.EXACT].any():
+                break
         return self._times(real, whole)
 
     def _begin(self, chunk_bytes: IntArray) -> tuple[list[FloatArray], list[IntArray]]:
@@ -139,6 +170,7 @@ class Sizes:
         before = np.concatenate((np.zeros((n_sizes, 1)), np.cumsum(chunk_bytes, axis=1)), axis=1)
         n_cells = self.schedule.n_workers * self.schedule.n_chunks if self._n[at.SHARES_CHUNKS] else 0
         n_slots, n_used = self.n_slots, len(self.used)
+        n_flows = n_used * n_sizes if self._n[at.IS_FAIR] else 0
         for name in (at.FREE, at.CARRIED, at.ARRIVED):
             n_cells_of = (self.most_rows if name == at.ARRIVED else n_used) * n_sizes
             if len(self._held.get(name, ())) < n_cells_of:
@@ -161,6 +193,8 @@ class Sizes:
             at.REDUCE_RATE: workers.reduce_Bps[each],
             at.ROW_BYTES: np.empty(n_sizes),
             at.HEAD: np.empty(n_sizes),
+            **dict.fromkeys(at.OF_FLOWS, np.empty(0)),
+            **{name: np.zeros(n_flows) for name in (at.OVER, at.FIRST_HEAD, at.FIRST_END)},
         }
         whole: dict[int, Any] = {
             **dict.fromkeys(at.OF_STEP, np.empty(0, dtype=np.int64)),
@@ -169,6 +203,8 @@ class Sizes:
             at.POSTED_CELL: np.empty(n_slots, dtype=np.int64),
             at.LAST_CHANNEL: np.zeros(n_used, dtype=np.int64),
             at.EXACT: np.ones(n_sizes, dtype=np.int64),
+            at.LAST_STEP: np.full(n_used, -1),
+            at.PART: np.zeros(n_flows, dtype=np.int64),
             at.NUMBERS: np.zeros(len(at.ALL_NUMBERS), dtype=np.int64),
         }
         numbers = {

@@ -218,7 +218,7 @@ def test_a_damaged_table_is_told_with_its_line():
     table.write_text(table.read_text().replace(",recurrence", ",recurrence,", 1))
     done = run("plot", "reports/some-compare")
     assert done.exit_code == 2
-    assert "compare.csv:4: a row has 13 cells, and the first line 12" in done.stderr
+    assert "compare.csv:2: a row has 13 cells, and the first line 12" in done.stderr
 
 
 @pytest.mark.parametrize("command", ["compare", "numerics"])

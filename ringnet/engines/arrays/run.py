@@ -110,7 +110,7 @@ def _last_actors(steps: Steps) -> IntArray:
     return np.arange(len(by_channel)) * by_channel.shape[1] + last
 
 
-class _Found(NamedTuple):
+class _ExactRun(NamedTuple):
     """What was found to be exact, its bytes left out where they do not matter; and the rounds of all its steps."""
 
     what: tuple[object, ...]
@@ -118,7 +118,7 @@ class _Found(NamedTuple):
 
 
 #: What `why_not_recurrence` found exact last, until it is run: to make all rounds takes as long as the run itself.
-_FOUND: list[_Found] = []
+_FOUND: list[_ExactRun] = []
 
 
 def why_not_recurrence(
@@ -151,19 +151,19 @@ def _rounds_of_run(
 
 def _look_for_rounds(
     schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray | None
-) -> _Found | str:
+) -> _ExactRun | str:
     """Make the rounds of all steps; or say why doing them in turn is not exact."""
     what, maker = (schedule, network, workers), RoundMaker(schedule, network)
     reason = why_not_exact(*what, maker)
     if reason is None:
-        return _Found(what, maker)
+        return _ExactRun(what, maker)
     if chunk_bytes is None or schedule.n_channels == 1:
         return reason
     maker = RoundMaker(schedule, network)
     if why_not_exact(*what, maker, channels_may_meet=True) is not None:
         return reason
     times = Sizes(*what, maker).run(schedule.steps(), chunk_bytes[None])
-    return _Found((*what, chunk_bytes), maker) if times.exact.all() else reason
+    return _ExactRun((*what, chunk_bytes), maker) if times.exact.all() else reason
 
 
 def _exact_rounds(

@@ -135,6 +135,11 @@ def test_what_a_window_costs_is_told_and_only_where_it_costs_something():
     assert row["window_gain_s"] > 0.2 * row["makespan_s"]
     assert "without it" in dict(answer(row))["window"]
     assert plan_blame(loads(FOUND, far)).today.sentence == held.sentence
+    # In the table it is a suspect beside the others, also where few simulations may be spent.
+    for most in (100, 4):
+        table = blame(loads(FOUND, far), most=most, jobs=1).table.set_index("kind")
+        assert table.loc["window", "alike_gain_s"] == row["window_gain_s"]
+        assert table.loc[["window"], ["twice_gain_s", "no_latency_gain_s"]].isna().all(axis=None)
     near = simulate(loads(FOUND, [*SWITCH, "network.window=1 MiB", "algorithm=ring"]))
     assert near.summary["window_gain_s"] < 0.005 * near.summary["makespan_s"]
     assert "window" not in dict(answer(near.summary))

@@ -40,7 +40,7 @@ class Suspect(NamedTuple):
     Parameters
     ----------
     kind : str
-        ``link``, ``links`` (of one class, or alike in what they lack), ``card``, ``worker`` or ``workers``.
+        ``link``, ``links`` (of one class, or alike in what they lack), ``card``, ``worker``, ``workers`` or ``window``.
     name : str
         For a person.
     links, workers : tuple of int
@@ -56,8 +56,9 @@ class Suspect(NamedTuple):
 
 
 def suspects(links: LinksInUse, workers: Workers) -> list[Suspect]:
-    """Return each link in use, class of links, network card and worker that costs something."""
-    return [*_of_links(links), *_of_cards(links), *_of_workers(workers)]
+    """Return each link in use, class of links, network card and worker that costs something; and the window."""
+    held = [] if links.network.window is None else [Suspect("window", "the window, against none")]
+    return [*_of_links(links), *_of_cards(links), *_of_workers(workers), *held]
 
 
 def _of_links(links: LinksInUse) -> Iterator[Suspect]:

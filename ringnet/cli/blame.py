@@ -24,6 +24,7 @@ HEADS = {
     "card": "network card",
     "worker": "worker",
     "workers": "workers together",
+    "window": "window",
 }
 
 

@@ -476,15 +476,15 @@ TABLES: dict[str, dict[str, Column]] = {
         "rank": _integer("1 for the one of its kind that gains most at twice the speed"),
         "kind": _text(
             "link; links, of one class or alike in what they lack; card, all links of a network card or of a worker; "
-            "worker; workers"
+            "worker; workers; window"
         ),
         "name": _text("which"),
         "n_links": _integer("links that change"),
         "n_workers": _integer("workers that change"),
         "makespan_s": _number("the time today"),
         "alike_gain_s": _number(
-            "by how much it falls, simulated again, if they are as good as their best like; empty if they are, or if "
-            "that was not tried"
+            "by how much it falls, simulated again, if they are as good as their best like, and of a window if there "
+            "is none; empty if they are, or if that was not tried"
         ),
         "twice_gain_s": _number(
             "the same if they are twice as fast: bandwidth or reduce rate doubled, overheads and lateness halved"

@@ -228,6 +228,8 @@ def _trials(found: Sequence[Suspect], links: LinksInUse, parts: RunParts) -> lis
         for change in CHANGES:
             if one.links:
                 upgrade = links.upgrade(one.links, change)
+            elif one.kind == "window":
+                upgrade = Upgrade(without_window=True) if change == "alike" else None
             else:
                 upgrade = worker_upgrade(parts.workers, one.workers, change)
             if upgrade is not None:
@@ -249,6 +251,7 @@ def blame_parts(plan: BlamePlan, how: PartOptions) -> Blame:
     else:
         classes = {tuple(found) for found in (*plan.links.classes(), *plan.links.most_loaded())}
         whole = [one for one in plan.trials if one.suspect.links in classes or one.suspect.kind == "workers"]
+        gains.try_all([one for one in plan.trials if one.suspect.kind == "window"])
         gains.try_on_the_path()
         gains.try_all(whole)
         gains.try_halves()
@@ -394,7 +397,7 @@ class _Gains:
 
 
 #: Kinds in the order of the table.
-KINDS = ("link", "links", "card", "worker", "workers")
+KINDS = ("link", "links", "card", "worker", "workers", "window")
 #: Share of a gain by which the path may be wrong before it is said to change: rounding.
 SAME = 1e-6
 

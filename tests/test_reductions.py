@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ringnet.errors import InputError
 from ringnet.payload import DTYPES, REDUCTIONS, check_dtype, dtype_of, make_reduction
-from ringnet.payload.bounds import judge
+from ringnet.payload.bounds import ProductOracle, judge
 from ringnet.payload.dtypes import is_float, smallest_subnormal, unit_roundoff
 from ringnet.payload.reductions import Reduction
 
@@ -57,6 +57,15 @@ def test_unknown_names() -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES.values(), ids=str)
+@pytest.mark.parametrize("name", FLOATS)
+def test_the_bound_of_a_product_has_a_rounding_for_each_worker_but_the_first(name):
+    """One in the type itself, one in the float64 of the reference: no more, no fewer."""
+    n_workers, (u, wide) = 5, (unit_roundoff(FLOATS[name]), unit_roundoff(DTYPES["float64"]))
+    expected = sum((n_workers - 1) * each / (1 - (n_workers - 1) * each) for each in (u, wide))
+    bound = ProductOracle(np.multiply, FLOATS[name], n_workers).factor
+    assert bound == pytest.approx(expected, rel=1e-12)
+
+
 @pytest.mark.parametrize(("name", "expected"), [("sum", 5), ("max", 3), ("min", 2), ("prod", 6)])
 def test_combine_in_every_type(name: str, expected: int, dtype: np.dtype) -> None:
     own, incoming = np.full(3, 2, dtype), np.full(3, 3, dtype)

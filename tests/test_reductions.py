@@ -56,7 +56,6 @@ def test_unknown_names() -> None:
         dtype_of("flaot32")
 
 
-@pytest.mark.parametrize("dtype", DTYPES.values(), ids=str)
 @pytest.mark.parametrize("name", FLOATS)
 def test_the_bound_of_a_product_has_a_rounding_for_each_worker_but_the_first(name):
     """One in the type itself, one in the float64 of the reference: no more, no fewer."""
@@ -66,6 +65,7 @@ def test_the_bound_of_a_product_has_a_rounding_for_each_worker_but_the_first(nam
     assert bound == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.parametrize("dtype", DTYPES.values(), ids=str)
 @pytest.mark.parametrize(("name", "expected"), [("sum", 5), ("max", 3), ("min", 2), ("prod", 6)])
 def test_combine_in_every_type(name: str, expected: int, dtype: np.dtype) -> None:
     own, incoming = np.full(3, 2, dtype), np.full(3, 3, dtype)

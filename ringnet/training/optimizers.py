@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from array_api_compat import array_namespace
 
-from ringnet.errors import InputError, unknown
+from ringnet.errors import Fault, InputError, unknown
 
 Array: TypeAlias = Any  # of NumPy, PyTorch, CuPy or another array-API library
 #: What an optimizer remembers: an array like the parameters for each name.
@@ -234,5 +234,5 @@ def make_optimizer(name: str, learning_rate: float, **settings: float) -> Optimi
         raise InputError(unknown("there is no such optimizer", name, OPTIMIZERS))
     known = OPTIMIZERS[name].settings
     if others := [key for key in settings if key not in known]:
-        raise InputError(*(unknown(f"{name} has no {key}", key, known) for key in others))
+        raise InputError(*(Fault(f"{name} has no {key}", right=", ".join(known)) for key in others))
     return Optimizer(name, {"learning_rate": learning_rate, **known, **settings})

@@ -168,8 +168,10 @@ def test_a_run_without_rows_leaves_the_same_path(case, data):
         assume(condition=False)
     whole = one.run(engine="recurrence")
     assume(long.transfers is None)
-    # Channels of a worker that share chunks leave times, all others what led to the end.
-    assert (long.recall is None) == one.schedule.channels_share_chunks
+    # Channels of a worker that share chunks, or links, leave times; all others what led to the end.
+    assert (long.recall is None) == (long.times is not None)
+    if one.schedule.n_channels == 1 or one.schedule.channels_share_chunks:
+        assert (long.recall is None) == one.schedule.channels_share_chunks
     assert path_of(one, long).pieces == path_of(one, whole).pieces
     expected = derivatives(one.schedule, one.network, one.workers, one.chunk_bytes, whole)
     found = derivatives(one.schedule, one.network, one.workers, one.chunk_bytes, long)

@@ -10,13 +10,15 @@ import json
 import os
 import sys
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 from ringnet.analysis.answer import answer
-from ringnet.analysis.blame import suspects
-from ringnet.analysis.metrics import crossing_bytes
+from ringnet.analysis.blame import slowest_links, suspects
+from ringnet.analysis.metrics import crossing_bytes, makespan_s
+from ringnet.analysis.result import _by_path
 from ringnet.analysis.upgrades import LinksInUse, Upgrade
 from ringnet.api.questions import blame
 from ringnet.collectives import ALGORITHMS
@@ -289,6 +291,35 @@ def test_the_link_that_is_named_first_gains_most_of_all_when_doubled():
             sys.stdout.flush()
     assert len(wrong) <= 0.01 * (END - FIRST), wrong
     assert not parted
+
+
+class Affordable(NamedTuple):
+    """Simulates a run again so many times at most."""
+
+    again: SimulatedAgain
+    affordable: int
+
+    def __call__(self, upgrade):
+        return self.again(upgrade)
+
+
+def test_what_a_run_says_after_few_simulations_more_of_them_confirm():
+    """What is named gains; it gains most of all unless it is said that others were not tried; none is named by load."""
+    for number in range(FIRST, END):
+        run = simulate(drawn_scenario(number)[0]).made_from[0]
+        links, today_s, by_path = (
+            LinksInUse(run.network, run.trace.links),
+            makespan_s(run.trace),
+            _by_path(run),
+        )
+        most = slowest_links(links, today_s, Affordable(run.again, 10**6), by_path)
+        for few in (1, 2, 3, 6):
+            found = slowest_links(links, today_s, Affordable(run.again, few), by_path)
+            if found.links:
+                gain_s = today_s - run.again(links.upgrade(found.links, found.change))
+                assert found.gain_s == gain_s > 0, (number, few)
+            if found.by == "simulation":
+                assert found.gain_s >= most.gain_s - 1e-8 * today_s, (number, few)
 
 
 def test_few_simulations_name_the_same_link():

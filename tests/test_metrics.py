@@ -315,6 +315,6 @@ def test_what_cannot_be_afforded_is_not_confirmed(case):
     assert (found.links, found.by) == ((), "load")
     assert math.isnan(found.gain_s)
     one = slowest_of(run, affordable=1)
-    assert (one.links, one.gain_s, one.by) == ((1,), slowest_of(run).gain_s, "simulation")
+    assert (one.links, one.gain_s, one.by) == ((1,), slowest_of(run).gain_s, "trials")
     few = slowest_of(run, affordable=2)
     assert (few.links, few.gain_s) == ((1,), slowest_of(run).gain_s)

@@ -234,7 +234,8 @@ def _gain(row: Row, gain_s: float | None, others: int) -> str:
     change = row["slowest_link_change"].replace(
         "its best like", "their best likes" if others else "its best like"
     )
-    return f"{_less(row, gain_s)} if {change}"
+    more = ", others not tried (`ringnet blame` does)" if row.get("slowest_link_by") == "trials" else ""
+    return f"{_less(row, gain_s)} if {change}{more}"
 
 
 def _traffic(row: Row) -> str:

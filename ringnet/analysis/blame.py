@@ -144,14 +144,15 @@ class SlowestLinks(NamedTuple):
         Whether they are to become as good as their best like or, where no such gain is to be had, twice as fast.
     gain_s : float
         By how much the makespan falls then; NaN where that was not simulated.
-    by : {"simulation", "path", "load", "likeness"}
-        How that is known; by likeness where no link is worse than another.
+    by : {"simulation", "trials", "path", "load", "likeness"}
+        How that is known; by trials where others were not simulated that may gain more; by likeness where no link is
+        worse than another.
     """
 
     links: tuple[int, ...] = ()
     change: Change = "alike"
     gain_s: float = math.nan
-    by: Literal["simulation", "path", "load", "likeness"] = "likeness"
+    by: Literal["simulation", "trials", "path", "load", "likeness"] = "likeness"
 
 
 def slowest_links(
@@ -213,7 +214,9 @@ class _Trials:
         if len(known) == len(groups):
             known.sort(key=lambda one: (-one[0], len(one[1])))
             return [
-                SlowestLinks(group, change, by="path") for gain_s, group in known if gain_s > self.rounding_s
+                SlowestLinks(group, change, most_s, "path")
+                for most_s, group in known
+                if most_s > self.rounding_s
             ]
         load = self.links.excess_s if change == "alike" else self.links.load_s
         # Of those that are as full, all together come first: alone none of them may gain.
@@ -221,20 +224,23 @@ class _Trials:
         ranked = sorted(groups, key=lambda group: (-load(group, self.by_bytes), order * len(group)))
         return [SlowestLinks(group, change, by="load") for group in ranked]
 
-    def first_of(self, suspected: Sequence[SlowestLinks], least_s: float) -> SlowestLinks:
-        """Return the first that gains more than that, of as many as can be simulated; then the next by the path.
+    def best_of(self, suspected: Sequence[SlowestLinks], least_s: float) -> SlowestLinks:
+        """Return what gains most, and more than that, of as many as can be simulated; if none, the next by the path.
 
+        None gains more than the path says: where that is less than what one gained, the others need not be simulated.
         A load alone names nobody: what takes longest need not be what others wait for.
         """
-        tried = max(0, min(self.affordable, len(suspected)))
-        for one in suspected[:tried]:
-            found = self.tried(one.links, one.change)
-            if found.gain_s > least_s:
-                return found
-        for one in suspected[tried:]:
-            return one if one.by == "path" else one._replace(links=())
-        change = suspected[0].change if suspected else "alike"
-        return SlowestLinks((), change, 0.0, "simulation" if tried else "path")
+        best = SlowestLinks((), suspected[0].change if suspected else "alike", least_s)
+        left = [*suspected]
+        while left and self.affordable > 0 and not (left[0].by == "path" and left[0].gain_s <= best.gain_s):
+            found = self.tried(left[0].links, left.pop(0).change)
+            best = found if found.gain_s > best.gain_s + self.rounding_s * bool(best.links) else best
+        is_open = bool(left) and not (left[0].by == "path" and left[0].gain_s <= best.gain_s)
+        if best.links:
+            return best._replace(by="trials") if is_open else best
+        if is_open:
+            return left[0]._replace(gain_s=math.nan) if left[0].by == "path" else left[0]._replace(links=())
+        return best._replace(gain_s=0.0, by="simulation" if len(left) < len(suspected) else "path")
 
     def mended(self) -> SlowestLinks:
         """Return the links whose mending gains most; no links, and no gain, where none gains."""
@@ -243,19 +249,21 @@ class _Trials:
         if self.affordable <= len(groups):
             suspected = self.told(groups, "alike")
             if self.affordable < min(len(groups), 2) or not suspected:
-                return self.first_of(suspected, self.rounding_s)
+                return self.best_of(suspected, self.rounding_s)
             groups = [one.links for one in suspected]
         whole = self.tried([*best], "alike")
         if whole.gain_s <= self.rounding_s:
             return SlowestLinks(gain_s=0.0, by="simulation")
-        found = SlowestLinks(gain_s=self.rounding_s)
+        found, are_all = SlowestLinks(gain_s=self.rounding_s), self.affordable >= len(groups)
         for group in sorted(groups[: self.affordable], key=len) if len(best) > 1 else ():
             one = self.tried(group, "alike")
             # Of groups that gain alike the smallest is named: it came first.
             found = one if one.gain_s > found.gain_s + self.rounding_s else found
             if found.gain_s >= whole.gain_s - self.rounding_s:
-                break
-        return found if found.links else whole
+                return found
+        if not found.links:
+            return whole
+        return found if are_all else found._replace(by="trials")
 
     def doubled(self) -> SlowestLinks:
         """Return the class of links, or the most loaded links, that gain most if they are twice as fast.
@@ -274,7 +282,7 @@ class _Trials:
         if not groups:
             return mended
         if self.affordable < len(groups):
-            return self.first_of(self.told(groups, "twice"), WORTH * self.makespan_s)
+            return self.best_of(self.told(groups, "twice"), WORTH * self.makespan_s)
         tried = [self.tried(group, "twice") for group in groups]
         most_s = max(one.gain_s for one in tried)
         if most_s < WORTH * self.makespan_s:

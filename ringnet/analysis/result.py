@@ -69,6 +69,8 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
+#: Transfers that take a quarter of a second at most where they go whole, and not in the slots of a window.
+CHEAP_TRANSFERS = 25_000
 #: Columns of the summary that are fields of `Verdict`.
 _OF_THE_VERDICT = ("verified_elements", "max_abs_error", "max_error_share", "workers_agree", "sum_ok")
 
@@ -423,7 +425,8 @@ def _of_the_window(run: Run) -> Row:
     """Return the column on what the window costs; nothing where there is none."""
     if run.network.window is None:
         return {}
-    return {"window_gain_s": _gain_s(run, Upgrade(without_window=True))}
+    whole = run.trace.n_transfers <= CHEAP_TRANSFERS
+    return {"window_gain_s": _gain_s(run, Upgrade(without_window=True), is_cheap=whole)}
 
 
 def _by_path(run: Run) -> ByPath:
@@ -483,9 +486,9 @@ def _gain_in_time_s(run: Run, worker: int, late_s: float) -> float | None:
     return _gain_s(run, Upgrade(workers=((worker, costs._replace(start_s=costs.start_s - late_s)),)))
 
 
-def _gain_s(run: Run, upgrade: Upgrade) -> float | None:
+def _gain_s(run: Run, upgrade: Upgrade, *, is_cheap: bool = False) -> float | None:
     """Return what an upgrade gains, by simulating it; None where that is too dear."""
-    if run.again is None or run.again.affordable < 1:
+    if run.again is None or not (is_cheap or run.again.affordable):
         return None
     total_s = makespan_s(run.trace)
     gain_s = total_s - run.again(upgrade)

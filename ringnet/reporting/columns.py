@@ -86,9 +86,9 @@ ANSWERS: dict[str, Column] = {
         "links are alike"
     ),
     "slowest_link_by": _text(
-        "how that is known: by simulation; by the path that ended last, where simulations would take too long; by "
-        "likeness, where none is worse than another; load where nobody can say without simulations; empty where "
-        "numbers are drawn"
+        "how that is known: by simulation; by trials, where it gains most of those that were simulated, and more would "
+        "take too long; by the path that ended last, where any would; by likeness, where none is worse than another; "
+        "load where nobody can say without simulations; empty where numbers are drawn"
     ),
     "longest_queue": _integer("most transfers that waited for one link at one time"),
     "waiting_s_max": _number("the most of waiting_s, in workers.csv, of any worker"),

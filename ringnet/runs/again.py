@@ -8,7 +8,8 @@ to give.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Thread
 
@@ -25,20 +26,17 @@ from ringnet.engines.trace import Trace
 from ringnet.networks.network import Sharing
 from ringnet.runs.engine import engine_of, sharing_of
 from ringnet.runs.parts import RunParts, jobs_of
+from ringnet.runs.work import engine_s
 from ringnet.units import format_seconds
 
-#: What simulating transfers again costs, in transfers of SimPy under fifo sharing (some 10 us): under fair sharing
-#: rates are worked out anew with every start and end, in machine code too; stepping whole arrays costs by the step,
-#: little by the transfer.
-FAIR_COST, COMPILED_COST, STEP_COST, ARRAY_COST = 4.0, 0.4, 3.0, 0.001
-#: What an answer may cost beside its run, in the same unit: a tenth of a second, or a tenth of what the run takes.
-FREE, SHARE = 10_000, 0.1
+#: What an answer may cost beside its run: so many seconds, or this share of what its engine takes.
+FREE_S, SHARE = 0.1, 0.1
 #: Share of an upgrade by which a slope is found: small beside what changes the path, large beside rounding.
 LITTLE = 1e-5
 #: Share by which what is gained by a little may part from what is lost by as little the other way.
 BENT = 1e-3
-#: What a single simulation may cost, which confirms what is suspected first.
-ONE = 25_000
+#: What a single simulation may cost, which confirms what is suspected first: more where no derivative says anything.
+ONE_S: Mapping[Sharing, float] = {"fifo": 0.25, "fair": 1.0}
 
 
 @dataclass(frozen=True)
@@ -53,11 +51,14 @@ class SimulatedAgain:
         How links are shared in the run.
     ran : str
         The engine of the run.
+    counts : mapping of str to int, optional
+        What the run took, as `Trace.counts` has it: what a simulation costs is said by it.
     """
 
     parts: RunParts
     sharing: Sharing
     ran: str
+    counts: Mapping[str, int] = field(default_factory=dict)
 
     def __call__(self, upgrade: Upgrade) -> float:
         """Return the makespan with the upgrade, in seconds."""
@@ -123,21 +124,17 @@ class SimulatedAgain:
         return "events" if why_not_recurrence(parts.schedule, network, parts.workers) else "recurrence"
 
     @cached_property
-    def cost(self) -> float:
-        """What a simulation costs, in transfers of SimPy under fifo sharing."""
-        n_transfers = sum(one.schedule.n_transfers for one in (self.parts, *self.parts.others))
-        if self.engine == "recurrence":
-            return self.parts.schedule.n_steps * STEP_COST + n_transfers * ARRAY_COST
-        if self.engine == "compiled":
-            return n_transfers * COMPILED_COST
-        return n_transfers * (FAIR_COST if self.sharing == "fair" else 1.0)
+    def cost_s(self) -> float:
+        """What a simulation costs, in seconds; counted, not timed, for a run repeats to the last bit."""
+        schedule = self.parts.schedule
+        return engine_s(self.engine, self.counts, schedule.n_steps, schedule.n_transfers)
 
     @property
     def affordable(self) -> int:
-        """How many simulations an answer may cost beside its run; counted, not timed: a run repeats to the last bit."""
+        """How many simulations an answer may cost beside its run."""
         if not self.parts.schedule.n_transfers:
             return 0
-        return max(int(FREE / self.cost + SHARE), int(self.cost <= ONE))
+        return max(int(FREE_S / self.cost_s + SHARE), int(self.cost_s <= ONE_S[self.sharing]))
 
 
 def makespan_of(parts: RunParts) -> float:

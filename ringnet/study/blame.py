@@ -34,7 +34,6 @@ from ringnet.errors import Fault, InputError, StudyError
 from ringnet.networks.network import Sharing
 from ringnet.reporting.columns import TABLES
 from ringnet.runs.again import SimulatedAgain
-from ringnet.runs.engine import TRANSFERS_PER_S
 from ringnet.runs.notes import ring_equivalents
 from ringnet.runs.parts import RunParts, build
 from ringnet.runs.simulate import simulate
@@ -45,8 +44,8 @@ from ringnet.scenario.files.links import NETWORK
 from ringnet.study.outcome import Outcome
 from ringnet.study.parts import PartOptions, StudyPart, key_of, run_parts
 
-#: What all simulations may cost together unless somebody says, in transfers of SimPy under fifo sharing: half a minute.
-MOST_COST = 1e6
+#: What all simulations may cost together unless somebody says.
+MOST_S = 10.0
 #: Simulations that are always affordable.
 FEWEST = 24
 #: One part of so many of what is left is spared for cards and workers, while classes of links are halved.
@@ -185,11 +184,12 @@ def plan_blame(scenario: Scenario, most: int | None = None) -> BlamePlan:
     if not today.summary["makespan_s"]:
         message = "the run takes no time: there is nothing to blame"
         raise InputError(Fault(message, "message", right="a message, or links with latency"))
-    again = SimulatedAgain(parts, today.summary["sharing"], today.summary["engine"])
+    counts = today.made_from[0].trace.counts
+    again = SimulatedAgain(parts, today.summary["sharing"], today.summary["engine"], counts)
     in_use = {name: today.links[name].to_numpy() for name in ("bytes", "transfers", "busy_s")}
     links = LinksInUse(parts.network_of_run, in_use)
     found = suspects(links, parts.workers)
-    affordable = max(FEWEST, int(MOST_COST / again.cost)) if most is None else most
+    affordable = max(FEWEST, int(MOST_S / again.cost_s)) if most is None else most
     return BlamePlan(
         scenario, today, found, _trials(found, links, parts), affordable, links, again, *again.path()
     )
@@ -302,7 +302,7 @@ class _Gains:
 
     def _part(self, upgrade: Upgrade) -> StudyPart:
         again, scenario = self.plan.again, self.plan.scenario
-        most_s = LEAST_S + again.cost / TRANSFERS_PER_S["events"]
+        most_s = LEAST_S + again.cost_s
         run = UpgradedRun(self._key, upgrade, again.sharing, again.ran)
         return StudyPart("", f"{self._key} {upgrade!r}", scenario, run, most_s)
 

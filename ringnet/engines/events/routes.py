@@ -110,6 +110,9 @@ class Links(Protocol):
     def last_s(self) -> float:
         """Return when the last link had something to do."""
 
+    def counts(self) -> dict[str, int]:
+        """Return what was worked out beside events: under fair sharing how often rates were, and how many."""
+
 
 class FifoLinks:
     """Links that serve one thing after another; ``keep_services`` says whether it is kept who was served when."""
@@ -185,6 +188,10 @@ class FifoLinks:
     def rates(self) -> None:
         """Return nothing: the services say it."""
 
+    def counts(self) -> dict[str, int]:
+        """Return nothing: all is in the events."""
+        return {}
+
     def last_s(self) -> float:
         """Return when the last link had something to do."""
         return max((link.free_s for link in self.links.values() if link.free_s != NEVER), default=0.0)
@@ -221,6 +228,10 @@ class FairLinks:
     def rates(self) -> Columns | None:
         """Return how fast what moved when, as `Trace.rates` has it."""
         return None if self.arbiter.rates is None else self.arbiter.rates.columns()
+
+    def counts(self) -> dict[str, int]:
+        """Return how often rates were worked out, and how many in all."""
+        return {"settlements": self.arbiter.settlements, "rates": self.arbiter.shares.n_filled}
 
     def along(self, links: LinkNumbers) -> Route:
         """Return the route over some links, by their numbers."""

@@ -367,7 +367,7 @@ class RunningJob:
             job=self.number,
             workers=_worker_columns(self.members[: schedule.n_workers]),
             n_transfers=schedule.n_transfers,
-            counts={"events": clock.scheduled()},
+            counts={"events": clock.scheduled(), **links.counts()},
             values=None if rows is None else rows.values(),
         )
 

@@ -14,9 +14,11 @@ from pathlib import Path
 from time import process_time
 from typing import NamedTuple
 
-from ringnet.cli.check import preview_of
+from ringnet.cli.check import preview_of, step_preview_of
 from ringnet.scenario import load
+from ringnet.study.repeat import repeats
 from tests.benchmarks.estimated_runs import RUNS
+from tests.benchmarks.measuring import python
 
 #: How far an estimate may be off, either way.
 MOST_OFF_TIME, MOST_OFF_MEMORY = 2.0, 1.5
@@ -47,31 +49,30 @@ def _mark(ratio: float, most: float) -> str:
     return " " if 1 / most <= ratio <= most else "*"
 
 
+#: Starts a command, and says how it ended, its processor time and its memory. Of a process that is started, Linux's
+#: ``ru_maxrss`` begins with what the one has that starts it: that is this one, which is as small as any Python.
+STARTER = """
+import os, sys
+_, status, used = os.wait4(os.spawnv(os.P_NOWAIT, sys.executable, [sys.executable, *sys.argv[1:]]), 0)
+print(status, used.ru_utime + used.ru_stime, 1024 * used.ru_maxrss)
+"""
+
+
 def measure(name: str, folder: Path) -> Estimated:
-    """Estimate a run, and carry it out."""
+    """Estimate a run, or a step, and carry it out."""
     path = folder / "scenario.yaml"
     path.write_text(RUNS[name])
     start_s = process_time()
-    preview = preview_of(load(path))
+    scenario = load(path)
+    preview = preview_of(scenario) if scenario.step is None else step_preview_of(scenario)
     saying_s = process_time() - start_s
-    words = (
-        "-m",
-        "ringnet",
-        "run",
-        str(path),
-        "--out",
-        str(folder / "out"),
-        "--quiet",
-        "--cache",
-        str(folder / "c"),
-    )
-    jobs = ("--jobs", "1") if preview.points > 1 else ()
-    child = os.spawnv(os.P_NOWAIT, sys.executable, [sys.executable, *words, *jobs])
-    _, status, used = os.wait4(child, 0)
+    words = ["run" if scenario.step is None else "step", str(path), "--out", str(folder / "out"), "--quiet"]
+    words += ["--cache", str(folder / "c"), "--jobs", "1"] if preview.points > 1 or repeats(scenario) else []
+    said = python("-I", "-S", "-c", STARTER, "-m", "ringnet", *words).split()
+    status, took_s, took_bytes = int(said[-3]), float(said[-2]), int(said[-1])
     if status:
-        raise SystemExit(f"{name}: ringnet run ended with {status}")
+        raise SystemExit(f"{name}: ringnet {words[0]} ended with {status}")
     said_s = preview.seconds * (os.cpu_count() or 1 if preview.points > 1 else 1)
-    took_s, took_bytes = used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
     return Estimated(name, said_s, took_s, preview.memory_bytes, took_bytes, saying_s)
 
 

@@ -172,6 +172,7 @@ def test_links_are_counted_before_they_are_made(name, parameters):
     assert TOPOLOGIES[name].n_links(9, **parameters) == made.n_links
 
 
+INSIDE = {"bandwidth": "1 GB/s", "latency": "0 s"}
 LARGE = [
     {"topology": "leaf-spine", "hosts_per_leaf": 1, "spines": 100_000},
     {"topology": "leaf-spine", "hosts_per_leaf": 2**20, "spines": 2**20},
@@ -179,6 +180,7 @@ LARGE = [
     {"topology": "dragonfly", "groups": 2**20, "routers_per_group": 2**20, "hosts_per_router": 2**20},
     {"topology": "nodes", "workers_per_host": 1, "inside": {"bandwidth": "1 GB/s", "latency": "0 s"}}
     | {"between": {"topology": "leaf-spine", "hosts_per_leaf": 1, "spines": 2**20}},
+    {"topology": "nodes", "workers_per_host": 2**20, "inside": INSIDE | {"shape": "mesh"}},
 ]
 
 
@@ -193,6 +195,15 @@ def test_any_parameter_of_any_topology_may_be_extreme():
 def test_a_network_of_too_many_links_is_refused_before_it_is_made():
     with pytest.raises(NetworkError, match=r"16,000,016 links, more than 4,194,304; got 1000000"):
         make_network("leaf-spine", 8, 1e9, 0.0, hosts_per_leaf=1, spines=10**6)
+
+
+def test_too_many_hosts_are_told_where_their_number_is_said():
+    machine = {"scenario_version": 1, "message": "4 KiB", "machine": "dgx-a100", "hosts": 100_000}
+    ((said, _),) = checked(machine)
+    assert said == (
+        "<text>:1: hosts: the network would have 4,800,016 links, more than 4,194,304; got 100000; "
+        "right would be: at most 87381 hosts"
+    )
 
 
 def test_a_header_of_a_thousand_million_workers_is_refused(tmp_path):

@@ -112,6 +112,22 @@ def test_check_says_what_would_run(ringnet):
     assert not Path("reports").exists()
 
 
+def test_check_leaves_long_proofs_to_the_run_and_says_so(ringnet, monkeypatch):
+    monkeypatch.setattr("ringnet.cli.check.MOST_PROOF_S", 0.0)
+    proved = []
+    monkeypatch.setattr("ringnet.cli.check.check", proved.append)
+    Path("own.py").write_text("from ringnet.collectives.rings import ring as own\n")
+    # Others of these workers may have been proved before.
+    left = ringnet("check", "ring.yaml", "--set", "algorithm=direct", "--set", "workers=11")
+    assert (
+        "the schedule is not proved here, which takes roughly a second; ringnet run proves it" in left.stderr
+    )
+    assert not proved
+    own = ringnet("check", "ring.yaml", "--set", "algorithm={python: own.py:own}", "--allow-python")
+    assert "not proved" not in own.stderr
+    assert len(proved) == 1
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

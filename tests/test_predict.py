@@ -436,12 +436,21 @@ def test_predict_in_json_and_files(ringnet):
         ("p.yaml", "--workers", 8, "--sizes", "big"),
         ("p.yaml", "--workers", 1),
         ("p.yaml", "--workers", 4, "--nodes", 8),
+        ("p.yaml", "--workers", 4, "--nodes", 3),
     ],
 )
 def test_predict_refuses_with_exit_code_2_and_no_traceback(ringnet, arguments):
     result = ringnet("predict", *arguments)
     assert result.exit_code == 2
     assert "Traceback" not in result.output
+
+
+def test_predict_says_how_many_nodes_would_do(ringnet):
+    result = ringnet("predict", "p.yaml", "--workers", 12, "--nodes", 5)
+    assert (
+        "--nodes: 12 workers are not as many on each of 5 nodes; got 5; right would be: 4 or 6"
+        in result.output
+    )
 
 
 def test_logs_shows_what_is_there_and_what_is_wrong(ringnet):

@@ -48,6 +48,13 @@ def with_value(path: str, value: str) -> str:
     return fault_of(GOOD, f"{path}={value}").removeprefix(f"--set: {path}: ")
 
 
+@pytest.mark.parametrize(
+    "key", ["workers", "message", "network", "network.bandwidth", "network.latency", "scenario_version"]
+)
+def test_what_set_takes_out_is_missing_there(key):
+    assert fault_of(GOOD, f"{key}=").startswith(f"--set: {key}: the key is missing; right would be: ")
+
+
 def test_every_mistake_is_told_at_once_in_the_order_of_the_lines():
     text = """\
     scenario_version: 1

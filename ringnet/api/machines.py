@@ -258,6 +258,12 @@ def setting_of(profile: Profile, n: int, nodes: int | None, place: str = "nodes"
     """Return where workers sit; `InputError` at ``place`` for numbers of nodes that cannot be."""
     if nodes and nodes > n:
         raise InputError(Fault("more nodes than workers", place, value=str(nodes), right=f"at most {n}"))
+    if nodes and n % nodes and all(curve.setting != (n, nodes) for curve in profile.curves):
+        message = f"{n} workers are not as many on each of {nodes} nodes"
+        fewer, more = (
+            next(one for one in way if n % one == 0) for way in (range(nodes, 0, -1), range(nodes, n + 1))
+        )
+        raise InputError(Fault(message, place, value=str(nodes), right=f"{fewer} or {more}"))
     if nodes and not profile.knows_nodes:
         message = "the profile does not know nodes: no log said on how many it ran"
         raise InputError(Fault(message, place, value=str(nodes)))

@@ -89,14 +89,18 @@ class Document:
                 return path[:at]
         return None
 
-    def drop(self, paths: Iterable[Path]) -> Document:
-        """Return a copy without what stands at ``paths``; a mapping that becomes empty goes too."""
+    def drop(self, paths: Iterable[Path], by: Mark | None = None) -> Document:
+        """Return a copy without what stands at ``paths``; a mapping that becomes empty goes too.
+
+        ``by`` is where it is said that they go: a fault of what is then missing is told there.
+        """
         gone = set(paths)
         kept = {
             at: mark
             for at, mark in self.marks.items()
             if not any(at[:length] in gone for length in range(1, len(at) + 1))
         }
+        kept |= dict.fromkeys(gone, by) if by else {}
         return replace(self, data=_without(self.data, gone), marks=kept)
 
     def mark(self, path: Path) -> Mark:

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import accumulate, combinations, pairwise
-from typing import Annotated, Literal, NamedTuple, TypeAlias
+from math import isqrt
+from typing import Annotated, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
+from ringnet.array_types import IntArray
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks.basic import switch
+from ringnet.networks.link_names import LinkNames
 from ringnet.networks.network import ONE_WAY, Groups, LinkSource, LinkSources, Network, Route
 from ringnet.networks.shape import CARDS, HOSTS, RAILS
-from ringnet.networks.topology import NetworkBuilder, TopologyParameter, each_of
+from ringnet.networks.topology import MOST_LINKS, NetworkBuilder, TopologyParameter, each_of
 
 InsideShape: TypeAlias = Literal["switch", "ring", "mesh", "pcie"]
 #: What a link inside a host is: one of those that join its workers, one to a card, one between sockets.
 InsideKind: TypeAlias = Literal["inside", "card", "socket"]
+INSIDE_KINDS: tuple[InsideKind, ...] = get_args(InsideKind)
 
 
 class LinkNumbers(NamedTuple):
@@ -184,7 +189,7 @@ def nodes(
     Raises
     ------
     NetworkError
-        If the workers are no whole number of hosts, the cards are more than the workers of a host or not on a rail
+        If the links are more than can be made, the workers are no whole number of hosts, the cards are more than the workers of a host or not on a rail
         each, or what is said of cards and sockets does not fit the workers.
 
     Examples
@@ -199,48 +204,121 @@ def nodes(
     outer = between(n_cards, bandwidth_Bps, latency_s)
     groups_between = outer.find_groups() if outer.find_groups else {}
     _check_rails(hosts, groups_between)
-    insides = [INSIDES[inside.shape](host, inside) for host in hosts]
-    kinds = {name: kind for links in insides for name, kind in links.kinds.items()}
-    card = {
-        str(host.first_card + one): host.node(f"nic{one}") for host in hosts for one in range(host.n_cards)
+    # What hosts alike have inside is made once.
+    kinds = {
+        like: _InsideHost(Host(0, 0, *like, 0), inside)
+        for like in dict.fromkeys((host.cards, host.n_cards) for host in hosts)
     }
-    named = [ONE_WAY.join(card.get(end, end) for end in outer.ends(link)) for link in range(outer.n_links)]
-    number = {name: link for link, name in enumerate(kinds)}
+    insides = [kinds[host.cards, host.n_cards] for host in hosts]
+    firsts = [0, *accumulate(len(one.link_kinds) for one in insides)]
+    n_inner = firsts[-1]
+    if n_inner + outer.n_links > MOST_LINKS:
+        most = MOST_LINKS * len(hosts) // (n_inner + outer.n_links)
+        message = f"the network would have {n_inner + outer.n_links:,} links, more than {MOST_LINKS:,}"
+        raise NetworkError(Fault(message, "workers", value=str(n_workers), right=f"at most {most} hosts"))
+    inner, link_kinds = _joined(hosts, insides)
     of_worker = np.repeat(np.arange(len(hosts)), [host.size for host in hosts]).tolist()
-    way_out = _WayOut(hosts, outer)
+    way_out = _WayOut(outer)
 
     def find_route(src: int, dst: int) -> Route:
         here, there = hosts[of_worker[src]], hosts[of_worker[dst]]
         one, other = insides[here.number], insides[there.number]
+        up, down = firsts[here.number], firsts[there.number]
         if here is there:
-            return tuple(number[name] for name in one.route(str(src), str(dst)))
+            return tuple(up + link for link in one.route(src - here.first, dst - here.first))
         leaving, entering, over = way_out.between(src, dst, here, there)
-        up = [*one.route(str(src), str(leaving)), *one.route(str(leaving), here.card(leaving - here.first))]
-        down = other.route(there.card(entering - there.first), str(entering))
-        down += other.route(str(entering), str(dst))
         return (
-            *(number[name] for name in up),
-            *(len(number) + link for link in over),
-            *(number[name] for name in down),
+            *(up + link for link in one.way_out(src - here.first, leaving)),
+            *(n_inner + link for link in over),
+            *(down + link for link in other.way_in(entering, dst - there.first)),
         )
 
-    numbers = np.array([inside.numbers(kind) for kind in kinds.values()]).reshape(-1, 2)
+    numbers = np.array([inside.numbers(kind) for kind in INSIDE_KINDS])[link_kinds]
     # What has numbers of its own keeps them where measured ones take the place of those inside hosts.
     own = [
         LinkSource.OWN if {"card": inside.card, "socket": inside.socket}.get(kind) else LinkSource.INSIDE
-        for kind in kinds.values()
+        for kind in INSIDE_KINDS
     ]
-    inner = np.array(own, dtype=np.int8)
+    sources = np.array(own, dtype=np.int8)[link_kinds]
     return Network(
         topology="nodes",
         n_workers=n_workers,
-        names=(*kinds, *named),
+        names=_with_outer(inner, hosts, outer.link_ends),
         bandwidth_Bps=np.concatenate([numbers[:, 0], outer.bandwidth_Bps]),
         latency_s=np.concatenate([numbers[:, 1], outer.latency_s]),
         find_route=find_route,
-        find_groups=lambda: _groups(hosts, [*kinds], groups_between),
-        given_sources=LinkSources(inner, inner.copy()) + outer.sources,
+        find_groups=lambda: _groups(hosts, inner.nodes, groups_between),
+        given_sources=LinkSources(sources, sources.copy()) + outer.sources,
     )
+
+
+class _InsideHost:
+    """What hosts alike have inside: links by number, and routes over them between workers by their place."""
+
+    def __init__(self, host: Host, inside: Inside) -> None:
+        if inside.shape == "mesh" and host.size**2 > MOST_LINKS:
+            message = f"a mesh of {host.size:,} workers has more than {MOST_LINKS:,} links"
+            right = f"at most {isqrt(MOST_LINKS)}"
+            raise NetworkError(Fault(message, "workers_per_host", value=str(host.size), right=right))
+        links, find_route = INSIDES[inside.shape](host, inside)
+        number = {name: link for link, name in enumerate(links)}
+        self.names = LinkNames.of(
+            [(one, other) for one, _, other in (name.partition(ONE_WAY) for name in links)]
+        )
+        self.link_kinds = np.array([INSIDE_KINDS.index(kind) for kind in links.values()], dtype=np.int64)
+
+        @cache
+        def route(src: int, dst: int) -> Route:
+            return tuple(number[name] for name in find_route(str(src), str(dst)))
+
+        @cache
+        def way_out(src: int, leaving: int) -> Route:
+            last = find_route(str(leaving), host.card(leaving))
+            return (*route(src, leaving), *(number[name] for name in last))
+
+        @cache
+        def way_in(entering: int, dst: int) -> Route:
+            first = find_route(host.card(entering), str(entering))
+            return (*(number[name] for name in first), *route(entering, dst))
+
+        self.route, self.way_out, self.way_in = route, way_out, way_in
+
+
+def _joined(hosts: Sequence[Host], insides: Sequence[_InsideHost]) -> tuple[LinkNames, IntArray]:
+    """Return the links inside all hosts, host by host, and of each the place of its kind in `INSIDE_KINDS`.
+
+    Nodes are the workers, and then what else is in each host.
+    """
+    n_workers, nodes = sum(host.size for host in hosts), list[str]()
+    starts, ends = list[IntArray](), list[IntArray]()
+    beside = {one: [node for node in one.names.nodes if "/" in node] for one in dict.fromkeys(insides)}
+    places = {
+        one: np.array(
+            [int(node) if "/" not in node else -1 - beside[one].index(node) for node in one.names.nodes]
+        )
+        for one in beside
+    }
+    for host, one in zip(hosts, insides, strict=True):
+        place = places[one]
+        number = np.where(place >= 0, host.first + place, n_workers + len(nodes) - 1 - place)
+        nodes += [host.node(node.partition("/")[2]) for node in beside[one]]
+        starts.append(number[one.names.start])
+        ends.append(number[one.names.end])
+    names = LinkNames((*map(str, range(n_workers)), *nodes), np.concatenate(starts), np.concatenate(ends))
+    return names, np.concatenate([one.link_kinds for one in insides])
+
+
+def _with_outer(inner: LinkNames, hosts: Sequence[Host], outer: LinkNames) -> LinkNames:
+    """Return the links inside hosts, and after them those between the cards, which are places there."""
+    number = {node: at for at, node in enumerate(inner.nodes)}
+    card = {
+        str(host.first_card + one): host.node(f"nic{one}") for host in hosts for one in range(host.n_cards)
+    }
+    place = np.array([number.setdefault(card.get(node, node), len(number)) for node in outer.nodes], np.int64)
+    start, end = (
+        np.concatenate(both) for both in ((inner.start, place[outer.start]), (inner.end, place[outer.end]))
+    )
+    return LinkNames(tuple(number), start, end)
 
 
 def _hosts(
@@ -349,14 +427,11 @@ def _check_rails(hosts: Sequence[Host], groups_between: Groups) -> None:
 class _WayOut:
     """Over which workers transfers leave and enter hosts."""
 
-    def __init__(self, hosts: Sequence[Host], outer: Network) -> None:
+    def __init__(self, outer: Network) -> None:
         self.outer = outer
-        self.first_with = [
-            {card: host.first + host.cards.index(card) for card in sorted({*host.cards})} for host in hosts
-        ]
 
     def between(self, src: int, dst: int, here: Host, there: Host) -> tuple[int, int, Route]:
-        """Return the workers over whose cards a transfer leaves and enters, and the links between these.
+        """Return over whose cards a transfer leaves and enters, by place in the host, and the links between these.
 
         Its own where these have a way to each other.
         """
@@ -364,27 +439,31 @@ class _WayOut:
         refused: NetworkError | None = None
         for leaving, entering in self._pairs(own, other, here, there):
             try:
-                over = self.outer.route(here.card_place(leaving), there.card_place(entering))
-                return here.first + leaving, there.first + entering, over
+                return (
+                    leaving,
+                    entering,
+                    self.outer.route(here.card_place(leaving), there.card_place(entering)),
+                )
             except NetworkError as error:
                 refused = refused or error
         assert refused is not None  # the own cards are tried first
         raise refused
 
-    def _pairs(self, own: int, other: int, here: Host, there: Host) -> Iterator[tuple[int, int]]:
+    @staticmethod
+    def _pairs(own: int, other: int, here: Host, there: Host) -> Iterator[tuple[int, int]]:
         """Yield workers of the two hosts by their numbers in these, the least way first."""
         yield own, other
         # The worker that has the receiver's number most likely has its rail.
         if other < here.size:
             yield other, other
-        yield from ((first - here.first, other) for first in self.first_with[here.number].values())
-        yield from ((own, first - there.first) for first in self.first_with[there.number].values())
+        yield from ((here.cards.index(card), other) for card in sorted({*here.cards}))
+        yield from ((own, there.cards.index(card)) for card in sorted({*there.cards}))
 
 
-def _groups(hosts: Sequence[Host], inner: Sequence[str], groups_between: Groups) -> Groups:
+def _groups(hosts: Sequence[Host], nodes_inside: Sequence[str], groups_between: Groups) -> Groups:
     """Return cards with their workers, hosts, rails, and what the topology between groups of whole hosts."""
     host_of = {name: f"h{host.number}" for host in hosts for name in host.workers}
-    host_of |= {node: node.partition("/")[0] for name in inner for node in name.split(ONE_WAY) if "/" in node}
+    host_of |= {node: node.partition("/")[0] for node in nodes_inside if "/" in node}
     card_of = {name: host.card(place) for host in hosts for place, name in enumerate(host.workers)}
     card_of |= {
         name.replace("nic", kind): name

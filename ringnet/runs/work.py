@@ -106,10 +106,7 @@ def work_of(parts: RunParts) -> Work:
         Its network cannot be made, or its engine is not exact for it.
     """
     everybody = (parts, *parts.others)
-    moves = [
-        SampledSteps(tuple(islice(one.schedule.steps(), MOST_STEPS)), one.schedule.n_steps)
-        for one in everybody
-    ]
+    moves = [_moves_of(one) for one in everybody]
     events = settlements = rates = 0.0
     engine = engine_of(parts)
     if engine == "recurrence":
@@ -132,7 +129,7 @@ def work_of(parts: RunParts) -> Work:
         settlements,
         rates,
         takes_s,
-        sum(map(_proof_s, everybody, moves)),
+        sum(map(proof_s, everybody, moves)),
         sum(_payload_s(one, engine) for one in everybody),
         _table_s(parts),
     )
@@ -248,12 +245,18 @@ def _out_of_step(parts: RunParts, settlements: float, rates: float) -> float:
     return OUT_OF_STEP_MUCH if parts_ways else OUT_OF_STEP
 
 
-def _proof_s(parts: RunParts, moves: SampledSteps) -> float:
+def _moves_of(parts: RunParts) -> SampledSteps:
+    return SampledSteps(tuple(islice(parts.schedule.steps(), MOST_STEPS)), parts.schedule.n_steps)
+
+
+def proof_s(parts: RunParts, moves: SampledSteps | None = None) -> float:
+    """Return the seconds that the proof of a job's schedule takes."""
     schedule = parts.schedule
     if not schedule.n_transfers:
         return 0.0
     if isinstance(schedule.make_steps, AlikeSteps):
         return schedule.n_steps * PROVED_LEAPT_STEP_S
+    moves = moves or _moves_of(parts)
     first = moves.steps[0]
     if first.count is None and len(first) == schedule.n_workers:  # as in a ring, one worker stands for all
         return schedule.n_steps * PROVED_STEP_S + schedule.n_transfers * PROVED_ALIKE_S

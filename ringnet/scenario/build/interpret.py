@@ -77,7 +77,7 @@ def override(document: Document, given: Sequence[Change]) -> tuple[Document, lis
         notes += ended
         if one.value is None:
             faults += _kept_by_machine(document, one)
-            document = document.drop([one.path])
+            document = document.drop([one.path], Mark(one.place, origin="set"))
             continue
         try:
             document = document.put(one.path, one.value, one.marks)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from itertools import combinations
 
@@ -115,7 +116,12 @@ def shape_of(keys: Keys) -> tuple[Network | None, list[Mistake]]:
     try:
         return shape(keys.network, n_places(keys)), []
     except NetworkError as error:
-        return None, _mistakes_of(error, ("network",), ("workers",), ("network", "topology"))
+        workers = "hosts" if keys.hosts else "workers"
+        found = _mistakes_of(error, ("network",), ("workers",), ("network", "topology"))
+        # Of too many workers it is told where their number is said.
+        return None, [
+            replace(one, path=(workers,)) if one.path == ("network", "workers") else one for one in found
+        ]
 
 
 def _mistakes_of(error: NetworkError, at: Path, *causes: Path) -> list[Mistake]:

@@ -36,7 +36,9 @@ def layered(upper: Document, lower: Document) -> Document:
         for path, mark in lower.marks.items()
         if any(path[:n] in kept for n in range(len(path) + 1))
     }
-    return replace(upper, data=data, marks=marks | dict(upper.marks), broken=upper.broken | lower.broken)
+    # What was taken out of the upper one has a mark there, and is given by the lower one all the same.
+    marks |= {path: mark for path, mark in upper.marks.items() if path not in marks}
+    return replace(upper, data=data, marks=marks, broken=upper.broken | lower.broken)
 
 
 def _merged(upper: Any, lower: Any, path: Path, kept: set[Path]) -> Any:

@@ -189,8 +189,8 @@ def nodes(
     Raises
     ------
     NetworkError
-        If the links are more than can be made, the workers are no whole number of hosts, the cards are more than the workers of a host or not on a rail
-        each, or what is said of cards and sockets does not fit the workers.
+        If the links are more than can be made, the workers are no whole number of hosts, the cards are more than the
+        workers of a host or not on a rail each, or what is said of cards and sockets does not fit the workers.
 
     Examples
     --------

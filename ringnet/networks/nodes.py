@@ -289,23 +289,41 @@ def _joined(hosts: Sequence[Host], insides: Sequence[_InsideHost]) -> tuple[Link
 
     Nodes are the workers, and then what else is in each host.
     """
-    n_workers, nodes = sum(host.size for host in hosts), list[str]()
-    starts, ends = list[IntArray](), list[IntArray]()
     beside = {one: [node for node in one.names.nodes if "/" in node] for one in dict.fromkeys(insides)}
-    places = {
-        one: np.array(
-            [int(node) if "/" not in node else -1 - beside[one].index(node) for node in one.names.nodes]
+    workers, others, links = (
+        np.array([0, *accumulate(each)])
+        for each in (
+            (host.size for host in hosts),
+            (len(beside[one]) for one in insides),
+            (len(one.link_kinds) for one in insides),
         )
-        for one in beside
-    }
-    for host, one in zip(hosts, insides, strict=True):
-        place = places[one]
-        number = np.where(place >= 0, host.first + place, n_workers + len(nodes) - 1 - place)
-        nodes += [host.node(node.partition("/")[2]) for node in beside[one]]
-        starts.append(number[one.names.start])
-        ends.append(number[one.names.end])
-    names = LinkNames((*map(str, range(n_workers)), *nodes), np.concatenate(starts), np.concatenate(ends))
-    return names, np.concatenate([one.link_kinds for one in insides])
+    )
+    place = {one: at for at, one in enumerate(beside)}
+    which = np.array([place[one] for one in insides])
+    start, end, kinds = (np.empty(links[-1], dtype=np.int64) for _ in range(3))
+    for at, (one, nodes) in enumerate(beside.items()):
+        alike = np.flatnonzero(which == at)[:, None]
+        number = np.concatenate(
+            [
+                workers[alike] + int(node)
+                if "/" not in node
+                else workers[-1] + others[alike] + nodes.index(node)
+                for node in one.names.nodes
+            ],
+            axis=1,
+        )
+        rows = links[alike] + np.arange(len(one.link_kinds))
+        start[rows], end[rows], kinds[rows] = (
+            number[:, one.names.start],
+            number[:, one.names.end],
+            one.link_kinds,
+        )
+    inner = [
+        host.node(node.partition("/")[2])
+        for host, one in zip(hosts, insides, strict=True)
+        for node in beside[one]
+    ]
+    return LinkNames((*map(str, range(workers[-1])), *inner), start, end), kinds
 
 
 def _with_outer(inner: LinkNames, hosts: Sequence[Host], outer: LinkNames) -> LinkNames:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ringnet.array_types import IntArray
-from ringnet.engines import ENGINES, Choice, choose_engine
+from ringnet.engines import ENGINES, Choice
 from ringnet.engines.sharing import Sending, resolve_sharing
 from ringnet.errors import Fault, InputError
 from ringnet.networks import DrawnBandwidth
@@ -25,7 +25,7 @@ def engine_for(parts: RunParts) -> Choice:
         return _beside_others(parts)
     if parts.engine in ENGINES:
         return Choice(parts.engine, "the scenario says so")
-    return choose_engine(parts.schedule, parts.network_of_run, parts.workers, chunk_bytes=parts.chunk_bytes)
+    return parts.choice
 
 
 def require_whole_links(parts: RunParts) -> None:

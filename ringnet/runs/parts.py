@@ -11,6 +11,7 @@ import numpy as np
 
 from ringnet.array_types import IntArray
 from ringnet.collectives import Schedule
+from ringnet.engines import Choice, choose_engine
 from ringnet.engines.events import Job, Traffic
 from ringnet.engines.trace import Workers
 from ringnet.networks import TOPOLOGIES, Network, NetworkShape, in_run, settled
@@ -158,6 +159,12 @@ class RunParts:
         if not self.is_ring or not self.is_alone or not self.network.behaviours:
             return self.network
         return settled(self.network, int(self.chunk_bytes.min()), int(self.chunk_bytes.max()))
+
+    @cached_property
+    def choice(self) -> Choice:
+        """The engine that suits the run, were it alone; of a hundred thousand channels it takes seconds to find."""
+        what = self.schedule, self.network_of_run, self.workers
+        return choose_engine(*what, chunk_bytes=self.chunk_bytes)
 
 
 def build(scenario: Scenario, run: int | None = 0) -> RunParts:

@@ -105,10 +105,12 @@ class CriticalPath:
 
     def behind(self, name: str) -> Array:
         """Return for each piece what a column of ``moved`` says of the transfer that was waited for; None of none."""
-        return self._cells(name, self._placed("behind"), None)
+        return self._cells(name, self._places_ahead, None)
 
     def _cells(self, name: str, places: IntArray, none: int | None) -> Array:
         column = self.moved[name]
+        if places.max(initial=NONE) < len(column):
+            return column[places]
         cells = np.empty(len(column) + 1, dtype=object if none is None else column.dtype)
         cells[:-1], cells[-1] = column, none
         return cells[places]
@@ -116,6 +118,10 @@ class CriticalPath:
     @cached_property
     def _places(self) -> IntArray:
         return self._placed("transfer")
+
+    @cached_property
+    def _places_ahead(self) -> IntArray:
+        return self._placed("behind")
 
     def _placed(self, name: str) -> IntArray:
         """Return where the transfer of each piece is in ``transfers``; after the last for what is of none."""
@@ -225,16 +231,16 @@ def _made_again(
     last bit.
     """
     # The last was passed first; before all others the start.
-    what = np.array(led.what[-2::-1], dtype=object)
+    names = ("latency", "bandwidth", "post", "apply", "queue")
+    code = {name: number for number, name in enumerate(names)}.__getitem__
+    coded = np.fromiter(map(code, led.what[-2::-1]), dtype=np.int64, count=len(led.what) - 1)
     step, row, at = np.array([led.step, led.row, led.at])[:, -2::-1]
     worker = at // schedule.n_channels
     moved, place, reduces = _moved(step, row, schedule, chunk_bytes)
     n_bytes, starter = moved.moved["bytes"][place], led.at[-1] // schedule.n_channels
-    is_latency, is_bandwidth, is_post, is_apply, is_queue = (
-        np.equal(what, one).astype(np.bool_) for one in ("latency", "bandwidth", "post", "apply", "queue")
-    )
+    is_latency, is_bandwidth, is_post, is_apply, is_queue = (coded == number for number in range(len(names)))
     reduces &= is_apply
-    takes_s, overhead_s, reducing_s = np.zeros((3, len(what)))
+    takes_s, overhead_s, reducing_s = np.zeros((3, len(coded)))
     takes_s[is_latency] = network.latency_s[at[is_latency]]
     takes_s[is_bandwidth] = n_bytes[is_bandwidth] / network.bandwidth_Bps[at[is_bandwidth]]
     takes_s[is_post] = workers.send_overhead_s[worker[is_post]]
@@ -248,13 +254,15 @@ def _made_again(
     from_s, to_s = times_s[:-1], times_s[1:]
     # An apply that reduces is two pieces, a queue is none but a note.
     parted_s = np.where(reducing_s != 0, np.minimum(from_s + overhead_s, to_s), to_s)
-    pieces = np.repeat(np.arange(len(what)), np.where(is_queue, 0, 1 + reduces))
+    pieces = np.repeat(np.arange(len(coded)), np.where(is_queue, 0, 1 + reduces))
     second = np.diff(pieces, prepend=NONE) == 0
     at_link = (is_latency | is_bandwidth)[pieces]
+    # What is posted or applied is overhead, but for the second piece of an apply.
+    parts = np.array((*names[:2], "overhead", "reducing"), dtype=object)
     columns = {
         "from_s": np.where(second, parted_s[pieces], from_s[pieces]),
         "to_s": np.where(second | ~is_apply[pieces], to_s[pieces], parted_s[pieces]),
-        "part": np.where(second, "reducing", np.where(at_link, what[pieces], "overhead")),
+        "part": parts[np.where(second, 3, np.minimum(coded[pieces], 2))],
         "worker": np.where(at_link, NONE, worker[pieces]),
         "link": np.where(at_link, at[pieces], NONE),
         "transfer": moved.transfers[place][pieces],

@@ -7,6 +7,7 @@ of them when somebody asks for one: it takes longer to import than most runs tak
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -137,23 +138,29 @@ def path_table(path: CriticalPath, names: Sequence[str], owners: Sequence[str]) 
     """
     lasts = path.lasts_s > 0
     pieces = {name: column[lasts] for name, column in path.columns.items()}
+    path, n_pieces = replace(path, columns=pieces), len(pieces["part"])
     moved = ("phase", "step", "chunk", "src", "dst")
-    behind = {name: path.behind(name)[lasts] for name in moved}
-    in_front: list[str | None] = [None] * len(pieces["queue"])
-    for row in np.flatnonzero((pieces["behind"] != NONE) | (pieces["owner"] != NONE)).tolist():
-        phase, step, chunk, src, dst = (behind[name][row] for name in moved)
-        its = f"{phase} {step}: {src}->{dst}, chunk {chunk}"
-        in_front[row] = its if pieces["owner"][row] == NONE else owners[pieces["owner"][row]]
-    return {
-        **{name: pieces[name] for name in ("from_s", "to_s")},
-        "part": pieces["part"].tolist(),
+    behind = {name: path.behind(name) for name in moved}
+    waited = np.flatnonzero((pieces["behind"] != NONE) | (pieces["owner"] != NONE))
+    in_front: list[str | None] = [None] * n_pieces
+    for row, owner, phase, step, chunk, src, dst in zip(
+        *(column[waited].tolist() for column in (np.arange(n_pieces), pieces["owner"], *behind.values())),
+        strict=True,
+    ):
+        in_front[row] = f"{phase} {step}: {src}->{dst}, chunk {chunk}" if owner == NONE else owners[owner]
+    table = {
+        **{name: pieces[name] for name in ("from_s", "to_s", "part")},
         "worker": [None if worker == NONE else worker for worker in pieces["worker"].tolist()],
         "link": [None if link == NONE else names[link] for link in pieces["link"].tolist()],
-        **{name: path.of_pieces(name)[lasts].tolist() for name in moved},
-        "queue": pieces["queue"].tolist(),
+        **{name: path.of_pieces(name) for name in moved},
+        "queue": pieces["queue"],
         "queued_s": np.where(pieces["queue"] == "", np.nan, pieces["queued_s"]),
-        "behind_worker": behind["src"].tolist(),
+        "behind_worker": behind["src"],
         "behind_transfer": in_front,
+    }
+    return {
+        name: column.tolist() if isinstance(column, np.ndarray) and column.dtype == object else column
+        for name, column in table.items()
     }
 
 

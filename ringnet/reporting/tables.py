@@ -7,9 +7,9 @@ them where somebody asks for one: a run is written without pandas.
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -32,8 +32,9 @@ Cells: TypeAlias = "Array | list[Any]"
 ONE_ROW_EACH = {"links": "link", "workers": "worker"}
 #: Tables in which everything that a column names has as many rows.
 AS_MANY_ROWS = {"utilisation": "link"}
-#: Characters that a cell cannot hold as they are; rows whose cells are in memory together while a table is written.
-MUST_BE_QUOTED = frozenset(',"\r\n')
+#: Finds a character that a cell cannot hold as it is.
+must_be_quoted = re.compile('[,"\r\n]').search
+#: Rows whose cells are in memory together while a table is written.
 ROWS_AT_ONCE = 1 << 16
 #: Types of cells that are looked at all at once.
 _NEVER_NAN = {str, int, bool, NoneType}
@@ -121,7 +122,7 @@ def _plain(cells: Iterable[Any]) -> list[Any]:
     """Return the cells, None for those that are empty."""
     listed = cells.tolist() if isinstance(cells, np.ndarray) else [*cells]
     if {*map(type, listed)} <= _NEVER_NAN:
-        return [None if cell == "" else cell for cell in listed]
+        return [None if cell == "" else cell for cell in listed] if "" in listed else listed
     return [None if is_missing(cell) or cell == "" else cell for cell in listed]
 
 
@@ -203,7 +204,7 @@ def write_table(table: Table | pd.DataFrame, path: Path) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         file.write(",".join(map(format_cell, table)) + "\n")
         for first in range(0, n_rows, ROWS_AT_ONCE):
-            written = [_written(cells[first : first + ROWS_AT_ONCE]) for cells in columns]
+            written = _written([cells[first : first + ROWS_AT_ONCE] for cells in columns])
             file.write("\n".join(map(",".join, zip(*written, strict=True))) + "\n")
 
 
@@ -212,17 +213,31 @@ def _array_or_list(cells: Any) -> Cells:
     return np.asarray(cells) if is_number else [*cells]
 
 
-def _written(cells: Cells) -> list[str]:
-    """Write the cells of a column; the usual kinds without a look at each value, and values that repeat once."""
-    if not isinstance(cells, list):
-        # By their bits, by which 0 and -0 differ.
-        bits, places = np.unique(cells.view(np.int64), return_inverse=True)
-        texts = [repr(one) if one == one else "" for one in bits.view(cells.dtype).tolist()]  # noqa: PLR0124 -- NaN
-        written: list[str] = np.array(texts, dtype=object)[places].tolist()
-        return written
-    if {*map(type, cells)} == {str} and not set("".join(cells)) & MUST_BE_QUOTED:
+def _written(columns: list[Cells]) -> list[list[str]]:
+    """Write the cells of some columns; values that repeat, in one column of numbers or in several, once."""
+    written = [[] if isinstance(cells, np.ndarray) else _written_list(cells) for cells in columns]
+    for dtype in (np.float64, np.int64):
+        places = [place for place, cells in enumerate(columns) if getattr(cells, "dtype", None) == dtype]
+        if places:
+            # By their bits, by which 0 and -0 differ.
+            cells = np.array([columns[place] for place in places]).view(np.int64)
+            bits, inverse = np.unique(cells, return_inverse=True)
+            texts = [repr(one) if one == one else "" for one in bits.view(dtype).tolist()]  # noqa: PLR0124 -- NaN
+            columns_of_texts = np.array(texts, dtype=object)[inverse.reshape(cells.shape)].tolist()
+            for place, column in zip(places, columns_of_texts, strict=True):
+                written[place] = column
+    return written
+
+
+def _written_list(cells: list[Any]) -> list[str]:
+    """Write the cells of a column; the usual kinds without a look at each value."""
+    kinds = {*map(type, cells)}
+    if kinds == {str} and not must_be_quoted("".join(cells)):
         return cells
-    return list(map(lru_cache(typed=True)(format_cell), cells))
+    if kinds <= {str, int, NoneType}:  # none of these is equal to one of another type
+        texts = {cell: "" if cell is None else _quoted(str(cell)) for cell in {*cells}}
+        return [*map(texts.__getitem__, cells)]
+    return [*map(format_cell, cells)]
 
 
 def format_cell(value: Any) -> str:
@@ -239,8 +254,7 @@ def format_cell(value: Any) -> str:
 
 
 def _quoted(text: str) -> str:
-    doubled = text.replace('"', '""')
-    return f'"{doubled}"' if set(text) & MUST_BE_QUOTED else text
+    return '"' + text.replace('"', '""') + '"' if must_be_quoted(text) else text
 
 
 def read_table(path: Path, table: str) -> pd.DataFrame:

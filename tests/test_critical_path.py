@@ -398,6 +398,20 @@ def test_it_is_told_whose_transfer_was_in_front(case, custom, wired, engine, sha
     assert [path.behind("src")[place] for place in waits] == in_front
 
 
+@pytest.mark.parametrize("engine", ["events", "compiled"])
+def test_what_a_flow_did_before_and_after_another_counts_for_nothing(case, custom, wired, engine):
+    """Of 1->4 and 5->4, which take longest, but most of it alone, and of 2->4, which was with 3->0 for longest."""
+    wires = {"narrow": (100.0, 0.0), "slow": (10.0, 0.0)}
+    pairs = [(1, 4), (2, 4), (3, 0), (5, 4)]
+    schedule = custom(7, [(*pair, chunk) for chunk, pair in enumerate(pairs)], [(0, 6, 2)])
+    routes = dict.fromkeys(pairs, ["narrow"]) | {(0, 6): ["slow"]}
+    one = case(7, schedule=schedule, start_s=[0, 0, 8, 8, 0, 13, 0]).but(
+        network=replace(wired(wires, routes, 7), sharing="fair"), chunk_bytes=np.array([900, 200, 300, 1000])
+    )
+    path = path_of(one, one.run(engine=engine))
+    assert [path.behind("src")[place] for place, piece in enumerate(path.pieces) if piece.queue] == [2]
+
+
 @pytest.mark.parametrize("sends", ["eager", "rendezvous"])
 def test_all_engines_leave_the_same_services(case, sends):
     one = case(5, [30, 70, 200, 0, 11], topology="switch", sends=sends, start_s=[0, 0.1, 5, 0, 0.3])

@@ -404,7 +404,7 @@ def test_what_a_flow_did_before_and_after_another_counts_for_nothing(case, custo
     wires = {"narrow": (100.0, 0.0), "slow": (10.0, 0.0)}
     pairs = [(1, 4), (2, 4), (3, 0), (5, 4)]
     schedule = custom(7, [(*pair, chunk) for chunk, pair in enumerate(pairs)], [(0, 6, 2)])
-    routes = dict.fromkeys(pairs, ["narrow"]) | {(0, 6): ["slow"]}
+    routes = {pair: ["narrow"] for pair in pairs} | {(0, 6): ["slow"]}
     one = case(7, schedule=schedule, start_s=[0, 0, 8, 8, 0, 13, 0]).but(
         network=replace(wired(wires, routes, 7), sharing="fair"), chunk_bytes=np.array([900, 200, 300, 1000])
     )

@@ -74,6 +74,25 @@ def test_truths_and_what_is_missing():
     assert [format_cell(value) for value in typed["sum_ok"]] == ["true", "false", ""]
 
 
+def test_each_cell_of_a_file_is_written_as_it_is_alone(tmp_path):
+    """Whatever shares its column, and its value with cells of other columns."""
+    table = {
+        "x_s": np.array([0.0, -0.0, np.nan, 0.1]),
+        "y_s": np.array([-0.0, 0.1, 2.0, np.nan]),
+        "n": np.array([2, 0, 2, -1]),
+        "names": ["plain", "a,b", 'say "a"', "two\nlines"],
+        "some": ["a,b", None, "a", "a,b"],
+        "whole": [2, None, 2, 0],
+        "mixed": [True, 1, False, 0],
+        "texts": ["a", "b", "a", "c"],
+    }
+    write_table(table, tmp_path / "table.csv")
+    rows = zip(*table.values(), strict=True)
+    expected = [",".join(table), *(",".join(map(format_cell, row)) for row in rows)]
+    assert (tmp_path / "table.csv").read_text() == "\n".join(expected) + "\n"
+    assert expected[1:3] == ['0.0,-0.0,2,plain,"a,b",2,true,a', '-0.0,0.1,0,"a,b",,,1,b']
+
+
 def test_a_whole_number_that_came_as_a_float_is_written_whole():
     row = {"bytes_sent_per_worker": [800.0], "expected_bytes_per_worker": [800.5]}
     for dtype in (np.float64, object):

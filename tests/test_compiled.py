@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from dataclasses import replace
+from pathlib import Path
 from unittest import mock
 
 import numpy as np
@@ -15,10 +16,10 @@ from ringnet.analysis.critical_path import critical_path
 from ringnet.analysis.metrics import makespan_s
 from ringnet.collectives import ALGORITHMS, split_sizes
 from ringnet.engines import Workers, choose_engine, columns, machine_code
-from ringnet.engines.compiled import arrays, loop, rows, run, run_compiled, why_not_compiled
+from ringnet.engines.compiled import arrays, links, loop, rows, run, run_compiled, why_not_compiled
 from ringnet.engines.events import run_events
 from ringnet.engines.luck import Luck
-from ringnet.errors import InputError
+from ringnet.errors import InputError, RingnetError
 from ringnet.networks import TOPOLOGIES, Cable, Inside, OverTime, Packets, Window
 from ringnet.runs.parts import build
 from ringnet.runs.simulate import simulate
@@ -248,7 +249,7 @@ def test_flows_that_start_together_nearly_do_in_the_runs_beside_a_run(monkeypatc
 def test_machine_code_is_kept_whole_where_it_can_be(monkeypatch, tmp_path):
     """What was compiled is read back; a file that is not whole is made again, and so is one that cannot be kept."""
     (kept,) = {file.name for folder in machine_code._folders() for file in folder.glob("loop-*.bin")} & {
-        f"loop-{machine_code._key(run.LOOP)}.bin"
+        f"loop-{machine_code.key_of(run.LOOP)}.bin"
     }
     whole = next(file for folder in machine_code._folders() if (file := folder / kept).exists()).read_bytes()
     made = []
@@ -271,3 +272,22 @@ def test_machine_code_is_kept_whole_where_it_can_be(monkeypatch, tmp_path):
             made.clear()
             assert callable(get(run.LOOP))
             assert len(made) == expected
+    # Of files that were edited while this process runs another process makes another loop.
+    monkeypatch.setattr(columns, "N_WHOLE", columns.N_WHOLE + 1)
+    with pytest.raises(RingnetError, match="start it again"):
+        get(run.LOOP)
+
+
+def test_machine_code_belongs_to_what_was_imported(monkeypatch):
+    """Numbers that are taken from elsewhere too, and functions, but not the files."""
+    key = machine_code.key_of(run.LOOP)
+    read = Path.read_text
+    monkeypatch.setattr(Path, "read_text", lambda file, **how: file.suffix == ".py" or read(file, **how))
+    keys = {key, machine_code.key_of(run.LOOP)}
+    assert len(keys) == 1
+    for name, value in (("OWN_ALL", 1e-8), ("has_room", links.alone_s)):
+        with monkeypatch.context() as patch:
+            patch.setattr(links, name, value)
+            keys.add(machine_code.key_of(run.LOOP))
+    assert len(keys) == 3
+    assert machine_code.key_of(run.LOOP) == key

@@ -13,13 +13,17 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
+from importlib import import_module
+from inspect import isfunction
 from pathlib import Path
+from types import CodeType, ModuleType
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.array_types import Array
+from ringnet.errors import RingnetError
 
 #: Takes the addresses of the arrays of floats, and of those of whole numbers; returns why it stops.
 Advance: TypeAlias = Callable[[NDArray[np.uintp], NDArray[np.uintp]], int]
@@ -31,8 +35,11 @@ class CompiledLoop(NamedTuple):
     package: str
     modules: tuple[str, ...]
     function: str
-    #: Other files that it takes numbers from.
-    reads: tuple[str, ...] = ()
+
+    @property
+    def imported(self) -> list[ModuleType]:
+        """The modules, as this process has them."""
+        return [import_module(f"{self.package}.{name}") for name in self.modules]
 
 
 #: Where what is compiled is kept, if that is said.
@@ -46,22 +53,31 @@ def compiled(loop: CompiledLoop) -> Advance:
     It is compiled if it has not been by this version on this kind of processor, which takes some seconds; where no
     folder can be written it is compiled in every process.
     """
-    name = f"{loop.modules[-1].rpartition('.')[2]}-{_key(loop)}.bin"
+    key = key_of(loop)
+    name = f"{loop.modules[-1].rpartition('.')[2]}-{key}.bin"
     files = [folder / name for folder in _folders()]
     for file in files:
         try:
-            return _load(file.read_bytes())
+            return _load(file.read_bytes(), key)
         except (OSError, ValueError):
             continue
     # In a process of its own: Numba stays where it is needed, and leaves the optimisation to one pass at the end.
     what = [loop.package, loop.function, *loop.modules]
-    command = [sys.executable, "-m", f"{__package__}.making", *what]
+    # Without asserts and docstrings if this process has none: they belong to what is compared.
+    optimise = [f"-{'O' * sys.flags.optimize}"] if sys.flags.optimize else []
+    command = [sys.executable, *optimise, "-m", f"{__package__}.making", *what]
     environment = {**os.environ, "NUMBA_OPT": "0", "NUMBA_DISABLE_JIT": "0"}
     import subprocess  # noqa: PLC0415 -- once for a version and a machine
 
     made = subprocess.run(command, stdout=subprocess.PIPE, env=environment, check=True).stdout
+    try:
+        found = _load(made, key)
+    except ValueError as error:
+        raise RingnetError(
+            "the files of ringnet are not those that this process has imported: they changed since; start it again"
+        ) from error
     next((file for file in files if _keep(file, made)), None)
-    return _load(made)
+    return found
 
 
 def _folders() -> list[Path]:
@@ -72,19 +88,32 @@ def _folders() -> list[Path]:
     return [Path(__file__).parent / "__pycache__", Path(cache_home).expanduser() / "ringnet"]
 
 
-def _key(loop: CompiledLoop) -> str:
-    """Name what the machine code depends on: the source, who compiles it, and the processor."""
+def key_of(loop: CompiledLoop) -> str:
+    """Name what the machine code depends on: the code and numbers as they were imported, Numba, and the processor.
+
+    Not the files: who edits them while a process runs would have it load a loop for columns that it does not know.
+    """
     from importlib.metadata import version  # noqa: PLC0415 -- only for such runs
 
     import llvmlite.binding as llvm  # noqa: PLC0415 -- only for such runs
 
-    here = Path(__file__).parent
-    root = here.parents[1]
-    modules = [root.joinpath(*loop.package.split("."), *name.split(".")) for name in loop.modules]
-    sources = [*(module.with_suffix(".py") for module in modules), *(here / name for name in loop.reads)]
     parts = [version("numba"), version("llvmlite"), llvm.get_default_triple(), llvm.get_host_cpu_name()]
-    parts += [llvm.get_host_cpu_features().flatten(), *(file.read_text(encoding="utf-8") for file in sources)]
+    parts.append(llvm.get_host_cpu_features().flatten())
+    for module in loop.imported:
+        for name, value in vars(module).items():
+            if isfunction(value) and value.__module__ == module.__name__:
+                parts += [name, repr(value.__defaults__), *_code_parts(value.__code__)]
+            elif isinstance(value, int | float | str | tuple | range) and not name.startswith("__"):
+                parts += [name, repr(value)]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+
+def _code_parts(code: CodeType) -> list[str]:
+    """Return what a function does, in parts: no line numbers, no file, nothing that another process has otherwise."""
+    inner = [one for one in code.co_consts if isinstance(one, CodeType)]
+    consts = [repr(one) for one in code.co_consts if not isinstance(one, CodeType)]
+    own = [code.co_code.hex(), repr(code.co_names), repr(code.co_varnames), *consts]
+    return [*own, *(part for one in inner for part in _code_parts(one))]
 
 
 def this_machine() -> Any:
@@ -99,14 +128,16 @@ def this_machine() -> Any:
     )
 
 
-def _load(made: bytes) -> Advance:
-    """Load what was compiled; `ValueError` where the file is not whole."""
+def _load(made: bytes, key: str) -> Advance:
+    """Load what was compiled; `ValueError` where the file is not whole, or was made of something else."""
     import llvmlite.binding as llvm  # noqa: PLC0415 -- only for such runs
 
     body = made[hashlib.sha256().digest_size :]
     if hashlib.sha256(body).digest() + body != made:
         raise ValueError("not a whole file of machine code")
-    name, _, code = body.partition(b"\n")
+    of, name, code = body.split(b"\n", 2)
+    if of.decode() != key:
+        raise ValueError(f"machine code of {of.decode()}, not of {key}")
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), this_machine())
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()

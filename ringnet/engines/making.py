@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
-from importlib import import_module
 from inspect import isfunction
 from typing import Any
 
@@ -13,15 +12,16 @@ import llvmlite.binding as llvm
 import numba
 from numba.extending import register_jitable
 
-from ringnet.engines.machine_code import this_machine
+from ringnet.engines.machine_code import CompiledLoop, key_of, this_machine
 
 #: Without the wrappers by which Python would call it, which need Numba itself.
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 def make(package: str, function: str, *names: str) -> bytes:
-    """Compile a function; return a file of it: a checksum, its name there, and the object file."""
-    modules = [import_module(f"{package}.{name}") for name in names]
+    """Compile a function; return a file of it: a checksum, what it was made of, its name there, and the object file."""
+    loop = CompiledLoop(package, names, function)
+    key, modules = key_of(loop), loop.imported
     for module in modules:
         for one in vars(module).values():
             if isfunction(one) and one.__module__ == module.__name__:
@@ -36,7 +36,7 @@ def make(package: str, function: str, *names: str) -> bytes:
     machine, parsed = this_machine(), llvm.parse_assembly(text)
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=3))
     builder.getModulePassManager().run(parsed, builder)
-    body: bytes = found[1].encode() + b"\n" + machine.emit_object(parsed)
+    body: bytes = f"{key}\n{found[1]}\n".encode() + machine.emit_object(parsed)
     return hashlib.sha256(body).digest() + body
 
 

@@ -35,7 +35,6 @@ LOOP = CompiledLoop(
     "ringnet.engines",
     ("columns", "max_min", "compiled.links", "compiled.actors", "compiled.loop"),
     "advance",
-    reads=("tolerances.py",),
 )
 
 

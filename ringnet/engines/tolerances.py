@@ -26,7 +26,7 @@ def added(values: Iterable[float]) -> float:
     return reduce(add, values, 0.0)
 
 
-def own_part_s(queued_s: float, lost_s: float, own_lost_s: float) -> float:
+def own_part_s(queued_s: float, lost_s: float, own_lost_s: float, now_s: float) -> float:
     """Return what of a transfer's queueing was behind its sender's own, in seconds.
 
     Parameters
@@ -36,13 +36,17 @@ def own_part_s(queued_s: float, lost_s: float, own_lost_s: float) -> float:
     lost_s, own_lost_s : float
         What it lost at links, by `Trace.links`, and of that behind its sender's own. Losses at several links, and of
         several parts, may overlap: then each counts by its share. What is queued for more than that is for nobody.
+    now_s : float
+        When it arrives: what is less than rounding may make of that is behind nobody else.
 
     Examples
     --------
-    >>> own_part_s(2.0, 4.0, 3.0), own_part_s(4.0, 2.0, 1.0), own_part_s(2.0, 2.0, 2.0)
+    >>> own_part_s(2.0, 4.0, 3.0, 9.0), own_part_s(4.0, 2.0, 1.0, 9.0), own_part_s(2.0, 2.0, 2.0, 9.0)
     (1.5, 1.0, 2.0)
+    >>> own_part_s(1e-16, 0.0, 0.0, 9.0)
+    1e-16
     """
     most_s = max(queued_s, lost_s)
-    if most_s - own_lost_s <= OWN_ALL * most_s:
+    if most_s - own_lost_s <= max(OWN_ALL * most_s, ROUNDING * now_s):
         return queued_s
     return own_lost_s * queued_s / most_s if queued_s < lost_s else own_lost_s

@@ -60,7 +60,7 @@ def own_part_s(real: Any, transfer: int, queued_s: float) -> float:
     lost_s: float = real[at.LOST][transfer]
     own_lost_s: float = real[at.OWN_LOST][transfer]
     most_s = max(queued_s, lost_s)
-    if most_s - own_lost_s <= OWN_ALL * most_s:
+    if most_s - own_lost_s <= max(OWN_ALL * most_s, ROUNDING * real[at.ARRIVED][transfer]):
         return queued_s
     return own_lost_s * queued_s / most_s if queued_s < lost_s else own_lost_s
 

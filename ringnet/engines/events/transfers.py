@@ -138,7 +138,7 @@ class Transfer:
             return latency + route_s, bandwidth + moving_s, others
         idle_s = min(moving_s, self.route.alone(self.bytes, self.released_s, self.drawn)[1])
         queued_s = moving_s - idle_s
-        own_s = own_part_s(queued_s, self.lost_s, self.own_lost_s)
+        own_s = own_part_s(queued_s, self.lost_s, self.own_lost_s, self.arrived_s)
         return latency + route_s, bandwidth + idle_s, others.plus(queueing=queued_s, own_queueing=own_s)
 
 

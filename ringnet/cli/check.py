@@ -273,7 +273,7 @@ def _engine(parts: RunParts) -> tuple[str, str]:
     check_other_paths(parts)
     network = parts.network_of_run
     if parts.engine == "auto" or not parts.is_alone:
-        return engine_for(parts)
+        return engine_for(parts)[:2]
     engine = ENGINES[parts.engine]
     if reason := engine.why_not(parts.schedule, network, parts.workers, parts.chunk_bytes):
         raise InputError(Fault(f"{engine.refusal}: {reason}", "engine", right="events, or auto"))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.collectives import Schedule
-from ringnet.engines.arrays import run_recurrence, why_not_recurrence
+from ringnet.engines.arrays import look_for_rounds, run_recurrence, why_not_recurrence
 from ringnet.engines.compiled import run_compiled, why_not_compiled
 from ringnet.engines.events import run_events
 from ringnet.engines.sharing import Sending, resolve_sharing
@@ -58,10 +59,11 @@ MANY_STEPPED, MANY_SHARED, MANY_TRANSFERS = 400, 2_500, 10_000
 
 
 class Choice(NamedTuple):
-    """An engine by name, and why it was chosen."""
+    """An engine by name, why it was chosen, and what runs: with all that was made of the run to choose it."""
 
     name: str
     reason: str
+    run: Callable[..., Trace]
 
 
 def choose_engine(
@@ -77,22 +79,28 @@ def choose_engine(
     """
     n_transfers = n_runs * schedule.n_transfers
     how_many = f"{n_transfers:,} transfers"
-    few = Choice("events", f"{how_many} are few")
+    few = Choice("events", f"{how_many} are few", run_events)
     if n_transfers < MANY_STEPPED:
         return few
-    inexact = why_not_recurrence(schedule, network, workers)
-    if inexact is None:
-        return Choice("recurrence", f"{how_many} are many, and it is exact here")
+    looked = look_for_rounds(schedule, network, workers)
+    if not isinstance(looked, str):
+        run = partial(run_recurrence, exact=looked)
+        return Choice("recurrence", f"{how_many} are many, and it is exact here", run)
     sharing = resolve_sharing(network, [Sending(0, schedule, network)])
     if n_transfers < (MANY_TRANSFERS if sharing == "fifo" else MANY_SHARED):
         return few
     unknown = why_not_compiled(schedule, network, workers)
     if unknown is None:
-        return Choice("compiled", f"{how_many} are many, and the recurrence is not exact here: {inexact}")
-    if why_not_recurrence(schedule, network, workers, chunk_bytes) is None:
-        return Choice("recurrence", f"{how_many} are many, and each link serves channels in their order here")
+        reason = f"{how_many} are many, and the recurrence is not exact here: {looked}"
+        return Choice("compiled", reason, run_compiled)
+    inexact, looked = looked, look_for_rounds(schedule, network, workers, chunk_bytes)
+    if not isinstance(looked, str):
+        run = partial(run_recurrence, exact=looked)
+        return Choice(
+            "recurrence", f"{how_many} are many, and each link serves channels in their order here", run
+        )
     reasons = inexact if unknown == inexact else f"{inexact}; nor does the compiled loop know this: {unknown}"
-    return Choice("events", f"the recurrence is not exact here: {reasons}")
+    return Choice("events", f"the recurrence is not exact here: {reasons}", run_events)
 
 
 __all__ = [

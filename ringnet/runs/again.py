@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from threading import Thread
 
 import numpy as np
@@ -20,7 +20,7 @@ from ringnet.analysis.derivatives import Derivatives, derivatives_along, why_no_
 from ringnet.analysis.metrics import makespan_s
 from ringnet.analysis.upgrades import ROUNDING, Upgrade
 from ringnet.engines import ENGINES, KEEP_TRANSFERS
-from ringnet.engines.arrays import why_not_recurrence
+from ringnet.engines.arrays import look_for_rounds, why_not_recurrence
 from ringnet.engines.events import run_jobs
 from ringnet.engines.trace import Trace
 from ringnet.networks.network import Sharing
@@ -72,11 +72,12 @@ class SimulatedAgain:
             schedule, chunk_bytes = parts.schedule, parts.chunk_bytes
             if parts.fitted is not None and upgrade:
                 schedule, chunk_bytes = parts.fitted(network, workers)
-            # What fits itself anew is another schedule, and at other times links may serve in another order.
-            if engine == "recurrence" and why_not_recurrence(schedule, network, workers, chunk_bytes):
-                engine = "events"
-            what = (schedule, network, workers, chunk_bytes, None)
-            return ENGINES[engine].run(*what, keep_transfers=keep_transfers)
+            what, run = (schedule, network, workers, chunk_bytes), ENGINES[engine].run
+            if engine == "recurrence":
+                # What fits itself anew is another schedule, and at other times links may serve in another order.
+                looked = look_for_rounds(*what)
+                run = ENGINES["events"].run if isinstance(looked, str) else partial(run, exact=looked)
+            return run(*what, None, keep_transfers=keep_transfers)
         everybody = (replace(parts, workers=workers), *parts.others)
         jobs = [replace(job, network=upgrade.of_network(job.network)) for job in jobs_of(everybody)]
         jobs[0] = replace(jobs[0], keep_transfers=keep_transfers)

@@ -24,7 +24,7 @@ def engine_for(parts: RunParts) -> Choice:
     if not parts.is_alone:
         return _beside_others(parts)
     if parts.engine in ENGINES:
-        return Choice(parts.engine, "the scenario says so")
+        return Choice(parts.engine, "the scenario says so", ENGINES[parts.engine].run)
     return parts.choice
 
 
@@ -72,7 +72,7 @@ def _beside_others(parts: RunParts) -> Choice:
         raise InputError(
             Fault(f"{ENGINES[parts.engine].refusal}: {reason}", "engine", right="events, or auto")
         )
-    return Choice("events", reason)
+    return Choice("events", reason, ENGINES["events"].run)
 
 
 def sharing_of(parts: RunParts, engine: str) -> Sharing:

@@ -14,7 +14,7 @@ from ringnet.analysis.result import Run, RunResult, make_result
 from ringnet.analysis.verification import outputs, payload_text, verify
 from ringnet.array_types import Array
 from ringnet.collectives.proof import check
-from ringnet.engines import ENGINES, Choice, Trace
+from ringnet.engines import Choice, Trace
 from ringnet.engines.events import Job, run_jobs
 from ringnet.engines.trace import Watch
 from ringnet.networks.network import Sharing
@@ -132,10 +132,9 @@ def _moved(parts: RunParts, *, tamper: Tamper | None, watch: Watch | None) -> _M
             if chosen.name == "compiled" and sharing_of(parts, chosen.name) == "fair"
             else None
         )
-        run = ENGINES[chosen.name].run
         keep = {"keep_transfers": parts.keep_transfers, "keep_values": has_states}
         what = (parts.schedule, parts.network_of_run, parts.workers, parts.chunk_bytes, payloads[0])
-        traces = [run(*what, **keep, watch=watch)]
+        traces = [chosen.run(*what, **keep, watch=watch)]
         moved_share = None if nudged is None else nudged.moved_share(makespan_s(traces[0]))
     else:
         alike = zip(jobs_of(everybody), everybody, payloads, strict=True)

@@ -14,7 +14,6 @@ from ringnet.analysis.verification import Verdict, payload_text, verify
 from ringnet.array_types import FloatArray, IntArray
 from ringnet.collectives import Schedule
 from ringnet.collectives.proof import check
-from ringnet.engines import ENGINES
 from ringnet.errors import Fault, InputError
 from ringnet.networks import BySize, Network
 from ringnet.networks.network import beyond
@@ -101,11 +100,11 @@ class CarriedStep:
         """Run a collective with its numbers, and verify them; return what it takes alone."""
         parts = replace(parts, source=self._numbers.sent(one), carry=self._carry, is_alone=True)
         require_memory(parts)
-        engine = engine_for(parts).name
-        payload = payload_for(parts, engine, self._tamper)
+        chosen = engine_for(parts)
+        payload = payload_for(parts, chosen.name, self._tamper)
         assert payload is not None
         what = parts.schedule, parts.network_of_run, parts.workers, parts.chunk_bytes, payload
-        trace = ENGINES[engine].run(*what, keep_transfers=0, keep_values=False, watch=None)
+        trace = chosen.run(*what, keep_transfers=0, keep_values=False, watch=None)
         checked = parts.schedule, payload, parts.source, parts.reduction, parts.chunk_sizes, self._carry
         self._verdicts.append((one.name, verify(*checked, accumulate=parts.accumulate)))
         self._numbers.received(one, parts.schedule, parts.chunk_sizes, payload.held)

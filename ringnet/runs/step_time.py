@@ -12,7 +12,6 @@ from ringnet.analysis.bounds import collective_bound
 from ringnet.analysis.metrics import makespan_s
 from ringnet.analysis.steps import StepGroup, StepResult, StepVerdict, make_step_result
 from ringnet.array_types import FloatArray
-from ringnet.engines import ENGINES
 from ringnet.engines.events import Job, run_jobs
 from ringnet.payload.tamper import Tamper
 from ringnet.runs.engine import engine_for
@@ -101,9 +100,7 @@ def _alone_s(parts: RunParts) -> float:
     if parts.schedule.n_workers == 1:
         return 0.0
     what = parts.schedule, parts.network_of_run, parts.workers, parts.chunk_bytes, None
-    return makespan_s(
-        ENGINES[engine_for(parts).name].run(*what, keep_transfers=0, keep_values=False, watch=None)
-    )
+    return makespan_s(engine_for(parts).run(*what, keep_transfers=0, keep_values=False, watch=None))
 
 
 def _together(groups: Sequence[StepWorkers], seconds: Sequence[FloatArray]) -> list[StepTimes]:

@@ -24,7 +24,7 @@ from ringnet.analysis.winners import with_ranks
 from ringnet.array_types import FloatArray, IntArray
 from ringnet.collectives import Schedule
 from ringnet.collectives.proof import check
-from ringnet.engines import ENGINES, Trace, Workers, choose_engine
+from ringnet.engines import Trace, Workers, choose_engine
 from ringnet.engines.arrays import Times, run_sizes
 from ringnet.engines.compiled import why_not_compiled
 from ringnet.engines.sharing import Sending, resolve_sharing
@@ -419,12 +419,12 @@ def _one_by_one(
     schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray
 ) -> tuple[str, Times]:
     """Return the engine that is the fastest for all of some sizes, and what it says of each."""
-    engine, found = choose_engine(schedule, network, workers, len(chunk_bytes)).name, []
+    chosen, found = choose_engine(schedule, network, workers, len(chunk_bytes)), []
     network = replace(network, sharing=resolve_sharing(network, [Sending(0, schedule, network)]))
     for row in chunk_bytes:
-        trace: Trace = ENGINES[engine].run(schedule, network, workers, row, keep_transfers=0)
+        trace: Trace = chosen.run(schedule, network, workers, row, keep_transfers=0)
         n_bytes, busy_s = trace.links["bytes"], trace.links["busy_s"]
         # The first of those that are alike but for rounding.
         busiest = int((busy_s >= busy_s.max() * (1 - ALIKE_TIME)).argmax()) if len(n_bytes) else 0
         found.append((makespan_s(trace), busiest, int(n_bytes[busiest]) if len(n_bytes) else 0, True))
-    return engine, Times(*map(np.array, zip(*found, strict=True)))
+    return chosen.name, Times(*map(np.array, zip(*found, strict=True)))

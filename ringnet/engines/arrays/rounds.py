@@ -118,12 +118,13 @@ class RoundMaker:
 
     def rounds(self, step: Step) -> Rounds:
         """Return the rounds of a step."""
-        if self._last is None or not self._last.fits(step):
-            self._last = self._find(step)
+        found = self._last
+        if found is None or not found.fits(step):
+            found = self._last = self._find(step)
         # Also where they were equal and not the same: the next step is likely to share these very columns.
-        self._last.src, self._last.dst = step.src, step.dst
-        self._last.channel, self._last.receiving_channel = step.channel, step.receiving_channel
-        return self._last
+        found.src, found.dst = step.src, step.dst
+        found.channel, found.receiving_channel = step.channel, step.receiving_channel
+        return found
 
     def used_links(self) -> IntArray:
         """Return the links that the rounds made so far use, ascending, and let every hop know where its own are.

@@ -40,7 +40,7 @@ MOST_KEPT = 10_000_000
 CACHED = 1 << 14
 
 
-def run_recurrence(
+def run_recurrence(  # noqa: PLR0913 -- what an engine takes, and what is known already
     schedule: Schedule,
     network: Network,
     workers: Workers,
@@ -50,11 +50,13 @@ def run_recurrence(
     keep_transfers: int = KEEP_TRANSFERS,
     keep_values: bool = False,
     watch: Watch | None = None,
+    exact: ExactRun | None = None,
 ) -> Trace:
     """Run a schedule on a network, whole steps at a time.
 
     Parameters and returns are those of `ringnet.engines.events.run_events`; the payload may be packed too, which is
-    faster where little of each chunk is carried.
+    faster where little of each chunk is carried. ``exact`` is what `look_for_rounds` found of this very run: to make
+    all rounds takes as long as the run itself.
 
     Raises
     ------
@@ -63,7 +65,13 @@ def run_recurrence(
     NetworkError
         If the schedule sends where the network has no route.
     """
-    maker = _rounds_of_run(schedule, network, workers, chunk_bytes)
+    what = (schedule, network, workers, chunk_bytes)
+    if exact is None or not exact.is_of(*what):
+        looked = look_for_rounds(*what)
+        if isinstance(looked, str):
+            raise _inexact(looked)
+        exact = looked
+    maker = exact.maker
     rows = TransferRows.kept(schedule.n_transfers, keep_transfers, payload if keep_values else None)
     can_recall = keep_transfers and not schedule.channels_share_chunks and not maker.channels_meet()
     if rows is not None and not rows.whole and can_recall:
@@ -110,15 +118,15 @@ def _last_actors(steps: Steps) -> IntArray:
     return np.arange(len(by_channel)) * by_channel.shape[1] + last
 
 
-class _ExactRun(NamedTuple):
+class ExactRun(NamedTuple):
     """What was found to be exact, its bytes left out where they do not matter; and the rounds of all its steps."""
 
     what: tuple[object, ...]
     maker: RoundMaker
 
-
-#: What `why_not_recurrence` found exact last, until it is run: to make all rounds takes as long as the run itself.
-_FOUND: list[_ExactRun] = []
+    def is_of(self, *what: object) -> bool:
+        """Whether it was found of these very ones: schedule, network, workers and bytes of chunks."""
+        return all(mine is one for mine, one in zip(self.what, what, strict=False))
 
 
 def why_not_recurrence(
@@ -126,44 +134,31 @@ def why_not_recurrence(
 ) -> str | None:
     """Return why stepping whole arrays would not be exact for this run; None where it is.
 
+    See `look_for_rounds`, which makes what a run that follows need not make again.
+    """
+    found = look_for_rounds(schedule, network, workers, chunk_bytes)
+    return found if isinstance(found, str) else None
+
+
+def look_for_rounds(
+    schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray | None = None
+) -> ExactRun | str:
+    """Make the rounds of all steps; or say why doing them in turn is not exact.
+
     Where several channels of a worker send over a link, the schedule alone does not say in which order it serves them:
     with ``chunk_bytes`` the times say it.
     """
-    found = _look_for_rounds(schedule, network, workers, chunk_bytes)
-    if isinstance(found, str):
-        return found
-    _FOUND[:] = [found]
-    return None
-
-
-def _rounds_of_run(
-    schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray
-) -> RoundMaker:
-    """Return the rounds of all steps, those that the choice of this run made; `InputError` if it is not exact."""
-    what, found = (schedule, network, workers, chunk_bytes), _FOUND.pop() if _FOUND else None
-    if found is None or not all(mine is one for mine, one in zip(found.what, what, strict=False)):
-        looked = _look_for_rounds(*what)
-        if isinstance(looked, str):
-            raise _inexact(looked)
-        found = looked
-    return found.maker
-
-
-def _look_for_rounds(
-    schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray | None
-) -> _ExactRun | str:
-    """Make the rounds of all steps; or say why doing them in turn is not exact."""
     what, maker = (schedule, network, workers), RoundMaker(schedule, network)
     reason = why_not_exact(*what, maker)
     if reason is None:
-        return _ExactRun(what, maker)
+        return ExactRun(what, maker)
     if chunk_bytes is None or schedule.n_channels == 1:
         return reason
     maker = RoundMaker(schedule, network)
     if why_not_exact(*what, maker, channels_may_meet=True) is not None:
         return reason
     times = Sizes(*what, maker).run(schedule.steps(), chunk_bytes[None])
-    return _ExactRun((*what, chunk_bytes), maker) if times.exact.all() else reason
+    return ExactRun((*what, chunk_bytes), maker) if times.exact.all() else reason
 
 
 def _exact_rounds(

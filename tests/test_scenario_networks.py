@@ -333,7 +333,7 @@ def test_the_faster_engines_are_alone(key):
         "engine: the compiled loop does not know this: "
     )
     found = scenario("topology: switch", rest=key)
-    assert engine_for(build(found)) == ("events", "others share the links")
+    assert engine_for(build(found))[:2] == ("events", "others share the links")
 
 
 @pytest.mark.parametrize("topology", ["fully-connected", "torus"])

@@ -6,9 +6,10 @@ Unless a test says otherwise a link has 100 B/s and half a second of latency, an
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from ringnet.analysis.frames import state_frame
+from ringnet.analysis.frames import state_table
 from ringnet.analysis.result import Run, make_result
 from ringnet.analysis.verification import Verdict
 from ringnet.collectives import split_sizes
@@ -182,7 +183,7 @@ def states(case, collective, buffers):
     sizes, n_workers = split_sizes(len(buffers[0]), run.schedule.n_chunks), len(buffers)
     source, reduction = ArraySource(arrays), make_reduction("sum", n_workers)
     payload = Payload(source, reduction, n_workers, sizes, run.schedule.source)
-    frame = state_frame(run.schedule, run.run(payload, keep_values=True), arrays)
+    frame = pd.DataFrame(state_table(run.schedule, run.run(payload, keep_values=True), arrays))
     assert [array.tolist() for array in arrays] == buffers  # the user's own are as they were
     elements = [name for name in frame if name.startswith("e")]
     assert list(frame) == ["phase", "step", "worker", *elements]

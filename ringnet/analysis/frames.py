@@ -233,7 +233,7 @@ def _means(times_s: FloatArray, waiting: FloatArray) -> tuple[FloatArray, FloatA
     return edges_s, np.vstack([np.maximum(means, 0.0), waiting[-1]])
 
 
-def state_frame(schedule: Schedule, trace: Trace, first: list[Array]) -> pd.DataFrame:
+def state_table(schedule: Schedule, trace: Trace, first: list[Array]) -> Table:
     """Return the whole buffer of every worker at the start and after every step.
 
     Parameters
@@ -246,21 +246,21 @@ def state_frame(schedule: Schedule, trace: Trace, first: list[Array]) -> pd.Data
 
     Returns
     -------
-    pandas.DataFrame
+    dict of list
         Columns ``phase, step, worker, e0, e1, ...``; phase ``start`` for the rows before the first step.
     """
-    import pandas as pd  # noqa: PLC0415 -- few runs are small enough to be read, and asked for it
-
     assert trace.values is not None
     buffers = [buffer.copy() for buffer in first]
     sizes = schedule.chunk_sizes(len(first[0]))
     starts = ((np.cumsum(sizes) - sizes) % max(1, len(first[0]))).tolist()
-    rows: list[tuple[Any, ...]] = [("start", None, worker, *buffer) for worker, buffer in enumerate(buffers)]
+    rows: list[tuple[Any, ...]] = [
+        ("start", None, worker, *buffer.tolist()) for worker, buffer in enumerate(buffers)
+    ]
     values = iter(trace.values)
     for step in schedule.steps():
         for dst, chunk in zip(step.dst.tolist(), step.chunk.tolist(), strict=True):
             value = next(values)
             buffers[dst][starts[chunk] : starts[chunk] + len(value)] = value
-        rows += [(step.phase, step.step, worker, *buffer) for worker, buffer in enumerate(buffers)]
-    names = [f"e{element}" for element in range(len(first[0]))]
-    return pd.DataFrame(rows, columns=["phase", "step", "worker", *names]).astype({"step": "Int64"})
+        rows += [(step.phase, step.step, worker, *buffer.tolist()) for worker, buffer in enumerate(buffers)]
+    names = ["phase", "step", "worker", *(f"e{element}" for element in range(len(first[0])))]
+    return {name: [*cells] for name, cells in zip(names, zip(*rows, strict=True), strict=True)}

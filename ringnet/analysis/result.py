@@ -23,7 +23,7 @@ from ringnet.analysis.frames import (
     of_rows,
     path_table,
     queue_table,
-    state_frame,
+    state_table,
     worker_table,
 )
 from ringnet.analysis.metrics import (
@@ -313,7 +313,7 @@ def make_result(
         "links": run.by_link if by_job is None else link_table(trace, run.network, by_job),
         "workers": worker_table(trace, run.spent | {OWN_QUEUEING: _own_queueing_s(run)}, run.network.places),
         "transfers": trace.transfers,
-        "states": None if first is None or trace.values is None else _states(run, first),
+        "states": None if first is None or trace.values is None else state_table(run.schedule, trace, first),
         "jobs": _job_table(runs, own) if len(runs) > 1 else None,
         "queues": None if trace.waits is None else queue_table(trace.waits, run.network.names, _owners(runs)),
     }
@@ -331,10 +331,6 @@ def make_result(
 def _owners(runs: Sequence[Run]) -> list[str]:
     """Return the names of the jobs, and after them of other traffic, in the order of their numbers."""
     return [*(one.labels["name"] for one in runs), *(dict.fromkeys(runs[0].traffic) if runs else ())]
-
-
-def _states(run: Run, first: list[Array]) -> Table:
-    return {str(name): column for name, column in state_frame(run.schedule, run.trace, first).items()}
 
 
 def _common_verdict(runs: Sequence[Run]) -> Verdict:

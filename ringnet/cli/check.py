@@ -130,7 +130,6 @@ def preview_of(scenario: Scenario) -> Preview:
     looked_at = [_look(point, proofs, is_single=scenario.sweep is None) for point in _points(scenario)]
     wanted, engines, seconds = zip(*looked_at, strict=True)
     transfers = [one.n_transfers for one in wanted]
-    loaded = [LOADER_BYTES if name == "compiled" else 0 for name, _ in engines]
     beside = PLOTS_BYTES if n_plots_of(scenario) else 0
     return Preview(
         name=scenario.name,
@@ -138,7 +137,7 @@ def preview_of(scenario: Scenario) -> Preview:
         swept=scenario.swept,
         least_transfers=min(transfers),
         most_transfers=max(transfers),
-        memory_bytes=beside + max(one.memory_bytes + more for one, more in zip(wanted, loaded, strict=True)),
+        memory_bytes=beside + max(one.memory_bytes for one in wanted),
         available_bytes=available_bytes(),
         engines=dict(engines),
         seconds=seconds[0] if scenario.sweep is None else sweep_s(scenario, n_cores(), seconds),
@@ -264,7 +263,8 @@ def _look(scenario: Scenario, proofs: _Proofs, *, is_single: bool) -> tuple[Esti
             require_memory(parts)
         proofs.make(parts)
         engine = _engine(parts)
-        return estimate(parts), engine, run_s(scenario, parts) if is_single else most_s(parts)
+        wanted = estimate(parts, LOADER_BYTES if engine[0] == "compiled" else 0)
+        return wanted, engine, run_s(scenario, parts) if is_single else most_s(parts)
 
 
 def _engine(parts: RunParts) -> tuple[str, str]:

@@ -11,12 +11,14 @@ from pathlib import Path
 import numpy as np
 
 from ringnet.collectives import Schedule
-from ringnet.collectives.proof import BLOCK_BYTES
+from ringnet.collectives.proof import BLOCK_BYTES, WORD
+from ringnet.collectives.schedule import EVERY_WORKER
 from ringnet.engines.arrays.recall import MOST_BYTES, MOST_STEPS, NOTED_BYTES, STEP_BYTES
 from ringnet.engines.trace import KEEP_TRANSFERS, MOST_SERVICES, MOST_TIMES, SERVICE_BYTES, TIMES_BYTES
 from ringnet.errors import Fault, InputError
 from ringnet.networks import Network
 from ringnet.payload import payload_bytes
+from ringnet.payload.blocks import GROUP_BYTES, THREADS
 from ringnet.runs.engine import engine_of, is_packed, sharing_of
 from ringnet.runs.parts import RunParts
 from ringnet.units import format_bytes
@@ -63,8 +65,8 @@ class Estimate:
     memory_bytes: int
 
 
-def estimate(parts: RunParts) -> Estimate:
-    """Estimate one run, before its network is made.
+def estimate(parts: RunParts, loaded_bytes: int = 0) -> Estimate:
+    """Estimate one run, before its network is made; ``loaded_bytes`` is what its engine loads.
 
     Examples
     --------
@@ -75,17 +77,23 @@ def estimate(parts: RunParts) -> Estimate:
     >>> estimate(build(loads(text))).n_transfers, estimate(build(loads(text, ["payload=none"]))).payload_bytes
     (112, 0)
     """
-    return _with_carry(parts, parts.carry)
+    return _with_carry(parts, parts.carry, loaded_bytes)
 
 
-def _with_carry(parts: RunParts, carry: int | None) -> Estimate:
+def _with_carry(parts: RunParts, carry: int | None, loaded_bytes: int = 0) -> Estimate:
     schedule = parts.schedule
     payload = 0 if carry == 0 else sum(_carried_bytes(one, carry) for one in (parts, *parts.others))
     n_rows = schedule.n_transfers if schedule.n_transfers <= parts.keep_transfers else 0
-    memory = FIXED_BYTES + payload + n_rows * ROW_BYTES + schedule.n_workers * WORKER_BYTES
-    memory += parts.n_pair_links * LINK_BYTES + _proof_bytes(schedule)
-    memory += _n_parts(parts) * PART_BYTES if n_rows else _path_bytes(parts)
-    return Estimate(schedule.n_transfers, n_rows, payload, memory)
+    memory = FIXED_BYTES + schedule.n_workers * WORKER_BYTES + parts.n_pair_links * LINK_BYTES
+    run = payload + _verifying_bytes(parts, payload, carry) + n_rows * ROW_BYTES + loaded_bytes
+    run += _n_parts(parts) * PART_BYTES if n_rows else _path_bytes(parts)
+    # The proof is over, and its memory free, when the run begins.
+    return Estimate(schedule.n_transfers, n_rows, payload, memory + max(run, _proof_bytes(schedule)))
+
+
+def _verifying_bytes(parts: RunParts, payload: int, carry: int | None) -> int:
+    """Return the memory of the groups of small packed chunks that are verified at the same time."""
+    return min(payload, THREADS * GROUP_BYTES) if is_packed("recurrence", parts.chunk_sizes, carry) else 0
 
 
 def part_bytes(network: Network) -> int | None:
@@ -101,7 +109,9 @@ def _proof_bytes(schedule: Schedule) -> int:
     """Return the memory of the sets of contributions; of a ring one worker's stand for all."""
     if schedule.algorithm == "ring":
         return 0
-    each = 3 * schedule.n_workers * (schedule.n_workers // 8 + 8)
+    # A chunk of one worker is there or not: no set of workers, one word.
+    words = -(-schedule.n_workers // WORD) if (schedule.source == EVERY_WORKER).any() else 1
+    each = 3 * schedule.n_workers * words * 8
     # However few are looked at together, one chunk is: of 100,000 workers that is more than any block.
     return min(max(PROOF_BYTES, each), each * schedule.n_chunks)
 
@@ -161,16 +171,18 @@ def require_memory(parts: RunParts, available: int | None = None) -> None:
 
 def _remedy(parts: RunParts, wanted: Estimate, available: int) -> tuple[str, str]:
     """Return the key that is to blame, and the setting that would fit."""
-    rows_bytes = wanted.n_rows * ROW_BYTES or _path_bytes(parts)
-    if wanted.memory_bytes - wanted.payload_bytes - rows_bytes > available:
+    rows_bytes, proof_bytes = wanted.n_rows * ROW_BYTES or _path_bytes(parts), _proof_bytes(parts.schedule)
+    carried_bytes = wanted.payload_bytes + _verifying_bytes(parts, wanted.payload_bytes, parts.carry)
+    run_bytes = max(carried_bytes + rows_bytes, proof_bytes)
+    if proof_bytes == run_bytes or wanted.memory_bytes - run_bytes > available:
         left = available - FIXED_BYTES
         n_links = max(left, 0) // LINK_BYTES
         if parts.n_pair_links > max(n_links, parts.schedule.n_workers**2):
             return "network", f"at most {n_links:,} links, not {parts.n_pair_links:,}"
         most = isqrt(n_links) if parts.n_pair_links else left // WORKER_BYTES
-        if _proof_bytes(parts.schedule) > PROOF_BYTES:  # then it grows with the square of the workers
-            left -= min(wanted.payload_bytes + rows_bytes, left // 2)
-            most = min(most, (isqrt(WORKER_BYTES**2 + 3 * left // 2) - WORKER_BYTES) * 4 // 3)
+        if proof_bytes > PROOF_BYTES:  # then it grows with the square of the workers
+            each = WORKER_BYTES + 3 * WORD // 8  # a word that is not full
+            most = min(most, (isqrt(each**2 + 3 * left // 2) - each) * 4 // 3)
         return "workers", f"at most {most:,} workers" if most > 0 else "a machine with more memory"
     if rows_bytes > wanted.payload_bytes:
         return "report.transfers", f"report: {{transfers: {KEEP_TRANSFERS if wanted.n_rows else 0}}}"

@@ -199,7 +199,11 @@ def test_a_network_of_too_many_links_is_refused_before_it_is_made():
 
 def test_too_many_hosts_are_told_where_their_number_is_said():
     machine = {"scenario_version": 1, "message": "4 KiB", "machine": "dgx-a100", "hosts": 100_000}
-    ((said, _),) = checked(machine)
+    (said, _), (more, _) = checked(machine, machine | {"hosts": 200_000})
+    assert more == (
+        "<text>:1: hosts: hosts of 8 hold 1,600,000 workers, more than 1,048,576; got 200000; "
+        "right would be: at most 131072"
+    )
     assert said == (
         "<text>:1: hosts: the network would have 4,800,016 links, more than 4,194,304; got 100000; "
         "right would be: at most 87381 hosts"

@@ -193,6 +193,10 @@ def _of_hosts(found: Document, per_host: Any) -> tuple[Document, list[Fault]]:
     at: dict[Path, Mark] = {(): replace(found.mark((by,)), path=by)}
     hosts = hosts or -(-(workers or per_host) // per_host)
     capacity = hosts * per_host
+    if capacity > MOST_WORKERS:
+        message = f"hosts of {per_host} hold {capacity:,} workers, more than {MOST_WORKERS:,}"
+        told = replace(found, broken=found.broken | {("workers",), ("network", "workers_per_host")})
+        return told, [found.fault(("hosts",), message, right=f"at most {MOST_WORKERS // per_host}")]
     if workers is None:
         return found.put(("workers",), capacity, at), []
     if workers > capacity:

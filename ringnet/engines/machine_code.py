@@ -44,6 +44,7 @@ class CompiledLoop(NamedTuple):
 
 #: Where what is compiled is kept, if that is said.
 FOLDER_VARIABLE = "RINGNET_CACHE"
+_MAKING = f"{__package__}.making"
 
 
 @cache
@@ -65,7 +66,9 @@ def compiled(loop: CompiledLoop) -> Advance:
     what = [loop.package, loop.function, *loop.modules]
     # Without asserts and docstrings if this process has none: they belong to what is compared.
     optimise = [f"-{'O' * sys.flags.optimize}"] if sys.flags.optimize else []
-    command = [sys.executable, *optimise, "-m", f"{__package__}.making", *what]
+    # Looking for modules where this one does: the user's folder may have a file of the name of any.
+    make = f"import sys; sys.path[:] = {sys.path!r}; import runpy; runpy.run_module({_MAKING!r}, run_name='__main__')"
+    command = [sys.executable, *optimise, "-c", make, *what]
     environment = {**os.environ, "NUMBA_OPT": "0", "NUMBA_DISABLE_JIT": "0"}
     import subprocess  # noqa: PLC0415 -- once for a version and a machine
 

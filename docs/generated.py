@@ -161,9 +161,7 @@ def paths_to(schema: Schema, name: str) -> set[str]:
         mapping = schema["$defs"][owner] if owner else schema
         for key, value in mapping["properties"].items():
             if name in references(value):
-                found |= {
-                    f"{path}.{key}".lstrip(".") for path in (paths_to(schema, owner) if owner else {""})
-                }
+                found |= {f"{path}.{key}".lstrip(".") for path in (paths_to(schema, owner) if owner else {""})}
     return found
 
 

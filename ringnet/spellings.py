@@ -19,9 +19,7 @@ BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
 #: make a millibyte of `mB` and a megasecond of `Ms`, and a slip of the shift key would pass.
 SIZES = {"B": Fraction(1), "bit": Fraction(1, 8)}
 SIZES |= {
-    f"{prefix}{unit}": factor * SIZES[unit]
-    for unit in ("B", "bit")
-    for prefix, factor in (DECIMAL | BINARY).items()
+    f"{prefix}{unit}": factor * SIZES[unit] for unit in ("B", "bit") for prefix, factor in (DECIMAL | BINARY).items()
 }
 TIMES = {"s": Fraction(1), "ms": Fraction(1, 10**3), "us": Fraction(1, 10**6), "ns": Fraction(1, 10**9)}
 TIMES |= {"ps": Fraction(1, 10**12), "min": Fraction(60), "h": Fraction(3600)}
@@ -34,16 +32,11 @@ _SPELT = re.compile(
          (?P<per> ps | /s(?:ec(?:ond)?)? | [ ]per[ ]sec(?:ond)? )? (?P<many> s )?""",
     re.IGNORECASE | re.VERBOSE,
 )
-_ETHERNET = re.compile(
-    r"(?P<prefix>[mgt]) ?(?:be|ige|e|base-?[a-z0-9]+|(?:igabit|bit)? ?ethernet)", re.IGNORECASE
-)
+_ETHERNET = re.compile(r"(?P<prefix>[mgt]) ?(?:be|ige|e|base-?[a-z0-9]+|(?:igabit|bit)? ?ethernet)", re.IGNORECASE)
 _TIME_WORDS = {"s": "sec second", "ms": "msec millisecond", "us": "usec microsecond", "ns": "nsec nanosecond"}
 _TIME_WORDS |= {"ps": "psec picosecond", "min": "min minute", "h": "hr hour"}
 _TIME_OF_WORD = {
-    spelt: unit
-    for unit, words in _TIME_WORDS.items()
-    for word in words.split()
-    for spelt in (word, f"{word}s")
+    spelt: unit for unit, words in _TIME_WORDS.items() for word in words.split() for spelt in (word, f"{word}s")
 }
 _SHORT_TIMES = {
     "m": ("ms", "min"),

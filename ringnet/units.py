@@ -68,9 +68,7 @@ _RULES: dict[Kind, _Rule] = {
     "bytes": _Rule("a size", "B", "64 MiB", size_meant, Fraction(0), Fraction(2**63 - 1), whole=True),
     "seconds": _Rule("a time", "s", "5 us", time_meant, Fraction(0), Fraction(10**12)),
     "bytes_per_second": _Rule("a rate", "B/s", "50 GB/s", rate_meant, Fraction(1, 10**9), Fraction(10**30)),
-    "flops": _Rule(
-        "a rate of operations", "FLOP/s", "150 TFLOP/s", flops_meant, Fraction(1, 10**9), Fraction(10**30)
-    ),
+    "flops": _Rule("a rate of operations", "FLOP/s", "150 TFLOP/s", flops_meant, Fraction(1, 10**9), Fraction(10**30)),
     "number": _Rule("a plain number", "", "8", _no_unit, Fraction(0), Fraction(10**300)),
 }
 #: What one of each kind looks like.
@@ -133,9 +131,7 @@ def format_bytes(n_bytes: float) -> str:
     >>> [format_bytes(n) for n in (0, 100, 64 * 2**20, 25_000_000, 1_234_567)]
     ['0 B', '100 B', '64 MiB', '25 MB', '1.177 MiB']
     """
-    scaled = (
-        (n_bytes / factor, unit) for units in (_IN_BINARY, _IN_DECIMAL) for unit, factor in units.items()
-    )
+    scaled = ((n_bytes / factor, unit) for units in (_IN_BINARY, _IN_DECIMAL) for unit, factor in units.items())
     exact = (f"{x:.4g} {unit}" for x, unit in scaled if 1 <= x < _FIVE_DIGITS and float(f"{x:.4g}") == x)
     return next(exact, _scaled(n_bytes, _IN_BINARY))
 
@@ -300,9 +296,7 @@ def _wrong_unit(rule: _Rule, text: str, spelt: str) -> str:
         return f"{rule.noun} needs a unit"
     if numbers_meant(text):
         return "a number has a point before its decimals, and nothing between its thousands"
-    of_others = (
-        other.noun for other in _RULES.values() if other.base and other.meant(spelt).units == (spelt,)
-    )
+    of_others = (other.noun for other in _RULES.values() if other.base and other.meant(spelt).units == (spelt,))
     meant = next(of_others, "")
     return f"{_shown(spelt)} is {f'a unit of {meant}, not' if meant else 'not a unit'} of {rule.noun}"
 

@@ -170,9 +170,7 @@ def routes_are_those_of_the_transfers(ran: Ran) -> None:
             moved[0], moved[1] = moved[0] + 1, moved[1] + size
     networks = {job.name: job.network for job in ran.jobs}
     rows = ran.result.routes.to_dict("records")
-    assert {
-        (row["job"], row["src"], row["dst"]): [row["transfers"], row["bytes"]] for row in rows
-    } == expected
+    assert {(row["job"], row["src"], row["dst"]): [row["transfers"], row["bytes"]] for row in rows} == expected
     for row in rows:
         network = networks[row["job"]]
         assert row["links"].split() == [network.names[link] for link in network.route(row["src"], row["dst"])]
@@ -337,9 +335,7 @@ def processors_do_what_is_charged(ran: Ran) -> None:
     even = np.array([worker not in costs.paces for worker in range(n_workers)])
     assert ran.workers["overhead_s"].to_numpy()[even] == pytest.approx(overhead_s[even], rel=SUMS)
     assert (ran.workers["overhead_s"] >= overhead_s * (1 - SUMS) - ran.slack_s).all()
-    reduced = np.bincount(rows["dst"], rows["bytes"] * (rows["op"] == "reduce"), minlength=n_workers)[
-        :n_workers
-    ]
+    reduced = np.bincount(rows["dst"], rows["bytes"] * (rows["op"] == "reduce"), minlength=n_workers)[:n_workers]
     reducing_s = reduced / costs.reduce_Bps
     assert ran.workers["reducing_s"].to_numpy()[even] == pytest.approx(reducing_s[even], rel=SUMS)
     assert (ran.workers["reducing_s"] >= reducing_s * (1 - SUMS) - ran.slack_s).all()
@@ -384,9 +380,7 @@ def summary_agrees_with_the_tables(ran: Ran) -> None:
     if ran.result.jobs is not None:
         own = ran.result.jobs.iloc[0]
         assert own["job"] == row["name"]
-        assert [own[name] for name in own.index if name in row] == [
-            row[name] for name in own.index if name in row
-        ]
+        assert [own[name] for name in own.index if name in row] == [row[name] for name in own.index if name in row]
 
 
 def tables_read_back_the_same(ran: Ran, folder: Path) -> None:

@@ -48,9 +48,7 @@ for _name in ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "LINES", "TTY_COMPATIBLE", "
 
 # A deadline would be a test that asserts on time. Every run draws other examples, so a few in each are many in a week;
 # more of them, for an hour of trust: ``RINGNET_EXAMPLES=5000 pytest --timeout 0 tests/test_compiled.py -k same``.
-settings.register_profile(
-    "ringnet", deadline=None, max_examples=int(os.environ.get("RINGNET_EXAMPLES", "25"))
-)
+settings.register_profile("ringnet", deadline=None, max_examples=int(os.environ.get("RINGNET_EXAMPLES", "25")))
 settings.load_profile("ringnet")
 
 #: Where coverage is measured, tracing takes two thirds of the time of a run, and what a long test does later, or a late
@@ -149,9 +147,7 @@ class Case:
     chunk_bytes: np.ndarray
 
     def run(self, payload: Any = None, engine: str = "events", **options: Any) -> Trace:
-        return ENGINES[engine].run(
-            self.schedule, self.network, self.workers, self.chunk_bytes, payload, **options
-        )
+        return ENGINES[engine].run(self.schedule, self.network, self.workers, self.chunk_bytes, payload, **options)
 
     def spent(self, trace: Trace) -> dict[str, np.ndarray]:
         """What each worker did with its time."""
@@ -168,9 +164,7 @@ def make_workers(n_workers: int, sends: str = "eager", **columns: float | list[f
     return replace(alike, **{name: np.full(n_workers, value, dtype=float) for name, value in columns.items()})
 
 
-def make_schedule(
-    n_workers: int, *steps: list[tuple[int, ...]], op: str = "copy", **changes: Any
-) -> Schedule:
+def make_schedule(n_workers: int, *steps: list[tuple[int, ...]], op: str = "copy", **changes: Any) -> Schedule:
     """A schedule from rows ``(src, dst, chunk[, channel[, to_channel]])``, a list for each step."""
     rows = [[_row(*row) for row in step] for step in steps]
     n_chunks = 1 + max((row[2] for step in rows for row in step), default=0)
@@ -314,10 +308,7 @@ def no_link_is_busy_over_100_percent(case: Case, trace: Trace) -> None:
 def links_serve_one_at_a_time(case: Case, trace: Trace) -> None:
     rows = trace.transfers
     first = np.array(
-        [
-            case.network.route(*pair)[0]
-            for pair in zip(rows["src"].tolist(), rows["dst"].tolist(), strict=True)
-        ]
+        [case.network.route(*pair)[0] for pair in zip(rows["src"].tolist(), rows["dst"].tolist(), strict=True)]
     )
     served_s = rows["bytes"] / case.network.bandwidth_Bps[first] if len(first) else np.zeros(0)
     assert np.allclose(rows["sent_s"] - rows["started_s"], served_s, rtol=1e-9, atol=1e-12 * makespan(trace))
@@ -427,12 +418,8 @@ def result() -> Callable[..., RunResult]:
     """
 
     def run(*shape: Any, **changes: Any) -> RunResult:
-        of_case = {
-            key: value for key, value in changes.items() if key in inspect.signature(make_case).parameters
-        }
-        of_case |= {
-            key: changes[key] for key in ("start_s", "recv_overhead_s", "reduce_Bps") if key in changes
-        }
+        of_case = {key: value for key, value in changes.items() if key in inspect.signature(make_case).parameters}
+        of_case |= {key: changes[key] for key in ("start_s", "recv_overhead_s", "reduce_Bps") if key in changes}
         built = make_case(*shape, **of_case)
         trace = built.run()
         labels = {"name": "ring", "message_bytes": int(built.chunk_bytes.sum()), "dtype": "float32"}
@@ -450,9 +437,7 @@ def bytes_of() -> Callable[[Trace], bytes]:
     """Read every number of a trace as bytes, to compare whole traces to the last bit."""
 
     def read(trace: Trace) -> bytes:
-        columns = [
-            column for rows in (trace.transfers, trace.links, trace.workers) for column in rows.values()
-        ]
+        columns = [column for rows in (trace.transfers, trace.links, trace.workers) for column in rows.values()]
         return b"".join(column.tobytes() for column in columns if column.dtype != object)
 
     return read
@@ -540,9 +525,7 @@ def simulated(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Let every run come out another way: ``simulated(lambda scenario: ...)``."""
 
     def come_out(act: Callable[..., Any]) -> None:
-        monkeypatch.setattr(
-            "ringnet.cli.run.simulate", lambda scenario, watch=None, parts=None: act(scenario)
-        )
+        monkeypatch.setattr("ringnet.cli.run.simulate", lambda scenario, watch=None, parts=None: act(scenario))
         monkeypatch.setattr("ringnet.cli.run.simulate_all", act)
 
     return come_out

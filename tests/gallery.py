@@ -48,9 +48,7 @@ def make(wanted: Collection[str]) -> None:
             arguments += CHANGES.get(scenario, [])
             _run(arguments)
             for plot in plots:
-                shutil.copyfile(
-                    target / f"{plot}.png", GALLERY / f"{NAMES.get(scenario, scenario)}-{plot}.png"
-                )
+                shutil.copyfile(target / f"{plot}.png", GALLERY / f"{NAMES.get(scenario, scenario)}-{plot}.png")
             if scenario == "worked-example":
                 _run(["plot", str(target), "--animate", str(GALLERY / f"{scenario}.gif")])
 

@@ -65,9 +65,7 @@ def inside(machine: str, size: int, share: float, n: int, **keys: Any) -> float:
     return simulate(machine=machine, workers=n, message=size, network=network, **keys)
 
 
-def across(
-    machine: str, size: int, share: float, n_hosts: int, per_host: int, nics: int, **keys: Any
-) -> float:
+def across(machine: str, size: int, share: float, n_hosts: int, per_host: int, nics: int, **keys: Any) -> float:
     """Several hosts, with so many workers and cards each, on one switch."""
     rate = {"bandwidth": f"{share * rates(machine)[1]} B/s"}
     network = {"workers_per_host": per_host, "nics": nics} | rate | SWITCH

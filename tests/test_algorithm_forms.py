@@ -22,9 +22,7 @@ KINDS = [
 ]
 KINDS += [
     pytest.param("binary-tree", "all-reduce", {"n_slices": 1}, id="binary-tree-whole"),
-    pytest.param(
-        "channel-ring", "all-reduce", {"n_channels": 2, "strides": (1, -1)}, id="channel-ring-both-ways"
-    ),
+    pytest.param("channel-ring", "all-reduce", {"n_channels": 2, "strides": (1, -1)}, id="channel-ring-both-ways"),
     pytest.param("double-binary-tree", "all-reduce", {"n_slices": 1}, id="double-binary-tree-whole"),
     pytest.param("hierarchical", "all-reduce", {"inner": "binomial-tree"}, id="hierarchical-binomial"),
     pytest.param("hierarchical", "all-reduce", {"outer": "halving-doubling"}, id="hierarchical-halving"),
@@ -171,9 +169,7 @@ def nodes_network(n_nodes: int, node_size: int, intra_us: float, inter_us: float
 
 @pytest.mark.parametrize("protocol", ["LL", "LL128", "Simple"])
 @pytest.mark.parametrize(("n_nodes", "node_size"), NODES)
-def test_the_latency_of_a_ring_is_nccls_and_two_links_more(
-    n_nodes: int, node_size: int, protocol: str
-) -> None:
+def test_the_latency_of_a_ring_is_nccls_and_two_links_more(n_nodes: int, node_size: int, protocol: str) -> None:
     """NCCL counts 2 (nodes - 1) crossings between nodes; a path of 2(N-1) links in a ring can have 2 nodes.
 
     It leaves out two links side by side: both inside a node of at least three workers, one of them in a node of two.
@@ -215,9 +211,7 @@ def test_doubling_wins_small_messages_on_a_switch_and_halving_large_ones() -> No
     def times(message_bytes: int) -> dict[str, float]:
         names = ("ring", "recursive-doubling", "halving-doubling", "binomial-tree")
         built = {name: ALGORITHMS[name].build(16, "all-reduce") for name in names}
-        return {
-            name: makespan(s, network, workers, s.chunk_sizes(message_bytes)) for name, s in built.items()
-        }
+        return {name: makespan(s, network, workers, s.chunk_sizes(message_bytes)) for name, s in built.items()}
 
     small, large = times(64), times(2**24)
     assert min(small, key=small.__getitem__) == "recursive-doubling"

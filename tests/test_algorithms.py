@@ -55,9 +55,7 @@ TOLD = [
 
 def told(kind: str) -> list[tuple[str, str, dict[str, object]]]:
     """The hierarchical algorithm with every other at either level, in nodes of 3."""
-    return [
-        ("hierarchical", kind, {"node_size": 3, level: name}) for level in ("inner", "outer") for name in FLAT
-    ]
+    return [("hierarchical", kind, {"node_size": 3, level: name}) for level in ("inner", "outer") for name in FLAT]
 
 
 def knows(name: str, collective: str) -> bool:
@@ -125,9 +123,7 @@ def test_every_schedule_is_proved_right(name: str, collective: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "collective", "parameters"), TOLD)
-def test_whatever_an_algorithm_is_told_it_is_right(
-    name: str, collective: str, parameters: dict[str, object]
-) -> None:
+def test_whatever_an_algorithm_is_told_it_is_right(name: str, collective: str, parameters: dict[str, object]) -> None:
     schedule = ALGORITHMS[name].build(12, collective, **parameters)
     assert parameters.items() <= schedule.parameters.items()
     check(schedule)
@@ -135,9 +131,7 @@ def test_whatever_an_algorithm_is_told_it_is_right(
 
 
 @pytest.mark.parametrize(("name", "collective", "parameters"), told("all-reduce"))
-def test_any_algorithm_does_at_either_level(
-    name: str, collective: str, parameters: dict[str, object]
-) -> None:
+def test_any_algorithm_does_at_either_level(name: str, collective: str, parameters: dict[str, object]) -> None:
     levels = [parameters.get("inner", "ring"), parameters.get("outer", "ring")]
     inside = any(knows(str(levels[0]), kind) for kind in ("reduce-scatter", "reduce"))
     if not inside or not knows(str(levels[1]), "all-reduce") or any(map(in_switches, levels)):
@@ -163,9 +157,7 @@ def test_swing_goes_round_tori(dims: tuple[int, ...]) -> None:
 
 
 def payload_run(schedule: Schedule, reduction: str, n_elements: int, dtype: str, made: type) -> None:
-    source = RandomSource(
-        schedule.n_workers, n_elements, np.dtype(dtype), seed=5, for_product=reduction == "prod"
-    )
+    source = RandomSource(schedule.n_workers, n_elements, np.dtype(dtype), seed=5, for_product=reduction == "prod")
     weights = list(range(1, schedule.n_workers + 1)) if reduction == "weighted-mean" else None
     rule = make_reduction(reduction, schedule.n_workers, weights)
     chunk_sizes = schedule.chunk_sizes(n_elements)
@@ -222,9 +214,7 @@ def test_the_engines_bring_the_payload_where_it_belongs(name: str, collective: s
     schedule = ALGORITHMS[name].build(n_workers, collective)
     source = RandomSource(n_workers, n_elements, np.dtype("float32"), seed=5)
     rule, chunk_sizes = make_reduction("sum", n_workers), schedule.chunk_sizes(n_elements)
-    workers = Workers.alike(
-        n_workers, send_overhead_s=1e-7, recv_overhead_s=2e-7, reduce_Bps=1e8, sends=sends
-    )
+    workers = Workers.alike(n_workers, send_overhead_s=1e-7, recv_overhead_s=2e-7, reduce_Bps=1e8, sends=sends)
     workers.start_s[2] = 3e-6
     switches = SwitchSums(schedule.n_switches)
     payload = Payload(source, rule, n_workers, chunk_sizes, schedule.source, switches=switches)
@@ -258,9 +248,7 @@ TIMED = [
 def test_with_a_clock_sums_are_those_of_the_replay(name: str, collective: str) -> None:
     for n_workers, n_elements, reduction, dtype in TIMED:
         schedule = ALGORITHMS[name].build(n_workers, collective)
-        source = RandomSource(
-            n_workers, n_elements, np.dtype(dtype), seed=n_workers, for_product=reduction == "prod"
-        )
+        source = RandomSource(n_workers, n_elements, np.dtype(dtype), seed=n_workers, for_product=reduction == "prod")
         weights = list(range(1, n_workers + 1)) if reduction == "weighted-mean" else None
         rule, chunk_sizes = make_reduction(reduction, n_workers, weights), schedule.chunk_sizes(n_elements)
         switches = SwitchSums(schedule.n_switches)
@@ -297,9 +285,7 @@ def sent(schedule: Schedule) -> np.ndarray:
 
 
 @pytest.mark.parametrize("n_workers", [2, 4, 8, 16])
-@pytest.mark.parametrize(
-    "name", ["bidirectional-ring", "channel-ring", "direct", "halving-doubling", "swing"]
-)
+@pytest.mark.parametrize("name", ["bidirectional-ring", "channel-ring", "direct", "halving-doubling", "swing"])
 def test_bandwidth_optimal_algorithms_send_what_the_ring_sends(name: str, n_workers: int) -> None:
     for collective, phases in (("all-reduce", 2), ("reduce-scatter", 1), ("all-gather", 1)):
         schedule = ALGORITHMS[name].build(n_workers, collective)
@@ -307,9 +293,7 @@ def test_bandwidth_optimal_algorithms_send_what_the_ring_sends(name: str, n_work
 
 
 def test_the_steps_are_as_many_as_said() -> None:
-    steps = {
-        name: algorithm.build(16, algorithm.collectives[0]).n_steps for name, algorithm in ALGORITHMS.items()
-    }
+    steps = {name: algorithm.build(16, algorithm.collectives[0]).n_steps for name, algorithm in ALGORITHMS.items()}
     assert steps == {
         "bidirectional-ring": 30,
         "binary-tree": 2 * (4 + 4 - 1),
@@ -381,9 +365,7 @@ def test_large_schedules_are_columns_that_are_shared() -> None:
         ("torus-ring", {"n_rows": 5}, "do not fill this many rows; got 5"),
     ],
 )
-def test_what_cannot_be_is_refused_with_what_could(
-    name: str, parameters: dict[str, object], said: str
-) -> None:
+def test_what_cannot_be_is_refused_with_what_could(name: str, parameters: dict[str, object], said: str) -> None:
     with pytest.raises(InputError) as caught:
         ALGORITHMS[name].build(12, "all-reduce", **parameters)
     assert said in str(caught.value)

@@ -137,9 +137,7 @@ def test_arrays_refuse_it_by_name(behaviour, sharing):
 @pytest.mark.parametrize("sharing", ["fifo", "fair"])
 @pytest.mark.parametrize("algorithm", ["ring", "pairwise", "direct"])
 def test_no_closed_form_knows_it(behaviour, sharing, algorithm):
-    network = replace(
-        TOPOLOGIES["fully-connected"].build(4, B, L), behaviours={1: behaviour}, sharing=sharing
-    )
+    network = replace(TOPOLOGIES["fully-connected"].build(4, B, L), behaviours={1: behaviour}, sharing=sharing)
     collective = "all-to-all" if algorithm == "pairwise" else "all-reduce"
     schedule = ALGORITHMS[algorithm].build(4, collective)
     sizes = np.full(schedule.n_chunks, 1000)
@@ -251,9 +249,7 @@ def test_over_a_link_that_dies_workers_wait_for_ever(sharing, n_bytes, topology)
 
 
 def test_other_traffic_may_be_stuck_on_a_dead_link():
-    network = replace(
-        TOPOLOGIES["fully-connected"].build(3, B, L), behaviours={1: OverTime(B, L, ((0.0, 0.0),))}
-    )
+    network = replace(TOPOLOGIES["fully-connected"].build(3, B, L), behaviours={1: OverTime(B, L, ((0.0, 0.0),))})
     assert network.names[1] == "0->2"
     schedule = ALGORITHMS["ring"].build(3, "all-reduce")
     job = Job(schedule, network, Workers.alike(3), np.full(3, 1000))

@@ -94,9 +94,7 @@ def test_the_link_that_helps_is_blamed_and_not_the_one_with_most_latency():
     row = simulate(loads(FOUND)).summary
     mended = simulate(loads(FOUND, ["network.links.0->1.bandwidth=50 GB/s"])).summary
     assert (row["slowest_link"], row["n_slowest_links"], row["slowest_link_by"]) == ("0->1", 1, "simulation")
-    assert row["slowest_link_gain_s"] == pytest.approx(
-        row["makespan_s"] - mended["makespan_s"], rel=1e-12, abs=0
-    )
+    assert row["slowest_link_gain_s"] == pytest.approx(row["makespan_s"] - mended["makespan_s"], rel=1e-12, abs=0)
     assert mended["makespan_s"] == pytest.approx(145.8e-6, rel=1e-3)
 
 
@@ -108,9 +106,7 @@ def test_a_slow_card_is_blamed_with_both_its_directions():
 
 def test_cards_are_those_of_the_network_whatever_they_are_called():
     parts = build(loads(HOSTS, ["network.nics=2", "network.links=null", "workers=16"]))
-    network = replace(
-        parts.network_of_run, names=[name.replace("nic", "hca") for name in parts.network.names]
-    )
+    network = replace(parts.network_of_run, names=[name.replace("nic", "hca") for name in parts.network.names])
     traffic = {name: np.ones(network.n_links) for name in ("transfers", "bytes", "busy_s")}
     cards = {name.replace("nic", "hca"): group for name, group in network.find_groups()[CARDS].items()}
     cards = {node: group.replace("nic", "hca") for node, group in cards.items()}
@@ -152,9 +148,7 @@ def test_a_slow_worker_is_named_by_what_it_costs_and_not_by_being_busy():
     slow = ["worker.reduce_rate=200 GB/s", "worker.exceptions.2.reduce_rate=5 GB/s", "network.links=null"]
     row = simulate(loads(FOUND, slow)).summary
     alike = simulate(loads(FOUND, [slow[0], slow[2]])).summary
-    assert row["busiest_worker_gain_s"] == pytest.approx(
-        row["makespan_s"] - alike["makespan_s"], rel=1e-9, abs=0
-    )
+    assert row["busiest_worker_gain_s"] == pytest.approx(row["makespan_s"] - alike["makespan_s"], rel=1e-9, abs=0)
     said = dict(answer(row))
     assert said["slow worker"].startswith("2, ")
     assert "busiest worker" not in said
@@ -169,9 +163,7 @@ def test_a_slow_link_among_links_that_lose_packets_is_found():
     row = simulate(loads(FOUND, lose)).summary
     mended = simulate(loads(FOUND, [*lose, "network.links=null"])).summary
     assert row["slowest_link"] == "0->1"
-    assert row["slowest_link_gain_s"] == pytest.approx(
-        row["makespan_s"] - mended["makespan_s"], rel=1e-9, abs=0
-    )
+    assert row["slowest_link_gain_s"] == pytest.approx(row["makespan_s"] - mended["makespan_s"], rel=1e-9, abs=0)
     first = blame(loads(FOUND, lose), jobs=1).table.query("kind == 'link'").iloc[0]
     assert (first["name"], first["twice_gain_s"] > 0) == ("0->1", True)
 
@@ -191,9 +183,7 @@ def test_of_links_that_must_change_together_the_busiest_is_named():
     found = simulate(loads(text))
     own = found.links[[any(end.isdecimal() for end in name.split("->")) for name in found.links["link"]]]
     assert found.summary["n_slowest_links"] == len(own)
-    assert found.summary["slowest_link_utilisation"] == pytest.approx(
-        own["utilisation"].max(), rel=1e-9, abs=0
-    )
+    assert found.summary["slowest_link_utilisation"] == pytest.approx(own["utilisation"].max(), rel=1e-9, abs=0)
     assert own["utilisation"].iloc[0] < 0.5 * own["utilisation"].max()
 
 
@@ -463,17 +453,13 @@ def test_changes_are_ranked_by_what_they_gain(ringnet, scenario, own_folder):
         "network.links.0->1.bandwidth=20 GB/s",
         "network.bandwidth=1 GB/s",
     ]
-    assert said["notes"] == [
-        "network.links.0->1.bandwidth=20 GB/s changes nothing: the scenario says so already"
-    ]
+    assert said["notes"] == ["network.links.0->1.bandwidth=20 GB/s changes nothing: the scenario says so already"]
     assert (own_folder / "reports" / "found-whatif" / "whatif.png").is_file()
 
 
 def test_a_change_counts_in_place_of_a_set_of_the_same_key(ringnet, scenario):
     said = json.loads(
-        ringnet(
-            "run", scenario(), "--no-plots", "--json", "--set", "message=1 MiB", "--if", "message=2 MiB"
-        ).stdout
+        ringnet("run", scenario(), "--no-plots", "--json", "--set", "message=1 MiB", "--if", "message=2 MiB").stdout
     )
     assert (said["message_bytes"], said["what_if"]["summary"]["message_bytes"]) == (2**20, 2**21)
 
@@ -501,9 +487,7 @@ def test_mistakes_in_a_change_are_told(ringnet, scenario, own_folder, arguments,
 
 
 def test_a_change_that_leaves_no_way_is_told(ringnet, scenario, own_folder):
-    network = (
-        "{topology: custom, bandwidth: 1 GB/s, latency: 1 us, cables: [{from: 0, to: 1}, {from: 1, to: 2}]}"
-    )
+    network = "{topology: custom, bandwidth: 1 GB/s, latency: 1 us, cables: [{from: 0, to: 1}, {from: 1, to: 2}]}"
     text = f"{{scenario_version: 1, workers: 3, message: 1 MiB, payload: none, network: {network}}}"
     result = ringnet("whatif", scenario(text), "--if", "network.cables=[{from: 0, to: 1}]")
     assert result.exit_code in (2, 5)
@@ -538,6 +522,4 @@ def test_links_in_a_row_that_are_as_full_are_blamed_together():
     assert told["slowest_link_utilisation"] > 0.99
     assert told["slowest_link_gain_s"] > 0.4 * told["makespan_s"]
     now = simulate(loads(CARDS_IN_A_ROW, ["network.link=infiniband-ndr"])).summary
-    assert told["makespan_s"] - now["makespan_s"] == pytest.approx(
-        told["slowest_link_gain_s"], rel=1e-9, abs=0
-    )
+    assert told["makespan_s"] - now["makespan_s"] == pytest.approx(told["slowest_link_gain_s"], rel=1e-9, abs=0)

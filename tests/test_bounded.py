@@ -111,9 +111,7 @@ def document(workers=8, topology="switch", **others):
 
 def test_any_parameter_of_any_algorithm_may_be_extreme():
     documents = [
-        document(
-            algorithm={"name": algorithm, parameter: value}, collective=ALGORITHMS[algorithm].collectives[-1]
-        )
+        document(algorithm={"name": algorithm, parameter: value}, collective=ALGORITHMS[algorithm].collectives[-1])
         for algorithm, parameter, value in EXTREME
     ]
     for (algorithm, parameter, value), (said, seconds) in zip(EXTREME, checked(*documents), strict=True):
@@ -124,9 +122,7 @@ def test_any_parameter_of_any_algorithm_may_be_extreme():
 
 def test_so_may_the_number_of_workers():
     names = [*ALGORITHMS]
-    documents = [
-        document(2**22, algorithm=name, collective=ALGORITHMS[name].collectives[0]) for name in names
-    ]
+    documents = [document(2**22, algorithm=name, collective=ALGORITHMS[name].collectives[0]) for name in names]
     for name, (said, seconds) in zip(names, checked(*documents), strict=True):
         assert seconds < 20, name
         assert "workers: " in said, (name, said)
@@ -185,9 +181,7 @@ LARGE = [
 
 
 def test_any_parameter_of_any_topology_may_be_extreme():
-    for network, (said, seconds) in zip(
-        LARGE, checked(*(document(network=one) for one in LARGE)), strict=True
-    ):
+    for network, (said, seconds) in zip(LARGE, checked(*(document(network=one) for one in LARGE)), strict=True):
         assert seconds < 20, network
         assert said == "" or "network." in said or ": network: " in said, said
 

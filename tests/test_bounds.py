@@ -211,9 +211,7 @@ CUTS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("network", "expected"), CUTS, ids=[f"{seconds:g} s {cut}" for _, (seconds, cut) in CUTS]
-)
+@pytest.mark.parametrize(("network", "expected"), CUTS, ids=[f"{seconds:g} s {cut}" for _, (seconds, cut) in CUTS])
 def test_the_narrowest_cut_bounds_an_all_reduce_and_is_named(network, expected):
     bound = bound_on(network)
     assert bound.seconds == pytest.approx(expected[0], rel=1e-12, abs=0)
@@ -247,9 +245,7 @@ def test_capacity_that_changes_is_integrated_over_a_cut():
     network = hosts(4, 2, nics=2)
     stops = {network.names.index("h0/nic0->switch"): OverTime(100.0, 0.0, ((3.0, 0.0),))}
     assert bound_on(replace(network, behaviours=stops)).seconds == pytest.approx(9.0, rel=1e-12, abs=0)
-    assert bound_on(replace(network, behaviours=stops), start_s=2.0).seconds == pytest.approx(
-        11.0, rel=1e-12, abs=0
-    )
+    assert bound_on(replace(network, behaviours=stops), start_s=2.0).seconds == pytest.approx(11.0, rel=1e-12, abs=0)
     assert bound_on(network).seconds == pytest.approx(6.0, rel=1e-12, abs=0)
 
 

@@ -14,9 +14,7 @@ from ringnet.runs.memory import available_bytes, estimate, require_memory
 from ringnet.runs.parts import build
 from ringnet.scenario import loads
 
-GOOD = (
-    "{scenario_version: 1, name: x, workers: 4, message: 40 B, network: {bandwidth: 50 GB/s, latency: 5 us}}"
-)
+GOOD = "{scenario_version: 1, name: x, workers: 4, message: 40 B, network: {bandwidth: 50 GB/s, latency: 5 us}}"
 
 
 def parts(*overrides, **options):
@@ -132,9 +130,7 @@ def test_what_is_kept():
 
 
 class TestMemory:
-    LARGE = (
-        "{scenario_version: 1, workers: 8, message: 256 MiB, network: {bandwidth: 50 GB/s, latency: 5 us}}"
-    )
+    LARGE = "{scenario_version: 1, workers: 8, message: 256 MiB, network: {bandwidth: 50 GB/s, latency: 5 us}}"
 
     def test_a_payload_counts_for_every_worker(self):
         found = estimate(build(loads(self.LARGE)))
@@ -171,9 +167,7 @@ class TestMemory:
             ["network.sharing=fair"],
             ["network.sharing=fifo", "engine=compiled"],
         )
-        none, noted, fair, fifo = (
-            estimate(build(loads(self.LARGE, [*many, *more]))).memory_bytes for more in settings
-        )
+        none, noted, fair, fifo = (estimate(build(loads(self.LARGE, [*many, *more]))).memory_bytes for more in settings)
         assert 0 < noted - none < 4 * 2**20
         assert 60 * 2**20 < fair - none < fifo - none < 100 * 2**20
         one = build(loads(self.LARGE, [*many, "network.sharing=fair"]))
@@ -199,9 +193,7 @@ class TestMemory:
         bare = estimate(build(loads(self.LARGE, ["workers=4096", "payload=none"])))
         with pytest.raises(InputError, match=r"payload: .* right would be: payload: none"):
             require_memory(build(many), available=bare.memory_bytes)
-        require_memory(
-            build(loads(self.LARGE, ["workers=4096", "payload=none"])), available=bare.memory_bytes
-        )
+        require_memory(build(loads(self.LARGE, ["workers=4096", "payload=none"])), available=bare.memory_bytes)
 
     def test_too_many_workers(self):
         huge = loads(self.LARGE, ["workers=46000", "payload=none"])
@@ -216,9 +208,7 @@ class TestMemory:
 
     def test_rows_beyond_memory(self):
         huge = loads(self.LARGE, ["workers=16384", "payload=none", "report.transfers=all"])
-        with pytest.raises(
-            InputError, match=r"report.transfers: .* right would be: report: {transfers: 200000}"
-        ):
+        with pytest.raises(InputError, match=r"report.transfers: .* right would be: report: {transfers: 200000}"):
             require_memory(build(huge), available=2**33)
 
     def test_the_machine_has_some_memory(self, machine_bytes):
@@ -234,9 +224,7 @@ class TestMemory:
 
 
 def test_a_link_for_every_pair_of_workers_is_counted_and_refused_with_what_would_fit():
-    scenario = loads(
-        GOOD, ["workers=16384", "payload=none", "network.topology=fully-connected", "message=64 KiB"]
-    )
+    scenario = loads(GOOD, ["workers=16384", "payload=none", "network.topology=fully-connected", "message=64 KiB"])
     assert estimate(build(scenario)).memory_bytes > 100e9
     with pytest.raises(InputError, match="at most 1,7") as caught:
         require_memory(build(scenario), available=4 * 2**30)

@@ -135,9 +135,7 @@ def test_rails_of_one_two_and_four_workers_a_node_foretell_eight():
         rates = np.array([told[int(one)] for one in per_node])
         return 60e-6 + 2 * (rows.n_workers - 1) / rows.n_workers * rows.message_bytes / rates
 
-    found = calibrate(
-        measured([Setting(2 * n, 2) for n in (1, 2, 4)], times, sizes=sizes), libraries=("gpu",)
-    )
+    found = calibrate(measured([Setting(2 * n, 2) for n in (1, 2, 4)], times, sizes=sizes), libraries=("gpu",))
     assert found.profile.family.most_rails == np.inf
     guess = predict(found.profile, Setting(16, 2), sizes[-1:]).time_s[0]
     busbw = 2 * 15 / 16 * sizes[-1] / guess
@@ -149,18 +147,14 @@ def test_cards_that_workers_of_a_node_share_are_seen():
     found = gpu(measured([Setting(n * m, m) for n in (1, 2, 4) for m in (2, 4)], by(shared), noise=0.01))
     assert found.profile.family.most_rails == 2.0
     new = Setting(16, 2)
-    assert predict(found.profile, new, SIZES[-1:]).time_s == pytest.approx(
-        by(shared)(at(new, SIZES[-1:])), rel=0.1
-    )
+    assert predict(found.profile, new, SIZES[-1:]).time_s == pytest.approx(by(shared)(at(new, SIZES[-1:])), rel=0.1)
 
 
 def test_a_switch_that_reduces_is_seen_by_bus_bandwidth_alone():
     switched = Family("gpu", ("ring", "tree", "switch"))
     fast = {"bandwidth_inside": 370e9, "bandwidth_of_the_switch": 275e9}
     sizes = 2.0 ** np.arange(3, 34)
-    found = calibrate(
-        measured([Setting(8, 1)], by(switched, **fast), sizes=sizes, noise=0.01), libraries=("gpu",)
-    )
+    found = calibrate(measured([Setting(8, 1)], by(switched, **fast), sizes=sizes, noise=0.01), libraries=("gpu",))
     assert "switch" in found.profile.family.algorithms
     assert "ways: a switch reduces" in [verdict.name for verdict in found.verdicts]
     assert bands_of(found.profile)[-1].way == "switch, Simple"
@@ -240,9 +234,7 @@ def test_mpi_doubles_up_to_a_size_and_has_a_ring_beyond_whatever_is_faster():
     logs = logs_of(largest_doubled=1e4)
     taken = [mpi.ways[way].algorithm for way in mpi.offers(logs, rows).argmin(axis=0)]
     assert taken == ["doubling" if size < 1e4 else "ring" for size in SIZES]
-    doubling = min(
-        time for way, time in zip(mpi.ways, mpi.times(logs, rows)[:, 12], strict=True) if way[0] != "ring"
-    )
+    doubling = min(time for way, time in zip(mpi.ways, mpi.times(logs, rows)[:, 12], strict=True) if way[0] != "ring")
     assert np.exp(mpi.log_time(logs, rows))[12] > 1.5 * doubling
 
 

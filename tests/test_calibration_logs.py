@@ -171,9 +171,7 @@ def test_one_log_foretells_another_n_twice_as_well_as_its_bus_bandwidth():
         guess = predict(single(one).profile, setting, truth.message_bytes)
         found.append(np.median(np.abs(guess.time_s / truth.time_s - 1)))
         moved = [2 * (each.n_workers - 1) / each.n_workers for each in (setting, had)]
-        same = np.exp(
-            np.interp(np.log(truth.message_bytes), np.log(known.message_bytes), np.log(known.time_s))
-        )
+        same = np.exp(np.interp(np.log(truth.message_bytes), np.log(known.message_bytes), np.log(known.time_s)))
         plain.append(np.median(np.abs(same * moved[0] / moved[1] / truth.time_s - 1)))
     assert np.median(found) <= 0.22
     assert np.median(found) <= np.median(plain) / 2
@@ -183,9 +181,7 @@ def test_one_log_foretells_another_n_twice_as_well_as_its_bus_bandwidth():
 def test_the_latency_of_a_forced_ring_by_n(chosen, within):
     whole = replace(samples("78"), n_nodes=np.ones(7, dtype=np.int64))
     found = fit(whole.where(np.isin(whole.n_workers, list(chosen))), libraries=("gpu",), algorithms=("ring",))
-    times = [
-        predict(found.profile, Setting(int(n), 1), whole.message_bytes[:1]).time_s[0] for n in whole.n_workers
-    ]
+    times = [predict(found.profile, Setting(int(n), 1), whole.message_bytes[:1]).time_s[0] for n in whole.n_workers]
     assert np.abs(np.array(times) / whole.time_s - 1).max() <= within
 
 

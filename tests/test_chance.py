@@ -183,9 +183,7 @@ def test_a_run_that_draws_adds_up(sharing):
     row, workers = result.summary, result.workers
     assert row["sum_ok"]
     parts = [name for name in workers if name.startswith("path_")]
-    assert workers[parts].sum(axis=1).to_numpy() == pytest.approx(
-        workers["end_s"].to_numpy(), rel=1e-9, abs=0
-    )
+    assert workers[parts].sum(axis=1).to_numpy() == pytest.approx(workers["end_s"].to_numpy(), rel=1e-9, abs=0)
     assert (workers["path_queueing_s"] < 0.3 * workers["end_s"]).all()
     assert row["drawn"] == "latency for each transfer, recv overhead for each transfer; run 0 of seed 0"
     assert row["seed"] == 0
@@ -197,9 +195,7 @@ def test_numbers_that_are_drawn_once_leave_a_plain_network():
     assert not network.behaviours
     assert len({*network.latency_s}) == 1
     assert network.latency_s[0] != build(scenario, 5).network.latency_s[0]
-    assert simulate(scenario).summary["closed_form_s"] == pytest.approx(
-        simulate(scenario).summary["makespan_s"]
-    )
+    assert simulate(scenario).summary["closed_form_s"] == pytest.approx(simulate(scenario).summary["makespan_s"])
 
 
 @pytest.mark.parametrize(

@@ -68,9 +68,7 @@ def test_a_chunk_sent_twice():
 
 def test_a_transfer_doubled_in_its_step():
     step = list(RING(4).steps())[1]
-    doubled = edited(
-        RING(4), 1, **{name: np.append(getattr(step, name), getattr(step, name)[2]) for name in COLUMNS}
-    )
+    doubled = edited(RING(4), 1, **{name: np.append(getattr(step, name), getattr(step, name)[2]) for name in COLUMNS})
     message = "worker 2 sends chunk 1, whose receiver already has the contribution of worker 1"
     assert refused(doubled) == [f"reduce-scatter step 1: {message}"]
 
@@ -194,9 +192,7 @@ def test_ends_that_are_not_those_of_the_collective(collective, name, column, mes
 def test_a_collective_of_another_name_says_itself_where_its_chunks_end():
     """A broadcast of one chunk from worker 1."""
     broadcast = replace(RING(2, "all-gather"), collective="broadcast", source=np.array([1, 1]))
-    steps = [
-        replace(next(broadcast.steps()), src=np.array([1, 1]), dst=np.array([0, 0]), chunk=np.array([0, 1]))
-    ]
+    steps = [replace(next(broadcast.steps()), src=np.array([1, 1]), dst=np.array([0, 0]), chunk=np.array([0, 1]))]
     check(rebuilt(broadcast, steps))
 
 
@@ -280,9 +276,7 @@ def broken_rings(draw):
 def broken(draw, schedule, step):
     """What may stand where a step should be."""
     n, everyone = schedule.n_workers, list(range(len(step)))
-    rows = draw(
-        st.just(everyone) | st.lists(st.sampled_from(everyone), unique=True) if everyone else st.just([])
-    )
+    rows = draw(st.just(everyone) | st.lists(st.sampled_from(everyone), unique=True) if everyone else st.just([]))
     name, by = draw(st.sampled_from(["chunk", "dst"])), draw(st.integers(1, n - 1))
     column = getattr(step, name).copy()
     column[rows] = (column[rows] + by) % (n if name == "dst" else schedule.n_chunks)

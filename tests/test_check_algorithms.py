@@ -22,18 +22,14 @@ ALL_REDUCES = [name for name, algorithm in ALGORITHMS.items() if "all-reduce" in
 
 
 def rebuilt(schedule: Schedule, steps: list[Step]) -> Schedule:
-    return replace(
-        schedule, n_steps=len(steps), n_transfers=sum(map(len, steps)), make_steps=lambda: iter(steps)
-    )
+    return replace(schedule, n_steps=len(steps), n_transfers=sum(map(len, steps)), make_steps=lambda: iter(steps))
 
 
 def pick(step: Step, rows: list[int]) -> Step:
     """Some rows of a step, perhaps one of them twice."""
     names = ("src", "dst", "chunk", "channel", "to_channel", "count")
     columns = {name: getattr(step, name) for name in names}
-    return replace(
-        step, **{name: None if column is None else column[rows] for name, column in columns.items()}
-    )
+    return replace(step, **{name: None if column is None else column[rows] for name, column in columns.items()})
 
 
 def twice(steps: list[Step]) -> list[Step]:
@@ -51,11 +47,7 @@ def left_out(steps: list[Step]) -> list[Step]:
 def swapped(steps: list[Step]) -> list[Step]:
     """A reduce that copies, and a copy that reduces."""
     first = next(k for k, step in enumerate(steps) if step.op == "reduce")
-    last = (
-        max(k for k, step in enumerate(steps) if step.op == "copy")
-        if any(s.op == "copy" for s in steps)
-        else None
-    )
+    last = max(k for k, step in enumerate(steps) if step.op == "copy") if any(s.op == "copy" for s in steps) else None
     changed = list(steps)
     changed[first] = replace(steps[first], op="copy")
     if last is not None:
@@ -150,9 +142,7 @@ def test_a_cycle_of_waits_is_data_sent_before_it_is_there() -> None:
     gather = ALGORITHMS["ring"].build(2, "all-gather")
     step = next(gather.steps())
     crossed = rebuilt(gather, [replace(step, chunk=step.chunk[::-1].copy())])
-    with pytest.raises(
-        ScheduleError, match="all-gather step 0: worker 0 sends chunk 0, which it does not hold yet"
-    ):
+    with pytest.raises(ScheduleError, match="all-gather step 0: worker 0 sends chunk 0, which it does not hold yet"):
         check(crossed)
     source = RandomSource(2, 8, np.dtype("int32"), seed=1)
     payload = Payload(source, make_reduction("sum", 2), 2, crossed.chunk_sizes(8), crossed.source)
@@ -160,9 +150,7 @@ def test_a_cycle_of_waits_is_data_sent_before_it_is_there() -> None:
         stepper(payload, None)(next(crossed.steps()))
 
 
-@pytest.mark.parametrize(
-    ("count", "said"), [(0, "a count that there is not"), (4, "the last chunk of a transfer")]
-)
+@pytest.mark.parametrize(("count", "said"), [(0, "a count that there is not"), (4, "the last chunk of a transfer")])
 def test_counts_that_do_not_fit_are_refused(count: int, said: str) -> None:
     whole = ALGORITHMS["halving-doubling"].build(4, "all-reduce")
     first, *rest = whole.steps()

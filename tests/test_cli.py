@@ -137,9 +137,7 @@ def test_a_run_answers_first_and_writes_tables_and_plots(ringnet):
     assert lines["time"].strip() == "4.048 us"
     assert "right" in lines["sum"]
     assert str(FOLDER) in lines["written"]
-    assert {"summary.csv", "links.csv", "workers.csv", "transfers.csv", "run.json", "space-time.png"} <= {
-        *written()
-    }
+    assert {"summary.csv", "links.csv", "workers.csv", "transfers.csv", "run.json", "space-time.png"} <= {*written()}
     assert result.stderr == ""
 
 
@@ -157,9 +155,7 @@ def test_json_is_one_object_with_the_columns_of_the_summary():
 def test_json_has_null_where_there_is_no_number(ringnet, simulated):
     def endless(scenario):
         result = real(scenario)
-        return replace(
-            result, summary=result.summary | {"max_abs_error": np.float64("nan"), "algbw_Bps": np.inf}
-        )
+        return replace(result, summary=result.summary | {"max_abs_error": np.float64("nan"), "algbw_Bps": np.inf})
 
     simulated(endless)
     row = json.loads(ringnet("run", "ring.yaml", "--json", "--no-plots").stdout)
@@ -203,17 +199,13 @@ def test_colours_are_where_a_terminal_is_or_somebody_wants_them(monkeypatch):
     for name in ("NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    terminal, pipe = (
-        type("Stream", (), {"isatty": lambda self, is_one=one: is_one})() for one in (True, False)
-    )
+    terminal, pipe = (type("Stream", (), {"isatty": lambda self, is_one=one: is_one})() for one in (True, False))
     assert (has_colour(terminal), has_colour(pipe)) == (True, False)
     monkeypatch.setenv("TERM", "dumb")
     assert not has_colour(terminal)
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert has_colour(pipe)
-    assert process("check", "ring.yaml").stdout.startswith(
-        "\x1b[1mscenario\x1b[0m   two rings & a bell: no mistakes\n"
-    )
+    assert process("check", "ring.yaml").stdout.startswith("\x1b[1mscenario\x1b[0m   two rings & a bell: no mistakes\n")
     assert process("check", "gone.yaml").stderr.startswith("\x1b[1;31mError:\x1b[0m gone.yaml: ")
     monkeypatch.setenv("NO_COLOR", "1")
     assert (has_colour(terminal), has_colour(pipe)) == (False, False)
@@ -254,10 +246,7 @@ def test_a_folder_with_other_results_is_replaced_whole(ringnet):
     ringnet("run", "ring.yaml", "--out", "there")
     ringnet("run", "ring.yaml", "--out", "there", "--no-plots", "--set", "seed=2")
     names = {path.name for path in Path("there").iterdir()}
-    tables = {
-        f"{name}.csv"
-        for name in ("summary", "links", "workers", "transfers", "path", "routes", "utilisation")
-    }
+    tables = {f"{name}.csv" for name in ("summary", "links", "workers", "transfers", "path", "routes", "utilisation")}
     assert names == {*tables, "run.json"}
     assert pd.read_csv("there/summary.csv")["seed"][0] == 2
 
@@ -342,9 +331,7 @@ def test_what_ends_a_run_from_outside(ringnet, simulated, error, code, said):
 
 def test_the_result_is_saved(ringnet):
     np.save("x.npy", np.arange(12, dtype=np.int64).reshape(3, 2, 2))
-    Path("own.yaml").write_text(
-        "{scenario_version: 1, data: x.npy, network: {bandwidth: 1 GB/s, latency: 0 s}}"
-    )
+    Path("own.yaml").write_text("{scenario_version: 1, data: x.npy, network: {bandwidth: 1 GB/s, latency: 0 s}}")
     result = ringnet("run", "own.yaml", "--save-result", "sum.npy")
     assert "sum.npy" in result.stdout
     assert np.load("sum.npy").tolist() == [[12, 15], [18, 21]]
@@ -401,9 +388,7 @@ def test_results_can_be_run_again(ringnet):
 
 def test_results_of_files_know_where_these_are(ringnet):
     np.save("x.npy", np.ones((2, 4), dtype=np.float32))
-    Path("own.yaml").write_text(
-        "{scenario_version: 1, data: x.npy, network: {bandwidth: 1 GB/s, latency: 0 s}}"
-    )
+    Path("own.yaml").write_text("{scenario_version: 1, data: x.npy, network: {bandwidth: 1 GB/s, latency: 0 s}}")
     ringnet("run", "own.yaml", "--out", "a/b/first", "--no-plots")
     assert json.loads(Path("a/b/first/run.json").read_text())["data_folder"] == "../../.."
     assert ringnet("run", "a/b/first", "--out", "again", "--no-plots").exit_code == 0

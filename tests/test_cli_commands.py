@@ -122,9 +122,7 @@ def test_check_leaves_long_proofs_to_the_run_and_says_so(ringnet, monkeypatch):
     schedule._built.cache_clear()  # what was proved before takes nothing
     Path("own.py").write_text("from ringnet.collectives.rings import ring as own\n")
     left = ringnet("check", "ring.yaml", *BY_SWITCH)
-    assert (
-        "the schedule is not proved here, which takes roughly a second; ringnet run proves it" in left.stderr
-    )
+    assert "the schedule is not proved here, which takes roughly a second; ringnet run proves it" in left.stderr
     assert not proved
     own = ringnet("check", "ring.yaml", "--set", "algorithm={python: own.py:own}", "--allow-python")
     assert "not proved" not in own.stderr
@@ -185,10 +183,7 @@ def test_diff_says_what_was_changed_and_what_it_changed(ringnet):
 
 def test_diff_of_the_same_run(ringnet):
     ringnet("run", "ring.yaml", "--no-plots", "--out", "a")
-    assert (
-        ringnet("diff", "a", "a").stdout
-        == "changed in the scenario: nothing\nchanged in the answer: nothing\n"
-    )
+    assert ringnet("diff", "a", "a").stdout == "changed in the scenario: nothing\nchanged in the answer: nothing\n"
     assert is_refused(ringnet("diff", "a", "gone"), "gone")
 
 

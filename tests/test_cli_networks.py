@@ -43,10 +43,7 @@ def test_a_person_is_told_what_is_in_a_file(ringnet):
 
 
 def test_what_is_not_in_a_server_is_not_counted(ringnet):
-    assert (
-        " 0 "
-        not in ringnet("network", FILES / "nvlink-server.xml").stdout.partition("\n")[2].partition("links")[0]
-    )
+    assert " 0 " not in ringnet("network", FILES / "nvlink-server.xml").stdout.partition("\n")[2].partition("links")[0]
 
 
 def test_a_person_is_told_how_a_scenario_takes_the_rings(ringnet):
@@ -147,9 +144,7 @@ def test_a_run_that_is_there_is_drawn_as_it_is(ringnet, tmp_path):
     assert {path.name for path in (tmp_path / "done").iterdir()} > PICTURES
     assert (tmp_path / "done" / "links.csv").read_text() == before
     assert ringnet("draw", "slow.yaml", "--results", "done", "--out", "pictures").exit_code == 0
-    assert (tmp_path / "pictures" / "network.svg").read_bytes() == (
-        tmp_path / "done" / "network.svg"
-    ).read_bytes()
+    assert (tmp_path / "pictures" / "network.svg").read_bytes() == (tmp_path / "done" / "network.svg").read_bytes()
 
 
 def test_results_of_another_scenario_are_not_drawn(ringnet):

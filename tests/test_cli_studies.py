@@ -157,9 +157,7 @@ def test_a_killed_process_is_told_as_such_and_takes_no_other_with_it(monkeypatch
     monkeypatch.setattr(local, "SMALL_S", 0.0)
     done = run("compare", "some.yaml", "--no-plots", "--jobs", "2", "--json")
     assert done.exit_code == 5, done.stderr
-    assert (
-        "Error: direct with 8 workers: the process that computed it was killed: out of memory?" in done.stderr
-    )
+    assert "Error: direct with 8 workers: the process that computed it was killed: out of memory?" in done.stderr
     assert "halving-doubling with 8 workers: a bug in ringnet: ArithmeticError: two and two" in done.stderr
     points = pd.DataFrame(json.loads(done.stdout)["points"])
     assert set(points.loc[points["n_workers"] == 8, "algorithm"]) == {"ring"}
@@ -248,6 +246,4 @@ def test_a_study_is_no_run_to_compare_with_another():
     run("compare", "some.yaml", "--jobs", "1", "--no-plots")
     done = run("diff", "reports/some-compare", "reports/some-compare")
     assert done.exit_code == 2
-    assert (
-        "these are results of ringnet compare; right would be: a folder that ringnet run wrote" in done.stderr
-    )
+    assert "these are results of ringnet compare; right would be: a folder that ringnet run wrote" in done.stderr

@@ -110,9 +110,7 @@ def press_ctrl_c(process):
 
 def members(group):
     """Processes of a group that are alive; one that has ended may wait to be asked how."""
-    listed = subprocess.run(
-        ["ps", "-o", "stat=,pid=", "-g", str(group)], capture_output=True, text=True, check=False
-    )
+    listed = subprocess.run(["ps", "-o", "stat=,pid=", "-g", str(group)], capture_output=True, text=True, check=False)
     return [line for line in listed.stdout.splitlines() if not line.startswith("Z")]
 
 
@@ -136,9 +134,7 @@ def test_json_has_a_list_of_points(ringnet):
 
 
 def test_a_long_table_is_cut_for_a_person_only(ringnet):
-    lines = ringnet(
-        "sweep.yaml", "--set", "sweep.over.workers.to=51", "--set", "payload=none"
-    ).stdout.splitlines()
+    lines = ringnet("sweep.yaml", "--set", "sweep.over.workers.to=51", "--set", "payload=none").stdout.splitlines()
     assert "... and 10 more in reports/sweep/summary.csv" in lines
     assert len(pd.read_csv("reports/sweep/summary.csv")) == 50
 
@@ -202,9 +198,7 @@ def test_plots_of_a_sweep_are_drawn():
 
 
 def test_one_failing_point_does_not_lose_the_others(ringnet):
-    result = ringnet(
-        "sweep.yaml", "--set", "sweep.over={worker.start: [0 s, never]}", "--set", "workers=2", "--json"
-    )
+    result = ringnet("sweep.yaml", "--set", "sweep.over={worker.start: [0 s, never]}", "--set", "workers=2", "--json")
     assert result.exit_code == 5
     good, bad = json.loads(result.stdout)["points"]
     assert good["sum_ok"] is True
@@ -367,8 +361,6 @@ def test_progress_of_a_single_run_is_shown_on_a_terminal(on_a_terminal):
     )
     Path("single.yaml").write_text(text.replace("seed: 1\n", ""))
     command = [sys.executable, "-m", "ringnet", "run", "single.yaml", "--no-plots"]
-    seen, out = on_a_terminal(
-        lambda **streams: subprocess.Popen(command, text=True, stdout=subprocess.PIPE, **streams)
-    )
+    seen, out = on_a_terminal(lambda **streams: subprocess.Popen(command, text=True, stdout=subprocess.PIPE, **streams))
     assert b"transfers/s" in seen
     assert out.startswith("time")

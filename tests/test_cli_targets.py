@@ -47,9 +47,7 @@ def test_a_folder_that_is_not_there_is_told_and_not_made(own_folder, option, com
     done = CliRunner().invoke(app, [*command, *named, "none/such/a.npy"])
     assert done.exit_code == 2, done.output
     right = "one that is there; mkdir -p none/such makes it"
-    assert (
-        done.stderr == f"Error: {option}: there is no such folder; got none/such; right would be: {right}\n"
-    )
+    assert done.stderr == f"Error: {option}: there is no such folder; got none/such; right would be: {right}\n"
     assert [path.name for path in own_folder.iterdir()] == ["ring.yaml"]
 
 
@@ -136,9 +134,7 @@ def test_nothing_that_was_given_is_written_over(sources, command, told):
 
 
 def _contents(folder):
-    return {
-        path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and "cache" not in path.parts
-    }
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and "cache" not in path.parts}
 
 
 def test_results_are_run_again_into_their_own_place(sources):

@@ -66,9 +66,7 @@ class Cluster:
             file,
         ]
         with (self.folder / f"{program}.log").open("ab") as log:
-            return subprocess.Popen(
-                [*command, *options], stdout=log, stderr=log, cwd=self.folder, env=self.environment
-            )
+            return subprocess.Popen([*command, *options], stdout=log, stderr=log, cwd=self.folder, env=self.environment)
 
     def add_workers(self, count: int) -> None:
         for _ in range(count):
@@ -191,18 +189,14 @@ def test_a_point_that_kills_its_worker_is_given_up_and_no_other(victim, points, 
     assert len([*(tmp_path / "kept").rglob("*.json")]) == N_POINTS - 1
 
 
-def test_losing_all_workers_ends_with_an_error_and_what_is_finished_kept(
-    victim, points, tmp_path, monkeypatch
-):
+def test_losing_all_workers_ends_with_an_error_and_what_is_finished_kept(victim, points, tmp_path, monkeypatch):
     victim.add_workers(2)
     monkeypatch.setattr(rooms, "PATIENCE_S", 0.5)
     monkeypatch.setattr(rooms, "WATCH_S", 0.1)
     lose_all = once(lambda: [worker.kill() for worker in victim.workers])
     # The others wait, so that no worker dies of a point in hand, which the cluster would give up.
     with pytest.raises(StudyError, match=r"was lost: no worker for 0\.5 seconds"):
-        run_points(
-            points, cluster=victim.address, simulate=slowly(), on_result=lose_all, cache_dir=tmp_path / "kept"
-        )
+        run_points(points, cluster=victim.address, simulate=slowly(), on_result=lose_all, cache_dir=tmp_path / "kept")
     assert len([*(tmp_path / "kept").rglob("*.json")]) >= 1
 
 

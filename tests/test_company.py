@@ -15,18 +15,14 @@ def medians(scores):
     return dict(zip(company.Score._fields, np.median(np.array(list(scores)), axis=0), strict=True))
 
 
-@pytest.mark.parametrize(
-    ("machine", "within"), [("V100", 0.1), ("A100", 0.14), ("P100", 0.09), ("DGX-A100", 0.11)]
-)
+@pytest.mark.parametrize(("machine", "within"), [("V100", 0.1), ("A100", 0.14), ("P100", 0.09), ("DGX-A100", 0.11)])
 def test_one_n_foretells_another_far_better_than_its_bus_bandwidth(machine, within):
     found = medians(company.from_one(machine))
     assert found["ringnet"] <= within
     assert found["ringnet"] <= min(found["same_busbw"], found["line"], found["alpha_beta"]) / 2
 
 
-@pytest.mark.parametrize(
-    ("count", "wanted", "within"), [(2, V100[3], 0.12), (4, V100[4], 0.03), (4, V100[5], 0.05)]
-)
+@pytest.mark.parametrize(("count", "wanted", "within"), [(2, V100[3], 0.12), (4, V100[4], 0.03), (4, V100[5], 0.05)])
 def test_several_n_foretell_a_larger_one(count, wanted, within):
     assert company.score("V100", V100[:count], wanted).ringnet <= within
 
@@ -41,9 +37,7 @@ def test_ranges_hold_eight_to_nineteen_in_twenty_and_are_no_wider_than_promised(
             assert np.median([each.width for each in found if each.times_largest == times]) <= widest
     # The last are those from three N and more.
     of_three = [
-        each
-        for name, n_first in (("V100", 4), ("A100", 3), ("host memory", 4))
-        for each in scores[name][n_first:]
+        each for name, n_first in (("V100", 4), ("A100", 3), ("host memory", 4)) for each in scores[name][n_first:]
     ]
     assert all(each.ringnet <= 1.2 * each.line for each in of_three)
 

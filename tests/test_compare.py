@@ -34,9 +34,7 @@ SCENARIOS = Path(__file__).parents[1] / "scenarios"
 HEAD = "scenario_version: 1\nworkers: 8\nmessage: 1 MiB\n"
 SWITCH = HEAD + "network: {topology: switch, bandwidth: 50 GB/s, latency: 1 us}\n"
 FULL = HEAD + "network: {topology: fully-connected, bandwidth: 50 GB/s, latency: 5 us}\n"
-SPINE = HEAD + (
-    "network: {topology: leaf-spine, leaves: 2, oversubscription: 4, bandwidth: 50 GB/s, latency: 1 us}\n"
-)
+SPINE = HEAD + ("network: {topology: leaf-spine, leaves: 2, oversubscription: 4, bandwidth: 50 GB/s, latency: 1 us}\n")
 SIZES = "sweep: {over: {message: {from: 1 KiB, to: 1 GiB, factor: 8}}}\n"
 ALL_REDUCING = [name for name, one in ALGORITHMS.items() if "all-reduce" in one.collectives]
 
@@ -284,9 +282,7 @@ class TestManySizes:
             maker.rounds(step)
         of_sizes = sizes.Sizes(schedule, network, workers, maker)
         of_sizes.run(schedule.steps(), np.full((3, schedule.n_chunks), 4096))
-        of_runs = DrawnSteps(
-            schedule, network, workers, np.full(schedule.n_chunks, 4096), maker, runs=range(3)
-        )
+        of_runs = DrawnSteps(schedule, network, workers, np.full(schedule.n_chunks, 4096), maker, runs=range(3))
         for step in schedule.steps():
             of_runs.do(step)
         for n_kept in (of_sizes.n_slots, len(of_runs.shared.posted.cell)):
@@ -377,9 +373,7 @@ class TestCommand:
         assert "pipelined-ring is at most" in done.stdout
 
     def test_json_has_the_columns_as_keys(self, tmp_path):
-        done = self.run(
-            tmp_path, "--algorithms", "ring,direct", "--json", "--no-plots", "--out", str(tmp_path / "o")
-        )
+        done = self.run(tmp_path, "--algorithms", "ring,direct", "--json", "--no-plots", "--out", str(tmp_path / "o"))
         found = json.loads(done.stdout)
         assert tuple(found["points"][0]) == COLUMNS
         assert found["advice"]

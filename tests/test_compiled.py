@@ -60,9 +60,7 @@ def runs(draw):
         st.sampled_from(sorted({*ALGORITHMS} - {"nvls", "nvls-tree", "sharp", "torus-ring", "hierarchical"}))
     )
     n_workers = draw(st.sampled_from([2, 4, 8]) if algorithm == "swing" else st.integers(2, 10))
-    schedule = ALGORITHMS[algorithm].build(
-        n_workers, draw(st.sampled_from(ALGORITHMS[algorithm].collectives))
-    )
+    schedule = ALGORITHMS[algorithm].build(n_workers, draw(st.sampled_from(ALGORITHMS[algorithm].collectives)))
     made = NETWORKS[draw(st.sampled_from(sorted(NETWORKS)))](n_workers, *draw(st.sampled_from([FAST, SLOW])))
     place = draw(st.permutations(range(n_workers)))
     some = np.random.default_rng(draw(st.integers(0, 2**16)))
@@ -82,10 +80,7 @@ def runs(draw):
     columns = {**columns, "reduce_Bps": draw(st.sampled_from([np.inf, 1e9]))}
     workers = replace(
         Workers.alike(n_workers, sends=draw(st.sampled_from(["eager", "rendezvous"]))),
-        **{
-            name: np.full(n_workers, value) if np.isscalar(value) else value
-            for name, value in columns.items()
-        },
+        **{name: np.full(n_workers, value) if np.isscalar(value) else value for name, value in columns.items()},
     )
     n_elements = draw(st.sampled_from([1, n_workers, 40_000]))
     return schedule, network, workers, 4 * split_sizes(n_elements, schedule.n_chunks)
@@ -101,9 +96,7 @@ def differences(one, other):
             for columns in (mine, its)
         ]
         found += [
-            (part, name)
-            for name in {**mine, **its}
-            if not np.array_equal(mine[name][order[0]], its[name][order[1]])
+            (part, name) for name in {**mine, **its} if not np.array_equal(mine[name][order[0]], its[name][order[1]])
         ]
     return found
 
@@ -141,9 +134,7 @@ def shuffled(n_workers, sends, sharing, algorithm="ring", **costs):
     """Workers in a random order over leaves with two spines, twice oversubscribed."""
     place = np.random.default_rng(1).permutation(n_workers).tolist()
     made = NETWORKS["leaf-spine"](n_workers, *FAST)
-    network = replace(
-        made, sharing=sharing, find_route=lambda src, dst: made.find_route(place[src], place[dst])
-    )
+    network = replace(made, sharing=sharing, find_route=lambda src, dst: made.find_route(place[src], place[dst]))
     schedule = ALGORITHMS[algorithm].build(n_workers, "all-reduce")
     workers = Workers.alike(n_workers, sends=sends, **costs)
     return schedule, network, workers, split_sizes(100_000, schedule.n_chunks)

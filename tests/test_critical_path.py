@@ -88,9 +88,7 @@ def network_over(draw, n_workers, is_ring):
 
 def all_different(draw, case):
     """Any algorithm over any network, and no two numbers the same, so that only one path is the longest."""
-    algorithm = ALGORITHMS[
-        draw(st.sampled_from([name for name, one in ALGORITHMS.items() if not one.in_switches]))
-    ]
+    algorithm = ALGORITHMS[draw(st.sampled_from([name for name, one in ALGORITHMS.items() if not one.in_switches]))]
     fitting = [n for n in range(2, 9) if _builds(algorithm, n)]
     n_workers = draw(st.sampled_from(fitting))
     schedule = algorithm.build(n_workers, draw(st.sampled_from(algorithm.collectives)))
@@ -126,9 +124,7 @@ def can_be_less(case):
     network, workers = case.network, case.workers
     inverse = {"inverse_bandwidth": 1 / network.bandwidth_Bps, "inverse_reduce_rate": 1 / workers.reduce_Bps}
     numbers = inverse | {"latency": network.latency_s}
-    return [
-        kind for kind in KINDS if (numbers[kind] if kind in numbers else getattr(workers, f"{kind}_s")).all()
-    ]
+    return [kind for kind in KINDS if (numbers[kind] if kind in numbers else getattr(workers, f"{kind}_s")).all()]
 
 
 def weights_for(case, kind, rng):
@@ -285,11 +281,7 @@ def test_a_window_makes_the_path_go_there_and_back(case, custom, wired, sharing)
     one = one.but(network=replace(one.network, sharing=sharing))
     words = pieces_in_words(path_of(one, one.run()), one.network.names)
     parts = [(part, round(to_s - from_s, 9)) for part, _, from_s, to_s in words]
-    there = (
-        [("bandwidth", 0.8), ("latency", 0.5)]
-        if sharing == "fifo"
-        else [("latency", 0.5), ("bandwidth", 0.8)]
-    )
+    there = [("bandwidth", 0.8), ("latency", 0.5)] if sharing == "fifo" else [("latency", 0.5), ("bandwidth", 0.8)]
     assert sum(seconds for _, seconds in parts) == pytest.approx(2.4)
     assert sum(seconds for part, seconds in parts if part == "latency") == pytest.approx(1.5)
     assert [seconds for part, seconds in parts if part == "bandwidth"] in (

@@ -82,9 +82,7 @@ def commands(block: Block) -> Iterator[Command]:
 
 def is_like(printed: str, expected: str) -> bool:
     """Whether a command prints what the page says, ``...`` standing for any lines."""
-    pattern = "".join(
-        "(?:.*\n)*" if line == "...\n" else re.escape(line) for line in expected.splitlines(True)
-    )
+    pattern = "".join("(?:.*\n)*" if line == "...\n" else re.escape(line) for line in expected.splitlines(True))
     return re.fullmatch(pattern, printed) is not None
 
 
@@ -207,9 +205,7 @@ def test_every_page_is_in_a_table_of_contents() -> None:
             if block.language == "{toctree}":
                 entries = [line for line in block.text.splitlines() if line and not line.startswith(":")]
                 listed |= {
-                    path
-                    for entry in entries
-                    for path in (page.parent / entry).parent.glob(f"{Path(entry).name}.*")
+                    path for entry in entries for path in (page.parent / entry).parent.glob(f"{Path(entry).name}.*")
                 }
     notebooks = {*(DOCS / "notebooks").glob("*.ipynb")}
     assert {path.resolve() for path in listed} == (set(SITE) | notebooks) - {DOCS / "index.md"}
@@ -230,9 +226,7 @@ def generated() -> ModuleType:
     return module
 
 
-def test_the_scenario_reference_has_every_key_of_the_schema(
-    generated: ModuleType, ringnet: Callable[..., Any]
-) -> None:
+def test_the_scenario_reference_has_every_key_of_the_schema(generated: ModuleType, ringnet: Callable[..., Any]) -> None:
     schema = json.loads(ringnet("schema").stdout)
     text = generated.scenario_format()
     for mapping in (schema, *schema["$defs"].values()):
@@ -256,9 +250,7 @@ def test_the_reference_of_commands_shows_each(generated: ModuleType, ringnet: Ca
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_files_that_are_named_are_there(page: Path) -> None:
-    named = re.findall(
-        r"`((?:ringnet|tests|scenarios|docs|\.ci)/[\w./-]*)`", page.read_text(encoding="utf-8")
-    )
+    named = re.findall(r"`((?:ringnet|tests|scenarios|docs|\.ci)/[\w./-]*)`", page.read_text(encoding="utf-8"))
     written = [path for path in named if not path.startswith("docs/_build/")]  # which is built, not kept
     assert [path for path in written if not (ROOT / path).exists()] == []
 
@@ -270,9 +262,7 @@ def test_the_way_of_a_transfer_is_the_one_that_is_taken() -> None:
     missing = [
         (path, name)
         for path, name in way
-        if not re.search(
-            rf"^ *(?:def|class) {name}\b", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE
-        )
+        if not re.search(rf"^ *(?:def|class) {name}\b", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE)
     ]
     assert missing == []
 
@@ -281,9 +271,7 @@ def test_the_architecture_has_every_room() -> None:
     text = (DOCS / "architecture.md").read_text(encoding="utf-8")
     rooms = {path.name for path in (ROOT / "ringnet").iterdir() if (path / "__init__.py").exists()}
     rooms |= {path.name for path in (ROOT / "ringnet").glob("[a-z]*.py")}
-    assert {
-        path.strip("/") for path in re.findall(r"^\| `ringnet/([\w./]+)` \|", text, re.MULTILINE)
-    } == rooms
+    assert {path.strip("/") for path in re.findall(r"^\| `ringnet/([\w./]+)` \|", text, re.MULTILINE)} == rooms
 
 
 def test_the_readme_has_the_growth_that_was_measured():
@@ -291,9 +279,7 @@ def test_the_readme_has_the_growth_that_was_measured():
         r"\| (time|memory) of (\w+), \S+ to \d+ \| ([\d.]+) \|", (ROOT / "docs" / "benchmarks.md").read_text()
     )
     measured = {(engine, what): float(exponent) for what, engine, exponent in rows}
-    told = re.findall(
-        r"\| `(\w+)`, N=[^|]+\| N\^([\d.]+) \| N\^([\d.]+) \|", (ROOT / "README.md").read_text()
-    )
+    told = re.findall(r"\| `(\w+)`, N=[^|]+\| N\^([\d.]+) \| N\^([\d.]+) \|", (ROOT / "README.md").read_text())
     said = {(engine, "time"): float(time) for engine, time, _ in told}
     said |= {(engine, "memory"): float(memory) for engine, _, memory in told}
     assert len(said) >= 4

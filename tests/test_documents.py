@@ -78,15 +78,12 @@ class TestText:
 
     def test_tabs(self):
         assert refusal("network:\n\tlatency: 5 us\n") == (
-            "s.yaml:2: YAML is indented with spaces, not with tabs; got latency: 5 us; "
-            "right would be: two spaces"
+            "s.yaml:2: YAML is indented with spaces, not with tabs; got latency: 5 us; right would be: two spaces"
         )
 
     def test_broken_yaml_names_its_line(self):
         assert "s.yaml:2: the text is not readable as YAML" in refusal("seed: 1\nnetwork: {latency: 5 us\n")
-        assert "s.yaml:1: the text is not readable as YAML: mapping values" in refusal(
-            "network: latency: 5 us"
-        )
+        assert "s.yaml:1: the text is not readable as YAML: mapping values" in refusal("network: latency: 5 us")
 
     def test_two_documents(self):
         assert "s.yaml:2: another document begins here" in refusal("a: 1\n---\nb: 1")
@@ -123,9 +120,7 @@ class TestText:
 
 class TestEveryFaultAtOnce:
     def test_duplicate_keys_tags_and_empty_values_together(self):
-        text = (
-            "seed: 1\nworkers:\nseed: 2\ndata: !!python/object/apply:os.system [id]\nnetwork: {latency: ~}\n"
-        )
+        text = "seed: 1\nworkers:\nseed: 2\ndata: !!python/object/apply:os.system [id]\nnetwork: {latency: ~}\n"
         assert told(text) == [
             "s.yaml:2: workers: the key has no value",
             "s.yaml:3: seed: the key is here twice, first in line 1; got 2",

@@ -77,9 +77,7 @@ def waiting(case, rows):
     network, waits = case.network, {link: [] for link in range(case.network.n_links)}
     free = dict.fromkeys(waits, 0.0)
     names = ("src", "dst", "bytes", "posted_s", "started_s", "sent_s")
-    for src, dst, n_bytes, posted, started, sent in zip(
-        *(rows[name].tolist() for name in names), strict=True
-    ):
+    for src, dst, n_bytes, posted, started, sent in zip(*(rows[name].tolist() for name in names), strict=True):
         first, *second = network.route(src, dst)
         waits[first].append((posted, started))
         for link in second:

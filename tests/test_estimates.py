@@ -110,9 +110,7 @@ PACKETS = f"""
 """
 
 
-@pytest.mark.parametrize(
-    ("text", "took_s"), [(FAIR, 23), (FAIR.replace("events", "compiled"), 1.8), (PACKETS, 95)]
-)
+@pytest.mark.parametrize(("text", "took_s"), [(FAIR, 23), (FAIR.replace("events", "compiled"), 1.8), (PACKETS, 95)])
 def test_runs_that_were_said_to_take_a_second(text, took_s, monkeypatch):
     """Processor time that they took where the seconds of `ringnet.runs.work` were measured."""
     monkeypatch.setattr(cost, "pace", lambda: 1.0)

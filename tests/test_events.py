@@ -119,9 +119,7 @@ def test_a_big_link_behind_slow_ones_is_held_by_each_in_turn(case, custom, times
 def test_what_is_stored_whole_waits_whole(case, custom, times):
     links = {"1->switch": SLOW, "2->switch": SLOW}
     schedule = custom(3, [(1, 0, 0), (2, 0, 0)])
-    trace = case(
-        3, 200, schedule=schedule, topology="switch", switching="store-and-forward", links=links
-    ).run()
+    trace = case(3, 200, schedule=schedule, topology="switch", switching="store-and-forward", links=links).run()
     # Both are there whole at 4.5 s.
     assert times(trace) == [(0.0, 0.0, 4.0, 7.0, 7.0), (0.0, 0.0, 4.0, 9.0, 9.0)]
     assert path(trace, 0) == {"latency": 1.0, "bandwidth": 6.0, "queueing": 2.0}

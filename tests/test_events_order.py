@@ -78,15 +78,11 @@ def test_a_step_is_applied_by_source(case, custom, times):
 
 def test_ten_runs_give_the_same_bytes(case, bytes_of):
     links = {f"switch->{worker}": LinkChange(10.0 * (worker + 3), worker / 7) for worker in range(8)}
-    uneven = case(
-        8, [*range(50, 58)], topology="switch", links=links, recv_overhead_s=0.1, start_s=[*range(8)]
-    )
+    uneven = case(8, [*range(50, 58)], topology="switch", links=links, recv_overhead_s=0.1, start_s=[*range(8)])
     assert len({bytes_of(uneven.run()) for _ in range(10)}) == 1
 
 
-UNEQUAL = {
-    f"{worker}->{(worker + 1) % 16}": LinkChange(10.0 * (worker + 1), worker / 7) for worker in range(16)
-}
+UNEQUAL = {f"{worker}->{(worker + 1) % 16}": LinkChange(10.0 * (worker + 1), worker / 7) for worker in range(16)}
 WORK = [
     # what differs from a uniform ring of 16, hops, events for each transfer and hop
     ({}, 1, 2),

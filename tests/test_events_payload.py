@@ -16,18 +16,14 @@ SENDS = ("eager", "rendezvous")
 def payload_for(case, buffers):
     sizes = split_sizes(len(buffers[0]), case.schedule.n_chunks)
     n_workers = case.schedule.n_workers
-    return Payload(
-        ArraySource(buffers), make_reduction("sum", n_workers), n_workers, sizes, case.schedule.source
-    )
+    return Payload(ArraySource(buffers), make_reduction("sum", n_workers), n_workers, sizes, case.schedule.source)
 
 
 def uneven_ring(case, collective, sends):
     """Five workers and 13 elements, on links that let some workers run far ahead."""
     links = {"0->1": LinkChange(10.0), "2->3": LinkChange(latency_s=9.0)}
     chunk_bytes = (4 * split_sizes(13, 5)).tolist()
-    return case(
-        5, chunk_bytes, collective=collective, sends=sends, links=links, start_s=[0.0, 7.0, 0.0, 0.0, 2.0]
-    )
+    return case(5, chunk_bytes, collective=collective, sends=sends, links=links, start_s=[0.0, 7.0, 0.0, 0.0, 2.0])
 
 
 BUFFERS = [np.random.default_rng(worker).standard_normal(13).astype(np.float32) for worker in range(5)]

@@ -13,9 +13,7 @@ import ringnet
 from ringnet.collectives import ALGORITHMS
 from tests.audit import Ran, audit
 
-COLLECTIVES = sorted(
-    {collective for algorithm in ALGORITHMS.values() for collective in algorithm.collectives}
-)
+COLLECTIVES = sorted({collective for algorithm in ALGORITHMS.values() for collective in algorithm.collectives})
 REDUCING = {"all-reduce", "reduce", "reduce-scatter"}
 RATES = st.sampled_from(["1 GB/s", "3 GB/s", "10 GB/s", "25 Gbit/s"])
 TIMES = st.sampled_from(["0 s", "500 ns", "1 us", "20 us"])
@@ -74,11 +72,7 @@ def hosts(n_workers: int) -> st.SearchStrategy[dict[str, Any]]:
         return st.fixed_dictionaries({**sizes, "nics": st.just([1, min(2, n_workers - first)])})
 
     alike = st.sampled_from(divisors(n_workers)).flatmap(of_size)
-    return (
-        st.one_of(alike, alike, st.integers(1, n_workers - 1).flatmap(that_differ))
-        if n_workers > 1
-        else alike
-    )
+    return st.one_of(alike, alike, st.integers(1, n_workers - 1).flatmap(that_differ)) if n_workers > 1 else alike
 
 
 def said(keys: dict[str, Any]) -> dict[str, Any]:
@@ -151,18 +145,14 @@ def networks(n_workers: int) -> st.SearchStrategy[dict[str, Any]]:
             "profile": maybe(st.lists(change, min_size=1, max_size=1)),
             "order": elsewhere,
         }
-        return st.builds(
-            lambda all_of, own: all_of | own, st.fixed_dictionaries(keys), SHAPES[topology](n_workers)
-        )
+        return st.builds(lambda all_of, own: all_of | own, st.fixed_dictionaries(keys), SHAPES[topology](n_workers))
 
     return st.sampled_from(sorted(SHAPES)).flatmap(of)
 
 
 def parameters(algorithm: str) -> st.SearchStrategy[dict[str, Any]]:
     counts = {
-        name: st.integers(1, 3)
-        for name in ALGORITHMS[algorithm].parameters
-        if name in ("n_channels", "n_slices")
+        name: st.integers(1, 3) for name in ALGORITHMS[algorithm].parameters if name in ("n_channels", "n_slices")
     }
     return st.fixed_dictionaries({}, optional=counts).map(lambda chosen: {"name": algorithm} | chosen)
 
@@ -199,9 +189,7 @@ def scenarios(draw: Any) -> dict[str, Any]:
 
 def given_keys(tree: dict[str, Any]) -> dict[str, Any]:
     return {
-        key: given_keys(value) if isinstance(value, dict) else value
-        for key, value in tree.items()
-        if value is not None
+        key: given_keys(value) if isinstance(value, dict) else value for key, value in tree.items() if value is not None
     }
 
 

@@ -23,9 +23,7 @@ def test_every_command_that_writes_has_its_turn():
 
 @pytest.mark.parametrize(("name", "n"), [("export", 6), ("sweep", 2), ("init", 6)])
 def test_after_a_fault_of_the_disk_every_file_is_whole_or_absent(tmp_path, name, n):
-    n_tried, wrong = try_all(
-        name, tmp_path / "folder", lambda all_: Random(name).sample(all_, min(n, len(all_)))
-    )
+    n_tried, wrong = try_all(name, tmp_path / "folder", lambda all_: Random(name).sample(all_, min(n, len(all_))))
     assert n_tried >= n
     assert wrong == []
 

@@ -67,9 +67,7 @@ def test_a_figure_is_as_wide_as_asked_for_in_the_dots_and_the_font_asked_for_and
     assert "DejaVu Serif" in drawing
     paper = (folder / "space-time.pdf").read_bytes()
     assert b"DejaVuSerif" in paper
-    assert (
-        b"/Subtype /Type3" not in paper
-    )  # outlines of letters; those of TrueType can be searched and edited
+    assert b"/Subtype /Type3" not in paper  # outlines of letters; those of TrueType can be searched and edited
     assert b"CreationDate" not in paper
 
 
@@ -110,18 +108,14 @@ def test_a_figure_reads_back_as_it_was_written():
     text = f"{{scenario_version: 1, workers: 4, message: 1 MiB, {NETWORK}, report: {{figure: {{width: 89 mm}}}}}}"
     found = ringnet.loads(text)
     width = found.document()["report"]["figure"]["width"]
-    assert (
-        ringnet.loads(text, [f"report.figure.width={width}"]).report.figure.look == found.report.figure.look
-    )
+    assert ringnet.loads(text, [f"report.figure.width={width}"]).report.figure.look == found.report.figure.look
     assert found.report.figure.look.width_in == 89 / 25.4
 
 
 def test_a_format_that_there_is_not_is_told():
     done = run("run", EXAMPLE, "--format", "pdf,jpg")
     assert done.exit_code == 2
-    assert (
-        "--format: there is no such format of figures; got jpg; right would be: png, svg, pdf" in done.stderr
-    )
+    assert "--format: there is no such format of figures; got jpg; right would be: png, svg, pdf" in done.stderr
 
 
 # ------------------------------------------------------------------------------------------------- states
@@ -144,14 +138,9 @@ def test_the_worked_example_is_drawn_as_the_exercise_has_it(example):
     assert tables[2] == ["1", "222", "303", "11", "20", "333", "111", "220", "300"]
     assert tables[3] == ["111", "222", "303", "11", "222", "333", "111", "220", "333"]
     assert tables[4] == ["111", "222", "333"] * 3
-    complete = [
-        {text.get_text() for text in ax.texts if text.get_weight() == "bold"} for ax in figure.axes[:5]
-    ]
+    complete = [{text.get_text() for text in ax.texts if text.get_weight() == "bold"} for ax in figure.axes[:5]]
     assert complete == [set(), set(), {"111", "222", "333"}, {"111", "222", "333"}, {"111", "222", "333"}]
-    sent = [
-        {(int(box.get_x()), int(box.get_y())) for box in ax.patches if not box.get_fill()}
-        for ax in figure.axes
-    ]
+    sent = [{(int(box.get_x()), int(box.get_y())) for box in ax.patches if not box.get_fill()} for ax in figure.axes]
     assert sent[0] == {(0, 0), (1, 1), (2, 2)}  # worker i sends chunk i first
     assert sent[2] == {(1, 0), (2, 1), (0, 2)}  # and in all-gather the chunk that it has completed
     assert sent[4] == set()

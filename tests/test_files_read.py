@@ -59,9 +59,7 @@ def ringnet(*arguments):
 
 
 def times(*arguments):
-    found = json.loads(
-        ringnet("run", *arguments, "--allow-python", "--no-plots", "--cache", "kept", "--json").stdout
-    )
+    found = json.loads(ringnet("run", *arguments, "--allow-python", "--no-plots", "--cache", "kept", "--json").stdout)
     return [point["makespan_s"] for point in found["points"]]
 
 

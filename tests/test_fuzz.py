@@ -59,8 +59,7 @@ def test_no_two_keys_of_the_format_end_in_a_bug(made, own_folder):
     """Every key is in one of them; `python -m tests.fuzz --pairs` sets every two."""
     kind = PairsKind(made["keys"].files, made["keys"].commands)
     tried = [
-        attempt("pairs", kind, number, own_folder / "here")
-        for number in Random(1).sample(range(len(pairs())), N_PAIRS)
+        attempt("pairs", kind, number, own_folder / "here") for number in Random(1).sample(range(len(pairs())), N_PAIRS)
     ]
     assert [one for _, findings in tried for one in findings] == []
     # Few random pairs go together, one in sixty; what is told of the others is what is tried here.

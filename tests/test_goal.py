@@ -148,9 +148,7 @@ def full(n_workers: int, bandwidth_Bps: float, latency_s: float) -> Network:
     pairs = [(src, dst) for src in range(n_workers) for dst in range(n_workers) if src != dst]
     number, ones = {pair: (link,) for link, pair in enumerate(pairs)}, np.ones(len(pairs))
     names = tuple(f"{src}->{dst}" for src, dst in pairs)
-    return Network(
-        "full", n_workers, names, ones * bandwidth_Bps, ones * latency_s, lambda src, dst: number[src, dst]
-    )
+    return Network("full", n_workers, names, ones * bandwidth_Bps, ones * latency_s, lambda src, dst: number[src, dst])
 
 
 @pytest.mark.parametrize(
@@ -161,18 +159,14 @@ def full(n_workers: int, bandwidth_Bps: float, latency_s: float) -> Network:
         ("double-binary-tree", "all-reduce", {"n_channels": 2, "node_size": 3}),
     ],
 )
-def test_simulated_by_its_own_rules_it_takes_as_long(
-    name: str, collective: str, parameters: dict[str, int]
-) -> None:
+def test_simulated_by_its_own_rules_it_takes_as_long(name: str, collective: str, parameters: dict[str, int]) -> None:
     n_workers = 6 if parameters else 5
     schedule = ALGORITHMS[name].build(n_workers, collective, **parameters)
     chunk_bytes = np.full(schedule.n_chunks, 100)
     network = full(n_workers, 1.0, 700.0)
     trace = ENGINES["events"].run(schedule, network, Workers.alike(n_workers), chunk_bytes)
     expected = float(trace.workers["end_s"].max())
-    assert simulate(dumps_goal(schedule, chunk_bytes), L=700.0, G=1.0) == pytest.approx(
-        expected, rel=1e-12, abs=0
-    )
+    assert simulate(dumps_goal(schedule, chunk_bytes), L=700.0, G=1.0) == pytest.approx(expected, rel=1e-12, abs=0)
 
 
 def test_a_ring_takes_what_loggopsim_says_but_for_its_one_byte_less() -> None:
@@ -195,9 +189,7 @@ HELD = {
 
 
 @pytest.mark.parametrize(("name", "collective"), HELD)
-def test_where_loggopsim_takes_another_time_is_where_messages_come_in_meanwhile(
-    name: str, collective: str
-) -> None:
+def test_where_loggopsim_takes_another_time_is_where_messages_come_in_meanwhile(name: str, collective: str) -> None:
     schedule = ALGORITHMS[name].build(5, collective)
     chunk_bytes = np.full(schedule.n_chunks, 100)
     network = TOPOLOGIES["switch"].build(5, 1.0, 350.0)

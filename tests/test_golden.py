@@ -42,9 +42,7 @@ def test_a_shipped_scenario_gives_its_golden_table(scenario: Path, tmp_path: Pat
 
 def test_the_schema_that_is_printed_is_the_schema_of_the_keys() -> None:
     made = ringnet.scenario.schema()
-    if (
-        os.environ.get("RINGNET_GOLDEN") == "write"
-    ):  # a line for each of many, so that a change of a key is told apart
+    if os.environ.get("RINGNET_GOLDEN") == "write":  # a line for each of many, so that a change of a key is told apart
         lines = json.dumps(made, ensure_ascii=False).replace('}, "', '},\n"')
         KEPT.write_text(lines + "\n", encoding="utf-8")
     assert json.loads(KEPT.read_text(encoding="utf-8")) == made

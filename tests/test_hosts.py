@@ -48,9 +48,7 @@ def test_without_a_spine_a_transfer_changes_its_rail_inside_the_sender():
 
 
 def test_where_the_sender_has_no_worker_on_that_rail_it_changes_inside_the_receiver():
-    network = hosts(
-        6, [4, 2], nics=[2, 2], between=partial(rails, rails=2), inside=Inside("ring", 100.0, 0.25)
-    )
+    network = hosts(6, [4, 2], nics=[2, 2], between=partial(rails, rails=2), inside=Inside("ring", 100.0, 0.25))
     # Worker 3 has card 1 and worker 4 card 0: worker 0 or 1 of the sender has card 0.
     assert way(network, 3, 4)[:2] == ["3->0", "0->h0/nic0"]
 
@@ -63,9 +61,7 @@ def test_with_a_spine_it_goes_over_that():
 
 
 def test_racks_have_leaves_of_their_own_and_keep_the_stated_ratio():
-    network = hosts(
-        32, 4, nics=4, between=partial(rails, rails=4, spines=2, hosts_per_rack=[6, 2], oversubscription=2)
-    )
+    network = hosts(32, 4, nics=4, between=partial(rails, rails=4, spines=2, hosts_per_rack=[6, 2], oversubscription=2))
     assert way(network, 0, 28)[1:-1] == [
         "h0/nic0->r0/rail0", "r0/rail0->spine1", "spine1->r1/rail0", "r1/rail0->h7/nic0",
     ]  # fmt: skip
@@ -114,9 +110,7 @@ def test_a_card_at_the_other_socket_costs_the_link_between_the_sockets(shape, n_
     near, far = network.route(0, 2), network.route(1, 2)
     slowest = [float(network.bandwidth_Bps[list(route)].min()) for route in (near, far)]
     assert slowest == [10.0, 5.0]
-    assert (
-        sum(network.names[link].count("socket") + network.names[link].count("root") > 1 for link in far) == 1
-    )
+    assert sum(network.names[link].count("socket") + network.names[link].count("root") > 1 for link in far) == 1
     latency_s = [float(network.latency_s[list(route)].sum()) for route in (near, far)]
     assert latency_s[1] - latency_s[0] == pytest.approx(more_s)
     assert len(far) == n_links
@@ -169,9 +163,7 @@ def test_exceptions_by_host_card_rail_and_rack(name, links):
     # Of a rail the links at its leaves: those of workers inside hosts are not of it.
     assert all(name.rpartition("/")[2] in link for link in found) or name in ("rack1", "h0/*", "h*/nic1")
     changed = change_nodes(network, {name: LinkChange(1.0)})
-    assert {changed.names[link] for link in range(changed.n_links) if changed.bandwidth_Bps[link] == 1.0} == {
-        *found
-    }
+    assert {changed.names[link] for link in range(changed.n_links) if changed.bandwidth_Bps[link] == 1.0} == {*found}
 
 
 #: Six hosts of two, two racks, one spine: card 1 has a link to its worker and one to its leaf, each way; a rail its six

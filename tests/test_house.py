@@ -33,11 +33,7 @@ HEAVY = {"matplotlib", "networkx", "numpy", "pandas", "pydantic", "rich", "scipy
 def loaded_by(code):
     """Top-level modules that a fresh interpreter holds after running the code."""
     code = f"{code}\nimport sys; print(*{{name.partition('.')[0] for name in sys.modules}}, file=sys.stderr)"
-    return set(
-        subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        ).stderr.split()
-    )
+    return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stderr.split())
 
 
 def test_the_public_names_are_one_sorted_list_without_doubles():
@@ -57,9 +53,7 @@ def test_what_is_shown_is_what_is_public():
 
 def test_a_public_name_brings_its_documentation():
     undocumented = [
-        name
-        for name in ringnet.__all__
-        if callable(getattr(ringnet, name)) and not getattr(ringnet, name).__doc__
+        name for name in ringnet.__all__ if callable(getattr(ringnet, name)) and not getattr(ringnet, name).__doc__
     ]
     assert undocumented == []
 
@@ -137,8 +131,7 @@ def trees():
     files = sorted((ROOT / "ringnet").rglob("*.py"))
     names = (".".join(path.relative_to(ROOT).with_suffix("").parts) for path in files)
     return {
-        name.removesuffix(".__init__"): ast.parse(path.read_text())
-        for name, path in zip(names, files, strict=True)
+        name.removesuffix(".__init__"): ast.parse(path.read_text()) for name, path in zip(names, files, strict=True)
     }
 
 
@@ -175,9 +168,7 @@ def imported(name, trees):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             found.update(f"{node.module}.{alias.name}" for alias in node.names)
-            found.update(
-                {node.module} if any(f"{node.module}.{one.name}" not in trees for one in node.names) else ()
-            )
+            found.update({node.module} if any(f"{node.module}.{one.name}" not in trees for one in node.names) else ())
     return (found & trees.keys()) - {name}
 
 

@@ -114,8 +114,7 @@ def test_jobs_in_turn_take_what_each_takes_alone():
     jobs = ringnet.simulate(ringnet.loads(IN_TURN)).jobs.set_index("job")
     alone = IN_TURN[: IN_TURN.index("jobs:")]
     small, large = (
-        ringnet.simulate(ringnet.loads(alone, [f"message={size}"])).summary["makespan_s"]
-        for size in ("1 MiB", "4 MiB")
+        ringnet.simulate(ringnet.loads(alone, [f"message={size}"])).summary["makespan_s"] for size in ("1 MiB", "4 MiB")
     )
     assert jobs["makespan_s"].tolist() == pytest.approx([small, small, large], rel=1e-12, abs=0)
     assert jobs["start_s"].tolist() == pytest.approx([0.0, small + large + 20e-6, small], rel=1e-12, abs=0)

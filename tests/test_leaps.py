@@ -111,9 +111,7 @@ def test_steps_in_which_something_waits_are_done_one_by_one(monkeypatch, done):
 def test_65536_workers_take_a_few_hundred_steps(done):
     n_workers = 65_536
     schedule, network = ALGORITHMS["ring"].build(n_workers), make_network("ring", n_workers, 5e10, 5e-7)
-    trace = run_recurrence(
-        schedule, network, Workers.alike(n_workers), np.full(n_workers, 16_384), keep_transfers=0
-    )
+    trace = run_recurrence(schedule, network, Workers.alike(n_workers), np.full(n_workers, 16_384), keep_transfers=0)
     assert schedule.n_steps == 131_070
     assert len(done) < 400
     # Each step adds a service and a latency, and each addition rounds by half a last digit at most.
@@ -130,9 +128,7 @@ def turns(drawn, n_workers):
         distance = 1 if drawn.random() < 0.7 else int(drawn.integers(1, n_workers))
         first = -number if drawn.random() < 0.8 else int(drawn.integers(n_workers))
         op = "reduce" if number < n_workers - 1 else "copy"
-        yield make_step(
-            op, number, worker, (worker + distance) % n_workers, (first + worker) % n_workers, op=op
-        )
+        yield make_step(op, number, worker, (worker + distance) % n_workers, (first + worker) % n_workers, op=op)
 
 
 def told(schedule):

@@ -47,8 +47,7 @@ def table(  # noqa: PLR0917
 
 def ranks(*numbers, host="node-a", pid=7):
     return "# Using devices\n" + "".join(
-        f"#  Rank {number:2} Pid {pid} on {host} device {number % 8} [0x0{number % 8}] A100\n"
-        for number in numbers
+        f"#  Rank {number:2} Pid {pid} on {host} device {number % 8} [0x0{number % 8}] A100\n" for number in numbers
     )
 
 
@@ -105,9 +104,7 @@ def test_columns_and_count_tell_the_collective_of_tiny_messages(read, columns, c
 
 
 def test_the_old_layouts_tell_broadcast_by_a_root_without_a_reduction(read):
-    heading = (
-        "# size count type root time algbw busbw error time algbw busbw error\n# (B) (elements) (us) (GB/s)\n"
-    )
+    heading = "# size count type root time algbw busbw error time algbw busbw error\n# (B) (elements) (us) (GB/s)\n"
     log = read(table(8, sizes=(64,), redop="", root="0", factor=1.0, heading=heading))
     assert {row.collective for row in log.measurements} == {"broadcast"}
 
@@ -142,9 +139,7 @@ def test_collectives_that_take_turns_in_a_loop_are_a_table_each(read):
     start = "# nThread 8 nGpus 1 minBytes 8 maxBytes 8\n"
     kinds = [{"redop": "sum"}, {"redop": "none", "factor": 1.0, "root": "0"}]
     text = "".join(
-        start + ranks(*range(8)) + table(8, sizes=(2**power,), **kind)
-        for power in range(10, 28, 2)
-        for kind in kinds
+        start + ranks(*range(8)) + table(8, sizes=(2**power,), **kind) for power in range(10, 28, 2) for kind in kinds
     )
     found = {(row.collective, row.table) for row in read(text).measurements}
     assert found == {("all_reduce", 1), ("broadcast", 2)}
@@ -163,9 +158,7 @@ def test_the_ranks_of_an_aborted_run_are_not_those_of_the_next(read):
 
 def test_two_worlds_that_print_by_turns_are_still_refused(read):
     by_turns = "".join(line * 2 for line in table(8).splitlines(keepends=True))
-    assert "each ran alone" in faults(
-        lambda: read(ranks(*range(8), pid=5) + ranks(*range(8), pid=6) + by_turns)
-    )
+    assert "each ran alone" in faults(lambda: read(ranks(*range(8), pid=5) + ranks(*range(8), pid=6) + by_turns))
     assert "each ran alone" in faults(lambda: read(ranks(0, pid=5) + ranks(0, pid=6) + table(2)))
 
 
@@ -201,10 +194,7 @@ def test_nodes_of_each_table(write):
     result = run("logs", path, "--nodes", "log.txt#two=2")
     assert (result.exit_code, "log.txt#2=8" in result.stderr) == (2, True)
     result = run("logs", path, "--nodes", "log.txt#3=2")
-    assert (
-        "--nodes: the log has no such table; got log.txt#3; right would be: log.txt#1, log.txt#2"
-        in result.stderr
-    )
+    assert "--nodes: the log has no such table; got log.txt#3; right would be: log.txt#1, log.txt#2" in result.stderr
 
 
 # ----------------------------------------------------------------------------------------------- several conditions
@@ -270,9 +260,7 @@ def test_a_table_that_is_not_there_names_those_that_are(write):
 # ------------------------------------------------------------------------------------------ rows, tags and headings
 
 
-@pytest.mark.parametrize(
-    "words", [*permutations(["size", "time", "algbw"]), ("time", "size", "algbw", "time")]
-)
+@pytest.mark.parametrize("words", [*permutations(["size", "time", "algbw"]), ("time", "size", "algbw", "time")])
 def test_prose_is_no_heading(read, words):
     prose = f"We plot {' '.join(words)} and busbw\n"
     assert heading_of(prose) is None
@@ -286,9 +274,7 @@ def test_prose_is_no_heading(read, words):
 def test_tags_before_and_within_rows(read, tag):
     plain = table(8)
     tagged = "".join(f"{tag}{line}" for line in plain.replace(" -1 ", f" -1{tag} ").splitlines(keepends=True))
-    assert [row.time_s for row in read(tagged).measurements] == [
-        row.time_s for row in read(plain).measurements
-    ]
+    assert [row.time_s for row in read(tagged).measurements] == [row.time_s for row in read(plain).measurements]
     assert without_launcher(f"{tag} 8 {tag} 2").split() == ["8", "2"]
 
 
@@ -348,13 +334,9 @@ def test_nonblocking_collectives_of_osu_without_what_is_computed_beside_them(rea
         ("all_reduce", pytest.approx(128e-6)),
     ]
     assert "Pure Comm." in said(log)
-    seven = (
-        "# OSU MPI Non-Blocking Allgather Latency Test v7.3\n# Size Overall(us) Compute(us) Coll. Init(us) "
-    )
+    seven = "# OSU MPI Non-Blocking Allgather Latency Test v7.3\n# Size Overall(us) Compute(us) Coll. Init(us) "
     log = read(f"{seven}MPI_Test(us) MPI_Wait(us) Pure Comm.(us) Overlap(%)\n8 90 40 1 2 3 44 0.5\n")
-    assert [(row.collective, row.time_s) for row in log.measurements] == [
-        ("all_gather", pytest.approx(44e-6))
-    ]
+    assert [(row.collective, row.time_s) for row in log.measurements] == [("all_gather", pytest.approx(44e-6))]
 
 
 def test_nccom_test_says_n_in_its_command(read):
@@ -390,9 +372,7 @@ def test_a_maker_before_the_model_is_no_other_machine(read):
     log = read(table(8))
     named, bare = (replace(log, devices=(name,)) for name in ("NVIDIA A100-X", "A100-X"))
     other = replace(log, devices=("H100",))
-    found = [
-        [one.name for one in machines_of(pair)].count(TWO_MACHINES) for pair in ([named, bare], [bare, other])
-    ]
+    found = [[one.name for one in machines_of(pair)].count(TWO_MACHINES) for pair in ([named, bare], [bare, other])]
     assert found == [0, 1]
 
 
@@ -406,7 +386,5 @@ def test_a_log_of_more_tables_than_anybody_looks_through_is_refused_in_no_time(r
     keys = (TableKey("all_reduce", 4, ("", ""), Condition(), {1024}) for _ in range(100_000))
     assert max(numbers_of(keys)) == MOST_TABLES + 1
     heading = "# OSU MPI Allreduce Latency Test v5.7\n# Size       Avg Latency(us)\n"
-    with pytest.raises(
-        InputError, match="over 1000 tables are in it; right would be: a file of the runs that matter"
-    ):
+    with pytest.raises(InputError, match="over 1000 tables are in it; right would be: a file of the runs that matter"):
         read(heading + "1024 1.72\n" * (MOST_TABLES + 1))

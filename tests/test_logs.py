@@ -94,9 +94,7 @@ def test_a_row_cut_within_its_numbers_is_put_together(read):
     early = whole.replace("-1  20.49", "-1  20.49 host:1:2 [3] NCCL WARN went by\n  ", 1)
     assert early != whole != cut
     for text in (cut, early):
-        assert [row.time_s for row in read(text).measurements] == [
-            row.time_s for row in read(whole).measurements
-        ]
+        assert [row.time_s for row in read(text).measurements] == [row.time_s for row in read(whole).measurements]
 
 
 def test_a_second_run_does_not_take_the_first_ones_name(read):
@@ -115,9 +113,7 @@ def test_milliseconds_of_2017_are_found_by_size_over_algbw():
 
 
 def test_a_heading_that_lies_about_its_unit(read):
-    text = HEADING.format(name="all_reduce") + rows(8, time=lambda size: 10 + size / 1e5).replace(
-        "0.00", "0.00"
-    )
+    text = HEADING.format(name="all_reduce") + rows(8, time=lambda size: 10 + size / 1e5).replace("0.00", "0.00")
     honest = read(text + END)
     liar = read(text.replace("(us)", "(ms)") + END)
     assert [row.time_s for row in liar.measurements] == [row.time_s for row in honest.measurements]
@@ -155,9 +151,7 @@ def test_n_is_not_guessed_where_rounding_leaves_several(read):
     assert "say it by the number of workers" in said(log)
 
 
-@pytest.mark.parametrize(
-    "prefix", ["0: ", " 3: ", "[1,12]<stderr>:", "\x1b[32m", "pod-0 | ", "2026-01-01T10:00:00Z "]
-)
+@pytest.mark.parametrize("prefix", ["0: ", " 3: ", "[1,12]<stderr>:", "\x1b[32m", "pod-0 | ", "2026-01-01T10:00:00Z "])
 def test_prefixes_of_launchers(read, prefix):
     plain = HEADING.format(name="all_reduce") + rows(8) + END
     prefixed = "".join(prefix + line for line in plain.splitlines(keepends=True))
@@ -195,11 +189,7 @@ def test_per_iteration_columns_and_timestamps_are_passed_over(read):
         + 2 * " time algbw busbw #wrong i_min i_max i_p99 i_cv%"
         + " timestamp\n# (B) (elements) (us) (GB/s)\n"
     )
-    row = (
-        "1048576 262144 float sum -1"
-        + 2 * " 100.0 10.49 18.35 0 90.0 130.0 129.0 3.0"
-        + " 2026-01-01 10:00:00\n"
-    )
+    row = "1048576 262144 float sum -1" + 2 * " 100.0 10.49 18.35 0 90.0 130.0 129.0 3.0" + " 2026-01-01 10:00:00\n"
     (found,) = read(heading + row + END).measurements
     assert (found.time_s, found.in_place_s, found.busbw_Bps) == pytest.approx((100e-6, 100e-6, 18.35e9))
 
@@ -220,17 +210,15 @@ def test_osu_has_no_n_and_warnings_between_rows():
 
 
 def test_osu_latency_between_two_is_no_collective(read):
-    assert "is no collective" in faults(
-        lambda: read("# OSU MPI Latency Test v5.9\n# Size Latency (us)\n4 1.0\n")
-    )
+    assert "is no collective" in faults(lambda: read("# OSU MPI Latency Test v5.9\n# Size Latency (us)\n4 1.0\n"))
 
 
 def test_the_report_of_nccl_tests_in_json():
     log = read_log(DATA / "report.json")
     assert [row.time_s for row in log.measurements] == pytest.approx([50.5e-6, 90e-6, 170e-6])
-    assert {
-        (row.collective, row.n_workers, row.n_nodes, row.algorithm, row.protocol) for row in log.measurements
-    } == {("all_reduce", 2, 1, "Ring", "Simple")}
+    assert {(row.collective, row.n_workers, row.n_nodes, row.algorithm, row.protocol) for row in log.measurements} == {
+        ("all_reduce", 2, 1, "Ring", "Simple")
+    }
     assert [row.in_place_s for row in log.measurements] == [
         pytest.approx(50.1e-6),
         None,
@@ -243,9 +231,7 @@ def test_the_report_of_nccl_tests_in_json():
 def test_a_json_that_was_cut_off_is_used_as_far_as_it_goes(read, kept):
     text = (DATA / "report.json").read_text()
     log = read(text[: int(kept * len(text))], "report.json")
-    assert [row.message_bytes for row in log.measurements] == [1 << 20, 1 << 21, 1 << 22][
-        : len(log.measurements)
-    ]
+    assert [row.message_bytes for row in log.measurements] == [1 << 20, 1 << 21, 1 << 22][: len(log.measurements)]
     assert {row.n_workers for row in log.measurements} == {2}
     assert "not one whole document" in said(log)
 
@@ -253,9 +239,7 @@ def test_a_json_that_was_cut_off_is_used_as_far_as_it_goes(read, kept):
 def test_the_json_of_rccl_tests_out_of_place():
     log = read_log(DATA / "rccl.json")
     assert [row.time_s for row in log.measurements] == pytest.approx([95.1e-6, 140e-6])
-    assert {(row.collective, row.n_workers, row.n_nodes) for row in log.measurements} == {
-        ("all_reduce", 16, 2)
-    }
+    assert {(row.collective, row.n_workers, row.n_nodes) for row in log.measurements} == {("all_reduce", 16, 2)}
     assert "measured in place: left out" in said(log)
 
 
@@ -373,11 +357,7 @@ def test_a_gibibyte_of_nothing_known_is_refused_with_what_was_read(tmp_path):
 
 
 def test_all_zeros_are_no_measurements(read):
-    text = (
-        HEADING.format(name="all_reduce")
-        + ROW.format(size=1024, count=256, redop="sum", time=0, alg=0, bus=0)
-        + END
-    )
+    text = HEADING.format(name="all_reduce") + ROW.format(size=1024, count=256, redop="sum", time=0, alg=0, bus=0) + END
     assert "log.txt:5: no row has a time above zero: nothing was measured" in faults(lambda: read(text))
     assert "got a time of 0: left out" in faults(lambda: read("bytes,ranks,time_us\n1024,4,0\n", "z.csv"))
 
@@ -419,17 +399,11 @@ def test_a_damaged_log_is_read_as_far_as_it_is_sound(tmp_path_factory, start, le
         found = read_log(path)
     except InputError:
         return
-    assert all(
-        np.isfinite(row.time_s) and row.time_s > 0 and row.message_bytes >= 0 for row in found.measurements
-    )
+    assert all(np.isfinite(row.time_s) and row.time_s > 0 and row.message_bytes >= 0 for row in found.measurements)
 
 
 def test_a_test_that_was_built_with_mpi_has_another_name(read):
-    text = (
-        HEADING.format(name="all_gather").replace("_perf", "_perf_mpi")
-        + rows(8, factor=1.0, redop="none")
-        + END
-    )
+    text = HEADING.format(name="all_gather").replace("_perf", "_perf_mpi") + rows(8, factor=1.0, redop="none") + END
     log = read(text)
     assert log.collectives == ("all_gather",)
     assert "not named" not in said(log)

@@ -64,9 +64,7 @@ def test_a_validation_that_failed_is_said(read):
 
 
 def test_several_osu_benchmarks_in_one_file(read):
-    latency = (
-        "mpirun -np 2 osu_latency\n# OSU MPI Latency Test v5.8\n# Size   Latency (us)\n0   0.42\n4   0.31\n"
-    )
+    latency = "mpirun -np 2 osu_latency\n# OSU MPI Latency Test v5.8\n# Size   Latency (us)\n0   0.42\n4   0.31\n"
     command = "mpirun --hostfile h.txt -np 4 /opt/osu/collective/osu_allreduce\n"
     gather = OSU.format("Allgather", OSU_ROWS)
     log = read(latency + command + OSU.format("Allreduce", OSU_ROWS) + gather)

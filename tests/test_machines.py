@@ -99,10 +99,7 @@ def test_hosts_give_the_workers_and_workers_the_hosts():
     assert of("tpu-v4", network={"sides": [2, 2]}).workers == 4
     assert of("rack-100gbe", hosts=40).workers == 40
     assert (
-        of(
-            "dgx-h100", network={"workers_per_host": [8, 4], "nics": 1, "between": {"topology": "switch"}}
-        ).workers
-        == 12
+        of("dgx-h100", network={"workers_per_host": [8, 4], "nics": 1, "between": {"topology": "switch"}}).workers == 12
     )
 
 
@@ -121,18 +118,14 @@ def test_the_switches_that_reduce_go_with_the_network_that_has_them():
 
 
 def test_what_a_scenario_changes_counts_and_takes_along_what_it_makes_pointless():
-    changed = of(
-        "dgx-h100", hosts=2, network={"between": {"spines": 2}, "inside": {"bandwidth": "100 GB/s"}}
-    ).network
+    changed = of("dgx-h100", hosts=2, network={"between": {"spines": 2}, "inside": {"bandwidth": "100 GB/s"}}).network
     assert changed.between.spines == 2
     assert changed.between.rails == 8
     assert (changed.inside.bandwidth_Bps, changed.inside.latency_s) == (
         1e11,
         PRESETS["nvlink4"].latency_s / 2,
     )
-    other = of(
-        "mi300x", hosts=2, network={"inside": {"link": "nvlink3"}, "between": {"topology": "switch"}}
-    ).network
+    other = of("mi300x", hosts=2, network={"inside": {"link": "nvlink3"}, "between": {"topology": "switch"}}).network
     assert (other.inside.bandwidth_Bps, other.between.topology, other.between.rails) == (3e11, "switch", None)
 
 
@@ -161,9 +154,7 @@ def test_a_machine_can_be_swept_and_repeated():
 def test_a_run_says_which_numbers_are_estimates():
     notes = simulate(of("dgx-h100", hosts=2)).notes
     assert any("nobody published it: network.between.spines" in note for note in notes)
-    assert not any(
-        "published" in note for note in simulate(of("dgx-h100", "network.between.spines=1", hosts=2)).notes
-    )
+    assert not any("published" in note for note in simulate(of("dgx-h100", "network.between.spines=1", hosts=2)).notes)
 
 
 @pytest.mark.parametrize(
@@ -222,9 +213,7 @@ def test_parameters_of_hosts_without_any_are_told():
 def folder(tmp_path):
     def write(**files):
         for name, keys in files.items():
-            (tmp_path / f"{name}.yaml").write_text(
-                keys if isinstance(keys, str) else yaml.dump(keys, sort_keys=False)
-            )
+            (tmp_path / f"{name}.yaml").write_text(keys if isinstance(keys, str) else yaml.dump(keys, sort_keys=False))
         return tmp_path / "main.yaml"
 
     return write

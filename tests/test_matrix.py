@@ -105,17 +105,12 @@ def combinations(collective: str) -> list[tuple[str, str]]:
     """Element types and reductions; where nothing is reduced, there is nothing to choose."""
     reductions = ["sum"] if collective in COPYING else list(REDUCTIONS)
     return [
-        (dtype, one)
-        for dtype in ("int32", "float32")
-        for one in reductions
-        if dtype != "int32" or one not in MEANS
+        (dtype, one) for dtype in ("int32", "float32") for one in reductions if dtype != "int32" or one not in MEANS
     ]
 
 
 @pytest.mark.parametrize(("name", "collective"), KINDS)
-def test_every_reduction_of_every_size_comes_out_for_every_number_of_workers(
-    name: str, collective: str
-) -> None:
+def test_every_reduction_of_every_size_comes_out_for_every_number_of_workers(name: str, collective: str) -> None:
     assert REDUCTIONS.keys() == RULES.keys()
     for n_workers in COUNTS:
         schedule = ALGORITHMS[name].build(n_workers, collective)

@@ -191,9 +191,7 @@ def test_a_neighbour_that_takes_nothing_is_given_up(ring_of):
 def test_a_neighbour_that_is_in_another_step_is_an_error(ring_of):
     first, second = ring_of(2)
     first.post(3, np.zeros(8, np.uint8))
-    with pytest.raises(
-        NeighbourError, match="worker 0 sent transfer 3 of 8 bytes where transfer 2 of 4 bytes was due"
-    ):
+    with pytest.raises(NeighbourError, match="worker 0 sent transfer 3 of 8 bytes where transfer 2 of 4 bytes was due"):
         second.take(2, np.empty(4, np.uint8))
 
 
@@ -258,9 +256,7 @@ def test_a_worker_that_is_killed_in_the_middle_is_named_and_all_end(name):
     with WorkerProcesses([Endpoint()] * 3) as workers:
         workers.ask("prepare", job=job.document(), in_place=False)
         os.kill(workers.pids[1], getattr(signal, name))
-        with pytest.raises(
-            WorkerError, match=rf"^worker 1 \(process {workers.pids[1]}\) was killed \({name}\)$"
-        ):
+        with pytest.raises(WorkerError, match=rf"^worker 1 \(process {workers.pids[1]}\) was killed \({name}\)$"):
             workers.ask("run", at_ns=0)
     assert all(map(ended, workers.pids))
 
@@ -364,12 +360,8 @@ def test_a_log_looks_as_nccl_tests_writes_it():
 
 
 def test_wrong_sums_end_in_a_verdict():
-    row = MeasuredRow(
-        AllReduce(2, 64, "int32"), timing(0.1), timing(0.1, wrong=WrongElements(3, 5, "1", "2"))
-    )
+    row = MeasuredRow(AllReduce(2, 64, "int32"), timing(0.1), timing(0.1, wrong=WrongElements(3, 5, "1", "2")))
     assert next(footer([row])) == "# Out of bounds values : 3 FAILED"
-    with pytest.raises(
-        VerificationError, match=r"64 B of int32: 3 .* worker 1, element 5, got 1, expected 2"
-    ):
+    with pytest.raises(VerificationError, match=r"64 B of int32: 3 .* worker 1, element 5, got 1, expected 2"):
         check_sums([row])
     check_sums([])

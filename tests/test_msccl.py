@@ -37,9 +37,7 @@ def full(n_workers: int, latency_s: float = 1e-6) -> Network:
     pairs = [(src, dst) for src in range(n_workers) for dst in range(n_workers) if src != dst] or [(0, 0)]
     number, values = {pair: (link,) for link, pair in enumerate(pairs)}, np.ones(len(pairs))
     names = tuple(f"{src}->{dst}" for src, dst in pairs)
-    return Network(
-        "full", n_workers, names, values * 1e9, values * latency_s, lambda src, dst: number[src, dst]
-    )
+    return Network("full", n_workers, names, values * 1e9, values * latency_s, lambda src, dst: number[src, dst])
 
 
 def end_times(schedule: Schedule, reduce_Bps: float = np.inf, latency_s: float = 1e-6) -> np.ndarray:
@@ -79,9 +77,7 @@ def told(text: str) -> str:
 def test_a_sum_through_scratch_is_a_reduce() -> None:
     schedule = loads_msccl(PAIR.encode())
     check(schedule)
-    steps = [
-        (step.op, step.src.tolist(), step.dst.tolist(), step.chunk.tolist()) for step in schedule.steps()
-    ]
+    steps = [(step.op, step.src.tolist(), step.dst.tolist(), step.chunk.tolist()) for step in schedule.steps()]
     assert steps == [("reduce", [0, 1], [1, 0], [1, 0]), ("copy", [0, 1], [1, 0], [0, 1])]
     assert (schedule.algorithm, schedule.collective, schedule.n_channels) == ("pair", "all-reduce", 1)
     assert end_times(schedule).tolist() == pytest.approx([4e-6, 4e-6])
@@ -134,9 +130,7 @@ def test_the_public_schedule_that_does_not_sum_is_refused_with_its_chunks() -> N
     with pytest.raises(ScheduleError) as caught:
         check(schedule)
     faults = [str(fault) for fault in caught.value.faults]
-    assert faults[0].startswith(
-        "worker 0 ends chunk 1 without the contribution of worker(s) 1, 2, 3, 4, 5, 6, 7"
-    )
+    assert faults[0].startswith("worker 0 ends chunk 1 without the contribution of worker(s) 1, 2, 3, 4, 5, 6, 7")
     assert faults[-1] == "and 48 more"  # 56 of 64: all but chunk 0
     with pytest.raises(AssertionError, match="worker=0, chunk=1"):
         results(schedule)
@@ -199,9 +193,7 @@ CHANNELS = [
 
 
 @pytest.mark.parametrize(("name", "collective", "parameters"), CHANNELS)
-def test_channels_and_slices_read_back_row_for_row(
-    name: str, collective: str, parameters: dict[str, int]
-) -> None:
+def test_channels_and_slices_read_back_row_for_row(name: str, collective: str, parameters: dict[str, int]) -> None:
     schedule = ALGORITHMS[name].build(12, collective, **parameters)
     assert rows(loads_msccl(dumps_msccl(schedule).encode())) == rows(schedule)
 
@@ -224,9 +216,7 @@ LEVELS = [
 
 @pytest.mark.parametrize("told", LEVELS, ids=str)
 @pytest.mark.parametrize(("n_workers", "node_size"), [(6, 2), (12, 3)])
-def test_levels_read_back_with_the_same_sums_and_times(
-    n_workers: int, node_size: int, told: dict[str, str]
-) -> None:
+def test_levels_read_back_with_the_same_sums_and_times(n_workers: int, node_size: int, told: dict[str, str]) -> None:
     schedule = ALGORITHMS["hierarchical"].build(n_workers, "all-reduce", node_size=node_size, **told)
     text = dumps_msccl(schedule)
     assert rows(loads_msccl(text.encode())) == rows(schedule)
@@ -352,19 +342,14 @@ def test_a_cycle_of_waits_names_the_blocks() -> None:
     """Each block waits for the other before it does what the other waits for."""
     first = steps_of(0, 0)[0]
     said = told(PAIR.replace(first, first.replace('depid="-1" deps="-1"', 'depid="1" deps="0"'), 1))
-    assert (
-        "pair.xml:5: gpu 0 block 0 waits for ever in step 0: for block 1 of its gpu to be through with"
-        in said
-    )
+    assert "pair.xml:5: gpu 0 block 0 waits for ever in step 0: for block 1 of its gpu to be through with" in said
     assert "gpu 0 block 1 waits for ever in step 0: for block 0 of its gpu to be through with step 1" in said
     assert "gpu 1 block 0 waits for ever in step 1: for a message of gpu 0 on channel 0" in said
 
 
 def test_a_message_left_over_is_told() -> None:
     last = steps_of(1, 0)[3]
-    assert (
-        told(PAIR.replace(last, "", 1)) == "pair.xml:7: the message of gpu 0 block 0 step 2 is never received"
-    )
+    assert told(PAIR.replace(last, "", 1)) == "pair.xml:7: the message of gpu 0 block 0 step 2 is never received"
 
 
 def test_two_blocks_on_one_connection_are_told() -> None:
@@ -421,9 +406,7 @@ def test_a_bomb_of_entities_and_a_huge_file_are_not_read() -> None:
 
 
 def test_a_head_that_would_take_all_memory_is_refused_at_once() -> None:
-    said = told(
-        PAIR.replace('ngpus="2"', 'ngpus="4096"').replace('nchunksperloop="2"', 'nchunksperloop="65536"')
-    )
+    said = told(PAIR.replace('ngpus="2"', 'ngpus="4096"').replace('nchunksperloop="2"', 'nchunksperloop="65536"'))
     assert said.startswith(
         "pair.xml:2: <algo>: too many chunks; got 4096 gpus of 65536 chunks; right would be: at most "
     )
@@ -444,8 +427,6 @@ def test_whatever_is_in_a_file_it_is_read_or_refused(data: st.DataObject) -> Non
     """A damaged attribute never ends in anything but a schedule or an error of the user's."""
     places = [match.span(2) for match in re.finditer(r'(\w+)="([^"]*)"', PAIR)]
     start, stop = data.draw(st.sampled_from(places))
-    value = data.draw(
-        st.sampled_from(["", "-1", "0", "1", "2", "3", "x", "s", "r", "rcs", "rrc", "rrs", "cpy", "o"])
-    )
+    value = data.draw(st.sampled_from(["", "-1", "0", "1", "2", "3", "x", "s", "r", "rcs", "rrc", "rrs", "cpy", "o"]))
     with suppress(InputError):
         check(loads_msccl((PAIR[:start] + value + PAIR[stop:]).encode()))

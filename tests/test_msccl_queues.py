@@ -62,9 +62,7 @@ def test_the_checker_sees_a_file_that_waits_for_itself():
     text = """<algo proto="Simple">{}</algo>""".format(
         "".join(
             f'<gpu id="{gpu}"><tb id="0" send="{1 - gpu}" recv="{1 - gpu}" chan="0">'
-            + "".join(
-                f'<step type="{kind}" depid="-1" deps="-1"/>' for kind in ("s", "s", "s", "r", "r", "r")
-            )
+            + "".join(f'<step type="{kind}" depid="-1" deps="-1"/>' for kind in ("s", "s", "s", "r", "r", "r"))
             + "</tb></gpu>"
             for gpu in (0, 1)
         )

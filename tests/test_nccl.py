@@ -134,8 +134,7 @@ def test_a_table_of_an_older_nccl_and_graphs_are_read(tmp_path):
 def test_bandwidths_are_recovered_from_printed_values():
     true = nccl_machine(HostRates(4, 8, 450.0, 400.0, 8), NcclTraits(nvls=False))
     printed = {
-        cell: (f"{cost.latency_us:.1f}", f"{cost.bandwidth_GBps:.1f}")
-        for cell, cost in cost_table(true).items()
+        cell: (f"{cost.latency_us:.1f}", f"{cost.bandwidth_GBps:.1f}") for cell, cost in cost_table(true).items()
     }
     blind = nccl_machine(HostRates(4, 8, 450.0, 100.0, 8), NcclTraits())
     again = fitted_to(blind, printed)
@@ -150,9 +149,7 @@ def test_bandwidths_are_recovered_from_printed_values():
 
 
 def test_where_the_simulation_has_another_answer_a_tuner_file_says_so(ringnet, tmp_path):
-    result = ringnet(
-        "hosts.yaml", "--gpu", "volta", "--tuner", "t.csv", "--csv", "x.csv", "--plot", "p.png", "--json"
-    )
+    result = ringnet("hosts.yaml", "--gpu", "volta", "--tuner", "t.csv", "--csv", "x.csv", "--plot", "p.png", "--json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
     lines = loads_tuner((tmp_path / "t.csv").read_text())
@@ -163,9 +160,7 @@ def test_where_the_simulation_has_another_answer_a_tuner_file_says_so(ringnet, t
     # Lines that say the same are one.
     named = [(one["algorithm"], one["protocol"]) for one in lines]
     meet = [one["max_bytes"] + 1 == other["min_bytes"] for one, other in pairwise(lines)]
-    assert not any(
-        one == other and joined for (one, other), joined in zip(pairwise(named), meet, strict=True)
-    )
+    assert not any(one == other and joined for (one, other), joined in zip(pairwise(named), meet, strict=True))
     fastest = {row["message_bytes"]: row["algorithm"] for row in found["simulated"] if row["rank"] == 1}
     nccl = {row["message_bytes"]: row["algorithm"] for row in found["times"] if row["is_pick"]}
     for (
@@ -191,9 +186,7 @@ def test_the_borders_of_nccl_are_what_is_shown(ringnet):
 
 
 def test_all_collectives_at_once(ringnet):
-    result = ringnet(
-        "--ranks", 4, "--nodes", 4, "--link", "infiniband-ndr", "--collective", "all", "--no-simulate"
-    )
+    result = ringnet("--ranks", 4, "--nodes", 4, "--link", "infiniband-ndr", "--collective", "all", "--no-simulate")
     for words in ("broadcast, of NCCL", "all-gather, of NCCL", "reduce-scatter, of NCCL", "pat "):
         assert words in result.stdout
 

@@ -103,14 +103,10 @@ def test_latencies_of_what_reduces_on_the_way_and_ll128_by_hand():
     assert found["collnet-chain", "Simple"] == pytest.approx((2 * 7 * 2.8 + 30.0, 8 * 44 / 2))
     assert found["collnet-direct", "Simple"].latency_us == pytest.approx(2 * (3.7 + 7 * 0.4) + 31.0)
     # LL128 has 120 of 128 bytes, a tree 0.92 of that; 16 x 29 is no limit.
-    assert found["tree", "LL128"] == pytest.approx(
-        (14 + 2 * (7 * 1.25 + 3 * 8.5), 16 * 20 * 0.92 * 120 / 128 / 2)
-    )
+    assert found["tree", "LL128"] == pytest.approx((14 + 2 * (7 * 1.25 + 3 * 8.5), 16 * 20 * 0.92 * 120 / 128 / 2))
     # On one host a tree's LL128 has 7/9, and its hops are those inside alone; NVLS is not across.
     one = cost_table(replace(H100, n_ranks=8, n_nodes=1))
-    assert one["all-reduce", "tree", "LL128"] == pytest.approx(
-        (14 + 2 * 7 * 1.25, 16 * 24 * 0.92 * 7 / 9 / 2)
-    )
+    assert one["all-reduce", "tree", "LL128"] == pytest.approx((14 + 2 * 7 * 1.25, 16 * 24 * 0.92 * 7 / 9 / 2))
     assert one["all-reduce", "nvls", "Simple"].latency_us == pytest.approx(25.0)
 
 
@@ -133,9 +129,7 @@ def test_ranges_say_what_every_size_takes(machine, collective):
     assert all(one.last_bytes + 1 == two.first_bytes for one, two in pairwise(parts))
     assert all(one[:2] != two[:2] for one, two in pairwise(parts))
     draw = random.Random(7)
-    sizes = [edge for part in parts for edge in part[2:]] + [
-        int(2 ** draw.uniform(0, 34)) for _ in range(300)
-    ]
+    sizes = [edge for part in parts for edge in part[2:]] + [int(2 ** draw.uniform(0, 34)) for _ in range(300)]
     for size in sizes:
         (part,) = [part for part in parts if part.first_bytes <= size <= part.last_bytes]
         assert part[:2] == pick(machine, table, collective, size)

@@ -378,9 +378,7 @@ def test_xml_that_is_no_network_is_named(faults, content, said):
 
 
 def test_nothing_a_file_says_reaches_a_terminal_raw(faults):
-    text = "".join(
-        faults('<system><cpu><pci class="0x0302" busid="a\u202eb" link_speed="&#x9b;31m"/></cpu></system>')
-    )
+    text = "".join(faults('<system><cpu><pci class="0x0302" busid="a\u202eb" link_speed="&#x9b;31m"/></cpu></system>'))
     assert text.isprintable()
 
 
@@ -457,6 +455,4 @@ def test_a_scenario_of_ringnet_is_told_as_such(tmp_path, text):
     with pytest.raises(InputError) as caught:
         read_network_file(path)
     (fault,) = caught.value.faults
-    assert fault.message == (
-        "this is a scenario of ringnet, not a network file: `ringnet draw` shows its network"
-    )
+    assert fault.message == ("this is a scenario of ringnet, not a network file: `ringnet draw` shows its network")

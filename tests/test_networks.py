@@ -93,9 +93,7 @@ def test_routes_of_a_ring():
 def test_a_ring_has_no_other_routes():
     said = ["a ring has a link from worker 0 to worker 1 only, not to 2"]
     assert faults(network("ring").route, 0, 2) == said
-    assert faults(network("ring").route, 1, 0) == [
-        "a ring has a link from worker 1 to worker 2 only, not to 0"
-    ]
+    assert faults(network("ring").route, 1, 0) == ["a ring has a link from worker 1 to worker 2 only, not to 0"]
 
 
 def test_routes_of_a_switch():

@@ -31,17 +31,9 @@ def test_a_notebook_runs_and_shows_results_and_pictures(path, tmp_path):
     notebook = nbformat.read(path, 4)
     where = {"metadata": {"path": str(tmp_path)}}
     nbclient.NotebookClient(notebook, timeout=240, kernel_name="python3", resources=where).execute()
-    shown = [
-        kind
-        for cell in notebook.cells
-        for output in cell.get("outputs", ())
-        for kind in output.get("data", ())
-    ]
+    shown = [kind for cell in notebook.cells for output in cell.get("outputs", ()) for kind in output.get("data", ())]
     assert shown.count("image/png") >= 2
     assert "text/html" in shown
     assert [
-        output
-        for cell in notebook.cells
-        for output in cell.get("outputs", ())
-        if output.get("name") == "stderr"
+        output for cell in notebook.cells for output in cell.get("outputs", ()) if output.get("name") == "stderr"
     ] == []

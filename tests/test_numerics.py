@@ -57,9 +57,7 @@ def test_errors_are_within_what_rounding_can_do(algorithm: str, dtype: str):
 def test_partial_sums_in_float32_are_rounded_once():
     values = (np.random.default_rng(2).random((6, 500)) - 0.5).astype(DTYPES["bfloat16"])
     total = exact_result(make_reduction("sum", 6), values)
-    found = rounded(
-        ALGORITHMS["ring"].build(6, "all-reduce"), make_reduction("sum", 6), values, DTYPES["float32"]
-    )
+    found = rounded(ALGORITHMS["ring"].build(6, "all-reduce"), make_reduction("sum", 6), values, DTYPES["float32"])
     assert found.result.dtype == DTYPES["bfloat16"]
     assert (found.result == total.astype(DTYPES["bfloat16"])).mean() > 0.99
 
@@ -112,22 +110,15 @@ def test_numbers_of_workers_that_the_data_has_not_are_refused(tmp_path):
     (tmp_path / "own.yaml").write_text(
         "scenario_version: 1\ndata: ones.npy\nnetwork: {topology: switch, bandwidth: 1 GB/s, latency: 1 us}\n"
     )
-    with pytest.raises(
-        InputError, match="workers: the data is that of 3 workers; got 2, 3; right would be: 3"
-    ):
+    with pytest.raises(InputError, match="workers: the data is that of 3 workers; got 2, 3; right would be: 3"):
         numerics(load(tmp_path / "own.yaml"), ["ring"], [2, 3])
 
 
 def test_it_is_said_that_a_large_message_is_cut(monkeypatch):
     monkeypatch.setattr(studied, "MOST_ELEMENTS", 1000)
     found = numerics(loads(TEXT), ["ring"], [4, 10], ["float32"], jobs=1)
-    assert (
-        "with 4 workers the first 250 of 1,024 elements are looked at, as a message of its own" in found.notes
-    )
-    assert (
-        "with 10 workers the first 100 of 1,024 elements are looked at, as a message of its own"
-        in found.notes
-    )
+    assert "with 4 workers the first 250 of 1,024 elements are looked at, as a message of its own" in found.notes
+    assert "with 10 workers the first 100 of 1,024 elements are looked at, as a message of its own" in found.notes
     assert found.table["n_elements"].tolist() == [250, 100]
     monkeypatch.setattr(studied, "MOST_ELEMENTS", 4096)
     assert not any("looked at" in note for note in numerics(loads(TEXT), ["ring"], [4], jobs=1).notes)
@@ -136,14 +127,10 @@ def test_it_is_said_that_a_large_message_is_cut(monkeypatch):
 def test_whose_errors_are_the_least_is_said():
     found = numerics(loads(TEXT), ["ring", "recursive-doubling"], [4, 16], ["bfloat16"], "float32", jobs=1)
     rows = found.table[(found.table["n_workers"] == 16) & (found.table["accumulation"] == "bfloat16")]
-    ring, doubling = (
-        rows.set_index("algorithm")["rms_error"][name] for name in ("ring", "recursive-doubling")
-    )
+    ring, doubling = (rows.set_index("algorithm")["rms_error"][name] for name in ("ring", "recursive-doubling"))
     said = [note for note in found.notes if "the errors of" in note]
     factor = f"{ring / doubling:.3g} times"
-    assert said == [
-        f"with 16 workers in bfloat16 the errors of ring are {factor} those of recursive-doubling"
-    ]
+    assert said == [f"with 16 workers in bfloat16 the errors of ring are {factor} those of recursive-doubling"]
 
 
 def test_it_is_said_that_nothing_is_accumulated_in_a_type():

@@ -128,9 +128,7 @@ def test_a_table_comes_out_of_the_page_as_it_went_in(result):
 
 
 def test_empty_cells_and_truths_are_packed():
-    frame = pd.DataFrame(
-        {"sum_ok": pd.array([True, pd.NA], "boolean"), "seed": pd.array([pd.NA, 7], "Int64")}
-    )
+    frame = pd.DataFrame({"sum_ok": pd.array([True, pd.NA], "boolean"), "seed": pd.array([pd.NA, 7], "Int64")})
     packer = Packer()
     truth, seed = packer.table("summary", frame)["columns"]
     assert truth["values"] == ["true", ""]
@@ -142,8 +140,7 @@ def test_a_hundred_thousand_transfers_whose_times_all_differ_fit(result):
     columns = {name: rng.integers(0, 224, n) for name in ("step", "src", "dst", "chunk")}
     times = np.sort(rng.random((5, n)), axis=0)
     columns |= {
-        name: times[row]
-        for row, name in enumerate(("posted_s", "started_s", "sent_s", "arrived_s", "applied_s"))
+        name: times[row] for row, name in enumerate(("posted_s", "started_s", "sent_s", "arrived_s", "applied_s"))
     }
     rows = pd.DataFrame(columns).assign(phase="reduce-scatter", channel=0, op="reduce", bytes=4096)
     page = page_of(run, {"transfers": rows})
@@ -197,9 +194,7 @@ def test_the_policy_names_the_script_and_the_style_and_nothing_else_may_run(resu
         digest = b64encode(sha256(inside.encode()).digest()).decode()
         assert f"{tag} 'sha256-{digest}'" in policy
     assert policy.startswith("default-src 'none'")
-    assert not any(
-        name.startswith("on") or name == "style" for _, attrs in Tags(page).found for name in attrs
-    )
+    assert not any(name.startswith("on") or name == "style" for _, attrs in Tags(page).found for name in attrs)
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -285,9 +280,7 @@ def test_a_page_of_one_worker_says_that_nothing_moved(result):
 
 def test_a_page_is_a_part_of_its_folder(result, tmp_path):
     folder = tmp_path / "run"
-    written = write_results(
-        folder, [result(3, 300)], {"scenario": {"name": "x"}}, plots=(), page=folder / PAGE
-    )
+    written = write_results(folder, [result(3, 300)], {"scenario": {"name": "x"}}, plots=(), page=folder / PAGE)
     assert PAGE in written.files
     before = (folder / PAGE).read_text()
     assert 'href="./transfers.csv"' in before

@@ -63,9 +63,7 @@ class Opened:
 
     def frame(self):
         """Wait until what was asked for has been drawn."""
-        self.page.evaluate(
-            "() => new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)))"
-        )
+        self.page.evaluate("() => new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)))")
 
     def cells(self, attribute=None):
         """The buffers: their words or an attribute, by worker and chunk."""
@@ -132,9 +130,7 @@ def test_the_cursor_goes_through_the_states_of_the_worked_example(worked, opened
         initials = " ".join("".join(cell[0] for cell in row) for row in shown.cells("state"))
         assert initials == states
         moving = [cell for row in shown.cells("moving") for cell in row if cell]
-        assert len(moving) == (
-            0 if number == len(WORKED) - 1 else 6
-        )  # three chunks leave, and come to three workers
+        assert len(moving) == (0 if number == len(WORKED) - 1 else 6)  # three chunks leave, and come to three workers
 
 
 def test_a_click_on_a_worker_a_phase_or_a_link_leaves_its_transfers(slow, opened):
@@ -232,9 +228,7 @@ def test_a_sweep_and_a_comparison_have_curves_that_tell_each_point(opened, resul
     shown = opened(run_page(collect(runs, {"scenario": {}}), "."))
     assert shown.page.locator("#curves .point").count() == 4
     shown.page.locator("#curves .point").first.hover()
-    assert (
-        "time 3 s" in shown.page.locator("#tip").inner_text()
-    )  # two steps of 100 bytes at 100 B/s, and 0.5 s
+    assert "time 3 s" in shown.page.locator("#tip").inner_text()  # two steps of 100 bytes at 100 B/s, and 0.5 s
     rows = [
         {"n_workers": n, "message_bytes": size, "algorithm": name, "makespan_s": seconds, "algbw_Bps": 1.0}
         | {"busbw_Bps": 1.0, "bound_share": 0.5, "rank": 1, "guess": None}

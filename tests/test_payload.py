@@ -51,9 +51,7 @@ def ramp(n_workers: int, n_elements: int, dtype: str = "int64") -> RampSource:
 
 def buffers(payload: Payload | PackedPayload) -> list[list[list[float]]]:
     n_workers, n_chunks = payload.layout.n_workers, len(payload.layout.sizes)
-    return [
-        [payload.held(worker, chunk).tolist() for chunk in range(n_chunks)] for worker in range(n_workers)
-    ]
+    return [[payload.held(worker, chunk).tolist() for chunk in range(n_chunks)] for worker in range(n_workers)]
 
 
 # --------------------------------------------------------------------------------------- chunks at rest
@@ -169,9 +167,7 @@ def test_the_worked_example(drive: Drive) -> None:
     payload = build(ramp(3, 3), ring(3))
     steps, states = list(ring(3).steps()), []
     for step in steps:
-        drive_one = Schedule(
-            "one", "all-reduce", 3, 3, 1, 3, lambda step=step: iter([step]), *[np.zeros(3)] * 2
-        )
+        drive_one = Schedule("one", "all-reduce", 3, 3, 1, 3, lambda step=step: iter([step]), *[np.zeros(3)] * 2)
         drive(drive_one, payload)
         states.append([[chunk[0] for chunk in row] for row in buffers(payload)])
     assert states == [
@@ -218,9 +214,7 @@ def test_whole_steps_at_once_do_the_same_as_one_transfer_at_a_time(drive: Drive,
     carry = data.draw(st.none() | st.integers(0, 4))
     schedule = ring(n_workers, collective)
     source = RandomSource(n_workers, data.draw(st.integers(0, 30)), dtype, for_product=reduce == "prod")
-    one, all_at_once = (
-        build(source, schedule, reduce=reduce, carry=carry, packed=packed) for packed in (False, True)
-    )
+    one, all_at_once = (build(source, schedule, reduce=reduce, carry=carry, packed=packed) for packed in (False, True))
     drive(schedule, one)
     drive(schedule, all_at_once)
     for chunk in range(n_workers):

@@ -67,15 +67,11 @@ def simgrid_workers(case: str, n_workers: int, sends: str) -> Workers:
 
 
 @pytest.mark.parametrize("sends", ["eager", "rendezvous"])
-@pytest.mark.parametrize(
-    "row", [pytest.param(row, id=name) for name, row in rows("simgrid_private_links.csv")]
-)
+@pytest.mark.parametrize("row", [pytest.param(row, id=name) for name, row in rows("simgrid_private_links.csv")])
 def test_private_links_as_in_simgrid(row: pd.Series, sends: str) -> None:
     n_workers = int(row["n_workers"])
     chunk_bytes = 4 * split_sizes(int(row["message_bytes"]) // 4, n_workers)
-    trace = run(
-        simgrid_network(row["case"], n_workers), simgrid_workers(row["case"], n_workers, sends), chunk_bytes
-    )
+    trace = run(simgrid_network(row["case"], n_workers), simgrid_workers(row["case"], n_workers, sends), chunk_bytes)
     expected = row["rendezvous_s"] if sends == "rendezvous" else row["eager_fifo_s"]
     assert makespan(trace) == pytest.approx(float(expected), rel=1e-9, abs=0)
     if sends == "rendezvous":
@@ -118,9 +114,7 @@ def loggopsim_s(row: pd.Series) -> tuple[float, float]:
     """Seconds of a row, here and there. A transfer of c bytes is charged c bytes here and c - 1 there, so that ringnet
     takes 2(N-1)G longer, exactly."""
     n_workers, per_byte_s = int(row["N"]), float(row["G_ns_per_B"]) * 1e-9
-    network = TOPOLOGIES["ring"].build(
-        n_workers, bandwidth_Bps=1 / per_byte_s, latency_s=float(row["L_ns"]) * 1e-9
-    )
+    network = TOPOLOGIES["ring"].build(n_workers, bandwidth_Bps=1 / per_byte_s, latency_s=float(row["L_ns"]) * 1e-9)
     overhead_s = float(row["o_ns"]) * 1e-9
     workers = Workers.alike(n_workers, send_overhead_s=overhead_s, recv_overhead_s=overhead_s)
     simulated_s = makespan(run(network, workers, np.full(n_workers, int(row["chunk_B"]))))

@@ -63,9 +63,7 @@ def read(file):
             if event.type == TrackEvent.TYPE_COUNTER:
                 counts[way].append((packet.timestamp, event.double_counter_value))
             elif event.type == TrackEvent.TYPE_SLICE_BEGIN:
-                assert not opened[event.track_uuid], (
-                    "slices of one track lie in each other, or after each other"
-                )
+                assert not opened[event.track_uuid], "slices of one track lie in each other, or after each other"
                 opened[event.track_uuid].append((packet.timestamp, event))
             else:
                 begin, start = opened[event.track_uuid].pop()
@@ -79,9 +77,7 @@ def read(file):
                 }
                 flows = [*start.flow_ids], [*start.terminating_flow_ids]
                 slices[way].append(
-                    SimpleNamespace(
-                        name=names[start.name_iid], begin=begin, end=packet.timestamp, flows=flows, **notes
-                    )
+                    SimpleNamespace(name=names[start.name_iid], begin=begin, end=packet.timestamp, flows=flows, **notes)
                 )
     assert not any(opened.values())
     return SimpleNamespace(tracks=tracks, slices=slices, counts=counts)
@@ -110,9 +106,7 @@ def test_bytes_and_counts_by_worker_and_link_are_those_of_the_tables(traced):
     first = {one["links"].split(" ")[0] for one in result.routes.to_dict("records")}
     assert on_links.keys() == first
     for name, row in result.links.set_index("link").iterrows():
-        if (
-            name in first and name.split("->")[0].isdecimal()
-        ):  # of others it is not the first link of all routes
+        if name in first and name.split("->")[0].isdecimal():  # of others it is not the first link of all routes
             assert sum(one.bytes for one in on_links[name]) == row["bytes"]
             assert len(on_links[name]) == row["transfers"]
 
@@ -210,18 +204,14 @@ def test_the_trace_processor_reads_what_was_written(traced):
 
 def test_what_cannot_be_traced_is_told(tmp_path, monkeypatch):
     scenario = ringnet.scenario(workers=4, message="1 KiB", network=LINK, report={"transfers": 10})
-    with pytest.raises(
-        ringnet.InputError, match="there are no rows of them; right would be: a single run, with"
-    ):
+    with pytest.raises(ringnet.InputError, match="there are no rows of them; right would be: a single run, with"):
         ringnet.simulate(scenario).to_perfetto(tmp_path / "a.pftrace")
     result = ringnet.simulate(scenario.replace("report.transfers", "all"))
     with pytest.raises(ringnet.InputError, match="cannot be written"):
         result.to_perfetto("/proc/nowhere/a.pftrace")
     monkeypatch.delitem(sys.modules, "ringnet.reporting.perfetto", raising=False)
     monkeypatch.setitem(sys.modules, "perfetto.protos.perfetto.trace.perfetto_trace_pb2", None)
-    with pytest.raises(
-        ringnet.InputError, match=r"needs the package perfetto: .*pip install 'ringnet\[perfetto\]'"
-    ):
+    with pytest.raises(ringnet.InputError, match=r"needs the package perfetto: .*pip install 'ringnet\[perfetto\]'"):
         result.to_perfetto(tmp_path / "a.pftrace")
     assert [*tmp_path.iterdir()] == []
 

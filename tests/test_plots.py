@@ -132,9 +132,7 @@ def test_what_draws_a_plot_is_where_the_list_says(plot):
 
 
 def test_time_against_workers_has_a_line_for_each_size_with_form_and_bound_beside_it(draw):
-    figure = draw(
-        "time-vs-workers", *({"n_workers": n, "chunk_bytes": s // n} for s in (64, 128) for n in (2, 4, 8))
-    )
+    figure = draw("time-vs-workers", *({"n_workers": n, "chunk_bytes": s // n} for s in (64, 128) for n in (2, 4, 8)))
     bound, simulated, closed = curves(figure)[:3]
     assert len(curves(figure)) == 6
     assert simulated.get_xdata().tolist() == [2, 4, 8]
@@ -218,9 +216,7 @@ def test_a_worker_shows_its_waiting_its_overheads_and_its_reducing(points):
 def test_a_late_worker_and_a_slow_link_look_unlike(points):
     """Others wait for the late one, and in a run with a slow link its receiver receives all the time."""
     late = points({}, n_workers=3, start_s=[0.0, 9.0, 0.0])
-    assert {"waiting for a late partner", "sending or receiving"} <= set(
-        texts(PLOTS["worker-waiting"].draw(late))
-    )
+    assert {"waiting for a late partner", "sending or receiving"} <= set(texts(PLOTS["worker-waiting"].draw(late)))
     assert late.workers["late_partner_s"].tolist()[1] == 0.0
     assert min(late.workers["late_partner_s"][[0, 2]]) > 4
     slow = points({}, n_workers=3, links={"0->1": LinkChange(10.0)}, latency_s=0.0).workers
@@ -229,9 +225,7 @@ def test_a_late_worker_and_a_slow_link_look_unlike(points):
 
 
 def test_shares_of_one_run_are_named_with_their_figures(draw):
-    assert {"latency 20 %", "bandwidth 80 %"} <= set(
-        texts(draw("time-breakdown", n_workers=3, chunk_bytes=200))
-    )
+    assert {"latency 20 %", "bandwidth 80 %"} <= set(texts(draw("time-breakdown", n_workers=3, chunk_bytes=200)))
 
 
 def test_shares_of_a_grid_have_a_panel_for_each_setting(draw):
@@ -313,9 +307,7 @@ def test_reducing_is_drawn_as_long_as_it_takes_up_to_when_the_chunk_is_applied(p
 
 def test_of_very_many_workers_the_one_that_waited_least_is_still_seen(points):
     results = points({}, n_workers=4)
-    many = pd.concat([results.workers] * 256, ignore_index=True).assign(
-        worker=range(1024), moving_s=5.0, waiting_s=5.0
-    )
+    many = pd.concat([results.workers] * 256, ignore_index=True).assign(worker=range(1024), moving_s=5.0, waiting_s=5.0)
     many.loc[777, ["moving_s", "waiting_s"]] = 1.0
     figure = PLOTS["worker-waiting"].draw(replace(results, workers=many))
     assert "of every 2 workers the one that stands out most" in title(figure)
@@ -323,9 +315,7 @@ def test_of_very_many_workers_the_one_that_waited_least_is_still_seen(points):
 
 
 def test_words_have_a_row_for_each_point_and_the_bound_beside_it(draw):
-    figure = draw(
-        "time-vs-key", {"switching": "cut-through"}, {"switching": "store-and-forward", "latency_s": 9.0}
-    )
+    figure = draw("time-vs-key", {"switching": "cut-through"}, {"switching": "store-and-forward", "latency_s": 9.0})
     assert {"cut-through", "store-and-forward", "bound"} <= set(texts(figure))
     assert [len(line.get_xdata()) for line in curves(figure)] == [2, 2]
 
@@ -359,11 +349,7 @@ def assert_nothing_overlaps(figure):
     """Titles, labels, tick labels and legends keep clear of each other and inside of the figure."""
     figure.draw_without_rendering()
     renderer = FigureCanvasAgg(figure).get_renderer()
-    found = [
-        text
-        for text in figure.findobj(matplotlib.text.Text)
-        if text.get_text().strip() and text.get_visible()
-    ]
+    found = [text for text in figure.findobj(matplotlib.text.Text) if text.get_text().strip() and text.get_visible()]
     inside_axes = {text for axes in figure.axes for text in axes.texts}
     boxes = [(text.get_text(), text.get_window_extent(renderer)) for text in found if text not in inside_axes]
     for index, (text, box) in enumerate(boxes):
@@ -451,9 +437,7 @@ def test_an_axis_is_labelled_in_the_unit_that_makes_short_numbers(largest, quant
     assert unit_for(largest, quantity).name == unit
 
 
-@pytest.mark.parametrize(
-    ("first", "doublings"), [(0, 2), (1, 8), (16, 12), (19, 7), (10, 20), (3, 27), (0, 30)]
-)
+@pytest.mark.parametrize(("first", "doublings"), [(0, 2), (1, 8), (16, 12), (19, 7), (10, 20), (3, 27), (0, 30)])
 def test_sizes_stand_on_powers_of_two_as_many_as_can_be_read(first, doublings):
     ax = Figure(figsize=(4, 2)).add_subplot()
     ax.set_xscale("log", base=2)

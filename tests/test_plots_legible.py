@@ -19,9 +19,7 @@ from ringnet.reporting.results import collect
 
 
 @cache
-def run_of(
-    algorithm, n_workers, message="1 MiB", network="{topology: switch, bandwidth: 50 GB/s, latency: 1 us}"
-):
+def run_of(algorithm, n_workers, message="1 MiB", network="{topology: switch, bandwidth: 50 GB/s, latency: 1 us}"):
     """Results of one run, without a payload."""
     text = f"{{scenario_version: 1, name: a run, workers: {n_workers}, message: {message}, payload: none, "
     scenario = ringnet.loads(f"{text}algorithm: {algorithm}, network: {network}}}")
@@ -72,9 +70,7 @@ def test_slices_of_a_tree_that_lie_on_each_other_are_one_stroke_that_names_them_
 
 
 def test_every_phase_has_its_own_dashes_or_hatch_and_the_legend_has_the_same():
-    network = (
-        "{topology: nodes, workers_per_host: 4, inside: {shape: switch, bandwidth: 300 GB/s, latency: 1 us}, "
-    )
+    network = "{topology: nodes, workers_per_host: 4, inside: {shape: switch, bandwidth: 300 GB/s, latency: 1 us}, "
     network += "nics: 1, bandwidth: 50 GB/s, latency: 1 us}"
     figure = PLOTS["space-time"].draw(run_of("hierarchical", 8, network=network))
     groups = {group.get_label(): group.get_linestyle()[0] for group in figure.axes[0].collections}
@@ -92,17 +88,13 @@ def test_a_dashed_stroke_goes_one_way_only_so_that_its_dashes_are_seen():
 def test_an_all_gather_alone_is_drawn_as_its_legend_says(points):
     figure = PLOTS["space-time"].draw(points({}, n_workers=3, collective="all-gather", chunk_bytes=100))
     (bands,) = figure.axes[0].collections
-    (handle,) = [
-        h for legend in figure.legends for h in legend.get_patches() if h.get_label() == "all-gather"
-    ]
+    (handle,) = [h for legend in figure.legends for h in legend.get_patches() if h.get_label() == "all-gather"]
     assert bands.get_hatch() == handle.get_hatch()
 
 
 def test_rings_in_both_directions_cross_no_picture_from_top_to_bottom():
     figure = PLOTS["space-time"].draw(run_of("bidirectional-ring", 8))
-    heights = [
-        np.ptp(path.vertices[:, 1]) for group in figure.axes[0].collections for path in group.get_paths()
-    ]
+    heights = [np.ptp(path.vertices[:, 1]) for group in figure.axes[0].collections for path in group.get_paths()]
     assert max(heights) < 1
     names = [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
     assert (names[0], names[-1]) == ("(7)", "(0)")
@@ -149,8 +141,7 @@ def test_draws_of_a_seed_are_a_median_with_a_range_and_no_zigzag(points):
     assert simulated.get_ydata() == pytest.approx(medians.to_numpy())
     (ranges,) = figure.axes[0].collections
     assert [path.vertices[:, 1].tolist() for path in ranges.get_paths()] == [
-        [low, high]
-        for low, high in rows.groupby("message_bytes")["makespan_s"].agg(["min", "max"]).to_numpy()
+        [low, high] for low, high in rows.groupby("message_bytes")["makespan_s"].agg(["min", "max"]).to_numpy()
     ]
     assert "median and range of 3 draws" in " ".join(text.get_text() for text in figure.texts)
 
@@ -166,21 +157,15 @@ def test_a_sweep_over_nothing_but_a_seed_is_points_that_no_line_joins(points):
 
 def test_keys_that_go_along_are_one_panel_that_says_so(points):
     figure = PLOTS["time-vs-key"].draw(
-        points(
-            *({"network.nics": n, "network.workers_per_host": 2 * n, "latency_s": 1.0 / n} for n in (1, 2, 4))
-        )
+        points(*({"network.nics": n, "network.workers_per_host": 2 * n, "latency_s": 1.0 / n} for n in (1, 2, 4)))
     )
     assert len(figure.axes) == 1
     assert figure.axes[0].get_xlabel() == "network cards of a host"
-    assert "workers per host with network cards of a host" in " ".join(
-        text.get_text() for text in figure.texts
-    )
+    assert "workers per host with network cards of a host" in " ".join(text.get_text() for text in figure.texts)
 
 
 def test_a_line_under_another_one_is_wider(points):
-    settings = [
-        {"sends": sends, "chunk_bytes": size} for sends in ("eager", "rendezvous") for size in (1, 100)
-    ]
+    settings = [{"sends": sends, "chunk_bytes": size} for sends in ("eager", "rendezvous") for size in (1, 100)]
     _, below, _, _, _, above, *_ = PLOTS["time-vs-message-size"].draw(points(*settings)).axes[0].lines
     assert below.get_ydata() == pytest.approx(above.get_ydata())
     assert below.get_linewidth() > above.get_linewidth() + 1
@@ -193,9 +178,7 @@ def test_a_bound_of_a_single_point_is_a_stroke_that_is_seen_and_the_legend_has_t
     figure = PLOTS["time-vs-workers"].draw(replace(sweep, summary=row))
     closed = with_points(figure.axes[0])[-1]
     assert closed.get_markevery() == [0]
-    (handle,) = [
-        one for legend in figure.legends for one in legend.get_lines() if one.get_label() == "closed form"
-    ]
+    (handle,) = [one for legend in figure.legends for one in legend.get_lines() if one.get_label() == "closed form"]
     assert handle.get_marker() == closed.get_marker() == "_"
     without = sweep.summary.assign(closed_form_s=np.nan)
     assert "closed form" not in labels(PLOTS["time-vs-workers"].draw(replace(sweep, summary=without)))
@@ -215,9 +198,7 @@ def test_what_is_extrapolated_is_hollow(points):
 
 
 @pytest.mark.parametrize("plot", [time_by_algorithm, share_by_algorithm])
-@pytest.mark.parametrize(
-    ("counts", "n_panels", "said"), [((4, 8, 16, 32), 4, ""), (range(2, 22), 6, "6 of 20")]
-)
+@pytest.mark.parametrize(("counts", "n_panels", "said"), [((4, 8, 16, 32), 4, ""), (range(2, 22), 6, "6 of 20")])
 def test_no_number_of_workers_is_dropped_without_a_word(plot, counts, n_panels, said):
     table = pd.DataFrame(
         [

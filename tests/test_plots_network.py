@@ -43,11 +43,7 @@ def both_ways(*cables):
 
 def leaf_spine(leaves=2, per_leaf=4, spines=2):
     return both_ways(
-        *(
-            (str(leaf * per_leaf + place), f"leaf{leaf}")
-            for leaf in range(leaves)
-            for place in range(per_leaf)
-        ),
+        *((str(leaf * per_leaf + place), f"leaf{leaf}") for leaf in range(leaves) for place in range(per_leaf)),
         *((f"leaf{leaf}", f"spine{spine}") for leaf in range(leaves) for spine in range(spines)),
     )
 
@@ -177,9 +173,7 @@ def test_without_transfers_only_the_network_is_drawn(single):
 @pytest.mark.parametrize("n_workers", [2, 3, 8, 64, 300])
 @pytest.mark.parametrize("topology", ["ring", "switch"])
 def test_workers_are_numbered_as_far_as_there_is_room(single, custom, topology, n_workers):
-    once_around = custom(
-        n_workers, [(worker, (worker + 1) % n_workers, worker) for worker in range(n_workers)]
-    )
+    once_around = custom(n_workers, [(worker, (worker + 1) % n_workers, worker) for worker in range(n_workers)])
     figure = PLOTS["network"].draw(single(n_workers, 100, topology=topology, schedule=once_around))
     numbers = [text for text in figure.axes[0].texts if text.get_text().isdecimal()]
     figure.draw_without_rendering()

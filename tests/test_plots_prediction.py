@@ -55,9 +55,7 @@ def test_the_plot_of_a_prediction_draws_every_n():
 
 
 def test_the_legend_of_a_prediction_has_what_is_drawn():
-    assert "beyond what was measured" not in legend_of(
-        prediction_plot("prediction", table_of(4, sizes=SIZES))
-    )
+    assert "beyond what was measured" not in legend_of(prediction_plot("prediction", table_of(4, sizes=SIZES)))
     assert set(legend_of(prediction_plot("prediction", table_of(4, sizes=SIZES[8:9])))) == {
         "measured",
         "predicted",

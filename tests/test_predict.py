@@ -82,9 +82,7 @@ PROFILE = Profile(
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RINGNET_DEBUG", "")
-    monkeypatch.setenv(
-        "MPLCONFIGDIR", os.environ.get("MPLCONFIGDIR", str(Path.home() / ".cache" / "matplotlib"))
-    )
+    monkeypatch.setenv("MPLCONFIGDIR", os.environ.get("MPLCONFIGDIR", str(Path.home() / ".cache" / "matplotlib")))
     Path("p.yaml").write_text(profile_text(PROFILE))
 
 
@@ -270,9 +268,7 @@ def test_sizes_that_were_not_measured_are_beyond():
     assert found.is_beyond[24:].all()
 
 
-@pytest.mark.parametrize(
-    "setting", [Setting(2, 1), *SETTINGS, Setting(16, 4), Setting(1024, 256), Setting(12, 3)]
-)
+@pytest.mark.parametrize("setting", [Setting(2, 1), *SETTINGS, Setting(16, 4), Setting(1024, 256), Setting(12, 3)])
 def test_a_range_holds_its_prediction_and_grows_with_distance(setting):
     found = predict(PROFILE, setting, SIZES)
     assert (found.low_s <= found.time_s).all()
@@ -289,9 +285,7 @@ def test_time_never_falls_with_the_size(setting):
     rough = tuple(
         replace(
             curve,
-            time_s=tuple(
-                np.maximum.accumulate([t * (1.5 if 8 < k < 14 else 1) for k, t in enumerate(curve.time_s)])
-            ),
+            time_s=tuple(np.maximum.accumulate([t * (1.5 if 8 < k < 14 else 1) for k, t in enumerate(curve.time_s)])),
         )
         for curve in CURVES
     )
@@ -349,9 +343,7 @@ def test_how_far_a_setting_is_from_what_was_measured(setting, words):
 
 
 def test_cautions_of_what_the_logs_cannot_tell():
-    one_node = replace(
-        PROFILE, curves=CURVES[:1], verdicts=("not described: x is 46 % off", "described: well")
-    )
+    one_node = replace(PROFILE, curves=CURVES[:1], verdicts=("not described: x is 46 % off", "described: well"))
     assert one_node.cautions([Setting(4, 1)]) == ["not described: x is 46 % off"]
     assert any("no log crosses nodes" in text for text in one_node.cautions([Setting(8, 2)]))
     assert not PROFILE.cautions([Setting(32, 8)])
@@ -412,9 +404,7 @@ def test_several_values_stand_between_commas_or_in_options_of_their_own(ringnet)
     sizes = ("--sizes", "16KiB,32KiB..64KiB"), ("--sizes", "16KiB", "--sizes", "32KiB..64KiB")
     one, other = (
         ringnet("predict", "p.yaml", *workers, *given).stdout
-        for workers, given in zip(
-            (("--workers", "64, 8"), ("--workers", 8, "--workers", 64)), sizes, strict=True
-        )
+        for workers, given in zip((("--workers", "64, 8"), ("--workers", 8, "--workers", 64)), sizes, strict=True)
     )
     assert one == other
     assert len([line for line in one.splitlines() if line.startswith(("8 ", "64 "))]) == 6
@@ -447,10 +437,7 @@ def test_predict_refuses_with_exit_code_2_and_no_traceback(ringnet, arguments):
 
 def test_predict_says_how_many_nodes_would_do(ringnet):
     result = ringnet("predict", "p.yaml", "--workers", 12, "--nodes", 5)
-    assert (
-        "--nodes: 12 workers are not as many on each of 5 nodes; got 5; right would be: 4 or 6"
-        in result.output
-    )
+    assert "--nodes: 12 workers are not as many on each of 5 nodes; got 5; right would be: 4 or 6" in result.output
 
 
 def test_logs_shows_what_is_there_and_what_is_wrong(ringnet):
@@ -515,10 +502,7 @@ def test_a_collective_that_is_not_in_the_log(ringnet):
     result = ringnet("calibrate", DATA / "nccl-2019.txt", "--collective", "all_gather")
     assert result.exit_code == 2
     assert "no all_gather of more than zero bytes in it; got all_reduce" in result.output
-    assert (
-        "no model of this collective"
-        in ringnet("calibrate", DATA / "nccl-2019.txt", "--collective", "x").output
-    )
+    assert "no model of this collective" in ringnet("calibrate", DATA / "nccl-2019.txt", "--collective", "x").output
 
 
 @pytest.mark.parametrize("command", ["logs", "calibrate"])

@@ -249,9 +249,7 @@ def test_a_picture_that_there_is_not_is_told(four, name, ax, text):
 
 def test_a_plot_of_several_panels_has_a_figure_of_its_own(four):
     swept = ringnet.run(
-        four.replace(
-            "sweep.over", {"network.latency": ["1 us", "9 us"], "worker.reduce_rate": ["1 GB/s", "9 GB/s"]}
-        )
+        four.replace("sweep.over", {"network.latency": ["1 us", "9 us"], "worker.reduce_rate": ["1 GB/s", "9 GB/s"]})
     )
     assert len(swept.plot("time-vs-key").axes) == 2
     with pytest.raises(InputError, match="this plot has 2 panels"):

@@ -58,9 +58,7 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "mine.py").write_text(MINE)
     (tmp_path / "broken.py").write_text("x = = 1\n")
     (tmp_path / "leaves.py").write_text("raise SystemExit(3)\n")
-    (tmp_path / "marks.py").write_text(
-        "from pathlib import Path\nPath(__file__).with_name('ran').touch()\nf = print\n"
-    )
+    (tmp_path / "marks.py").write_text("from pathlib import Path\nPath(__file__).with_name('ran').touch()\nf = print\n")
     return tmp_path
 
 
@@ -109,9 +107,7 @@ def test_what_is_wrong_is_told(folder: Path, name: str, expected: str) -> None:
 
 def test_the_schedule_of_something_else_is_told(folder: Path) -> None:
     build = load_function("mine.py:mine", folder, allowed=True)
-    with pytest.raises(
-        InputError, match="got all-reduce of 5 workers; right would be: all-reduce of 4 workers"
-    ):
+    with pytest.raises(InputError, match="got all-reduce of 5 workers; right would be: all-reduce of 4 workers"):
         build(4, "all-reduce", twist=1)
 
 
@@ -168,9 +164,7 @@ def test_a_schedule_of_other_types_is_told(folder: Path, to: dict[str, object], 
     assert said in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("made", "said"), [([1], "step 0 of mine.py:changed is no step; got int"), (3, "TypeError")]
-)
+@pytest.mark.parametrize(("made", "said"), [([1], "step 0 of mine.py:changed is no step; got int"), (3, "TypeError")])
 def test_steps_that_are_none_are_told(folder: Path, made: object, said: str) -> None:
     build = load_function("mine.py:changed", folder, allowed=True)
     schedule = build(4, "all-reduce", of="schedule", make_steps=lambda: made)

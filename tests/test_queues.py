@@ -112,9 +112,7 @@ def test_on_any_network_it_is_told_whose_transfers_were_before(sharing, case, cu
         assert all(np.array_equal(own_s, other["own_queueing_s"]) for other in told)
         assert ((own_s >= 0) & (own_s <= queueing_s)).all()
         senders = {src for src, _ in sent}
-        if (
-            len(senders) == 1 and sharing == "fifo"
-        ):  # flows that meet on several links are taken apart roughly
+        if len(senders) == 1 and sharing == "fifo":  # flows that meet on several links are taken apart roughly
             assert own_s == pytest.approx(queueing_s, rel=1e-9, abs=1e-15)
         elif len(senders) == len(sent):
             assert not own_s.any()
@@ -132,10 +130,7 @@ def test_of_ones_own_that_others_made_slow_others_are_to_blame(engine, case, cus
     # What worker 3 sends stands in each other's way on its own link, with and without the others.
     found = [run.but(network=network).run(engine=engine).workers for run in (one, alone)]
     ends_s, queueing_s, own_s = zip(
-        *(
-            [float(workers[name][2]) for name in ("end_s", "path_queueing_s", "own_queueing_s")]
-            for workers in found
-        ),
+        *([float(workers[name][2]) for name in ("end_s", "path_queueing_s", "own_queueing_s")] for workers in found),
         strict=True,
     )
     assert ends_s == pytest.approx((6.0, 5.0))
@@ -273,9 +268,7 @@ def test_where_one_takes_the_place_of_another_owner_that_is_a_change():
 
 def test_few_links_are_kept():
     many = MOST_LINKS + 5
-    frame = queue_frame(
-        waits(range(many), [0] * many, range(1, many + 1)), [str(one) for one in range(many)], ["m"]
-    )
+    frame = queue_frame(waits(range(many), [0] * many, range(1, many + 1)), [str(one) for one in range(many)], ["m"])
     assert list(dict.fromkeys(frame["link"])) == [str(one) for one in range(many - 1, 4, -1)]
 
 
@@ -339,9 +332,7 @@ def test_what_was_behind_ones_own_is_empty_where_nobody_knows(crowd):
 
 def test_what_was_behind_ones_own_is_empty_where_it_is_sent_again(crowd):
     text = crowd.read_text().partition("jobs:")[0]
-    crowd.write_text(
-        f"{text}trouble: [{{link: '0->*', loss: {{probability: 10 %, packet: 4 KiB, timeout: 9 us}}}}]\n"
-    )
+    crowd.write_text(f"{text}trouble: [{{link: '0->*', loss: {{probability: 10 %, packet: 4 KiB, timeout: 9 us}}}}]\n")
     workers = ringnet.simulate(ringnet.load(crowd)).workers
     assert (workers["path_queueing_s"] > 0).any()
     assert (workers["own_queueing_s"].isna() == (workers["path_queueing_s"] > 0)).all()
@@ -350,9 +341,7 @@ def test_what_was_behind_ones_own_is_empty_where_it_is_sent_again(crowd):
 def test_the_mean_wait_is_that_of_a_transfer(crowd):
     links = ringnet.simulate(ringnet.load(crowd)).links
     used = links["transfers"] > 0
-    assert (links["mean_wait_s"] * links["transfers"])[used].tolist() == pytest.approx(
-        links["queued_s"][used].tolist()
-    )
+    assert (links["mean_wait_s"] * links["transfers"])[used].tolist() == pytest.approx(links["queued_s"][used].tolist())
     assert links["mean_wait_s"][~used].isna().all()
     assert links["mean_wait_s"].max() > 0
     assert links["mean_wait_s"][used].notna().all()

@@ -63,9 +63,7 @@ def unequal(draw: st.DrawFn, network: Network) -> Network:
     )
 
 
-@given(
-    st.data(), st.integers(1, 9), st.sampled_from(["fully-connected", "ring", "switch"]), st.integers(0, 5000)
-)
+@given(st.data(), st.integers(1, 9), st.sampled_from(["fully-connected", "ring", "switch"]), st.integers(0, 5000))
 def test_random_unequal_rings(data: st.DataObject, n_workers: int, topology: str, n_elements: int) -> None:
     collective = data.draw(st.sampled_from(["all-reduce", "reduce-scatter", "all-gather"]))
     schedule = ALGORITHMS["ring"].build(n_workers, collective)
@@ -87,20 +85,14 @@ def private_routes(n_workers: int, n_hops: int) -> Network:
             routes[src, dst] = tuple(range(len(names), len(names) + hops))
             names += [f"{src}->{dst}"] if hops == 1 else [f"{src}->{src}.{dst}", f"{src}.{dst}->{dst}"]
     values = np.ones(len(names))
-    return Network(
-        "private", n_workers, tuple(names), values * 1e9, values * 1e-6, lambda src, dst: routes[src, dst]
-    )
+    return Network("private", n_workers, tuple(names), values * 1e9, values * 1e-6, lambda src, dst: routes[src, dst])
 
 
 @st.composite
 def schedules(draw: st.DrawFn, n_workers: int, n_chunks: int, n_channels: int) -> Schedule:
     """Steps of any transfers at all: several of one sender, several to one receiver, none; no collective."""
-    row = st.tuples(
-        st.integers(0, n_workers - 1), st.integers(1, n_workers - 1), st.integers(0, n_chunks - 1)
-    )
-    drawn = draw(
-        st.lists(st.tuples(st.sampled_from(["reduce", "copy"]), st.lists(row, max_size=8)), max_size=8)
-    )
+    row = st.tuples(st.integers(0, n_workers - 1), st.integers(1, n_workers - 1), st.integers(0, n_chunks - 1))
+    drawn = draw(st.lists(st.tuples(st.sampled_from(["reduce", "copy"]), st.lists(row, max_size=8)), max_size=8))
     steps = []
     for number, (op, rows) in enumerate(drawn):
         src, distance, chunk = np.array(rows, dtype=np.int64).reshape(-1, 3).T
@@ -124,9 +116,7 @@ def schedules(draw: st.DrawFn, n_workers: int, n_chunks: int, n_channels: int) -
 
 
 @given(st.data(), st.integers(2, 5), st.integers(0, 2), st.integers(1, 3))
-def test_any_schedule_on_private_routes(
-    data: st.DataObject, n_workers: int, n_hops: int, n_channels: int
-) -> None:
+def test_any_schedule_on_private_routes(data: st.DataObject, n_workers: int, n_hops: int, n_channels: int) -> None:
     schedule = data.draw(schedules(n_workers, 3, n_channels))
     network = data.draw(unequal(private_routes(n_workers, n_hops)))
     behave = data.draw(workers(n_workers))
@@ -141,9 +131,7 @@ def test_any_schedule_on_private_routes(
         traces = events(*what), recurrence(*what)
         same(*traces)
         if schedule.n_transfers:  # of paths that are as long one is told, by one rule
-            one, other = (
-                path_table(critical_path(*what, trace), network.names, ["this"]) for trace in traces
-            )
+            one, other = (path_table(critical_path(*what, trace), network.names, ["this"]) for trace in traces)
             assert repr(one) == repr(other)
     else:
         assert n_channels > 1 or (behave.sends == "rendezvous" and "carries two transfers" in reason)
@@ -186,9 +174,7 @@ def test_channels_that_meet_on_a_link(
         return
     one, other = events(*what), recurrence(*what)
     same(one, other)
-    waits = (
-        sorted(zip(*map(np.ndarray.tolist, trace.waits.values()), strict=True)) for trace in (one, other)
-    )
+    waits = (sorted(zip(*map(np.ndarray.tolist, trace.waits.values()), strict=True)) for trace in (one, other))
     assert next(waits) == next(waits)
 
 
@@ -203,9 +189,7 @@ def schedule_of(n_workers: int, *steps: list[tuple[int, int]], n_channels: int =
         made.append(Step("any", number, "copy", src, dst, np.zeros(len(pairs), dtype=np.int64), channel))
     everyone = np.full(1, EVERY_WORKER)
     total = sum(map(len, made))
-    return Schedule(
-        "any", "any", n_workers, 1, len(made), total, lambda: iter(made), everyone, everyone, n_channels
-    )
+    return Schedule("any", "any", n_workers, 1, len(made), total, lambda: iter(made), everyone, everyone, n_channels)
 
 
 def refused(schedule: Schedule, network: Network, behave: Workers | None = None) -> str:
@@ -262,9 +246,7 @@ def test_two_transfers_of_a_step_on_one_link_in_a_rendezvous_are_refused() -> No
 
 def test_channels_that_share_a_costly_processor_are_refused() -> None:
     both_ways = TOPOLOGIES["switch"].build(2, 1e9, 1e-6)
-    said = refused(
-        schedule_of(2, [(0, 1), (1, 0)], n_channels=2), both_ways, Workers.alike(2, recv_overhead_s=1e-6)
-    )
+    said = refused(schedule_of(2, [(0, 1), (1, 0)], n_channels=2), both_ways, Workers.alike(2, recv_overhead_s=1e-6))
     assert "2 channels" in said
 
 

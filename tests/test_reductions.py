@@ -161,9 +161,7 @@ def test_no_error_is_beyond_its_bound(
     bounds = np.broadcast_to(expected.bound, got.shape)
     for column, result, bound in zip(values.T, got, bounds, strict=True):
         truth = exact(kind, [Fraction(float(x)) for x in column], weights)
-        assert abs(Fraction(float(result)) - truth) <= (
-            Fraction(float(bound)) if np.isfinite(bound) else 10**400
-        )
+        assert abs(Fraction(float(result)) - truth) <= (Fraction(float(bound)) if np.isfinite(bound) else 10**400)
 
 
 @pytest.mark.parametrize("name", REDUCTIONS)

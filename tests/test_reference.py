@@ -89,9 +89,7 @@ def test_the_worked_example_of_two_workers():
     scattered = reduce_scatter(chunked([[1, 2], [3, 4]]))
     assert numbers(scattered) == [[1, 6], [4, 4]]
     assert numbers(all_gather(scattered)) == [[4, 6], [4, 6]]
-    assert [result.tolist() for result in ring_allreduce([np.array([1, 2]), np.array([3, 4])])] == [
-        [4, 6]
-    ] * 2
+    assert [result.tolist() for result in ring_allreduce([np.array([1, 2]), np.array([3, 4])])] == [[4, 6]] * 2
 
 
 @given(sizes, dtypes, st.integers(0, 99))
@@ -107,9 +105,7 @@ def test_every_worker_gets_the_sum_in_ring_order_to_the_last_bit(size, dtype, se
 def test_integers_wrap_as_their_dtype_does(size, dtype):
     buffers = [np.full(size[1], np.iinfo(dtype).max, dtype) for _ in range(size[0])]
     exact = size[0] * np.iinfo(dtype).max % 2 ** np.iinfo(dtype).bits
-    assert all(
-        (result == np.array(exact, "uint64").astype(dtype)).all() for result in ring_allreduce(buffers)
-    )
+    assert all((result == np.array(exact, "uint64").astype(dtype)).all() for result in ring_allreduce(buffers))
 
 
 @given(st.integers(1, 9), st.integers(0, 4), st.lists(st.integers(0, 3), max_size=2), st.sampled_from(FLOATS))
@@ -231,9 +227,7 @@ def test_torch_integers_go_round_the_ring_but_not_through_ring_all_reduce():
     torch = pytest.importorskip("torch")
     tensors = [torch.tensor([100, 2, 3], dtype=torch.int8)] * 2
     assert [result.tolist() for result in ring_allreduce(tensors)] == [[-56, 4, 6]] * 2
-    with pytest.raises(
-        TypeError, match=r"worker 0 has dtype torch\.int8, but a real floating dtype is needed"
-    ):
+    with pytest.raises(TypeError, match=r"worker 0 has dtype torch\.int8, but a real floating dtype is needed"):
         ring_all_reduce(tensors)
 
 

@@ -49,9 +49,7 @@ def test_an_end_that_so_few_runs_do_not_tell_is_not_told():
     assert isnan(found["p5"].low)
     assert found["p99"].half_width == inf
     assert [isnan(number) for number in figures([3.0])["mean"]] == [False, True, True]
-    assert half_width_of_mean(np.array([1.0, 2.0, 6.0])) == pytest.approx(
-        4.302653 * 7**0.5 / 3**0.5, rel=1e-6
-    )
+    assert half_width_of_mean(np.array([1.0, 2.0, 6.0])) == pytest.approx(4.302653 * 7**0.5 / 3**0.5, rel=1e-6)
 
 
 def test_common_random_numbers_cut_what_a_difference_varies_by():
@@ -85,9 +83,7 @@ def test_the_run_in_the_middle_is_told_in_full():
 @pytest.mark.parametrize("engine", ["events", "recurrence"])
 def test_each_engine_gives_the_same_times(engine):
     times_s = times_of(loads(RING, ["repeat=7", f"engine={engine}"]), PartOptions(processes=1))
-    assert times_s == pytest.approx(
-        times_of(loads(RING, ["repeat=7"]), PartOptions(processes=1)), rel=1e-12, abs=0
-    )
+    assert times_s == pytest.approx(times_of(loads(RING, ["repeat=7"]), PartOptions(processes=1)), rel=1e-12, abs=0)
 
 
 def test_a_worker_alone_and_one_that_never_comes_are_repeated_as_they_are_run():
@@ -136,9 +132,7 @@ def test_runs_are_the_same_on_one_core_and_many_and_are_kept(tmp_path, monkeypat
 
 
 def test_a_sweep_has_the_runs_of_all_its_points(tmp_path):
-    ringnet.run(
-        loads(RING, ["repeat=8", "report.plots=[]", "sweep.over.workers=[2, 4]"]), tmp_path / "out", jobs=1
-    )
+    ringnet.run(loads(RING, ["repeat=8", "report.plots=[]", "sweep.over.workers=[2, 4]"]), tmp_path / "out", jobs=1)
     with (tmp_path / "out" / "runs.csv").open() as file:
         rows = [*csv.DictReader(file)]
     assert [(row["point"], row["workers"], row["run"]) for row in rows[::7]] == [
@@ -158,9 +152,7 @@ def test_a_comparison_says_how_far_the_others_are_behind_and_how_well_that_is_kn
     changes = ["repeat=30", "workers=4", "sweep.over.message=[64 KiB]", "network.topology=fully-connected"]
     table = compare(loads(RING, changes), ["ring", "halving-doubling"], jobs=1).table
     mine = {name: table[table["algorithm"] == name].iloc[0] for name in ("ring", "halving-doubling")}
-    times = {
-        name: times_of_runs(loads(RING, [*changes[1:], f"algorithm={name}"]), range(30)) for name in mine
-    }
+    times = {name: times_of_runs(loads(RING, [*changes[1:], f"algorithm={name}"]), range(30)) for name in mine}
     assert mine["ring"]["makespan_s"] == pytest.approx(times["ring"].mean())
     apart = difference(times["ring"], times["halving-doubling"])
     assert tuple(mine["ring"][["behind_s", "behind_low_s", "behind_high_s"]]) == pytest.approx(apart)

@@ -56,9 +56,7 @@ def test_the_folder_has_the_permissions_that_any_new_folder_has(tmp_path):
     assert (tmp_path / "out").stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
-@pytest.mark.parametrize(
-    "error", [KeyboardInterrupt, OSError(errno.ENOSPC, "No space left on device"), MemoryError]
-)
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(errno.ENOSPC, "No space left on device"), MemoryError])
 @pytest.mark.parametrize("before", [False, True])
 def test_an_interruption_leaves_what_was_there(tmp_path, error, before):
     out = tmp_path / "above" / "out"

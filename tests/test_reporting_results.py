@@ -33,17 +33,13 @@ def test_the_changed_key_and_what_it_changed(result):
 
 
 def test_a_key_that_only_one_has(result):
-    found = diff_results(
-        collect([result(3)], scenario()), collect([result(3)], scenario(switching="cut-through"))
-    )
+    found = diff_results(collect([result(3)], scenario()), collect([result(3)], scenario(switching="cut-through")))
     assert rows(found.scenario) == [("network.switching", None, "cut-through")]
 
 
 def test_words_and_missing_values_have_no_ratio(result):
     a, b = result(3, slowest_link="0->1", closed_form_s=None), result(3, slowest_link=None, longest_queue=4)
-    found = {
-        row[0]: row[1:] for row in rows(diff_results(*(collect([run], scenario()) for run in (a, b))).answer)
-    }
+    found = {row[0]: row[1:] for row in rows(diff_results(*(collect([run], scenario()) for run in (a, b))).answer)}
     assert found["slowest_link"] == ("0->1", None, None)
     assert found["closed_form_s"] == (None, 6.0, None)
     assert found["longest_queue"] == (0, 4, None)
@@ -54,9 +50,7 @@ def test_the_points_of_sweeps_are_matched_whatever_their_order(result):
     b = [result(n, chunk, latency_s=1.0) for chunk in (800, 100) for n in (4, 2)]
     answer = diff_results(collect(a, scenario()), collect(b, scenario())).answer
     times = answer[answer["column"] == "makespan_s"]
-    assert times["ratio"].tolist() == pytest.approx(
-        [2 * (1 + 1) / 3, 18 / 17, 4 / 3, 18 / 17], rel=1e-12, abs=0
-    )
+    assert times["ratio"].tolist() == pytest.approx([2 * (1 + 1) / 3, 18 / 17, 4 / 3, 18 / 17], rel=1e-12, abs=0)
     assert rows(times[["n_workers", "message_bytes"]]) == [(2, 200), (2, 1600), (4, 400), (4, 3200)]
 
 

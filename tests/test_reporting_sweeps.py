@@ -61,9 +61,7 @@ def test_lines_are_sorted_and_so_are_their_points(summary):
 
 
 def test_a_key_of_the_sweep_keeps_its_order_and_its_text(summary):
-    points = summary(
-        *({"network.latency": text, "n_workers": n} for text in ("9 us", "10 us") for n in (2, 3))
-    )
+    points = summary(*({"network.latency": text, "n_workers": n} for text in ("9 us", "10 us") for n in (2, 3)))
     assert [line.label for line in lines(points, "n_workers")] == ["latency 9 us", "latency 10 us"]
     assert lines(points, "network.latency")[0].rows["network.latency"].tolist() == ["9 us", "10 us"]
 

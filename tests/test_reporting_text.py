@@ -37,9 +37,7 @@ def test_the_answer_comes_first_and_in_units(result):
 
 
 def test_the_words_of_the_run_itself_are_preferred(result):
-    assert (
-        dict(answer(result(3).summary, "80 % bandwidth, for sure"))["made of"] == "80 % bandwidth, for sure"
-    )
+    assert dict(answer(result(3).summary, "80 % bandwidth, for sure"))["made of"] == "80 % bandwidth, for sure"
 
 
 def test_the_same_words_come_from_a_run_and_from_its_table(result):
@@ -81,9 +79,7 @@ def test_where_no_mending_gains_it_is_said(result):
 
 
 def test_traffic_of_uneven_chunks_is_said_beside_the_even_one(result):
-    said = lines(result(3), bytes_sent_per_worker=6860, expected_bytes_per_worker=48000 / 7)[
-        "sent per worker"
-    ]
+    said = lines(result(3), bytes_sent_per_worker=6860, expected_bytes_per_worker=48000 / 7)["sent per worker"]
     assert said == "6,860 B at most; 6,857.14 B if all chunks were alike"
 
 
@@ -94,9 +90,7 @@ def test_traffic_that_is_not_uneven_but_more_is_said_beside_what_busbw_counts():
         "2 MiB at most; busbw counts 1.5 MiB"
     )
     uneven = tree | {"n_transfers": 24, "bytes_sent_per_worker": 1572884}
-    assert (
-        dict(answer(uneven))["sent per worker"] == "1,572,884 B at most; 1,572,864 B if all chunks were alike"
-    )
+    assert dict(answer(uneven))["sent per worker"] == "1,572,884 B at most; 1,572,864 B if all chunks were alike"
 
 
 @pytest.mark.parametrize(
@@ -131,10 +125,7 @@ def test_the_table_of_a_sweep_shows_what_varies_and_what_came_of_it(result):
 
 
 def test_files_are_named_as_far_as_a_line_goes():
-    assert (
-        written("out", [f"{letter}.csv" for letter in "abcdefg"])
-        == "out: a.csv, b.csv, c.csv, d.csv and 3 more"
-    )
+    assert written("out", [f"{letter}.csv" for letter in "abcdefg"]) == "out: a.csv, b.csv, c.csv, d.csv and 3 more"
 
 
 def test_no_text_of_a_scenario_reaches_a_page_unescaped(result):

@@ -120,9 +120,7 @@ def test_one_worker_has_empty_cells(result, topology):
 
 def test_no_time_at_all_has_empty_cells_too(result):
     nothing = result(3, 0, latency_s=0.0)
-    assert row(nothing, "makespan_s", *TIMED, *SHARES) == {"makespan_s": 0.0} | dict.fromkeys(
-        (*TIMED, *SHARES)
-    )
+    assert row(nothing, "makespan_s", *TIMED, *SHARES) == {"makespan_s": 0.0} | dict.fromkeys((*TIMED, *SHARES))
     assert nothing.sentence == "nothing moved"
 
 

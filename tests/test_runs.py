@@ -73,9 +73,7 @@ def test_trunks_are_a_multiple_of_the_rule():
 def test_links_inside_hosts_keep_to_themselves_whatever_their_numbers():
     """Regimes of the network are for its own links: a link inside with the same numbers is none of them."""
     hosts = make_network("nodes", 4, 50e9, 1e-6, workers_per_host=2, inside=Inside("switch", 50e9, 1e-6))
-    between = [
-        (name.endswith("->switch") and "/nic" in name) or name.startswith("switch->") for name in hosts.names
-    ]
+    between = [(name.endswith("->switch") and "/nic" in name) or name.startswith("switch->") for name in hosts.names]
     for source, is_between in zip(sources(hosts)[0], between, strict=True):
         assert source == (RULE if is_between else INSIDE)
     assert 0 < sum(between) < hosts.n_links

@@ -20,9 +20,7 @@ from ringnet.scenario import Scenario, load, loads, template
 ROOT = Path(__file__).parents[1] / "scenarios"
 SHIPPED = sorted(ROOT.glob("*.yaml"))
 
-GOOD = (
-    "{scenario_version: 1, name: x, workers: 4, message: 1 KiB, network: {bandwidth: 50 GB/s, latency: 5 us}}"
-)
+GOOD = "{scenario_version: 1, name: x, workers: 4, message: 1 KiB, network: {bandwidth: 50 GB/s, latency: 5 us}}"
 
 
 def scenario_or_error(act) -> Scenario | InputError:
@@ -81,9 +79,7 @@ class TestKeys:
         found = loads(GOOD, ["sweep.over.seed=[1, 2]"])
         again = pickle.loads(pickle.dumps(found))
         assert again.key() == found.key()
-        assert [point.scenario.key() for point in again.points()] == [
-            point.scenario.key() for point in found.points()
-        ]
+        assert [point.scenario.key() for point in again.points()] == [point.scenario.key() for point in found.points()]
 
 
 class TestDocument:
@@ -234,9 +230,7 @@ class TestFiles:
         assert [point.scenario.dtype for point in found.points()] == ["float64", "int32"]
         assert sorted(found.inputs()) == ["both.npy", "w0.npy", "w1.npy"]
         again = loads(json.dumps(found.document()), folder=tmp_path)
-        assert [point.scenario.key() for point in again.points()] == [
-            point.scenario.key() for point in found.points()
-        ]
+        assert [point.scenario.key() for point in again.points()] == [point.scenario.key() for point in found.points()]
 
     def test_an_override_by_made_data(self, tmp_path, text):
         found = loads(text, ["data=ramp", "workers=3", "message=8 B"], folder=tmp_path)
@@ -311,9 +305,7 @@ def test_any_tree_of_known_keys_is_a_scenario_or_faults(data):
         | st.text(max_size=5)
     )
     keys = st.sampled_from(" ".join(names).split()) | st.text(max_size=3)
-    tree = st.recursive(
-        leaf, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3)
-    )
+    tree = st.recursive(leaf, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3))
     drawn = data.draw(st.lists(st.tuples(st.lists(keys, min_size=1, max_size=3), tree), max_size=3))
     overrides = [f"{'.'.join(path)}={json.dumps(value)}" for path, value in drawn]
     found = scenario_or_error(lambda: loads(GOOD, overrides))

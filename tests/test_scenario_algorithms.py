@@ -57,9 +57,7 @@ class TestParameters:
             ALGORITHMS[name].build(4, **{parameter: least - 1})
 
     def test_reach_the_algorithm(self):
-        schedule = build_schedule(
-            loads(with_algorithm("{name: channel-ring, n_channels: 3, strides: [1, 3]}"))
-        )
+        schedule = build_schedule(loads(with_algorithm("{name: channel-ring, n_channels: 3, strides: [1, 3]}")))
         assert schedule.n_channels == 3
         assert schedule.parameters["strides"] == (1, 3)
 
@@ -84,9 +82,7 @@ class TestParameters:
 
     def test_survive_the_document(self):
         first = loads(with_algorithm("{name: swing, all_ports: false}"))
-        again = loads(
-            str(first.document()).replace("'", '"').replace("False", "false").replace("True", "true")
-        )
+        again = loads(str(first.document()).replace("'", '"').replace("False", "false").replace("True", "true"))
         assert again.algorithm == first.algorithm
 
     @pytest.mark.parametrize(
@@ -129,9 +125,7 @@ class TestFiles:
 
     def test_its_content_is_part_of_the_key(self, folder: Path):
         before = load(folder / "some.yaml").key()
-        (folder / "ring.xml").write_text(
-            (folder / "ring.xml").read_text().replace('name="ring"', 'name="other"')
-        )
+        (folder / "ring.xml").write_text((folder / "ring.xml").read_text().replace('name="ring"', 'name="other"'))
         assert load(folder / "some.yaml").key() != before
 
     def test_other_workers_and_a_missing_file_are_told(self, folder: Path):
@@ -155,10 +149,7 @@ class TestFiles:
 FORMLESS = {"stragglar", "uneven-ring"}
 #: Every algorithm of ringnet with each of its collectives, on a network on which it has a closed form if it has any.
 OWN = [
-    (name, one)
-    for name, algorithm in ALGORITHMS.items()
-    for one in algorithm.collectives
-    if not algorithm.in_switches
+    (name, one) for name, algorithm in ALGORITHMS.items() for one in algorithm.collectives if not algorithm.in_switches
 ]
 
 
@@ -196,9 +187,7 @@ class TestPython:
         done = CliRunner().invoke(app, ["check", str(file)])
         assert done.exit_code == 2
         assert "--allow-python" in done.stderr
-        done = CliRunner().invoke(
-            app, ["run", str(file), "--allow-python", "--out", str(file.parent / "out")]
-        )
+        done = CliRunner().invoke(app, ["run", str(file), "--allow-python", "--out", str(file.parent / "out")])
         assert done.exit_code == 0, done.output
         assert "right" in done.stdout
 
@@ -303,9 +292,7 @@ class TestExport:
     def test_writes_what_msccl_and_loggopsim_read(self, tmp_path: Path):
         (tmp_path / "some.yaml").write_text(with_algorithm("halving-doubling"))
         files = [str(tmp_path / name) for name in ("a.xml", "a.goal")]
-        done = CliRunner().invoke(
-            app, ["export", str(tmp_path / "some.yaml"), "--msccl", files[0], "--goal", files[1]]
-        )
+        done = CliRunner().invoke(app, ["export", str(tmp_path / "some.yaml"), "--msccl", files[0], "--goal", files[1]])
         assert done.exit_code == 0, done.output
         assert load_msccl(Path(files[0])).n_workers == 4
         assert "\nnum_ranks 4\n" in Path(files[1]).read_text()
@@ -314,9 +301,7 @@ class TestExport:
     def test_two_texts_do_not_go_to_one_file(self, tmp_path: Path):
         (tmp_path / "some.yaml").write_text(with_algorithm("ring"))
         file = str(tmp_path / "a.xml")
-        done = CliRunner().invoke(
-            app, ["export", str(tmp_path / "some.yaml"), "--msccl", file, "--goal", file]
-        )
+        done = CliRunner().invoke(app, ["export", str(tmp_path / "some.yaml"), "--msccl", file, "--goal", file])
         assert done.exit_code == 2
         assert "both texts would go to one file" in done.stderr
         assert not Path(file).exists()

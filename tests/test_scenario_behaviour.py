@@ -60,9 +60,7 @@ def test_what_an_override_leaves_for_no_link_is_left_out_with_a_note():
 
 
 def test_a_sweep_says_it_too():
-    keys = (
-        f"topology: switch, bandwidth: 50 GB/s, latency: 1 us, {REGIMES}, links_of: {{2: {{latency: 3 us}}}}"
-    )
+    keys = f"topology: switch, bandwidth: 50 GB/s, latency: 1 us, {REGIMES}, links_of: {{2: {{latency: 3 us}}}}"
     sweep = "sweep: {over: {message: [1 KiB, 1 MiB]}}"
     text = f"{{scenario_version: 1, workers: 4, message: 1 KiB, payload: none, network: {{{keys}}}, {sweep}}}"
     outcomes = run_points(loads(text).points(), processes=1)

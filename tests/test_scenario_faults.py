@@ -83,9 +83,7 @@ def test_every_mistake_is_told_at_once_in_the_order_of_the_lines():
 class TestKeys:
     def test_an_unknown_key(self):
         fault = with_key("colour: red")
-        assert fault.startswith(
-            "colour: there is no such key; got red; right would be: one of scenario_version, name"
-        )
+        assert fault.startswith("colour: there is no such key; got red; right would be: one of scenario_version, name")
 
     def test_the_nearest_key_beside_it(self):
         assert with_network("latncy: 1 us") == "latncy: there is no such key; got 1 us; did you mean latency?"
@@ -105,13 +103,10 @@ class TestKeys:
         assert faults_of("scenario_version: 1\n") == [
             "s.yaml:1: workers: the key is missing; right would be: workers: 8",
             "s.yaml:1: message: the key is missing; right would be: message: 64 MiB",
-            "s.yaml:1: network: the key is missing; "
-            "right would be: network: {bandwidth: 50 GB/s, latency: 500 ns}",
+            "s.yaml:1: network: the key is missing; right would be: network: {bandwidth: 50 GB/s, latency: 500 ns}",
         ]
 
-    @pytest.mark.parametrize(
-        "line", ["network: 50 GB/s", "worker: [eager]", "sweep: 3", "report: all", "network: {}"]
-    )
+    @pytest.mark.parametrize("line", ["network: 50 GB/s", "worker: [eager]", "sweep: 3", "report: all", "network: {}"])
     def test_a_value_where_keys_belong(self, line):
         text = "".join(GOOD.splitlines(keepends=True)[:3]) if line.startswith("network") else GOOD
         key = line.split(":")[0]
@@ -260,15 +255,11 @@ class TestNames:
         assert with_value(path, value).endswith(f"did you mean {nearest}?")
 
     def test_names_that_are_no_text(self):
-        assert "there is no such collective; got 3; right would be: all-gather, " in with_value(
-            "collective", "3"
-        )
+        assert "there is no such collective; got 3; right would be: all-gather, " in with_value("collective", "3")
         assert "there is no such payload; right would be: full, none" in with_value("payload", "[full]")
 
     def test_tables_and_plots(self):
-        assert "report.tables[1]: there is no such table; got link" in with_key(
-            "report: {tables: [summary, link]}"
-        )
+        assert "report.tables[1]: there is no such table; got link" in with_key("report: {tables: [summary, link]}")
         assert "did you mean space-time?" in with_key("report: {plots: [spacetime]}")
 
     @pytest.mark.parametrize("name", ["5", "''", '"a\\nb"', "[a]", "x" * 201])
@@ -301,9 +292,7 @@ class TestKeysTogether:
         assert with_network("links_of: {first: {latency: 1 us}}") == (
             "links_of.first: the ring network of 8 workers has no such node; right would be: 0 to 7"
         )
-        assert with_network("topology: switch\n  links_of: {swich: {latency: 1 us}}").endswith(
-            "did you mean switch?"
-        )
+        assert with_network("topology: switch\n  links_of: {swich: {latency: 1 us}}").endswith("did you mean switch?")
 
     def test_a_link_between_two_workers_with_exceptions(self):
         both = "links_of: {3: {bandwidth: 1 GB/s}, 4: {bandwidth: 2 GB/s}}"
@@ -341,9 +330,7 @@ class TestKeysTogether:
 
     def test_states_of_a_large_run(self):
         fault = fault_of(GOOD.replace("1 KiB", "1 MiB") + "report: {tables: [states]}\n")
-        assert (
-            "report.tables[0]: states of 2,097,152 elements, over all workers, are not for reading" in fault
-        )
+        assert "report.tables[0]: states of 2,097,152 elements, over all workers, are not for reading" in fault
 
 
 class TestKeysThatAreNeverRead:
@@ -439,8 +426,7 @@ class TestFilesOfData:
 
     def test_other_workers_than_the_files(self, folder):
         assert self.faults(folder, "good.npy", "workers: 8") == [
-            "s.yaml:4: workers: the data is that of 2 workers, not of 8; got 8; "
-            "right would be: 2, or leave the key out"
+            "s.yaml:4: workers: the data is that of 2 workers, not of 8; got 8; right would be: 2, or leave the key out"
         ]
 
     def test_another_dtype_than_the_files(self, folder):
@@ -485,9 +471,7 @@ def test_the_file_stands_in_every_fault(tmp_path):
     ],
 )
 def test_an_item_that_a_list_does_not_have(given, said):
-    text = (
-        "{scenario_version: 1, workers: 2, message: 8 B, jobs: [{workers: [1, 2], message: 8 B}], network: "
-    )
+    text = "{scenario_version: 1, workers: 2, message: 8 B, jobs: [{workers: [1, 2], message: 8 B}], network: "
     with pytest.raises(InputError) as caught:
         loads(text + "{topology: switch, places: 3, bandwidth: 1 GB/s, latency: 1 us}}", [given])
     assert f"--set: {said}" in str(caught.value)

@@ -109,25 +109,19 @@ def test_links_of_traffic_may_lead_either_way_over_a_half_duplex_cable():
 
 def test_traffic_between_places_that_nothing_joins():
     text = TEXT.format(traffic("from: 0, to: 5"), "").replace("topology: switch", "topology: ring")
-    with pytest.raises(
-        InputError, match=r"background\[0\].to: a ring has a link from worker 0 to worker 1 only"
-    ):
+    with pytest.raises(InputError, match=r"background\[0\].to: a ring has a link from worker 0 to worker 1 only"):
         loads(text)
 
 
 def test_a_network_of_more_links_than_a_memory_holds():
     text = TEXT.format("", ", places: 100000").replace("topology: switch", "topology: fully-connected")
-    with pytest.raises(
-        InputError, match=r"network.topology: 100,000 workers, each linked to every other, take 1e\+10"
-    ):
+    with pytest.raises(InputError, match=r"network.topology: 100,000 workers, each linked to every other, take 1e\+10"):
         loads(text)
 
 
 def test_a_switch_with_the_number_of_a_place():
     text = TEXT.format("", ", switches: ['3'], cables: [{from: 0, to: '3'}]").replace("switch,", "custom,", 1)
-    with pytest.raises(
-        InputError, match=r"network.switches\[0\]: this is the number of a worker's place; got 3"
-    ):
+    with pytest.raises(InputError, match=r"network.switches\[0\]: this is the number of a worker's place; got 3"):
         loads(text)
 
 
@@ -142,9 +136,7 @@ def test_an_example_of_a_list_is_as_it_stands_in_a_file():
     [
         (
             "stop: 1 ms, rate: 20 GB/s",
-            (
-                "traffic 1: 20 GB/s are more than 0->switch carries, 12.5 GB/s: its queue only grows until it stops",
-            ),
+            ("traffic 1: 20 GB/s are more than 0->switch carries, 12.5 GB/s: its queue only grows until it stops",),
         ),
         ("rate: 12 GB/s", ()),
         ("rate: 20 GB/s, on: 1 ms, off: 1 ms", ()),

@@ -152,9 +152,7 @@ def test_each_size_has_its_own_launch_in_jobs_steps_and_comparisons():
 def test_a_large_run_has_the_faster_engine_and_the_same_times():
     large = scenario("workers=128", "message=4 MiB")
     assert engine_for(build(large)).name == "recurrence"
-    times = {
-        makespan_s("workers=128", "message=4 MiB", f"engine={name}") for name in ("events", "recurrence")
-    }
+    times = {makespan_s("workers=128", "message=4 MiB", f"engine={name}") for name in ("events", "recurrence")}
     assert len(times) == 1
 
 
@@ -176,9 +174,7 @@ def test_inside_and_between_hosts():
     assert between == pytest.approx(4 * links["bandwidth_of_a_rail"], rel=0.1)
     way = sum(network.latency_s[link] for link in network.route(3, 4))
     hop = sum(network.latency_s[link] for link in network.route(0, 1))
-    slower = (
-        links["hop_between"] * links["hop_between_large"] / (links["hop_inside"] * links["hop_inside_large"])
-    )
+    slower = links["hop_between"] * links["hop_between_large"] / (links["hop_inside"] * links["hop_inside_large"])
     assert way / hop == pytest.approx(slower)
 
 
@@ -202,9 +198,7 @@ def test_links_to_cards_and_between_sockets_are_part_of_a_measured_way():
 
 def test_hosts_that_differ_are_refused():
     nodes = "{topology: nodes, workers_per_host: [6, 2], link: {file: real.yaml}, inside: {link: nvlink4}}"
-    assert any(
-        "hosts differ in size: a profile is of hosts alike" in one for one in faults(f"network={nodes}")
-    )
+    assert any("hosts differ in size: a profile is of hosts alike" in one for one in faults(f"network={nodes}"))
 
 
 def test_cards_of_a_host_part_what_they_have_together():
@@ -229,9 +223,7 @@ def test_a_comparison_recommends_where_the_machine_ran_a_ring_and_nowhere_else()
 
 
 def test_slow_links_inside_hosts_are_said():
-    network = INSIDE.replace(
-        "inside: {link: {file: real.yaml}}", "inside: {bandwidth: 50 GB/s, latency: 20 us}"
-    )
+    network = INSIDE.replace("inside: {link: {file: real.yaml}}", "inside: {bandwidth: 50 GB/s, latency: 20 us}")
     notes = ringnet.simulate(scenario(f"network={network}", "workers=32")).notes
     assert any("the links inside them take longer than was measured" in note for note in notes)
 
@@ -252,9 +244,7 @@ def test_an_exception_holds_for_every_size_and_keeps_the_rest():
 
 
 def test_links_that_a_topology_makes_wider_stay_so():
-    network = build(
-        scenario("network.topology=leaf-spine", "network.leaves=2", "network.oversubscription=4")
-    ).network
+    network = build(scenario("network.topology=leaf-spine", "network.leaves=2", "network.oversubscription=4")).network
     up, trunk = (network.names.index(name) for name in ("0->leaf0", "leaf0->spine0"))
     assert network.bandwidth_Bps[trunk] == pytest.approx(network.bandwidth_Bps[up])
     assert network.bandwidth_Bps[up] == pytest.approx(20e9, rel=0.01)
@@ -307,9 +297,7 @@ def test_the_tables_have_what_links_do_with_the_sizes_of_the_run():
     assert small.summary["collective_bound_s"] == pytest.approx(2 * 7 / 8 * 1024 / 20e9, rel=0.01)
     for run in (small, large):
         assert run.summary["closed_form_s"] == pytest.approx(run.summary["makespan_s"], rel=1e-12, abs=0)
-        assert (
-            run.summary["collective_bound_s"] <= run.summary["schedule_bound_s"] < run.summary["makespan_s"]
-        )
+        assert run.summary["collective_bound_s"] <= run.summary["schedule_bound_s"] < run.summary["makespan_s"]
 
 
 def test_another_job_shares_the_links_and_their_pieces():

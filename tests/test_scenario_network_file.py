@@ -38,9 +38,7 @@ def faults(scenario):
     return of
 
 
-@pytest.mark.parametrize(
-    "name", ["ring-4.yml", "pcie-server.xml", "nvlink-server.xml", "xgmi-server.xml", "cube.yml"]
-)
+@pytest.mark.parametrize("name", ["ring-4.yml", "pcie-server.xml", "nvlink-server.xml", "xgmi-server.xml", "cube.yml"])
 def test_every_kind_of_file_runs_and_the_sum_is_right(scenario, name):
     result = simulate(scenario(name))
     assert result.verdict.sum_ok

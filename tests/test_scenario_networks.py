@@ -311,9 +311,7 @@ def test_the_recurrence_refuses_what_it_cannot_do_exactly(network, engine, reaso
 def test_links_that_treat_sizes_differently_are_exact_where_all_chunks_are_of_one_regime():
     regimes = "regimes: [{up_to: 1 KiB, bandwidth: 5 GB/s, latency: 2 us}]"
     for message in ("8 KiB", "8256 B"):  # chunks of 1 KiB, and of 1032 B
-        runs = [
-            scenario(regimes, f"message={message}", f"engine={engine}") for engine in ("events", "recurrence")
-        ]
+        runs = [scenario(regimes, f"message={message}", f"engine={engine}") for engine in ("events", "recurrence")]
         one, other = (simulate(run).summary["makespan_s"] for run in runs)
         assert one == other
     with pytest.raises(InputError, match="links treat sizes differently"):  # of 1028 B and of 1 KiB
@@ -322,9 +320,7 @@ def test_links_that_treat_sizes_differently_are_exact_where_all_chunks_are_of_on
         simulate(scenario(regimes, "message=8 KiB", "algorithm=pipelined-ring", "engine=recurrence"))
 
 
-@pytest.mark.parametrize(
-    "key", ["jobs: [{workers: 2, message: 1 KiB}]", "background: [{from: 0, to: 1, burst: 1 B}]"]
-)
+@pytest.mark.parametrize("key", ["jobs: [{workers: 2, message: 1 KiB}]", "background: [{from: 0, to: 1, burst: 1 B}]"])
 def test_the_faster_engines_are_alone(key):
     assert fault("topology: switch", "engine=recurrence", rest=key).startswith(
         "engine: the recurrence is not exact here: "
@@ -346,9 +342,7 @@ def test_both_engines_say_the_same_where_both_are_exact(topology):
 
 
 def test_what_fair_sharing_does_not_read_is_said():
-    result = simulate(
-        scenario(f"{TWO_LEAVES}, placement: interleaved, switching: store-and-forward, packet: 4 KiB")
-    )
+    result = simulate(scenario(f"{TWO_LEAVES}, placement: interleaved, switching: store-and-forward, packet: 4 KiB"))
     assert result.notes[:2] == (
         "switching: store-and-forward is not read, for links are shared fairly",
         "packet is not read: links are shared fairly, and headers are left out",

@@ -53,10 +53,7 @@ def neighbours(one, channel=0):
     step = next(parts.schedule.steps())
     rows = step.channel == channel
     node = parts.network.node
-    return {
-        (node(src), node(dst))
-        for src, dst in zip(step.src[rows].tolist(), step.dst[rows].tolist(), strict=True)
-    }
+    return {(node(src), node(dst)) for src, dst in zip(step.src[rows].tolist(), step.dst[rows].tolist(), strict=True)}
 
 
 def around(*order):
@@ -67,9 +64,8 @@ def test_the_ring_goes_round_as_the_first_channel_does(scenario):
     result = simulate(scenario("network.order.file=turned.xml"))
     assert result.workers["place"].tolist() == ["0", "3", "1", "2"]
     assert result.verdict.sum_ok
-    assert (
-        "network.order: of 2 channels in the file the first is the ring; algorithm: channel-ring takes"
-        in " ".join(result.notes)
+    assert "network.order: of 2 channels in the file the first is the ring; algorithm: channel-ring takes" in " ".join(
+        result.notes
     )
 
 

@@ -65,16 +65,11 @@ def test_a_mistake_is_marked_where_it_is(validator, line, place):
 def test_what_a_single_run_must_have(validator):
     assert complaints(validator, "scenario_version: 1") == ["$", "$"]
     assert complaints(validator, GOOD.replace("latency: 5 us", "")) == ["$.network"]
-    assert (
-        complaints(validator, "scenario_version: 1\ndata: a.npy\nnetwork: {bandwidth: 5 GB/s, latency: 1 s}")
-        == []
-    )
+    assert complaints(validator, "scenario_version: 1\ndata: a.npy\nnetwork: {bandwidth: 5 GB/s, latency: 1 s}") == []
 
 
 def test_a_sweep_may_give_it(validator):
-    sweep = (
-        "sweep: {over: {workers: [2], message: {from: 1 KiB, to: 1 MiB, factor: 4}, network.latency: [1 us]}}"
-    )
+    sweep = "sweep: {over: {workers: [2], message: {from: 1 KiB, to: 1 MiB, factor: 4}, network.latency: [1 us]}}"
     assert complaints(validator, f"scenario_version: 1\nnetwork: {{bandwidth: 50 GB/s}}\n{sweep}\n") == []
 
 
@@ -85,9 +80,7 @@ def test_every_key_is_explained():
 
     found = schema()
     parts = [found, *found["$defs"].values()]
-    described = {
-        path: "description" in inner or "$ref" in inner for part in parts for path, inner in keys(part)
-    }
+    described = {path: "description" in inner or "$ref" in inner for part in parts for path, inner in keys(part)}
     assert len(described) > 40
     assert all(described.values())
 

@@ -64,9 +64,7 @@ class TestOverrides:
     @pytest.mark.parametrize("nothing", ["", "null", "~"])
     def test_nothing_takes_the_key_out(self, nothing):
         assert scenario(f"seed={nothing}").seed == 0
-        assert faults(f"workers={nothing}") == [
-            "s.yaml:1: workers: the key is missing; right would be: workers: 8"
-        ]
+        assert faults(f"workers={nothing}") == ["s.yaml:1: workers: the key is missing; right would be: workers: 8"]
 
     def test_links_are_named_as_they_are(self):
         assert scenario("network.links.3->4.latency=9 us").network.links["3->4"].latency_s == 9e-6
@@ -113,9 +111,7 @@ class TestOrphans:
     def test_a_link_that_is_gone_with_its_workers(self):
         base = GOOD.replace("us}", "us, links: {3->4: {latency: 9 us}}}")
         found = scenario("workers=2", base=base)
-        assert found.notes == (
-            "network.links.3->4: left out, the ring network of 2 workers has no such link",
-        )
+        assert found.notes == ("network.links.3->4: left out, the ring network of 2 workers has no such link",)
         assert found.network.links == {}
 
     def test_exceptions_that_lose_all_they_say(self):
@@ -129,9 +125,7 @@ class TestOrphans:
         assert "--set: weights: the key is never read" in faults("weights=[1, 2]")[0]
 
     def test_what_the_file_itself_orphans_is_a_mistake(self):
-        assert (
-            "s.yaml:4: seed: the key is never read" in faults("workers=2", base=GOOD + "payload: none\n")[0]
-        )
+        assert "s.yaml:4: seed: the key is never read" in faults("workers=2", base=GOOD + "payload: none\n")[0]
 
     def test_by_some_points_of_a_sweep(self):
         found = scenario(sweep="{over: {payload: [none, full]}}")
@@ -328,9 +322,7 @@ class TestFaults:
         assert "s.yaml:7: weights: 2 weights for 3 workers" in fault
 
     def test_a_sweep_that_cannot_be_read_hides_no_other_mistake(self):
-        found = faults(
-            sweep="{over: {workers: 4}}", base=GOOD.replace("workers: 8\n", "").replace("1 KiB", "1")
-        )
+        found = faults(sweep="{over: {workers: 4}}", base=GOOD.replace("workers: 8\n", "").replace("1 KiB", "1"))
         assert [fault.split(": ")[1] for fault in found] == ["message", "sweep.over.workers"]
 
 
@@ -348,9 +340,7 @@ class TestOverridesOfSweeps:
 
     def test_values_of_a_sweep(self):
         assert swept("{over: {workers: [2, 4]}}", "sweep.over.workers=[3]") == [("3",)]
-        assert swept(
-            "{over: {message: {from: 8 B, to: 64 B, factor: 2}}}", "sweep.over.message.factor=8"
-        ) == [
+        assert swept("{over: {message: {from: 8 B, to: 64 B, factor: 2}}}", "sweep.over.message.factor=8") == [
             ("8 B",),
             ("64 B",),
         ]
@@ -433,8 +423,7 @@ def test_a_sweep_written_out_gives_the_same_runs(over):
 def test_a_range_by_factor_stays_inside_its_ends(first, more, factor):
     text = f"{{from: {8 * first} B, to: {8 * (first + more)} B, factor: {factor!r}}}"
     values = [
-        point.scenario.message_bytes
-        for point in loads(GOOD, ["dtype=int8", f"sweep.over.message={text}"]).points()
+        point.scenario.message_bytes for point in loads(GOOD, ["dtype=int8", f"sweep.over.message={text}"]).points()
     ]
     assert values[0] == 8 * first
     assert values == sorted(set(values))
@@ -460,10 +449,7 @@ def test_a_range_by_count_holds_both_ends(first, more, count):
     ],
 )
 def test_a_section_of_a_wrong_type_is_told_beside_what_would_replace_it(section, word, key, value):
-    base = (
-        "\n".join(line for line in GOOD.splitlines() if not line.startswith(section))
-        + f"\n{section}: {word}\n"
-    )
+    base = "\n".join(line for line in GOOD.splitlines() if not line.startswith(section)) + f"\n{section}: {word}\n"
     alone = [fault for fault in faults(base=base) if f" {section}: " in fault]
     assert len(alone) == 1
     assert alone[0] in faults(f"{section}.{key}={value}", base=base)

@@ -40,12 +40,8 @@ def rows(schedule):
 
 def defined(n, collective):
     """The same from the definition: worker i sends chunk i-s, then chunk i+1-s, to worker i+1, all mod N."""
-    scatter = [
-        ("reduce-scatter", s, "reduce", i, (i + 1) % n, (i - s) % n) for s in range(n - 1) for i in range(n)
-    ]
-    gather = [
-        ("all-gather", s, "copy", i, (i + 1) % n, (i + 1 - s) % n) for s in range(n - 1) for i in range(n)
-    ]
+    scatter = [("reduce-scatter", s, "reduce", i, (i + 1) % n, (i - s) % n) for s in range(n - 1) for i in range(n)]
+    gather = [("all-gather", s, "copy", i, (i + 1) % n, (i + 1 - s) % n) for s in range(n - 1) for i in range(n)]
     return {"reduce-scatter": scatter, "all-gather": gather, "all-reduce": scatter + gather}[collective]
 
 
@@ -217,9 +213,6 @@ def test_a_schedule_counts_its_steps_listed_or_made():
 
 
 def test_the_registry_says_what_it_has():
-    assert (
-        tuple(sorted({name for algorithm in ALGORITHMS.values() for name in algorithm.collectives}))
-        == COLLECTIVES
-    )
+    assert tuple(sorted({name for algorithm in ALGORITHMS.values() for name in algorithm.collectives})) == COLLECTIVES
     assert list(ALGORITHMS) == sorted(ALGORITHMS)
     assert all(algorithm.summary and "\n" not in algorithm.summary for algorithm in ALGORITHMS.values())

@@ -74,9 +74,7 @@ def test_hosts_cards_and_sides_are_known_wherever_the_workers_sit(
 
 
 @given(st.permutations(range(12)), st.integers(2, 12), st.sampled_from([(2, 1), (3, 2), (4, 4), (6, 3)]))
-def test_whatever_the_places_what_is_said_is_so(
-    seats: list[int], n_workers: int, host: tuple[int, int]
-) -> None:
+def test_whatever_the_places_what_is_said_is_so(seats: list[int], n_workers: int, host: tuple[int, int]) -> None:
     """By the routes alone: workers of one host reach each other without a card, and others by the same one each."""
     network = placed(hosts(12, *host), seats[:n_workers])
     shape = network.shape
@@ -88,9 +86,7 @@ def test_whatever_the_places_what_is_said_is_so(
     alone = [[not cards(one, other) for other in range(n_workers)] for one in range(n_workers)]
     per_host = shape.workers_per_host
     by_number = [
-        [one // g == other // g for other in range(n_workers)]
-        for g in [per_host or 1]
-        for one in range(n_workers)
+        [one // g == other // g for other in range(n_workers)] for g in [per_host or 1] for one in range(n_workers)
     ]
     assert (alone == by_number) == (per_host is not None)
     if per_host is None or per_host == n_workers or shape.cards_per_host is None:
@@ -102,9 +98,7 @@ def test_whatever_the_places_what_is_said_is_so(
             worker - first,
             [cards(first + at, (first + at + per_host) % n_workers)[0] for at in range(per_host)],
         )
-        assert (
-            list(dict.fromkeys(each)).index(cards(worker, far)[0]) == place * shape.cards_per_host // per_host
-        )
+        assert list(dict.fromkeys(each)).index(cards(worker, far)[0]) == place * shape.cards_per_host // per_host
 
 
 def test_every_trait_of_a_parameter_is_one_that_networks_have() -> None:
@@ -139,9 +133,7 @@ def test_channel_c_goes_over_card_c(name: str, nics: int) -> None:
     """Of a ring all that comes in by it; of trees all that crosses: each card has as many of them as any other."""
     n_workers, per_host = 24, 8
     schedule = ALGORITHMS[name].build(n_workers, "all-reduce", n_channels=nics, node_size=per_host)
-    pair = {"channel-ring": 1, "binary-tree": 2, "double-binary-tree": 4}[
-        name
-    ]  # channels of a ring, tree or pair
+    pair = {"channel-ring": 1, "binary-tree": 2, "double-binary-tree": 4}[name]  # channels of a ring, tree or pair
     rows = np.concatenate([np.stack((step.src, step.dst, step.channel)) for step in schedule.steps()], axis=1)
     src, dst, channel = rows[:, rows[0] // per_host != rows[1] // per_host]
     card = dst % per_host * nics // per_host
@@ -269,16 +261,12 @@ def advised(text: str, *changes: str) -> str | None:
         (TORUS, "torus-ring", "links: swing (dims 8x2) takes 377.5 us, not 524.3 us"),
     ],
 )
-def test_an_algorithm_that_is_named_for_idle_cards_is_as_fast_as_is_said(
-    text: str, algorithm: str, said: str
-) -> None:
+def test_an_algorithm_that_is_named_for_idle_cards_is_as_fast_as_is_said(text: str, algorithm: str, said: str) -> None:
     sentence = str(advised(text, f"algorithm={algorithm}"))
     assert said in sentence
     label, took, instead = re.findall(r": (.*) takes (.*), not (.*)$", sentence)[0]
     name, told = re.findall(r"([\w-]+) \((.*)\)", label)[0]
-    parameters = ", ".join(
-        one.replace(" ", ": ") for one in re.sub(r"(\d+)x(\d+)", r"[\1,\2]", told).split(", ")
-    )
+    parameters = ", ".join(one.replace(" ", ": ") for one in re.sub(r"(\d+)x(\d+)", r"[\1,\2]", told).split(", "))
     again = summary(text, f"algorithm={{name: {name}, {parameters}}}")["makespan_s"]
     assert format_seconds(float(str(again))) == took
     assert format_seconds(float(str(summary(text, f"algorithm={algorithm}")["makespan_s"]))) == instead
@@ -314,17 +302,13 @@ def test_what_would_take_long_to_simulate_again_is_named_without_a_time(
 
 def test_a_comparison_says_which_shapes_it_measured_and_where_eager_slices_mislead() -> None:
     text = HOSTS + "sweep: {over: {message: [1 MB, 100 MB]}}\n"
-    found = compare_parts(
-        plan_comparison(loads(text), ["hierarchical", "double-binary-tree", "ring"]), PartOptions(1)
-    )
+    found = compare_parts(plan_comparison(loads(text), ["hierarchical", "double-binary-tree", "ring"]), PartOptions(1))
     times = found.table.set_index(["algorithm", "message_bytes"])["makespan_s"]
     tree = summary(HOSTS, "algorithm=double-binary-tree", "message=100 MB")["makespan_s"]
     assert times["double-binary-tree", 100_000_000] == pytest.approx(tree, rel=1e-12, abs=0)
     assert "node_size 4: workers of a host (hierarchical, double-binary-tree)" in found.notes
     assert "n_channels 4: one for each card of a host (double-binary-tree)" in found.notes
-    assert any(
-        note.startswith("double-binary-tree: eager sends hand over all slices") for note in found.notes
-    )
+    assert any(note.startswith("double-binary-tree: eager sends hand over all slices") for note in found.notes)
     assert found.table["guess"].isna().all()
 
 

@@ -89,9 +89,7 @@ def test_rates_after_any_changes_are_those_filled_from_scratch(story: tuple) -> 
         before = {flow: flow.rate_Bps for flow in flows}
         flows = [flow for flow in flows if flow not in going] + coming
         changed = shares.settle(coming, going, [*renewed])
-        assert [flow.rate_Bps for flow in flows] == pytest.approx(
-            filled(flows, shares.capacity_Bps), rel=1e-9, abs=0
-        )
+        assert [flow.rate_Bps for flow in flows] == pytest.approx(filled(flows, shares.capacity_Bps), rel=1e-9, abs=0)
         assert {flow for flow in flows if flow.rate_Bps != before.get(flow, -1.0)} == set(changed)
 
 
@@ -100,9 +98,7 @@ def test_rates_are_max_min_fair_by_linear_programming(story: tuple) -> None:
     capacity, changes = story
     flows = [Flow([*links], cap) for come, _, _ in changes for links, cap in come][:6]
     Shares([*capacity]).settle(flows, [], [])
-    assert [flow.rate_Bps for flow in flows] == pytest.approx(
-        by_linear_programs(flows, capacity), rel=1e-5, abs=1e-7
-    )
+    assert [flow.rate_Bps for flow in flows] == pytest.approx(by_linear_programs(flows, capacity), rel=1e-5, abs=1e-7)
 
 
 def test_a_change_reaches_only_those_that_it_concerns() -> None:

@@ -19,9 +19,9 @@ from ringnet.engines import Trace, Workers
 from ringnet.engines.events import Job, Traffic, run_jobs
 from ringnet.networks import TOPOLOGIES, LinkChange, Network, OverTime, change_links
 
-CASES = pd.read_csv(
-    Path(__file__).parent / "data/simgrid_cases.csv", comment="#", keep_default_na=False
-).set_index("case", drop=False)
+CASES = pd.read_csv(Path(__file__).parent / "data/simgrid_cases.csv", comment="#", keep_default_na=False).set_index(
+    "case", drop=False
+)
 REDUCE_BYTES_PER_FLOP = 4.0  # 0.25 flop for each byte received
 FLOWS = [name for name in CASES.index if name[0] == "D"]
 RINGS = [name for name in CASES.index if name[0] != "D"]
@@ -29,9 +29,7 @@ RINGS = [name for name in CASES.index if name[0] != "D"]
 UNFAIR_THERE = {"P1-1M": 90.937477e-6, "P1-64M": 5162.902166e-6}
 
 
-def wired(
-    n_workers: int, links: dict[str, tuple[float, float]], route: Callable[[int, int], list[str]]
-) -> Network:
+def wired(n_workers: int, links: dict[str, tuple[float, float]], route: Callable[[int, int], list[str]]) -> Network:
     """A network from its links by name, with bandwidth and latency, and the names of each route."""
     numbers = {name: number for number, name in enumerate(links)}
     bandwidth_Bps, latency_s = np.array(list(links.values())).T
@@ -93,10 +91,7 @@ def two_way_ring(places: list[int]) -> Network:
 def torus(*sides: int) -> Network:
     """Full-duplex links, dimension by dimension, the shorter way around."""
     n = int(np.prod(sides))
-    links = {
-        f"{host}.{axis}{way}": (50e9, 500e-9)
-        for host, axis, way in product(range(n), range(len(sides)), "+-")
-    }
+    links = {f"{host}.{axis}{way}": (50e9, 500e-9) for host, axis, way in product(range(n), range(len(sides)), "+-")}
     weights = [int(np.prod(sides[:axis])) for axis in range(len(sides))]
 
     def route(src: int, dst: int) -> list[str]:
@@ -116,10 +111,7 @@ def torus(*sides: int) -> Network:
 def fat_tree(places: list[int], up_links: int) -> Network:
     """Four leaves of four hosts; up link of a flow by the host that it goes to, modulo their number."""
     links = {f"{way}{host}": (50e9, 250e-9) for way, host in product(("up", "down"), range(16))}
-    links |= {
-        f"{way}{leaf}.{spine}": (50e9, 250e-9)
-        for way, leaf, spine in product("^v", range(4), range(up_links))
-    }
+    links |= {f"{way}{leaf}.{spine}": (50e9, 250e-9) for way, leaf, spine in product("^v", range(4), range(up_links))}
 
     def route(src: int, dst: int) -> list[str]:
         a, b = places[src], places[dst]
@@ -150,10 +142,7 @@ NETWORKS: dict[str, Callable[[], Network]] = {
     "X4": private_ring,
     "V1": lambda: changing_ring((20e-6, 10e9), (60e-6, 50e9)),
     "V2": lambda: changing_ring((1e-3, 10e9), (3e-3, 50e9)),
-    **{
-        f"U{case}": lambda n=n: private_ring(n_workers=n)
-        for case, n in ((1, 7), (2, 6), (3, 7), (4, 8), (5, 16))
-    },
+    **{f"U{case}": lambda n=n: private_ring(n_workers=n) for case, n in ((1, 7), (2, 6), (3, 7), (4, 8), (5, 16))},
     "X1": lambda: private_ring({"3->4": LinkChange(5e9)}, 7),
     "B1": lambda: star(8, (100e9, 0.0)),
     "S1": lambda: star(8, (100e9, 0.0)),
@@ -196,9 +185,7 @@ def jobs(row: pd.Series, network: Network, sends: str) -> list[Job]:
     made = []
     for number, size in enumerate(sizes):
         places = range(number * each, (number + 1) * each)
-        own = replace(
-            network, n_workers=each, find_route=lambda a, b, p=places: network.find_route(p[a], p[b])
-        )
+        own = replace(network, n_workers=each, find_route=lambda a, b, p=places: network.find_route(p[a], p[b]))
         start_s = SECOND_STARTS.get(case, 0.0) if number else 0.0
         schedule = ALGORITHMS["ring"].build(each, "all-reduce")
         chunk_bytes = 4 * split_sizes(size // 4, each)
@@ -249,9 +236,7 @@ ACCESS = {"D4": [1e9, 4e9, 50e9], "D5": [1e9, 1.5e9, 3e9, 50e9, 50e9]}
 PARKING = {"D7": [10e6] * 4, "D8": [10e6, 1e6, 5e6, 20e6]}
 
 
-def flow_ends(
-    links: dict[str, tuple[float, float]], flows: list[tuple[list[str], float, float]]
-) -> list[float]:
+def flow_ends(links: dict[str, tuple[float, float]], flows: list[tuple[list[str], float, float]]) -> list[float]:
     """When each flow ends, of (links, bytes, start in microseconds): two workers each, the first of which sends."""
     made = []
     for names, n_bytes, start_us in flows:

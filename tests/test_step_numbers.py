@@ -123,9 +123,7 @@ def test_every_element_of_every_collective_is_verified(small, strategy, verified
 def test_carrying_numbers_takes_no_time(small):
     for strategy in STRATEGIES:
         own = of(strategy)
-        carried, bare = (
-            small(f"step.strategy={strategy}", more, text=own) for more in ("seed=1", "payload=none")
-        )
+        carried, bare = (small(f"step.strategy={strategy}", more, text=own) for more in ("seed=1", "payload=none"))
         assert carried.buckets.equals(bare.buckets)
         assert bare.verdict.sum_ok is None
 
@@ -143,9 +141,7 @@ def test_what_goes_wrong_on_the_way_is_found_with_its_bucket(small, strategy, ki
 def numbers(gradients):
     dtype = np.dtype("float32")
     start = np.array([1, 2, 3, 4], dtype)
-    return StepNumbers(
-        np.arange(4), [np.array(one, dtype) for one in gradients], start, make_reduction("sum", 2)
-    )
+    return StepNumbers(np.arange(4), [np.array(one, dtype) for one in gradients], start, make_reduction("sum", 2))
 
 
 SIZES = np.array([2, 2])
@@ -254,9 +250,7 @@ def tampered(scenario, reduction, places, carry, tamper):
 
 #: Parameters without which these make no schedule.
 SHAPES = {"hierarchical": {"node_size": 2}}
-SHARDING = [
-    name for name, one in ALGORITHMS.items() if {"reduce-scatter", "all-gather"} <= {*one.collectives}
-]
+SHARDING = [name for name, one in ALGORITHMS.items() if {"reduce-scatter", "all-gather"} <= {*one.collectives}]
 
 
 @pytest.mark.parametrize("name", SHARDING)

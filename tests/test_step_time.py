@@ -305,9 +305,7 @@ def test_repeated_steps_tell_how_they_are_spread(step):
     few, many = (step("step.noise=0.1", f"repeat={n}", "seed=4").summary for n in (1, 60))
     assert few["step_s"] == step("step.noise=0.1", "seed=4").summary["step_s"]
     assert (many["n_runs"], many["mean_s"]) == (60, pytest.approx(many["step_s"]))
-    ordered = [
-        many[name] for name in ("step_s_min", "p5_s", "median_low_s", "median_s", "p95_s", "step_s_max")
-    ]
+    ordered = [many[name] for name in ("step_s_min", "p5_s", "median_low_s", "median_s", "p95_s", "step_s_max")]
     assert ordered == sorted({*ordered})
     with pytest.raises(ringnet.InputError, match="repeat says how many steps"):
         step("step.noise=0.1", "step.steps=3", "repeat=4")
@@ -336,6 +334,4 @@ def test_a_module_of_the_user_is_timed(step, tmp_path):
     with pytest.raises(ringnet.InputError, match="allow"):
         ringnet.load(tmp_path / "b.yaml")
     loaded = ringnet.load(tmp_path / "b.yaml", allow_python=True)
-    assert simulate_step(loaded).summary["step_s"] == pytest.approx(
-        step().summary["step_s"], rel=1e-12, abs=0
-    )
+    assert simulate_step(loaded).summary["step_s"] == pytest.approx(step().summary["step_s"], rel=1e-12, abs=0)

@@ -164,9 +164,7 @@ def test_a_grid_larger_than_a_block_is_run_block_by_block(points, monkeypatch):
 
 
 def test_the_same_scenario_written_twice_is_computed_once(counting):
-    twice = loads(
-        SWEEP.replace("[1 KiB, 4 KiB]", "[1 KiB, 1024 B]").replace("workers:", "seed: [3, 4]\n    workers:")
-    )
+    twice = loads(SWEEP.replace("[1 KiB, 4 KiB]", "[1 KiB, 1024 B]").replace("workers:", "seed: [3, 4]\n    workers:"))
     outcomes = run_points(twice.points(), processes=1, simulate=counting)
     assert len(counting.computed) == len(outcomes) / 2
     assert rows(outcomes)[0::2] == rows(outcomes)[1::2]
@@ -174,9 +172,7 @@ def test_the_same_scenario_written_twice_is_computed_once(counting):
 
 def test_a_swept_key_without_a_column_gets_one():
     swept = loads(
-        SWEEP.replace("workers: [2, 3, 5]", "network.latency: [0 s, 1000 ns]").replace(
-            "seed: 3", "workers: 2"
-        )
+        SWEEP.replace("workers: [2, 3, 5]", "network.latency: [0 s, 1000 ns]").replace("seed: 3", "workers: 2")
     )
     assert [row["network.latency"] for row in rows(run_points(swept.points(), processes=1))][::2] == [
         "0 s",
@@ -237,9 +233,7 @@ def test_fresh_computes_everything_again(points, cache, counting):
 
 
 @pytest.mark.parametrize(("file", "times"), [("engines/arrays/steps.py", 2), ("cli/run.py", 1)])
-def test_other_code_that_computes_computes_everything_again(
-    points, cache, counting, monkeypatch, file, times
-):
+def test_other_code_that_computes_computes_everything_again(points, cache, counting, monkeypatch, file, times):
     run_points(points, processes=1, cache_dir=cache, simulate=counting)
     read_bytes, other = Path.read_bytes, Path(ringnet.__file__).parent / file
     monkeypatch.setattr(Path, "read_bytes", lambda path: read_bytes(path) + b"#" * (path == other))
@@ -307,9 +301,7 @@ def test_a_folder_that_cannot_be_written_is_said_once_and_the_sweep_goes_on(poin
     said = []
     outcomes = run_points(points, processes=1, cache_dir=tmp_path / "file" / "points", say=said.append)
     assert all(outcome.ok for outcome in outcomes)
-    assert said == [
-        f"points cannot be kept in {tmp_path}/file/points: the file cannot be written: Not a directory"
-    ]
+    assert said == [f"points cannot be kept in {tmp_path}/file/points: the file cannot be written: Not a directory"]
 
 
 def test_a_full_disk_is_said_and_leaves_no_half_entry(points, cache, monkeypatch):

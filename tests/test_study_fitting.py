@@ -36,9 +36,7 @@ def test_as_many_points_run_at_once_as_fit():
 def test_the_largest_point_starts_first(monkeypatch):
     monkeypatch.setattr(local, "SMALL_S", 0.0)
     started = []
-    monkeypatch.setattr(
-        local, "in_processes", lambda tasks, n_jobs, say, short: iter(started.extend(tasks) or ())
-    )
+    monkeypatch.setattr(local, "in_processes", lambda tasks, n_jobs, say, short: iter(started.extend(tasks) or ()))
     with pytest.raises(KeyError):
         run_points(loads(SWEEP).points(), processes=2)
     assert started[0].scenario.workers == 5

@@ -79,9 +79,7 @@ def test_nvls_comes_to_one_and_one_nth_of_the_buffer(n_workers: int) -> None:
         took = seconds("nvls", one_switch(n_workers), 1 << 20, n_slices=n_slices) / (1 << 20)
         assert ideal <= took <= ideal + 3.5 / n_slices
     schedule = ALGORITHMS["nvls"].build(n_workers, "all-reduce")
-    trace = run_events(
-        schedule, one_switch(n_workers), Workers.alike(n_workers), schedule.chunk_sizes(16 * 840)
-    )
+    trace = run_events(schedule, one_switch(n_workers), Workers.alike(n_workers), schedule.chunk_sizes(16 * 840))
     assert trace.links["bytes"].tolist() == [round(16 * 840 * ideal)] * (2 * n_workers)
 
 
@@ -118,17 +116,11 @@ def sharp_by_hand(network: Network, sizes: list[int]) -> float:
     bandwidth, latency = network.bandwidth_Bps, network.latency_s
     number = {name: link for link, name in enumerate(network.names)}
     names = [*map(str, range(n)), *network.switches.names]
-    link_up = [
-        number[f"{name}->{names[n + up]}"] if up >= 0 else -1 for name, up in zip(names, above, strict=True)
-    ]
-    link_down = [
-        number[f"{names[n + up]}->{name}"] if up >= 0 else -1 for name, up in zip(names, above, strict=True)
-    ]
+    link_up = [number[f"{name}->{names[n + up]}"] if up >= 0 else -1 for name, up in zip(names, above, strict=True)]
+    link_down = [number[f"{names[n + up]}->{name}"] if up >= 0 else -1 for name, up in zip(names, above, strict=True)]
     free = np.zeros(len(bandwidth))
     works_until = np.zeros(len(names))
-    below = {
-        n + up: [member for member, its in enumerate(above) if its == up] for up in set(above) if up >= 0
-    }
+    below = {n + up: [member for member, its in enumerate(above) if its == up] for up in set(above) if up >= 0}
 
     def over(link: int, ready: float, size: int) -> float:
         free[link] = max(ready, free[link]) + size / bandwidth[link]
@@ -143,8 +135,7 @@ def sharp_by_hand(network: Network, sizes: list[int]) -> float:
 
     def down_from(member: int, ready: float, size: int) -> float:
         return max(
-            [down_from(child, over(link_down[child], ready, size), size) for child in below.get(member, [])]
-            or [ready]
+            [down_from(child, over(link_down[child], ready, size), size) for child in below.get(member, [])] or [ready]
         )
 
     top = n + above[n:].index(-1)
@@ -167,9 +158,7 @@ def trees(draw: st.DrawFn) -> tuple[list[int], int]:
 
 
 @given(trees(), st.data())
-def test_any_tree_sums_right_in_the_time_of_the_recurrence(
-    tree: tuple[list[int], int], data: st.DataObject
-) -> None:
+def test_any_tree_sums_right_in_the_time_of_the_recurrence(tree: tuple[list[int], int], data: st.DataObject) -> None:
     parents, n_workers = tree
     drawn = st.floats(0.5, 20.0)
     rates = data.draw(st.lists(drawn, min_size=2 * len(parents), max_size=2 * len(parents)))
@@ -237,9 +226,7 @@ def test_direct_networks_have_none(topology: str) -> None:
     sides = "sides: [2, 4], " if topology in ("torus", "mesh") else ""
     network = f"{{topology: {topology}, {sides}bandwidth: 1 GB/s, latency: 1 us, reduction: {{}}}}"
     text = f"{{scenario_version: 1, workers: 8, message: 1 KiB, network: {network}}}"
-    with pytest.raises(
-        InputError, match=f"network.reduction: a {topology} has no switches that could reduce"
-    ):
+    with pytest.raises(InputError, match=f"network.reduction: a {topology} has no switches that could reduce"):
         loads(text)
 
 
@@ -268,14 +255,10 @@ def test_workers_at_other_places_find_their_switches() -> None:
 
 def test_a_worker_without_a_switch_is_told() -> None:
     leaves = replace(make_network("leaf-spine", 4, 1e9, 1e-6, leaves=2, spines=1), reduce_Bps={"leaf0": FREE})
-    far = [
-        leaves.names[link] for link in leaves.route(2, 0 + 4)
-    ]  # the nearest that reduces, two switches off
+    far = [leaves.names[link] for link in leaves.route(2, 0 + 4)]  # the nearest that reduces, two switches off
     assert far == ["2->leaf1", "leaf1->spine0", "spine0->leaf0"]
     with pytest.raises(NetworkError, match="takes switches that reduce, 1 of them, and the ring has 0"):
-        run_events(
-            ALGORITHMS["nvls"].build(2), make_network("ring", 2, 1.0, 0.0), Workers.alike(2), np.full(32, 4)
-        )
+        run_events(ALGORITHMS["nvls"].build(2), make_network("ring", 2, 1.0, 0.0), Workers.alike(2), np.full(32, 4))
 
 
 # -------------------------------------------------------------------------------------------- sums in the switch
@@ -333,9 +316,7 @@ def test_the_proof_names_switches() -> None:
         return make_schedule("mine", "all-reduce", 2, 1, steps, n_switches=n_switches)  # type: ignore[arg-type]
 
     check(of(up, down))
-    with pytest.raises(
-        ScheduleError, match="broadcast step 0: switch 0 sends chunk 0, which it does not hold yet"
-    ):
+    with pytest.raises(ScheduleError, match="broadcast step 0: switch 0 sends chunk 0, which it does not hold yet"):
         check(of(down, up))
     with pytest.raises(ScheduleError, match="receiver already has the contribution of worker 0"):
         check(of(up, up, down))
@@ -362,11 +343,7 @@ def test_between_hosts_the_bound_is_what_it_was_if_only_their_insides_reduce() -
     hosts = make_network("nodes", 4, 1.0, 0.0, workers_per_host=2, inside=Inside("switch", 100.0, 0.0))
     schedule, each = ALGORITHMS["ring"].build(4, "all-reduce"), np.full(4, 100)
     inside, everywhere = reducing(hosts, "h0/switch", "h1/switch"), reducing(hosts)
-    assert (
-        Cuts(hosts).bound(schedule, each)
-        == Cuts(inside).bound(schedule, each)
-        == (400.0, "between the hosts")
-    )
+    assert Cuts(hosts).bound(schedule, each) == Cuts(inside).bound(schedule, each) == (400.0, "between the hosts")
     assert Cuts(everywhere).bound(schedule, each).seconds == 400.0  # into a host, through its card
 
 

@@ -378,9 +378,7 @@ def test_the_best_order_undoes_interleaving():
 @given(st.integers(2, 6), st.randoms(use_true_random=False), st.sampled_from([1.0, 2.0, 4.0]))
 def test_the_best_order_of_a_few_is_as_good_as_any(n_workers, random, ratio):
     seats = random.sample(range(8), n_workers)
-    network = change_links(
-        placed(two_leaves(ratio), seats), {"leaf0->spine0": LinkChange(random.choice([5.0, 60.0]))}
-    )
+    network = change_links(placed(two_leaves(ratio), seats), {"leaf0->spine0": LinkChange(random.choice([5.0, 60.0]))})
     every = [placed(network, [0, *rest]) for rest in permutations(range(1, n_workers))]
     assert worst(placed(network, best_order(network))) == pytest.approx(min(map(worst, every)))
 

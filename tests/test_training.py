@@ -92,9 +92,7 @@ def test_an_epoch_ends_with_empty_batches_of_those_who_have_less():
     st.sampled_from(["sum", "mean", "weighted-mean"]),
     st.integers(1, 4),
 )
-def test_any_split_is_within_the_bound_of_one_process_and_alike_everywhere(
-    workers, wire, master, reduce, microbatches
-):
+def test_any_split_is_within_the_bound_of_one_process_and_alike_everywhere(workers, wire, master, reduce, microbatches):
     split, batch = zip(*workers, strict=True)
     plan = digits_plan(split=split, batch=batch, wire=DTYPES[wire], master=DTYPES[master])
     plan = replace(plan, reduce=reduce, microbatches=microbatches, n_steps=3)
@@ -140,10 +138,7 @@ def test_the_gradient_is_the_slope_of_the_loss():
     for element in rng.choice(len(parameters), 25, replace=False):
         aside = np.zeros_like(parameters)
         aside[element] = 1e-6
-        rise = (
-            NETWORK.gradient(parameters + aside, batch).loss
-            - NETWORK.gradient(parameters - aside, batch).loss
-        )
+        rise = NETWORK.gradient(parameters + aside, batch).loss - NETWORK.gradient(parameters - aside, batch).loss
         assert rise / 2e-6 == pytest.approx(found[element], rel=1e-5, abs=1e-8)
 
 
@@ -255,9 +250,7 @@ def test_or_all_workers_skip_the_step():
 
 def test_what_a_short_type_cannot_hold_is_said_to_overflow():
     huge = given_plan((1, 1), rows=((6e4,), (6e4,)), wire=DTYPES["float16"])
-    with pytest.raises(
-        VerificationError, match="sum of gradients overflows float16 at worker 0 in layer parameters"
-    ):
+    with pytest.raises(VerificationError, match="sum of gradients overflows float16 at worker 0 in layer parameters"):
         next(train(huge, by_reference))
     more = replace(huge, batch=(1, 2))
     with pytest.raises(VerificationError, match="what is sent, in float16, of worker 1 is inf in layer"):

@@ -28,13 +28,9 @@ def distances(plan):
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
-@pytest.mark.parametrize(
-    ("wire", "master"), [("float32", "float32"), ("float64", "float64"), ("bfloat16", "float32")]
-)
+@pytest.mark.parametrize(("wire", "master"), [("float32", "float32"), ("float64", "float64"), ("bfloat16", "float32")])
 def test_parameters_of_any_training_are_within_rounding_of_one_exact_process(optimizer, wire, master):
-    plan = digits_plan(
-        optimizer=OPTIMIZERS[optimizer], wire=DTYPES[wire], master=DTYPES[master], microbatches=3
-    )
+    plan = digits_plan(optimizer=OPTIMIZERS[optimizer], wire=DTYPES[wire], master=DTYPES[master], microbatches=3)
     found = distances(plan)
     known = [one for one in found if one is not None]
     # What Adam makes of a gradient near zero may be either sign, all the more so of one that bfloat16 rounded.

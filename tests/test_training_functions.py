@@ -75,9 +75,9 @@ def test_accumulated_microbatches_are_one_batch(parts):
     exact = math.fsum(value * count for value, count in parts) / n
     size = math.fsum(abs(value) * count for value, count in parts) / n
     assert abs(total[0] / n - exact) <= (len(parts) + 2) * 2.0**-53 * size
-    assert weighted_mean([np.array([value]) for value, _ in parts], [count for _, count in parts])[
-        0
-    ] == pytest.approx(exact, abs=1e-12 * size)
+    assert weighted_mean([np.array([value]) for value, _ in parts], [count for _, count in parts])[0] == pytest.approx(
+        exact, abs=1e-12 * size
+    )
 
 
 # ------------------------------------------------------------------------------------------- optimizers
@@ -112,10 +112,7 @@ def test_five_steps_are_those_of_the_textbook(xp, name, decay):
     memory = optimizer.start(parameters)
     for step, row in enumerate(rows, start=1):
         parameters, memory = optimizer.update(parameters, xp.asarray(row, dtype=xp.float64), memory, step)
-    expected = [
-        textbook(name, p, column, 0.1, decay)
-        for p, column in zip(start, zip(*rows, strict=True), strict=True)
-    ]
+    expected = [textbook(name, p, column, 0.1, decay) for p, column in zip(start, zip(*rows, strict=True), strict=True)]
     assert [float(value) for value in parameters] == pytest.approx(expected, rel=1e-12, abs=0)
 
 
@@ -240,9 +237,7 @@ def test_the_functions_of_a_module_set_its_parameters_and_read_its_gradients():
         "b": 1.0,
         "unused": [[0.0]],
     }
-    loss, found = gradients(
-        {"w": np.array([5.0]), "b": np.array(6.0), "unused": np.array([[7.0]])}, np.arange(2)
-    )
+    loss, found = gradients({"w": np.array([5.0]), "b": np.array(6.0), "unused": np.array([[7.0]])}, np.arange(2))
     assert loss == 11.0
     assert {name: array.tolist() for name, array in found.items()} == {
         "w": [3.0],

@@ -33,9 +33,7 @@ def test_models_have_the_parameters_that_were_published(name):
 )
 def test_the_work_of_an_example_is_what_others_count(name, giga_flops):
     """Published multiply-adds of an image of 224 x 224; of GPT-2 the formula 24 n s w^2 + 4 n s^2 w + 2 s w v."""
-    assert sum(layer.forward_flops for layer in preset_layers(name)) == pytest.approx(
-        giga_flops * 1e9, rel=2e-3
-    )
+    assert sum(layer.forward_flops for layer in preset_layers(name)) == pytest.approx(giga_flops * 1e9, rel=2e-3)
 
 
 @pytest.mark.parametrize(
@@ -61,9 +59,7 @@ def test_buckets_are_those_of_torch():
     for _ in range(200):
         sizes = generator.integers(1, 5_000, generator.integers(1, 60)).tolist()
         limits = sorted(generator.integers(1, 40_000, 2).tolist())
-        theirs, _ = torch.distributed._compute_bucket_assignment_by_size(
-            [torch.empty(size) for size in sizes], limits
-        )
+        theirs, _ = torch.distributed._compute_bucket_assignment_by_size([torch.empty(size) for size in sizes], limits)
         assert bucket_of_each([4 * size for size in sizes], limits) == theirs
 
 
@@ -88,9 +84,7 @@ def test_a_bucket_without_a_limit_is_refused(limits):
 
 def _module(*parameters):
     def named_parameters():
-        return [
-            (name, SimpleNamespace(shape=shape, requires_grad=trained)) for name, shape, trained in parameters
-        ]
+        return [(name, SimpleNamespace(shape=shape, requires_grad=trained)) for name, shape, trained in parameters]
 
     return SimpleNamespace(named_parameters=named_parameters)
 

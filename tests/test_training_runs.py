@@ -144,9 +144,7 @@ def test_every_step_is_right_over_any_algorithm_network_and_type(change):
     assert result.summary["training_steps"] == 4
     assert result.training["examples"].tolist() == [24, 18, 12, 6]
     assert result.training["idle_workers"].tolist() == [1, 1, 2, 3]
-    assert result.training["end_s"].iloc[-1] == pytest.approx(
-        result.training["makespan_s"].sum(), rel=1e-12, abs=0
-    )
+    assert result.training["end_s"].iloc[-1] == pytest.approx(result.training["makespan_s"].sum(), rel=1e-12, abs=0)
 
 
 def test_the_whole_training_is_that_of_the_ring_without_time_bit_for_bit():
@@ -251,9 +249,7 @@ def test_a_function_of_ones_own_trains(home):
     assert result.summary["sum_ok"]
     assert result.summary["gradient_digits"] > 6
     assert result.summary["whole_batch_share"] is None
-    assert (
-        "how your function rounds is not known: its whole batch is compared, and not judged" in result.notes
-    )
+    assert "how your function rounds is not known: its whole batch is compared, and not judged" in result.notes
 
 
 def test_each_run_starts_anew(home):
@@ -378,9 +374,7 @@ def test_a_mistake_in_the_parts_is_told(change, message):
 
 
 def test_all_mistakes_come_at_once_with_their_lines():
-    text = (
-        BY_HAND.replace("[1, 3]", "[0, 0]").replace("learning_rate: 0.5", "name: adagrad") + "reduce: min\n"
-    )
+    text = BY_HAND.replace("[1, 3]", "[0, 0]").replace("learning_rate: 0.5", "name: adagrad") + "reduce: min\n"
     found = faults(text)
     assert [fault.split(": ")[0] for fault in found] == ["<text>:5", "<text>:6", "<text>:7"]
 
@@ -409,9 +403,7 @@ def test_a_gradient_that_is_no_number_ends_the_command_with_4(cli, home):
 
 
 def test_what_asks_for_times_alone_takes_those_of_one_all_reduce(cli, tmp_path):
-    (tmp_path / "train.yaml").write_text(
-        DIGITS.replace("1 GB/s", "1 GB/s, links: {0->1: {bandwidth: 10 MB/s}}")
-    )
+    (tmp_path / "train.yaml").write_text(DIGITS.replace("1 GB/s", "1 GB/s, links: {0->1: {bandwidth: 10 MB/s}}"))
     done = cli("blame", tmp_path / "train.yaml", "--no-plots", "--out", tmp_path / "blame")
     assert done.exit_code == 0, done.output
     assert "0->1" in done.stdout
@@ -444,9 +436,7 @@ def test_two_trainings_differ_by_their_loss(cli, tmp_path):
     (tmp_path / "train.yaml").write_text(BY_HAND)
     for batch in ("1", "[1, 3]"):
         change = f"training.batch={batch}"
-        done = cli(
-            "run", tmp_path / "train.yaml", "--no-plots", "--set", change, "--out", tmp_path / batch[:2]
-        )
+        done = cli("run", tmp_path / "train.yaml", "--no-plots", "--set", change, "--out", tmp_path / batch[:2])
         assert done.exit_code == 0
     done = cli("diff", tmp_path / "1", tmp_path / "[1")
     assert "loss  40  ->  50" in done.stdout

@@ -32,9 +32,7 @@ from tests import trouble
 
 #: All deaths of all algorithms, and not a few of them: ``RINGNET_LONG=1 pytest tests/test_trouble.py``.
 LONG = bool(os.environ.get("RINGNET_LONG"))
-SYMMETRIC = [
-    name for name, one in ALGORITHMS.items() if "all-reduce" in one.collectives and not one.in_switches
-]
+SYMMETRIC = [name for name, one in ALGORITHMS.items() if "all-reduce" in one.collectives and not one.in_switches]
 RING = "topology: ring, bandwidth: 1 GB/s, latency: 0 s"
 SWITCH = "topology: switch, bandwidth: 1 GB/s, latency: 1 us"
 
@@ -76,9 +74,7 @@ def test_a_link_that_is_always_busy_loses_what_it_does_not_carry(said, lost_s, m
     network = f"{RING}, {more}"
     if "window" in more:  # for which there is a way back
         network = network.replace("topology: ring", "topology: fully-connected")
-    rest = (
-        "worker: {sends: rendezvous}" if "fair" in more else ""
-    )  # or transfers that wait would share the link
+    rest = "worker: {sends: rendezvous}" if "fair" in more else ""  # or transfers that wait would share the link
     found_s = makespan(f"{{link: 0->1, {said}}}", network=network, rest=rest)
     assert found_s == pytest.approx(6e-3 + lost_s, rel=1e-9, abs=0)
 
@@ -200,8 +196,7 @@ def test_what_stands_at_a_link_that_dies_goes_another_way(sharing, dead, again):
 
 def test_of_two_links_of_a_way_the_second_may_fail_first():
     said = ", ".join(
-        f"{{link: {link}, dies: {at}, fails_over: 0.1 ms}}"
-        for link, at in (("0->a", "5 ms"), ("a->1", "0.45 ms"))
+        f"{{link: {link}, dies: {at}, fails_over: 0.1 ms}}" for link, at in (("0->a", "5 ms"), ("a->1", "0.45 ms"))
     )
     result = simulate(scenario(said, 2, "2 MB", f"{TWO_WAYS}fifo", "collective: all-gather"))
     assert result.workers["end_s"][1] == pytest.approx(2.55e-3)
@@ -318,9 +313,7 @@ class Digits:
     def __init__(self, name, n, sends):
         self.schedule = ALGORITHMS[name].build(n)
         self.network = TOPOLOGIES["switch"].build(n, bandwidth_Bps=1e9, latency_s=1e-6)
-        self.workers = Workers.alike(
-            n, send_overhead_s=1e-6, recv_overhead_s=5e-7, reduce_Bps=2e9, sends=sends
-        )
+        self.workers = Workers.alike(n, send_overhead_s=1e-6, recv_overhead_s=5e-7, reduce_Bps=2e9, sends=sends)
         self.sizes = self.schedule.chunk_sizes(7 * n)
         self.n = n
 
@@ -363,9 +356,7 @@ def test_nothing_is_counted_twice_whenever_a_worker_dies(name, sends):
                 payload, paces = case.payload(), {worker: ProcessorPace(((died_s, 0.0),))}
                 with pytest.raises(DeadlockError) as caught:
                     case.run(payload, paces)
-                assert (worker, died_s) in {
-                    (one.worker, one.since_s) for one in caught.value.waits if one.died
-                }
+                assert (worker, died_s) in {(one.worker, one.since_s) for one in caught.value.waits if one.died}
                 assert counted(payload, n, case.schedule.n_chunks) == 1
 
 
@@ -616,9 +607,7 @@ network: {{{RING}}}
 step: {{model: gpt2-small, rate: 1 TFLOP/s}}
 trouble: [{{worker: 1, pause: {{at: 1 ms, for: 1 ms}}}}]
 """
-    with pytest.raises(
-        InputError, match=r"6: trouble\[0\].worker: a training step knows trouble of links"
-    ) as caught:
+    with pytest.raises(InputError, match=r"6: trouble\[0\].worker: a training step knows trouble of links") as caught:
         loads(text)
     assert len(caught.value.faults) == 1
     loads(text.replace("worker: 1, pause", "link: 0->1, down"))
@@ -691,9 +680,7 @@ def test_of_repeated_runs_the_one_that_never_ends_is_named():
 @pytest.mark.parametrize("sharing", ["fifo", "fair"])
 @pytest.mark.parametrize("per", ["transfer", "link"])
 def test_links_that_draw_are_late_by_as_long_as_all_of_them_are_down(sharing, per):
-    network = RING.replace(
-        "0 s", f"{{mean: 90 us, distribution: exponential, per: {per}}}, sharing: {sharing}"
-    )
+    network = RING.replace("0 s", f"{{mean: 90 us, distribution: exponential, per: {per}}}, sharing: {sharing}")
     down = "{link: '*->*', down: {at: 0 s, for: 1 s}}"
     if (sharing, per) == ("fair", "transfer"):
         with pytest.raises(InputError, match="drawn for each transfer over a link in trouble"):

@@ -52,9 +52,7 @@ def test_in_each_round_of_stragglar_everybody_sends_and_receives_once_at_most(n_
 def test_a_worker_at_half_bandwidth_costs_little_where_it_completes_everything() -> None:
     """A ring reaches 53 % of the bound of any algorithm, this one 94 %; on a ring and over a switch."""
     ring = f"{{topology: ring, bandwidth: 50 GB/s, latency: 5 us, links: {HALF}}}"
-    on_a_switch = (
-        ring.replace("topology: ring", "topology: switch").replace("*", "switch").replace("5 us", "2.5 us")
-    )
+    on_a_switch = ring.replace("topology: ring", "topology: switch").replace("*", "switch").replace("5 us", "2.5 us")
     before = summary("ring", 16, "1 GiB", ring)
     assert before["bound_share"] == pytest.approx(0.533, abs=1e-3)
     for network in (ring, on_a_switch):
@@ -90,13 +88,9 @@ def test_the_uneven_ring_is_no_slower_than_a_ring_whatever_the_links() -> None:
     rng = np.random.default_rng(5)
     for n_workers in (3, 8, 12):
         rates = rng.integers(10, 50, n_workers)
-        links = ", ".join(
-            f"{i}->{(i + 1) % n_workers}: {{bandwidth: {rate} GB/s}}" for i, rate in enumerate(rates)
-        )
+        links = ", ".join(f"{i}->{(i + 1) % n_workers}: {{bandwidth: {rate} GB/s}}" for i, rate in enumerate(rates))
         network = f"{{topology: ring, bandwidth: 50 GB/s, latency: 2 us, links: {{{links}}}}}"
-        times = [
-            summary(name, n_workers, "256 MiB", network)["makespan_s"] for name in ("uneven-ring", "ring")
-        ]
+        times = [summary(name, n_workers, "256 MiB", network)["makespan_s"] for name in ("uneven-ring", "ring")]
         assert times[0] <= times[1]
 
 
@@ -111,9 +105,7 @@ def test_the_uneven_ring_is_no_slower_than_a_ring_whatever_the_links() -> None:
         ("stragglar", "{}", "late 2: the worker that starts last"),
     ],
 )
-def test_what_is_slow_and_who_is_late_is_read_off_the_scenario(
-    algorithm: str, links: str, phrase: str
-) -> None:
+def test_what_is_slow_and_who_is_late_is_read_off_the_scenario(algorithm: str, links: str, phrase: str) -> None:
     links = links.replace("*", "switch")
     scenario = ringnet.loads(f"""
 scenario_version: 1

@@ -212,9 +212,7 @@ def test_a_spelling_of_the_field_is_read_as_what_it_means_or_every_reading_is_sh
     assert wrong == []
 
 
-WITH_UNITS = [
-    row for row in SPELLINGS if re.fullmatch("[0-9.]+(e[0-9]+)? ?[^0-9.e,_ '-][^0-9]*", row["text"])
-]
+WITH_UNITS = [row for row in SPELLINGS if re.fullmatch("[0-9.]+(e[0-9]+)? ?[^0-9.e,_ '-][^0-9]*", row["text"])]
 
 
 @given(st.sampled_from(WITH_UNITS), st.integers(1, 999), st.sampled_from(["", " "]))

@@ -104,9 +104,7 @@ def test_a_link_that_is_held_by_a_slower_one_carries_at_its_rate(case, custom, w
     assert shares(frame, "fast").tolist() == pytest.approx([0.25] * 100)
 
 
-@pytest.mark.parametrize(
-    ("end_s", "length_s", "n_bins"), [(1.0, 0.01, 100), (1.01, 0.02, 51), (4.2e-6, 5e-8, 84)]
-)
+@pytest.mark.parametrize(("end_s", "length_s", "n_bins"), [(1.0, 0.01, 100), (1.01, 0.02, 51), (4.2e-6, 5e-8, 84)])
 def test_bins_have_round_lengths(end_s, length_s, n_bins):
     edges_s = bin_edges_s(0.0, end_s)
     assert len(edges_s) == n_bins + 1
@@ -138,7 +136,5 @@ def test_others_on_the_links_are_counted_until_the_last_has_gone(tmp_path):
     expected = result.links.set_index("link")["bytes"]
     assert found.to_dict() == pytest.approx(expected[expected > 0].to_dict(), rel=1e-9, abs=0)
     (heat, bar) = PLOTS["utilisation-over-time"].draw(results).axes
-    assert [label.get_text() for label in heat.get_yticklabels()] == results.utilisation[
-        "link"
-    ].unique().tolist()
+    assert [label.get_text() for label in heat.get_yticklabels()] == results.utilisation["link"].unique().tolist()
     assert bar.get_ylabel() == "busy (%)"

@@ -67,9 +67,7 @@ def run(drive: Drive) -> Callable[..., Checked]:
 
 
 def random(n_elements: int = 200, dtype: Any = "float32", n_workers: int = 4, reduce: str = "sum") -> Source:
-    return RandomSource(
-        n_workers, n_elements, np.dtype(DTYPES.get(dtype, dtype)), 9, for_product=reduce == "prod"
-    )
+    return RandomSource(n_workers, n_elements, np.dtype(DTYPES.get(dtype, dtype)), 9, for_product=reduce == "prod")
 
 
 def reductions_of(dtype: np.dtype) -> list[str]:
@@ -121,9 +119,7 @@ def test_the_first_elements_of_each_chunk(run: Callable[..., Checked], carry: in
 
 @pytest.mark.parametrize("reduce", REDUCTIONS)
 @pytest.mark.parametrize("collective", ALGORITHMS["ring"].collectives)
-def test_one_worker_holds_its_input_prepared(
-    run: Callable[..., Checked], collective: str, reduce: str
-) -> None:
+def test_one_worker_holds_its_input_prepared(run: Callable[..., Checked], collective: str, reduce: str) -> None:
     source = ArraySource(np.array([[0.1, -2.0, 0.0]], np.float32))
     checked = run(source, reduce=reduce, schedule=collective)
     assert (checked.verdict.sum_ok, checked.verdict.verified_elements) == (True, 3)
@@ -275,9 +271,7 @@ def test_nan_and_infinity_are_said_and_summed(run: Callable[..., Checked], dtype
         for packed in (False, True):
             verdict = run(ArraySource(values), reduce=reduce, packed=packed).verdict
             assert (verdict.sum_ok, verdict.n_nonfinite_inputs, verdict.overflowed) == (True, 4, False)
-            assert verdict.notes == (
-                "4 input values are infinite or NaN; they are combined as IEEE 754 says",
-            )
+            assert verdict.notes == ("4 input values are infinite or NaN; they are combined as IEEE 754 says",)
             assert np.isfinite(verdict.max_abs_error)
 
 

@@ -99,16 +99,12 @@ def with_window(text, **changes):
     network = {"topology": "switch", "bandwidth": "12.5 GB/s", "latency": "500 us", "window": text, **changes}
     scenario = ringnet.scenario(workers=4, message="64 MiB", payload="none", network=network)
     result = ringnet.simulate(scenario)
-    return result.summary["makespan_s"], [
-        note for note in result.notes if note.startswith("network.window: ")
-    ]
+    return result.summary["makespan_s"], [note for note in result.notes if note.startswith("network.window: ")]
 
 
 def test_the_window_that_a_note_names_is_the_least_that_costs_nothing():
     narrow_s, (note,) = with_window("4 MiB")
-    assert note.startswith(
-        "network.window: 4 MiB let at most 2.054 GB/s through from 0 to 1, 2 ms there and back: "
-    )
+    assert note.startswith("network.window: 4 MiB let at most 2.054 GB/s through from 0 to 1, 2 ms there and back: ")
     enough = re.search(r"back: (\d+\.\d+ MiB) would", note)[1]
     least_s, of_enough = with_window(enough)
     assert of_enough == []

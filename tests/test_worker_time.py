@@ -38,9 +38,7 @@ def scenario(**keys):
     network = {"topology": "switch", "bandwidth": "1 GB/s", "latency": "1 us"} | keys.pop("network", {})
     return loads(
         yaml.safe_dump(
-            {"scenario_version": 1, "workers": 4, "message": "64 KiB", "payload": "none"}
-            | keys
-            | {"network": network}
+            {"scenario_version": 1, "workers": 4, "message": "64 KiB", "payload": "none"} | keys | {"network": network}
         )
     )
 
@@ -89,13 +87,9 @@ def counted(case, trace):
 @given(st.data())
 def test_the_parts_are_those_of_a_count_of_moments(case, data):
     """On random unequal links, with costs and late starts, one or several channels, both ways to send."""
-    algorithm = data.draw(
-        st.sampled_from(["ring", "channel-ring", "halving-doubling", "direct", "double-binary-tree"])
-    )
+    algorithm = data.draw(st.sampled_from(["ring", "channel-ring", "halving-doubling", "direct", "double-binary-tree"]))
     n_workers = data.draw(st.sampled_from([2, 4]))
-    slow = data.draw(
-        st.dictionaries(st.integers(0, n_workers - 1), st.sampled_from([20.0, 50.0]), max_size=2)
-    )
+    slow = data.draw(st.dictionaries(st.integers(0, n_workers - 1), st.sampled_from([20.0, 50.0]), max_size=2))
     one = case(
         n_workers,
         schedule=ALGORITHMS[algorithm].build(n_workers, "all-reduce"),
@@ -209,8 +203,6 @@ def test_each_job_has_its_own_time_whichever_is_the_first():
             name: worker_time(trace, jobs[name].network, jobs[name].workers)
             for name, trace in zip(order, traces, strict=True)
         }
-        found.append(
-            {name: {part: column.tolist() for part, column in times[name].items()} for name in sorted(times)}
-        )
+        found.append({name: {part: column.tolist() for part, column in times[name].items()} for name in sorted(times)})
     assert found[0] == found[1]
     assert sum(found[0]["direct"]["moving_s"]) != sum(found[0]["binomial-tree"]["moving_s"]) > 0

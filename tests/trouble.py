@@ -87,9 +87,7 @@ def scenario(random: Random) -> Scenario | None:
 
 
 def _link_names(n: int) -> list[str]:
-    return [
-        name for worker in range(n) for name in (f"{worker}->switch", f"switch->{worker}", f"{worker}->*")
-    ]
+    return [name for worker in range(n) for name in (f"{worker}->switch", f"switch->{worker}", f"{worker}->*")]
 
 
 def _trouble(random: Random, n: int, links: list[str], packet: dict) -> dict:

@@ -47,18 +47,14 @@ def _percent(error: float) -> str:
 
 def closed_form() -> Row:
     """Uniform rings and switches, against 2(N-1)(alpha + c/B)."""
-    return Row(
-        "closed form of the ring", np.array([row["makespan_s"] / row["closed_form_s"] - 1 for row in _runs()])
-    )
+    return Row("closed form of the ring", np.array([row["makespan_s"] / row["closed_form_s"] - 1 for row in _runs()]))
 
 
 def bound() -> Row:
     """The same runs: how far above the time that no algorithm beats; less than nothing would be a fault."""
     above = np.array([row["makespan_s"] / row["collective_bound_s"] - 1 for row in _runs()])
     below = (above < -1e-12).sum()
-    return Row(
-        "physical bound", np.minimum(above, 0.0), f"{below} runs below it; the errors are how far below"
-    )
+    return Row("physical bound", np.minimum(above, 0.0), f"{below} runs below it; the errors are how far below")
 
 
 def _runs() -> Iterator[dict]:
@@ -92,12 +88,8 @@ def simgrid_cases() -> Iterator[Row]:
             errors.append(max(simgrid.ends(simgrid.run(name, sends))) / expected - 1)
         yield Row(f"SimGrid, {sends} sends", np.array(errors))
     flows = [name for name in simgrid.FLOWS if not name.endswith("L")]
-    pairs = [
-        (simgrid.plain_flows(name), simgrid.CASES.loc[name, "flow_end_times_s"].split(";")) for name in flows
-    ]
-    errors = [
-        got / float(end) - 1 for ends, expected in pairs for got, end in zip(ends, expected, strict=True)
-    ]
+    pairs = [(simgrid.plain_flows(name), simgrid.CASES.loc[name, "flow_end_times_s"].split(";")) for name in flows]
+    errors = [got / float(end) - 1 for ends, expected in pairs for got, end in zip(ends, expected, strict=True)]
     yield Row("SimGrid, plain flows", np.array(errors))
 
 
@@ -126,9 +118,7 @@ def simpler_predictions() -> Iterator[Row]:
             medians = np.median(np.array(scores), axis=0)
             others = ", ".join(
                 f"{name} {_percent(error)}"
-                for name, error in zip(
-                    ("same busbw", "log2 N line", "alpha-beta ring"), medians[1:4], strict=True
-                )
+                for name, error in zip(("same busbw", "log2 N line", "alpha-beta ring"), medians[1:4], strict=True)
             )
             covered = 100 * np.mean([one.covered for one in scores])
             remark = f"{others}; {covered:.0f} % inside ranges of x{medians[5]:.3g}"
@@ -137,9 +127,7 @@ def simpler_predictions() -> Iterator[Row]:
 
 def switches_that_reduce() -> Row:
     """NVLS in a host: what was measured with 7 and 8 GPUs, from 5 and 6."""
-    remark = (
-        "H100, H200, B200: N = 7 and 8 from 5 and 6, and 4 GiB on 8 x H100; one bandwidth of the links each"
-    )
+    remark = "H100, H200, B200: N = 7 and 8 from 5 and 6, and 4 GiB on 8 x H100; one bandwidth of the links each"
     return Row("NVLS, public figures", switches.nvls_errors(), remark)
 
 
@@ -152,9 +140,7 @@ def real_network() -> Iterator[Row]:
     yield Row("real network, smaller", found["error"][~large].to_numpy())
     stalls = pd.read_csv(table.with_name("testbed-trouble.csv"))
     for trouble, own in stalls.groupby("trouble", sort=False):
-        remark = (
-            "from the start to the sum of the survivors" if "killed" in trouble else "by how much it is late"
-        )
+        remark = "from the start to the sum of the survivors" if "killed" in trouble else "by how much it is late"
         yield Row(f"real network, {trouble}", own["error"].to_numpy(), remark)
     jitter = pd.read_csv(table.with_name("jitter.csv"))
     for figure, words in (("median", "median of"), ("p95", "95th percentile of")):
@@ -175,17 +161,11 @@ def published_figures() -> Iterator[Row]:
     for name in dict.fromkeys(one.name for one in found):
         own = [one for one in found if one.name == name]
         sheet = [one.from_sheet / one.measured - 1 for one in own if one.from_sheet is not None]
-        fitted = [
-            one.calibrated / one.measured - 1
-            for one in own
-            if one.calibrated is not None and not one.is_known
-        ]
+        fitted = [one.calibrated / one.measured - 1 for one in own if one.calibrated is not None and not one.is_known]
         if sheet:
             yield Row(f"published: {name}", np.array(sheet), "from the data sheet alone")
         if fitted:
-            yield Row(
-                f"published: {name}", np.array(fitted), "with one constant, the figures that it is not from"
-            )
+            yield Row(f"published: {name}", np.array(fitted), "with one constant, the figures that it is not from")
 
 
 def main() -> None:

@@ -61,9 +61,7 @@ def _time(row: Row) -> str:
     """
     if "makespan_s" not in row:
         return ""
-    many = (
-        f", the run in the middle of {format_count(int(row['n_runs']))}" if row.get("n_runs", 1) > 1 else ""
-    )
+    many = f", the run in the middle of {format_count(int(row['n_runs']))}" if row.get("n_runs", 1) > 1 else ""
     known = f", known to {percent(row['moved_share'])}" if "moved_share" in row else ""
     return f"{format_seconds(row['makespan_s'])}{many}{known}"
 
@@ -231,9 +229,7 @@ def _gain(row: Row, gain_s: float | None, others: int) -> str:
     """Say what a run gains if its slowest links change, or that nobody tried."""
     if gain_s is None:
         return "by the path, not confirmed (`ringnet blame` simulates it)"
-    change = row["slowest_link_change"].replace(
-        "its best like", "their best likes" if others else "its best like"
-    )
+    change = row["slowest_link_change"].replace("its best like", "their best likes" if others else "its best like")
     more = ", others not tried (`ringnet blame` does)" if row.get("slowest_link_by") == "trials" else ""
     return f"{_less(row, gain_s)} if {change}{more}"
 
@@ -309,9 +305,7 @@ def _one_process(row: Row) -> str:
     if row.get("exact_steps"):
         n, share = int(row["exact_steps"]), row["exact_share"]
         steps = f"{format_count(n)} step{'s' if n > 1 else ''}"
-        far = (
-            f"{percent(share)} of what {steps} allow{'s' if n == 1 else ''}" if share else f"too, for {steps}"
-        )
+        far = f"{percent(share)} of what {steps} allow{'s' if n == 1 else ''}" if share else f"too, for {steps}"
         said.append(f"parameters {far}")
     return ", ".join(said)
 
@@ -360,12 +354,8 @@ def result_html(row: Mapping[str, Any], made_of: str = "", notes: Iterable[str] 
     >>> "&lt;b&gt;" in result_html({"name": "<b>", "sum_ok": None})
     True
     """
-    cells = "".join(
-        f"<tr>{_cell('th', label)}{_cell('td', value)}</tr>" for label, value in answer(row, made_of)
-    )
-    return (
-        f"<div>{caption_html(row.get('name'))}<table><tbody>{cells}</tbody></table>{list_html(notes)}</div>"
-    )
+    cells = "".join(f"<tr>{_cell('th', label)}{_cell('td', value)}</tr>" for label, value in answer(row, made_of))
+    return f"<div>{caption_html(row.get('name'))}<table><tbody>{cells}</tbody></table>{list_html(notes)}</div>"
 
 
 def row_html(tag: str, texts: Sequence[str]) -> str:

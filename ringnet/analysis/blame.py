@@ -213,11 +213,7 @@ class _Trials:
         known = [(gain_s, group) for gain_s, group in zip(gains_s, groups, strict=True) if gain_s is not None]
         if len(known) == len(groups):
             known.sort(key=lambda one: (-one[0], len(one[1])))
-            return [
-                SlowestLinks(group, change, most_s, "path")
-                for most_s, group in known
-                if most_s > self.rounding_s
-            ]
+            return [SlowestLinks(group, change, most_s, "path") for most_s, group in known if most_s > self.rounding_s]
         load = self.links.excess_s if change == "alike" else self.links.load_s
         # Of those that are as full, all together come first: alone none of them may gain.
         order = 1 if change == "alike" else -1

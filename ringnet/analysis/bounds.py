@@ -166,9 +166,7 @@ class Capacity:
         at = (carried < n_bytes).sum(axis=0) - 1
         sets = np.arange(len(at))
         with np.errstate(divide="ignore", invalid="ignore"):
-            in_time_s = (
-                self.times_s[at] - self.times_s[0] + (n_bytes - carried[at, sets]) / self.rate_Bps[at, sets]
-            )
+            in_time_s = self.times_s[at] - self.times_s[0] + (n_bytes - carried[at, sets]) / self.rate_Bps[at, sets]
         return np.where(n_bytes > 0, in_time_s, 0.0)
 
 
@@ -205,13 +203,10 @@ class Partition:
     def bound(self, schedule: Schedule, chunk_bytes: IntArray, late: Late) -> Bound:
         """Return what `Cuts.bound` does, over this partition."""
         source, target = (
-            np.where(who == EVERY_WORKER, EVERY_WORKER, self.group[who])
-            for who in (schedule.source, schedule.target)
+            np.where(who == EVERY_WORKER, EVERY_WORKER, self.group[who]) for who in (schedule.source, schedule.target)
         )
         n_groups = len(self.names)
-        into, out = (
-            _must_come(*ends, chunk_bytes, n_groups) for ends in ((source, target), (target, source))
-        )
+        into, out = (_must_come(*ends, chunk_bytes, n_groups) for ends in ((source, target), (target, source)))
         contributors, holders = (np.where(who == EVERY_WORKER, n_groups, 1) for who in (source, target))
         apart = (source != EVERY_WORKER) & (target != EVERY_WORKER) & (source != target)
         between = ((contributors - 1 + holders - 1 + apart) * chunk_bytes).sum()

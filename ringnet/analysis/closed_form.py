@@ -48,9 +48,7 @@ RING_CLOSED_FORMS = {
 }
 
 
-def closed_form_s(
-    schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray
-) -> float | None:
+def closed_form_s(schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray) -> float | None:
     """Return the closed form of this run in seconds, or None: links, workers or chunks differ.
 
     What all workers launch comes before whatever the algorithm takes.
@@ -99,9 +97,7 @@ def uniform_cost(network: Network, workers: Workers) -> TransferCost | None:
     return _cost(network, workers, network.hops(worker, np.roll(worker, -1)))
 
 
-def _cost(
-    network: Network, workers: Workers, hops: list[tuple[IntArray | None, IntArray]]
-) -> TransferCost | None:
+def _cost(network: Network, workers: Workers, hops: list[tuple[IntArray | None, IntArray]]) -> TransferCost | None:
     """Return what a transfer costs over routes, hop by hop: equally long, of links alike, no two sharing one."""
     if beyond(network, fair=True) or workers.beyond:
         return None

@@ -162,9 +162,7 @@ def why_no_path(network: Network, workers: Workers, trace: Trace | None) -> str 
     if trace is None or trace.recall is not None:
         return None
     if trace.times is None:
-        return (
-            f"times of transfers are left out: {trace.n_transfers:,} transfers are more than are kept unasked"
-        )
+        return f"times of transfers are left out: {trace.n_transfers:,} transfers are more than are kept unasked"
     if trace.services is None:
         return f"transfers crossed links more than {MOST_SERVICES:,} times, which is more than is kept"
     return None
@@ -214,8 +212,7 @@ def critical_path(
     pieces = zip(*reversed(walk.pieces()), strict=True)
     kinds = (float, float, object, *[np.int64] * 3, object, float, np.int64, np.int64)
     columns = {
-        name: np.array(cells, dtype=kind)
-        for name, cells, kind in zip(PathPiece._fields, pieces, kinds, strict=True)
+        name: np.array(cells, dtype=kind) for name, cells, kind in zip(PathPiece._fields, pieces, kinds, strict=True)
     }
     transfers = np.unique((columns["transfer"], columns["behind"]))
     transfers = transfers[transfers != NONE]
@@ -389,9 +386,7 @@ class _Walk:
         self.now_s = float(self.ends_s[worker])
         first = worker * self.schedule.n_channels
         actors = range(first, first + self.schedule.n_channels)
-        came: Came | None = self._latest(
-            [self._ready(actor, self.schedule.n_steps) for actor in reversed(actors)]
-        )
+        came: Came | None = self._latest([self._ready(actor, self.schedule.n_steps) for actor in reversed(actors)])
         while came is not None:
             came = came.back(*came.of)
         return self._pieces
@@ -535,9 +530,7 @@ class _Walk:
             self._put(max(self.now_s - others_s, start_s), "queueing", **self._on_link(at))
         self._put(start_s, "bandwidth", **self._on_link(at))
         before = self.records.of(transfer)[number - 1] if number else None
-        if (
-            before is not None and self.records.end_s(before) == start_s
-        ):  # parts of a transfer follow each other
+        if before is not None and self.records.end_s(before) == start_s:  # parts of a transfer follow each other
             return Came(start_s, self._flow, (before,))
         entered = self._entered(at)
         self._put(entered.time_s, "latency", transfer=transfer)

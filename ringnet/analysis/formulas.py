@@ -58,9 +58,7 @@ class TransferCost:
         return n_bytes * self.gamma_s_per_byte
 
 
-def rings_s(
-    collective: str, n_workers: int, n_rings: int, chunk_bytes: float, cost: TransferCost
-) -> float | None:
+def rings_s(collective: str, n_workers: int, n_rings: int, chunk_bytes: float, cost: TransferCost) -> float | None:
     """Return the time of k rings over the same links; of the pipelined ring too, with k slices of c bytes.
 
     With A = alpha + c (beta + gamma) and m = c max(beta, gamma), the reduce-scatter takes n max(A, k m) +
@@ -191,9 +189,7 @@ def _binomial_reduce_s(n_workers: int, message_bytes: float, cost: TransferCost)
     return max((rounds - 1) * (move_s + reduce_s), last_s) + reduce_s
 
 
-def binary_tree_s(
-    collective: str, n_workers: int, n_slices: int, slice_bytes: float, cost: TransferCost
-) -> float:
+def binary_tree_s(collective: str, n_workers: int, n_slices: int, slice_bytes: float, cost: TransferCost) -> float:
     """Return the time of a pipelined complete binary tree of depth D = floor(log2 N), d bytes a slice.
 
     Up: D (alpha + d beta) + (2D - e) d gamma + (k-1) d max(beta, 2 gamma), e = 1 if N is a power of two (the
@@ -262,9 +258,7 @@ def direct_s(collective: str, n_workers: int, chunk_bytes: float, cost: Transfer
     return _PHASES.get(collective, 1) * cost.move_s(chunk_bytes) + reducing_s
 
 
-def torus_ring_s(
-    collective: str, n_workers: int, n_rows: int, chunk_bytes: float, cost: TransferCost
-) -> float | None:
+def torus_ring_s(collective: str, n_workers: int, n_rows: int, chunk_bytes: float, cost: TransferCost) -> float | None:
     """Return 2(R-1) alpha + (R-1)(R + 1) c beta a phase on a square torus, R rows, c = S/2N.
 
     A single row is two rings over the same links. None for other shapes, in which the halves meet on links,
@@ -329,9 +323,7 @@ def _swing(schedule: Schedule, chunk_bytes: float, cost: TransferCost) -> float 
     if schedule.n_workers == 2:  # noqa: PLR2004 -- both parts use the same link
         return rings_s(schedule.collective, 2, schedule.n_channels, chunk_bytes, cost)
     message_bytes, n_parts = chunk_bytes * schedule.n_chunks, schedule.n_channels
-    return halving_doubling_s(
-        schedule.collective, schedule.n_workers, message_bytes, cost, n_parts, swing_part
-    )
+    return halving_doubling_s(schedule.collective, schedule.n_workers, message_bytes, cost, n_parts, swing_part)
 
 
 def _torus_ring(schedule: Schedule, chunk_bytes: float, cost: TransferCost) -> float | None:
@@ -383,9 +375,7 @@ def hierarchical_s(schedule: Schedule, message_bytes: float, cost: TransferCost)
     told = schedule.parameters
     inner, outer, node_size = str(told["inner"]), str(told["outer"]), int(str(told["node_size"]))
     scatters = "reduce-scatter" in ALGORITHMS[inner].collectives
-    parts = [
-        (outer, schedule.n_workers // node_size, schedule.collective, 1 / (node_size if scatters else 1))
-    ]
+    parts = [(outer, schedule.n_workers // node_size, schedule.collective, 1 / (node_size if scatters else 1))]
     names = ("reduce-scatter", "all-gather") if scatters else ("reduce", "broadcast")
     parts += [(inner, node_size, name, 1.0) for name in names if schedule.collective in {"all-reduce", name}]
     times = [_part_s(*part, message_bytes, cost) for part in parts]

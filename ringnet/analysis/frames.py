@@ -212,9 +212,7 @@ def _of_link(waits: Columns, link: int, names: Sequence[str], owners: Sequence[s
     return columns
 
 
-def _steps(
-    owner: IntArray, from_s: FloatArray, to_s: FloatArray, n_owners: int
-) -> tuple[FloatArray, FloatArray]:
+def _steps(owner: IntArray, from_s: FloatArray, to_s: FloatArray, n_owners: int) -> tuple[FloatArray, FloatArray]:
     """Return the times at which anything changes, and who waits from each on, shape (n_times, n_owners)."""
     times_s, at = np.unique(np.concatenate([from_s, to_s]), return_inverse=True)
     changes = np.zeros((len(times_s), n_owners))
@@ -253,9 +251,7 @@ def state_table(schedule: Schedule, trace: Trace, first: list[Array]) -> Table:
     buffers = [buffer.copy() for buffer in first]
     sizes = schedule.chunk_sizes(len(first[0]))
     starts = ((np.cumsum(sizes) - sizes) % max(1, len(first[0]))).tolist()
-    rows: list[tuple[Any, ...]] = [
-        ("start", None, worker, *buffer.tolist()) for worker, buffer in enumerate(buffers)
-    ]
+    rows: list[tuple[Any, ...]] = [("start", None, worker, *buffer.tolist()) for worker, buffer in enumerate(buffers)]
     values = iter(trace.values)
     for step in schedule.steps():
         for dst, chunk in zip(step.dst.tolist(), step.chunk.tolist(), strict=True):

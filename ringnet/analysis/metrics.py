@@ -43,11 +43,7 @@ def path_shares(trace: Trace) -> dict[str, float]:
     """
     total_s = makespan_s(trace)
     last = int(trace.workers["end_s"].argmax())
-    return (
-        {part: float(trace.workers[f"path_{part}_s"][last]) / total_s for part in PATH_PARTS}
-        if total_s
-        else {}
-    )
+    return {part: float(trace.workers[f"path_{part}_s"][last]) / total_s for part in PATH_PARTS} if total_s else {}
 
 
 def late_start(trace: Trace) -> tuple[int, float] | None:

@@ -135,8 +135,7 @@ class StepTransfers:
         n_actors = self.schedule.n_members * self.n_channels
         senders, receivers = src * self.n_channels + channel, dst * self.n_channels + to_channel
         firsts = [
-            np.concatenate(([0], np.cumsum(np.bincount(actors, minlength=n_actors))))
-            for actors in (senders, receivers)
+            np.concatenate(([0], np.cumsum(np.bincount(actors, minlength=n_actors)))) for actors in (senders, receivers)
         ]
         sent, owed = np.argsort(senders, kind="stable"), np.lexsort((src, receivers))
         return _Uses(columns, senders, firsts[0], sent, receivers, firsts[1], owed)

@@ -372,8 +372,7 @@ def summarise(run: Run) -> Row:
         "n_transfers": run.trace.n_transfers,
         **_times(run),
         "bytes_sent_per_worker": int(run.trace.workers["sent_bytes"].max()),
-        "expected_bytes_per_worker": labels["message_bytes"]
-        * BUS_FACTORS[schedule.collective](schedule.n_workers),
+        "expected_bytes_per_worker": labels["message_bytes"] * BUS_FACTORS[schedule.collective](schedule.n_workers),
         "slowest_link": None if first is None else network.names[first],
         "slowest_link_utilisation": None if first is None else float(links["utilisation"][first]),
         "n_slowest_links": len(slowest.links) or None,
@@ -381,18 +380,12 @@ def summarise(run: Run) -> Row:
         "slowest_link_gain_s": None if isnan(slowest.gain_s) else slowest.gain_s,
         "slowest_link_by": slowest.by if is_looked_for else None,
         "longest_queue": int(links["longest_queue"].max(initial=0)),
-        "waiting_s_max": None
-        if np.isnan(run.spent["waiting_s"]).any()
-        else float(run.spent["waiting_s"].max()),
+        "waiting_s_max": None if np.isnan(run.spent["waiting_s"]).any() else float(run.spent["waiting_s"].max()),
         **{key: getattr(verdict, key) for key in _OF_THE_VERDICT},
         "error": None,
         **_busiest(run),
         **_of_the_window(run),
-        **{
-            key: labels[key]
-            for key in ("is_beyond", "equivalent", "shape", "drawn", "moved_share")
-            if key in labels
-        },
+        **{key: labels[key] for key in ("is_beyond", "equivalent", "shape", "drawn", "moved_share") if key in labels},
     }
 
 

@@ -157,9 +157,7 @@ def spread_routes(network: Network, traffic: PairTraffic) -> dict[tuple[int, int
     busy_s = np.zeros(network.n_links)
     moved = {}
     order = np.argsort(-traffic.bytes, kind="stable")
-    for src, dst, n_bytes in zip(
-        *(column[order].tolist() for column in (*traffic[:2], traffic.bytes)), strict=True
-    ):
+    for src, dst, n_bytes in zip(*(column[order].tolist() for column in (*traffic[:2], traffic.bytes)), strict=True):
         took = network.route(src, dst)
 
         def cost(route: Route, n_bytes: int = n_bytes, took: Route = took) -> tuple[float, float, bool]:

@@ -46,16 +46,12 @@ class ChunkSharers:
         sort = np.lexsort((self.transfer, order, number, cell))
         self.cell, self.kind, self.transfer = cell[sort], self.kind[sort], self.transfer[sort]
         self._places: tuple[dict[int, list[int]], ...] = {}, {}
-        for place, (kind, transfer) in enumerate(
-            zip(self.kind.tolist(), self.transfer.tolist(), strict=True)
-        ):
+        for place, (kind, transfer) in enumerate(zip(self.kind.tolist(), self.transfer.tolist(), strict=True)):
             self._places[kind].setdefault(transfer, []).append(place)
 
     def before_post(self, transfer: int) -> list[WorkerUse]:
         """Return what a post comes after."""
-        return [
-            use for place in self._places[0][transfer] for use in self._before(place) if use[0] == "apply"
-        ]
+        return [use for place in self._places[0][transfer] for use in self._before(place) if use[0] == "apply"]
 
     def before_apply(self, transfer: int) -> list[WorkerUse]:
         """Return what an apply comes after."""
@@ -88,8 +84,7 @@ class FlowSharers:
         self.records, services = records, records.services
         none = np.zeros(0, dtype=np.int64)
         self.src, dst = (
-            np.concatenate([none, *(getattr(step, end) for step in schedule.steps())])
-            for end in ("src", "dst")
+            np.concatenate([none, *(getattr(step, end) for step in schedule.steps())]) for end in ("src", "dst")
         )
         src_of, dst_of = schedule.pairs
         links, firsts = records.network.joined_routes(src_of, dst_of)

@@ -66,10 +66,7 @@ def figures(values: Sequence[float] | FloatArray) -> dict[str, Figure]:
     ((50.5, 41.0, 61.0), nan)
     """
     ordered = np.sort(np.asarray(values, dtype=np.float64))
-    return {
-        name: _mean(ordered) if share is None else _percentile(ordered, share)
-        for name, share in FIGURES.items()
-    }
+    return {name: _mean(ordered) if share is None else _percentile(ordered, share) for name, share in FIGURES.items()}
 
 
 def _mean(values: FloatArray) -> Figure:
@@ -86,9 +83,7 @@ def half_width_of_mean(values: FloatArray) -> float:
     from scipy.special import stdtrit  # noqa: PLC0415 -- a quarter of a second, for repeated runs alone
 
     n = len(values)
-    return (
-        float(stdtrit(n - 1, (1 + CONFIDENCE) / 2) * values.std(ddof=1) / sqrt(n)) if n > 1 else float("nan")
-    )
+    return float(stdtrit(n - 1, (1 + CONFIDENCE) / 2) * values.std(ddof=1) / sqrt(n)) if n > 1 else float("nan")
 
 
 def _percentile(ordered: FloatArray, share: float) -> Figure:
@@ -114,11 +109,7 @@ def _ranks(n: int, share: float) -> tuple[int, int]:
     # Both ends hold more than they need: of the one that can do without the outermost value, it goes.
     chances = {at: float(binom.pmf(at, n, share)) for at in (low, high - 1)}
     spare = float(binom.cdf(high - 1, n, share) - binom.cdf(low - 1, n, share)) - CONFIDENCE
-    if (
-        chances[low] <= spare
-        and (low > 0)
-        and (chances[low] >= chances[high - 1] or chances[high - 1] > spare)
-    ):
+    if chances[low] <= spare and (low > 0) and (chances[low] >= chances[high - 1] or chances[high - 1] > spare):
         return low + 1, high
     return (low, high - 1) if chances[high - 1] <= spare and high <= n else (low, high)
 

@@ -129,9 +129,7 @@ def make_step_result(
     )
 
 
-def _answers(
-    labels: Mapping[str, Any], own: StepGroup, bounds_s: Sequence[float], itemsize: int
-) -> dict[str, Any]:
+def _answers(labels: Mapping[str, Any], own: StepGroup, bounds_s: Sequence[float], itemsize: int) -> dict[str, Any]:
     steps_s = np.array([one.step_s for one in own.steps])
     compute_s = np.array([one.compute_s for one in own.steps])
     communication_s = np.array([one.communication_s for one in own.steps])

@@ -131,9 +131,7 @@ def state_rows(step: TrainedStep, shapes: Shapes) -> list[dict[str, Any]]:
     ]
 
 
-def with_training(
-    result: RunResult, log: TrainingLog, parameters: dict[str, Array], notes: Sequence[str]
-) -> RunResult:
+def with_training(result: RunResult, log: TrainingLog, parameters: dict[str, Array], notes: Sequence[str]) -> RunResult:
     """Return the result of the last step's all-reduce as that of the training: its tables, and one verdict on all.
 
     ``parameters`` are those after the last step, by name.

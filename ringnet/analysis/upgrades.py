@@ -77,9 +77,7 @@ class Upgrade:
             if type(behaviour) is not Constant:
                 behaviours[link] = behaviour
         window = None if self.without_window else network.window
-        return replace(
-            network, bandwidth_Bps=bandwidth_Bps, latency_s=latency_s, behaviours=behaviours, window=window
-        )
+        return replace(network, bandwidth_Bps=bandwidth_Bps, latency_s=latency_s, behaviours=behaviours, window=window)
 
     def part(self, network: Network, workers: Workers, share: float) -> Upgrade | None:
         """Return so much of it, of network and workers as they are; below zero the same the other way.
@@ -216,8 +214,7 @@ class LinksInUse:
             bandwidth_Bps, latency_s = self.network.bandwidth_Bps[links], self.network.latency_s[links]
             best = Constant(float(bandwidth_Bps.max()), float(latency_s.min()))
             would_s = (
-                self._traffic["transfers"][links] * best.latency_s
-                + self._traffic["bytes"][links] / best.bandwidth_Bps
+                self._traffic["transfers"][links] * best.latency_s + self._traffic["bytes"][links] / best.bandwidth_Bps
             )
             differs = (bandwidth_Bps != best.bandwidth_Bps) | (latency_s != best.latency_s)
             gains = differs & (would_s < self._all_take_s[links] * (1 - ROUNDING))
@@ -283,10 +280,7 @@ class LinksInUse:
         if any(after is None for _, after in made):
             return None
         kept = ((link, after) for link, after in made if after is not None)
-        return (
-            Upgrade(tuple((link, after) for link, after in kept if after != self.network.behaviour(link)))
-            or None
-        )
+        return Upgrade(tuple((link, after) for link, after in kept if after != self.network.behaviour(link))) or None
 
     def unknown(self, links: Iterable[int]) -> str | None:
         """Return what one of some links does of which nobody knows what twice as fast is; None if all is known."""
@@ -397,9 +391,7 @@ def worker_upgrade(workers: Workers, chosen: Iterable[int], change: Change) -> U
     return Upgrade(workers=tuple(one for one in made if one[1] != costs[one[0]])) or None
 
 
-def estimated_gain_s(
-    upgrade: Upgrade, found: Derivatives, network: Network, workers: Workers
-) -> float | None:
+def estimated_gain_s(upgrade: Upgrade, found: Derivatives, network: Network, workers: Workers) -> float | None:
     """Return what an upgrade gains along the path that ended last, in seconds: no less than what it really gains.
 
     None where a link that changes has more than one bandwidth and latency.

@@ -39,9 +39,7 @@ class Served(NamedTuple):
 
     def of(self, rows: Array) -> Served:
         """Return some of the rows."""
-        return Served(
-            self.link[rows], self.from_s[rows], self.to_s[rows], self.n_bytes[rows], self.busy_s[rows]
-        )
+        return Served(self.link[rows], self.from_s[rows], self.to_s[rows], self.n_bytes[rows], self.busy_s[rows])
 
 
 def utilisation_table(trace: Trace, network: Network) -> Table | None:
@@ -152,9 +150,7 @@ def _cut_at_changes(served: Served, network: Network, *, evenly: bool) -> Served
     if not len(rows):
         return served
     made: list[tuple[float, ...]] = []
-    for link, from_s, to_s, n_bytes, busy_s in zip(
-        *(column[rows].tolist() for column in served), strict=True
-    ):
+    for link, from_s, to_s, n_bytes, busy_s in zip(*(column[rows].tolist() for column in served), strict=True):
         changes = cuts[link].changes
         ends_s = np.array([from_s, *(time_s for time_s, _ in changes if from_s < time_s < to_s), to_s])
         passed_s = np.diff(ends_s)
@@ -169,9 +165,7 @@ def _cut_at_changes(served: Served, network: Network, *, evenly: bool) -> Served
     return Served(*(np.concatenate((old[whole], new)) for old, new in zip(served, cut, strict=True)))
 
 
-def _in_bins(
-    served: Served, links: IntArray, n_links: int, edges_s: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def _in_bins(served: Served, links: IntArray, n_links: int, edges_s: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the bytes, and the seconds that it was busy, of each of some links in each bin: (n_links, n_bins)."""
     place = np.full(n_links, -1)
     place[links] = np.arange(len(links))
@@ -182,16 +176,12 @@ def _in_bins(
     last = np.maximum(first, last)
     sums = np.zeros((2, len(links) * n_bins))
     n_pieces = np.cumsum(last - first + 1)
-    for block in np.split(
-        np.arange(len(first)), np.searchsorted(n_pieces, range(AT_ONCE, n_pieces[-1], AT_ONCE))
-    ):
+    for block in np.split(np.arange(len(first)), np.searchsorted(n_pieces, range(AT_ONCE, n_pieces[-1], AT_ONCE))):
         n_each = (last - first + 1)[block]
         rows = np.repeat(block, n_each)
         bins = first[rows] + np.arange(len(rows)) - np.repeat(np.cumsum(n_each) - n_each, n_each)
         span_s = (kept.to_s - kept.from_s)[rows]
-        inside_s = np.minimum(kept.to_s[rows], edges_s[bins + 1]) - np.maximum(
-            kept.from_s[rows], edges_s[bins]
-        )
+        inside_s = np.minimum(kept.to_s[rows], edges_s[bins + 1]) - np.maximum(kept.from_s[rows], edges_s[bins])
         # What fits into one bin is not divided: rounding could leave a span of no length.
         share = np.where(np.repeat(n_each, n_each) == 1, 1.0, inside_s / np.where(span_s > 0, span_s, 1.0))
         cells = place[kept.link[rows]] * n_bins + bins

@@ -238,9 +238,7 @@ class _Check:
             rows = list(values) if block.everyone else [np.zeros_like(values[0])] * n_workers
             if not block.everyone:
                 rows[int(self.layout.holders[block.chunks[0]])] = values[0]
-            replay_chunk(
-                moves, rows, self.reduction.ufunc, SwitchSums(self.schedule.n_switches, self.accumulate)
-            )
+            replay_chunk(moves, rows, self.reduction.ufunc, SwitchSums(self.schedule.n_switches, self.accumulate))
             return lambda position, workers: _stacked([rows[worker] for worker in workers])
         shape = (n_workers, len(block.chunks), block.width)
         table = values.reshape(shape) if block.everyone else np.zeros(shape, values.dtype)
@@ -280,9 +278,7 @@ class _Chunk:
 
     def missing(self, workers: list[int]) -> None:
         value = str(self.expected.value[0])
-        self.tally.mismatches.append(
-            Mismatch(workers[0], self.chunk, self.element, "missing", "nothing", value)
-        )
+        self.tally.mismatches.append(Mismatch(workers[0], self.chunk, self.element, "missing", "nothing", value))
 
     def compare(self, workers: list[int], got: Array, want: Array, first: Array) -> None:
         """Compare what ``workers`` hold, one row each or one for all, with the replay; judge it."""
@@ -299,16 +295,12 @@ class _Chunk:
         self._report(judgement.wrong, "bound", [worker], row, self.expected.value)
         self._report(judgement.overflowed, "overflow", [worker], row, self.expected.value)
 
-    def _report(
-        self, mask: BoolArray | None, check: str, workers: list[int], got: Array, expected: Array
-    ) -> None:
+    def _report(self, mask: BoolArray | None, check: str, workers: list[int], got: Array, expected: Array) -> None:
         if mask is None or not mask.any():
             return
         row, column = np.argwhere(np.atleast_2d(mask))[0].tolist()
         values = (str(np.broadcast_to(x, np.atleast_2d(mask).shape)[row, column]) for x in (got, expected))
-        self.tally.mismatches.append(
-            Mismatch(workers[row], self.chunk, self.element + column, check, *values)
-        )
+        self.tally.mismatches.append(Mismatch(workers[row], self.chunk, self.element + column, check, *values))
 
 
 def unlike(got: Array, want: Array) -> BoolArray:

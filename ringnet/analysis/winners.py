@@ -145,9 +145,7 @@ def _winners(times: pd.DataFrame) -> list[str]:
     winners: list[str] = []
     for _, row in times.iterrows():
         best = [str(name) for name in row.index[row <= row.min() * (1 + WORTH)]]
-        winners.append(
-            winners[-1] if winners and winners[-1] in best else _lasting(best, times.loc[row.name :])
-        )
+        winners.append(winners[-1] if winners and winners[-1] in best else _lasting(best, times.loc[row.name :]))
     return winners
 
 
@@ -163,9 +161,7 @@ def _lasting(best: Sequence[str], after: pd.DataFrame) -> str:
 
 def _range(n_workers: int, times: pd.DataFrame, winner: str) -> WinningRange:
     own = times[winner]
-    alike = tuple(
-        str(name) for name in times if name != winner and bool((abs(times[name] - own) <= ALIKE * own).all())
-    )
+    alike = tuple(str(name) for name in times if name != winner and bool((abs(times[name] - own) <= ALIKE * own).all()))
     first, last = int(times.index[0]), int(times.index[-1])
     others = times.drop(columns=[winner, *alike])
     leads = (others.min(axis=1) / own).to_numpy() if len(others.columns) else np.ones(1)

@@ -114,9 +114,7 @@ def _pauses(workers: Workers) -> Intervals:
     )
 
 
-def _on_links(
-    rows: Columns, own: Columns, network: Network, is_rendezvous: bool
-) -> tuple[Intervals, Intervals]:
+def _on_links(rows: Columns, own: Columns, network: Network, is_rendezvous: bool) -> tuple[Intervals, Intervals]:
     """Return when something moves from or to a worker, by the services of its own transfers, and when it stands."""
     src, dst = rows["src"][own["transfer"]], rows["dst"][own["transfer"]]
     first = own["hop"] == 0
@@ -133,9 +131,7 @@ def _on_links(
     first |= is_rendezvous  # in which the sender stays until all of it has arrived
     sent_s = to_s if is_rendezvous else sent_s
     sent = Intervals(src[first], from_s[first], sent_s[first])
-    moving = Intervals(
-        *(np.concatenate(pair) for pair in zip(sent, Intervals(dst, from_s, to_s), strict=True))
-    )
+    moving = Intervals(*(np.concatenate(pair) for pair in zip(sent, Intervals(dst, from_s, to_s), strict=True)))
     waits = own["start_s"] - own["head_s"] > ROUNDING * own["start_s"]
     if network.sharing == "fair" or not waits.any():
         none = np.zeros(0, dtype=np.int64)

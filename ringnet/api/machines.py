@@ -142,9 +142,7 @@ def calibrate(
 
 def _by_log(given: object, place: str, files: Sequence[Path]) -> dict[str, int]:
     """Return numbers by the names of logs, or of their tables; `InputError` for what is none, or of no log."""
-    numbers: dict[str, Any] = (
-        dict(given) if isinstance(given, Mapping) else {} if given is None else {"": given}
-    )
+    numbers: dict[str, Any] = dict(given) if isinstance(given, Mapping) else {} if given is None else {"": given}
     known = {"", *(name for file in files for name in (file.name, str(file)))}
     right, faults = f"8, or {{{files[0].name!r}: 8}}", []
     for name, one in numbers.items():
@@ -260,9 +258,7 @@ def setting_of(profile: Profile, n: int, nodes: int | None, place: str = "nodes"
         raise InputError(Fault("more nodes than workers", place, value=str(nodes), right=f"at most {n}"))
     if nodes and n % nodes and all(curve.setting != (n, nodes) for curve in profile.curves):
         message = f"{n} workers are not as many on each of {nodes} nodes"
-        fewer, more = (
-            next(one for one in way if n % one == 0) for way in (range(nodes, 0, -1), range(nodes, n + 1))
-        )
+        fewer, more = (next(one for one in way if n % one == 0) for way in (range(nodes, 0, -1), range(nodes, n + 1)))
         raise InputError(Fault(message, place, value=str(nodes), right=f"{fewer} or {more}"))
     if nodes and not profile.knows_nodes:
         message = "the profile does not know nodes: no log said on how many it ran"

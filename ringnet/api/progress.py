@@ -41,9 +41,7 @@ class ProgressLine:
         Seconds from any start.
     """
 
-    def __init__(
-        self, what: str, display: Callable[..., Any], clock: Callable[[], float] = monotonic
-    ) -> None:
+    def __init__(self, what: str, display: Callable[..., Any], clock: Callable[[], float] = monotonic) -> None:
         self.what, self.display, self.clock = what, display, clock
         self.start_s = self.last_s = clock()
         self.handle: Any = None

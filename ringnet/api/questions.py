@@ -182,11 +182,7 @@ def whatif(
         A sweep; no change, or mistakes in some; today's scenario has no answer.
     """
     found = scenario_of(scenario)
-    if (
-        isinstance(changes, str | Mapping)
-        or not changes
-        or not all(isinstance(one, str | Mapping) for one in changes)
-    ):
+    if isinstance(changes, str | Mapping) or not changes or not all(isinstance(one, str | Mapping) for one in changes):
         right = '["network.bandwidth=100 GB/s", {"workers": 16}]'
         raise InputError(Fault("changes are a list of them", "changes", value=repr(changes), right=right))
     plan = WhatIfPlan(changed_scenarios(found.changed, [*map(_in_words, changes)]))

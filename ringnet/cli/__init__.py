@@ -86,9 +86,7 @@ class LazyCommand(TyperCommand):
         with _errors_told(str(self.name)):
             command = load(str(self.name))
         try:
-            context = command.make_context(
-                info_name, _with_values(args), parent, allow_extra_args=True, **extra
-            )
+            context = command.make_context(info_name, _with_values(args), parent, allow_extra_args=True, **extra)
             if context.args:
                 raise USAGE_ERROR(str(_too_much(context.args, args, command)), context)
         except USAGE_ERROR as error:
@@ -127,14 +125,10 @@ def _too_much(words: list[str], args: list[str], command: Any) -> Fault:
     word = words[0]
     place = len(args) - 1 - args[::-1].index(word)
     first, before = ["", "", *args][place : place + 2]
-    options = {
-        name: one for one in command.params for name in (*one.opts, *one.secondary_opts) if name[:2] == "--"
-    }
+    options = {name: one for one in command.params for name in (*one.opts, *one.secondary_opts) if name[:2] == "--"}
     if before == "--html":
         page = f"{word.rpartition('.')[0] or 'report'}.html"
-        return Fault(
-            "a page is a file that ends in .html", "--html", value=repr(word), right=f"--html {quote(page)}"
-        )
+        return Fault("a page is a file that ends in .html", "--html", value=repr(word), right=f"--html {quote(page)}")
     if before in options and options[before].is_flag:
         return Fault("the option takes no value", before, value=word, right=before)
     if first in options and options[first].multiple:
@@ -178,9 +172,7 @@ def _meant(option: str, args: list[str], command: Any) -> str:
         from ringnet.cli.schema import KEPT  # noqa: PLC0415 -- of a mistake only
 
         keys = json.loads(KEPT.read_text(encoding="utf-8"))["properties"]
-        path = {key: key for key in keys} | {
-            key: f"network.{key}" for key in ("bandwidth", "latency", "topology")
-        }
+        path = {key: key for key in keys} | {key: f"network.{key}" for key in ("bandwidth", "latency", "topology")}
         following = "".join(args[args.index(option) + 1 :][:1]) if option in args else ""
         value = following if following[:1] not in {"", "-"} else "..."
         alike = f"--set {quote(f'{path[name]}={value}')}" if name in path else ""

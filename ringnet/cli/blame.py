@@ -33,9 +33,7 @@ def command(
     asked: StudyOptions,
     most: Annotated[
         int | None,
-        typer.Option(
-            min=1, metavar="N", help="Simulations that may be spent; half a minute's worth otherwise."
-        ),
+        typer.Option(min=1, metavar="N", help="Simulations that may be spent; half a minute's worth otherwise."),
     ] = None,
 ) -> int:
     """Say who holds a run back: what it gains from each link, card and worker that is made better."""
@@ -45,9 +43,7 @@ def command(
     found, points = carried_through(plan, blame_parts, asked)
     lines = asked.write(scenario, {"blame": found.table}, found.notes)
     notes = (*scenario.notes, *found.notes)
-    return told(
-        asked, lambda: document(plan, found), lambda: _print(plan, found), [points, *lines], notes=notes
-    )
+    return told(asked, lambda: document(plan, found), lambda: _print(plan, found), [points, *lines], notes=notes)
 
 
 def document(plan: BlamePlan, found: Blame) -> dict[str, Any]:
@@ -65,9 +61,7 @@ def _print(plan: BlamePlan, found: Blame) -> None:
     labels = ("time", "made of", "waits for", "slow worker", "busiest worker", "window", "slowest link")
     print_table([(label, said[label]) for label in labels if label in said])
     all_gains = found.table[[f"{change}_gain_s" for change in BY_COLUMN]].fillna(0.0)
-    kinds = [
-        (all_gains.loc[rows.index], kind, rows) for kind, rows in found.table.groupby("kind", sort=False)
-    ]
+    kinds = [(all_gains.loc[rows.index], kind, rows) for kind, rows in found.table.groupby("kind", sort=False)]
     # What gains most comes first, and not below links that gain nothing where a worker is slow.
     for gains, kind, rows in sorted(kinds, key=lambda one: -one[0].to_numpy().max()):
         gaining = rows[gains.ne(0).any(axis=1)]

@@ -40,9 +40,7 @@ class CalibrateOptions:
             help="Write the profile here, for predict and for scenarios: link: {file: PROFILE.yaml}.",
         ),
     ] = None
-    collective: Annotated[str, typer.Option(metavar="NAME", help="Which collective of the logs.")] = (
-        "all_reduce"
-    )
+    collective: Annotated[str, typer.Option(metavar="NAME", help="Which collective of the logs.")] = "all_reduce"
     workers: options.WorkersOfLogs = None
     nodes: options.NodesOfLogs = None
     tables: options.TablesOfLogs = None
@@ -51,9 +49,9 @@ class CalibrateOptions:
         Path | None,
         typer.Option(metavar="FILE.png", help="Draw points, fit and errors.  [beside the profile]"),
     ] = None
-    csv: Annotated[
-        Path | None, typer.Option("--csv", metavar="FILE.csv", help="Write measured and fitted times.")
-    ] = None
+    csv: Annotated[Path | None, typer.Option("--csv", metavar="FILE.csv", help="Write measured and fitted times.")] = (
+        None
+    )
     as_json: options.Json = False
 
     @property
@@ -128,10 +126,7 @@ def _link_rows(found: Calibration) -> list[tuple[str, ...]]:
 def _told(found: Calibration) -> list[str]:
     """Return for each parameter its standard error, or that it is what such machines usually have."""
     pairs = zip(found.fit.deviations.tolist(), found.fit.prior_deviations.tolist(), strict=True)
-    return [
-        f"to {own:.0%}" if own < _TOLD * prior else "no: as such machines usually have"
-        for own, prior in pairs
-    ]
+    return [f"to {own:.0%}" if own < _TOLD * prior else "no: as such machines usually have" for own, prior in pairs]
 
 
 #: A parameter is told by logs where they make it so much surer.
@@ -167,11 +162,7 @@ def _error_rows(found: Calibration) -> list[tuple[str, ...]]:
 def _band(low: float, high: float) -> str:
     if math.isinf(high):
         return f"above {format_bytes(round(low))}"
-    return (
-        f"{format_bytes(round(low))} to {format_bytes(round(high))}"
-        if low
-        else f"up to {format_bytes(round(high))}"
-    )
+    return f"{format_bytes(round(low))} to {format_bytes(round(high))}" if low else f"up to {format_bytes(round(high))}"
 
 
 def _error_row(name: str, errors: Errors) -> tuple[str, ...]:

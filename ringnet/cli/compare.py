@@ -78,9 +78,7 @@ def command(
     )
 
 
-def _tuner_text(
-    scenario: Scenario, found: Comparison, algorithms: str | list[str] | None
-) -> tuple[str, list[str]]:
+def _tuner_text(scenario: Scenario, found: Comparison, algorithms: str | list[str] | None) -> tuple[str, list[str]]:
     if hosts_differ(scenario.network):
         message = "hosts differ in size: a line of NCCL's tuner is for so many nodes alike"
         raise InputError(Fault(message, "--tuner", right="hosts alike"))

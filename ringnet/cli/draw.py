@@ -39,9 +39,7 @@ def command(
     ] = None,
     results: Annotated[
         Path | None,
-        typer.Option(
-            metavar="RESULTS_DIR", help="Draw the traffic of these results; a run is simulated otherwise."
-        ),
+        typer.Option(metavar="RESULTS_DIR", help="Draw the traffic of these results; a run is simulated otherwise."),
     ] = None,
     formats: options.Formats = None,
     allow_outside: options.AllowOutside = False,
@@ -107,8 +105,7 @@ def _read(scenario: Scenario, folder: Path) -> Results:
     if found.run_info["scenario"] != scenario.document():
         raise InputError(Fault("these are the results of another scenario", "--results", value=str(folder)))
     options.refuse(
-        Fault(sentence, "--results", value=str(folder))
-        for sentence in options.changed_files(scenario, found.run_info)
+        Fault(sentence, "--results", value=str(folder)) for sentence in options.changed_files(scenario, found.run_info)
     )
     return found
 

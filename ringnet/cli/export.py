@@ -62,17 +62,13 @@ def command(  # noqa: PLR0917 -- every option is a parameter
     return 0
 
 
-def _check_files(
-    msccl: Path | None, goal: Path | None, perfetto: Path | None, sources: Iterable[Path]
-) -> None:
+def _check_files(msccl: Path | None, goal: Path | None, perfetto: Path | None, sources: Iterable[Path]) -> None:
     """Refuse if no file is named, one twice, or one that cannot or must not be written."""
     if msccl is None and goal is None and perfetto is None:
         right = "--msccl FILE, --goal FILE, --perfetto FILE, or several"
         raise InputError(Fault("no file is named", "--msccl, --goal, --perfetto", right=right))
     if msccl is not None and goal is not None and msccl.resolve() == goal.resolve():
-        raise InputError(
-            Fault("both texts would go to one file", "--goal", value=str(goal), right="another file")
-        )
+        raise InputError(Fault("both texts would go to one file", "--goal", value=str(goal), right="another file"))
     check_targets({"--msccl": msccl, "--goal": goal, "--perfetto": perfetto}, sources)
 
 

@@ -37,9 +37,7 @@ WIDTH = 96
 def command(
     kind: Annotated[
         str | None,
-        typer.Argument(
-            metavar="KIND", help="These only: algorithms, links, plots; columns for those of tables."
-        ),
+        typer.Argument(metavar="KIND", help="These only: algorithms, links, plots; columns for those of tables."),
     ] = None,
     as_json: options.Json = False,
 ) -> int:
@@ -118,8 +116,7 @@ def _tell_links() -> None:
     print_table([("link", "each way", "end to end", "what it is"), *rows], indent="  ")
     say("sources")
     sources = {
-        name: f"bandwidth: {link.bandwidth_source}; latency: {link.latency_source}"
-        for name, link in PRESETS.items()
+        name: f"bandwidth: {link.bandwidth_source}; latency: {link.latency_source}" for name, link in PRESETS.items()
     }
     print_table([*_wrapped(sources)], indent="  ")
     say("  a latency is from end to end: through a switch each of the two links has half of it")

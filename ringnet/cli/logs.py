@@ -131,18 +131,14 @@ def given_numbers(texts: Sequence[str], option: str, files: Sequence[Path]) -> d
     """
     known = {path.name for path in files} | {str(path) for path in files} | {""}
     # The name of a file may have a comma in it.
-    texts = [
-        part for text in texts for part in ([text] if text.rpartition("=")[0] in known else text.split(","))
-    ]
+    texts = [part for text in texts for part in ([text] if text.rpartition("=")[0] in known else text.split(","))]
     found: dict[str, int] = {}
     for text in map(str.strip, texts):
         file, _, number = text.rpartition("=")
         name, _, table = (file, "", "") if file in known else file.rpartition("#")
         is_table = file in known or table.isdecimal()
         if not number.isdecimal() or not 0 < int(number) <= 2**20 or name not in known or not is_table:
-            message = (
-                "a number of workers or nodes is wanted, for all, for one file, or for one of its tables"
-            )
+            message = "a number of workers or nodes is wanted, for all, for one file, or for one of its tables"
             right = f"{option} 8, {option} {files[0].name}=8, or {option} {files[0].name}#2=8"
             raise InputError(Fault(message, option, value=text, right=right))
         found[file] = int(number)

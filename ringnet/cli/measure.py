@@ -51,19 +51,13 @@ class MeasureOptions:
     ] = None
     sizes: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="FROM..TO|A,B", help="Message sizes: ranges, single ones, or both.  [4KiB..16MiB]"
-        ),
+        typer.Option(metavar="FROM..TO|A,B", help="Message sizes: ranges, single ones, or both.  [4KiB..16MiB]"),
     ] = None
     factor: Annotated[int, typer.Option(metavar="K", help="From one size of a range to the next.")] = 2
     dtype: Annotated[str, typer.Option(metavar="TYPE", help="Element type.")] = "float32"
-    repeat: Annotated[int, typer.Option(metavar="N", help="Runs of each size; their median is the time.")] = (
-        20
-    )
+    repeat: Annotated[int, typer.Option(metavar="N", help="Runs of each size; their median is the time.")] = 20
     warmup: Annotated[int, typer.Option(metavar="N", help="Runs before those, which do not count.")] = 5
-    seed: Annotated[
-        int, typer.Option(metavar="N", help="Seed of the data, which is that of the simulator.")
-    ] = 0
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the data, which is that of the simulator.")] = 0
     mpi: Annotated[bool, typer.Option("--mpi", help="Run in the processes that mpirun started.")] = False
     host: Annotated[
         str | None,
@@ -71,14 +65,12 @@ class MeasureOptions:
     ] = None
     port: Annotated[
         int | None,
-        typer.Option(
-            metavar="PORT", help="First of N ports to listen on.  [free ones, chosen by the system]"
-        ),
+        typer.Option(metavar="PORT", help="First of N ports to listen on.  [free ones, chosen by the system]"),
     ] = None
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the log here, too.")] = None
-    json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object with every run, instead of the log.")
-    ] = False
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object with every run, instead of the log.")] = (
+        False
+    )
 
     @property
     def plan(self) -> Repetitions:
@@ -108,9 +100,7 @@ class MeasureOptions:
         """Return where the workers of this machine listen."""
         n_workers = DEFAULT_WORKERS if self.workers is None else self.workers
         if not 1 <= n_workers <= MOST_WORKERS:
-            raise InputError(
-                Fault("out of range", "--workers", value=str(n_workers), right=f"1 to {MOST_WORKERS}")
-            )
+            raise InputError(Fault("out of range", "--workers", value=str(n_workers), right=f"1 to {MOST_WORKERS}"))
         highest = HIGHEST_PORT + 1 - n_workers
         if self.port is not None and not 1 <= self.port <= highest:
             right = f"1 to {highest}, for {n_workers} workers"
@@ -123,9 +113,7 @@ class MeasureOptions:
         local = {"--workers": self.workers, "--host": self.host, "--port": self.port}
         right = "mpirun -n N --host A,B ringnet measure --mpi"
         options.refuse(
-            Fault("is for mpirun to say", option, right=right)
-            for option, value in local.items()
-            if value is not None
+            Fault("is for mpirun to say", option, right=right) for option, value in local.items() if value is not None
         )
 
 

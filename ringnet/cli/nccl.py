@@ -112,9 +112,7 @@ class NcclAnswer(NamedTuple):
 
     def times(self) -> pd.DataFrame:
         """Return NCCL's times of every collective, a row per size and cell."""
-        frames = [
-            nccl_times(self.machine, name, self.sizes).assign(collective=name) for name in self.collectives
-        ]
+        frames = [nccl_times(self.machine, name, self.sizes).assign(collective=name) for name in self.collectives]
         return pd.concat(frames, ignore_index=True)
 
     def document(self) -> dict[str, Any]:
@@ -155,16 +153,12 @@ def _collectives(asked: Sequence[str] | None, scenario: Scenario | None) -> list
     return [*dict.fromkeys(names)]
 
 
-def _why_not_simulated(
-    machine: NcclMachine, collective: str, simulate: bool | None, *, has_network: bool
-) -> str:
+def _why_not_simulated(machine: NcclMachine, collective: str, simulate: bool | None, *, has_network: bool) -> str:
     """Say why nothing is simulated beside NCCL's model; empty where it is."""
     if simulate is False:
         return "--no-simulate"
     if collective != "all-reduce":
-        return (
-            f"of {collective} NCCL has a ring, and what is not simulated here: there is no choice to compare"
-        )
+        return f"of {collective} NCCL has a ring, and what is not simulated here: there is no choice to compare"
     if not has_network:
         return "a log says nothing of links: with a scenario, or --link, its network is simulated"
     if simulate is None and machine.n_ranks > MOST_SIMULATED:
@@ -186,9 +180,7 @@ def _print(answer: NcclAnswer) -> None:
     print_table(_machine_rows(answer.machine))
     for collective in answer.collectives:
         say("")
-        print_table(
-            [(f"{collective}, of NCCL", "protocol", "from", "to", "time"), *_pick_rows(answer, collective)]
-        )
+        print_table([(f"{collective}, of NCCL", "protocol", "from", "to", "time"), *_pick_rows(answer, collective)])
         say("")
         print_table([("algorithm", *constants.PROTOCOLS), *_cell_rows(answer.machine, collective)])
     if answer.beside:
@@ -267,9 +259,7 @@ def _size_rows(answer: NcclAnswer, beside: Beside) -> list[tuple[str, ...]]:
                 format_rate(row["busbw_Bps"]) if row["busbw_Bps"] else "",
                 name,
                 format_seconds(ours["makespan_s"]),
-                f"not {row['algorithm']}"
-                if differs and ALGORITHMS[base_name(name)] != row["algorithm"]
-                else "",
+                f"not {row['algorithm']}" if differs and ALGORITHMS[base_name(name)] != row["algorithm"] else "",
             )
         )
     return rows
@@ -352,9 +342,7 @@ def _print_comparison(answer: NcclAnswer) -> None:
         equal = sum(row["is_equal"] for row in telling)
         say(f"{equal} of {len(telling)} printed values are the model's, to the last digit")
     if choices:
-        say(
-            f"{sum(row['is_equal'] for row in choices)} of {len(choices)} choices that NCCL logged are the model's"
-        )
+        say(f"{sum(row['is_equal'] for row in choices)} of {len(choices)} choices that NCCL logged are the model's")
     rows = [
         (row["collective"], row["algorithm"], row["protocol"], row["what"], row["printed"], row["model"])
         for row in telling

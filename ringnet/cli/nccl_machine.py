@@ -35,12 +35,8 @@ class NcclOptions:
     ] = None
     ranks: Annotated[int | None, typer.Option(min=2, metavar="N", help="GPUs in all.")] = None
     nodes: Annotated[int | None, typer.Option(min=1, metavar="M", help="Hosts.  [1]")] = None
-    link: Annotated[
-        str | None, typer.Option(metavar="RATE|NAME", help="Each card: '50 GB/s', infiniband-ndr.")
-    ] = None
-    cards: Annotated[
-        int | None, typer.Option(min=1, metavar="K", help="Network cards of a host.  [one a GPU]")
-    ] = None
+    link: Annotated[str | None, typer.Option(metavar="RATE|NAME", help="Each card: '50 GB/s', infiniband-ndr.")] = None
+    cards: Annotated[int | None, typer.Option(min=1, metavar="K", help="Network cards of a host.  [one a GPU]")] = None
     inside: Annotated[
         str | None,
         typer.Option(metavar="RATE|NAME", help="Each GPU inside its host.  [NVLink of the GPU]"),
@@ -48,13 +44,11 @@ class NcclOptions:
     gpu: Annotated[str, typer.Option(metavar="|".join(constants.GPUS), help="Generation.")] = "hopper"
     cpu: Annotated[str, typer.Option(metavar="|".join(constants.CPUS), help="Of the hosts.")] = "intel"
     pci: Annotated[bool, typer.Option("--pci", help="GPUs of a host are joined by PCI, not NVLink.")] = False
-    nvls: Annotated[
-        bool | None, typer.Option(help="The NVLink switch reduces.  [Hopper and later, with NVLink]")
-    ] = None
-    ll128: Annotated[bool | None, typer.Option(help="LL128 is on.  [with NVLink]")] = None
-    sharp: Annotated[bool, typer.Option("--sharp", help="Switches of the network reduce: CollNet, NVLS.")] = (
-        False
+    nvls: Annotated[bool | None, typer.Option(help="The NVLink switch reduces.  [Hopper and later, with NVLink]")] = (
+        None
     )
+    ll128: Annotated[bool | None, typer.Option(help="LL128 is on.  [with NVLink]")] = None
+    sharp: Annotated[bool, typer.Option("--sharp", help="Switches of the network reduce: CollNet, NVLS.")] = False
     collective: Annotated[
         list[str] | None,
         typer.Option(metavar="all|A,B", help="Which.  [the scenario's, or all-reduce]"),
@@ -159,9 +153,7 @@ def _at_the_sizes() -> Iterator[None]:
     except InputError as error:
         raise InputError(
             *(
-                replace(fault, file="", path="--sizes")
-                if fault.path.startswith("sweep.over.message")
-                else fault
+                replace(fault, file="", path="--sizes") if fault.path.startswith("sweep.over.message") else fault
                 for fault in error.faults
             )
         ) from error
@@ -195,24 +187,18 @@ def rates_asked(asked: NcclOptions, traits: NcclTraits, printed: NcclTuning | No
     nodes = asked.nodes or (printed.n_nodes if printed else None) or (None if printed else 1)
     missing = {"--ranks": ranks, "--nodes": nodes}
     message = "how many is not said, and not in the log" if printed else "a scenario or this is needed"
-    options.refuse(
-        Fault(message, option, right=f"{option} 8") for option, value in missing.items() if value is None
-    )
+    options.refuse(Fault(message, option, right=f"{option} 8") for option, value in missing.items() if value is None)
     assert ranks is not None  # both were refused above
     assert nodes is not None
     if ranks > options.MOST_WORKERS:
-        raise InputError(
-            Fault("too many", "--ranks", value=str(ranks), right=f"at most {options.MOST_WORKERS}")
-        )
+        raise InputError(Fault("too many", "--ranks", value=str(ranks), right=f"at most {options.MOST_WORKERS}"))
     if ranks < 2 or ranks % nodes:  # noqa: PLR2004 -- one moves nothing
         message = "every host has the same number of GPUs, and there are two at least"
         raise InputError(Fault(message, "--ranks", value=f"{ranks} on {nodes}", right=f"{2 * nodes}"))
     if nodes > 1 and asked.link is None and printed is None:
         right = "--link '50 GB/s', or a name: infiniband-ndr"
         raise InputError(Fault("what joins the hosts is not said", "--link", right=right))
-    inside_Bps, _ = _link(
-        asked.inside or ("pcie4-x16" if traits.inside == "pci" else _NVLINKS[traits.gpu]), "--inside"
-    )
+    inside_Bps, _ = _link(asked.inside or ("pcie4-x16" if traits.inside == "pci" else _NVLINKS[traits.gpu]), "--inside")
     cards = asked.cards or ranks // nodes
     link_Bps = _link(asked.link, "--link")[0] if asked.link else inside_Bps
     return HostRates(nodes, ranks // nodes, inside_Bps / 1e9, cards * link_Bps / 1e9, cards)

@@ -33,9 +33,7 @@ SHOWN_KINDS = 8
 def command(  # noqa: PLR0917 -- every option is a parameter
     file: Annotated[
         Path,
-        typer.Argument(
-            metavar="FILE", help="A scenario; or ASTRA-sim's network YAML, NCCL's topology or graph XML."
-        ),
+        typer.Argument(metavar="FILE", help="A scenario; or ASTRA-sim's network YAML, NCCL's topology or graph XML."),
     ],
     patterns: Annotated[
         list[str] | None,
@@ -77,10 +75,7 @@ def _rows(reading: Reading, file: Path) -> list[tuple[str, str]]:
     parts = {"understood": reading.understood, "assumed": reading.assumed, "left out": reading.left_out}
     rows = [("file", f"{file}: {reading.kind}"), ("workers", str(reading.n_workers))]
     for title, sentences in parts.items():
-        rows += [
-            (title if place == 0 else "", sentence)
-            for place, sentence in enumerate(sentences or ("nothing",))
-        ]
+        rows += [(title if place == 0 else "", sentence) for place, sentence in enumerate(sentences or ("nothing",))]
     return [*rows, ("in a scenario", _use(reading, file))]
 
 
@@ -122,9 +117,7 @@ def _tell_links(network: Network, patterns: Sequence[str], *, as_json: bool) -> 
     """Print the links that fit any of the patterns, or all; `InputError` for a pattern that fits none."""
     chosen = _fitting(network, patterns)
     if as_json:
-        rows = [
-            link_row(network, link) | {"also": _behaviour_words(network.behaviour(link))} for link in chosen
-        ]
+        rows = [link_row(network, link) | {"also": _behaviour_words(network.behaviour(link))} for link in chosen]
         print_json({"n_workers": network.n_workers, "topology": network.topology, "links": rows})
         return 0
     shown = [_link_words(network, link) for link in chosen[:SHOWN_LINKS]]
@@ -136,18 +129,11 @@ def _tell_links(network: Network, patterns: Sequence[str], *, as_json: bool) -> 
 
 def _fitting(network: Network, patterns: Sequence[str]) -> list[int]:
     found = {
-        pattern: [link for link, name in enumerate(network.names) if fnmatchcase(name, pattern)]
-        for pattern in patterns
+        pattern: [link for link, name in enumerate(network.names) if fnmatchcase(name, pattern)] for pattern in patterns
     }
     message, right = "no link has a name like this", ", ".join([*network.names[:3], "..."])
-    options.refuse(
-        Fault(message, "LINK", value=pattern, right=right) for pattern in patterns if not found[pattern]
-    )
-    return (
-        sorted({link for links in found.values() for link in links})
-        if patterns
-        else [*range(network.n_links)]
-    )
+    options.refuse(Fault(message, "LINK", value=pattern, right=right) for pattern in patterns if not found[pattern])
+    return sorted({link for links in found.values() for link in links}) if patterns else [*range(network.n_links)]
 
 
 def _link_words(network: Network, link: int) -> tuple[str, ...]:
@@ -172,9 +158,7 @@ def _behaviour_words(behaviour: Behaviour) -> str:
             if not isinf(piece.up_to_bytes)
         )
     if isinstance(behaviour, OverTime):
-        return ", ".join(
-            f"{format_rate(rate)} from {format_seconds(at_s)} on" for at_s, rate in behaviour.changes
-        )
+        return ", ".join(f"{format_rate(rate)} from {format_seconds(at_s)} on" for at_s, rate in behaviour.changes)
     return "" if isinstance(behaviour, Constant) else behaviour.meaning
 
 

@@ -54,9 +54,7 @@ def command(
     )
     document = {"points": records(found.table), "notes": list(found.notes), "failed": list(found.failed)}
     notes = (*scenario.notes, *found.notes)
-    return told(
-        asked, lambda: document, lambda: _print(found), [points, *lines], notes=notes, failed=found.failed
-    )
+    return told(asked, lambda: document, lambda: _print(found), [points, *lines], notes=notes, failed=found.failed)
 
 
 def _print(found: Numerics) -> None:

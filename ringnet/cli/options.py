@@ -57,21 +57,15 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
 Plots = Annotated[bool, typer.Option(help="Draw the plots.")]
 Html = Annotated[
     str | None,
-    typer.Option(
-        metavar="[FILE.html]", help="Write one page of it all, too: report.html in the folder, or this file."
-    ),
+    typer.Option(metavar="[FILE.html]", help="Write one page of it all, too: report.html in the folder, or this file."),
 ]
 Formats = Annotated[
     list[str] | None,
-    typer.Option(
-        "--format", metavar="pdf|svg|png", help="Write plots as these; the scenario says, or png,svg."
-    ),
+    typer.Option("--format", metavar="pdf|svg|png", help="Write plots as these; the scenario says, or png,svg."),
 ]
 Film = Annotated[
     Path | None,
-    typer.Option(
-        "--animate", metavar="FILE", help="Make a film of a run of up to 16 workers: ring.gif, ring.mp4."
-    ),
+    typer.Option("--animate", metavar="FILE", help="Make a film of a run of up to 16 workers: ring.gif, ring.mp4."),
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Compute points again that an earlier run kept.")]
 Cache = Annotated[
@@ -96,9 +90,7 @@ Processes = Annotated[
 ]
 
 # Of logs and calibrate.
-Logs = Annotated[
-    list[Path], typer.Argument(metavar="FILE", help="Logs of nccl-tests, rccl-tests, OSU, or CSV.")
-]
+Logs = Annotated[list[Path], typer.Argument(metavar="FILE", help="Logs of nccl-tests, rccl-tests, OSU, or CSV.")]
 WorkersOfLogs = Annotated[
     list[str] | None,
     typer.Option(
@@ -140,16 +132,12 @@ def asking(kind: type[Asked]) -> Callable[[Callable[[Asked], int]], Callable[...
     """Make the fields of a dataclass the options of a command, which gets them all as one object."""
 
     def of_fields(command: Callable[[Asked], int]) -> Callable[..., int]:
-        return with_signature(
-            lambda **given: command(kind(**given)), signature(kind, eval_str=True), command.__doc__
-        )
+        return with_signature(lambda **given: command(kind(**given)), signature(kind, eval_str=True), command.__doc__)
 
     return of_fields
 
 
-def with_signature(
-    command: Callable[..., int], parameters: Signature, about: str | None
-) -> Callable[..., int]:
+def with_signature(command: Callable[..., int], parameters: Signature, about: str | None) -> Callable[..., int]:
     """Return a command with the options that the command line shall read off it, and what ``--help`` says."""
     command.__signature__ = parameters  # type: ignore[attr-defined]
     command.__doc__ = about
@@ -214,9 +202,7 @@ def check_film(path: Path | None, n_workers: int = 1) -> None:
         return
     ending = path.suffix.lower()
     if ending not in (".gif", ".mp4"):
-        raise InputError(
-            Fault("a film is a GIF or an MP4", "--animate", value=str(path), right="ring.gif, ring.mp4")
-        )
+        raise InputError(Fault("a film is a GIF or an MP4", "--animate", value=str(path), right="ring.gif, ring.mp4"))
     if n_workers > MOST_IN_FILM:
         message, right = f"a film shows up to {MOST_IN_FILM} workers", f"--set workers={MOST_IN_FILM}"
         raise InputError(Fault(message, "--animate", value=str(n_workers), right=right))
@@ -275,9 +261,7 @@ def page_of(html: str | None, folder: Path) -> Path | None:
     if page.suffix != ".html":
         raise InputError(Fault("a page is a file that ends in .html", "--html", value=html, right=PAGE))
     if is_inside and page.name != PAGE:
-        raise InputError(
-            Fault("a page in the folder of the results has its name", "--html", value=html, right=PAGE)
-        )
+        raise InputError(Fault("a page in the folder of the results has its name", "--html", value=html, right=PAGE))
     return folder / PAGE if is_inside else page
 
 
@@ -391,7 +375,5 @@ def _size(text: str) -> int:
     try:
         return parse_quantity(text.strip(), "bytes", is_count=True)
     except InputError as error:
-        faults = (
-            Fault(fault.message, "--sizes", value=fault.value, right=SIZES_RIGHT) for fault in error.faults
-        )
+        faults = (Fault(fault.message, "--sizes", value=fault.value, right=SIZES_RIGHT) for fault in error.faults)
         raise InputError(*faults) from error

@@ -42,9 +42,7 @@ def command(
     if film is not None:
         found = read_results(results)
         if len(found.summary) > 1:
-            raise InputError(
-                Fault("a film shows a single run, and these are of a sweep", "--animate", value=str(film))
-            )
+            raise InputError(Fault("a film shows a single run, and these are of a sweep", "--animate", value=str(film)))
         if reason := film_to(film, found, look):
             raise InputError(Fault(reason, file=str(results)))
         say(f"film     {film}")

@@ -69,9 +69,7 @@ def _row(row: Mapping[Any, Any]) -> tuple[str, ...]:
     return (str(row["n_workers"]), nodes, format_bytes(row["message_bytes"]), *times, row["way"], beyond)
 
 
-def _write(
-    table: pd.DataFrame, plot: Path | None, csv: Path | None, profile: Path, measured: Profile
-) -> None:
+def _write(table: pd.DataFrame, plot: Path | None, csv: Path | None, profile: Path, measured: Profile) -> None:
     if csv:
         with written_file(csv) as path:
             table.to_csv(path, index=False)

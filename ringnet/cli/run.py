@@ -186,14 +186,10 @@ def _run_one(scenario: Scenario, asked: RunCommandOptions, then: Changed | None 
     parts = build(scenario)
     many = _times_of_runs(scenario, asked) if repeats(scenario) else None
     with run_progress(words, asked.quiet) as watch:
-        result = (
-            simulate(scenario, watch=watch, parts=parts) if many is None else with_all_runs(scenario, many)
-        )
+        result = simulate(scenario, watch=watch, parts=parts) if many is None else with_all_runs(scenario, many)
         advice = _advice(scenario, result, parts)
         files = _write(scenario, asked, [result], [*result.notes, *advice])
-        no_film = (
-            film_to(asked.film, collect([result], {}), scenario.report.figure.look) if asked.film else ""
-        )
+        no_film = film_to(asked.film, collect([result], {}), scenario.report.figure.look) if asked.film else ""
     for seconds in said_s:
         learn(seconds, process_time())
     is_right = result.verdict.sum_ok is not False
@@ -316,9 +312,7 @@ def _outcomes(scenario: Scenario, asked: RunCommandOptions) -> list[Outcome]:
                 simulate=simulate_all,
             )
         except (KeyboardInterrupt, StudyError):
-            watch.say(
-                f"{n_finished} of {scenario.n_points} points are finished and kept: run it again to go on"
-            )
+            watch.say(f"{n_finished} of {scenario.n_points} points are finished and kept: run it again to go on")
             raise
 
 

@@ -125,11 +125,7 @@ def _answer(row: Mapping[str, Any]) -> list[tuple[str, str]]:
             f"{format_seconds(taken)}: {format_seconds(row['hidden_s'])} hidden under computation, "
             f"{format_seconds(row['exposed_s'])} exposed",
         ),
-        *(
-            [("idle", f"{format_seconds(row['idle_s'])}, waiting for others")]
-            if row["idle_s"] > 1e-9 * step_s
-            else []
-        ),
+        *([("idle", f"{format_seconds(row['idle_s'])}, waiting for others")] if row["idle_s"] > 1e-9 * step_s else []),
         *([("numbers", _numbers(row))] if row["payload"] != "none" else []),
         ("bound", f"no algorithm makes this step take less than {format_seconds(row['bound_s'])}"),
         *speed,

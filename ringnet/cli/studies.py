@@ -117,18 +117,14 @@ def asked_algorithms(texts: Sequence[str] | None) -> str | list[str] | None:
     return named_algorithms("all" if names == ["all"] else names)
 
 
-def compared(
-    scenario: Scenario, algorithms: str | list[str] | None, workers: list[int] | None
-) -> dict[str, Any]:
+def compared(scenario: Scenario, algorithms: str | list[str] | None, workers: list[int] | None) -> dict[str, Any]:
     """Return ``compare`` of the scenario as the options changed it."""
     said = scenario.compare.model_dump(mode="json", exclude_none=True) if scenario.compare else {}
     given = {"algorithms": algorithms, "workers": workers}
     return {"algorithms": "all"} | said | {key: value for key, value in given.items() if value is not None}
 
 
-def carried_through(
-    plan: P, run: Callable[[P, PartOptions], T], asked: StudyOptions
-) -> tuple[T, tuple[str, str]]:
+def carried_through(plan: P, run: Callable[[P, PartOptions], T], asked: StudyOptions) -> tuple[T, tuple[str, str]]:
     """Run what is planned, with progress on a terminal; what is finished is kept, whatever becomes of the rest.
 
     Returns
@@ -151,9 +147,7 @@ def carried_through(
         try:
             found = run(plan, how)
         except KeyboardInterrupt:
-            watch.say(
-                f"{n_finished} of {len(plan.parts)} points are finished and kept: run it again to go on"
-            )
+            watch.say(f"{n_finished} of {len(plan.parts)} points are finished and kept: run it again to go on")
             raise
     computed = f"{n_finished - n_kept} computed, {n_kept} kept from an earlier run"
     return found, ("points", f"{n_finished}: {computed}")

@@ -54,9 +54,7 @@ def check_saved(target: Path, results: Path, sources: Iterable[Path]) -> None:
     """Refuse a folder for the result that is (in) that of the tables, which is replaced, or whose arrays are read."""
     option, right = "--save-result", "another folder"
     if _is_within(target, results):
-        raise InputError(
-            Fault("the folder of --out is replaced whole", option, value=str(target), right=right)
-        )
+        raise InputError(Fault("the folder of --out is replaced whole", option, value=str(target), right=right))
     if listed_files(target):
         raise InputError(Fault("the folder holds results", option, value=str(target), right=right))
     written = [source for source in sources if _are_same(source.parent, target) and source.suffix == ".npy"]
@@ -97,9 +95,7 @@ def _of_folders(folders: Mapping[str, Path], sources: Iterable[Path]) -> Iterato
     for option, folder in folders.items():
         for source in sources:
             # Results that are run again may take their own place: all that counts of them has been read.
-            if _is_within(source, folder) and not (
-                _are_same(source, folder) or _are_same(source, folder / MANIFEST)
-            ):
+            if _is_within(source, folder) and not (_are_same(source, folder) or _are_same(source, folder / MANIFEST)):
                 message = f"{source.name} is read, and would go with the folder that is replaced"
                 yield Fault(message, option, value=str(folder), right="another folder")
 

@@ -57,9 +57,7 @@ def command(
     lines = asked.write(today, {"whatif": found.table}, said, changes=found.table["change"].tolist())
     document = {"changes": records(found.table), "notes": list(found.notes), "failed": list(found.failed)}
     notes = (*today.notes, *found.notes)
-    return told(
-        asked, lambda: document, lambda: _print(found), [points, *lines], notes=notes, failed=found.failed
-    )
+    return told(asked, lambda: document, lambda: _print(found), [points, *lines], notes=notes, failed=found.failed)
 
 
 def _print(found: WhatIf) -> None:
@@ -160,9 +158,7 @@ def _or_none(value: Any, form: Callable[[Any], str]) -> str:
     return "none" if is_missing(value) else form(value)
 
 
-def _row(
-    label: str, before: Any, after: Any, form: Callable[[Any], str], of: float | None = None
-) -> tuple[str, ...]:
+def _row(label: str, before: Any, after: Any, form: Callable[[Any], str], of: float | None = None) -> tuple[str, ...]:
     """Return a line of the table; what differs by rounding only, ``of`` what it is a part of, is the same."""
     cells = (label, _or_none(before, form), _or_none(after, form))
     if is_missing(before) or is_missing(after):

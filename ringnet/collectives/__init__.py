@@ -105,9 +105,7 @@ class Algorithm(NamedTuple):
                 raise InputError(Fault(message, name, value=str(known[name]), right=f"0 to {n_workers - 1}"))
             # The format has one key for all algorithms that have the parameter, and takes what suits any of them.
             if isinstance(known[name], int) and one.least is not None and known[name] < one.least:
-                raise InputError(
-                    Fault(f"at least {one.least}", name, value=str(known[name]), right=f"{one.default}")
-                )
+                raise InputError(Fault(f"at least {one.least}", name, value=str(known[name]), right=f"{one.default}"))
         size = self.size_of(n_workers, collective, **known)
         if size is None or size.is_bearable:
             return
@@ -116,11 +114,7 @@ class Algorithm(NamedTuple):
             return self.size_of(number, collective, **given) or size
 
         name, most = too_large(sized, n_workers, known)
-        what = (
-            f"{size.n_chunks:,} chunks"
-            if size.n_chunks > size.n_transfers
-            else f"{size.n_transfers:,} transfers"
-        )
+        what = f"{size.n_chunks:,} chunks" if size.n_chunks > size.n_transfers else f"{size.n_transfers:,} transfers"
         value = n_workers if name == "workers" else known[name]
         raise InputError(
             Fault(f"too large: the schedule would have {what}", name, "", None, str(value), f"at most {most}")
@@ -140,9 +134,7 @@ _ROOT = {"root": Parameter(0, "the worker where a broadcast starts and a reduce 
 _CHANNELS = {
     "n_channels": Parameter(2, "rings beside each other", 1, "channels"),
     "strides": Parameter((1,), "how many workers further each ring goes in a step, by turns"),
-    "node_size": Parameter(
-        1, "workers of a node, which each ring enters at another of them", 1, "workers_per_host"
-    ),
+    "node_size": Parameter(1, "workers of a node, which each ring enters at another of them", 1, "workers_per_host"),
 }
 _TREES = {
     "node_size": Parameter(1, "workers of a node, which are a chain", 1, "workers_per_host"),
@@ -158,9 +150,7 @@ _RATES = {
     "n_slices": Parameter(0, "slices for each worker, 0 for as many as it needs", 0),
 }
 _LEVELS = {
-    "node_size": Parameter(
-        0, "workers of a node, 0 for the largest divisor not above the root", 0, "workers_per_host"
-    ),
+    "node_size": Parameter(0, "workers of a node, 0 for the largest divisor not above the root", 0, "workers_per_host"),
     "inner": Parameter("ring", "algorithm inside nodes"),
     "outer": Parameter("ring", "algorithm across nodes"),
 }
@@ -190,9 +180,7 @@ _FLAT: dict[str, Algorithm] = {
     "binomial-tree": Algorithm(
         binomial_tree, _ROOTED, "log2 N steps up to the root, as many down", _ROOT, size=binomial_size
     ),
-    "bruck": Algorithm(
-        bruck, ("all-to-all",), "log2 N steps in which blocks travel by powers of two", size=bruck_size
-    ),
+    "bruck": Algorithm(bruck, ("all-to-all",), "log2 N steps in which blocks travel by powers of two", size=bruck_size),
     "channel-ring": Algorithm(
         channel_ring, _SCATTERING, "several rings beside each other", _CHANNELS, size=_channels_size
     ),
@@ -228,9 +216,7 @@ _FLAT: dict[str, Algorithm] = {
         size=shares_size,
         in_switches=True,
     ),
-    "pairwise": Algorithm(
-        pairwise, ("all-to-all",), "N-1 steps, one block out and one in", size=pairwise_size
-    ),
+    "pairwise": Algorithm(pairwise, ("all-to-all",), "N-1 steps, one block out and one in", size=pairwise_size),
     "pipelined-ring": Algorithm(
         pipelined_ring,
         (*_SCATTERING, "broadcast", "reduce"),
@@ -309,9 +295,7 @@ ALGORITHMS: dict[str, Algorithm] = dict(
                 _SCATTERING,
                 "one algorithm inside nodes, another across",
                 _LEVELS,
-                size=partial(
-                    levels_size, sizes={name: algorithm.size_of for name, algorithm in _LEVEL.items()}
-                ),
+                size=partial(levels_size, sizes={name: algorithm.size_of for name, algorithm in _LEVEL.items()}),
             ),
         }.items()
     )

@@ -95,9 +95,7 @@ def recursive_doubling(n_workers: int, collective: str = ALL_REDUCE) -> Schedule
     """
     if collective != ALL_REDUCE:
         raise KeyError(collective)
-    return make_schedule(
-        "recursive-doubling", collective, n_workers, 1, partial(_doubling_steps, Fold.of(n_workers))
-    )
+    return make_schedule("recursive-doubling", collective, n_workers, 1, partial(_doubling_steps, Fold.of(n_workers)))
 
 
 def _doubling_steps(fold: Fold) -> Iterator[Step]:
@@ -240,9 +238,7 @@ class _Halvings:
         self.n_each = int(pieces.sum())
         self.n_chunks = self.n_each * len(parts)
         # Where the chunks of each position begin, and at last where they end; a row for each part.
-        self.begins = np.array(
-            [np.concatenate(([0], np.cumsum(pieces[np.argsort(part.position)]))) for part in parts]
-        )
+        self.begins = np.array([np.concatenate(([0], np.cumsum(pieces[np.argsort(part.position)]))) for part in parts])
         self.begins += self.n_each * np.arange(len(parts))[:, None]
         self.channel = np.repeat(np.arange(len(parts)), len(fold.members))
 
@@ -271,9 +267,7 @@ class _Halvings:
             yield self._pieces("copy from neighbours", stand_in, folded)
 
     def _round(self, phase: str, step: int) -> Step:
-        rounds = [
-            part.scatters(step) if phase == REDUCE_SCATTER else part.gathers(step) for part in self.parts
-        ]
+        rounds = [part.scatters(step) if phase == REDUCE_SCATTER else part.gathers(step) for part in self.parts]
         members, pairs = self.fold.members, list(zip(rounds, self.begins, strict=True))
         chunk = np.concatenate([begins[first] for (_, first, _), begins in pairs])
         end = np.concatenate([begins[first + width] for (_, first, width), begins in pairs])
@@ -292,9 +286,7 @@ class _Halvings:
         """Return a step that carries the chunk that each folded worker owns, part by part."""
         n_parts = len(self.parts)
         channel = np.repeat(np.arange(n_parts), len(src))
-        return make_step(
-            phase, 0, np.tile(src, n_parts), np.tile(dst, n_parts), self._folded_chunks(), channel
-        )
+        return make_step(phase, 0, np.tile(src, n_parts), np.tile(dst, n_parts), self._folded_chunks(), channel)
 
     def _folded_chunks(self) -> IntArray:
         """Return the chunk that each folded worker owns, part by part."""

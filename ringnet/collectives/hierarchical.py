@@ -137,9 +137,7 @@ def _ways(inner: str, collective: str, levels: Mapping[str, Level]) -> tuple[str
 def _known(name: str, collective: str, levels: Mapping[str, Level]) -> Build:
     if name not in levels or collective not in levels[name].collectives:
         right = " | ".join(known for known, level in levels.items() if collective in level.collectives)
-        raise InputError(
-            Fault(f"no such algorithm has {collective}, as this level needs", value=name, right=right)
-        )
+        raise InputError(Fault(f"no such algorithm has {collective}, as this level needs", value=name, right=right))
     return levels[name].build
 
 

@@ -142,9 +142,7 @@ def check_columns(schedule: Schedule, each: Callable[[Step], None] = lambda step
             refuse(f"{at(step)}: it does not move as those before it, as the schedule says")
     if (n_steps, n_transfers) != (schedule.n_steps, schedule.n_transfers):
         said = f"{schedule.n_steps} steps and {schedule.n_transfers} transfers"
-        refuse(
-            "the schedule does not have what it says", said, f"{n_steps} steps and {n_transfers} transfers"
-        )
+        refuse("the schedule does not have what it says", said, f"{n_steps} steps and {n_transfers} transfers")
 
 
 def _as_said(steps: AlikeSteps) -> Iterator[Step]:
@@ -213,9 +211,7 @@ class _Columns:
             _check_counts(self.schedule, step, step.count)
         if (to_itself := step.src == step.dst).any():
             member, chunk = int(step.src[to_itself][0]), step.chunk[to_itself][0]
-            refuse(
-                f"{at(step)}: {member_name(member, self.schedule.n_workers)} sends chunk {chunk} to itself"
-            )
+            refuse(f"{at(step)}: {member_name(member, self.schedule.n_workers)} sends chunk {chunk} to itself")
 
 
 def _check_counts(schedule: Schedule, step: Step, count: IntArray) -> None:
@@ -350,10 +346,7 @@ class ContributionSets:
         if self.source[place] != EVERY_WORKER:
             return [int(self.source[place])]
         return [
-            word * WORD + bit
-            for word, value in enumerate(bits.tolist())
-            for bit in range(WORD)
-            if value >> bit & 1
+            word * WORD + bit for word, value in enumerate(bits.tolist()) for bit in range(WORD) if value >> bit & 1
         ]
 
 

@@ -104,9 +104,7 @@ class _RingSteps(AlikeSteps):
     def _step(self, phase: str, step: int) -> Step:
         op: Op = "reduce" if phase == REDUCE_SCATTER else "copy"
         first = ((0 if phase == REDUCE_SCATTER else 1) - step) % self.n_workers
-        return Step(
-            phase, step, op, self.src, self.dst, self.twice[first : first + self.n_workers], self.channel
-        )
+        return Step(phase, step, op, self.src, self.dst, self.twice[first : first + self.n_workers], self.channel)
 
 
 class ParallelRings:
@@ -131,9 +129,7 @@ class ParallelRings:
         self._first = frozen(self._channel * self.n_workers)
         self._owner = frozen(np.roll(orders, 1, axis=1).ravel())
 
-    def schedule(
-        self, algorithm: str, collective: str, parameters: Mapping[str, object] | None = None
-    ) -> Schedule:
+    def schedule(self, algorithm: str, collective: str, parameters: Mapping[str, object] | None = None) -> Schedule:
         """Return the schedule of a collective over all rings at once."""
         n_steps = len(SCATTER_GATHER[collective]) * (self.n_workers - 1)
         return make_schedule(
@@ -282,9 +278,7 @@ def _check_strides(n_workers: int, strides: Sequence[int]) -> None:
         raise InputError(*(Fault(message, value=str(stride), right="1") for stride in wrong))
 
 
-def pipelined_ring(
-    n_workers: int, collective: str = "all-reduce", n_slices: int = 4, root: int = 0
-) -> Schedule:
+def pipelined_ring(n_workers: int, collective: str = "all-reduce", n_slices: int = 4, root: int = 0) -> Schedule:
     """Pipelined ring all-reduce, reduce-scatter and all-gather; on the ring as a chain, broadcast, reduce.
 
     Parameters

@@ -200,9 +200,7 @@ def levels_size(
     n_transfers = n_nodes * inside.n_transfers + max(size, inside.n_chunks) * across.n_transfers
     n_steps = 2 * inside.n_steps + across.n_steps
     n_chunks = inside.n_chunks * across.n_chunks
-    return _made(n_chunks, n_steps, n_transfers)._replace(
-        work=n_transfers * _A_TRANSFER + inside.work + across.work
-    )
+    return _made(n_chunks, n_steps, n_transfers)._replace(work=n_transfers * _A_TRANSFER + inside.work + across.work)
 
 
 def _of_level(

@@ -62,9 +62,7 @@ def swing(
     _check_dims(n_workers, shape, fold)
     parts = [_halving(shape, first, side) for first in range(len(shape)) for side in (1, -1)]
     parameters = {"dims": tuple(dims), "all_ports": all_ports}
-    return halving_schedule(
-        "swing", n_workers, collective, parts if all_ports else parts[:1], fold, parameters
-    )
+    return halving_schedule("swing", n_workers, collective, parts if all_ports else parts[:1], fold, parameters)
 
 
 def swing_part(n_members: int) -> Halving:

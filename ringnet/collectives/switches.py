@@ -95,16 +95,12 @@ def _check_tree(above: IntArray, n_workers: int, n_switches: int) -> None:
     path, right = "switch_above", "one entry for each worker, then for each switch; -1 for the topmost"
     tops = np.flatnonzero(above == NOBODY)
     if n_switches < 1 or len(tops) != 1 or tops[0] < n_workers or above.max() >= n_switches:
-        raise InputError(
-            Fault("no tree of switches above all workers", path, value=_shown(above), right=right)
-        )
+        raise InputError(Fault("no tree of switches above all workers", path, value=_shown(above), right=right))
     here = np.arange(len(above))
     for _ in range(n_switches + 1):
         here = np.where(here == tops[0], here, above[here] + n_workers)
     if (here != tops[0]).any() or len(np.unique(above)) != n_switches + 1:
-        raise InputError(
-            Fault("no tree of switches above all workers", path, value=_shown(above), right=right)
-        )
+        raise InputError(Fault("no tree of switches above all workers", path, value=_shown(above), right=right))
 
 
 def _shown(above: IntArray) -> str:
@@ -168,9 +164,7 @@ def nvls(n_workers: int, collective: str = ALL_REDUCE, n_slices: int = 16) -> Sc
     return shares.schedule("nvls", collective, {"n_slices": n_slices})
 
 
-def nvls_tree(
-    n_workers: int, collective: str = ALL_REDUCE, n_slices: int = 16, node_size: int = 0
-) -> Schedule:
+def nvls_tree(n_workers: int, collective: str = ALL_REDUCE, n_slices: int = 16, node_size: int = 0) -> Schedule:
     """Reduce in the switch of each host, along two trees for each share across hosts, and multicast in the hosts.
 
     Parameters
@@ -254,9 +248,7 @@ class _Shares:
         for slot in range(self.n_slices + ahead):
             back, first = slot - ahead, (slot - ahead) * self.size
             if REDUCE_SCATTER in phases and back >= 0:
-                yield make_step(
-                    "scatter", back, switch, worker, first + share, SCATTER, to_channel=UP, op="copy"
-                )
+                yield make_step("scatter", back, switch, worker, first + share, SCATTER, to_channel=UP, op="copy")
                 yield from self._across(back, worker, first + share)
             if ALL_GATHER in phases and back >= 0:
                 yield make_step("gather", back, worker, switch, first + share, GATHER, op="copy")

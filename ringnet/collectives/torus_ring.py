@@ -105,9 +105,7 @@ class _Half:
         gathers = phase == ALL_GATHER
         first, within = (self.n_rows - 1, self._down) if gathers else (self.n_columns - 1, self._along)
         then = self._along if gathers else self._down
-        dst, chunk, count = (
-            within(step, ahead=int(gathers)) if step < first else then(step - first, ahead=int(gathers))
-        )
+        dst, chunk, count = within(step, ahead=int(gathers)) if step < first else then(step - first, ahead=int(gathers))
         rows = np.full(self.grid.size, count), np.full(self.grid.size, self.channel)
         return np.stack((self.grid.ravel(), dst, chunk + self.channel * self.grid.size, *rows))
 

@@ -102,9 +102,7 @@ class PipelinedTrees:
     waits for the next slice of its children; and it gets slice t - (D + d - 1) from its parent.
     """
 
-    def __init__(
-        self, parents: Sequence[IntArray], n_slices: int, phases: Sequence[str], n_switches: int = 0
-    ) -> None:
+    def __init__(self, parents: Sequence[IntArray], n_slices: int, phases: Sequence[str], n_switches: int = 0) -> None:
         self.parents, self.n_slices, self.phases, self.n_switches = (
             np.array(parents),
             n_slices,
@@ -222,9 +220,7 @@ def binary_tree(
     else:
         parents = [_rooted(_with_chains(nodes, node_size, int(head)), root) for head in heads]
     parameters = {"n_slices": n_slices, "root": root, "n_channels": n_channels, "node_size": node_size}
-    return PipelinedTrees(parents, n_slices, UP_DOWN[collective]).schedule(
-        "binary-tree", collective, **parameters
-    )
+    return PipelinedTrees(parents, n_slices, UP_DOWN[collective]).schedule("binary-tree", collective, **parameters)
 
 
 def double_binary_tree(
@@ -280,9 +276,7 @@ def double_binary_tree(
     if collective != ALL_REDUCE:
         raise KeyError(collective)
     check_node_size(n_workers, node_size)
-    trees = PipelinedTrees(
-        double_tree_parents(n_workers, node_size, n_channels), n_slices, UP_DOWN[collective]
-    )
+    trees = PipelinedTrees(double_tree_parents(n_workers, node_size, n_channels), n_slices, UP_DOWN[collective])
     parameters = {"n_slices": n_slices, "node_size": node_size, "n_channels": n_channels}
     return trees.schedule("double-binary-tree", collective, **parameters)
 

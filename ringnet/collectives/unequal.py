@@ -29,9 +29,7 @@ from ringnet.errors import Fault, InputError
 SLICES = 16
 
 
-def uneven_ring(
-    n_workers: int, collective: str = ALL_REDUCE, rates: Sequence[int] = (), n_slices: int = 0
-) -> Schedule:
+def uneven_ring(n_workers: int, collective: str = ALL_REDUCE, rates: Sequence[int] = (), n_slices: int = 0) -> Schedule:
     """Ring all-reduce, reduce-scatter or all-gather in which slow workers and links carry less.
 
     A slice does not go into the worker again that has completed it, nor does it leave its last one: whoever completes

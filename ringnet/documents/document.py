@@ -115,9 +115,7 @@ class Document:
         """Who wrote at ``path``, inside it or around it; the document itself does not count."""
         return {mark.origin for at, mark in self.marks.items() if at and are_related(at, path)}
 
-    def fault(
-        self, path: Path, message: str, *, value: str | None = None, right: str = "", nearest: str = ""
-    ) -> Fault:
+    def fault(self, path: Path, message: str, *, value: str | None = None, right: str = "", nearest: str = "") -> Fault:
         """Return a `Fault` that knows where ``path`` was written; ``value`` is as written unless given."""
         mark = self.mark(path)
         written = self.marks[path].text if path in self.marks else ""
@@ -217,9 +215,7 @@ def _without(data: Any, paths: Iterable[Path]) -> Any:
     return data
 
 
-def _left(
-    items: Iterable[tuple[Any, Any]], gone: Mapping[str | int, Sequence[Path]]
-) -> Iterator[tuple[Any, Any]]:
+def _left(items: Iterable[tuple[Any, Any]], gone: Mapping[str | int, Sequence[Path]]) -> Iterator[tuple[Any, Any]]:
     """Yield what is left of the items of a mapping or a list, each with what is left of it."""
     for part, item in items:
         if part not in gone or item is None:

@@ -46,9 +46,7 @@ def read_data(data: object) -> tuple[Document, list[Fault]]:
     """
     if not isinstance(data, Mapping):
         value = "None" if data is None else type(data).__name__
-        raise InputError(
-            Fault(f"{SCENARIO.name} is a mapping of keys", value=value, right=f"{{{SCENARIO.right}}}")
-        )
+        raise InputError(Fault(f"{SCENARIO.name} is a mapping of keys", value=value, right=f"{{{SCENARIO.right}}}"))
     reading = _DataReading()
     return Document(reading.value(data, ()), reading.marks, frozenset(reading.broken)), reading.faults
 

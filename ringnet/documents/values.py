@@ -53,9 +53,7 @@ class ValueReader:
         """Return a value as it is."""
         return self.given.get(key, default)
 
-    def fault(
-        self, message: str, *keys: str | int, value: object = None, right: str = "", nearest: str = ""
-    ) -> None:
+    def fault(self, message: str, *keys: str | int, value: object = None, right: str = "", nearest: str = "") -> None:
         """Note a fault at some keys inside."""
         path = (*self.path, *keys)
         mark = self.document.mark(path)
@@ -66,9 +64,7 @@ class ValueReader:
         """Tell whether something is wrong at one of some keys, or inside it."""
         wrong = [fault.path for fault in self.faults]
         places = [path_text((*self.path, key)) for key in keys]
-        return any(
-            path == place or path.startswith((f"{place}.", f"{place}[")) for path in wrong for place in places
-        )
+        return any(path == place or path.startswith((f"{place}.", f"{place}[")) for path in wrong for place in places)
 
     def known(self, *keys: str) -> None:
         """Refuse keys that nobody reads."""
@@ -104,11 +100,7 @@ class ValueReader:
     def number(self, key: str, least: float, most: float = math.inf, right: str = "0.05") -> float:
         """Return a finite number from ``least`` to ``most``; a fault and ``least`` where it is none."""
         value = self.get(key)
-        if (
-            isinstance(value, int | float)
-            and not isinstance(value, bool)
-            and least <= value <= min(most, _MOST)
-        ):
+        if isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= min(most, _MOST):
             return float(value)
         extent = f"from {least:g} to {most:g}" if most < math.inf else f"from {least:g} on"
         self.fault(f"a number {extent} is wanted", key, value=value, right=right)
@@ -117,13 +109,7 @@ class ValueReader:
     def numbers(self, key: str, count: int = 0) -> tuple[float, ...]:
         """Return the numbers of a text, with spaces between them: ``count`` of them, or one at least."""
         value = self.get(key)
-        words = (
-            value.split()
-            if isinstance(value, str)
-            else [str(value)]
-            if isinstance(value, int | float)
-            else []
-        )
+        words = value.split() if isinstance(value, str) else [str(value)] if isinstance(value, int | float) else []
         try:
             found = tuple(float(word) for word in words)
         except ValueError:

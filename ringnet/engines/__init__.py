@@ -96,9 +96,7 @@ def choose_engine(
     inexact, looked = looked, look_for_rounds(schedule, network, workers, chunk_bytes)
     if not isinstance(looked, str):
         run = partial(run_recurrence, exact=looked)
-        return Choice(
-            "recurrence", f"{how_many} are many, and each link serves channels in their order here", run
-        )
+        return Choice("recurrence", f"{how_many} are many, and each link serves channels in their order here", run)
     reasons = inexact if unknown == inexact else f"{inexact}; nor does the compiled loop know this: {unknown}"
     return Choice("events", f"the recurrence is not exact here: {reasons}", run_events)
 

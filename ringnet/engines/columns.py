@@ -13,21 +13,19 @@ from typing import Any
 
 # -- real: one array of float64 for each name; ``_OF_`` are the arrays with an entry for each of something.
 CLOCK = 0
-(SEND_COST, RECV_COST, REDUCE_RATE, BUSY_UNTIL, LAST, OVERHEAD_SPENT, REDUCING_SPENT) = REAL_OF_WORKER = (
-    range(1, 8)
-)
+(SEND_COST, RECV_COST, REDUCE_RATE, BUSY_UNTIL, LAST, OVERHEAD_SPENT, REDUCING_SPENT) = REAL_OF_WORKER = range(1, 8)
 #: Parts of a path for each worker, its processor, each actor and transfer: see ``N_ON_PATH``.
 WORKER_PATH, PROCESSOR_PATH, ACTOR_PATH, TRANSFER_PATH = range(8, 12)
-(POSTED, ENTERED, RELEASED, STARTED, SENT, ARRIVED, HEAD, TAIL, LOST, OWN_LOST, HAD_SERVED) = (
-    REAL_OF_TRANSFER
-) = range(12, 23)
+(POSTED, ENTERED, RELEASED, STARTED, SENT, ARRIVED, HEAD, TAIL, LOST, OWN_LOST, HAD_SERVED) = REAL_OF_TRANSFER = range(
+    12, 23
+)
 ROUTE_LATENCY, ROUTE_RATE = 23, 24
 (RATE, OLD_RATE, CEILING, LEFT, FLOW_SINCE) = REAL_OF_FLOW = range(25, 30)
 #: By node, ``flow * most_hops + hop``: how long the link would have worked for the sender alone when the flow began.
 HAD_WORKED = 30
-(CAPACITY, LATENCY, OCCUPIED, QUEUED_FOR, LINK_SINCE, FREE, HELD, UNFILLED, LARGEST, LOWEST, LEAST) = (
-    REAL_OF_LINK
-) = range(31, 42)
+(CAPACITY, LATENCY, OCCUPIED, QUEUED_FOR, LINK_SINCE, FREE, HELD, UNFILLED, LARGEST, LOWEST, LEAST) = REAL_OF_LINK = (
+    range(31, 42)
+)
 #: An account is a link for one sender: how long it has worked for it (fair: would have, were nobody else on it), and
 #: (fair) for how much longer it would.
 (ACCOUNT_WORKED, ACCOUNT_LEFT, ACCOUNT_SINCE) = REAL_OF_ACCOUNT = range(42, 45)
@@ -48,9 +46,9 @@ FIRST_SEND, FIRST_OWED, SENDS, OWED = range(18, 22)
 #: Where the links of each route begin among those of all; and beside each link the account of the route's sender.
 FIRST_LINK, LINKS, ACCOUNTS = range(22, 25)
 #: ``PREDICTION`` is the number of what was last predicted of its end.
-(TRANSFER_OF, ROUTE_OF, HELD_BY, STOP, IN_POOL, FREE_FLOWS, POOL, COMING, GOING, PREDICTION) = (
-    WHOLE_OF_FLOW
-) = range(25, 35)
+(TRANSFER_OF, ROUTE_OF, HELD_BY, STOP, IN_POOL, FREE_FLOWS, POOL, COMING, GOING, PREDICTION) = WHOLE_OF_FLOW = range(
+    25, 35
+)
 #: The flows on each link, in the order in which they came: a chain of nodes, ``flow * most_hops + hop``.
 NEXT_ON, PREVIOUS_ON = NODES = range(35, 37)
 (

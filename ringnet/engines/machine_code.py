@@ -145,9 +145,7 @@ def _load(made: bytes, key: str) -> Advance:
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
     # Numba's own way to call: where the result goes, where an error would, and the arguments.
-    call = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4)(
-        engine.get_function_address(name.decode())
-    )
+    call = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4)(engine.get_function_address(name.decode()))
 
     def advance(real: NDArray[np.uintp], whole: NDArray[np.uintp]) -> int:
         result, error = ctypes.c_int64(), ctypes.c_void_p()

@@ -48,9 +48,7 @@ def resolve_sharing(
     for job, schedule, over in jobs:
         src, dst = schedule.pairs
         hops = over.hops(src, dst)
-        rows += [
-            (job * MOST_SENDERS + (src if within is None else src[within]), links) for within, links in hops
-        ]
+        rows += [(job * MOST_SENDERS + (src if within is None else src[within]), links) for within, links in hops]
     for senders, links in rows:
         new = sender[links] == NOBODY
         sender[links] = np.where(new, senders, sender[links])

@@ -76,9 +76,7 @@ def dumps_goal(schedule: Schedule, chunk_bytes: IntArray, reduce_ns_per_byte: fl
         raise ScheduleError(Fault(message, right="an algorithm without switches"))
     if schedule.n_transfers > MAX_TRANSFERS:
         right = f"at most {MAX_TRANSFERS} transfers"
-        raise ScheduleError(
-            Fault("the schedule is too long for a text", value=str(schedule.n_transfers), right=right)
-        )
+        raise ScheduleError(Fault("the schedule is too long for a text", value=str(schedule.n_transfers), right=right))
     ranks = [_Rank(schedule.n_channels, reduce_ns_per_byte) for _ in range(schedule.n_workers)]
     tags: dict[tuple[int, int], Iterator[int]] = defaultdict(count)
     for step in schedule.steps():
@@ -86,9 +84,7 @@ def dumps_goal(schedule: Schedule, chunk_bytes: IntArray, reduce_ns_per_byte: fl
         for src, dst, chunks, n_bytes, channels, tag in rows:
             ranks[src].send(chunks, n_bytes, channels[0], f"to {dst} tag {tag}")
         for src, dst, chunks, n_bytes, channels, tag in sorted(rows, key=lambda row: row[0]):
-            ranks[dst].receive(
-                chunks, n_bytes, channels[1], f"from {src} tag {tag}", reduces=step.op == "reduce"
-            )
+            ranks[dst].receive(chunks, n_bytes, channels[1], f"from {src} tag {tag}", reduces=step.op == "reduce")
     blocks = ("\n".join([f"rank {rank} {{", *ranks[rank].lines, "}"]) for rank in range(len(ranks)))
     return "\n".join([f"// {HOLDS}", f"num_ranks {schedule.n_workers}", *blocks]) + "\n"
 
@@ -105,9 +101,7 @@ def _rows(step: Step, chunk_bytes: IntArray) -> Iterator[tuple[int, int, range, 
         step.channel,
         step.receiving_channel,
     )
-    for src, dst, chunk, n_chunks, n_bytes, channel, to in zip(
-        *(column.tolist() for column in columns), strict=True
-    ):
+    for src, dst, chunk, n_chunks, n_bytes, channel, to in zip(*(column.tolist() for column in columns), strict=True):
         if n_bytes:
             yield src, dst, range(chunk, chunk + n_chunks), n_bytes, (channel, to)
 
@@ -138,9 +132,7 @@ class _Rank:
         """Add a receive, after the one before it on its channel and what was done with its chunks."""
         label = self._add(f"recv {n_bytes}b {whom}")
         others = {label for chunk in chunks for label in self.sent.pop(chunk, [])}
-        self._require(
-            label, {self.received[channel], *(self.applied.get(chunk) for chunk in chunks), *others}
-        )
+        self._require(label, {self.received[channel], *(self.applied.get(chunk) for chunk in chunks), *others})
         if reduces and (nanoseconds := round(n_bytes * self.reduce_ns_per_byte)):
             arrived, label = label, self._add(f"calc {nanoseconds}")
             self._require(label, {arrived})

@@ -40,8 +40,7 @@ OTHERS: tuple[OtherFile, ...] = (
         "a Chakra trace, which says what is computed and sent for what",
         "the collective and its message in a scenario, or `ringnet step` for a step of training",
         lambda content, keys: (
-            (b"chakra" in content.lower() and b"nodes" in keys)
-            or (b"\x00" in content and b"COMM_COLL_NODE" in content)
+            (b"chakra" in content.lower() and b"nodes" in keys) or (b"\x00" in content and b"COMM_COLL_NODE" in content)
         ),
     ),
 )

@@ -100,11 +100,7 @@ def _family(read: ValueReader) -> Family:
         value = ", ".join(algorithms) or "none"
         read.fault(f"algorithms of {library} are wanted", "algorithms", value=value, right=", ".join(known))
     algorithms = tuple(name for name in known if name in algorithms) or known[:1]
-    rails = (
-        math.inf
-        if read.get("rails") == EACH_WORKER
-        else read.number("rails", 1.0, right=f"2, or {EACH_WORKER}")
-    )
+    rails = math.inf if read.get("rails") == EACH_WORKER else read.number("rails", 1.0, right=f"2, or {EACH_WORKER}")
     return Family(library, algorithms, rails, read.one_of("collective", PASSES))
 
 
@@ -123,9 +119,7 @@ def _links(read: ValueReader) -> tuple[float, ...]:
         elif parameter.kind == "bytes":
             value = read.quantity(parameter.name, "bytes")
             if value < 1 and not read.is_wrong(parameter.name):
-                read.fault(
-                    "it is one byte at least", parameter.name, value=read[parameter.name], right="64 KiB"
-                )
+                read.fault("it is one byte at least", parameter.name, value=read[parameter.name], right="64 KiB")
         elif parameter.kind == "bytes_per_second":
             value = read.quantity(parameter.name, "bytes_per_second")
         else:
@@ -146,9 +140,7 @@ def _curve(read: ValueReader) -> Curve:
         read.fault("sizes rise, from 1 byte on", "sizes", value=read["sizes"])
     if not read.is_wrong("sizes", "times_us") and (min(times_us) <= 0 or (np.diff(times_us) < 0).any()):
         read.fault("times are above 0 and never fall with the size", "times_us", value=read["times_us"])
-    return Curve(
-        setting, sizes, tuple(time / 1e6 for time in times_us), read.number("scatter", 0.0, _MOST_LOG)
-    )
+    return Curve(setting, sizes, tuple(time / 1e6 for time in times_us), read.number("scatter", 0.0, _MOST_LOG))
 
 
 def _alternatives(read: ValueReader) -> tuple[tuple[float, ...], ...]:
@@ -158,9 +150,7 @@ def _alternatives(read: ValueReader) -> tuple[tuple[float, ...], ...]:
             row = tuple(float(word) for word in text.split())
         except ValueError:
             row = ()
-        row += (0.0,) * (
-            len(row) == N_PARAMETERS - 1
-        )  # made before there was a largest message that is doubled
+        row += (0.0,) * (len(row) == N_PARAMETERS - 1)  # made before there was a largest message that is doubled
         if len(row) != N_PARAMETERS or not all(abs(value) <= _MOST_LOG for value in row):
             message = f"{N_PARAMETERS} logarithms with spaces between them are wanted"
             read.fault(message, "alternatives", place, value=text)

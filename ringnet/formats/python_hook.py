@@ -75,9 +75,7 @@ def find_function(name: str, folder: Path, *, allowed: bool, right: str = FORM) 
     if not path.is_relative_to(folder.resolve()):
         raise InputError(Fault("the file is outside the scenario's folder", value=file, right=right))
     if not allowed:
-        message = (
-            "a scenario that runs a Python file is only run if you allow it, since the file may do anything"
-        )
+        message = "a scenario that runs a Python file is only run if you allow it, since the file may do anything"
         raise InputError(Fault(message, value=name, right="--allow-python (allow_python=True)"))
     if not path.is_file():
         raise InputError(Fault("there is no such file", value=str(path)))
@@ -144,9 +142,7 @@ def checked_schedule(schedule: Schedule, name: str, n_workers: int, collective: 
     return replace(schedule, make_steps=_Guarded(schedule.make_steps, name))
 
 
-def _check_call(
-    function: Callable[..., Any], name: str, given: tuple[int, str], parameters: Mapping[str, Any]
-) -> None:
+def _check_call(function: Callable[..., Any], name: str, given: tuple[int, str], parameters: Mapping[str, Any]) -> None:
     """Check that a function can be called so; one that cannot say what it takes is called anyway."""
     try:
         signature = inspect.signature(function)
@@ -273,9 +269,7 @@ def files_opened(folder: Path) -> Iterator[set[Path]]:
     finally:
         _HEARING.pop()
         # A module that was imported before is not opened again.
-        modules = {
-            str(getattr(one, "__file__", None)) for name, one in [*sys.modules.items()] if name != "__main__"
-        }
+        modules = {str(getattr(one, "__file__", None)) for name, one in [*sys.modules.items()] if name != "__main__"}
         inside = {file for file in modules if Path(file).is_relative_to(folder)}
         found |= {Path(file) for file in heard | inside if _is_own(Path(file), folder)}
 

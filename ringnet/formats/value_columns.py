@@ -53,9 +53,7 @@ def read_columns(path: Path, names: Sequence[str], kind: Kind) -> list[list[floa
     if len(lines) < 2:  # noqa: PLR2004 -- a line of names, and one of values
         raise InputError(Fault("the sample is empty: there are no rows below the names", file=str(path)))
     if len(lines) > MOST_ROWS:
-        raise InputError(
-            Fault(f"there are more than {MOST_ROWS:,} rows", file=str(path), value=f"{len(lines):,}")
-        )
+        raise InputError(Fault(f"there are more than {MOST_ROWS:,} rows", file=str(path), value=f"{len(lines):,}"))
     heads = [head.strip() for head in lines[0]]
     at = [_place(name, heads, kind, path) for name in names or [_only(heads, path)]]
     found, faults = [], list[Fault]()
@@ -107,9 +105,7 @@ def _value(cell: str, unit: str, kind: Kind) -> float:
             return float(parse_quantity(cell.strip(), kind))
         except UnitError as error:
             fault = error.faults[0]
-            raise InputError(
-                Fault(f"this is no {noun}: {fault.message}", value=clip(cell), right=right)
-            ) from error
+            raise InputError(Fault(f"this is no {noun}: {fault.message}", value=clip(cell), right=right)) from error
     try:
         value = float(cell)
     except ValueError:

@@ -97,9 +97,7 @@ class WorkerTask:
         self.in_place, self._clock = in_place, clock
         self._steps = ring_steps(ring(job.n_workers), worker)
         # Cut as the definition does; the chunks are views.
-        self._data, self._result = (
-            np.array_split(buffer, job.n_workers) for buffer in (self.data, self.result)
-        )
+        self._data, self._result = (np.array_split(buffer, job.n_workers) for buffer in (self.data, self.result))
         self._incoming: Array = np.empty_like(self._data[0])
 
     def prepare(self) -> None:

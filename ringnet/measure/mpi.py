@@ -79,9 +79,7 @@ def ranks(comm: MPI.Intracomm) -> list[Rank]:
     return comm.allgather(Rank(os.getpid(), socket.gethostname()))
 
 
-def measure_under_mpi(
-    comm: MPI.Intracomm, jobs: Iterable[AllReduce], plan: Repetitions
-) -> Iterator[MeasuredRow]:
+def measure_under_mpi(comm: MPI.Intracomm, jobs: Iterable[AllReduce], plan: Repetitions) -> Iterator[MeasuredRow]:
     """Run each job; every process yields the same rows.
 
     A makespan is the longest time of any process from a common barrier to its whole sum, since hosts share no

@@ -198,14 +198,10 @@ class WorkerProcesses:
         expected = self._expected.fileno()
         numbers = map(str, (rank, len(self.endpoints), expected))
         command = [*endpoint.prefix, *self.command, *numbers]
-        return subprocess.Popen(
-            command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=(expected,)
-        )
+        return subprocess.Popen(command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=(expected,))
 
     def _join(self) -> None:
-        endpoints = [
-            {"do": "listen", "host": endpoint.host, "port": endpoint.port} for endpoint in self.endpoints
-        ]
+        endpoints = [{"do": "listen", "host": endpoint.host, "port": endpoint.port} for endpoint in self.endpoints]
         addresses = [answer["address"] for answer in self.ask_each(endpoints)]
         word = secrets.token_hex(16)
         if len(endpoints) > 1:

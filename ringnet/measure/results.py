@@ -107,9 +107,7 @@ def check_sums(rows: Sequence[MeasuredRow]) -> None:
 
 
 def _complaints(job: AllReduce, timing: RunTimes) -> Iterator[str]:
-    found = (
-        (worker, wrong) for run in timing.runs for worker, wrong in enumerate(run.wrong) if wrong.n_elements
-    )
+    found = ((worker, wrong) for run in timing.runs for worker, wrong in enumerate(run.wrong) if wrong.n_elements)
     for worker, wrong in list(found)[:1]:
         yield (
             f"{job.message_bytes} B of {job.dtype}: {timing.n_wrong} element(s) are wrong; the first: "
@@ -138,9 +136,7 @@ def bandwidths(job: AllReduce, seconds: float) -> tuple[float, float]:
     return algbw_Bps, algbw_Bps * 2 * (job.n_workers - 1) / job.n_workers
 
 
-def header(
-    ranks: Sequence[Rank], jobs: Sequence[AllReduce], plan: Repetitions, transport: str
-) -> Iterator[str]:
+def header(ranks: Sequence[Rank], jobs: Sequence[AllReduce], plan: Repetitions, transport: str) -> Iterator[str]:
     """Yield the lines before the rows.
 
     Parameters

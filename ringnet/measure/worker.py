@@ -125,9 +125,7 @@ def sleep_until(at_ns: int) -> None:
 
 def serve(worker: RingMember) -> None:
     """Answer one request after another until the parent is gone."""
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C reaches the parent too, and it is for the parent to act
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, and it is for the parent to act
     try:
         for request in _requests():
             _say(_answer(worker, request))

@@ -82,28 +82,20 @@ TOPOLOGIES: dict[str, Topology] = {
         n_links=leaf_spine_links,
     ),
     "mesh": Topology(mesh, "a grid of workers in two or three dimensions"),
-    "nodes": Topology(
-        nodes, "hosts with several workers each, a fast inside, and network cards into another topology"
-    ),
+    "nodes": Topology(nodes, "hosts with several workers each, a fast inside, and network cards into another topology"),
     "rails": Topology(
         rails,
         "card k of every host on leaf k, and the leaves joined by spines or not",
         n_way=2,
         n_links=rails_links,
     ),
-    "ring": Topology(
-        ring, "a private link from every worker to its right-hand neighbour", has_single_links=True
-    ),
-    "switch": Topology(
-        switch, "one switch; every worker has a link up to it and a link down from it", n_way=2
-    ),
+    "ring": Topology(ring, "a private link from every worker to its right-hand neighbour", has_single_links=True),
+    "switch": Topology(switch, "one switch; every worker has a link up to it and a link down from it", n_way=2),
     "torus": Topology(torus, "a grid of workers in two or three dimensions whose rows close to rings"),
 }
 
 
-def make_network(
-    topology: str, n_workers: int, bandwidth_Bps: float, latency_s: float, **parameters: Any
-) -> Network:
+def make_network(topology: str, n_workers: int, bandwidth_Bps: float, latency_s: float, **parameters: Any) -> Network:
     """Build a network by the name of its topology.
 
     Parameters

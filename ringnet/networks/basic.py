@@ -109,9 +109,7 @@ def fully_connected(n_workers: int, bandwidth_Bps: float, latency_s: float) -> N
     others = max(n_workers - 1, 0)
     if pairs(n_workers) > MOST_LINKS:
         message = f"{n_workers:,} workers, each linked to every other, take {pairs(n_workers):.2g} links"
-        raise NetworkError(
-            Fault(message, "topology", right=f"at most {MOST_LINKS:,} links, or topology: switch")
-        )
+        raise NetworkError(Fault(message, "topology", right=f"at most {MOST_LINKS:,} links, or topology: switch"))
     start = np.repeat(np.arange(n_workers), others)
     end = np.tile(np.arange(others), n_workers)
     end += end >= start

@@ -130,9 +130,7 @@ class BySize(Behaviour):
 
     def place(self, size_bytes: float) -> int:
         """Return which of the pieces is for ``size_bytes``."""
-        return bisect_left(
-            self.pieces, size_bytes, hi=len(self.pieces) - 1, key=lambda piece: piece.up_to_bytes
-        )
+        return bisect_left(self.pieces, size_bytes, hi=len(self.pieces) - 1, key=lambda piece: piece.up_to_bytes)
 
     def offer(self, size_bytes: float, at_s: float) -> Offer:
         """Return what the piece for the size says."""
@@ -251,11 +249,7 @@ class ByChance(Undecided):
         bandwidth, latency = (_in_run(one, run) for one in (self.bandwidth_Bps, self.latency_s))
         if isinstance(bandwidth, RunDraws):
             return DrawnBandwidth(bandwidth, latency)
-        return (
-            DrawnLatency(bandwidth, latency)
-            if isinstance(latency, RunDraws)
-            else Constant(bandwidth, latency)
-        )
+        return DrawnLatency(bandwidth, latency) if isinstance(latency, RunDraws) else Constant(bandwidth, latency)
 
     def peak(self) -> float:
         """Return the most that can be drawn, which may be without end."""

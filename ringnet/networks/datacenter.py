@@ -23,9 +23,7 @@ def leaf_spine(
     leaves: Annotated[int | None, TopologyParameter("leaves; hosts_per_leaf gives it too", 2)] = None,
     hosts_per_leaf: Annotated[
         int | Sequence[int] | None,
-        TopologyParameter(
-            "places for workers on a leaf, on each leaf where they differ; leaves gives it too", 4
-        ),
+        TopologyParameter("places for workers on a leaf, on each leaf where they differ; leaves gives it too", 4),
     ] = None,
     spines: Annotated[int, TopologyParameter("spines; 1 if left out", 2)] = 1,
     oversubscription: Annotated[
@@ -106,9 +104,7 @@ class Trunks(NamedTuple):
     rates: Sequence[tuple[float, float]]
 
     @classmethod
-    def of(
-        cls, sizes: Sequence[int], n_spines: int, oversubscription: float, own: tuple[float, float]
-    ) -> Trunks:
+    def of(cls, sizes: Sequence[int], n_spines: int, oversubscription: float, own: tuple[float, float]) -> Trunks:
         """Return trunks that carry what the places of each leaf send, over the stated ratio."""
         bandwidth_Bps, latency_s = own
         rates = [(size * bandwidth_Bps / (n_spines * oversubscription), latency_s) for size in sizes]
@@ -300,9 +296,7 @@ def dragonfly(
     """
     n_routers, n_places = groups * routers_per_group, groups * routers_per_group * hosts_per_router
     if n_places < n_workers:
-        message = (
-            f"{n_routers} routers of {hosts_per_router} have {n_places} places, and {n_workers} are needed"
-        )
+        message = f"{n_routers} routers of {hosts_per_router} have {n_places} places, and {n_workers} are needed"
         raise NetworkError(Fault(message, "groups", right="more groups"))
     each = max(1, -(-(groups - 1) // routers_per_group))
 
@@ -322,9 +316,7 @@ def dragonfly(
     number = {pair: 2 * n_places + link for link, pair in enumerate(local + far)}
     routers = [f"g{group}/r{router}" for group in range(groups) for router in range(routers_per_group)]
     ends = [(hosts, own + n_places), (own + n_places, hosts), (between[0] + n_places, between[1] + n_places)]
-    links = LinkColumns.of(
-        [*place_names(n_workers, n_places), *routers], ends, [(bandwidth_Bps, latency_s)] * 3
-    )
+    links = LinkColumns.of([*place_names(n_workers, n_places), *routers], ends, [(bandwidth_Bps, latency_s)] * 3)
 
     def find_route(src: int, dst: int) -> Route:
         if src == dst:

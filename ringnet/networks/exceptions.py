@@ -44,9 +44,7 @@ def find_links(network: Network, names: Iterable[str]) -> dict[str, list[int]]:
     found = {}
     for name in sorted(names, key=lambda name: "*" not in name):
         one = [numbers[name]] if name in numbers else []
-        found[name] = (
-            [link for key, link in numbers.items() if fnmatchcase(key, name)] if "*" in name else one
-        )
+        found[name] = [link for key, link in numbers.items() if fnmatchcase(key, name)] if "*" in name else one
     if unknown := [name for name, links in found.items() if not links]:
         raise NetworkError(*_no_such_links(network, unknown))
     return found

@@ -202,9 +202,7 @@ def _finder(
     return find_route
 
 
-def _wrong(
-    network: Network, numbers: dict[str, int], pair: tuple[int, int], names: tuple[str, ...]
-) -> Fault | None:
+def _wrong(network: Network, numbers: dict[str, int], pair: tuple[int, int], names: tuple[str, ...]) -> Fault | None:
     path = f"{pair[0]}->{pair[1]}"
     for worker in pair:
         if not 0 <= worker < network.n_workers:

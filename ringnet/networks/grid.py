@@ -92,9 +92,7 @@ def mesh(n_workers: int, bandwidth_Bps: float, latency_s: float, *, sides: Sides
     return grid("mesh", n_workers, (bandwidth_Bps, latency_s), sides, closed=False)
 
 
-def grid(
-    topology: str, n_workers: int, rate: tuple[float, float], sides: Sequence[int], *, closed: bool
-) -> Network:
+def grid(topology: str, n_workers: int, rate: tuple[float, float], sides: Sequence[int], *, closed: bool) -> Network:
     """Return a mesh or a torus.
 
     Parameters

@@ -262,9 +262,7 @@ class _InsideHost:
             raise NetworkError(Fault(message, "workers_per_host", value=str(host.size), right=right))
         links, find_route = INSIDES[inside.shape](host, inside)
         number = {name: link for link, name in enumerate(links)}
-        self.names = LinkNames.of(
-            [(one, other) for one, _, other in (name.partition(ONE_WAY) for name in links)]
-        )
+        self.names = LinkNames.of([(one, other) for one, _, other in (name.partition(ONE_WAY) for name in links)])
         self.link_kinds = np.array([INSIDE_KINDS.index(kind) for kind in links.values()], dtype=np.int64)
 
         @cache
@@ -305,9 +303,7 @@ def _joined(hosts: Sequence[Host], insides: Sequence[_InsideHost]) -> tuple[Link
         alike = np.flatnonzero(which == at)[:, None]
         number = np.concatenate(
             [
-                workers[alike] + int(node)
-                if "/" not in node
-                else workers[-1] + others[alike] + nodes.index(node)
+                workers[alike] + int(node) if "/" not in node else workers[-1] + others[alike] + nodes.index(node)
                 for node in one.names.nodes
             ],
             axis=1,
@@ -319,9 +315,7 @@ def _joined(hosts: Sequence[Host], insides: Sequence[_InsideHost]) -> tuple[Link
             one.link_kinds,
         )
     inner = [
-        host.node(node.partition("/")[2])
-        for host, one in zip(hosts, insides, strict=True)
-        for node in beside[one]
+        host.node(node.partition("/")[2]) for host, one in zip(hosts, insides, strict=True) for node in beside[one]
     ]
     return LinkNames((*map(str, range(workers[-1])), *inner), start, end), kinds
 
@@ -329,13 +323,9 @@ def _joined(hosts: Sequence[Host], insides: Sequence[_InsideHost]) -> tuple[Link
 def _with_outer(inner: LinkNames, hosts: Sequence[Host], outer: LinkNames) -> LinkNames:
     """Return the links inside hosts, and after them those between the cards, which are places there."""
     number = {node: at for at, node in enumerate(inner.nodes)}
-    card = {
-        str(host.first_card + one): host.node(f"nic{one}") for host in hosts for one in range(host.n_cards)
-    }
+    card = {str(host.first_card + one): host.node(f"nic{one}") for host in hosts for one in range(host.n_cards)}
     place = np.array([number.setdefault(card.get(node, node), len(number)) for node in outer.nodes], np.int64)
-    start, end = (
-        np.concatenate(both) for both in ((inner.start, place[outer.start]), (inner.end, place[outer.end]))
-    )
+    start, end = (np.concatenate(both) for both in ((inner.start, place[outer.start]), (inner.end, place[outer.end])))
     return LinkNames(tuple(number), start, end)
 
 
@@ -369,20 +359,15 @@ def _hosts(
     return [Host(at, firsts[at], cards, n_cards[at], first_cards[at]) for at, cards in enumerate(used)]
 
 
-def _cards_used(
-    affinity: Sequence[int] | None, sizes: Sequence[int], n_cards: Sequence[int]
-) -> list[tuple[int, ...]]:
+def _cards_used(affinity: Sequence[int] | None, sizes: Sequence[int], n_cards: Sequence[int]) -> list[tuple[int, ...]]:
     """Return, by host, the card of each worker."""
     if affinity is None:
         return [
-            tuple(worker * cards // size for worker in range(size))
-            for size, cards in zip(sizes, n_cards, strict=True)
+            tuple(worker * cards // size for worker in range(size)) for size, cards in zip(sizes, n_cards, strict=True)
         ]
     faults = []
     if len({*sizes}) > 1 or len({*n_cards}) > 1:
-        faults.append(
-            Fault("hosts differ: one list says nothing of all of them", "affinity", right="no affinity")
-        )
+        faults.append(Fault("hosts differ: one list says nothing of all of them", "affinity", right="no affinity"))
     elif len(affinity) != sizes[0]:
         message = f"cards of {len(affinity)} workers, and a host has {sizes[0]}"
         faults.append(Fault(message, "affinity", right="one card for each worker of a host"))
@@ -483,11 +468,7 @@ def _groups(hosts: Sequence[Host], nodes_inside: Sequence[str], groups_between: 
     host_of = {name: f"h{host.number}" for host in hosts for name in host.workers}
     host_of |= {node: node.partition("/")[0] for node in nodes_inside if "/" in node}
     card_of = {name: host.card(place) for host in hosts for place, name in enumerate(host.workers)}
-    card_of |= {
-        name.replace("nic", kind): name
-        for name in dict.fromkeys(card_of.values())
-        for kind in ("nic", "pcie")
-    }
+    card_of |= {name.replace("nic", kind): name for name in dict.fromkeys(card_of.values()) for kind in ("nic", "pcie")}
     groups: dict[str, Mapping[str, str]] = {
         CARDS: {node: f"card {name}" for node, name in card_of.items()},
         HOSTS: {node: f"host {name}" for node, name in host_of.items()},
@@ -581,11 +562,7 @@ def _mesh(host: Host, inside: Inside) -> HostLinks:
     links = _both_ways("inside", [*combinations(host.workers, 2)])
 
     def route(src: str, dst: str) -> list[str]:
-        return (
-            ([] if src == dst else _hops(src, dst))
-            if src in workers and dst in workers
-            else cards.route(src, dst)
-        )
+        return ([] if src == dst else _hops(src, dst)) if src in workers and dst in workers else cards.route(src, dst)
 
     return HostLinks(links | cards.links(), route)
 
@@ -594,12 +571,8 @@ def _pcie(host: Host, inside: Inside) -> HostLinks:
     n_cards, n_sockets = host.n_cards, inside.n_sockets
     n_switches = max(n_cards, n_sockets)
     # Workers and cards hang at the switches in order, whichever card a worker uses.
-    parents = {
-        name: host.node(f"pcie{place * n_switches // host.size}") for place, name in enumerate(host.workers)
-    }
-    parents |= {
-        host.node(f"nic{one}"): host.node(f"pcie{one * n_switches // n_cards}") for one in range(n_cards)
-    }
+    parents = {name: host.node(f"pcie{place * n_switches // host.size}") for place, name in enumerate(host.workers)}
+    parents |= {host.node(f"nic{one}"): host.node(f"pcie{one * n_switches // n_cards}") for one in range(n_cards)}
     roots = [host.node("root" if n_sockets == 1 else f"root{socket}") for socket in range(n_sockets)]
     root_of = {host.node(f"pcie{one}"): roots[one * n_sockets // n_switches] for one in range(n_switches)}
     links: dict[str, InsideKind] = {}

@@ -83,9 +83,7 @@ def rails(
     leaves = names if len(sizes) > 1 else [f"rail{leaf}" for leaf in range(n_leaves)]
     nodes = [*place_names(n_workers, n_places), *leaves, *(f"spine{i}" for i in range(n_spines))]
     own, leaf_of = (bandwidth_Bps, latency_s), on_leaf.tolist()
-    trunks = Trunks.of(
-        [size for size in sizes for _ in range(rails)], max(n_spines, 1), oversubscription, own
-    )
+    trunks = Trunks.of([size for size in sizes for _ in range(rails)], max(n_spines, 1), oversubscription, own)
     ends, rates = trunks.links(n_places, n_places + n_leaves) if n_spines else ([], [])
     up = place, n_places + on_leaf
     links = LinkColumns.of(nodes, [up, up[::-1], *ends], [own, own, *rates])
@@ -96,9 +94,7 @@ def rails(
         one, other = leaf_of[src], leaf_of[dst]
         if one != other and not n_spines:
             message = f"rails without a spine have no way from rail {src % rails} to rail {dst % rails}"
-            raise NetworkError(
-                Fault(message, right="spines: 1, or workers of one host that are on both rails")
-            )
+            raise NetworkError(Fault(message, right="spines: 1, or workers of one host that are on both rails"))
         between = trunks.between(one, other, (dst // rails + dst % rails) % max(n_spines, 1))
         return (src, *(2 * n_places + link for link in between), n_places + dst)
 

@@ -78,9 +78,7 @@ class Whiles:
     @property
     def is_drawn(self) -> bool:
         """Whether it is another while in another run."""
-        return self.happens is not None or any(
-            isinstance(one, Draws) for one in (self.at_s, self.for_s, self.up_s)
-        )
+        return self.happens is not None or any(isinstance(one, Draws) for one in (self.at_s, self.for_s, self.up_s))
 
     def spans(self, run: int) -> Iterator[Span]:
         """Yield the whiles of a run."""
@@ -136,9 +134,7 @@ class InTrouble(Undecided):
     def in_run(self, run: int) -> Behaviour:
         """Return what the link does in a run."""
         inner = self.inner.in_run(run)
-        spans = [
-            span for one in (*self.whiles, *(death for death, _ in self.deaths)) for span in one.spans(run)
-        ]
+        spans = [span for one in (*self.whiles, *(death for death, _ in self.deaths)) for span in one.spans(run)]
         if not spans:
             return inner
         if isinstance(inner, DrawnBandwidth | DrawnLatency):

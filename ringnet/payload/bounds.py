@@ -83,9 +83,7 @@ class Oracle(ABC):
     #: The bound as a multiple of its scale: sum |x|, or |prod x|.
     factor: float = 0.0
 
-    def __init__(
-        self, ufunc: np.ufunc, dtype: DType, n_workers: int, scales: Sequence[float] | None = None
-    ) -> None:
+    def __init__(self, ufunc: np.ufunc, dtype: DType, n_workers: int, scales: Sequence[float] | None = None) -> None:
         self.ufunc, self.dtype, self.n_workers = ufunc, dtype, n_workers
         self.scales = None if scales is None else np.array(scales)
 
@@ -112,9 +110,7 @@ class SumOracle(Oracle):
     only the scaling counts.
     """
 
-    def __init__(
-        self, ufunc: np.ufunc, dtype: DType, n_workers: int, scales: Sequence[float] | None = None
-    ) -> None:
+    def __init__(self, ufunc: np.ufunc, dtype: DType, n_workers: int, scales: Sequence[float] | None = None) -> None:
         super().__init__(ufunc, dtype, n_workers, scales)
         roundings = n_workers - 1 if scales is None else n_workers + 1
         self._double = dtype.itemsize == np.dtype(np.float64).itemsize
@@ -172,9 +168,7 @@ class ProductOracle(Oracle):
     The reference is a float64 product: g(N-1) of float64, and its own eta.
     """
 
-    def __init__(
-        self, ufunc: np.ufunc, dtype: DType, n_workers: int, scales: Sequence[float] | None = None
-    ) -> None:
+    def __init__(self, ufunc: np.ufunc, dtype: DType, n_workers: int, scales: Sequence[float] | None = None) -> None:
         super().__init__(ufunc, dtype, n_workers, scales)
         self.factor = gamma(n_workers - 1, unit_roundoff(dtype)) + gamma(n_workers - 1, U64)
 

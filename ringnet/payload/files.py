@@ -224,9 +224,7 @@ def _raised(found: _ArrayInFile | Fault) -> _ArrayInFile:
 def _workers_of(path: PathLike, part: _ArrayInFile) -> list[_ArrayInFile]:
     if not part.shape or not part.shape[0]:
         message = "an array of all workers needs a leading worker axis"
-        raise InputError(
-            Fault(message, file=str(path), value=f"shape {part.shape}", right="(n_workers, ...)")
-        )
+        raise InputError(Fault(message, file=str(path), value=f"shape {part.shape}", right="(n_workers, ...)"))
     if part.shape[0] > MOST_WORKERS:
         message = f"it would be the data of {part.shape[0]:,} workers"
         right = f"at most {MOST_WORKERS:,} along the first axis"

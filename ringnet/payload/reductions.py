@@ -126,9 +126,7 @@ def check_dtype(reduction: Reduction, dtype: DType) -> None:
     """
     if reduction.weighting != "none" and not is_float(dtype):
         right = "reduce: sum, or a floating-point dtype"
-        raise InputError(
-            Fault(f"a {reduction.name} of integers is not an integer", value=dtype.name, right=right)
-        )
+        raise InputError(Fault(f"a {reduction.name} of integers is not an integer", value=dtype.name, right=right))
 
 
 def _shares(weights: Sequence[float]) -> tuple[float, ...]:
@@ -144,18 +142,14 @@ def _weight_faults(kind: Reduction, n_workers: int, weights: Sequence[float] | N
         right = f"weights: one number for each of the {n_workers} workers"
         return [Fault(f"a {kind.name} needs weights", right=right)] if given else []
     if not given:
-        return [
-            Fault(f"{kind.name} takes no weights", value=str(list(weights)), right="reduce: weighted-mean")
-        ]
+        return [Fault(f"{kind.name} takes no weights", value=str(list(weights)), right="reduce: weighted-mean")]
     return _bad_weights(n_workers, weights)
 
 
 def _bad_weights(n_workers: int, weights: Sequence[float]) -> list[Fault]:
     faults = []
     if len(weights) != n_workers:
-        faults.append(
-            Fault("weights of the wrong number", value=str(len(weights)), right=f"{n_workers} weights")
-        )
+        faults.append(Fault("weights of the wrong number", value=str(len(weights)), right=f"{n_workers} weights"))
     faults += [
         Fault(f"weight of worker {worker} is not a finite number from 0 up", value=str(weight), right="1")
         for worker, weight in enumerate(weights)

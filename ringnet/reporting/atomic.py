@@ -50,9 +50,7 @@ def _not_ours(target: Path) -> Iterator[Fault]:
         if foreign:
             shown = ", ".join(foreign[:3]) + (f" and {len(foreign) - 3} more" if len(foreign) > 3 else "")  # noqa: PLR2004
             right = "an empty or new folder, or one with another run's results"
-            yield Fault(
-                "this folder holds what ringnet did not write", file=str(target), value=shown, right=right
-            )
+            yield Fault("this folder holds what ringnet did not write", file=str(target), value=shown, right=right)
 
 
 def foreign_entries(folder: Path) -> list[str]:
@@ -266,11 +264,7 @@ def save_outputs(target: str | Path, arrays: Sequence[Array]) -> tuple[Path, ...
     ``np.load(path).view(ml_dtypes.bfloat16)``.
     """
     target = Path(target)
-    paths = (
-        [target]
-        if len(arrays) == 1
-        else [target.parent / f"{target.stem}-{name}" for name in _names(len(arrays))]
-    )
+    paths = [target] if len(arrays) == 1 else [target.parent / f"{target.stem}-{name}" for name in _names(len(arrays))]
     if target.suffix != ".npy":
         paths = [target / name for name in _names(len(arrays))]
     with ExitStack() as stack:  # every file is written before the first is renamed

@@ -45,9 +45,7 @@ ANSWERS: dict[str, Column] = {
     "n_transfers": _integer("chunks sent by one worker to another, in all"),
     "makespan_s": _number("end of the last worker less start of the first"),
     "algbw_Bps": _number("message_bytes / makespan_s"),
-    "busbw_Bps": _number(
-        "algbw times 2(N-1)/N for all-reduce, 1 for broadcast and reduce, (N-1)/N for the others"
-    ),
+    "busbw_Bps": _number("algbw times 2(N-1)/N for all-reduce, 1 for broadcast and reduce, (N-1)/N for the others"),
     "closed_form_s": _number("the formula's time, where network and workers are uniform"),
     "schedule_bound_s": _number("no run of this schedule on this network takes less"),
     "collective_bound_s": _number("no algorithm on this network takes less"),
@@ -116,9 +114,7 @@ OF_SHAPES: dict[str, Column] = {
 #: What a summary has only where something is drawn.
 OF_CHANCE: dict[str, Column] = {
     "drawn": _text("what is drawn, for what each, and which run of which seed this is"),
-    "n_runs": _integer(
-        "runs, each with draws of its own; the other columns are those of the one in the middle"
-    ),
+    "n_runs": _integer("runs, each with draws of its own; the other columns are those of the one in the middle"),
     **{
         f"{name}{end}_s": _number(f"{FIGURE_WORDS[name]} of the times of all runs{words}")
         for name in FIGURES
@@ -149,9 +145,7 @@ OF_REPEATED_COMPARISONS: dict[str, Column] = {
 
 #: What a summary has only where the processors of a few workers stand out.
 OF_THE_BUSIEST: dict[str, Column] = {
-    "busiest_worker": _integer(
-        "the worker with most overheads and reducing, where few have far more than the others"
-    ),
+    "busiest_worker": _integer("the worker with most overheads and reducing, where few have far more than the others"),
     "n_busiest_workers": _integer("workers with so much more, itself included"),
     "busiest_worker_share": _number("its overhead_s + reducing_s / makespan_s"),
     "busiest_worker_gain_s": _number(
@@ -162,9 +156,7 @@ OF_THE_BUSIEST: dict[str, Column] = {
 
 #: What a summary has only where a window holds transfers back.
 OF_THE_WINDOW: dict[str, Column] = {
-    "window_gain_s": _number(
-        "by how much the time falls, simulated again, without the window; empty if not tried"
-    ),
+    "window_gain_s": _number("by how much the time falls, simulated again, without the window; empty if not tried"),
 }
 
 #: What a summary has only where thousands of flows share links fairly, and the last digits of their times are chaos.
@@ -180,22 +172,16 @@ OF_TRAINING: dict[str, Column] = {
     "skipped_steps": _integer("steps without an update, since a gradient was not finite"),
     "loss": _number("mean loss over the examples of the last step, before it"),
     "all_reduce_s": _number("time of all steps' all-reduces together"),
-    "state_agrees": _truth(
-        "after every step all workers held the same bits: parameters, optimizer, moving average"
-    ),
+    "state_agrees": _truth("after every step all workers held the same bits: parameters, optimizer, moving average"),
     "whole_batch_share": _number(
         "largest difference of a combined gradient from one process that sees the whole batch, as a share of its bound"
     ),
-    "gradient_digits": _number(
-        "decimal digits that combined gradients share with the whole batch's, at the fewest"
-    ),
+    "gradient_digits": _number("decimal digits that combined gradients share with the whole batch's, at the fewest"),
     "exact_steps": _integer(
         "steps up to which the bound on parameters tells something: how far rounding, from the first step on, can take "
         "them from one exact process"
     ),
-    "exact_share": _number(
-        "largest difference of a parameter from one exact process, as a share of that bound"
-    ),
+    "exact_share": _number("largest difference of a parameter from one exact process, as a share of that bound"),
 }
 #: What a summary has only where something goes wrong.
 OF_TROUBLE: dict[str, Column] = {
@@ -213,9 +199,7 @@ OF_LINKS_IN_TROUBLE: dict[str, Column] = {
 }
 #: What the table of workers has only where some are in trouble.
 OF_WORKERS_IN_TROUBLE: dict[str, Column] = {
-    "paused_s": _number(
-        "time its processor stood still, in trouble, before its end; no part of the other columns"
-    ),
+    "paused_s": _number("time its processor stood still, in trouble, before its end; no part of the other columns"),
 }
 
 #: Columns that a summary has only in some runs; no keys of the scenario.
@@ -313,14 +297,10 @@ TABLES: dict[str, dict[str, Column]] = {
         ),
     },
     "utilisation": {
-        "link": _text(
-            "one of the links in use, those that were busy longest first; of many the first hundred"
-        ),
+        "link": _text("one of the links in use, those that were busy longest first; of many the first hundred"),
         "from_s": _number("where this bin begins: where the one before it ends"),
         "to_s": _number("where it ends; all bins but the last are of one length"),
-        "bytes": _number(
-            "bytes that crossed the link in the bin; what was under way longer is spread evenly"
-        ),
+        "bytes": _number("bytes that crossed the link in the bin; what was under way longer is spread evenly"),
         "utilisation": _number("time that it was busy in the bin / the length of the bin"),
     },
     "routes": {
@@ -332,9 +312,7 @@ TABLES: dict[str, dict[str, Column]] = {
         "bytes": _integer("their bytes, without headers of packets"),
         "busiest_link": _text("of these links the one that was busy longest"),
         "busiest_link_share": _number("bytes / bytes that crossed that link, whoever sent them"),
-        "equal_routes": _integer(
-            "routes of equal cost of which ecmp drew this one; empty where none are drawn"
-        ),
+        "equal_routes": _integer("routes of equal cost of which ecmp drew this one; empty where none are drawn"),
         "collides_on": _text(
             "of these links the first that other pairs take, too, while one of equal cost carries nothing"
         ),
@@ -342,9 +320,7 @@ TABLES: dict[str, dict[str, Column]] = {
         "idle_instead": _text("the link of equal cost that carries nothing"),
     },
     "path": {
-        "from_s": _number(
-            "where this piece of the path that ended last begins: where the one before it ends"
-        ),
+        "from_s": _number("where this piece of the path that ended last begins: where the one before it ends"),
         "to_s": _number("where it ends"),
         "part": _text("latency, bandwidth, queueing, waiting (for a late start), overhead or reducing"),
         "worker": _integer("whose overhead, reduction or late start it is"),
@@ -393,17 +369,13 @@ TABLES: dict[str, dict[str, Column]] = {
         "end_s": _number("end of its all-reduce, if steps took no other time"),
         "max_abs_gradient": _number("largest element of the combined gradient"),
         "whole_batch_error": _number("largest difference of the combined gradient from the whole batch's"),
-        "whole_batch_share": _number(
-            "the largest difference as a share of its bound; empty where none is known"
-        ),
+        "whole_batch_share": _number("the largest difference as a share of its bound; empty where none is known"),
         "gradient_digits": _number("decimal digits that both have in common, over all elements"),
         "exact_error": _number(
             "largest difference of a parameter from one exact process that took the same steps; empty from where on "
             "no bound is known, or it is over a tenth of how far parameters have come"
         ),
-        "exact_share": _number(
-            "that difference as a share of how far rounding, from the first step on, can take it"
-        ),
+        "exact_share": _number("that difference as a share of how far rounding, from the first step on, can take it"),
         "max_abs_error": _number("largest difference of the all-reduce from the exact sum of what was sent"),
         "sum_ok": _truth("the all-reduce passed both checks"),
         "state_agrees": _truth("all workers hold the same bits after the step"),
@@ -412,9 +384,7 @@ TABLES: dict[str, dict[str, Column]] = {
     "divergence": {
         "way": _text("how the step was taken instead"),
         "step": _integer("number of the step, from 0"),
-        "loss": _number(
-            "mean loss at this way's own parameters, before the step; empty once they are not finite"
-        ),
+        "loss": _number("mean loss at this way's own parameters, before the step; empty once they are not finite"),
         "parted": _number(
             "largest difference of its parameters, or moving average, from the right way's after the step"
         ),
@@ -438,15 +408,11 @@ TABLES: dict[str, dict[str, Column]] = {
         "makespan_s": ANSWERS["makespan_s"],
         "algbw_Bps": ANSWERS["algbw_Bps"],
         "busbw_Bps": ANSWERS["busbw_Bps"],
-        "bound_share": _number(
-            "collective_bound_s / makespan_s: 1 where no algorithm on this network is faster"
-        ),
+        "bound_share": _number("collective_bound_s / makespan_s: 1 where no algorithm on this network is faster"),
         "busiest_link": _text("the link that takes longest for the bytes that cross it"),
         "busiest_link_bytes": _integer("bytes that cross that link"),
         "rank": _integer("1 for the fastest of each N and size; those alike share one"),
-        "guess": _text(
-            "why the time is no ground for a recommendation: the links are a ring's equivalent only"
-        ),
+        "guess": _text("why the time is no ground for a recommendation: the links are a ring's equivalent only"),
         "engine": INPUTS["engine"],
     },
     "crossovers": {
@@ -468,9 +434,7 @@ TABLES: dict[str, dict[str, Column]] = {
         "relative_rms_error": _number("rms_error / root mean square of the result"),
         "workers_agree": ANSWERS["workers_agree"],
         "result": _integer("equal numbers within one N, dtype and accumulation are the same bits"),
-        "changes_with_size": _truth(
-            "the first half of the message, reduced alone, comes out with other bits"
-        ),
+        "changes_with_size": _truth("the first half of the message, reduced alone, comes out with other bits"),
     },
     "blame": {
         "rank": _integer("1 for the one of its kind that gains most at twice the speed"),
@@ -497,9 +461,7 @@ TABLES: dict[str, dict[str, Column]] = {
         ),
         "twice_by_path_s": _number("the same of twice_gain_s"),
         "no_latency_by_path_s": _number("the same of no_latency_gain_s"),
-        "path_changes": _truth(
-            "another path becomes the longest, so that something else is gained than this one says"
-        ),
+        "path_changes": _truth("another path becomes the longest, so that something else is gained than this one says"),
     },
     "whatif": {
         "rank": _integer("1 for what takes least time"),
@@ -537,9 +499,7 @@ TABLES: dict[str, dict[str, Column]] = {
         "communication_s": _number("time in which a collective was under way"),
         "exposed_s": _number("of it, time in which a worker computed nothing, mean over workers"),
         "hidden_s": _number("of it, time in which a worker computed, mean over workers"),
-        "idle_s": _number(
-            "time in which a worker neither computed nor a collective was under way, mean over workers"
-        ),
+        "idle_s": _number("time in which a worker neither computed nor a collective was under way, mean over workers"),
         "bound_s": _number("the step if every collective took what no algorithm takes less than"),
         "single_s": _number("what the same step takes one worker that is alone"),
         "efficiency": _number("single_s / step_s: 1 where a worker among many is as fast as alone"),
@@ -563,9 +523,7 @@ TABLES: dict[str, dict[str, Column]] = {
         "ready_s": _number("what it sends was ready on every worker"),
         "start_s": _number("it started: it was ready, and the one before had ended"),
         "end_s": _number("it had ended on every worker"),
-        "exposed_s": _number(
-            "time in which it was under way and a worker computed nothing, mean over workers"
-        ),
+        "exposed_s": _number("time in which it was under way and a worker computed nothing, mean over workers"),
     },
     "timeline": {
         "group": _text("whose: the name of the scenario, or that of another group"),

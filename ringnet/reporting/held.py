@@ -88,9 +88,7 @@ def holdings(
         held, carried = _followed(transfers, first, count)
         _check_promise(held[:n_workers], collective, complete)
     except _NotKept:
-        return (
-            "what each worker holds cannot be told: the rows of transfers.csv do not lead to what is promised"
-        )
+        return "what each worker holds cannot be told: the rows of transfers.csv do not lead to what is promised"
     return Holdings(first, complete, carried, count, sizes)
 
 
@@ -114,9 +112,7 @@ def _cut(
     raise _NotKept
 
 
-def _first(
-    transfers: pd.DataFrame, collective: str, shape: tuple[int, int, int], count: IntArray
-) -> IntArray:
+def _first(transfers: pd.DataFrame, collective: str, shape: tuple[int, int, int], count: IntArray) -> IntArray:
     """Return what everybody holds at the start: its own of everything, or what it sends before anything came."""
     n_workers, n_nodes, n_chunks = shape
     first = np.zeros((n_nodes, n_chunks), dtype=np.int64)
@@ -134,9 +130,7 @@ def _first(
     return first
 
 
-def _steps(
-    transfers: pd.DataFrame, count: IntArray
-) -> Iterator[tuple[IntArray, IntArray, IntArray, IntArray, bool]]:
+def _steps(transfers: pd.DataFrame, count: IntArray) -> Iterator[tuple[IntArray, IntArray, IntArray, IntArray, bool]]:
     """Yield sender, receiver, chunk and place of the row of all that one step moves, and whether it is added."""
     names = ["phase", "step", "op"]
     begins = (transfers[names] != transfers[names].shift()).any(axis=1).to_numpy().nonzero()[0].tolist()

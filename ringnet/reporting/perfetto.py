@@ -213,9 +213,7 @@ def _inside(field: int, parts: Sequence[Bytes]) -> Bytes:
     """Return a field with a message in each row."""
     content = np.hstack(parts)
     n_rows, length = content.shape
-    return np.hstack(
-        [_head(field, _MESSAGE, n_rows), np.repeat(_sevens(np.array([length])), n_rows, axis=0), content]
-    )
+    return np.hstack([_head(field, _MESSAGE, n_rows), np.repeat(_sevens(np.array([length])), n_rows, axis=0), content])
 
 
 def _packets(nanoseconds: IntArray, event: Sequence[Bytes]) -> Bytes:
@@ -277,9 +275,7 @@ def write_trace(results: Results, file: IO[bytes]) -> None:
     run = writer.track(results.name)
     end_s = np.array([max(float(transfers["applied_s"].max()) if len(transfers) else 0.0, _last_s(results))])
     answers = {
-        key: [value]
-        for key in ("makespan_s", "message_bytes", "n_workers")
-        if (value := row[key].item()) is not None
+        key: [value] for key in ("makespan_s", "message_bytes", "n_workers") if (value := row[key].item()) is not None
     }
     writer.slices(Slices([run], np.zeros(1), end_s, [results.name], answers), "run")
     _path(writer, results, writer.track("path", run, 1))

@@ -137,11 +137,7 @@ def typed_tables(results: Sequence[ResultLike]) -> dict[str, Table]:
 
 def _jobs(results: Sequence[ResultLike]) -> Table | None:
     """Return the jobs of all points, where some have several."""
-    rows = [
-        row | {"point": point}
-        for point, result in enumerate(results)
-        for row in rows_of(result.columns("jobs"))
-    ]
+    rows = [row | {"point": point} for point, result in enumerate(results) for row in rows_of(result.columns("jobs"))]
     of_runs_only = {*TABLES["summary"], *OF_SOME_RUNS} - {*TABLES["jobs"]}
     return {name: cells for name, cells in of_rows(rows).items() if name not in of_runs_only}
 
@@ -237,9 +233,7 @@ def _ratio(a: Any, b: Any) -> float | None:
 def _changed_keys(a: Results, b: Results) -> list[tuple[str, Any, Any]]:
     flat_a, flat_b = _said(a.run_info), _said(b.run_info)
     paths = dict.fromkeys([*flat_a, *flat_b])
-    return [
-        (path, flat_a.get(path), flat_b.get(path)) for path in paths if flat_a.get(path) != flat_b.get(path)
-    ]
+    return [(path, flat_a.get(path), flat_b.get(path)) for path in paths if flat_a.get(path) != flat_b.get(path)]
 
 
 def _said(info: Mapping[str, Any]) -> dict[str, Any]:

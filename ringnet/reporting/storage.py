@@ -190,11 +190,7 @@ def manifest(run_info: Mapping[str, Any], files: Sequence[str], notes: Sequence[
         VERSION_KEY: RESULTS_VERSION,
         "versions": _versions(),
         "seed": run_info.get("seed"),
-        **{
-            key: value
-            for key, value in run_info.items()
-            if key not in {VERSION_KEY, "versions", "files", "notes"}
-        },
+        **{key: value for key, value in run_info.items() if key not in {VERSION_KEY, "versions", "files", "notes"}},
         "notes": [*run_info.get("notes", ()), *notes],
         "files": list(files),
     }
@@ -259,15 +255,11 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
     if not path.is_file():
         what = (
-            "there is no such folder"
-            if not folder.exists()
-            else "this is not a folder of results: no run.json in it"
+            "there is no such folder" if not folder.exists() else "this is not a folder of results: no run.json in it"
         )
         raise ResultsError(Fault(what, file=str(folder), right="a folder that ringnet run wrote"))
     try:
-        info = json.loads(
-            decode(read_bounded(path, MOST_BYTES, "a run.json"), str(path)), parse_constant=float
-        )
+        info = json.loads(decode(read_bounded(path, MOST_BYTES, "a run.json"), str(path)), parse_constant=float)
         json.dumps(info, ensure_ascii=False, allow_nan=False).encode()
     except InputError as error:
         raise ResultsError(*error.faults) from None
@@ -327,9 +319,7 @@ _NEEDED = ("scenario", "files")
 def _too_new(info: dict[str, Any], path: Path) -> Fault:
     wrote = info["versions"].get("ringnet", "?") if isinstance(info.get("versions"), dict) else "?"
     message = f"these results were written by a newer ringnet ({wrote}); this one is {__version__}"
-    return Fault(
-        message, VERSION_KEY, str(path), value=str(info[VERSION_KEY]), right=f"{RESULTS_VERSION} or less"
-    )
+    return Fault(message, VERSION_KEY, str(path), value=str(info[VERSION_KEY]), right=f"{RESULTS_VERSION} or less")
 
 
 def tables_of_study(info: Mapping[str, Any]) -> list[str]:

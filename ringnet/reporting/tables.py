@@ -172,11 +172,7 @@ def _truths(cells: Iterable[Any]) -> Cells:
 
 def _text(cells: Iterable[Any]) -> Cells:
     plain = _plain(cells)
-    return (
-        plain
-        if {*map(type, plain)} <= {str, NoneType}
-        else [None if cell is None else str(cell) for cell in plain]
-    )
+    return plain if {*map(type, plain)} <= {str, NoneType} else [None if cell is None else str(cell) for cell in plain]
 
 
 _CASTS: dict[Kind, Callable[[Iterable[Any]], Cells]] = {

@@ -101,11 +101,7 @@ def use_of(network: Network, link_bytes: IntArray) -> Use | None:
     busy = np.flatnonzero(link_bytes).tolist()
     if shape.sides is not None:
         return Use(len(busy), network.n_links, "links")
-    if (
-        shape.workers_per_host is None
-        or shape.cards_per_host is None
-        or shape.workers_per_host == shape.n_workers
-    ):
+    if shape.workers_per_host is None or shape.cards_per_host is None or shape.workers_per_host == shape.n_workers:
         return None
     hosts, cards = groups[HOSTS], groups[CARDS]
     sending = defaultdict(set)
@@ -124,9 +120,7 @@ def idle_advice(scenario: Scenario, parts: RunParts, result: RunResult) -> str |
     """
     if not parts.is_alone or parts.schedule.n_workers == 1:
         return None
-    if ring_equivalents(scenario, [scenario.message_bytes])[
-        0
-    ]:  # nothing follows of them for other algorithms
+    if ring_equivalents(scenario, [scenario.message_bytes])[0]:  # nothing follows of them for other algorithms
         return None
     candidates = [*_candidates(scenario, parts)]
     use = use_of(parts.network, result.tables["links"]["bytes"]) if candidates else None

@@ -38,9 +38,7 @@ def require_whole_links(parts: RunParts) -> None:
     """
     draws = any(type(one) is DrawnBandwidth for one in parts.network.behaviours.values())
     if draws and sharing_of(parts, "events") == "fair":
-        message = (
-            "a bandwidth is drawn for each transfer, and a link that is shared fairly has several at once"
-        )
+        message = "a bandwidth is drawn for each transfer, and a link that is shared fairly has several at once"
         raise InputError(Fault(message, "network.sharing", right="sharing: fifo, or bandwidth per: link"))
 
 
@@ -69,9 +67,7 @@ def payload_for(parts: RunParts, engine: str, tamper: Tamper | None = None) -> P
 def _beside_others(parts: RunParts) -> Choice:
     reason = "others share the links"
     if parts.engine not in ("auto", "events"):
-        raise InputError(
-            Fault(f"{ENGINES[parts.engine].refusal}: {reason}", "engine", right="events, or auto")
-        )
+        raise InputError(Fault(f"{ENGINES[parts.engine].refusal}: {reason}", "engine", right="events, or auto"))
     return Choice("events", reason, ENGINES["events"].run)
 
 
@@ -83,7 +79,6 @@ def sharing_of(parts: RunParts, engine: str) -> Sharing:
         return "fifo"
     everybody = (parts, *parts.others)
     sending = [
-        Sending(stream, one.schedule, one.network)
-        for stream, one in zip(streams(everybody), everybody, strict=True)
+        Sending(stream, one.schedule, one.network) for stream, one in zip(streams(everybody), everybody, strict=True)
     ]
     return resolve_sharing(parts.network, sending, [(one.name, one.links) for one in parts.traffic])

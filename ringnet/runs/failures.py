@@ -126,9 +126,7 @@ class _Group:
             if not self.members:
                 return False
         done = {
-            one: f"replaced by the worker at place {self.stepped_in[one]}"
-            for one in dead
-            if one in self.stepped_in
+            one: f"replaced by the worker at place {self.stepped_in[one]}" for one in dead if one in self.stepped_in
         }
         for worker in dead:
             died_s = self.first.workers.paces[worker].dies_s

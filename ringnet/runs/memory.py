@@ -224,8 +224,6 @@ def _unlimited_bytes() -> int | None:
 
 def _cgroup_bytes(limit: str, used: str) -> int | None:
     try:
-        return max(
-            0, int(Path(limit).read_text(encoding="ascii")) - int(Path(used).read_text(encoding="ascii"))
-        )
+        return max(0, int(Path(limit).read_text(encoding="ascii")) - int(Path(used).read_text(encoding="ascii")))
     except (OSError, ValueError):  # no such group, or "max"
         return None

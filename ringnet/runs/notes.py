@@ -66,9 +66,7 @@ def network_notes(scenario: Scenario, parts: RunParts) -> tuple[str, ...]:
 def slices_together(schedule: Schedule, workers: Workers, sharing: str) -> str:
     """Say that parts do not follow each other, where sends are eager and links are shared fairly; else nothing."""
     parts = "all slices of a chunk" if schedule.parameters.get("n_slices", 1) != 1 else ""
-    if (
-        "late" in schedule.parameters
-    ):  # whose partial sums are there before it starts, so that it need not wait
+    if "late" in schedule.parameters:  # whose partial sums are there before it starts, so that it need not wait
         parts = "all chunks of the late worker"
     if sharing != "fair" or workers.sends != "eager" or not parts:
         return ""
@@ -97,9 +95,7 @@ def run_notes(
     if scenario.engine not in ENGINES and parts.schedule.n_transfers >= ENGINE_TOLD_FROM:
         notes.append(f"engine: auto chose {chosen.name}, for {chosen.reason}")
     if parts.keep_values and not has_states and parts.source is not None:
-        notes.append(
-            f"states are left out: more than {READABLE_ELEMENTS} elements in all are not for reading"
-        )
+        notes.append(f"states are left out: more than {READABLE_ELEMENTS} elements in all are not for reading")
     return tuple(notes)
 
 
@@ -116,9 +112,7 @@ def effect_notes(scenario: Scenario, parts: RunParts, end_s: float) -> Iterator[
         for pair in {*zip(step.src.tolist(), step.dst.tolist(), strict=True)}
     ):
         yield "network.routes: ecmp has nothing to draw from: who sends to whom here has one shortest route only"
-    changes = [
-        one.changes[0][0] for one in network.behaviours.values() if type(one) is OverTime and one.changes
-    ]
+    changes = [one.changes[0][0] for one in network.behaviours.values() if type(one) is OverTime and one.changes]
     # What goes wrong changes links, too, and says so itself.
     if changes and min(changes) >= end_s and not parts.traffic and not scenario.trouble:
         when = f"{format_seconds(min(changes))}, and the run ends at {format_seconds(end_s)}"
@@ -175,13 +169,9 @@ def network_file_notes(keys: NetworkKeys) -> list[str]:
     reading = read_found(keys.file)
     left_out = "; ".join(reading.left_out[:MOST_LEFT_OUT])
     notes = [f"network.file leaves out {left_out}"] if left_out else []
-    more = [f"{len(reading.left_out) - MOST_LEFT_OUT} more left out"] * (
-        len(reading.left_out) > MOST_LEFT_OUT
-    )
+    more = [f"{len(reading.left_out) - MOST_LEFT_OUT} more left out"] * (len(reading.left_out) > MOST_LEFT_OUT)
     more += ["what is assumed where the file says nothing"] * bool(reading.assumed)
-    return notes + (
-        [f"network.file: `ringnet network {keys.file}` says {' and '.join(more)}"] if more else []
-    )
+    return notes + ([f"network.file: `ringnet network {keys.file}` says {' and '.join(more)}"] if more else [])
 
 
 def schedule_file_notes(scenario: Scenario, parts: RunParts) -> list[str]:
@@ -241,9 +231,7 @@ def traffic_notes(parts: RunParts) -> list[str]:
     all_flows = parts.make_site().flows
     for one in overloads(all_flows, parts.network):
         flows = [all_flows[number][0] for number in one.flows]
-        until = (
-            "it stops" if {flow.stop_s for flow in flows} == {one.until_s} else format_seconds(one.until_s)
-        )
+        until = "it stops" if {flow.stop_s for flow in flows} == {one.until_s} else format_seconds(one.until_s)
         notes.append(f"{' and '.join(flow.name for flow in flows)}: {one} until {until}")
     return notes
 
@@ -325,11 +313,7 @@ def _about(profile: Profile, scenario: Scenario) -> Iterator[str]:
 
 def _extent(profile: Profile, found: Prediction, scenario: Scenario) -> str:
     distance = f" ({found.distance})" if found.distance else ""
-    where = (
-        f"extrapolated beyond what was measured{distance}"
-        if found.is_beyond[0]
-        else "within what was measured"
-    )
+    where = f"extrapolated beyond what was measured{distance}" if found.is_beyond[0] else "within what was measured"
     size, n = format_bytes(scenario.message_bytes), found.setting
     span = f"{format_seconds(found.low_s[0])} to {format_seconds(found.high_s[0])}"
     return f"{size} at {n} is {where}, {extent(profile)}: alone on such links a ring takes {span}, nine times in ten"
@@ -378,11 +362,7 @@ def order_advice(scenario: Scenario, network: Network) -> str | None:
     if name_of(scenario.algorithm) not in RINGS or scenario.network.order != "numbered":
         return None
     load, n_bytes = ring_load(network, scenario.message_bytes), scenario.message_bytes
-    times = (
-        load / ring_load(placed(network, best_order(network, n_bytes, for_load=True)), n_bytes)
-        if load
-        else 1.0
-    )
+    times = load / ring_load(placed(network, best_order(network, n_bytes, for_load=True)), n_bytes) if load else 1.0
     if times < WORTH:
         return None
     return (

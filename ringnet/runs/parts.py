@@ -246,9 +246,7 @@ def _pair_links(scenario: Scenario) -> int:
     return 0 if links <= MANY_LINKS * places else links
 
 
-def read_off_network(
-    scenario: Scenario, network: Callable[[], Network], workers: Workers | None = None
-) -> ReadOff:
+def read_off_network(scenario: Scenario, network: Callable[[], Network], workers: Workers | None = None) -> ReadOff:
     """Return what the algorithm takes from the network and from the starts of the workers, by default the scenario's.
 
     Of the network that is nothing where memory is to be asked for before it is made.
@@ -319,9 +317,7 @@ def streams(jobs: Sequence[RunParts]) -> list[int]:
     places = [[job.network.node(worker) for worker in range(job.network.n_workers)] for job in jobs]
     found, tails = [*range(len(jobs))], dict.fromkeys(range(len(jobs)), -1)
     for number in sorted(range(len(jobs)), key=lambda number: len(before[number])):
-        tail = next(
-            (last for last in before[number] if tails[last] < 0 and places[last] == places[number]), None
-        )
+        tail = next((last for last in before[number] if tails[last] < 0 and places[last] == places[number]), None)
         if tail is not None:
             tails[tail], found[number] = number, found[tail]
     return found
@@ -371,16 +367,12 @@ def build_source(scenario: Scenario) -> Source:
     """Return where the workers' numbers come from."""
     if scenario.files:
         return open_files(scenario.data, scenario.home, DTYPES[scenario.dtype])
-    return MADE[str(scenario.data)](
-        scenario, message_elements(scenario.message_bytes, DTYPES[scenario.dtype])
-    )
+    return MADE[str(scenario.data)](scenario, message_elements(scenario.message_bytes, DTYPES[scenario.dtype]))
 
 
 def _random(scenario: Scenario, n_elements: int) -> Source:
     product = scenario.reduce == "prod" and scenario.collective not in COPYING
-    return RandomSource(
-        scenario.workers, n_elements, DTYPES[scenario.dtype], seed=scenario.seed, for_product=product
-    )
+    return RandomSource(scenario.workers, n_elements, DTYPES[scenario.dtype], seed=scenario.seed, for_product=product)
 
 
 #: Data that is made, by the name that a scenario has for it.

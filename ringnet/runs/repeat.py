@@ -39,9 +39,7 @@ def repeats_by(parts: RunParts) -> str:
         return "events"
     reason = why_not_exact(parts.schedule, parts.network_of_run, parts.workers, may_draw=True)
     if reason and parts.engine == "recurrence":
-        raise InputError(
-            Fault(f"the recurrence is not exact here: {reason}", "engine", right="events, or auto")
-        )
+        raise InputError(Fault(f"the recurrence is not exact here: {reason}", "engine", right="events, or auto"))
     return "events" if reason else "recurrence"
 
 
@@ -78,9 +76,7 @@ def times_of_runs(scenario: Scenario, runs: Sequence[int], parts: RunParts | Non
         message = "the recurrence is not exact for a run in which one transfer overtakes another"
         raise InputError(Fault(message, "engine", right="auto"))
     each = zip(runs, found.makespan_s.tolist(), found.exact.tolist(), strict=True)
-    return np.array(
-        [time_s if exact else _time_of(scenario, parts.in_run(run)) for run, time_s, exact in each]
-    )
+    return np.array([time_s if exact else _time_of(scenario, parts.in_run(run)) for run, time_s, exact in each])
 
 
 def _time_of(scenario: Scenario, parts: RunParts) -> float:

@@ -127,11 +127,7 @@ def _moved(parts: RunParts, *, tamper: Tamper | None, watch: Watch | None) -> _M
     first = _buffers(parts, payloads[0]) if _states_wanted(parts, payloads[0]) else None
     has_states, moved_share = first is not None, None
     if parts.is_alone:
-        nudged = (
-            NudgedRuns(parts)
-            if chosen.name == "compiled" and sharing_of(parts, chosen.name) == "fair"
-            else None
-        )
+        nudged = NudgedRuns(parts) if chosen.name == "compiled" and sharing_of(parts, chosen.name) == "fair" else None
         keep = {"keep_transfers": parts.keep_transfers, "keep_values": has_states}
         what = (parts.schedule, parts.network_of_run, parts.workers, parts.chunk_bytes, payloads[0])
         traces = [chosen.run(*what, **keep, watch=watch)]
@@ -211,9 +207,7 @@ def _states_wanted(parts: RunParts, payload: AnyPayload) -> bool:
 def _buffers(parts: RunParts, payload: AnyPayload) -> list[Array]:
     """Return the buffer of every worker as objects, None where it holds nothing yet."""
     return [
-        np.concatenate(
-            [_held(payload, worker, chunk, size) for chunk, size in enumerate(parts.chunk_sizes.tolist())]
-        )
+        np.concatenate([_held(payload, worker, chunk, size) for chunk, size in enumerate(parts.chunk_sizes.tolist())])
         for worker in range(parts.schedule.n_workers)
     ]
 
@@ -234,11 +228,7 @@ def _labels(scenario: Scenario, parts: RunParts, sharing: str) -> dict[str, Any]
         "sharing": sharing,
         "payload": payload_text(parts.carry, carried=parts.source is not None),
         "seed": scenario.seed if random else None,
-        **(
-            {"drawn": f"{words}; run {parts.run} of seed {scenario.seed}"}
-            if (words := drawn_words(scenario))
-            else {}
-        ),
+        **({"drawn": f"{words}; run {parts.run} of seed {scenario.seed}"} if (words := drawn_words(scenario)) else {}),
         **({"shape": ", ".join(parts.read.phrases)} if parts.read.phrases else {}),
         **(measured_link_labels(scenario) if parts.message_bytes == scenario.message_bytes else {}),
     }

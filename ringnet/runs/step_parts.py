@@ -282,9 +282,7 @@ def _groups(scenario: Scenario) -> Iterator[StepWorkers]:
         pace = WorkerPace(slowness, keys.noise, scenario.seed, number)
         proved = cache(partial(_proved, schedules))
         launched = partial(launches, scenario, n_beside=n_workers if number else None)
-        return StepWorkers(
-            name, parts, shape, STRATEGIES[keys.strategy].program(shape), pace, proved, launched
-        )
+        return StepWorkers(name, parts, shape, STRATEGIES[keys.strategy].program(shape), pace, proved, launched)
 
     def own_schedule(collective: str) -> Schedule:
         changed = scenario.model_copy(update={"collective": collective})

@@ -65,10 +65,7 @@ def _simulate(scenario: Scenario, tamper: Tamper | None) -> StepResult:
         verdict = carried.verdict(everywhere=keys.strategy != "fsdp")
     return make_step_result(
         _labels(scenario, own),
-        [
-            StepGroup(group.name, group.shape, [step[number] for step in found])
-            for number, group in enumerate(groups)
-        ],
+        [StepGroup(group.name, group.shape, [step[number] for step in found]) for number, group in enumerate(groups)],
         [bound_s.of(seconds[0]) for seconds in draws],
         own.parts.dtype.itemsize,
         verdict,
@@ -114,9 +111,7 @@ def _together(groups: Sequence[StepWorkers], seconds: Sequence[FloatArray]) -> l
     for number, group in enumerate(groups):
         for one in group.program.collectives:
             parts = group.collective(one)
-            jobs.append(
-                Job(parts.schedule, parts.network, parts.workers, parts.chunk_bytes, None, 0, stream=number)
-            )
+            jobs.append(Job(parts.schedule, parts.network, parts.workers, parts.chunk_bytes, None, 0, stream=number))
     first = groups[0].parts
     if jobs:
         run_jobs(jobs, first.network, first.traffic, succession=streams)

@@ -31,9 +31,7 @@ from ringnet.units import format_bytes
 class RunOnce(Protocol):
     """Runs one collective: its result, and what every worker holds afterwards."""
 
-    def __call__(
-        self, parts: RunParts, *, tries_links: bool
-    ) -> tuple[RunResult, Payload | PackedPayload | None]:
+    def __call__(self, parts: RunParts, *, tries_links: bool) -> tuple[RunResult, Payload | PackedPayload | None]:
         """Run it; where it ``tries_links``, what the slowest are is confirmed by simulating again."""
 
 
@@ -152,9 +150,7 @@ def _notes(plan: TrainingPlan, log: TrainingLog) -> list[str]:
         notes.append(f"{many} skipped at all workers: in step {first['step']} {first['skipped']}")
     idle = sum(row["idle_workers"] > 0 for row in log.rows)
     if idle:
-        notes.append(
-            f"in {idle} of {len(log.rows)} steps some workers have no example: they weigh nothing in the mean"
-        )
+        notes.append(f"in {idle} of {len(log.rows)} steps some workers have no example: they weigh nothing in the mean")
     if all(row["whole_batch_share"] is None for row in log.rows):
         notes.append("how your function rounds is not known: its whole batch is compared, and not judged")
     return notes

@@ -84,9 +84,7 @@ def with_trouble(result: RunResult, scenario: Scenario, parts: RunParts, came: C
         notes.append(f"nothing goes wrong in run {parts.run}")
     elif columns["trouble"] is None:
         first = format_seconds(min(one.from_s for one in rows))
-        notes.append(
-            f"trouble has no effect: it begins at {first}, and the run ends at {format_seconds(end_s)}"
-        )
+        notes.append(f"trouble has no effect: it begins at {first}, and the run ends at {format_seconds(end_s)}")
     return replace(
         result,
         summary=result.summary | columns,

@@ -66,9 +66,7 @@ class SampledSteps:
     @cached_property
     def chunks(self) -> int:
         """Chunks that move in all."""
-        return int(
-            sum(len(step) if step.count is None else step.count.sum() for step in self.steps) / self.share
-        )
+        return int(sum(len(step) if step.count is None else step.count.sum() for step in self.steps) / self.share)
 
 
 @dataclass(frozen=True)
@@ -221,9 +219,7 @@ def _by_beginning(
         return whole.events, whole.settlements, whole.rates
     if whole.moved_bytes == half.moved_bytes or whole.rates == half.rates:
         half = Beginning(0, 0, 0, 0, is_all=False)
-    events, settlements, rates, moved_bytes = (
-        last - first for last, first in zip(whole[:4], half[:4], strict=True)
-    )
+    events, settlements, rates, moved_bytes = (last - first for last, first in zip(whole[:4], half[:4], strict=True))
     ratio = max(to_move, 1.0) / max(moved_bytes, 1) * _out_of_step(parts, settlements, rates)
     return events * ratio, settlements * ratio, rates * ratio
 
@@ -232,8 +228,7 @@ def _bytes_to_move(jobs: Sequence[RunParts], moves: list[SampledSteps]) -> float
     """Return what all workers post and apply."""
     looked_at = zip(jobs, moves, strict=True)
     return sum(
-        2 * sum(int(step.sizes(one.chunk_bytes).sum()) for step in move.steps) / move.share
-        for one, move in looked_at
+        2 * sum(int(step.sizes(one.chunk_bytes).sum()) for step in move.steps) / move.share for one, move in looked_at
     )
 
 

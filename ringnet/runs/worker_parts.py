@@ -66,9 +66,7 @@ def _workers(
 ) -> Workers:
     """Return the workers of the job of that number, all by the rule but for exceptions, each by column."""
     columns = {column: np.full(n_workers, mean_of(value)) for column, value in rule.items()}
-    drawn = {
-        column: dict.fromkeys(range(n_workers), one) for column, one in rule.items() if isinstance(one, Drawn)
-    }
+    drawn = {column: dict.fromkeys(range(n_workers), one) for column, one in rule.items() if isinstance(one, Drawn)}
     for worker, exception in exceptions.items():
         for column, value in exception.items():
             columns[column][worker] = mean_of(value)

@@ -112,9 +112,7 @@ def measured(network: Network, keys: Keys) -> Measured:
         return Measured(network)
     if hosts_differ(keys.network):
         path = "link" if inside is None else "inside.link"
-        raise NetworkError(
-            Fault("hosts differ in size: a profile is of hosts alike", path, right="hosts alike")
-        )
+        raise NetworkError(Fault("hosts differ in size: a profile is of hosts alike", path, right="hosts alike"))
     host, way = _ways(network, keys)
     inner: tuple[LinkPiece, ...] = ()
     found = Measured(network)

@@ -91,8 +91,7 @@ def _plain(name: str, value: Any) -> Any:
     if isinstance(value, InsideKeys):
         own = STANDARD if link_file(value) else (value.bandwidth_Bps, value.latency_s)
         card, socket = (
-            None if one is None else LinkNumbers(one.bandwidth_Bps, one.latency_s)
-            for one in (value.card, value.socket)
+            None if one is None else LinkNumbers(one.bandwidth_Bps, one.latency_s) for one in (value.card, value.socket)
         )
         return Inside(value.shape, *own, card=card, sockets=value.sockets, socket=socket)
     if isinstance(value, BetweenKeys):
@@ -204,9 +203,7 @@ def _with_behaviour(network: Network, given: NetworkKeys, found: Measured) -> Ne
         return float(network.bandwidth_Bps[link]), float(network.latency_s[link])
 
     said: dict[str, dict[int, Behaviour]] = {key: {} for key in BEHAVIOURS}
-    said["regimes"] = {
-        link: _by_size(pieces, *own(link)) for link, pieces in found.pieces_of(network).items()
-    }
+    said["regimes"] = {link: _by_size(pieces, *own(link)) for link, pieces in found.pieces_of(network).items()}
     for links, settings in _behaving(network, given):
         for key, value in settings.behaviours().items():
             said[key] |= {link: BEHAVIOURS[key](value, *own(link)) for link in links}
@@ -218,9 +215,7 @@ def _with_behaviour(network: Network, given: NetworkKeys, found: Measured) -> Ne
     return replace(network, behaviours=behaviours)
 
 
-def _behaving(
-    network: Network, given: NetworkKeys
-) -> Iterator[tuple[list[int], NetworkKeys | LinkExceptionKeys]]:
+def _behaving(network: Network, given: NetworkKeys) -> Iterator[tuple[list[int], NetworkKeys | LinkExceptionKeys]]:
     if given.behaviours():
         yield network.sources.as_the_rule.nonzero()[0].tolist(), given
     behaving = {node: one for node, one in given.links_of.items() if one.behaviours()}
@@ -241,9 +236,7 @@ def _with_chance(network: Network, keys: Keys, sources: LinkSources) -> Network:
     """
     if not any(one.whose == "link" and not one.is_trouble for one in drawn_values(keys)):
         return network
-    drawn = {
-        key: _drawers(network, keys.network, key, np.isin(getattr(sources, key), _RULED)) for key in OF_LINKS
-    }
+    drawn = {key: _drawers(network, keys.network, key, np.isin(getattr(sources, key), _RULED)) for key in OF_LINKS}
     means = {key: getattr(network, field) for key, field in OF_LINKS.items()}
     behaviours = dict(network.behaviours)
     for link in sorted(set[int]().union(*drawn.values())):
@@ -260,9 +253,7 @@ def _with_chance(network: Network, keys: Keys, sources: LinkSources) -> Network:
     return replace(network, behaviours=behaviours)
 
 
-def _drawers(
-    network: Network, given: NetworkKeys, key: str, ruled: BoolArray
-) -> dict[int, DrawnSeconds | DrawnRate]:
+def _drawers(network: Network, given: NetworkKeys, key: str, ruled: BoolArray) -> dict[int, DrawnSeconds | DrawnRate]:
     """Return, by link, how one of its numbers is drawn; what is plainly said of a link is not."""
     field, found = OF_LINKS[key], dict[int, DrawnSeconds | DrawnRate]()
     around: list[tuple[list[int], NetworkKeys | LinkExceptionKeys]] = [(ruled.nonzero()[0].tolist(), given)]

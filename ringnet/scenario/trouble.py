@@ -74,9 +74,7 @@ def _whiles(one: TroubleKeys, seed: int, who: str | int, number: int) -> Whiles:
         lasts = NEVER if one.slow.for_s is None else drawn(one.slow.for_s, "for")
         found = Whiles(drawn(one.slow.at_s, "at"), lasts, 1 / one.slow.factor)
     if one.down is not None:
-        found = Whiles(
-            drawn(one.down.at_s, "at"), drawn(one.down.for_s, "for"), 0.0, retry_s=one.down.retry_s
-        )
+        found = Whiles(drawn(one.down.at_s, "at"), drawn(one.down.for_s, "for"), 0.0, retry_s=one.down.retry_s)
     if one.flap is not None:
         up = None if one.flap.up_s is None else drawn(one.flap.up_s, "up")
         at, lasts = drawn(one.flap.at_s, "at"), drawn(one.flap.down_s, "down")

@@ -190,9 +190,7 @@ def plan_blame(scenario: Scenario, most: int | None = None) -> BlamePlan:
     links = LinksInUse(parts.network_of_run, in_use)
     found = suspects(links, parts.workers)
     affordable = max(FEWEST, int(MOST_S / again.cost_s)) if most is None else most
-    return BlamePlan(
-        scenario, today, found, _trials(found, links, parts), affordable, links, again, *again.path()
-    )
+    return BlamePlan(scenario, today, found, _trials(found, links, parts), affordable, links, again, *again.path())
 
 
 def _single(scenario: Scenario) -> Scenario:
@@ -258,9 +256,7 @@ def blame_parts(plan: BlamePlan, how: PartOptions) -> Blame:
         gains.try_the_likely([one for one in plan.trials if one not in whole and one.suspect.kind != "link"])
     gains.find_slopes()
     rows = pd.DataFrame([_row(one, gains) for one in plan.suspects], columns=["first", *TABLES["blame"]])
-    rows = rows.sort_values(["kind", "first"], key=_order, kind="stable", ignore_index=True).drop(
-        columns="first"
-    )
+    rows = rows.sort_values(["kind", "first"], key=_order, kind="stable", ignore_index=True).drop(columns="first")
     table = rows.assign(rank=rows.groupby("kind", sort=False).cumcount() + 1)
     notes = (
         *_about_estimates(plan, gains, table),
@@ -364,9 +360,7 @@ class _Gains:
             return max((self.of_upgrade.get(one, 0.0) for one in each if one is not None), default=0.0)
 
         below = self.plan.links.below_their_likes()
-        self.try_all(
-            sorted(trials, key=lambda one: (-alone_s(one), below.keys().isdisjoint(one.suspect.links)))
-        )
+        self.try_all(sorted(trials, key=lambda one: (-alone_s(one), below.keys().isdisjoint(one.suspect.links))))
 
     def _halved(self, links: tuple[int, ...], change: Change) -> Iterator[tuple[float, Trial]]:
         """Yield both halves of a set of links that gains, with what the set gains; none of one that does not."""
@@ -385,9 +379,7 @@ class _Gains:
 
     def of(self, suspect: Suspect, change: Change) -> float | None:
         """Return what a suspect gains by a change; None where that is not known, or is no change."""
-        trial = next(
-            (one for one in self.plan.trials if one.suspect is suspect and one.change == change), None
-        )
+        trial = next((one for one in self.plan.trials if one.suspect is suspect and one.change == change), None)
         if trial is None:
             return None
         gain_s = self.of_upgrade.get(trial.upgrade)
@@ -443,9 +435,7 @@ def _about_estimates(plan: BlamePlan, gains: _Gains, table: pd.DataFrame) -> lis
     if isinstance(plan.derivatives, str):
         note = f"nothing is told by the path, all is simulated: {plan.derivatives}"
         if any(slope_s is not None for slope_s in gains.slopes.values()):
-            note += (
-                "; what stands as told by it is a slope, by two more simulations with a little of the change"
-            )
+            note += "; what stands as told by it is a slope, by two more simulations with a little of the change"
         return [note]
     n_parted = int((table["path_changes"] == True).sum())  # noqa: E712 -- empty where nothing was compared
     if not n_parted:

@@ -113,9 +113,7 @@ def compare_parts(plan: StudyPlan, how: PartOptions) -> Comparison:
     if TIMES in table:
         table, columns = told_apart(table), [*columns, *OF_REPEATED_COMPARISONS]
     order = ["n_workers", "message_bytes", "rank"]
-    guesses = [
-        plan.guesses.get(point) for point in zip(table["n_workers"], table["message_bytes"], strict=True)
-    ]
+    guesses = [plan.guesses.get(point) for point in zip(table["n_workers"], table["message_bytes"], strict=True)]
     table = table.assign(guess=pd.Series(guesses, index=table.index, dtype=object))
     table = table.sort_values(order, kind="stable", ignore_index=True)[columns]
     told = (*_about_shapes(plan, outcomes), *_about_slices(plan, outcomes), *_about_sends(plan, table))
@@ -194,9 +192,7 @@ def _about_guesses(guesses: Mapping[tuple[int, int], str], sizes: Sequence[int])
     reasons = " or ".join(dict.fromkeys(guesses.values()))
     guessed = {size for _, size in guesses}
     least, most = min(guessed), max(guessed)
-    where = (
-        f"from {format_size(least)} to {format_size(most)}" if least < most else f"at {format_size(least)}"
-    )
+    where = f"from {format_size(least)} to {format_size(most)}" if least < most else f"at {format_size(least)}"
     if len(guessed) < sum(least <= size <= most for size in sizes):
         where = f"at {len(guessed)} sizes {where}"
     return [
@@ -213,9 +209,7 @@ def _part(point: Scenario, sizes: tuple[int, ...]) -> StudyPart:
     most_s = n_transfers / TRANSFERS_PER_S["events"]
     if most_s > LONG_S and not what_is_drawn(point):
         most_s = n_transfers / TRANSFERS_PER_S[_likely_engine(point)]
-    return StudyPart(
-        label, key_of(point, "compare", label, sizes), point, AlgorithmTiming(label, sizes), most_s
-    )
+    return StudyPart(label, key_of(point, "compare", label, sizes), point, AlgorithmTiming(label, sizes), most_s)
 
 
 def _likely_engine(point: Scenario) -> str:
@@ -342,9 +336,7 @@ def _timed(task: AlgorithmTiming, scenario: Scenario) -> dict[str, Any]:
     }
 
 
-def _rows(
-    task: AlgorithmTiming, scenario: Scenario, schedule: Schedule, on: _NetworkParts
-) -> list[dict[str, Any]]:
+def _rows(task: AlgorithmTiming, scenario: Scenario, schedule: Schedule, on: _NetworkParts) -> list[dict[str, Any]]:
     network, workers, cuts = on
     dtype = DTYPES[scenario.dtype]
     elements = [message_elements(size, dtype) for size in task.sizes]
@@ -397,9 +389,7 @@ def _times_launched(
     return engines.tolist(), Times(*map(np.array, zip(*(found[at] for at in sorted(found)), strict=True)))
 
 
-def _times(
-    schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray
-) -> tuple[list[str], Times]:
+def _times(schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray) -> tuple[list[str], Times]:
     """Return the engine of each size and what it says: all at once where that is exact, one by one elsewhere."""
     try:
         times = run_sizes(schedule, network, workers, chunk_bytes)
@@ -415,9 +405,7 @@ def _times(
     return engines.tolist(), times
 
 
-def _one_by_one(
-    schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray
-) -> tuple[str, Times]:
+def _one_by_one(schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray) -> tuple[str, Times]:
     """Return the engine that is the fastest for all of some sizes, and what it says of each."""
     chosen, found = choose_engine(schedule, network, workers, len(chunk_bytes)), []
     network = replace(network, sharing=resolve_sharing(network, [Sending(0, schedule, network)]))

@@ -177,19 +177,14 @@ def sample(scenario: Scenario) -> list[Scenario]:
     axes = _axes(document.pop("sweep"))
     shape = [len(axis) for axis in axes]
     places = np.unique(np.linspace(0, scenario.n_points - 1, SAMPLED).astype(np.int64))
-    chosen = (
-        [axis[at] for axis, at in zip(axes, np.unravel_index(place, shape), strict=True)] for place in places
-    )
+    chosen = ([axis[at] for axis, at in zip(axes, np.unravel_index(place, shape), strict=True)] for place in places)
     return list(chain.from_iterable(_point(document, chain.from_iterable(rows), scenario) for rows in chosen))
 
 
 def _axes(sweep: dict[str, Any]) -> list[list[tuple[str, ...]]]:
     """Return the grid as overrides: for each axis its rows, for each row a ``key=value`` per key."""
     columns = {
-        section: [
-            [f"{key}={json.dumps(value)}" for value in values]
-            for key, values in sweep.get(section, {}).items()
-        ]
+        section: [[f"{key}={json.dumps(value)}" for value in values] for key, values in sweep.get(section, {}).items()]
         for section in ("over", "zip")
     }
     zipped = [list(zip(*columns["zip"], strict=True))] if columns["zip"] else []
@@ -199,9 +194,7 @@ def _axes(sweep: dict[str, Any]) -> list[list[tuple[str, ...]]]:
 def _point(document: dict[str, Any], overrides: Iterator[str], scenario: Scenario) -> Iterator[Scenario]:
     place = scenario.home
     try:
-        yield loads(
-            json.dumps(document), list(overrides), folder=place.folder, allow_outside=place.allow_outside
-        )
+        yield loads(json.dumps(document), list(overrides), folder=place.folder, allow_outside=place.allow_outside)
     except InputError:
         return
 

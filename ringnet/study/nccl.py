@@ -50,9 +50,7 @@ def tuner_text(
     """
     if collective not in COLLECTIVES:
         right = ", ".join(COLLECTIVES)
-        raise InputError(
-            Fault("NCCL's tuner has no such collective", "--tuner", value=collective, right=right)
-        )
+        raise InputError(Fault("NCCL's tuner has no such collective", "--tuner", value=collective, right=right))
     if "guess" in table and table["guess"].notna().all():
         message = "there is nothing to recommend on links that are a ring's equivalent"
         raise InputError(Fault(message, "--tuner", right="links with their own bandwidth and latency"))
@@ -87,9 +85,7 @@ def tuner_lines(known: pd.DataFrame, channels: dict[str, int]) -> list[TunerLine
             first = part.first_bytes if part.after_guess else first
             endless = part.last_bytes if part.before_guess else max(ENDLESS_BYTES, part.last_bytes)
             last = where.get((n_workers, part.last_bytes), endless)
-            use = TunerLine(
-                n_workers, base_name(part.algorithm), first, last, channels.get(part.algorithm, -1)
-            )
+            use = TunerLine(n_workers, base_name(part.algorithm), first, last, channels.get(part.algorithm, -1))
             before = uses[-1] if uses else use
             if first and not part.after_guess and _nccl(before) == _nccl(use):  # to NCCL both are one
                 first = uses.pop().first_bytes
@@ -176,16 +172,12 @@ def differences(machine: NcclMachine, collective: str, found: Comparison) -> lis
             for best in picks(machine, of_ringnet, collective, taken.first_bytes, taken.last_bytes):
                 one = OtherChoice(*best[2:], taken.algorithm, ringnet, best.protocol)
                 if differ and differ[-1][2:] == one[2:] and differ[-1].last_bytes + 1 == one.first_bytes:
-                    one = one._replace(
-                        first_bytes=differ.pop().first_bytes
-                    )  # NCCL changes its protocol alone
+                    one = one._replace(first_bytes=differ.pop().first_bytes)  # NCCL changes its protocol alone
                 differ.append(one)
     return differ
 
 
-def tuner_file(
-    machine: NcclMachine, collective: str, found: Comparison, differ: Sequence[OtherChoice]
-) -> str:
+def tuner_file(machine: NcclMachine, collective: str, found: Comparison, differ: Sequence[OtherChoice]) -> str:
     """Return a tuner file of the sizes where the simulation has another algorithm than NCCL's model."""
     names = {nccl: name for name, nccl in ALGORITHMS.items()}
     lines = [

@@ -90,9 +90,7 @@ def plan_numerics(
         plan.notes.extend([*missing, *_cut(scenario, n_workers)])
         plan.parts.extend(_part(scenario, point, kinds) for point in points)
     keys = scenario.network.reduction
-    takers = dict.fromkeys(
-        part.label for part in plan.parts if reduces_in_switches(part.scenario.algorithm_name)
-    )
+    takers = dict.fromkeys(part.label for part in plan.parts if reduces_in_switches(part.scenario.algorithm_name))
     if keys is not None and keys.accumulate is not None and takers:
         plan.notes.append(f"{', '.join(takers)}: switches sum in {keys.accumulate}, where that is wider")
     return plan
@@ -139,9 +137,7 @@ def _numbered(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(result=np.concatenate(numbers))[list(TABLES["numerics"])]
 
 
-def _refuse(
-    scenario: Scenario, workers: Sequence[int] | None, dtypes: Sequence[str], accumulate: str | None
-) -> None:
+def _refuse(scenario: Scenario, workers: Sequence[int] | None, dtypes: Sequence[str], accumulate: str | None) -> None:
     faults = []
     if scenario.collective in COPYING:
         faults.append(Fault(f"{scenario.collective} adds nothing", "collective", right="all-reduce"))
@@ -198,9 +194,7 @@ def _values(data: _Data) -> Array:
         source = build_source(scenario)
     else:
         n_elements, product = _n_elements(scenario), scenario.reduce == "prod"
-        source = RandomSource(
-            n_workers, n_elements, DTYPES["float64"], seed=scenario.seed, for_product=product
-        )
+        source = RandomSource(n_workers, n_elements, DTYPES["float64"], seed=scenario.seed, for_product=product)
     n_elements = min(source.n_elements, MOST_ELEMENTS // n_workers)
     values = np.stack([source.read(worker, 0, n_elements) for worker in range(n_workers)])
     values.flags.writeable = False

@@ -140,9 +140,7 @@ def wrong_sum(result: RunResult) -> str:
 
 def plain_row(row: Mapping[Any, Any]) -> dict[str, Any]:
     """Return a row as JSON brings it back, so that it is the same whether it was kept or not."""
-    return {
-        str(column): value.item() if isinstance(value, np.generic) else value for column, value in row.items()
-    }
+    return {str(column): value.item() if isinstance(value, np.generic) else value for column, value in row.items()}
 
 
 # Finished points on disk.
@@ -166,11 +164,7 @@ def code_digest() -> str:
     What one ringnet has computed is no answer of another: between two releases many have the same number.
     """
     package = Path(__file__).parents[1]
-    sources = [
-        file.relative_to(package)
-        for ending in ("py", "yaml", "json")
-        for file in package.rglob(f"*.{ending}")
-    ]
+    sources = [file.relative_to(package) for ending in ("py", "yaml", "json") for file in package.rglob(f"*.{ending}")]
     digest = sha256(np.__version__.encode())
     for source in sorted(sources):
         if source.parts[0] not in _SHOWING:
@@ -245,9 +239,7 @@ def read_entry(path: Path) -> Outcome | None:
             raise DamagedError("its checksum is wrong")
         kept: dict[str, Any] = json.loads(body)
         row, notes, jobs, times = kept["summary"], kept["notes"], kept["jobs"], kept["times"]
-        if not (
-            isinstance(row, dict) and isinstance(notes, list) and all(isinstance(job, dict) for job in jobs)
-        ):
+        if not (isinstance(row, dict) and isinstance(notes, list) and all(isinstance(job, dict) for job in jobs)):
             raise DamagedError("it is of another shape")
         times_s = tuple(map(float, times))
         return Outcome(row, tuple(map(str, notes)), computed=False, job_rows=tuple(jobs), times_s=times_s)

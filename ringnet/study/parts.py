@@ -119,9 +119,7 @@ def run_parts(parts: Sequence[StudyPart], how: PartOptions) -> list[Outcome]:
     return [found[part.key] for part in parts]
 
 
-def _computed(
-    tasks: list[Task], costs: Mapping[str, float], processes: int | None, say: Say
-) -> Generator[Done]:
+def _computed(tasks: list[Task], costs: Mapping[str, float], processes: int | None, say: Say) -> Generator[Done]:
     """Yield every outcome; the longest come first, so that no process is left alone with one at the end."""
     most = sum(costs[task.key] for task in tasks)
     is_small = len(tasks) == 1 or most < local.SMALL_S
@@ -178,17 +176,13 @@ def named_algorithms(algorithms: str | Sequence[str] | None) -> str | list[str] 
         raise InputError(Fault("all stands alone", "algorithms", value=clip(value), right="all"))
     known = ("all", *ALGORITHMS)
     if others:
-        raise InputError(
-            *(unknown("there is no such algorithm", name, known, "algorithms") for name in others)
-        )
+        raise InputError(*(unknown("there is no such algorithm", name, known, "algorithms") for name in others))
     if not names:
         raise InputError(Fault("no algorithm is named", "algorithms", right=", ".join(known)))
     return list(dict.fromkeys(names))
 
 
-def algorithms_of(
-    scenario: Scenario, wanted: str | Sequence[str | AlgorithmKeys] | None
-) -> list[str | AlgorithmKeys]:
+def algorithms_of(scenario: Scenario, wanted: str | Sequence[str | AlgorithmKeys] | None) -> list[str | AlgorithmKeys]:
     """Return what is compared.
 
     ``all`` stands for every algorithm that knows the collective, those that reduce in switches where switches do.

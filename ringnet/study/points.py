@@ -40,9 +40,7 @@ def run_info(scenario: Scenario, out: Path, seed: int | None, notes: Iterable[st
     """
     inputs = scenario.inputs()
     # Relative, so that the folder tells nothing of this machine and can move together with its data.
-    where = (
-        {"data_folder": os.path.relpath(scenario.home.folder, out), "data_sha256": inputs} if inputs else {}
-    )
+    where = {"data_folder": os.path.relpath(scenario.home.folder, out), "data_sha256": inputs} if inputs else {}
     return {"scenario": scenario.document(), "seed": seed, **where, "notes": list(notes)}
 
 
@@ -120,10 +118,7 @@ class _Study:
         places = defaultdict(list)
         for place, point in enumerate(points):
             places[point.scenario.key()].append(place)
-        tasks = [
-            Task(key, points[at[0]].scenario, self.simulate, self.store.path(key))
-            for key, at in places.items()
-        ]
+        tasks = [Task(key, points[at[0]].scenario, self.simulate, self.store.path(key)) for key, at in places.items()]
         rows: dict[int, Outcome] = {}
         with closing(finished(tasks, self.store, self.compute)) as done:
             for key, outcome in done:

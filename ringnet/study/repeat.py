@@ -92,9 +92,7 @@ def _until(wanted: UntilKeys, blocks: _Blocks) -> FloatArray:
             )
             reached = half_width * (n_runs / wanted.most) ** 0.5
             enough = int(float(f"{MORE * missing:.1e}"))
-            right = f"half_width: {100 * reached * MORE:.2g} %" + f", or until.most: {enough:,}" * (
-                enough <= MOST_RUNS
-            )
+            right = f"half_width: {100 * reached * MORE:.2g} %" + f", or until.most: {enough:,}" * (enough <= MOST_RUNS)
             raise InputError(Fault(message, "until.half_width", right=right))
         # The first runs say little of how many it takes, or nothing: not too many more at a time.
         n_runs = int(min(wanted.most, MORE * missing + 1, FASTEST * n_runs))
@@ -177,6 +175,4 @@ def _about(scenario: Scenario, times_s: FloatArray) -> list[str]:
         return [so_far]
     missing = runs_wanted(len(times_s), known, wanted.half_width)
     more = f"some {missing:.2g} runs" if missing < inf else "more runs"
-    return [
-        f"until: {so_far}, and not to {100 * wanted.half_width:.2g} %: that would take {more} (until.most)"
-    ]
+    return [f"until: {so_far}, and not to {100 * wanted.half_width:.2g} %: that would take {more} (until.most)"]

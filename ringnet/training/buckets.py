@@ -62,9 +62,7 @@ def bucket_of_each(sizes_bytes: Sequence[int], limits_bytes: Sequence[int]) -> l
     [[0, 1], [2, 3], [4]]
     """
     if not limits_bytes or min(limits_bytes) < 1:
-        raise InputError(
-            Fault("a bucket has a limit above zero", value=f"{list(limits_bytes)}", right="25 MiB")
-        )
+        raise InputError(Fault("a bucket has a limit above zero", value=f"{list(limits_bytes)}", right="25 MiB"))
     buckets: list[list[int]] = []
     held: list[int] = []
     n_bytes = 0

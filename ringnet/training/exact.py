@@ -46,9 +46,7 @@ class ExactState(NamedTuple):
 
 
 #: Takes a state, a gradient, the optimizer's settings and a unit roundoff; returns parameters and memory after it.
-Reach: TypeAlias = Callable[
-    [ExactState, Around, Mapping[str, float], float], tuple[Around, dict[str, Around]]
-]
+Reach: TypeAlias = Callable[[ExactState, Around, Mapping[str, float], float], tuple[Around, dict[str, Around]]]
 
 
 def _rounded(value: FloatArray, radius: FloatArray, magnitude: FloatArray, unit: float) -> Around:
@@ -179,9 +177,7 @@ class ExactTraining:
         new, memory = REACHES[plan.optimizer.name](self.state, gradient, plan.optimizer.settings, self._unit)
         new = Around(new.value, new.radius + _ROUNDINGS * smallest_subnormal(plan.master))
         self.state = ExactState(new, memory, n_updates + 1)
-        come, radius = (
-            float(np.sqrt(np.square(values).mean())) for values in (new.value - self._start, new.radius)
-        )
+        come, radius = (float(np.sqrt(np.square(values).mean())) for values in (new.value - self._start, new.radius))
         # What leaves the range of its type is no longer a matter of rounding.
         largest = max(float(one.most.max(initial=0.0)) for one in (new, gradient, *memory.values()))
         return radius <= _MOST_SHARE * come and largest < float(np.finfo(plan.master).max)

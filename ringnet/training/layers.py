@@ -90,9 +90,7 @@ def timed_by_rate(
     )
 
 
-def timed_by_share(
-    layers: Sequence[TimedLayer], forward_s: float, backward_s: float
-) -> tuple[TimedLayer, ...]:
+def timed_by_share(layers: Sequence[TimedLayer], forward_s: float, backward_s: float) -> tuple[TimedLayer, ...]:
     """Return the layers with measured times of the whole model shared out: by operations, or by parameters.
 
     >>> [layer.backward_s for layer in timed_by_share([TimedLayer("a", ((3,),)), TimedLayer("b", ((1,),))], 1, 2)]
@@ -109,9 +107,7 @@ def timed_by_share(
     )
 
 
-def module_layers(
-    module: Any, times_s: Mapping[str, tuple[float, float]] | None = None
-) -> tuple[TimedLayer, ...]:
+def module_layers(module: Any, times_s: Mapping[str, tuple[float, float]] | None = None) -> tuple[TimedLayer, ...]:
     """Return the layers of a PyTorch module: names and shapes of its parameters, in the order of registration.
 
     Parameters
@@ -130,9 +126,7 @@ def module_layers(
     shapes: dict[str, list[Shape]] = {}
     for name, parameter in module.named_parameters():
         if getattr(parameter, "requires_grad", True):
-            shapes.setdefault(name.rpartition(".")[0] or name, []).append(
-                tuple(int(size) for size in parameter.shape)
-            )
+            shapes.setdefault(name.rpartition(".")[0] or name, []).append(tuple(int(size) for size in parameter.shape))
     if not shapes:
         raise InputError(Fault("the module has no parameters that are trained"))
     times = dict(times_s or {})
@@ -180,15 +174,11 @@ class _ResNet:
         for number, (kernel, out, at) in enumerate(
             sizes if self.bottleneck else [(3, width, side), (3, width, side)], start=1
         ):
-            yield from _convolution(
-                (f"{name}.conv{number}", f"{name}.bn{number}", name), kernel, channels, out, at
-            )
+            yield from _convolution((f"{name}.conv{number}", f"{name}.bn{number}", name), kernel, channels, out, at)
             channels = out
 
 
-def _convolution(
-    names: tuple[str, str, str], kernel: int, channels: int, out: int, side: int
-) -> Iterator[TimedLayer]:
+def _convolution(names: tuple[str, str, str], kernel: int, channels: int, out: int, side: int) -> Iterator[TimedLayer]:
     """Yield a convolution without bias, and its normalisation; ``side`` is that of what comes out."""
     name, norm, block = names
     flops = 2.0 * kernel**2 * channels * out * side**2
@@ -314,12 +304,8 @@ class ModelPreset(NamedTuple):
 
 #: Models by name.
 MODEL_PRESETS: dict[str, ModelPreset] = {
-    "resnet-18": ModelPreset(
-        _ResNet((2, 2, 2, 2), False).layers, 11_689_512, None, None, "torchvision resnet18"
-    ),
-    "resnet-50": ModelPreset(
-        _ResNet((3, 4, 6, 3), True).layers, 25_557_032, None, None, "torchvision resnet50"
-    ),
+    "resnet-18": ModelPreset(_ResNet((2, 2, 2, 2), False).layers, 11_689_512, None, None, "torchvision resnet18"),
+    "resnet-50": ModelPreset(_ResNet((3, 4, 6, 3), True).layers, 25_557_032, None, None, "torchvision resnet50"),
     "bert-large": ModelPreset(_Bert(24, 1024).layers, 335_141_888, 512, 512, "bert-large-uncased"),
     "gpt2-small": ModelPreset(_Gpt2(12, 768).layers, 124_439_808, 1024, 1024, "gpt2"),
     "gpt2-xl": ModelPreset(_Gpt2(48, 1600).layers, 1_557_611_200, 1024, 1024, "gpt2-xl"),

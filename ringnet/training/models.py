@@ -136,9 +136,7 @@ class TrainableModel(Protocol):
     def whole(self, parameters: Array, batches: Sequence[Batch]) -> BatchGradient:
         """Return loss and gradient over all batches as one process computes them, summed in float64."""
 
-    def around(
-        self, parameters: Around, batches: Sequence[Batch], unit: float
-    ) -> tuple[Around, FloatArray] | None:
+    def around(self, parameters: Around, batches: Sequence[Batch], unit: float) -> tuple[Around, FloatArray] | None:
         """Return the exact mean of the examples' gradients, and how far that of computed ones is from it at most.
 
         The computed ones may be at any parameters within the radius, and are rounded to a type of unit roundoff

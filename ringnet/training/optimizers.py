@@ -191,9 +191,7 @@ _ADAM = {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8}
 OPTIMIZERS: dict[str, OptimizerKind] = {
     "sgd": OptimizerKind(sgd, "stochastic gradient descent", (), _DECAY),
     "momentum": OptimizerKind(momentum, "SGD with a velocity", ("velocity",), {"momentum": 0.9, **_DECAY}),
-    "adam": OptimizerKind(
-        adam, "mean over root mean square of gradients", ("mean", "square"), {**_ADAM, **_DECAY}
-    ),
+    "adam": OptimizerKind(adam, "mean over root mean square of gradients", ("mean", "square"), {**_ADAM, **_DECAY}),
     "adamw": OptimizerKind(
         adamw, "Adam with weight decay of its own", ("mean", "square"), {**_ADAM, "weight_decay": 0.01}
     ),

@@ -40,9 +40,7 @@ class OwnModel:
         No arrays, or some that hold no numbers or nothing.
     """
 
-    def __init__(
-        self, gradients: Gradients, parameters: Mapping[str, Any], n_examples: int, name: str
-    ) -> None:
+    def __init__(self, gradients: Gradients, parameters: Mapping[str, Any], n_examples: int, name: str) -> None:
         self._gradients, self._name = gradients, name
         if not isinstance(parameters, Mapping) or not parameters:
             value = type(parameters).__name__ if not isinstance(parameters, Mapping) else "no arrays"

@@ -149,9 +149,7 @@ class StepNumbers:
         if unlike is not None:
             worker, element, first = unlike
             got, other = self._parameters[[worker, first], element]
-            wrong = (
-                f"parameter {self._places[element]} is {got} at worker {worker} and {other} at worker {first}"
-            )
+            wrong = f"parameter {self._places[element]} is {got} at worker {worker} and {other} at worker {first}"
             return StepParameters(False, False, wrong)
         return self._against_one_process()
 

@@ -356,9 +356,7 @@ def step_in_time(program: StepProgram, seconds: FloatArray) -> RunningStep:
     return StepTimes(program, starts_s, ends_s, ready_s, sent_s, done_s)
 
 
-def timed_step(
-    program: StepProgram, seconds: FloatArray, cost_s: Callable[[StepCollective], float]
-) -> StepTimes:
+def timed_step(program: StepProgram, seconds: FloatArray, cost_s: Callable[[StepCollective], float]) -> StepTimes:
     """Run a step whose collectives take what they take, whenever they start."""
     return run_step(
         step_in_time(program, seconds),

@@ -235,16 +235,11 @@ def train(plan: TrainingPlan, all_reduce: AllReduce) -> Iterator[TrainedStep]:
             yield _one_step(plan, step, replicas, all_reduce)
 
 
-def _one_step(
-    plan: TrainingPlan, step: int, replicas: Sequence[Replica], all_reduce: AllReduce
-) -> TrainedStep:
+def _one_step(plan: TrainingPlan, step: int, replicas: Sequence[Replica], all_reduce: AllReduce) -> TrainedStep:
     batches = plan.batches(step)
     counts = np.array([batch.n for batch in batches], dtype=np.int64)
     before = replicas[0].parameters
-    local = [
-        plan.local_gradient(replica.parameters, batch)
-        for replica, batch in zip(replicas, batches, strict=True)
-    ]
+    local = [plan.local_gradient(replica.parameters, batch) for replica, batch in zip(replicas, batches, strict=True)]
     sent = [plan.sent(one.gradient, batch) for one, batch in zip(local, batches, strict=True)]
     nonfinite = _nonfinite(plan, [one.gradient for one in local], sent)
     if nonfinite and plan.on_nonfinite == "stop":

@@ -102,9 +102,7 @@ class Ways:
     def _taken_for_mean(self, replica: Replica, batches: Sequence[Batch], right: TrainedStep) -> float:
         found = self._gradients(replica, batches)
         if not right.nonfinite:
-            total = weighted_mean([one.gradient for one in found], right.counts.tolist()) * int(
-                right.counts.sum()
-            )
+            total = weighted_mean([one.gradient for one in found], right.counts.tolist()) * int(right.counts.sum())
             returned = total / self.plan.n_workers if self.plan.reduce == "mean" else total
             replica.update(self.plan, returned.astype(self.plan.master))
         return _loss(found, right)

@@ -90,9 +90,7 @@ def spread(what: str, ratios: Sequence[float], most: float) -> str:
 def main(words: Sequence[str]) -> int:
     """Print a line for each run, how the ratios are spread, and the verdict; return 1 where a run is too far off."""
     chosen = [name for name in RUNS if not words or any(word in name for word in words)]
-    print(
-        f"{'':<36} {'said s':>8} {'took s':>8} {'ratio':>7} {'said MiB':>8} {'took':>8} {'ratio':>7} {'ms':>8}"
-    )
+    print(f"{'':<36} {'said s':>8} {'took s':>8} {'ratio':>7} {'said MiB':>8} {'took':>8} {'ratio':>7} {'ms':>8}")
     found = []
     for name in chosen:
         with tempfile.TemporaryDirectory() as folder:

@@ -35,9 +35,7 @@ def test_events_against_plain_simpy(benchmark, table):
     assert makespan_s(trace) == pytest.approx(ends["plain"], rel=1e-12, abs=0)
     per_transfer = trace.counts["events"] / trace.n_transfers
     assert per_transfer <= 4
-    table.add(
-        "Ratios", "events engine, transfers/s of a plain SimPy program, N=256", pairs.speed_up, at_least=2.5
-    )
+    table.add("Ratios", "events engine, transfers/s of a plain SimPy program, N=256", pairs.speed_up, at_least=2.5)
     table.add("Times", "events engine, N=256, 130,560 transfers", median(pairs.ours_s))
     table.add("Times", "plain SimPy program, the same", median(pairs.theirs_s))
     table.add("Counts", "SimPy events per transfer, one hop", per_transfer, at_most=4)
@@ -90,9 +88,5 @@ def test_growth(benchmark, table, engine, sizes):
         allocated_bytes(lambda s=setup: s.run(engine, keep_transfers=0)) for setup in setups[:3]
     ]  # slow, and exact: three will do
     span = f"N={sizes[0]} to {{}}"
-    table.add(
-        "Growth, as an exponent", f"time of {engine}, {span.format(sizes[-1])}", exponent(sizes, times_s)
-    )
-    table.add(
-        "Growth, as an exponent", f"memory of {engine}, {span.format(sizes[2])}", exponent(sizes[:3], memory)
-    )
+    table.add("Growth, as an exponent", f"time of {engine}, {span.format(sizes[-1])}", exponent(sizes, times_s))
+    table.add("Growth, as an exponent", f"memory of {engine}, {span.format(sizes[2])}", exponent(sizes[:3], memory))

@@ -113,9 +113,7 @@ def bare_and_checked(setup: Setup) -> float:
         exact = np.zeros(source.n_elements)
         for start in range(0, len(exact), IN_CACHE):
             part = slice(start, min(start + IN_CACHE, len(exact)))
-            source.fill(
-                np.arange(part.start, part.stop), range(n_workers), [buffer[part] for buffer in buffers]
-            )
+            source.fill(np.arange(part.start, part.stop), range(n_workers), [buffer[part] for buffer in buffers])
             for buffer in buffers:
                 np.add(exact[part], buffer[part], out=exact[part])
         chunks = [np.array_split(buffer, n_workers) for buffer in buffers]
@@ -133,9 +131,7 @@ def test_payload_made_run_and_verified(benchmark, table):
     def ours() -> None:
         payload = setup.payload()
         setup.run("events", payload)
-        assert verify(
-            setup.schedule, payload, setup.source, make_reduction("sum", 8), setup.chunk_sizes
-        ).sum_ok
+        assert verify(setup.schedule, payload, setup.source, make_reduction("sum", 8), setup.chunk_sizes).sum_ok
 
     pairs = in_turn(benchmark, ours, lambda: bare_and_checked(setup), 2)
     what = "N=8, 256 MiB, full payload, made, run and verified"

@@ -62,16 +62,10 @@ def test_many_points(benchmark, table, tmp_path):
     path.write_text(json.dumps({**SMALL, "payload": "none", "sweep": {"over": over}}))
     options = ["--no-plots", "--quiet", "--cache", tmp_path / "kept", "--out", tmp_path / "results"]
     run = partial(python, "-m", "ringnet", "run", path, *options, "--fresh")
-    one = partial(
-        python, "-m", "ringnet", "run", path, *options, "--fresh", "--set", "sweep.over.workers=[4]"
-    )
-    pairs = in_turn(
-        benchmark, run, lambda: wall_s(lambda: one("--set", "sweep.over.message=[1 KB, 2 KB]")), rounds=5
-    )
+    one = partial(python, "-m", "ringnet", "run", path, *options, "--fresh", "--set", "sweep.over.workers=[4]")
+    pairs = in_turn(benchmark, run, lambda: wall_s(lambda: one("--set", "sweep.over.message=[1 KB, 2 KB]")), rounds=5)
     assert len((tmp_path / "results" / "summary.csv").read_text().splitlines()) == 201
-    table.add(
-        "Times", "ringnet run, 200 points of 4 to 64 workers, whole process", median(pairs.ours_s), at_most=3
-    )
+    table.add("Times", "ringnet run, 200 points of 4 to 64 workers, whole process", median(pairs.ours_s), at_most=3)
     each_s = median(ours - start for ours, start in zip(pairs.ours_s, pairs.theirs_s, strict=True)) / 198
     table.add("Times", "one of these points, beyond starting", each_s, at_most=0.005)
 
@@ -166,15 +160,11 @@ def test_blame_of_a_leaf_spine(benchmark, table, tmp_path):
         tmp_path / "results",
     ]
     benchmark.pedantic(partial(python, "-m", "ringnet", "blame", path, *options), rounds=1)
-    table.add(
-        "Times", "ringnet blame, leaf-spine of 64 workers, fair", benchmark.stats.stats.median, at_most=30
-    )
+    table.add("Times", "ringnet blame, leaf-spine of 64 workers, fair", benchmark.stats.stats.median, at_most=30)
 
 
 def test_quickstart(benchmark, table, tmp_path):
-    benchmark.pedantic(
-        lambda: python("-m", "ringnet", "run", QUICKSTART, "--out", tmp_path / "results"), rounds=5
-    )
+    benchmark.pedantic(lambda: python("-m", "ringnet", "run", QUICKSTART, "--out", tmp_path / "results"), rounds=5)
     assert list((tmp_path / "results").glob("**/*.png"))
     what = "ringnet run quickstart.yaml, plots included, whole process"
     table.add("Times", what, benchmark.stats.stats.median, at_most=6)
@@ -212,8 +202,6 @@ def test_two_cores(benchmark, table):
     assert rows[1] == rows[2]
     assert len({row["makespan_s"] for row in rows[1]}) == 32
     table.add("Ratios", "sweep of 32 equal points, two cores over one", pairs.speed_up, at_least=1.7)
-    table.add(
-        "Ratios", "two bare loops side by side, the same (what the machine gives)", 2 * spin(1) / spin(2)
-    )
+    table.add("Ratios", "two bare loops side by side, the same (what the machine gives)", 2 * spin(1) / spin(2))
     table.add("Times", "one point of that sweep, on one core", pairs.theirs_s[0] / 32)
     table.add("Times", "that sweep, on two cores", pairs.ours_s[0])

@@ -97,9 +97,7 @@ def test_whole_runs_beside_simgrid(benchmark, table, simgrid, tmp_path, asked):
         if simgrid is None:
             return STANDS_IN[n_workers]
         command = [simgrid, network, algorithm, str(MESSAGE_BYTES), sends]
-        return wall_s(
-            lambda: said.append(float(subprocess.run(command, check=True, capture_output=True).stdout))
-        )
+        return wall_s(lambda: said.append(float(subprocess.run(command, check=True, capture_output=True).stdout)))
 
     rounds = 1 if n_workers > 256 else 5
     pairs = in_turn(benchmark, run, peer, rounds=rounds)

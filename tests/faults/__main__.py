@@ -44,9 +44,7 @@ def _kill(asked: argparse.Namespace, home: Path) -> list[str]:
     found: list[str] = []
     for name in [asked.command] if asked.command else kill.COMMANDS:
         whole = kill.undisturbed(name, home / "folder")
-        tried = [
-            kill.kill_once(name, home / "folder", Random(f"{name} {n}"), whole) for n in range(asked.times)
-        ]
+        tried = [kill.kill_once(name, home / "folder", Random(f"{name} {n}"), whole) for n in range(asked.times)]
         wrong = [f"{one}" for one in tried if one.wrong]
         n_workers = sum(one.victim == "a worker" for one in tried)
         _say(f"{name:10} {len(tried):4} kills, {n_workers} of a worker, {len(wrong)} findings", *wrong)

@@ -116,11 +116,7 @@ def _with_fault(command: str, folder: Path, fault: Fault | None) -> Ended:
         resource.setrlimit(resource.RLIMIT_FSIZE, (fault.most_bytes, fault.most_bytes))
     done = CliRunner().invoke(app, command.split())
     is_on[0] = False
-    said = (
-        done.output
-        if done.exception is None or isinstance(done.exception, SystemExit)
-        else repr(done.exception)
-    )
+    said = done.output if done.exception is None or isinstance(done.exception, SystemExit) else repr(done.exception)
     return Ended(done.exit_code, said, asked, files(folder))
 
 
@@ -132,9 +128,7 @@ def _writes(event: str, arguments: tuple[Any, ...], folder: Path) -> bool:
     if event == "open":
         mode, flags = arguments[1:3]
         changes = (
-            bool(set(mode or "") & set("wax+"))
-            if mode
-            else bool((flags or 0) & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))
+            bool(set(mode or "") & set("wax+")) if mode else bool((flags or 0) & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))
         )
         if not changes:
             return False
@@ -148,9 +142,7 @@ def files(folder: Path) -> dict[str, str]:
         if path.is_file() and path.relative_to(folder).parts[0] != "cache":
             content = path.read_bytes()
             name = str(path.relative_to(folder))
-            found[name] = (
-                sha256(content).hexdigest() if _is_whole(path.suffix, content) else f"half of {len(content)}"
-            )
+            found[name] = sha256(content).hexdigest() if _is_whole(path.suffix, content) else f"half of {len(content)}"
     return found
 
 
@@ -213,9 +205,7 @@ def wrong_with(
         yield f"all is well, and missing: {missing}"
 
 
-def try_all(
-    name: str, folder: Path, choose: Callable[[list[Fault]], list[Fault]] = list
-) -> tuple[int, list[str]]:
+def try_all(name: str, folder: Path, choose: Callable[[list[Fault]], list[Fault]] = list) -> tuple[int, list[str]]:
     """Try the faults of a command, where nothing was and where older files are; return how many, and what was wrong."""
     command = COMMANDS[name]
     found: list[str] = []
@@ -227,11 +217,7 @@ def try_all(
             return n_tried, [f"{name}: without a fault: {done}"]
         _start(name, folder, older=older)
         again = carried_out(command, folder)
-        stable = {
-            one
-            for one in done.files
-            if not isinstance(again, str) and again.files.get(one) == done.files[one]
-        }
+        stable = {one for one in done.files if not isinstance(again, str) and again.files.get(one) == done.files[one]}
         largest = max((folder / one).stat().st_size for one in done.files)
         for fault in choose([*faults(len(done.asked), largest)]):
             _start(name, folder, older=older)
@@ -260,9 +246,7 @@ def _start(name: str, folder: Path, *, older: bool) -> None:
         carried_out("run s.yaml --quiet --no-plots --jobs 1 --out results", folder)
     if older and name != "init":
         carried_out(
-            COMMANDS[name].replace("s.yaml", "s.yaml --set seed=5")
-            if name in {"run", "compare"}
-            else COMMANDS[name],
+            COMMANDS[name].replace("s.yaml", "s.yaml --set seed=5") if name in {"run", "compare"} else COMMANDS[name],
             folder,
         )
         shutil.rmtree(folder / "cache", ignore_errors=True)

@@ -69,9 +69,7 @@ def _chosen(asked: argparse.Namespace, names: list[str]) -> Iterator[tuple[str, 
     """Yield the kinds in turn, each with the numbers of its next inputs."""
     chosen = [name for name in names if asked.kind in (None, name)]
     n_inputs = asked.inputs or (len(pairs()) if asked.pairs else 5000)
-    n_each = {
-        name: n_inputs // len(chosen) + (place < n_inputs % len(chosen)) for place, name in enumerate(chosen)
-    }
+    n_each = {name: n_inputs // len(chosen) + (place < n_inputs % len(chosen)) for place, name in enumerate(chosen)}
     for begin in range(0, max(n_each.values()), TOGETHER):
         for name in chosen:
             numbers = range(begin, min(begin + TOGETHER, n_each[name]))

@@ -140,11 +140,7 @@ class ResultsKind(Kind):
 def small_scenarios() -> list[Path]:
     """Shipped scenarios that take no time."""
     slow = {"scale", "scale-verified", "time-vs-workers", "grid", "rack-order", "compare-on-racks"}
-    return [
-        path
-        for path in sorted(SCENARIOS.glob("*.yaml"))
-        if path.stem not in slow and "training" not in path.stem
-    ]
+    return [path for path in sorted(SCENARIOS.glob("*.yaml")) if path.stem not in slow and "training" not in path.stem]
 
 
 def results_folders(folder: Path) -> list[Path]:
@@ -160,9 +156,7 @@ def results_folders(folder: Path) -> list[Path]:
         file = folder / f"{name}.yaml"
         file.write_text(f"scenario_version: 1\nworkers: 4\nmessage: 64 B\nnetwork: {_closed(where)}\n")
         made.append(_made("run", file, folder / f"{name}-results"))
-    made.append(
-        _made("compare", folder / "plain.yaml", folder / "study-results", "--algorithms", "ring,direct")
-    )
+    made.append(_made("compare", folder / "plain.yaml", folder / "study-results", "--algorithms", "ring,direct"))
     return made
 
 
@@ -221,16 +215,10 @@ def kinds(folder: Path) -> dict[str, Kind]:
         "{scenario_version: 1, workers: 8, message: 1 KiB, "
         "network: {bandwidth: 1 GB/s, latency: 1 us, topology: switch, order: {file: {file}}}}"
     )
-    profile = (
-        "{scenario_version: 1, workers: 8, message: 1 MiB, network: {topology: ring, link: {file: {file}}}}"
-    )
+    profile = "{scenario_version: 1, workers: 8, message: 1 MiB, network: {topology: ring, link: {file: {file}}}}"
     data = "{scenario_version: 1, data: {file}, " + NETWORK + "}"
     step = "{scenario_version: 1, workers: 4, step: {layers: {file}%s}, " + NETWORK + "}"
-    hook = (
-        "{scenario_version: 1, workers: 4, message: 1 KiB, algorithm: {python: my.py:my_ring}, "
-        + NETWORK
-        + "}"
-    )
+    hook = "{scenario_version: 1, workers: 4, message: 1 KiB, algorithm: {python: my.py:my_ring}, " + NETWORK + "}"
     model = (
         "{scenario_version: 1, workers: 2, training: {model: {python: my.py:gradients, examples: 8}, steps: 2}, "
         + NETWORK

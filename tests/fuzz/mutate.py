@@ -21,9 +21,7 @@ _WORDS = r"""
 0->1|h0/nic0|h*->*|*
 ..|/etc/passwd|./.|a.npy|\x1b[31m|\x1b]0;x\x07|\u202e|\ud83d\ude00|\x00|\t|a\nb| |-|:|,|#|&|!|%|@|>|<|=|"|'
 """
-TOKENS = [
-    word.encode().decode("unicode_escape") for line in _WORDS.split("\n")[1:-1] for word in line.split("|")
-]
+TOKENS = [word.encode().decode("unicode_escape") for line in _WORDS.split("\n")[1:-1] for word in line.split("|")]
 _TOKEN = re.compile(rb"[\w.]+|[^\w\s]")
 
 
@@ -40,9 +38,7 @@ def by_bytes(content: bytes, random: Random) -> bytes:
             case 2:
                 data[at:at] = data[at : at + random.choice((1, 10, 100))]
             case 3:
-                data[at:at] = random.choice(
-                    (b"\0", b"\xff\xfe", b"\r", b"\n", b"\xc3", b"\x1b[2J", b'"', b"<", b"]")
-                )
+                data[at:at] = random.choice((b"\0", b"\xff\xfe", b"\r", b"\n", b"\xc3", b"\x1b[2J", b'"', b"<", b"]"))
             case 4:
                 del data[at:]
     return bytes(data)
@@ -56,9 +52,7 @@ def by_tokens(content: bytes, random: Random) -> bytes:
             return content
         start, end = random.choice(places)
         first, last = random.choice(places)
-        other = (
-            content[first:last] if random.random() < 0.4 else _any(random).encode("utf-8", "surrogatepass")
-        )
+        other = content[first:last] if random.random() < 0.4 else _any(random).encode("utf-8", "surrogatepass")
         content = content[:start] + other + content[end:]
     return content
 
@@ -101,9 +95,7 @@ def by_structure(content: bytes, random: Random) -> bytes:
             case 2:
                 inside[key] = yaml.safe_load(json.dumps(_any(random)))
             case 3:
-                inside[key] = random.choice(
-                    (0, -1, 2**63, 0.5, float("inf"), True, None, [], {}, [[]], "", [1, "a"])
-                )
+                inside[key] = random.choice((0, -1, 2**63, 0.5, float("inf"), True, None, [], {}, [[]], "", [1, "a"]))
             case 4:
                 target = inside[key] if isinstance(inside[key], dict) else inside
                 if isinstance(target, dict):

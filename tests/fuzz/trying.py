@@ -68,15 +68,11 @@ def attempt(kind: str, made: Kind, seed: int, folder: Path) -> tuple[list[Ended]
     random = Random(f"{kind} {seed}")
     name = made.prepare(folder, random, seed)
     with _working_in(folder):
-        ended = [
-            _run([word.replace("{file}", name) for word in words]) for words in made.commands_for(random)
-        ]
+        ended = [_run([word.replace("{file}", name) for word in words]) for words in made.commands_for(random)]
     return ended, [Finding(kind, seed, *one) for one in wrong_with_all(ended)]
 
 
-def attempt_apart(
-    kind: str, made: Kind, seeds: Sequence[int], folder: Path
-) -> tuple[list[Ended], list[Finding]]:
+def attempt_apart(kind: str, made: Kind, seeds: Sequence[int], folder: Path) -> tuple[list[Ended], list[Finding]]:
     """Try inputs in a process of their own, which may crash, hang or take all memory; and look at what they took.
 
     Where anything is wrong with how several end, each is tried again alone, which tells whose fault it is.

@@ -81,8 +81,7 @@ class Case:
         """The workers on their hosts, whose kernels have some settings more, connected."""
         with Bed(self.cables, settings) as bed:
             endpoints = [
-                Endpoint(address, prefix=bed.enter(f"w{worker}"))
-                for worker, address in enumerate(self.addresses)
+                Endpoint(address, prefix=bed.enter(f"w{worker}")) for worker, address in enumerate(self.addresses)
             ]
             with BedProcesses(endpoints, WORKER) as workers:
                 yield workers
@@ -109,9 +108,7 @@ def ring_case(n_workers: int, slow: Mapping[int, float] = MappingProxyType({})) 
     ]
     addresses = [f"10.79.{(worker - 1) % n_workers}.2" for worker in range(n_workers)]
     names = [f"slow link {worker}->{(worker + 1) % n_workers}" for worker in slow]
-    return Case(
-        ", ".join(names) or "ring", n_workers, cables, addresses, partial(_ring_network, n_workers, slow)
-    )
+    return Case(", ".join(names) or "ring", n_workers, cables, addresses, partial(_ring_network, n_workers, slow))
 
 
 def uplink_case() -> Case:
@@ -125,13 +122,10 @@ def uplink_case() -> Case:
     return Case("shared uplink", 4, [*cables, uplink], addresses, _racks_network)
 
 
-def _ring_network(
-    n_workers: int, slow: Mapping[int, float], bandwidth_Bps: float, latency_s: float
-) -> Network:
+def _ring_network(n_workers: int, slow: Mapping[int, float], bandwidth_Bps: float, latency_s: float) -> Network:
     network = ring_network(n_workers, bandwidth_Bps, latency_s)
     changes = {
-        network.names[worker]: LinkChange(bandwidth_Bps=factor * bandwidth_Bps)
-        for worker, factor in slow.items()
+        network.names[worker]: LinkChange(bandwidth_Bps=factor * bandwidth_Bps) for worker, factor in slow.items()
     }
     return change_links(network, changes)
 

@@ -196,9 +196,7 @@ def train_both(python: str) -> dict[str, tuple[ExactDistance, ExactDistance]]:
         process.
     """
     scenarios = {
-        name: ringnet.loads(
-            TRAINED, [f"training.optimizer={{name: {name}, learning_rate: {settings['lr']}}}"]
-        )
+        name: ringnet.loads(TRAINED, [f"training.optimizer={{name: {name}, learning_rate: {settings['lr']}}}"])
         for name, (_, settings) in OPTIMIZERS.items()
     }
     plans = {name: plan_of(scenario, scenario.training) for name, scenario in scenarios.items()}
@@ -219,8 +217,7 @@ def train_both(python: str) -> dict[str, tuple[ExactDistance, ExactDistance]]:
             assert exact.follow(step) is not None, "the bound tells nothing"
         ours = [*ringnet.simulate(scenario).parameters.values()]
         own, real = (
-            exact.distance(np.concatenate([np.ravel(part) for part in parts]))
-            for parts in (ours, found[name])
+            exact.distance(np.concatenate([np.ravel(part) for part in parts])) for parts in (ours, found[name])
         )
         distances[name] = own, real
     return distances
@@ -307,9 +304,7 @@ def main(python: str, folder: Path) -> None:
     if kept.known is None:
         kept.known = calibrate(python)
         kept.write()
-    print(
-        f"two workers: a link takes {kept.known.latency_s * 1e3:.3f} ms and {kept.known.rate_Bps / 1e6:.3f} MB/s"
-    )
+    print(f"two workers: a link takes {kept.known.latency_s * 1e3:.3f} ms and {kept.known.rate_Bps / 1e6:.3f} MB/s")
     for case in (case for case in CASES if not kept.has(case)):
         points = compare(python, *case, kept.known)
         kept.points.extend(points)

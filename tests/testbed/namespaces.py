@@ -111,9 +111,7 @@ class Bed:
             for name, address, shape in cable.ends()
             if name == host
         ]
-        settings = [
-            f"echo '{value}' > /proc/sys/{key}" for key, value in {**SETTINGS, **self.settings}.items()
-        ]
+        settings = [f"echo '{value}' > /proc/sys/{key}" for key, value in {**SETTINGS, **self.settings}.items()]
         buckets = [_bucket(device, shape) for device, _, shape in ends if shape]
         _run([*self.enter(host), "sh", "-e", "-c", "\n".join(settings + buckets)])
         bridge = [f"link add bridge mtu {MTU_BYTES} type bridge"] if host.startswith("s") else []

@@ -24,9 +24,7 @@ def table(points: Sequence[Point]) -> pd.DataFrame:
 def verdict(points: Sequence[Point]) -> str:
     """Two sentences on how good the predictions were, for large messages and for small ones."""
     large = [abs(point.error) for point in points if point.message_bytes >= LARGE_BYTES]
-    small = [
-        max(1 + point.error, 1 / (1 + point.error)) for point in points if point.message_bytes < LARGE_BYTES
-    ]
+    small = [max(1 + point.error, 1 / (1 + point.error)) for point in points if point.message_bytes < LARGE_BYTES]
     return (
         f"{format_bytes(LARGE_BYTES)} and more, {len(large)} points: median error {np.median(large):.1%}, "
         f"worst {max(large):.1%}. Smaller, {len(small)} points: within a factor of {max(small):.2f}."

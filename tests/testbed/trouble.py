@@ -126,9 +126,7 @@ def stopped(link: Link, at_s: float = 0.1, n_bytes: int = 4 * MIB) -> Stall:
     case = ring_case(4)
     with case.workers() as workers:
         calm_s = prepared(workers, n_bytes)
-        stop, go = (
-            lambda which=which: os.kill(workers.pids[1], which) for which in (signal.SIGSTOP, signal.SIGCONT)
-        )
+        stop, go = (lambda which=which: os.kill(workers.pids[1], which) for which in (signal.SIGSTOP, signal.SIGCONT))
         took_s = run_in_trouble(workers, (at_s, stop), (at_s + LASTS_S, go))
     pauses = {1: [Span(at_s, at_s + LASTS_S, 0.0)]}
     calm, in_trouble = (makespan_s(case, n_bytes, link, paces=paces) for paces in ({}, pauses))

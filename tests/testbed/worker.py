@@ -166,9 +166,7 @@ class TestbedWorker(RingMember):
 
     def do_lose(self, probability, timeout_ns, seed):
         """Lose packets, once the neighbours have been joined anew."""
-        self.make_neighbours = partial(
-            LossyNeighbours, self.delay_ns, probability, timeout_ns, seed + self.rank
-        )
+        self.make_neighbours = partial(LossyNeighbours, self.delay_ns, probability, timeout_ns, seed + self.rank)
         return {}
 
     def do_survive(self, rank, n_workers):

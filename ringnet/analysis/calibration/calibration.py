@@ -94,8 +94,7 @@ def _bands(profile: Profile, setting: Setting, message_bytes: Sequence[float]) -
     best = times.argmin(axis=0)
     algorithms = np.array([way.algorithm for way in family.ways])
     drawn = [
-        algorithms[family.offers(profile.logs + np.array(one), rows).argmin(axis=0)]
-        for one in profile.alternatives
+        algorithms[family.offers(profile.logs + np.array(one), rows).argmin(axis=0)] for one in profile.alternatives
     ]
     sure = np.mean([one == algorithms[best] for one in drawn], axis=0) if drawn else np.ones(len(best))
     edges = [0, *(np.flatnonzero(np.diff(best)) + 1).tolist(), len(best)]
@@ -192,9 +191,7 @@ def _described(whole: Fit) -> list[CalibrationVerdict]:
     if bad:
         text = f"{'; '.join(bad)}: the links alone miss it, and so may they at an N that was not measured"
         return [CalibrationVerdict(NOT_DESCRIBED, text)]
-    text = (
-        f"the links alone meet every log to {max(medians):.1%} (median) and every size to {errors.max():.0%}"
-    )
+    text = f"the links alone meet every log to {max(medians):.1%} (median) and every size to {errors.max():.0%}"
     return [CalibrationVerdict(DESCRIBED, text)]
 
 
@@ -227,14 +224,8 @@ def _few(whole: Fit) -> Iterator[CalibrationVerdict]:
             "machines usually have"
         )
         yield CalibrationVerdict(ONE_N, text)
-    elif (
-        crossing
-        and len(samples.settings) > 1
-        and len({setting.per_node for setting in samples.settings}) == 1
-    ):
-        text = (
-            "every node holds as many workers: what a node's cards have together is told, not what each has"
-        )
+    elif crossing and len(samples.settings) > 1 and len({setting.per_node for setting in samples.settings}) == 1:
+        text = "every node holds as many workers: what a node's cards have together is told, not what each has"
         yield CalibrationVerdict(ONE_FILL, text)
 
 
@@ -270,9 +261,7 @@ def _differ(samples: Samples) -> list[CalibrationVerdict]:
     for setting in samples.settings:
         rows = samples.of(setting)
         for one, other in combinations(sorted(set(samples.log[rows].tolist())), 2):
-            ratio = _ratio(
-                samples.where(rows & (samples.log == one)), samples.where(rows & (samples.log == other))
-            )
+            ratio = _ratio(samples.where(rows & (samples.log == one)), samples.where(rows & (samples.log == other)))
             if ratio > _DIFFER:
                 pair = f"{samples.names[one]} and {samples.names[other]}"
                 text = f"{pair} both have {setting} and differ by {ratio:.2f} times"

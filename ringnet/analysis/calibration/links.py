@@ -126,9 +126,7 @@ def n_hops(profile: Profile, setting: Setting) -> float:
     return PASSES[profile.collective] * (setting.n_workers - 1)
 
 
-def _apart(
-    alike: LinkPiece, n_bytes: float, profile: Profile, setting: Setting, most_Bps: float
-) -> HostPiece:
+def _apart(alike: LinkPiece, n_bytes: float, profile: Profile, setting: Setting, most_Bps: float) -> HostPiece:
     """Return hops inside and between in the proportions of the machine's; a ring takes what one over equals does.
 
     Latencies add up along the ring: equal ones are their mean. Of bytes the slower links set the pace, while chunks

@@ -119,9 +119,7 @@ class Library:
 _SIZES = ("small", "medium", "large")
 LIBRARIES = {
     "gpu": Library(("ring", "tree", "switch"), ("LL", "LL128", "Simple"), 8),
-    "mpi": Library(
-        ("ring", "doubling"), ("short", "eager", "rendezvous"), 1, on_host=True, goes_by_size=True
-    ),
+    "mpi": Library(("ring", "doubling"), ("short", "eager", "rendezvous"), 1, on_host=True, goes_by_size=True),
     "neuron": Library(("ring", "tree"), _SIZES, 32),
     "gloo": Library(("ring", "doubling"), _SIZES, 1, on_host=True),
 }
@@ -339,9 +337,7 @@ def prior_for(family: Family, samples: Samples) -> Prior:
     nodes = nodes_of(family.library, samples)
     crosses, per_node = nodes > 1, samples.n_workers / nodes
     share = _RAIL_SHARE_HOST if on_host else _RAIL_SHARE
-    rail = (
-        float((seen / per_node)[crosses].max() * 1.05) if crosses.any() else float(seen.max() * 1.05) * share
-    )
+    rail = float((seen / per_node)[crosses].max() * 1.05) if crosses.any() else float(seen.max() * 1.05) * share
     inside = float(seen[~crosses].max() * 1.05) if (~crosses).any() else rail / share
     if "switch" in family.algorithms:
         of_ring = _reducing_switch(samples)
@@ -372,8 +368,7 @@ def _tells_bytes(samples: Samples) -> bool:
         if less.any():
             near = rows.message_bytes == rows.message_bytes[less].max()
             times, sizes = (
-                np.log(np.median(one[top]) / np.median(one[near]))
-                for one in (rows.time_s, rows.message_bytes)
+                np.log(np.median(one[top]) / np.median(one[near])) for one in (rows.time_s, rows.message_bytes)
             )
             if times > sizes / 2:
                 return True
@@ -396,9 +391,7 @@ def _reducing_switch(samples: Samples) -> float:
     return next((ring for ring, low, high in _REDUCING_SWITCH if low <= most <= high), 0.0)
 
 
-def algorithms_of(
-    library: str, samples: Samples, collective: str, allowed: Sequence[str] = ()
-) -> tuple[str, ...]:
+def algorithms_of(library: str, samples: Samples, collective: str, allowed: Sequence[str] = ()) -> tuple[str, ...]:
     """Return which algorithms of a library are in question.
 
     A library of accelerators makes the other collectives as a ring only; NCCL reduces in the switch where bus bandwidth

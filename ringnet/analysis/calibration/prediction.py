@@ -135,9 +135,7 @@ def _knots(profile: Profile) -> FloatArray:
 
 def _log_times(profile: Profile, logs: FloatArray, setting: Setting, knots: FloatArray) -> FloatArray:
     """Return what links say, by way of the nearest that was measured, and of a line through all of it beyond."""
-    found = profile.family.log_time(logs, at(setting, np.exp(knots))) + _carried(
-        profile, logs, setting, knots
-    )
+    found = profile.family.log_time(logs, at(setting, np.exp(knots))) + _carried(profile, logs, setting, knots)
     if not profile.line_weight or setting.n_workers <= max(known.n_workers for known in profile.settings):
         return found
     # The line says nothing beyond the sizes that every curve has: there it goes on beside the links.
@@ -204,9 +202,7 @@ def _spread(profile: Profile, setting: Setting, knots: FloatArray) -> FloatArray
     reach = _ROUGH_DOUBLINGS * np.log(2)
     rough = np.array([np.ptp(residual[np.abs(knots - knot) <= reach * (1 + 1e-9)]) for knot in knots])
     # Where this setting was measured, alternatives agree with each other; beyond its sizes they do not.
-    others = [
-        _log_times(profile, profile.logs + np.array(other), setting, knots) for other in profile.alternatives
-    ]
+    others = [_log_times(profile, profile.logs + np.array(other), setting, knots) for other in profile.alternatives]
     drawn = np.std(others, axis=0) if others else np.zeros(len(knots))
     alike = np.minimum(_TOO_ALIKE * drawn, _MOST_TOO_ALIKE)
     known = np.sqrt(nearest.scatter**2 + beyond**2 + drawn**2 + alike**2)

@@ -23,9 +23,7 @@ class Setting(NamedTuple):
     n_nodes: int
 
     def __str__(self) -> str:
-        return f"N={self.n_workers}" + (
-            f" on {self.n_nodes} node{'s' * (self.n_nodes > 1)}" if self.n_nodes else ""
-        )
+        return f"N={self.n_workers}" + (f" on {self.n_nodes} node{'s' * (self.n_nodes > 1)}" if self.n_nodes else "")
 
     @property
     def per_node(self) -> float:
@@ -69,9 +67,7 @@ class Samples:
 
     def where(self, chosen: BoolArray | IntArray) -> Samples:
         """Return some of the rows, by mask or by index; the logs keep their numbers."""
-        columns: dict[str, Any] = {
-            f.name: getattr(self, f.name)[chosen] for f in fields(self) if f.name != "names"
-        }
+        columns: dict[str, Any] = {f.name: getattr(self, f.name)[chosen] for f in fields(self) if f.name != "names"}
         return replace(self, **columns)
 
     @cached_property

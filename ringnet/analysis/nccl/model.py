@@ -128,11 +128,7 @@ def time_us(machine: NcclMachine, cell: Cell, cost: CellCost, n_bytes: int) -> f
     if 0 <= power < corrected:
         bandwidth_GBps *= c.TREE_CORRECTION[c.PROTOCOLS.index(protocol)][power]
     is_plateau = n_bytes // (machine.n_channels * machine.n_ranks) >= c.PLATEAU_BYTES
-    if (
-        (algorithm, protocol, collective) == ("ring", "Simple", "all-reduce")
-        and machine.n_nodes > 1
-        and is_plateau
-    ):
+    if (algorithm, protocol, collective) == ("ring", "Simple", "all-reduce") and machine.n_nodes > 1 and is_plateau:
         latency_us *= c.RING_PLATEAU[machine.gpu]
     return latency_us + n_bytes / (1000 * bandwidth_GBps)
 
@@ -194,9 +190,7 @@ def _bandwidth(machine: NcclMachine, collective: str, algorithm: str, place: int
     return bus_GBps * 0.5 if collective == "all-reduce" else bus_GBps
 
 
-def _bus_bandwidth(
-    machine: NcclMachine, graph: ChannelGraph, collective: str, algorithm: str, place: int
-) -> float:
+def _bus_bandwidth(machine: NcclMachine, graph: ChannelGraph, collective: str, algorithm: str, place: int) -> float:
     if algorithm.startswith("nvls"):
         return graph.n_channels * _nvls_bandwidth(machine, graph, collective, algorithm)
     if algorithm.startswith("collnet"):
@@ -312,9 +306,7 @@ def pick(machine: NcclMachine, table: dict[Cell, CellCost], collective: str, n_b
     return best[1], best[2]
 
 
-def picks(
-    machine: NcclMachine, table: dict[Cell, CellCost], collective: str, first: int, last: int
-) -> list[Pick]:
+def picks(machine: NcclMachine, table: dict[Cell, CellCost], collective: str, first: int, last: int) -> list[Pick]:
     """Return what is taken from one size to another, to the byte.
 
     Between the sizes at which a formula changes, every time is a line over bytes. The lower edge of lines has each
@@ -332,9 +324,7 @@ def picks(
     return found
 
 
-def _between(
-    machine: NcclMachine, table: dict[Cell, CellCost], collective: str, first: int, last: int
-) -> list[Pick]:
+def _between(machine: NcclMachine, table: dict[Cell, CellCost], collective: str, first: int, last: int) -> list[Pick]:
     at_first, at_last = (pick(machine, table, collective, size) for size in (first, last))
     if at_first == at_last:
         return [Pick(*at_first, first, last)]

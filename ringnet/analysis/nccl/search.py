@@ -230,21 +230,15 @@ def _with_graph(machine: NcclMachine, kind: str, total_GBps: float, n_channels: 
     return replace(machine, ring=graph) if kind == "ring" else replace(machine, tree=graph)
 
 
-def _n_equal(
-    machine: NcclMachine, printed: Mapping[Cell, tuple[str, str]], algorithms: tuple[str, ...]
-) -> int:
+def _n_equal(machine: NcclMachine, printed: Mapping[Cell, tuple[str, str]], algorithms: tuple[str, ...]) -> int:
     """Return how many printed bandwidths of some algorithms a machine has to the last digit."""
     table = cost_table(machine)
     return sum(
-        f"{table[cell].bandwidth_GBps:.1f}" == values[1]
-        for cell, values in printed.items()
-        if cell[1] in algorithms
+        f"{table[cell].bandwidth_GBps:.1f}" == values[1] for cell, values in printed.items() if cell[1] in algorithms
     )
 
 
-def _total(
-    machine: NcclMachine, printed: Mapping[Cell, tuple[str, str]], algorithms: tuple[str, ...]
-) -> float | None:
+def _total(machine: NcclMachine, printed: Mapping[Cell, tuple[str, str]], algorithms: tuple[str, ...]) -> float | None:
     """Return the bandwidth of all channels together that printed values of Simple allow; None where none is printed."""
     # So many channels that no bandwidth of one is at its limit: each value is then the total times a share.
     probe = ChannelGraph(1 << 20, 1e-6, 1e-6)

@@ -39,9 +39,7 @@ def why_not_exact(
     if reason := _trouble(workers):
         return reason
     if schedule.n_channels > 1 and _charges(workers):
-        return (
-            f"the {schedule.n_channels} channels of a worker share a processor that charges for what they do"
-        )
+        return f"the {schedule.n_channels} channels of a worker share a processor that charges for what they do"
     rendezvous = workers.sends == "rendezvous"
     order = _Order(network, schedule.n_channels, rendezvous=rendezvous)
     if channels_may_meet and not rendezvous:
@@ -132,11 +130,7 @@ class _Order:
     def _twice(self, rounds: Rounds) -> str | None:
         links = np.concatenate([hop.links for sends in rounds.sends for hop in sends.hops])
         place = _first(np.bincount(links) > 1)
-        return (
-            None
-            if place is None
-            else f"link {self.names[place]} carries two transfers of one step in a rendezvous"
-        )
+        return None if place is None else f"link {self.names[place]} carries two transfers of one step in a rendezvous"
 
 
 def _first(flags: NDArray[np.bool_]) -> int | None:

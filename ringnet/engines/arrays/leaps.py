@@ -123,9 +123,7 @@ class Leaps:
             return 0
         together = [*zip(groups, self._groups, strict=True)]
         alone = [*zip(sums, self._from, strict=True)]
-        self._shifts = [
-            (numbers, group[0][:1] - before[0][:1]) for group, before in together for numbers in group
-        ]
+        self._shifts = [(numbers, group[0][:1] - before[0][:1]) for group, before in together for numbers in group]
         self._shifts += [(numbers, numbers - before) for numbers, before in alone]
         rooms = [*(_room_together(*pair) for pair in together), *(_room(*pair) for pair in alone)]
         return 0 if 0 in rooms else min(rooms)

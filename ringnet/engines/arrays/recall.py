@@ -115,9 +115,7 @@ class _RowPlaces:
         for number, sends in enumerate(rounds.sends):
             self.round_of[sends.rows] = number
             self.at[sends.rows] = np.arange(len(sends.actors))
-            places = [
-                None if hop.within is None else _inverse(hop.within, len(sends.actors)) for hop in sends.hops
-            ]
+            places = [None if hop.within is None else _inverse(hop.within, len(sends.actors)) for hop in sends.hops]
             self.within.append(places)
             self.first_bits.append(n_bits + rendezvous)
             n_hops = len(sends.hops)

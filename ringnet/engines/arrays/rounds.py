@@ -166,9 +166,7 @@ class RoundMaker:
             # A link serves the channels of a worker in their order: a row of each worker at a time.
             order = np.argsort(np.argsort(src, kind="stable"))
             sends = [self._sends(step, rows, src, dst) for rows in _split(step.src, order)]
-        receives = [
-            ReceiveRound(rows[np.argsort(dst[rows])], np.sort(dst[rows])) for rows in _split(dst, step.src)
-        ]
+        receives = [ReceiveRound(rows[np.argsort(dst[rows])], np.sort(dst[rows])) for rows in _split(dst, step.src)]
         return Rounds(step.src, step.dst, step.channel, step.receiving_channel, sends, receives)
 
     def _meet(self, sends: list[SendRound]) -> bool:

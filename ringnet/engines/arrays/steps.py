@@ -108,9 +108,9 @@ class Steps:
         self.runs = () if n_runs is None else (n_runs,)
         same = not self.runs and (chunk_bytes == chunk_bytes[0]).all()
         self.same_bytes = int(chunk_bytes[0]) if same else None
-        self.bytes_before = np.concatenate(
-            (np.zeros_like(chunk_bytes[:1]), np.cumsum(chunk_bytes, axis=0))
-        ).astype(float)
+        self.bytes_before = np.concatenate((np.zeros_like(chunk_bytes[:1]), np.cumsum(chunk_bytes, axis=0))).astype(
+            float
+        )
         self.cut_through, self.rendezvous = network.switching == "cut-through", workers.sends == "rendezvous"
         self.used = maker.used_links()
         self.notes = None if self.runs else LinkNotes(self.used)
@@ -384,9 +384,7 @@ class Steps:
         later = arrived_s > self.ready_s[sends.at]
         if self.choices is not None:
             self.choices.note(later)
-        self.paths.arrive(
-            sends.at, later, {part: seconds[sends.rows] for part, seconds in arrivals.path.items()}
-        )
+        self.paths.arrive(sends.at, later, {part: seconds[sends.rows] for part, seconds in arrivals.path.items()})
         self.ready_s[sends.at] = np.maximum(self.ready_s[sends.at], arrived_s)
 
     def link_bytes(self) -> tuple[IntArray, IntArray]:

@@ -14,9 +14,7 @@ from ringnet.engines.compiled.links import alone_s, enter_route, has_room, own_p
 
 INFINITE = float("inf")
 #: Where an actor is in its step, and what it waits for, if anything.
-ENTERS, POSTS, HAS_SPENT_TO_POST, RECEIVES, HAS_WAITED, HAS_SPENT_TO_APPLY, OUTLASTS, HAS_OUTLASTED, DONE = (
-    range(9)
-)
+ENTERS, POSTS, HAS_SPENT_TO_POST, RECEIVES, HAS_WAITED, HAS_SPENT_TO_APPLY, OUTLASTS, HAS_OUTLASTED, DONE = range(9)
 #: What `go_on` returns: the actor waits or is done; its next step has not been loaded; some array is full.
 WAITS, NEEDS_STEP, NEEDS_ROOM = range(3)
 

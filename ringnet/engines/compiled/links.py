@@ -117,9 +117,7 @@ def start_flow(real: Any, whole: Any, transfer: int) -> None:
     for place in range(whole[at.FIRST_LINK][route], whole[at.FIRST_LINK][route + 1]):
         account = whole[at.ACCOUNTS][place]
         real[at.HAD_WORKED][node] = worked_s(real, account, now_s)
-        real[at.ACCOUNT_LEFT][account] += (
-            whole[at.BYTES][transfer] / real[at.CAPACITY][whole[at.LINKS][place]]
-        )
+        real[at.ACCOUNT_LEFT][account] += whole[at.BYTES][transfer] / real[at.CAPACITY][whole[at.LINKS][place]]
         node += 1
     whole[at.COMING][count[at.N_COMING]] = flow
     count[at.N_COMING] += 1

@@ -144,9 +144,7 @@ class Loop:
         }
         if not whole[at.COUNT][at.IS_FAIR]:
             found["occupied_s"] = found["busy_s"] + real[at.HELD]
-        columns: Columns = {
-            name: np.zeros(self.network.n_links, dtype=column.dtype) for name, column in found.items()
-        }
+        columns: Columns = {name: np.zeros(self.network.n_links, dtype=column.dtype) for name, column in found.items()}
         for name, column in found.items():
             columns[name][self.routes.links] = column
         return columns

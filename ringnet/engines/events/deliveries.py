@@ -137,9 +137,7 @@ class Deliveries:
         Called with what stands for ever at a link that has failed, where it is not simply left there.
     """
 
-    def __init__(
-        self, clock: Clock, network: Network, drop: Callable[[Attempt], None] = lambda _: None
-    ) -> None:
+    def __init__(self, clock: Clock, network: Network, drop: Callable[[Attempt], None] = lambda _: None) -> None:
         self.clock, self.network, self.drop = clock, network, drop
         self.losses = {
             link: Losses(link, behaviour, behaviour.generator())
@@ -271,9 +269,7 @@ class _Sender:
     def _fails_over(self, other: WayOver) -> None:
         """Take another way, for what comes and for all that stands at the link that has failed, or before it."""
         failing, now_s = self.deliveries.failing, self.deliveries.clock.now
-        dead = [
-            at for at, link in enumerate(self.links) if link in failing and failing[link].fails_s <= now_s
-        ]
+        dead = [at for at, link in enumerate(self.links) if link in failing and failing[link].fails_s <= now_s]
         stands = [attempt for attempt in self.flying if attempt.hop <= dead[-1]]
         is_fifo = bool(self.way.route.links)
         other.route.owner = self.way.route.owner

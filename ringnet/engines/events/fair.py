@@ -39,9 +39,7 @@ class Stream(Flow):
         "alone", "carried", "held_by", "left", "lost_s", "n_bytes", "posted_s", "prediction", "since_s",
     )  # fmt: skip
 
-    def __init__(
-        self, carried: Carried, links: tuple[int, ...], n_bytes: int, cap_Bps: float, posted_s: float
-    ) -> None:
+    def __init__(self, carried: Carried, links: tuple[int, ...], n_bytes: int, cap_Bps: float, posted_s: float) -> None:
         super().__init__(links, cap_Bps)
         #: ``posted_s``: when it went on to the network, before the latency of its route.
         self.carried, self.n_bytes, self.posted_s = carried, n_bytes, posted_s

@@ -207,9 +207,7 @@ def serves_parts(network: Network) -> bool:
     return network.packets is not None or (network.window is not None and network.window.bytes is not None)
 
 
-def make_link(
-    clock: Clock, network: Network, number: int, waits: LinkWaits, services: ServiceRows | None
-) -> Link:
+def make_link(clock: Clock, network: Network, number: int, waits: LinkWaits, services: ServiceRows | None) -> Link:
     """Return a link of a network; who waits for it is kept in ``waits``, whom it serves in ``services``."""
     link = Link(clock, network.behaviour(number), cut_through=network.switching == "cut-through")
     link.number, link.waits = number, waits

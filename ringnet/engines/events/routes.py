@@ -344,9 +344,7 @@ class JobRoutes:
     def __init__(self, links: Links, network: Network, job: int) -> None:
         self.links, self.network, self.job = links, network, job
         self._routes: dict[tuple[int, int], Route] = {}
-        if network.window is not None and (
-            reason := beyond(network, WHOLE, fair=True, window=True, packets=True)
-        ):
+        if network.window is not None and (reason := beyond(network, WHOLE, fair=True, window=True, packets=True)):
             raise InputError(Fault(f"a window's credit cannot come back here: {reason}", "window"))
 
     def route(self, src: int, dst: int) -> Route:

@@ -183,9 +183,7 @@ def _set_up(
 ) -> tuple[Clock, Links, RunningJobs]:
     """Make the processes of all jobs and traffic, on a clock that stands still."""
     if reason := _shared_switches(jobs):
-        raise InputError(
-            Fault(reason, "network.reduction.rate", right="rate: free, or one of them by itself")
-        )
+        raise InputError(Fault(reason, "network.reduction.rate", right="rate: free, or one of them by itself"))
     for job in jobs:  # a switch that is not there is told as such, not as a route that is missing
         job.workers.with_switches(job.schedule, job.network)
     clock = Clock()
@@ -252,9 +250,7 @@ def begin(jobs: Sequence[Job], network: Network, traffic: Sequence[Traffic]) -> 
 def _shared_switches(jobs: Sequence[Job]) -> str:
     """Say why it cannot be simulated how several jobs share switches that reduce; nothing where none do."""
     takers = {
-        number if job.stream is None else job.stream: job
-        for number, job in enumerate(jobs)
-        if job.schedule.n_switches
+        number if job.stream is None else job.stream: job for number, job in enumerate(jobs) if job.schedule.n_switches
     }
     rated = any(np.isfinite([*job.network.reduce_Bps.values()]).any() for job in takers.values())
     return "several jobs share the rate of switches that reduce" if len(takers) > 1 and rated else ""
@@ -316,9 +312,7 @@ class RunningJob:
         )
         workers = job.workers.with_switches(schedule, job.network)
         if schedule.n_switches and workers.sends == "rendezvous":
-            raise InputError(
-                Fault("switches that reduce take what comes: they are in no step", right="sends: eager")
-            )
+            raise InputError(Fault("switches that reduce take what comes: they are in no step", right="sends: eager"))
         self.members = _workers(workers)
         self.actors = [
             Actor(clock, member, program, channel, options)
@@ -338,9 +332,7 @@ class RunningJob:
     def _aborted(self, first: Actor) -> None:
         """End the run: an actor has waited too long."""
         others = (actor for actor in self.actors if actor is not first and not actor.done)
-        waiting = [
-            other for other in others if other.stuck_on is not None or other.worker.dies_s <= self.clock.now
-        ]
+        waiting = [other for other in others if other.stuck_on is not None or other.worker.dies_s <= self.clock.now]
         now_s = self.clock.now
         waits = [actor.stuck(now_s) for actor in (first, *waiting)]
         told = f"at {format_seconds(now_s)}, after a wait of {format_seconds(now_s - waits[0].since_s)}"
@@ -403,9 +395,7 @@ def _worker_columns(workers: list[Worker]) -> Columns:
     paths = np.array([(*worker.path[:2], *worker.path[2]) for worker in workers], dtype=np.float64).reshape(
         len(workers), len(PATH_PARTS) + 1
     )
-    columns = {
-        name: np.array([getattr(one, name) for one in workers], dtype=kind) for name, kind in kinds.items()
-    }
+    columns = {name: np.array([getattr(one, name) for one in workers], dtype=kind) for name, kind in kinds.items()}
     elapsed_s = columns["end_s"] - columns["start_s"].min()
     parts = dict(zip((*PATH_PARTS, OWN_QUEUEING), paths.T, strict=True))
     found = path_columns(parts, elapsed_s)

@@ -188,9 +188,7 @@ class ChunkOrder:
             for transfer in transfers:
                 self._post(transfer, actor)
         # By source, on whichever actor: a worker's chunk is the same sum then as in a replay without actors.
-        applies = [
-            (transfer.src, actor, transfer) for actor, transfers in enumerate(owed) for transfer in transfers
-        ]
+        applies = [(transfer.src, actor, transfer) for actor, transfers in enumerate(owed) for transfer in transfers]
         for _, actor, transfer in sorted(applies, key=lambda apply: apply[0]):
             self._apply(transfer, actor)
 

@@ -140,9 +140,7 @@ class Actor:
     options : RunOptions
     """
 
-    def __init__(
-        self, clock: Clock, worker: Worker, program: Program, channel: int, options: RunOptions
-    ) -> None:
+    def __init__(self, clock: Clock, worker: Worker, program: Program, channel: int, options: RunOptions) -> None:
         self.clock, self.worker, self.channel = clock, worker, channel
         self.payload, self.rendezvous, self.rows, self.ended, self.patience_s, self.gives_up = options
         self.members, self.ordered = program.members, program.is_ordered

@@ -102,12 +102,8 @@ def _remarks_on(rows: Sequence[Measurement], text: LogText) -> Iterator[Remark]:
     """Yield what is to be said of a log of any format."""
     empty = [row for row in rows if not row.message_bytes]
     if empty:
-        yield Remark(
-            f"{len(empty)} row(s) of zero bytes: they move nothing, and no fit uses them", empty[0].line
-        )
-    firsts = {
-        (row.table, row.collective): row for row in reversed([row for row in rows if row.message_bytes])
-    }
+        yield Remark(f"{len(empty)} row(s) of zero bytes: they move nothing, and no fit uses them", empty[0].line)
+    firsts = {(row.table, row.collective): row for row in reversed([row for row in rows if row.message_bytes])}
     for row in rows:
         is_first = firsts.get((row.table, row.collective)) is row
         what = f"{'a cold start' if is_first else 'an outlier'} at {format_bytes(row.message_bytes)}"
@@ -139,16 +135,12 @@ def flag_outliers(rows: Sequence[Measurement]) -> list[Measurement]:
     """
     series: dict[tuple[object, ...], list[int]] = {}
     for place, row in enumerate(rows):
-        series.setdefault((row.table, row.collective, row.n_workers, row.n_nodes, row.dtype), []).append(
-            place
-        )
+        series.setdefault((row.table, row.collective, row.n_workers, row.n_nodes, row.dtype), []).append(place)
     flagged = list(rows)
     for places in series.values():
         for at, place in enumerate(places):
             before, after = places[max(at - 1, 0) : at], places[at + 1 : at + 2]
-            flagged[place] = _flagged(
-                rows[place], [rows[one] for one in before], [rows[one] for one in after]
-            )
+            flagged[place] = _flagged(rows[place], [rows[one] for one in before], [rows[one] for one in after])
     return flagged
 
 

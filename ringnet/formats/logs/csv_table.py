@@ -188,9 +188,7 @@ class Columns:
         return None if cell is None or (isinstance(cell, str) and not cell.strip()) else cell
 
 
-def read_rows(
-    rows: Iterable[tuple[int, Cells]], columns: Columns, notes: Notes, file: str
-) -> list[Measurement]:
+def read_rows(rows: Iterable[tuple[int, Cells]], columns: Columns, notes: Notes, file: str) -> list[Measurement]:
     """Turn the rows of a table into measurements; a row that is no measurement is left out with a remark.
 
     Parameters
@@ -211,9 +209,7 @@ def read_rows(
     if "bytes" not in columns.of and "elements" not in columns.of:
         if unread := [name for name in columns.names if _OF_SIZE.search(name)]:
             right = "size_bytes, size_KiB or size_MiB as the name of the column of message sizes"
-            raise InputError(
-                Fault("a column that is not understood", file=file, value=unread[0], right=right)
-            )
+            raise InputError(Fault("a column that is not understood", file=file, value=unread[0], right=right))
         notes.say("no column of message sizes: read as pure latency, of a message of next to nothing")
     if columns.scale in (10**3, 10**6, 10**9):
         notes.say(f"sizes are headed {columns.of['bytes']}: taken as {columns.scale:,} bytes each")
@@ -257,8 +253,7 @@ def _measurement(line: int, row: Cells, columns: Columns, unit_s: float, notes: 
     n_workers, n_nodes, per_node = counts
     algbw, busbw = (_number(columns.get(row, name)) for name in ("algbw", "busbw"))
     text = {
-        name: str(columns.get(row, name) or "")
-        for name in ("collective", "dtype", "redop", "algorithm", "protocol")
+        name: str(columns.get(row, name) or "") for name in ("collective", "dtype", "redop", "algorithm", "protocol")
     }
     return Measurement(
         message_bytes=size,
@@ -299,9 +294,7 @@ def _sized(cell: Any, notes: Notes) -> float | None:
             notes.say(f"sizes say {unit[0].upper()}B: taken as {_BYTES[unit]:,} bytes each")
         return float(match["number"]) * _BYTES[unit]
     factor = _BYTES[f"{match['unit'][0]}ib"]
-    notes.say(
-        f"sizes say {match['unit'].upper()}: taken as {factor:,} bytes each, as benchmarks' options mean it"
-    )
+    notes.say(f"sizes say {match['unit'].upper()}: taken as {factor:,} bytes each, as benchmarks' options mean it")
     return float(match["number"]) * factor
 
 
@@ -313,11 +306,7 @@ def _bytes(row: Cells, columns: Columns, notes: Notes) -> int | None:
     if "elements" not in columns.of:
         return 1
     n_elements = _whole(columns.get(row, "elements"))
-    width = (
-        _FLOAT32
-        if columns.elements_are_floats
-        else _ELEMENT_BYTES.get(str(columns.get(row, "dtype")), _FLOAT32)
-    )
+    width = _FLOAT32 if columns.elements_are_floats else _ELEMENT_BYTES.get(str(columns.get(row, "dtype")), _FLOAT32)
     return None if n_elements is None else n_elements * width
 
 

@@ -173,9 +173,7 @@ def _likely_workers(table: TableEvidence, collective: str, notes: Notes) -> Tabl
     n_counted = table.n_parts if collective in PARTED and (table.n_parts or 0) > 1 else None
     if n := table.n_listed:
         if n_counted and n_counted != n:
-            notes.say(
-                f"size is {n_counted} times count x element size, the list of ranks has {n}: it is taken"
-            )
+            notes.say(f"size is {n_counted} times count x element size, the list of ranks has {n}: it is taken")
         elif tells and n not in possible:
             notes.say(f"busbw / algbw does not fit N={n} of the list of ranks: the list is taken")
         return TableAnswer(collective, n, is_sure=True)
@@ -185,15 +183,11 @@ def _likely_workers(table: TableEvidence, collective: str, notes: Notes) -> Tabl
     return _by_bandwidth(table, collective, possible, notes)
 
 
-def _by_bandwidth(
-    table: TableEvidence, collective: str, possible: Sequence[int], notes: Notes
-) -> TableAnswer:
+def _by_bandwidth(table: TableEvidence, collective: str, possible: Sequence[int], notes: Notes) -> TableAnswer:
     """Return the N that bandwidths leave, at least as many as ranks are known."""
     allowed = [n for n in possible if n >= table.n_least]
     missing = (
-        f"the list of ranks is cut, there are {table.n_least} at least"
-        if table.n_least
-        else "N is not in the log"
+        f"the list of ranks is cut, there are {table.n_least} at least" if table.n_least else "N is not in the log"
     )
     if len(allowed) == 1:
         notes.say(f"{missing}: N={allowed[0]}, the only one that fits busbw / algbw in every row")
@@ -238,9 +232,7 @@ def time_unit(stated: str, rows: Sequence[tuple[int, float | None, float]], note
     rows : sequence of (int, float or None, float)
         Bytes, and algbw in GB/s and the time as printed.
     """
-    ratios = [
-        size / (algbw * 1e9 * time) for size, algbw, time in rows if algbw and time and algbw >= _TELLING
-    ]
+    ratios = [size / (algbw * 1e9 * time) for size, algbw, time in rows if algbw and time and algbw >= _TELLING]
     if not ratios:
         if not stated:
             notes.say("no unit of time is stated, and no row tells it: microseconds are assumed")

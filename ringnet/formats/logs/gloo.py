@@ -37,9 +37,7 @@ def read_gloo(text: LogText) -> Log:
     rows = [*_rows(text, notes)]
     if not rows:
         right = "allreduce, allgather, broadcast, reduce or alltoall"
-        raise InputError(
-            Fault("a log of gloo without a row of a collective", file=str(text.path), right=right)
-        )
+        raise InputError(Fault("a log of gloo without a row of a collective", file=str(text.path), right=right))
     notes.say("gloo prints quantiles of the time: the median is taken")
     if any(row.n_workers is None for row in rows):
         notes.say(f"N is not in the log: {ASKED}")
@@ -60,17 +58,13 @@ def _rows(text: LogText, notes: Notes) -> Iterator[Measurement]:
         row = _ROW.match(line)
         collective = _collective(algorithm)
         if row and not collective:
-            notes.say(
-                f"gloo's {algorithm or 'benchmark without a name'} is no collective that is known", number
-            )
+            notes.say(f"gloo's {algorithm or 'benchmark without a name'} is no collective that is known", number)
         elif row and int(row[2]):
             n_bytes = int(row[1]) * _width(row, unit_s)
             timed = Measurement(n_bytes, int(row[2]) * unit_s, n_workers=n_workers, collective=collective)
             found.append(replace(timed, algorithm=algorithm, dtype="float", line=number))
     keys = [
-        TableKey(
-            row.collective, row.n_workers, (row.algorithm, ""), Condition(row.algorithm), {row.message_bytes}
-        )
+        TableKey(row.collective, row.n_workers, (row.algorithm, ""), Condition(row.algorithm), {row.message_bytes})
         for row in found
     ]
     for one, table in zip(found, numbers_of(keys), strict=True):

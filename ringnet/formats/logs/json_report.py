@@ -44,9 +44,7 @@ def read_json(text: LogText) -> Log:
         right = "the report of nccl-tests -J, of rccl-tests -Z json, or a list of rows"
         raise InputError(Fault("the JSON holds no measurements", file=str(text.path), right=right))
     devices = sorted({str(device.get("device_info", "")) for device in _devices(report)} - {""})
-    return Log(
-        text.path, "nccl-tests JSON" if is_nccl else "JSON", tuple(found), notes.remarks(), tuple(devices)
-    )
+    return Log(text.path, "nccl-tests JSON" if is_nccl else "JSON", tuple(found), notes.remarks(), tuple(devices))
 
 
 def _parts(text: LogText, notes: Notes) -> tuple[Report, list[Any]]:
@@ -131,9 +129,7 @@ def _measurements(report: Report, rows: list[Mapping[str, Any]], notes: Notes) -
 
 def _measurement(row: Mapping[str, Any], notes: Notes, place: int) -> Measurement | None:
     first = _half(row, "out_of_place", "in_place")
-    time, in_place = (
-        _real(half.get("time", half.get("cpu_time"))) for half in (first, _half(row, "in_place"))
-    )
+    time, in_place = (_real(half.get("time", half.get("cpu_time"))) for half in (first, _half(row, "in_place")))
     size = _real(row.get("size"))
     if not time or size is None or time < 0 or size < 0:
         notes.say(f"row {place} has no size or no time: left out")

@@ -117,9 +117,7 @@ def _encoding(path: Path, head: bytes, n_bytes: int) -> str:
         return _UTF16[head[:2]]
     if b"\x00" in head:
         size = format_bytes(n_bytes)
-        raise InputError(
-            Fault(f"the file is binary ({size}), not a log", file=str(path), right="text, CSV or JSON")
-        )
+        raise InputError(Fault(f"the file is binary ({size}), not a log", file=str(path), right="text, CSV or JSON"))
     return "utf-8"
 
 
@@ -246,8 +244,7 @@ class Notes:
         counts = Counter(remark.text for remark in self.found)
         lines = {remark.text: remark.line for remark in reversed(self.found)}
         return tuple(
-            Remark(text if n == 1 else f"{text} (and {n - 1} more such)", lines[text])
-            for text, n in counts.items()
+            Remark(text if n == 1 else f"{text} (and {n - 1} more such)", lines[text]) for text, n in counts.items()
         )
 
 

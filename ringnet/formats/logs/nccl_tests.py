@@ -65,9 +65,7 @@ def read_nccl(text: LogText) -> Log:
 
 # ------------------------------------------------------------------------------- the tables, and what stands around
 
-_TEST = re.compile(
-    r"\b(all_reduce|all_gather|reduce_scatter|alltoall|broadcast|reduce|sendrecv)_perf(?:_mpi)?\b"
-)
+_TEST = re.compile(r"\b(all_reduce|all_gather|reduce_scatter|alltoall|broadcast|reduce|sendrecv)_perf(?:_mpi)?\b")
 _STARTS = re.compile(r"Collective test starting: (\w+)")
 _ENDS = re.compile(r"Avg bus bandwidth|Collective test concluded")
 _OPTIONS = re.compile(r"\bnThread \d+ nGpus \d+")
@@ -78,9 +76,7 @@ _N_RANKS = re.compile(r"NCCL INFO.*\bnranks (\d+)\b")
 _VARIABLE = re.compile(
     r"\b(?:NCCL|RCCL)_(?!DEBUG)([A-Z0-9_]+)(?:\s*=\s*|\s+set by environment to\s+)[\"']?(\^?[\w,.:/;^-]+)"
 )
-_LAUNCH = re.compile(
-    r"(?:^|[\s/])(?:mpirun|mpiexec|srun|torchrun|prun|jsrun|aprun)\s|_perf(?:_mpi)?\s+-|nccom-test\s"
-)
+_LAUNCH = re.compile(r"(?:^|[\s/])(?:mpirun|mpiexec|srun|torchrun|prun|jsrun|aprun)\s|_perf(?:_mpi)?\s+-|nccom-test\s")
 #: A line that somebody put above a table: ``=== with the plug-in ===``, ``## NVLS off``, ``without GDR:``.
 _TITLE = re.compile(
     r"\s*(?:(?:[=*~>+-]{2,}|#{2,})\s*(?P<ruled>[^\s=*~>+#-].*?)|(?P<named>[A-Za-z][^:|#]{1,78}):)\s*[=*~<+#-]*\s*"

@@ -65,9 +65,7 @@ def read_osu(text: LogText) -> Log:
     if any(not table.title for table, _ in found):
         notes.say("the benchmark's title is lost: all_reduce is assumed")
     if any(row.collective in PER_RANK for row in rows):
-        notes.say(
-            "OSU counts what a rank gives to each other one: with N the size is taken times N, the whole buffer"
-        )
+        notes.say("OSU counts what a rank gives to each other one: with N the size is taken times N, the whole buffer")
     stated = sorted({row.n_workers for row in rows if row.n_workers})
     if stated:
         notes.say(f"N={', '.join(map(str, stated))}, by the command that stands in the log")

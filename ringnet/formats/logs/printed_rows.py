@@ -7,16 +7,12 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-_TYPES = (
-    r"float|double|half|bfloat16|u?int(?:8|32|64)?|char|float(?:8|16|32|64)\w*|f8e\w+|fp8\w*|b?f(?:p?\d\d)"
-)
+_TYPES = r"float|double|half|bfloat16|u?int(?:8|32|64)?|char|float(?:8|16|32|64)\w*|f8e\w+|fp8\w*|b?f(?:p?\d\d)"
 _ROW_HEAD = re.compile(
     rf"(?<![\w.])(?P<size>\d+)\s+(?P<count>\d+)\s+(?P<dtype>{_TYPES})(?![\w.])(?:\s+(?P<redop>[a-z]+\d?)(?![\w.]))?"
 )
 #: Tags of Open MPI (``[1,0]<stdout>:``, ``[prterun-host-1@1,0]<stdout>:``), of others (``[0]``), of Slurm (``0: ``).
-_LAUNCHERS = re.compile(
-    r"\[(?:[\w.:-]+@)?\d+,\d+\](?:\[[^\]]*\])?<std\w+>:|\[\d+\](?!:)|(?:(?<=^)|(?<=\s))\d+:(?=\s)"
-)
+_LAUNCHERS = re.compile(r"\[(?:[\w.:-]+@)?\d+,\d+\](?:\[[^\]]*\])?<std\w+>:|\[\d+\](?!:)|(?:(?<=^)|(?<=\s))\d+:(?=\s)")
 #: The line of dashes under the heading of a Markdown table.
 _RULE = re.compile(r"\|[\s|:-]+")
 #: A number of a row, or what stands for one.

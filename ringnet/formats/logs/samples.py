@@ -140,9 +140,7 @@ def _faults(log: Log, collective: str) -> list[Fault]:
         return [Fault(message, "workers", right=right)]
     small = next((row for row in rows if (row.n_workers or 0) < 2), None)  # noqa: PLR2004 -- one worker moves nothing
     if small:
-        return [
-            Fault("a single worker moves nothing", file=file, line=small.line, value=f"N={small.n_workers}")
-        ]
+        return [Fault("a single worker moves nothing", file=file, line=small.line, value=f"N={small.n_workers}")]
     if not any(row.time_s > 0 for row in rows):
         return [Fault("every time in it is 0", file=file, right="a log with more digits")]
     bad = next((row for row in rows if row.n_nodes and row.n_nodes > (row.n_workers or 0)), None)
@@ -160,9 +158,7 @@ def _conditions_apart(log: Log, rows: Sequence[Measurement]) -> list[Fault]:
             factor = times_apart(one, other) if _where(one[0]) == _where(other[0]) else None
             if factor and factor > APART:
                 message = f"tables {number} and {other_number} are both of {_where(one[0])}, {factor:.3g} times apart"
-                right = (
-                    f"one of them: --table {_called(number, one)}, or --table {_called(other_number, other)}"
-                )
+                right = f"one of them: --table {_called(number, one)}, or --table {_called(other_number, other)}"
                 return [Fault(message, file=str(log.path), line=other[0].line, right=right)]
     return []
 
@@ -201,9 +197,7 @@ def _say_what_is_left_out(
             notes.say(f"{log.path.name}: {', '.join(others)} are left aside, {collective} is taken")
         n_timeless = sum(row.time_s <= 0 for row in log.of(collective))
         if n_timeless:
-            notes.say(
-                f"{log.path.name}: {n_timeless} row(s) with a time of 0 left out: the clock was too coarse"
-            )
+            notes.say(f"{log.path.name}: {n_timeless} row(s) with a time of 0 left out: the clock was too coarse")
         n_outliers = len(log.of(collective)) - len(rows) - n_timeless
         if n_outliers:
             notes.say(f"{log.path.name}: {n_outliers} outlier(s) left out")
@@ -227,9 +221,7 @@ def libraries_of(logs: Sequence[Log]) -> tuple[str, ...]:
 def sources_of(logs: Sequence[Log], samples: Samples) -> list[SourceFile]:
     """Return the files, with how many rows of each are used."""
     counts = np.bincount(samples.log, minlength=len(logs))
-    return [
-        SourceFile(log.path.name, log.sha256, int(count)) for log, count in zip(logs, counts, strict=True)
-    ]
+    return [SourceFile(log.path.name, log.sha256, int(count)) for log, count in zip(logs, counts, strict=True)]
 
 
 def _models(log: Log) -> tuple[str, ...]:
@@ -249,13 +241,9 @@ def machines_of(logs: Sequence[Log]) -> list[CalibrationVerdict]:
     if len(devices) > 1:
         named = "; ".join(f"{name}: {', '.join(each)}" for each, name in devices.items())
         found.append(
-            CalibrationVerdict(
-                TWO_MACHINES, f"the logs are of different devices ({named}): their fit is of neither"
-            )
+            CalibrationVerdict(TWO_MACHINES, f"the logs are of different devices ({named}): their fit is of neither")
         )
     if len(tools) > 1 and "CSV" not in tools and "JSON" not in tools:
         named = "; ".join(f"{name}: {tool}" for tool, name in tools.items())
-        found.append(
-            CalibrationVerdict(TWO_MACHINES, f"the logs are of tools that time different things ({named})")
-        )
+        found.append(CalibrationVerdict(TWO_MACHINES, f"the logs are of tools that time different things ({named})"))
     return found

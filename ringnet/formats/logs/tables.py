@@ -67,9 +67,7 @@ def numbers_of(runs: Iterable[TableKey]) -> list[int]:
         number = n_tables
         if n_tables <= MOST_TABLES:
             tables = alike.setdefault(run.likeness, {})
-            number = next(
-                (number for number in reversed(tables) if not run.sizes & tables[number]), n_tables + 1
-            )
+            number = next((number for number in reversed(tables) if not run.sizes & tables[number]), n_tables + 1)
             n_tables = max(n_tables, number)
             tables.setdefault(number, set()).update(run.sizes)
         numbers.append(number)
@@ -86,9 +84,7 @@ def chosen(rows: Sequence[Measurement], wanted: str) -> tuple[Measurement, ...]:
     if wanted.isdecimal():
         return tuple(row for row in rows if row.table == int(wanted))
     pattern = wanted.lower()
-    return tuple(
-        row for row in rows if pattern in row.condition.lower() or fnmatchcase(row.condition.lower(), pattern)
-    )
+    return tuple(row for row in rows if pattern in row.condition.lower() or fnmatchcase(row.condition.lower(), pattern))
 
 
 def tables_of(rows: Iterable[Measurement]) -> dict[int, list[Measurement]]:

@@ -98,17 +98,13 @@ class BufferLayout:
         """Return the chunks that a gpu has at the start, by cell."""
         mine = np.flatnonzero((self.source == EVERY_WORKER) | (self.source == gpu)).tolist()
         alone = self.collective in {"all-gather", "all-to-all"}
-        return {
-            self.canonical(gpu, ("i", place if alone else chunk)): chunk for place, chunk in enumerate(mine)
-        }
+        return {self.canonical(gpu, ("i", place if alone else chunk)): chunk for place, chunk in enumerate(mine)}
 
     def cells_at_end(self, gpu: int) -> dict[int, Cell]:
         """Return the cells that must hold the chunks that a gpu is to have at the end, by chunk."""
         mine = np.flatnonzero((self.target == EVERY_WORKER) | (self.target == gpu)).tolist()
         alone = self.collective in {"reduce-scatter", "all-to-all"}
-        return {
-            chunk: self.canonical(gpu, ("o", place if alone else chunk)) for place, chunk in enumerate(mine)
-        }
+        return {chunk: self.canonical(gpu, ("o", place if alone else chunk)) for place, chunk in enumerate(mine)}
 
 
 def make_layout(collective: str, n_gpus: int, each: int, root: int, *, in_place: bool) -> BufferLayout:
@@ -197,9 +193,7 @@ class _Follower:
             for gpu in range(layout.n_gpus)
             for cell, chunk in layout.chunks_at_start(gpu).items()
         }
-        self.versions: dict[tuple[int, int], int] = {
-            (gpu, value.chunk): 0 for (gpu, _), value in self.cells.items()
-        }
+        self.versions: dict[tuple[int, int], int] = {(gpu, value.chunk): 0 for (gpu, _), value in self.cells.items()}
         self.wrote: dict[tuple[int, Cell], Execution] = {}
         self.read: dict[tuple[int, Cell], list[Execution]] = defaultdict(list)
         self.messages: dict[Execution, list[Delivery]] = defaultdict(list)
@@ -208,9 +202,7 @@ class _Follower:
         """Copy from input to output before anything is done; a copy of a gpu to itself is free."""
         for gpu, pairs in enumerate(copies):
             held = {
-                self.layout.canonical(gpu, ("o", end)): self.cells.get(
-                    (gpu, self.layout.canonical(gpu, ("i", start)))
-                )
+                self.layout.canonical(gpu, ("o", end)): self.cells.get((gpu, self.layout.canonical(gpu, ("i", start))))
                 for start, end in pairs
             }
             for cell, value in held.items():
@@ -225,8 +217,7 @@ class _Follower:
         incoming = self._incoming(done)
         for k in range(done.operation.count):
             src, dst = (
-                self.layout.canonical(gpu, (cell[0], cell[1] + k))
-                for cell in (done.operation.src, done.operation.dst)
+                self.layout.canonical(gpu, (cell[0], cell[1] + k)) for cell in (done.operation.src, done.operation.dst)
             )
             if kind == "s":
                 self._send(done, self._take(done, src))
@@ -242,11 +233,7 @@ class _Follower:
         kind = done.operation.kind
         if kind.startswith("rr"):
             came = self._add(done, self._take(done, src), came)
-        elif (
-            kind == "rcs"
-            or (done.block.gpu, came.chunk) not in self.versions
-            or self._is_home(done, dst, came)
-        ):
+        elif kind == "rcs" or (done.block.gpu, came.chunk) not in self.versions or self._is_home(done, dst, came):
             came = self._copied(done, came)
         if kind != "rrs":
             self._put(done, dst, came)
@@ -358,9 +345,7 @@ class _Follower:
                     value = self._changed(waiting.received, waiting, "copy")
                 if value is None or (value.chunk, value.version) != (chunk, self.versions.get((gpu, chunk))):
                     held = "nothing" if value is None else f"an older value, or one of chunk {value.chunk}"
-                    message = (
-                        f"gpu {gpu} ends with {held} in {cell[0]}[{cell[1]}], where chunk {chunk} must be"
-                    )
+                    message = f"gpu {gpu} ends with {held} in {cell[0]}[{cell[1]}], where chunk {chunk} must be"
                     faults.append(Fault(message, file=self.file))
         for delivery in self.flow.deliveries:
             if delivery.applied is None and delivery.received is not None:

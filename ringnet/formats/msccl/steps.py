@@ -47,12 +47,7 @@ def plan_transfers(deliveries: Sequence[Delivery]) -> list[PlannedTransfer]:
     transfers: list[PlannedTransfer] = []
     for part in deliveries:
         last = transfers[-1].parts[-1] if transfers else None
-        follows = (
-            last is not None
-            and last.sent is part.sent
-            and last.op == part.op
-            and part.chunk == last.chunk + 1
-        )
+        follows = last is not None and last.sent is part.sent and last.op == part.op and part.chunk == last.chunk + 1
         if follows:
             transfers[-1].parts.append(part)
         else:
@@ -136,11 +131,7 @@ class _ChannelChoice:
         for transfer, receives in reversed(channel.events[:-1]):
             if receives:
                 break
-            if (
-                transfer.sent is not done
-                and not done.comes_after(transfer.sent)
-                and self._waits_for_chunks(transfer)
-            ):
+            if transfer.sent is not done and not done.comes_after(transfer.sent) and self._waits_for_chunks(transfer):
                 sends.append(transfer)
         return sends[::-1]
 
@@ -214,9 +205,7 @@ def _waits(run: Sequence[Execution]) -> tuple[dict[Execution, VectorClock], dict
 # ---------------------------------------------------------------------------------------------------------- order
 
 
-def make_steps(
-    transfers: list[PlannedTransfer], channels: Sequence[_Channel], flow: Dataflow, file: str
-) -> list[Step]:
+def make_steps(transfers: list[PlannedTransfer], channels: Sequence[_Channel], flow: Dataflow, file: str) -> list[Step]:
     """Put all transfers in steps: as early as what comes before them allows, one operation a step."""
     number = {transfer: place for place, transfer in enumerate(transfers)}
     transfer_of = {part: number[transfer] for transfer in transfers for part in transfer.parts}
@@ -235,9 +224,7 @@ def make_steps(
     return steps
 
 
-def _channel_edges(
-    channels: Sequence[_Channel], number: dict[PlannedTransfer, int]
-) -> Iterator[tuple[int, int, int]]:
+def _channel_edges(channels: Sequence[_Channel], number: dict[PlannedTransfer, int]) -> Iterator[tuple[int, int, int]]:
     """Yield pairs of transfers of a channel, and whether the second is in a later step: a send after a receive is.
 
     What follows a send may be in the same, and a receive that follows another, if that is the order in which
@@ -256,9 +243,7 @@ def _channel_edges(
                 yield from ((number[send], b, 0) for send in sends if send is not transfer)
                 received, sends = transfer, []
             else:
-                yield from (
-                    (number[send], b, 0) for send in sends[-1:] if transfer.sent.comes_after(send.sent)
-                )
+                yield from ((number[send], b, 0) for send in sends[-1:] if transfer.sent.comes_after(send.sent))
                 sends.append(transfer)
 
 
@@ -284,9 +269,7 @@ def _chunk_edges(flow: Dataflow, transfer_of: dict[Delivery, int]) -> Iterator[t
                 reads.append(access)
 
 
-def _slots(
-    transfers: Sequence[PlannedTransfer], edges: Sequence[tuple[int, int, int]], file: str
-) -> list[int]:
+def _slots(transfers: Sequence[PlannedTransfer], edges: Sequence[tuple[int, int, int]], file: str) -> list[int]:
     """Return the earliest step of each transfer; reduces in even ones, copies in odd ones."""
     n_transfers = len(transfers)
     n_groups, group = _circles(n_transfers, [(a, b) for a, b, apart in edges if not apart])
@@ -321,9 +304,7 @@ def _circles(n_transfers: int, pairs: Sequence[tuple[int, int]]) -> tuple[int, I
     return int(n_groups), group.astype(np.int64)
 
 
-def _longest(
-    n_groups: int, between: dict[int, list[tuple[int, int]]], waits: IntArray, odd: IntArray
-) -> IntArray:
+def _longest(n_groups: int, between: dict[int, list[tuple[int, int]]], waits: IntArray, odd: IntArray) -> IntArray:
     """Go through the groups in order; -1 for those in a circle."""
     slots, least = np.full(n_groups, -1), np.zeros(n_groups, dtype=np.int64)
     ready = np.flatnonzero(waits == 0).tolist()
@@ -340,9 +321,7 @@ def _longest(
 
 def _no_order(transfer: PlannedTransfer, file: str) -> None:
     message = f"{transfer.sent} and {transfer.received} cannot be put in order"
-    refuse(
-        file, transfer.sent.operation.line, f"{message}: what comes first for one comes last for the other"
-    )
+    refuse(file, transfer.sent.operation.line, f"{message}: what comes first for one comes last for the other")
 
 
 def _step(transfers: list[PlannedTransfer], number: int) -> Step:

@@ -150,17 +150,13 @@ class _FileReader:
         root = self.number(algo, "root", 0, max(0, n_gpus - 1), "0")
         gpus = {self.number(gpu, "id", 0, n_gpus - 1): gpu for gpu in algo.children}
         if not self.faults and (len(gpus) != n_gpus or len(algo.children) != n_gpus):
-            self.fault(
-                algo, f"there is not one gpu for each of {n_gpus}", f"{len(algo.children)} gpu elements"
-            )
+            self.fault(algo, f"there is not one gpu for each of {n_gpus}", f"{len(algo.children)} gpu elements")
         sizes = [
             {buffer: self.number(gpus[gpu], f"{buffer}_chunks", 0, MAX_CHUNKS) for buffer in BUFFERS}
             for gpu in sorted(gpus)
         ]
         raise_all(self.faults)
-        blocks = tuple(
-            block for gpu in range(n_gpus) for block in self.blocks(gpu, gpus[gpu], n_gpus, sizes[gpu])
-        )
+        blocks = tuple(block for gpu in range(n_gpus) for block in self.blocks(gpu, gpus[gpu], n_gpus, sizes[gpu]))
         raise_all(self.faults)
         name, collective = algo.attributes.get("name", "msccl"), algo.attributes.get("coll", "")
         in_place = algo.attributes.get("inplace", "0") == "1"
@@ -168,9 +164,7 @@ class _FileReader:
         copies = tuple(tuple(self.copies(gpus[gpu], sizes[gpu])) for gpu in range(n_gpus))
         bytes_for = self.bytes_for(algo)
         raise_all(self.faults)
-        return ScheduleFile(
-            name, collective, n_gpus, n_chunks, in_place, root, blocks, own, copies, bytes_for
-        )
+        return ScheduleFile(name, collective, n_gpus, n_chunks, in_place, root, blocks, own, copies, bytes_for)
 
     def copies(self, gpu: XmlElement, sizes: Mapping[str, int]) -> Iterator[tuple[int, int]]:
         """Yield the copies of a gpu from its input to its output, as TACCL and TE-CCL write them."""
@@ -196,9 +190,7 @@ class _FileReader:
             self.fault(algo, "maxBytes is below minBytes", str(most), f"at least {least}")
         return least, most or None
 
-    def blocks(
-        self, gpu: int, element: XmlElement, n_gpus: int, sizes: Mapping[str, int]
-    ) -> Iterator[ThreadBlock]:
+    def blocks(self, gpu: int, element: XmlElement, n_gpus: int, sizes: Mapping[str, int]) -> Iterator[ThreadBlock]:
         tbs = [*element.of("tb")]
         for place, tb in enumerate(tbs):
             if self.number(tb, "id", 0, MAX_STEPS) != place:
@@ -210,9 +202,7 @@ class _FileReader:
                 self.fault(tb, "a thread block whose peer is its own gpu", str(gpu))
             channel = self.number(tb, "chan", 0, MAX_STEPS)
             lane = self.number(tb, "lane", -1, MAX_STEPS, "-1")
-            block = ThreadBlock(
-                gpu, place, peers["s"], peers["r"], channel, steps, tb.line, None if lane < 0 else lane
-            )
+            block = ThreadBlock(gpu, place, peers["s"], peers["r"], channel, steps, tb.line, None if lane < 0 else lane)
             self.check_cells(block, sizes)
             yield block
 
@@ -262,9 +252,7 @@ class _FileReader:
         text = element.attributes.get(name, default)
         value = int(text) if len(text) < 12 and text.removeprefix("-").isdecimal() else None  # noqa: PLR2004
         if value is None or not least <= value <= most:
-            self.fault(
-                element, f"{name} is no whole number in range", text or "nothing", f"{least} to {most}"
-            )
+            self.fault(element, f"{name} is no whole number in range", text or "nothing", f"{least} to {most}")
             return least
         return value
 
@@ -391,9 +379,7 @@ class _Machine:
                 continue
             first = seen.setdefault((what, block.gpu, peer, block.channel), block)
             if first is not block:
-                message = (
-                    f"blocks {first.number} and {block.number} of gpu {block.gpu} both {what} gpu {peer}"
-                )
+                message = f"blocks {first.number} and {block.number} of gpu {block.gpu} both {what} gpu {peer}"
                 refuse(self.file, block.line, f"{message} on channel {block.channel}")
 
     def _check_end(self) -> None:

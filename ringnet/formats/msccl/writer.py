@@ -64,9 +64,7 @@ def dumps_msccl(schedule: Schedule) -> str:
         raise ScheduleError(Fault(message, right="an algorithm without switches"))
     if schedule.n_transfers > MAX_TRANSFERS:
         right = f"at most {MAX_TRANSFERS} transfers"
-        raise ScheduleError(
-            Fault("the schedule is too long for a file", value=str(schedule.n_transfers), right=right)
-        )
+        raise ScheduleError(Fault("the schedule is too long for a file", value=str(schedule.n_transfers), right=right))
     layout, order = _numbered(schedule)
     for (proto, depth), is_apart in product(DEPTHS.items(), (False, True)):
         gpus = [_GpuDraft(worker, layout) for worker in range(schedule.n_workers)]
@@ -74,9 +72,7 @@ def dumps_msccl(schedule: Schedule) -> str:
         if _ends_with(depth, gpus):
             return "\n".join(_lines(schedule, layout, gpus, proto, order)) + "\n"
     most = max(DEPTHS.values())
-    message = (
-        f"a connection of MSCCL holds {most} sends at most, and with so few this schedule waits for itself"
-    )
+    message = f"a connection of MSCCL holds {most} sends at most, and with so few this schedule waits for itself"
     raise ScheduleError(Fault(message, right="fewer slices or chunks, or another algorithm"))
 
 
@@ -121,8 +117,7 @@ def _numbered(schedule: Schedule) -> tuple[BufferLayout, IntArray]:
     n_each = schedule.n_chunks // each.get(collective, 1)
     layout = make_layout(collective, n_workers, n_each, root, in_place=in_place)
     if not (
-        np.array_equal(layout.source, schedule.source[order])
-        and np.array_equal(layout.target, schedule.target[order])
+        np.array_equal(layout.source, schedule.source[order]) and np.array_equal(layout.target, schedule.target[order])
     ):
         raise ScheduleError(Fault(f"workers do not all have as many chunks of this {collective}"))
     return layout, order
@@ -221,9 +216,7 @@ class _GpuDraft:
 class _Drafter:
     """Writes the steps of all workers, in the order of the schedule."""
 
-    def __init__(
-        self, schedule: Schedule, gpus: list[_GpuDraft], number: IntArray, *, is_apart: bool
-    ) -> None:
+    def __init__(self, schedule: Schedule, gpus: list[_GpuDraft], number: IntArray, *, is_apart: bool) -> None:
         self.schedule, self.gpus, self.number, self.is_apart = schedule, gpus, number, is_apart
         self.codes: dict[tuple[int, int], int] = {}
         self.block_of: dict[tuple[int, int, int, bool, int], _BlockDraft] = {}
@@ -244,9 +237,7 @@ class _Drafter:
         for gpu in self.gpus:
             _copy_own(gpu)
 
-    def _rows(
-        self, turn: int, step: Step
-    ) -> Iterator[tuple[int, int, list[int], tuple[int, int], TransferRow]]:
+    def _rows(self, turn: int, step: Step) -> Iterator[tuple[int, int, list[int], tuple[int, int], TransferRow]]:
         """Yield source, target, chunks as the file numbers them, both channels and transfer of each message."""
         columns = (step.src, step.dst, step.channel, step.receiving_channel, step.chunk)
         counts = np.ones_like(step.chunk) if step.count is None else step.count
@@ -263,9 +254,7 @@ class _Drafter:
 
         Apart, every block either sends or receives: a full connection then keeps nobody from receiving.
         """
-        peers: dict[tuple[int, int, int], tuple[dict[int, None], dict[int, None]]] = defaultdict(
-            lambda: ({}, {})
-        )
+        peers: dict[tuple[int, int, int], tuple[dict[int, None], dict[int, None]]] = defaultdict(lambda: ({}, {}))
         for step in self.schedule.steps():
             columns = (step.src, step.dst, step.channel, step.receiving_channel)
             for src, dst, channel, to_channel in zip(*(column.tolist() for column in columns), strict=True):
@@ -296,11 +285,7 @@ class _Drafter:
 
     def _before(self, worker: int, worker_channel: int, event: _TransferEnd) -> list[_StepPlace]:
         """Return the steps that an event comes after: the last receive on its channel, and others with its chunks."""
-        found = (
-            [self.last_receive[worker, worker_channel]]
-            if (worker, worker_channel) in self.last_receive
-            else []
-        )
+        found = [self.last_receive[worker, worker_channel]] if (worker, worker_channel) in self.last_receive else []
         for chunk in event.chunks:
             if (worker, chunk) in self.applied:
                 found.append(self.applied[worker, chunk])
@@ -340,9 +325,7 @@ def _copy_own(gpu: _GpuDraft) -> None:
     """Add the copy of what stays at a gpu from where it starts to where it must end, where these differ."""
     first = {chunk: cell for cell, chunk in gpu.layout.chunks_at_start(gpu.worker).items()}
     steps = [
-        _StepDraft("cpy", first[chunk], cell, 1)
-        for chunk, cell in gpu.at_end.items()
-        if first.get(chunk, cell) != cell
+        _StepDraft("cpy", first[chunk], cell, 1) for chunk, cell in gpu.at_end.items() if first.get(chunk, cell) != cell
     ]
     if steps:
         gpu.blocks.append(_BlockDraft(len(gpu.blocks), 0, 0, steps=steps))

@@ -175,13 +175,10 @@ def _assumptions(dimensions: Sequence[Dimension]) -> Iterator[str]:
     if any(one.shape == "Ring" for one in dimensions):
         yield "rings go both ways round, and a transfer takes the shorter, upwards where both are as long"
     if any(one.shape == "Switch" for one in dimensions):
-        yield (
-            "a switch takes two hops, each with the whole latency; its ports are as fast as the bandwidth says"
-        )
+        yield ("a switch takes two hops, each with the whole latency; its ports are as fast as the bandwidth says")
     if len(dimensions) > 1:
         yield (
-            "a transfer between workers that differ in several dimensions crosses them one by one, "
-            "dimension 0 first"
+            "a transfer between workers that differ in several dimensions crosses them one by one, dimension 0 first"
         )
 
 
@@ -231,14 +228,8 @@ class _Dimensions:
             self._fault("topology", "there is no such topology", item, ", ".join(SHAPES))
         return item.text
 
-    def _number(
-        self, key: str, item: Mark, least: float, *, whole: bool = False, above: bool = False
-    ) -> float:
-        right = (
-            f"a whole number from {least:g} up"
-            if whole
-            else f"a number {'above' if above else 'from'} {least:g}"
-        )
+    def _number(self, key: str, item: Mark, least: float, *, whole: bool = False, above: bool = False) -> float:
+        right = f"a whole number from {least:g} up" if whole else f"a number {'above' if above else 'from'} {least:g}"
         try:
             value = float(int(item.text) if whole else float(item.text))
         except (ValueError, OverflowError):
@@ -266,9 +257,7 @@ class _Dimensions:
 
 
 def _is_plain_list(values: object) -> bool:
-    return (
-        isinstance(values, list) and bool(values) and not any(isinstance(one, dict | list) for one in values)
-    )
+    return isinstance(values, list) and bool(values) and not any(isinstance(one, dict | list) for one in values)
 
 
 def build(dimensions: Sequence[Dimension]) -> Network:

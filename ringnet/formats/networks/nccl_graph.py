@@ -38,9 +38,7 @@ def graph_of(top: XmlElement, file: str) -> Reading:
     """
     rings = [graph for graph in top.of("graph") if graph.attributes.get("pattern") == _RING]
     if not rings:
-        raise InputError(
-            top.fault(file, "there is no ring among the graphs", right='<graph pattern="4" ...>')
-        )
+        raise InputError(top.fault(file, "there is no ring among the graphs", right='<graph pattern="4" ...>'))
     faults: list[Fault] = []
     channels = [_devices(channel, file, faults) for channel in rings[0].of("channel")]
     faults += _wrong(rings[0], channels, file)
@@ -77,9 +75,7 @@ def _devices(channel: XmlElement, file: str, faults: list[Fault]) -> list[int]:
 
 def _wrong(ring: XmlElement, channels: list[list[int]], file: str) -> Iterator[Fault]:
     if not channels or not channels[0]:
-        yield ring.fault(
-            file, "the ring has no channel with a GPU", right='<channel><gpu dev="0"/>...</channel>'
-        )
+        yield ring.fault(file, "the ring has no channel with a GPU", right='<channel><gpu dev="0"/>...</channel>')
         return
     for element, channel in zip(ring.of("channel"), channels, strict=True):
         if {*channel} != {*channels[0]}:
@@ -89,13 +85,9 @@ def _wrong(ring: XmlElement, channels: list[list[int]], file: str) -> Iterator[F
 
 def _understood(ring: XmlElement, channels: list[list[int]]) -> Iterator[str]:
     yield f"ring of {count(len(channels[0]), 'GPU')}, {count(len(channels), 'channel')}"
-    yield from (
-        f"channel {place}: {' -> '.join(map(str, channel))}" for place, channel in enumerate(channels)
-    )
+    yield from (f"channel {place}: {' -> '.join(map(str, channel))}" for place, channel in enumerate(channels))
     named = {"speedintra": "between GPUs", "speedinter": "between servers"}
-    said = [
-        f"{clip(ring.attributes[key])} GB/s {what}" for key, what in named.items() if key in ring.attributes
-    ]
+    said = [f"{clip(ring.attributes[key])} GB/s {what}" for key, what in named.items() if key in ring.attributes]
     if said:
         yield f"NCCL searched for {' and '.join(said)} a channel"
 

@@ -72,9 +72,7 @@ def pcie_rate(pci: XmlElement, complain: Complain, assumed: dict[str, None]) -> 
     """
     speed, width = pci.attributes.get("link_speed", ""), pci.attributes.get("link_width", "0") or "0"
     if not speed or width == "0":
-        assumed[
-            "PCIe links whose speed or width the file hides are 8 GT/s with 16 lanes, as NCCL takes them"
-        ] = None
+        assumed["PCIe links whose speed or width the file hides are 8 GT/s with 16 lanes, as NCCL takes them"] = None
     rate, lanes = _rate(speed or "8 GT/s"), 16 if width == "0" else int(width) if width.isdecimal() else None
     if rate is None:
         complain(pci, "this is no speed of a PCIe link", speed, "8.0 GT/s PCIe")
@@ -89,9 +87,7 @@ def _rate(text: str) -> float | None:
     return rate if rate in _CODING else None
 
 
-def direct_rate(
-    link: XmlElement, gpu: XmlElement | None, complain: Complain, assumed: dict[str, None]
-) -> float:
+def direct_rate(link: XmlElement, gpu: XmlElement | None, complain: Complain, assumed: dict[str, None]) -> float:
     """Return what one direction of one NVLink or xGMI carries; the file has the number of links only."""
     attributes = gpu.attributes if gpu is not None else {}
     if link.tag == "xgmi":

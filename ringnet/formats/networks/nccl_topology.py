@@ -100,9 +100,7 @@ def topology_of(top: XmlElement, file: str) -> Reading:
     server = Server(file)
     for child in top.children:
         if child.tag == "cpu":
-            name = server.node(
-                "cpu", child, f"processor of NUMA node {clip(child.attributes.get('numaid', '?'))}"
-            )
+            name = server.node("cpu", child, f"processor of NUMA node {clip(child.attributes.get('numaid', '?'))}")
             for inner in child.children:
                 _below(inner, name, server)
         else:
@@ -200,9 +198,7 @@ def _in_order(gpus: list[Gpu], server: Server) -> list[Gpu]:
             gaps = "" if {*numbers} == {*range(len(gpus))} else ", which has gaps"
             server.understood.append(f"workers are the GPUs in the order of their {name}{gaps}")
             return [numbers[number] for number in sorted(numbers)]
-    server.assumed[
-        "workers are the GPUs in the order of their bus addresses: the file does not number them"
-    ] = None
+    server.assumed["workers are the GPUs in the order of their bus addresses: the file does not number them"] = None
     return sorted(gpus, key=lambda gpu: gpu.busid)
 
 
@@ -217,11 +213,7 @@ def _direct_links(workers: list[Gpu], server: Server) -> Mapping[tuple[int, int]
     for worker, link, n_links in _listed(workers, server):
         target, kind = link.attributes.get("target", "").lower(), link.attributes.get("tclass", "").lower()
         if kind != _NVSWITCH and numbers.get(target, worker) == worker:
-            what = (
-                "that leads back to its own GPU"
-                if target in numbers
-                else "whose other end is no GPU of the file"
-            )
+            what = "that leads back to its own GPU" if target in numbers else "whose other end is no GPU of the file"
             server.left_out[f"<{link.tag}> {what}"] += 1
             continue
         rate = n_links * direct_rate(link, workers[worker].detail, server.fault, server.assumed)
@@ -245,9 +237,7 @@ def _listed(workers: list[Gpu], server: Server) -> Iterator[tuple[int, XmlElemen
             if link.tag not in {"nvlink", "xgmi"}:
                 server.left_out[f"element <{link.tag}> in <gpu>"] += 1
             elif not text.isdecimal() or not 0 < int(text[:4]) < 1000:  # noqa: PLR2004 -- no GPU has as many
-                server.fault(
-                    link, f"the count of an {link.tag} is a whole number from 1 up", text, 'count="2"'
-                )
+                server.fault(link, f"the count of an {link.tag} is a whole number from 1 up", text, 'count="2"')
             else:
                 yield worker, link, int(text)
 

@@ -31,9 +31,7 @@ def sweep_header(results: Results, packer: Packer) -> dict[str, Any]:
     frames = {"summary": summary} | ({} if results.jobs is None else {"jobs": results.jobs})
     done = summary[summary["error"].isna() & (summary["makespan_s"] > 0)]
     keys = [key for key in ("n_workers", "message_bytes") if key in varying(done)]
-    charts = (
-        [_chart(done, key, packer) for key in dict.fromkeys([*keys, *other_keys(done)])] if len(done) else []
-    )
+    charts = [_chart(done, key, packer) for key in dict.fromkeys([*keys, *other_keys(done)])] if len(done) else []
     return {"tables": _tables(frames, packer), "of": "summary", "charts": charts, "measures": _measures(done)}
 
 
@@ -70,9 +68,7 @@ def _tables(frames: Mapping[str, pd.DataFrame], packer: Packer) -> dict[str, Any
 
 
 def _measures(rows: pd.DataFrame) -> list[dict[str, Any]]:
-    beside = [
-        {"column": column, "label": label} for column, label in BESIDE.items() if _is_known(rows, column)
-    ]
+    beside = [{"column": column, "label": label} for column, label in BESIDE.items() if _is_known(rows, column)]
     return [
         {"column": column, "label": label, "beside": beside if column == "makespan_s" else []}
         for column, label in MEASURES.items()

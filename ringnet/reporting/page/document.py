@@ -146,18 +146,14 @@ def _row(cells: Iterable[str], tag: str = "td") -> str:
 
 
 def _pairs(lines: Iterable[tuple[str, str]]) -> str:
-    rows = "".join(
-        f'<tr><th scope="row">{_said(label)}</th><td>{_said(text)}</td></tr>' for label, text in lines
-    )
+    rows = "".join(f'<tr><th scope="row">{_said(label)}</th><td>{_said(text)}</td></tr>' for label, text in lines)
     return f"<table><tbody>{rows}</tbody></table>"
 
 
 def _points(results: Results) -> str:
     table = sweep_table(results.summary, results.jobs)
     rows = "".join(_row(map(_said, row)) for row in table.rows[:MOST_POINTS])
-    more = (
-        f"{len(table.rows):,} points; the first {MOST_POINTS} are here, and all in the table summary below."
-    )
+    more = f"{len(table.rows):,} points; the first {MOST_POINTS} are here, and all in the table summary below."
     head = f"<thead>{_row(map(_said, table.heads), 'th')}</thead>"
     left_out = _missing(more if len(table.rows) > MOST_POINTS else "")
     return f'<div class="wide"><table>{head}<tbody>{rows}</tbody></table></div>{left_out}'
@@ -185,9 +181,7 @@ def _blame(parts: Sequence[Blamed]) -> str:
         for one in parts
     )
     head = _row(("of the path that ended last", "time", "share", "", "whose"), "th")
-    return _section(
-        "blame", "What the time went to", f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
-    )
+    return _section("blame", "What the time went to", f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>")
 
 
 def _bar(share: float) -> str:

@@ -22,9 +22,7 @@ MOST, MOST_WORKERS = 2.0**53, 2**20
 MOST_ROWS = 100_000
 
 
-def check_cells(
-    frame: pd.DataFrame, file: str, whole: Mapping[str, float], times: tuple[str, ...] = ()
-) -> None:
+def check_cells(frame: pd.DataFrame, file: str, whole: Mapping[str, float], times: tuple[str, ...] = ()) -> None:
     """Refuse cells that are no whole number, or no time, as a run writes them.
 
     Parameters
@@ -49,12 +47,8 @@ def check_cells(
             bad |= (cells != np.floor(cells)) | (cells > whole[name])
         if bad.any():
             at = int(bad.argmax())
-            right = (
-                f"a whole number, at most {whole[name]:.15g}" if name in whole else "a time of at least 0 s"
-            )
-            raise ResultsError(
-                Fault("no run writes this", name, file, at + 2, str(frame[name].iloc[at])[:40], right)
-            )
+            right = f"a whole number, at most {whole[name]:.15g}" if name in whole else "a time of at least 0 s"
+            raise ResultsError(Fault("no run writes this", name, file, at + 2, str(frame[name].iloc[at])[:40], right))
 
 
 def check_summary(frame: pd.DataFrame, file: str) -> None:

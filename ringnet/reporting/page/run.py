@@ -67,9 +67,7 @@ def run_header(results: Results, packer: Packer) -> dict[str, Any]:
     many = transfers is not None and len(transfers) > MOST_TRANSFERS
     return {
         "tables": {
-            name: packer.table(name, frame)
-            for name, frame in _tables(results)
-            if name != "transfers" or not many
+            name: packer.table(name, frame) for name, frame in _tables(results) if name != "transfers" or not many
         },
         "workers": _n_workers(results, row),
         "schedule": None if transfers is None or many else _schedule(transfers, row, packer),
@@ -195,9 +193,7 @@ def lanes(transfers: pd.DataFrame, packer: Packer) -> dict[str, Any]:
     shares = []
     for phase in range(min(len(phases), MOST_PHASES)):
         rows = transfers[(number == phase).to_numpy()]
-        begun, ended = (
-            rows[name].to_numpy(np.float64) * (N_SPANS / end_s) for name in ("started_s", "sent_s")
-        )
+        begun, ended = (rows[name].to_numpy(np.float64) * (N_SPANS / end_s) for name in ("started_s", "sent_s"))
         busy = covered(rows["src"].to_numpy(np.int64) // each, begun, ended, (n_rows, N_SPANS))
         shares.append(np.clip(np.ceil(busy / each * 255), 0, 255).astype(np.int64))
     return {

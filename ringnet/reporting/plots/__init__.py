@@ -127,12 +127,7 @@ def _has(table: str, column: str) -> Callable[[RunTables], bool]:
 
     def applies(results: RunTables) -> bool:
         frame = getattr(results, table)
-        return (
-            frame is not None
-            and len(results.summary) == 1
-            and _took_time(results)
-            and bool(frame[column].any())
-        )
+        return frame is not None and len(results.summary) == 1 and _took_time(results) and bool(frame[column].any())
 
     return applies
 
@@ -152,12 +147,7 @@ def _was_trained(results: RunTables) -> bool:
 
 def _was_repeated(results: RunTables) -> bool:
     runs = results.runs
-    return (
-        runs is not None
-        and len(results.summary) == 1
-        and len(runs) > 1
-        and bool((runs["makespan_s"] > 0).any())
-    )
+    return runs is not None and len(results.summary) == 1 and len(runs) > 1 and bool((runs["makespan_s"] > 0).any())
 
 
 _SWEEP_N, _SWEEP_S = "a sweep over the number of workers", "a sweep over the message size"
@@ -509,9 +499,7 @@ def film_to(path: Path, results: RunTables, look: Look) -> str:
     if results.transfers is None or results.transfers.empty or not _took_time(results):
         return "there is no film: nothing moves, or no transfers were kept"
     if holding(results) is None:
-        return (
-            "there is no film: the table of transfers does not say who holds what, as where switches reduce"
-        )
+        return "there is no film: the table of transfers does not say who holds what, as where switches reduce"
     start_matplotlib()
     from ringnet.reporting.plots.canvas import looking  # noqa: PLC0415 -- brings matplotlib
 

@@ -41,9 +41,7 @@ class _Style(NamedTuple):
 def _styles(algorithms: Sequence[str]) -> dict[str, _Style]:
     n = len(canvas.PALETTE)
     return {
-        name: _Style(
-            canvas.PALETTE[place % n], canvas.MARKERS[(place + place // n) % n], _STROKES[place // n % 2]
-        )
+        name: _Style(canvas.PALETTE[place % n], canvas.MARKERS[(place + place // n) % n], _STROKES[place // n % 2])
         for place, name in enumerate(algorithms)
     }
 
@@ -187,9 +185,7 @@ def _edges(sizes: Sequence[int]) -> FloatArray:
         alone: FloatArray = np.exp2(logs[0] + np.array([-0.5, 0.5]))
         return alone
     middle = (logs[1:] + logs[:-1]) / 2
-    edges: FloatArray = np.exp2(
-        np.concatenate(([2 * logs[0] - middle[0]], middle, [2 * logs[-1] - middle[-1]]))
-    )
+    edges: FloatArray = np.exp2(np.concatenate(([2 * logs[0] - middle[0]], middle, [2 * logs[-1] - middle[-1]])))
     return edges
 
 
@@ -240,13 +236,9 @@ def error_by_algorithm(name: str, table: pd.DataFrame) -> Figure:
     return canvas.titled(figure, name, ", ".join(filter(None, [what, words])), legend)
 
 
-def _error_panel(
-    ax: Axes, rows: pd.DataFrame, algorithms: list[str], colors: dict[tuple[str, str], str]
-) -> None:
+def _error_panel(ax: Axes, rows: pd.DataFrame, algorithms: list[str], colors: dict[tuple[str, str], str]) -> None:
     heights = _row_heights(len(colors))
-    for (kind, color), marker, height in zip(
-        colors.items(), canvas.markers(len(colors)), heights, strict=True
-    ):
+    for (kind, color), marker, height in zip(colors.items(), canvas.markers(len(colors)), heights, strict=True):
         mine = rows[(rows["dtype"] == kind[0]) & (rows["accumulation"] == kind[1])]
         errors = mine["relative_rms_error"].to_numpy(dtype=np.float64, na_value=np.nan)
         places = [algorithms.index(one) + height for one in mine["algorithm"]]
@@ -295,15 +287,11 @@ def gains(name: str, table: pd.DataFrame) -> Figure:
     ax.grid(visible=False, axis="y")
     ax.set_xlim(0, None)
     axes.linear(ax.xaxis, "seconds", "gained")
-    legend = [
-        canvas.patch(color, label) for color, label in zip(canvas.PALETTE, BY_COLUMN.values(), strict=False)
-    ]
+    legend = [canvas.patch(color, label) for color, label in zip(canvas.PALETTE, BY_COLUMN.values(), strict=False)]
     if marked:
         legend.append(canvas.stroke(canvas.INK, "by the path as it is", marker="|", linestyle="none"))
     left_out = len(gaining) - len(shown)
-    about = "what the time falls by, simulated again" + (
-        f"; {left_out} more gain something" if left_out else ""
-    )
+    about = "what the time falls by, simulated again" + (f"; {left_out} more gain something" if left_out else "")
     return canvas.titled(figure, name, about, legend)
 
 

@@ -134,17 +134,13 @@ def _decades(low: float, high: float) -> Iterator[list[float]]:
     """Yield ticks at 1, 2, 5 of every decade, at 1 and 3, then at every decade, second and third one."""
     exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for step, digits in ((1, (1, 2, 5)), (1, (1, 3)), (1, (1,)), (2, (1,)), (3, (1,)), (6, (1,))):
-        ticks = (
-            float(f"{digit}e{exponent}") for exponent in exponents if exponent % step == 0 for digit in digits
-        )
+        ticks = (float(f"{digit}e{exponent}") for exponent in exponents if exponent % step == 0 for digit in digits)
         yield [tick for tick in ticks if low <= tick <= high]
 
 
 def _round(low: float, high: float) -> list[float]:
     """Return round values for an axis that spans less than a decade."""
-    return [
-        float(tick) for tick in MaxNLocator(5, steps=_ROUND).tick_values(low, high) if low <= tick <= high
-    ]
+    return [float(tick) for tick in MaxNLocator(5, steps=_ROUND).tick_values(low, high) if low <= tick <= high]
 
 
 _FORMATS: dict[Quantity, Callable[[Any], str]] = {

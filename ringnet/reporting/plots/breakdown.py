@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 MOST_PANELS, MOST_BARS = 4, 30
 #: Shares from which a part is named at all, from which an area can be seen, and from which its share fits into its bar.
 NAMED, SEEN, READABLE = 5e-4, 5e-3, 0.08
-COLORS = dict(
-    zip(PATH_PARTS, ("#0072B2", "#009E73", "#E69F00", "#56B4E9", "#CC79A7", "#6B6B6B"), strict=True)
-)
+COLORS = dict(zip(PATH_PARTS, ("#0072B2", "#009E73", "#E69F00", "#56B4E9", "#CC79A7", "#6B6B6B"), strict=True))
 #: So that the parts can be told apart without colour, too.
 HATCHES = dict(zip(PATH_PARTS, ("", "", "....", "////", "xxxx", "\\\\\\\\"), strict=True))
 MOST_WORKER_BARS, MOST_AREAS = 40, 512
@@ -71,9 +69,7 @@ def _over_key(results: Results, rows: pd.DataFrame, x: str) -> Figure:
         if line.label:
             ax.set_title(clipped(line.label, 50), size=7, loc="left", pad=2)
     of_several = "of several draws the median" if sum(len(line.rows) for line in found) > len(rows) else ""
-    return canvas.titled(
-        figure, results.name, settings(rows, *filter(None, [words, of_several])), _legend(rows, SEEN)
-    )
+    return canvas.titled(figure, results.name, settings(rows, *filter(None, [words, of_several])), _legend(rows, SEEN))
 
 
 def _columns(ax: Axes, at: IntArray, rows: pd.DataFrame) -> None:
@@ -124,9 +120,7 @@ def _bar(ax: Axes, low: FloatArray, share: FloatArray, part: str) -> None:
     )
     labels = [f"{100 * value:.0f} %" if value >= READABLE else "" for value in share]
     color = COLORS[part]
-    for text in ax.bar_label(
-        bars, labels, label_type="center", size=6, color=canvas.on(color), weight="bold"
-    ):
+    for text in ax.bar_label(bars, labels, label_type="center", size=6, color=canvas.on(color), weight="bold"):
         text.set_bbox({"facecolor": color, "edgecolor": "none", "pad": 0.6})  # no hatching behind it
 
 
@@ -146,10 +140,7 @@ def _legend(rows: pd.DataFrame, least: float = NAMED) -> list[Artist]:
     names = {part: part for part in _parts(rows, least)}
     if len(rows) == 1:
         names = {part: f"{part} {100 * _share(rows, part)[0]:.3g} %" for part in names}
-    return [
-        canvas.patch(COLORS[part], name, hatch=HATCHES[part], edgecolor="white")
-        for part, name in names.items()
-    ]
+    return [canvas.patch(COLORS[part], name, hatch=HATCHES[part], edgecolor="white") for part, name in names.items()]
 
 
 @canvas.in_style

@@ -33,16 +33,12 @@ def calibration_plot(name: str, points: pd.DataFrame) -> Figure:
     figure, (upper, lower) = canvas.new_figure(3.1, 2)
     shown = list(dict.fromkeys(points["setting"]))[:_MOST_SERIES]
     handles: list[Artist] = []
-    for setting, color, marker in zip(
-        shown, canvas.colors(len(shown)), canvas.markers(len(shown)), strict=True
-    ):
+    for setting, color, marker in zip(shown, canvas.colors(len(shown)), canvas.markers(len(shown)), strict=True):
         rows = points[points["setting"] == setting].sort_values("message_bytes")
         sizes = rows["message_bytes"].to_numpy(dtype=np.float64)
         upper.plot(sizes, rows["measured_s"], linestyle="none", marker=marker, color=color)
         upper.plot(sizes, rows["fitted_s"], color=color)
-        lower.plot(
-            sizes, rows["fitted_s"] / rows["measured_s"] - 1, color=color, marker=marker, linewidth=0.6
-        )
+        lower.plot(sizes, rows["fitted_s"] / rows["measured_s"] - 1, color=color, marker=marker, linewidth=0.6)
         handles.append(canvas.stroke(color, str(setting), marker=marker))
     _over_sizes(upper, points["measured_s"])
     lower.axhline(0, color=canvas.INK, linewidth=0.6)
@@ -163,9 +159,7 @@ def nccl_plot(times: pd.DataFrame, found: pd.DataFrame | None, name: str, about:
     if found is not None:
         best = found.groupby("message_bytes")["makespan_s"].min()
         ax.plot(best.index, best, color=canvas.INK, marker="x", linestyle="none", markersize=4)
-        kinds.append(
-            canvas.stroke(canvas.INK, "fastest ring or tree, simulated", marker="x", linestyle="none")
-        )
+        kinds.append(canvas.stroke(canvas.INK, "fastest ring or tree, simulated", marker="x", linestyle="none"))
     ax.set_xscale("log", base=2)
     ax.set_yscale("log")
     axes.times(ax.yaxis, times["time_s"])

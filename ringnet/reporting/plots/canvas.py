@@ -262,11 +262,7 @@ def _titled_axes(ax: Axes, name: str, legend: Sequence[Sequence[Artist]]) -> Fig
     """Add a name above axes of a user's, and the legend below them."""
     figure = ax.figure.figure
     ax.set_title(plain(name), loc="left")
-    rows = [
-        row
-        for group in legend
-        for row in _legend_rows(group, figure.get_figwidth() * ax.get_position().width)
-    ]
+    rows = [row for group in legend for row in _legend_rows(group, figure.get_figwidth() * ax.get_position().width)]
     if rows:
         n_columns = max(map(len, rows))
         # A legend fills its columns one after the other, and reads along its rows all the same.
@@ -400,9 +396,7 @@ def save(figure: Figure, targets: Mapping[str, Path]) -> None:
     """Write a figure to a file for each of ``png``, ``svg``, ``pdf``: the same bytes whenever it is drawn again."""
     if figure.get_layout_engine() is not None:
         figure.draw_without_rendering()
-        figure.set_layout_engine(
-            None
-        )  # where everything stands is found once, not once or twice for each file
+        figure.set_layout_engine(None)  # where everything stands is found once, not once or twice for each file
     for ending, path in targets.items():
         figure.savefig(path, format=ending, metadata=_UNDATED.get(ending))
 

@@ -94,9 +94,7 @@ class _Film:
         self._colors = canvas.chunk_colors(n_chunks)
         self._size = _cell_size(n_workers, n_chunks, has_values=bool(self._values))
         self.figure, self._ax = _empty(results, self._size, n_workers, n_chunks)
-        self._workers = [
-            _draw_worker(self._ax, worker, n_workers, n_chunks, self._size) for worker in range(n_workers)
-        ]
+        self._workers = [_draw_worker(self._ax, worker, n_workers, n_chunks, self._size) for worker in range(n_workers)]
         self._caption = self._ax.text(0, 0, "", ha="center", va="center", linespacing=1.6, animated=True)
         self._moving: list[Rectangle | Text] = []
         canvas_of: Any = FigureCanvasAgg  # which is not typed
@@ -202,9 +200,7 @@ class _Values:
             worker = int(row["worker"])
             since_s = done_s.get((row["phase"], row["step"], worker), 0.0)
             values = [short(row[name]) for name in elements]
-            self._since[worker].append(
-                (since_s, [" ".join(values[part.start : part.stop]) for part in parts])
-            )
+            self._since[worker].append((since_s, [" ".join(values[part.start : part.stop]) for part in parts]))
 
     def __bool__(self) -> bool:
         return bool(self._since)
@@ -236,9 +232,7 @@ def _empty(results: Results, size: tuple[float, float], n_workers: int, n_chunks
     wide = RADIUS_IN + columns * size[0] / 2 + EDGE_IN
     high = RADIUS_IN * (1 if n_workers > 2 else 0.3) + rows * size[1] / 2 + NAME_IN + EDGE_IN  # noqa: PLR2004 -- two stand side by side
     width_in = canvas.asked_width_in() or WIDTH_IN
-    figure = Figure(
-        figsize=(width_in, width_in * high / wide), dpi=canvas.asked_dpi() or DPI, layout="constrained"
-    )
+    figure = Figure(figsize=(width_in, width_in * high / wide), dpi=canvas.asked_dpi() or DPI, layout="constrained")
     ax = figure.subplots()
     ax.set(xlim=(-wide, wide), ylim=(-high, high), aspect="equal")
     ax.axis("off")
@@ -253,9 +247,7 @@ def _empty(results: Results, size: tuple[float, float], n_workers: int, n_chunks
     return figure, ax
 
 
-def _draw_worker(
-    ax: Axes, worker: int, n_workers: int, n_chunks: int, size: tuple[float, float]
-) -> WorkerPicture:
+def _draw_worker(ax: Axes, worker: int, n_workers: int, n_chunks: int, size: tuple[float, float]) -> WorkerPicture:
     """Draw a worker at its place, the first on top and the others clockwise; two stand side by side."""
     angle = math.pi / 2 * (n_workers > 2) + math.pi * (n_workers <= 2) - 2 * math.pi * worker / n_workers  # noqa: PLR2004
     x, y = RADIUS_IN * math.cos(angle), RADIUS_IN * math.sin(angle)
@@ -263,10 +255,7 @@ def _draw_worker(
     left, top = x - columns * size[0] / 2, y + rows * size[1] / 2
     ax.text(x, top + 0.03, f"worker {worker}", size=canvas.font_size(), ha="center", va="bottom")
     corners = np.array(
-        [
-            (left + chunk % columns * size[0], top - (chunk // columns + 1) * size[1])
-            for chunk in range(n_chunks)
-        ]
+        [(left + chunk % columns * size[0], top - (chunk // columns + 1) * size[1]) for chunk in range(n_chunks)]
     )
     drawn = [_cell(ax, x, y, size, zorder=2) for x, y in corners.tolist()]
     return WorkerPicture(corners, [cell for cell, _ in drawn], [said for _, said in drawn])

@@ -58,9 +58,7 @@ def network(results: Results) -> Figure:
     ax.axis("off")
     nodes = _draw_nodes(ax, layout, places) + _draw_sends(ax, layout, places, results.transfers)
     words = "links: wider is more bytes, deeper is busier"
-    return canvas.titled(
-        figure, results.name, settings(results.summary, words), nodes, _draw_links(ax, layout, links)
-    )
+    return canvas.titled(figure, results.name, settings(results.summary, words), nodes, _draw_links(ax, layout, links))
 
 
 def _facts(results: Results) -> tuple[pd.DataFrame, list[str]]:
@@ -150,9 +148,7 @@ def _way(layout: NodePositions, link: tuple[str, str, str]) -> FloatArray:
     aside = 0.0 if "<->" in link[2] else APART
     if any(link[0] in row and link[1] in row for row in layout.rows):
         lift = 0.1 + 0.09 * math.dist(start, end)
-        return _curve(
-            start, (0.5 * (start[0] + end[0]), start[1] + 2 * lift + 2 * aside * (start < end)), end
-        )
+        return _curve(start, (0.5 * (start[0] + end[0]), start[1] + 2 * lift + 2 * aside * (start < end)), end)
     length = math.dist(start, end) or 1.0
     right = (end[1] - start[1]) / length * aside, -(end[0] - start[0]) / length * aside
     return np.array([start, end]) + right
@@ -167,9 +163,7 @@ def _curve(start: Point, control: Point, end: Point, n_points: int = 17) -> Floa
 # ------------------------------------------------------------------------------------------ who sends to whom
 
 
-def _draw_sends(
-    ax: Axes, layout: NodePositions, places: Sequence[str], transfers: pd.DataFrame | None
-) -> list[Artist]:
+def _draw_sends(ax: Axes, layout: NodePositions, places: Sequence[str], transfers: pd.DataFrame | None) -> list[Artist]:
     """Lay over the links who sends to whom: the edges of the ring."""
     if transfers is None:
         return []
@@ -225,9 +219,7 @@ def _shortened(bend: tuple[Point, Point, Point], radius: float) -> Path:
     """Return the curve without what lies under the nodes at its ends."""
     start, control, end = bend
     points = _curve(start, control, end, 129)
-    free = [
-        point for point in points if math.dist(point, start) > radius and math.dist(point, end) > radius * 1.1
-    ]
+    free = [point for point in points if math.dist(point, start) > radius and math.dist(point, end) > radius * 1.1]
     return Path(free if len(free) > 1 else points)
 
 
@@ -289,9 +281,7 @@ def _is_outside(layout: NodePositions, node: str) -> bool:
     """Whether there is room beside a node: in a grid only to the left of it and below."""
     if layout.rows or layout.centre is not None:
         return True
-    return any(
-        layout.points[node][axis] <= min(at[axis] for at in layout.points.values()) + TOUCH for axis in (0, 1)
-    )
+    return any(layout.points[node][axis] <= min(at[axis] for at in layout.points.values()) + TOUCH for axis in (0, 1))
 
 
 def _beside(layout: NodePositions, node: str, far: float) -> Point:

@@ -45,11 +45,7 @@ class NodePositions:
     def room(self) -> float:
         """The least distance between neighbours along a row or the circle."""
         rows = self.rows or (tuple(self.points),)
-        gaps = [
-            math.dist(self.points[one], self.points[next_one])
-            for row in rows
-            for one, next_one in pairwise(row)
-        ]
+        gaps = [math.dist(self.points[one], self.points[next_one]) for row in rows for one, next_one in pairwise(row)]
         return min([*gaps, self.least])
 
 

@@ -140,9 +140,7 @@ def space_time(results: Results) -> Figure:
         _numbers(ax, view, colors, height_in - BESIDE)
     if walked:
         phases.append(canvas.stroke(PATH_COLOR, "the path that ended last"))
-    return canvas.titled(
-        figure, results.name, settings(results.summary, view.words), phases, _chunks(view, colors)
-    )
+    return canvas.titled(figure, results.name, settings(results.summary, view.words), phases, _chunks(view, colors))
 
 
 def _height(n_rows: int) -> float:
@@ -156,9 +154,7 @@ def _colors(view: View) -> dict[int, str]:
     return dict(zip(chunks, canvas.chunk_colors(len(chunks)), strict=True))
 
 
-def _draw_phase(
-    ax: Axes, phase: str, look: PhaseLook, colors: dict[int, str], view: View, *, hatched: bool
-) -> Artist:
+def _draw_phase(ax: Axes, phase: str, look: PhaseLook, colors: dict[int, str], view: View, *, hatched: bool) -> Artist:
     """Draw parallelograms: at the sender as long as a transfer takes to leave, at the receiver to arrive.
 
     Returns
@@ -205,9 +201,7 @@ def _widths(rows: pd.DataFrame) -> FloatArray:
 
 def _corners(rows: pd.DataFrame) -> FloatArray:
     """Return the corners of each band, shape (n_transfers, 4, 2): time and row; a stroke joins the first and third."""
-    started, sent, arrived = (
-        rows[name].to_numpy(np.float64) for name in ("started_s", "sent_s", "arrived_s")
-    )
+    started, sent, arrived = (rows[name].to_numpy(np.float64) for name in ("started_s", "sent_s", "arrived_s"))
     source, target = (rows[name].to_numpy(np.float64) for name in ("from_row", "to_row"))
     down = np.sign(target - source) * HALF
     head = np.maximum(started, arrived - (sent - started))
@@ -248,9 +242,7 @@ def _numbers(ax: Axes, view: View, colors: dict[int, str], height_in: float) -> 
     per_row = height_in / len(view.rows)
     areas, strokes, taken = [], [], _Taken()
     corners, widths = _corners(view.bands), _widths(view.bands)
-    for chunk, label, width, band in zip(
-        view.bands["chunk"], view.bands["chunks"], widths, corners, strict=True
-    ):
+    for chunk, label, width, band in zip(view.bands["chunk"], view.bands["chunks"], widths, corners, strict=True):
         room_in = canvas.text_in(label, NUMBER_PT)
         if width >= STROKE * view.end_s:
             at, row = band.mean(axis=0)
@@ -260,9 +252,7 @@ def _numbers(ax: Axes, view: View, colors: dict[int, str], height_in: float) -> 
         for share in PLACES:
             at, row = (1 - share) * band[0] + share * band[2]
             left, bottom = at * per_s + 0.015, -row * per_row + 0.01
-            if left + room_in < 1.01 * view.end_s * per_s and taken.takes(
-                left, bottom, room_in, NUMBER_PT / 60
-            ):
+            if left + room_in < 1.01 * view.end_s * per_s and taken.takes(left, bottom, room_in, NUMBER_PT / 60):
                 strokes.append((at + 0.015 / per_s, row - 0.01 / per_row, label, canvas.INK))
                 break
     if len(strokes) >= WORTH * (len(view.bands) - len(areas)):
@@ -281,9 +271,7 @@ class _Taken:
     def takes(self, left: float, bottom: float, width: float, height: float) -> bool:
         """Take a box if it touches none that is taken."""
         right, top = left + width, bottom + height
-        free = all(
-            right <= box[0] or left >= box[1] or top <= box[2] or bottom >= box[3] for box in self._boxes
-        )
+        free = all(right <= box[0] or left >= box[1] or top <= box[2] or bottom >= box[3] for box in self._boxes)
         if free:
             self._boxes.append((left, right, bottom, top))
         return free

@@ -100,9 +100,7 @@ def _table(ax: Axes, moment: Moment, texts: list[list[str]], held: Holdings) -> 
         for chunk, elements in enumerate(parts):
             face = shade(colors[chunk], int(moment.held[worker, chunk]), held.complete)
             for element in elements:
-                ax.add_patch(
-                    Rectangle((element, worker), 1, 1, facecolor=face, edgecolor="white", linewidth=0.8)
-                )
+                ax.add_patch(Rectangle((element, worker), 1, 1, facecolor=face, edgecolor="white", linewidth=0.8))
                 is_whole = moment.held[worker, chunk] == held.complete
                 ax.text(
                     element + 0.5,
@@ -118,9 +116,7 @@ def _table(ax: Axes, moment: Moment, texts: list[list[str]], held: Holdings) -> 
         first, last = parts[one.chunks.start].start, parts[one.chunks.stop - 1].stop
         box = (first + 0.04, one.src + 0.06)
         ax.add_patch(
-            Rectangle(
-                box, last - first - 0.08, 0.88, fill=False, edgecolor=canvas.INK, linewidth=1.2, zorder=3
-            )
+            Rectangle(box, last - first - 0.08, 0.88, fill=False, edgecolor=canvas.INK, linewidth=1.2, zorder=3)
         )
     ax.set(xlim=(0, n_elements), ylim=(n_workers, 0))
     ax.set_xticks([])

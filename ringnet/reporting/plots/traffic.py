@@ -47,9 +47,7 @@ def per_link(results: Results, column: str, quantity: axes.Quantity, label: str)
         axis = ax.yaxis
     axes.linear(axis, quantity, label, 1.0 if quantity == "share" else float(links[column].max()))
     words = f"{n_idle} idle links left out" if n_idle else ""
-    return canvas.titled(
-        figure, results.name, settings(results.summary, words), legend if len(legend) > 1 else ()
-    )
+    return canvas.titled(figure, results.name, settings(results.summary, words), legend if len(legend) > 1 else ())
 
 
 link_traffic = partial(per_link, column="bytes", quantity="bytes", label="traffic")
@@ -194,9 +192,7 @@ def queues(results: Results) -> Figure:
         canvas.patch(color, clipped(owner.removeprefix(WAITING_OF), 30))
         for owner, color in zip(owners, colors, strict=True)
     ]
-    return canvas.titled(
-        figure, results.name, settings(results.summary, words), legend if len(owners) > 1 else ()
-    )
+    return canvas.titled(figure, results.name, settings(results.summary, words), legend if len(owners) > 1 else ())
 
 
 def _queueing(results: Results) -> list[str]:

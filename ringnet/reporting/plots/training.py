@@ -102,18 +102,14 @@ def step_timeline(name: str, table: pd.DataFrame) -> Figure:
     return canvas.titled(figure, name, about, legend)
 
 
-def _draw_lane(
-    ax: Axes, at: float, table: pd.DataFrame, group: str, worker: int | None, *, several: bool
-) -> str:
+def _draw_lane(ax: Axes, at: float, table: pd.DataFrame, group: str, worker: int | None, *, several: bool) -> str:
     """Draw what one worker computed, or what its group sent; return the label of the lane."""
     of_group = table[table["group"] == group]
     rows = of_group[of_group["worker"].isna()] if worker is None else of_group[of_group["worker"] == worker]
     for kind, color in (_SENT if worker is None else _COMPUTED).items():
         spans = rows[rows["kind"] == kind]
         widths = zip(spans["start_s"], spans["end_s"] - spans["start_s"], strict=True)
-        ax.broken_barh(
-            [*widths], (at - 0.4, 0.8), facecolor=color, edgecolor="white", linewidth=0.15, zorder=2
-        )
+        ax.broken_barh([*widths], (at - 0.4, 0.8), facecolor=color, edgecolor="white", linewidth=0.15, zorder=2)
     label = "network" if worker is None else f"worker {worker}"
     return f"{canvas.clipped(group, 12)}: {label}" if several else label
 

@@ -81,9 +81,7 @@ class _Including(NamedTuple):
             return Document({"machine": name}, {("machine",): mark}), []
         found = self.home.found(name)
         real = os.path.realpath(found.path)
-        on_the_way = [
-            os.path.realpath(self.home.folder / one.name if one.name else one.shown) for one in opened
-        ]
+        on_the_way = [os.path.realpath(self.home.folder / one.name if one.name else one.shown) for one in opened]
         if real in on_the_way:
             way = " includes ".join([*(one.shown for one in opened[on_the_way.index(real) :]), clip(name)])
             raise InputError(Fault(f"the file includes itself: {way}", value=clip(name), right="no circle"))
@@ -100,6 +98,4 @@ def _placed(fault: Fault, document: Document, at: Path) -> Fault:
     """Tell a fault where the file is named, unless it is told in that file."""
     if fault.file:
         return fault
-    return document.fault(
-        at, fault.message, value=fault.value or None, right=fault.right, nearest=fault.nearest
-    )
+    return document.fault(at, fault.message, value=fault.value or None, right=fault.right, nearest=fault.nearest)

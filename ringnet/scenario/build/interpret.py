@@ -68,9 +68,7 @@ def override(document: Document, given: Sequence[Change]) -> tuple[Document, lis
             faults += error.faults
             continue
         if one.path in seen:
-            faults.append(
-                Fault("the key is set twice", path_text(one.path), one.place, value=clip(str(change)))
-            )
+            faults.append(Fault("the key is set twice", path_text(one.path), one.place, value=clip(str(change))))
         seen.add(one.path)
         faults += nonsense_on_the_way(document, one.path)
         document, ended = _end_sweeps(document, one)
@@ -148,9 +146,7 @@ def _end_sweeps(document: Document, one: Override) -> tuple[Document, list[str]]
     for section in SECTIONS:
         axes = document.get(("sweep", section))
         keys = axes if isinstance(axes, dict) else {}
-        ended += [
-            ("sweep", section, key) for key in keys if are_related(key_path(key, document.data), one.path)
-        ]
+        ended += [("sweep", section, key) for key in keys if are_related(key_path(key, document.data), one.path)]
     by = one.place or "a replacement"
     notes = [f"{path_text(path)}: not swept, since {by} gives {path_text(one.path)}" for path in ended]
     return document.drop(ended), notes
@@ -276,9 +272,7 @@ def _probes(base: Document, axes: Sequence[Axis]) -> Iterator[Document]:
     return chain([first], (with_values(first, row) for axis in axes for row in axis.rows[1:]))
 
 
-def _try(
-    documents: Iterable[Document], home: ScenarioFolder
-) -> tuple[Document | None, list[str], list[Fault]]:
+def _try(documents: Iterable[Document], home: ScenarioFolder) -> tuple[Document | None, list[str], list[Fault]]:
     """Read every point: the first that is right, the notes and the faults of all."""
     first: Document | None = None
     notes: list[str] = []

@@ -59,9 +59,7 @@ def resolve(document: Document, home: ScenarioFolder) -> tuple[Document, list[st
         faults += [_fault(one, known) for one in check_ways(whole, home) if _counts(one, document, broken)]
     if faults or keys is None:  # what is broken was told when it was read
         raise InputError(*in_order(faults))
-    return document.drop(orphans), [
-        f"{path_text(one.path)}: left out, {one.message}" for one in orphans.values()
-    ]
+    return document.drop(orphans), [f"{path_text(one.path)}: left out, {one.message}" for one in orphans.values()]
 
 
 def validate(document: Document) -> tuple[Keys | None, dict[Path, Fault]]:

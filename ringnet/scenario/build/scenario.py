@@ -38,9 +38,7 @@ from ringnet.scenario.keys.training import MODEL
 from ringnet.scenario.schedule import content_of, file_names, files_read
 from ringnet.units import format_rate, format_size
 
-_READ_NOT_MADE = Fault(
-    "a Scenario is read, not made", right="ringnet.scenario(workers=8, message=..., network={...})"
-)
+_READ_NOT_MADE = Fault("a Scenario is read, not made", right="ringnet.scenario(workers=8, message=..., network={...})")
 
 
 class SweepPoint(NamedTuple):
@@ -224,9 +222,7 @@ class Scenario(Keys):
         faults: list[Fault] = []
         for document, values in grid(self.base, self._origin.axes):
             try:
-                yield SweepPoint(
-                    single(document, self.home), {_dotted(value): value.text for value in values}
-                )
+                yield SweepPoint(single(document, self.home), {_dotted(value): value.text for value in values})
             except InputError as error:
                 faults += error.faults
         if faults:
@@ -399,8 +395,4 @@ def _sweep_document(axes: tuple[Axis, ...]) -> dict[str, Any]:
 
 def _plain(value: SweptValue) -> Any:
     leaf = leaf_of(value.path)
-    return (
-        value.given
-        if leaf is None or isinstance(value.given, dict | list)
-        else leaf.write(leaf.read(value.given))
-    )
+    return value.given if leaf is None or isinstance(value.given, dict | list) else leaf.write(leaf.read(value.given))

@@ -57,9 +57,7 @@ def _can_be(keys: Keys, name: str, collective: str, path: Path) -> Iterator[Mist
         message = f"no switch makes a {keys.reduce}"
         yield Mistake(("reduce",), message, " | ".join(IN_SWITCHES), causes=(path,))
     if keys.worker.sends == "rendezvous":
-        message = (
-            f"{name} sends to switches, which take what comes: they are in no step that a sender could meet"
-        )
+        message = f"{name} sends to switches, which take what comes: they are in no step that a sender could meet"
         yield Mistake(("worker", "sends"), message, "sends: eager", causes=(path,))
 
 
@@ -128,9 +126,7 @@ def _unread_parameters(keys: Keys) -> Iterator[Mistake]:
 def _reduction(keys: Keys) -> Iterator[Mistake]:
     if keys.collective in COPYING:
         return
-    yield from _refused_by(
-        ("reduce",), lambda: check_dtype(REDUCTIONS[keys.reduce], DTYPES[keys.dtype]), (("dtype",),)
-    )
+    yield from _refused_by(("reduce",), lambda: check_dtype(REDUCTIONS[keys.reduce], DTYPES[keys.dtype]), (("dtype",),))
     if keys.training is not None:  # the weights are the numbers of examples
         return
     if keys.reduce == "weighted-mean" and keys.weights is None:
@@ -153,9 +149,7 @@ def _refused_by(path: Path, act: Callable[[], object], causes: tuple[Path, ...])
     try:
         act()
     except InputError as error:
-        yield from (
-            Mistake(path, fault.message, fault.right, fault.nearest, causes) for fault in error.faults
-        )
+        yield from (Mistake(path, fault.message, fault.right, fault.nearest, causes) for fault in error.faults)
 
 
 def _workers_are_there(keys: Keys) -> Iterator[Mistake]:

@@ -96,11 +96,7 @@ def _spread(keys: AnySpread, path: Path) -> Iterator[Mistake]:
 
 def _example(keys: AnySpread, key: str) -> str:
     info = type(keys).model_fields.get(key)
-    return (
-        f"{key}: {(info.examples or [''])[0]}"
-        if info is not None
-        else "a mixture is made of plain distributions"
-    )
+    return f"{key}: {(info.examples or [''])[0]}" if info is not None else "a mixture is made of plain distributions"
 
 
 def _takers(key: str) -> str:
@@ -112,9 +108,7 @@ def _numbers(keys: AnySpread, path: Path) -> Iterator[Mistake]:
     for key in ("mean", "cv", "shape"):
         if getattr(keys, key) == 0:
             right = _example(keys, key).partition(": ")[2]
-            yield Mistake(
-                (*path, key), "zero leaves nothing to draw", f"{right}, or a plain value for what stays"
-            )
+            yield Mistake((*path, key), "zero leaves nothing to draw", f"{right}, or a plain value for what stays")
     if keys.least is not None and keys.mean and keys.least >= keys.mean:
         message = "the mean is above the least"
         yield Mistake((*path, "least"), message, "a least below the mean", causes=((*path, "mean"),))
@@ -126,9 +120,7 @@ def _pareto(keys: AnySpread, path: Path) -> Iterator[Mistake]:
         yield Mistake((*path, "most"), message, "some times the mean", causes=((*path, "mean"),))
     elif keys.mean and keys.shape and not BoundedPareto(keys.mean, keys.shape, keys.most or 0.0).exists:
         message = "with such a shape no mean is so far below the bound"
-        yield Mistake(
-            (*path, "shape"), message, "a larger shape, or a smaller bound", causes=((*path, "most"),)
-        )
+        yield Mistake((*path, "shape"), message, "a larger shape, or a smaller bound", causes=((*path, "most"),))
 
 
 def _mixture(keys: AnySpread, path: Path) -> Iterator[Mistake]:
@@ -142,9 +134,7 @@ def _mixture(keys: AnySpread, path: Path) -> Iterator[Mistake]:
     known = [part.probability for part in parts if part.probability is not None]
     open_parts, total = len(parts) - len(known), sum(known)
     if open_parts > 1:
-        yield Mistake(
-            (*path, "of"), "one part at most may leave its probability out", "a probability for each other"
-        )
+        yield Mistake((*path, "of"), "one part at most may leave its probability out", "a probability for each other")
     elif total > 1 + ROUNDING or (not open_parts and total < 1 - ROUNDING):
         yield Mistake((*path, "of"), f"the probabilities add up to {total:.6g}", "1 in all", value="")
 
@@ -196,21 +186,15 @@ def _noise(keys: Keys) -> Iterator[Mistake]:
         message = "no processor works: noise prolongs overheads and reductions"
         causes = tuple(("worker", key) for key in ("send_overhead", "recv_overhead", "reduce_rate"))
         yield unread(path, message, *causes, right="worker.recv_overhead: 1 us beside it")
-    if noise.file is not None and not isinstance(
-        noise.file, FoundFile
-    ):  # which is told where it is looked for
+    if noise.file is not None and not isinstance(noise.file, FoundFile):  # which is told where it is looked for
         return
     found = noise_of(noise)
     ends = [at + lasts for at, lasts in zip(found.at_s, found.for_s, strict=True)]
     if ends[-1] > noise.every_s or noise.for_s == noise.every_s:
-        message = (
-            "the interruptions take more than the period" if noise.file is None else "they reach beyond it"
-        )
+        message = "the interruptions take more than the period" if noise.file is None else "they reach beyond it"
         yield Mistake((*path, "every"), message, "a longer period", causes=((*path, "file"), (*path, "for")))
     elif any(end > begin for end, begin in zip(ends, found.at_s[1:], strict=False)):
-        yield Mistake(
-            (*path, "file"), "an interruption begins before the one before it has ended", "no overlap"
-        )
+        yield Mistake((*path, "file"), "an interruption begins before the one before it has ended", "no overlap")
     elif found.share >= 1:
         yield Mistake((*path, "every"), "the processor is never free", "a longer period")
 

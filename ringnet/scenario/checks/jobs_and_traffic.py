@@ -35,9 +35,7 @@ def _workers_are_not_too_many(keys: Keys) -> Iterator[Mistake]:
     places = n_places(keys)
     if keys.jobs and places > MOST_WORKERS:
         message = f"{places:,} workers in all, with those of the jobs"
-        yield Mistake(
-            ("jobs", 0, "workers"), message, f"at most {MOST_WORKERS:,} in all", causes=(("workers",),)
-        )
+        yield Mistake(("jobs", 0, "workers"), message, f"at most {MOST_WORKERS:,} in all", causes=(("workers",),))
 
 
 def _jobs(keys: Keys) -> Iterator[Mistake]:
@@ -82,8 +80,7 @@ def _names(keys: Keys) -> Iterator[Mistake]:
     taken = {keys.name: "the scenario", RESERVED: "all that is no job's"}
     jobs = [("jobs", number, one.name or f"job {number + 1}") for number, one in enumerate(keys.jobs)]
     traffic = [
-        ("background", number, one.name or f"traffic {number + 1}")
-        for number, one in enumerate(keys.background)
+        ("background", number, one.name or f"traffic {number + 1}") for number, one in enumerate(keys.background)
     ]
     for key, number, name in [*jobs, *traffic]:
         if taken.get(name, "background") != "background":
@@ -109,9 +106,7 @@ def _order(keys: Keys) -> Iterator[Mistake]:
         done |= ready
     for number, name in enumerate(names[1:]):
         if name not in done and follows[name] - done:
-            yield Mistake(
-                ("jobs", number, "after"), "it would wait for itself: none of these jobs comes first"
-            )
+            yield Mistake(("jobs", number, "after"), "it would wait for itself: none of these jobs comes first")
 
 
 def _faster_engine_is_alone(keys: Keys) -> Iterator[Mistake]:
@@ -129,9 +124,7 @@ def _traffic(keys: Keys) -> Iterator[Mistake]:
         path = ("background", number)
         for key, place in (("from", one.start), ("to", one.end)):
             if place is not None and place >= places:
-                yield Mistake(
-                    (*path, key), "there is no such place", f"0 to {places - 1}", causes=(("workers",),)
-                )
+                yield Mistake((*path, key), "there is no such place", f"0 to {places - 1}", causes=(("workers",),))
         if made is not None:
             yield from _has_a_way(made, one, path)
         for place, name in enumerate(one.links or ()):
@@ -172,9 +165,7 @@ def _not_too_many(keys: Keys, one: TrafficKeys, path: Path) -> Iterator[Mistake]
     least_s = keys.message_bytes / mean_of(keys.network.bandwidth_Bps)
     bursts = one.rate_Bps * least_s / one.burst_bytes
     if bursts > MOST_IN_ALL:
-        message = (
-            f"at this rate some {bursts:.2g} bursts go out while the message moves, more than {MOST_IN_ALL:,}"
-        )
+        message = f"at this rate some {bursts:.2g} bursts go out while the message moves, more than {MOST_IN_ALL:,}"
         least = format_bytes(-(-int(one.rate_Bps * least_s) // MOST_IN_ALL))
         yield Mistake((*path, "burst"), message, f"at least {least}", causes=(("message",),))
 
@@ -212,9 +203,7 @@ def _traffic_itself(one: TrafficKeys, path: Path) -> Iterator[Mistake]:
         yield Mistake(path, "on and off stand together", "on: 1 ms, off: 3 ms")
     for key in ("on", "stop"):
         if one.rate_Bps is None and getattr(one, f"{key}_s") is not None:
-            yield unread(
-                (*path, key), "without a rate there is one burst", (*path, "rate"), right="rate: 10 GB/s"
-            )
+            yield unread((*path, key), "without a rate there is one burst", (*path, "rate"), right="rate: 10 GB/s")
     if one.rate_Bps is not None and one.on_s is not None:
         bursts = one.rate_Bps * one.on_s / max(one.burst_bytes, 1)
         if not 1 <= bursts <= MOST_BURSTS:

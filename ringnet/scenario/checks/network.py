@@ -39,9 +39,7 @@ def check_network_file(keys: Keys) -> Iterator[Mistake]:
         return
     names = ["topology", "link", "bandwidth", "latency", *BEHAVIOUR_KEYS]
     for name in [*names, *parameter_names()]:
-        yield unread(
-            ("network", name), "the file says what the network is", NETWORK_FILE, right="links: exceptions"
-        )
+        yield unread(("network", name), "the file says what the network is", NETWORK_FILE, right="links: exceptions")
     if keys.network.routes == "ecmp":
         message = "the network of a file has its own routes"
         right = "routes listed, or left out"
@@ -87,9 +85,7 @@ def _parameters(keys: Keys) -> Iterator[Mistake]:
     yield from _parameters_of(keys.network.topology, keys.network, ("network",), n_places(keys))
 
 
-def _parameters_of(
-    topology: str, given: NetworkKeys | BetweenKeys, at: Path, places: int
-) -> Iterator[Mistake]:
+def _parameters_of(topology: str, given: NetworkKeys | BetweenKeys, at: Path, places: int) -> Iterator[Mistake]:
     known, there = TOPOLOGIES[topology].parameters, parameters_of(given)
     cause = (*at, "topology")
     for name, value in there.items():
@@ -97,9 +93,7 @@ def _parameters_of(
             yield from _parameters_of(value.topology, value, (*at, name), places)
         if name not in known:
             having = [one for one, line in TOPOLOGIES.items() if name in line.parameters]
-            message = (
-                f"a {topology} has no {name}: {' and '.join(having)} {'have' if len(having) > 1 else 'has'}"
-            )
+            message = f"a {topology} has no {name}: {' and '.join(having)} {'have' if len(having) > 1 else 'has'}"
             yield Mistake((*at, name), message, f"topology: {having[0]}", causes=(cause,), unread=True)
     for name, parameter in known.items():
         if parameter.required and name not in there:
@@ -119,15 +113,11 @@ def shape_of(keys: Keys) -> tuple[Network | None, list[Mistake]]:
         workers = "hosts" if keys.hosts else "workers"
         found = _mistakes_of(error, ("network",), ("workers",), ("network", "topology"))
         # Of too many workers it is told where their number is said.
-        return None, [
-            replace(one, path=(workers,)) if one.path == ("network", "workers") else one for one in found
-        ]
+        return None, [replace(one, path=(workers,)) if one.path == ("network", "workers") else one for one in found]
 
 
 def _mistakes_of(error: NetworkError, at: Path, *causes: Path) -> list[Mistake]:
-    return [
-        Mistake((*at, *_parts(one.path)), one.message, one.right, one.nearest, causes) for one in error.faults
-    ]
+    return [Mistake((*at, *_parts(one.path)), one.message, one.right, one.nearest, causes) for one in error.faults]
 
 
 def _parts(path: str) -> Path:
@@ -179,11 +169,7 @@ def _behaviour_is_for_some(keys: Keys, network: Network) -> Iterator[Mistake]:
 def _is_special(keys: Keys) -> bool:
     """Whether more than a shape is to be made: a sweep checks thousands of plain ones."""
     network = keys.network
-    plain = (
-        network.routes == "shortest"
-        and network.placement == network.order == "numbered"
-        and not network.places
-    )
+    plain = network.routes == "shortest" and network.placement == network.order == "numbered" and not network.places
     around: list[NetworkKeys | LinkExceptionKeys] = [
         network,
         *network.links.values(),
@@ -308,9 +294,7 @@ def _rules_agree(keys: Keys) -> Iterator[Mistake]:
             if name is not None and keys.network.links[rule] != keys.network.links[other]:
                 message = f"links.{other} says otherwise of link {name}"
                 right = "rules that fit no link in common"
-                yield Mistake(
-                    ("network", "links", rule), message, right, causes=(("network", "links", other),)
-                )
+                yield Mistake(("network", "links", rule), message, right, causes=(("network", "links", other),))
 
 
 def _ascending(keys: Keys) -> Iterator[Mistake]:
@@ -349,36 +333,24 @@ def _parts_are_not_too_many(keys: Keys) -> Iterator[Mistake]:
         if n_parts > MOST_PARTS:
             message = f"the transfers would move in some {n_parts:.2g} parts, more than {MOST_PARTS:,}"
             least = -(-slots * 2 * (keys.workers - 1) * keys.message_bytes // MOST_PARTS)
-            yield Mistake(
-                ("network", key), message, f"at least {format_bytes(least)}", causes=(("message",),)
-            )
+            yield Mistake(("network", key), message, f"at least {format_bytes(least)}", causes=(("message",),))
 
 
 def _unread_in_network(keys: Keys) -> Iterator[Mistake]:
     network, fair = keys.network, keys.network.sharing == "fair"
     sharing = ("network", "sharing")
-    if (
-        network.file is None
-        and TOPOLOGIES[network.topology].has_single_links
-        and network.routes == "shortest"
-    ):
+    if network.file is None and TOPOLOGIES[network.topology].has_single_links and network.routes == "shortest":
         message = f"every route of a {network.topology} is a single link"
         yield unread(("network", "switching"), message, ("network", "topology"), right="topology: switch")
     elif fair:
         message = "under fair sharing a transfer has all its links at once"
         yield unread(("network", "switching"), message, sharing, right="sharing: fifo")
     if network.routes != "ecmp":
-        yield unread(
-            ("network", "route_seed"), "only ecmp draws routes", ("network", "routes"), right="routes: ecmp"
-        )
+        yield unread(("network", "route_seed"), "only ecmp draws routes", ("network", "routes"), right="routes: ecmp")
     if network.header is not None and network.packet is None:
-        yield unread(
-            ("network", "header"), "there are no packets", ("network", "packet"), right="packet: 4 KiB"
-        )
+        yield unread(("network", "header"), "there are no packets", ("network", "packet"), right="packet: 4 KiB")
     if fair and network.packet is not None and not network.header:
-        yield unread(
-            ("network", "packet"), "under fair sharing only headers count", sharing, right="sharing: fifo"
-        )
+        yield unread(("network", "packet"), "under fair sharing only headers count", sharing, right="sharing: fifo")
     for key, size in (("packet", network.packet), ("window", network.window)):
         if size == 0:
             yield Mistake(("network", key), "nothing would ever move", "1 MiB")

@@ -41,9 +41,7 @@ def _collective(keys: Keys) -> Iterator[Mistake]:
     """Find what gradients cannot go through, and what is not read where they are the data."""
     cause = MODEL
     if keys.collective != "all-reduce":
-        yield Mistake(
-            ("collective",), "gradients are combined by an all-reduce", "all-reduce", causes=(cause,)
-        )
+        yield Mistake(("collective",), "gradients are combined by an all-reduce", "all-reduce", causes=(cause,))
     if keys.reduce not in REDUCES:
         message = "gradients are combined into a mean, from their sum or as the network averages them"
         yield Mistake(("reduce",), message, ", ".join(REDUCES), causes=(cause,))
@@ -145,9 +143,7 @@ def _layers(step: StepKeys) -> Iterator[Mistake]:
     if not given:
         yield Mistake(("step",), "a step needs the layers of a model", "model: gpt2-small", value="")
     for key in given[1:]:
-        yield Mistake(
-            ("step", key), f"the layers come from {given[0]} already", f"one of {', '.join(_SOURCES)}"
-        )
+        yield Mistake(("step", key), f"the layers come from {given[0]} already", f"one of {', '.join(_SOURCES)}")
     preset = MODEL_PRESETS[step.model] if step.model else None
     if step.sequence is not None and preset and preset.sequence is None:
         yield unread(("step", "sequence"), f"examples of {step.model} are images", ("step", "model"))
@@ -162,9 +158,7 @@ def _layers(step: StepKeys) -> Iterator[Mistake]:
 def _times(step: StepKeys) -> Iterator[Mistake]:
     for key, other in (("forward", "backward"), ("backward", "forward")):
         if getattr(step, f"{key}_s") is not None and getattr(step, f"{other}_s") is None:
-            yield Mistake(
-                ("step", key), f"forward and backward stand together: {other} is missing", "40 ms, 80 ms"
-            )
+            yield Mistake(("step", key), f"forward and backward stand together: {other} is missing", "40 ms, 80 ms")
         if getattr(step, f"{key}_s") == 0:
             yield Mistake(("step", key), "a pass takes time", "40 ms")
     measured = step.forward_s is not None and step.backward_s is not None

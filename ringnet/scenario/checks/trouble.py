@@ -48,9 +48,7 @@ def _each(keys: Keys) -> Iterator[Mistake]:
         for kind in kinds:
             if kind not in known:
                 right = " or ".join(known)
-                yield Mistake(
-                    (*path, kind), f"a {whose} has no such trouble", right, causes=((*path, whose),)
-                )
+                yield Mistake((*path, kind), f"a {whose} has no such trouble", right, causes=((*path, whose),))
         if len(kinds) != 1:
             message = f"one thing goes wrong in each entry, here {len(kinds)}"
             value = ", ".join(kinds) or None
@@ -145,9 +143,7 @@ def _of_links_without_regimes(keys: Keys) -> Iterator[Mistake]:
     for number, one in enumerate(keys.trouble):
         if one.link is not None:
             message = "links with regimes, as measured ones have, cannot be in trouble"
-            yield Mistake(
-                ("trouble", number, "link"), message, "bandwidth and latency", causes=(("network",),)
-            )
+            yield Mistake(("trouble", number, "link"), message, "bandwidth and latency", causes=(("network",),))
 
 
 def _beside_chance(keys: Keys) -> Iterator[Mistake]:
@@ -210,9 +206,7 @@ def _starts_again(keys: Keys) -> Iterator[Mistake]:
             yield Mistake(path, message, "policy: wait", causes=((key,),))
     certain = {one.worker for one in keys.trouble if one.dies_s is not None and one.probability is None}
     if policy == "shrink" and len(mortal & certain) == keys.workers:
-        yield Mistake(
-            path, "every worker dies: nobody is left", "a worker that lives", causes=(("trouble",),)
-        )
+        yield Mistake(path, "every worker dies: nobody is left", "a worker that lives", causes=(("trouble",),))
     elif policy == "shrink" and keys.collective == "all-reduce":
         yield from _has_a_schedule(keys, min(len(mortal), keys.workers - 1))
 

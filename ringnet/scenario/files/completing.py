@@ -137,10 +137,7 @@ def sample_places(data: Any) -> Iterator[Path]:
             if isinstance(value := inside.get(name), dict):
                 yield (*path, name)
                 parts = value.get("of")
-                yield from (
-                    (*path, name, "of", place)
-                    for place in range(len(parts) if isinstance(parts, list) else 0)
-                )
+                yield from ((*path, name, "of", place) for place in range(len(parts) if isinstance(parts, list) else 0))
 
 
 def sample_files(data: Any) -> list[str]:

@@ -48,17 +48,13 @@ class ScenarioFolder:
         try:
             inside = file.resolve().is_relative_to(self.folder.resolve())
         except (OSError, ValueError, RuntimeError) as error:
-            raise InputError(
-                Fault(f"this is no name of a file: {clip(str(error))}", value=clip(name))
-            ) from error
+            raise InputError(Fault(f"this is no name of a file: {clip(str(error))}", value=clip(name))) from error
         if file.exists() and not file.is_file():  # a pipe without a writer would never end
             what = "a folder" if file.is_dir() else "a pipe or a device"
             raise InputError(Fault(f"this is {what}", value=clip(name), right="a regular file"))
         if not (inside or self.allow_outside):
             right = "a file in the scenario's folder, or --allow-outside (allow_outside=True)"
-            raise InputError(
-                Fault("the file lies outside the scenario's folder", value=clip(name), right=right)
-            )
+            raise InputError(Fault("the file lies outside the scenario's folder", value=clip(name), right=right))
         return file
 
     def found(self, name: str) -> FoundFile:

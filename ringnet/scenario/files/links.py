@@ -104,9 +104,7 @@ def link_keys(document: Document) -> Iterator[Path]:
         inside = network.get(key) if isinstance(network, dict) else None
         around += [("network", key, str(name)) for name in inside] if isinstance(inside, dict) else []
     cables = document.get(("network", "cables"))
-    around += (
-        [("network", "cables", place) for place in range(len(cables))] if isinstance(cables, list) else []
-    )
+    around += [("network", "cables", place) for place in range(len(cables))] if isinstance(cables, list) else []
     return ((*path, "link") for path in around if document.has((*path, "link")))
 
 

@@ -31,11 +31,7 @@ def layered(upper: Document, lower: Document) -> Document:
     """
     kept: set[Path] = set()
     data = _merged(upper.data, lower.data, (), kept)
-    marks = {
-        path: mark
-        for path, mark in lower.marks.items()
-        if any(path[:n] in kept for n in range(len(path) + 1))
-    }
+    marks = {path: mark for path, mark in lower.marks.items() if any(path[:n] in kept for n in range(len(path) + 1))}
     # What was taken out of the upper one has a mark there, and is given by the lower one all the same.
     marks |= {path: mark for path, mark in upper.marks.items() if path not in marks}
     return replace(upper, data=data, marks=marks, broken=upper.broken | lower.broken)

@@ -43,11 +43,7 @@ def model_of(keys: ModelKeys, home: ScenarioFolder, seed: int) -> TrainableModel
         return _own(keys.python, keys.examples or 1, home)
     if keys.name == "given":
         rows = np.array(keys.gradients, dtype=np.float64)
-        start = (
-            np.zeros(rows.shape[1])
-            if keys.parameters is None
-            else np.array(keys.parameters, dtype=np.float64)
-        )
+        start = np.zeros(rows.shape[1]) if keys.parameters is None else np.array(keys.parameters, dtype=np.float64)
         return GivenGradients(rows, start)
     return DigitsNetwork(keys.hidden or HIDDEN, keys.examples or EXAMPLES, seed)
 
@@ -61,9 +57,7 @@ def _own(name: str, n_examples: int, home: ScenarioFolder) -> OwnModel:
     try:
         start = find_function(start_name, home.folder, allowed=True, right=right)
     except InputError as error:
-        message = (
-            f"the file needs a function {START}(), which returns the arrays before the first step, by name"
-        )
+        message = f"the file needs a function {START}(), which returns the arrays before the first step, by name"
         raise InputError(Fault(message, value=file, right="{name: array}")) from error
     return OwnModel(partial(called, function, name), called(start, start_name), n_examples, name)
 
@@ -72,9 +66,7 @@ def with_model(document: Document, home: ScenarioFolder) -> tuple[Document, list
     """Return the document with what its model says: the size of the message, and how many workers have gradients."""
     missing = {("message",)} if not document.has(("message",)) else set()
     try:
-        facts = _facts(
-            ModelKeys.model_validate(document.get(MODEL)), home, str(document.get(("dtype",)) or "float32")
-        )
+        facts = _facts(ModelKeys.model_validate(document.get(MODEL)), home, str(document.get(("dtype",)) or "float32"))
     except ValidationError:  # which is told where all keys are read
         return replace(document, broken=document.broken | missing), []
     except InputError as error:

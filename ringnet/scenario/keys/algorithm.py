@@ -13,9 +13,7 @@ from ringnet.scenario.keys.base import MAPPING, ONE, Settings, mapping_or_one
 from ringnet.scenario.keys.kinds import Line, Name, OneOf, Plain, Truth, Whole, wrong
 
 FunctionName: TypeAlias = Annotated[str, Line("my_ring.py:my_ring", 1000)]
-ParameterName: TypeAlias = Annotated[
-    str, Name(r"[A-Za-z_][A-Za-z0-9_]*", "the name of a parameter", "n_slices")
-]
+ParameterName: TypeAlias = Annotated[str, Name(r"[A-Za-z_][A-Za-z0-9_]*", "the name of a parameter", "n_slices")]
 #: Keys that say which algorithm; one of them stands in a mapping.
 WHICH = ("name", "file", "python")
 
@@ -25,9 +23,7 @@ PARAMETERS: dict[str, Parameter] = {
 }
 #: Algorithms that can stand on one level of another.
 _FLAT = [
-    name
-    for name, algorithm in ALGORITHMS.items()
-    if "inner" not in algorithm.parameters and not algorithm.in_switches
+    name for name, algorithm in ALGORITHMS.items() if "inner" not in algorithm.parameters and not algorithm.in_switches
 ]
 
 
@@ -103,13 +99,7 @@ else:
 
 
 def _one_of_which(given: Any) -> Any:
-    keys = (
-        given
-        if isinstance(given, dict)
-        else given.model_fields_set
-        if isinstance(given, Settings)
-        else WHICH[:1]
-    )
+    keys = given if isinstance(given, dict) else given.model_fields_set if isinstance(given, Settings) else WHICH[:1]
     if sum(key in keys for key in WHICH) != 1:
         raise wrong(f"one of {', '.join(WHICH)} is wanted", "{name: channel-ring, n_channels: 4}")
     return given

@@ -46,9 +46,7 @@ OF_SPREADS = ("mean", "cv", "least", "shape", "most", "of", "values", "file", "c
 _CV = "Coefficient of variation: the standard deviation by the mean: `0.3`."
 _SHAPE = "Of pareto: a share of 2^-shape of what exceeds a value exceeds twice of it: `1.5`."
 _FILE = "Of a sample: a CSV file, with one row for each value."
-_COLUMN = (
-    "The column of the file; it may be left out where there is one. A name such as `latency_us` has the unit."
-)
+_COLUMN = "The column of the file; it may be left out where there is one. A name such as `latency_us` has the unit."
 _LEAST = "No draw is below this; mean and cv are those of the whole."
 _MEAN, _MOST, _VALUES = "Mean of what is drawn", "Of pareto: no draw is above this", "Of a sample: the values"
 _VALUE, _PROBABILITY = (

@@ -93,9 +93,7 @@ def _fault(detail: ErrorDetails, path: Path, document: Document) -> Fault:
     if kind == "missing":
         return document.fault(path, _MISSING, right=_example(path))
     if kind in _MAPPING_WANTED:
-        return document.fault(
-            path, "keys with values are wanted here", right=_known_keys(path) or _example(path)
-        )
+        return document.fault(path, "keys with values are wanted here", right=_known_keys(path) or _example(path))
     if path[:1] == ("sweep",) and len(path) == 3:  # noqa: PLR2004 -- a key that is swept
         return document.fault(path, "a list is wanted", right=_swept_as(str(document.get(path))))
     # Where keys with values would do, too, the list is that of the example around it.

@@ -38,9 +38,7 @@ class Width(Leaf):
             raise wrong("a width needs its unit", " or ".join(meant) or "3.5 in or 9 cm")
         if unit not in _INCHES:
             known = [name for name in _INCHES if name == unit.lower()]
-            raise wrong(
-                f"{unit} is not a unit of a width", f"{number} {known[0]}" if known else "3.5 in or 9 cm"
-            )
+            raise wrong(f"{unit} is not a unit of a width", f"{number} {known[0]}" if known else "3.5 in or 9 cm")
         width_in = float(number) * _INCHES[unit]
         if not _fits(width_in):
             raise wrong(f"a figure is {NARROWEST_IN:g} to {WIDEST_IN:g} inches wide", "3.5 in or 9 cm")

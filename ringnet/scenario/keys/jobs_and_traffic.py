@@ -25,9 +25,7 @@ from ringnet.scenario.keys.base import (
 )
 from ringnet.scenario.keys.kinds import Line, OneOf, Whole
 
-JobWorkers: TypeAlias = Annotated[
-    Annotated[int, Whole(1, MOST_WORKERS), Tag(ONE)] | Seats, Discriminator(list_or_one)
-]
+JobWorkers: TypeAlias = Annotated[Annotated[int, Whole(1, MOST_WORKERS), Tag(ONE)] | Seats, Discriminator(list_or_one)]
 _JobName: TypeAlias = Annotated[str, Line("other job", 200)]
 JobNames: TypeAlias = Annotated[
     Annotated[_JobName, Tag(ONE)] | Annotated[tuple[_JobName, ...], NotEmpty, Tag(LIST)],
@@ -80,12 +78,8 @@ class TrafficKeys(Settings):
     name: Annotated[str, Line("storage", 40)] | None = Field(
         default=None, description="For tables; `traffic 1` and so on if left out.", examples=["storage"]
     )
-    start: PlaceNumber | None = Field(
-        default=None, alias="from", description="The place that sends.", examples=[0]
-    )
-    end: PlaceNumber | None = Field(
-        default=None, alias="to", description="The place that receives.", examples=[4]
-    )
+    start: PlaceNumber | None = Field(default=None, alias="from", description="The place that sends.", examples=[0])
+    end: PlaceNumber | None = Field(default=None, alias="to", description="The place that receives.", examples=[4])
     links: Annotated[tuple[LinkName, ...], NotEmpty] | None = Field(
         default=None, description="The links that it crosses, instead of from and to.", examples=[["3->4"]]
     )
@@ -98,9 +92,7 @@ class TrafficKeys(Settings):
         description="A burst starts whenever the rate has room for it, again and again: `10 GB/s`. Left out, there is "
         "one burst.",
     )
-    on_s: SomeSeconds | None = Field(
-        default=None, alias="on", description="With off: it sends for so long: `1 ms`."
-    )
+    on_s: SomeSeconds | None = Field(default=None, alias="on", description="With off: it sends for so long: `1 ms`.")
     off_s: Seconds | None = Field(
         default=None, alias="off", description="With on: and then pauses for so long: `3 ms`."
     )

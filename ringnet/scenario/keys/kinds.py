@@ -54,9 +54,7 @@ class Leaf:
         write = core_schema.plain_serializer_function_ser_schema(self.write)
         return core_schema.no_info_plain_validator_function(self.read, serialization=write)
 
-    def __get_pydantic_json_schema__(
-        self, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         return self.describe()
 
 
@@ -215,9 +213,7 @@ class Share(Leaf):
             told = _ONE_OF_MANY.fullmatch(given.strip())
             percents = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", given.strip())
             parts = [int(re.sub("[,_]", "", part)) for part in told.groups()] if told else []
-            value = (
-                parts[0] / parts[1] if parts and parts[1] else float(percents[1]) / 100 if percents else None
-            )
+            value = parts[0] / parts[1] if parts and parts[1] else float(percents[1]) / 100 if percents else None
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
             raise wrong(f"a {self.noun} from zero to one is wanted", self.example)
         return float(value)

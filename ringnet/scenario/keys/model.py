@@ -364,9 +364,7 @@ class Keys(Settings):
     )
     sweep: SweepKeys | None = Field(default=None, description="Many runs from one file.")
     compare: CompareKeys | None = Field(default=None, description="What `ringnet compare` compares.")
-    report: ReportKeys = Field(
-        default=ReportKeys.model_construct(), description="What is written of the results."
-    )
+    report: ReportKeys = Field(default=ReportKeys.model_construct(), description="What is written of the results.")
 
     @property
     def algorithm_name(self) -> str:

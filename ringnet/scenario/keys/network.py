@@ -42,9 +42,7 @@ ROUTES = ("shortest", "ecmp")
 PLACEMENTS = ("numbered", "interleaved")
 ORDERS = ("numbered", "best")
 
-PlacePair: TypeAlias = Annotated[
-    str, Name(r"(0|[1-9][0-9]*)->(0|[1-9][0-9]*)", "two workers' places", "3->4")
-]
+PlacePair: TypeAlias = Annotated[str, Name(r"(0|[1-9][0-9]*)->(0|[1-9][0-9]*)", "two workers' places", "3->4")]
 
 NodePattern: TypeAlias = Annotated[
     str, Name(r"[A-Za-z*][^\s.<>]*", "the name of a switch, * standing for anything", "leaf*")

@@ -74,12 +74,8 @@ class InsideKeys(Settings):
 class CableKeys(Settings):
     """A cable between two nodes."""
 
-    start: NodeName = Field(
-        alias="from", description="A worker's place or a switch: `0`, `leaf0`.", examples=[0]
-    )
-    end: NodeName = Field(
-        alias="to", description="A worker's place or a switch: `leaf0`.", examples=["leaf0"]
-    )
+    start: NodeName = Field(alias="from", description="A worker's place or a switch: `0`, `leaf0`.", examples=[0])
+    end: NodeName = Field(alias="to", description="A worker's place or a switch: `leaf0`.", examples=["leaf0"])
     link: PresetName | None = Field(default=None, description=A_LINK)
     bandwidth_Bps: Rate | None = Field(
         default=None,
@@ -124,9 +120,7 @@ def _number(parameter: TopologyParameter, kind: Any, example: Any) -> Leaf:
         return Truth()
     if kind is int:
         least, most = parameter.least, parameter.most
-        return Whole(
-            1 if least is None else int(least), MOST_WORKERS if most is None else int(most), example=example
-        )
+        return Whole(1 if least is None else int(least), MOST_WORKERS if most is None else int(most), example=example)
     if kind is float:
         return Number(example, parameter.least or 0, parameter.most)
     raise TypeError(f"a scenario has no form for a parameter of a topology that is a {kind}")
@@ -134,9 +128,7 @@ def _number(parameter: TopologyParameter, kind: Any, example: Any) -> Leaf:
 
 def _field(name: str, topologies: Iterable[str]) -> Any:
     """Return one key for all topologies that have a parameter of this name."""
-    having = {
-        one: TOPOLOGIES[one].parameters[name] for one in topologies if name in TOPOLOGIES[one].parameters
-    }
+    having = {one: TOPOLOGIES[one].parameters[name] for one in topologies if name in TOPOLOGIES[one].parameters}
     forms = {(str(one.kind), one.least, one.most) for one in having.values()}
     if len(forms) > 1:
         raise TypeError(f"{' and '.join(having)} differ in what their parameter {name} may be: rename one")
@@ -164,9 +156,7 @@ def _keys(model: str, topologies: Sequence[str]) -> Any:
 def _is_plain(topology: str) -> bool:
     """Whether it takes numbers only: what joins cards is no list of cables, and has no hosts of its own."""
     kinds = [one.kind for one in TOPOLOGIES[topology].parameters.values()]
-    return all(
-        kind in (bool, int, float, Sequence[int], Sequence[float], int | Sequence[int]) for kind in kinds
-    )
+    return all(kind in (bool, int, float, Sequence[int], Sequence[float], int | Sequence[int]) for kind in kinds)
 
 
 #: Topologies that can join the cards of hosts, and those that cannot.

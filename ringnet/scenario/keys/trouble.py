@@ -43,9 +43,7 @@ class DownKeys(Settings):
 class FlapKeys(Settings):
     """A link goes down again and again."""
 
-    at_s: DrawableSeconds = Field(
-        alias="at", description="When it first goes down: `1 ms`.", examples=["1 ms"]
-    )
+    at_s: DrawableSeconds = Field(alias="at", description="When it first goes down: `1 ms`.", examples=["1 ms"])
     down_s: DrawableSomeSeconds = Field(
         alias="down",
         description="How long it is down each time, drawn anew for each if it is drawn: `10 ms`.",
@@ -67,15 +65,11 @@ class FlapKeys(Settings):
 class SlowKeys(Settings):
     """A link or a worker's processor becomes slower."""
 
-    at_s: DrawableSeconds = Field(
-        default=0.0, alias="at", description="From when on: `1 ms`.", examples=["1 ms"]
-    )
+    at_s: DrawableSeconds = Field(default=0.0, alias="at", description="From when on: `1 ms`.", examples=["1 ms"])
     for_s: DrawableSomeSeconds | None = Field(
         default=None, alias="for", description="How long; for ever if left out: `2 s`.", examples=["2 s"]
     )
-    factor: Annotated[float, Number(2, 1, MOST_SLOWER)] = Field(
-        description="How many times slower.", examples=[2]
-    )
+    factor: Annotated[float, Number(2, 1, MOST_SLOWER)] = Field(description="How many times slower.", examples=[2])
 
 
 class PauseKeys(Settings):
@@ -183,9 +177,7 @@ class FailureKeys(Settings):
     detect_s: Seconds = Field(
         default=0.0, alias="detect", description="shrink, spare: from a death until all know of it: `1 s`."
     )
-    agree_s: Seconds = Field(
-        default=0.0, alias="agree", description="Then, until all agree on who is left: `10 ms`."
-    )
+    agree_s: Seconds = Field(default=0.0, alias="agree", description="Then, until all agree on who is left: `10 ms`.")
     rebuild_s: Seconds = Field(
         default=0.0, alias="rebuild", description="Then, until the new ring is connected: `100 ms`."
     )

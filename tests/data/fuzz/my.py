@@ -17,9 +17,7 @@ def gradients(parameters, examples):
     """The loss and gradient of a straight line."""
     w = parameters["w"]
     error = w[0] * examples + w[1] - 2 * examples
-    return float((error**2).mean()), {
-        "w": np.array([(2 * error * examples).mean(), 2 * error.mean()], w.dtype)
-    }
+    return float((error**2).mean()), {"w": np.array([(2 * error * examples).mean(), 2 * error.mean()], w.dtype)}
 
 
 def parameters(dtype="float32"):

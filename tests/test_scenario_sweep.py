@@ -64,7 +64,7 @@ class TestOverrides:
     @pytest.mark.parametrize("nothing", ["", "null", "~"])
     def test_nothing_takes_the_key_out(self, nothing):
         assert scenario(f"seed={nothing}").seed == 0
-        assert faults(f"workers={nothing}") == ["s.yaml:1: workers: the key is missing; right would be: workers: 8"]
+        assert faults(f"workers={nothing}") == ["--set: workers: the key is missing; right would be: workers: 8"]
 
     def test_links_are_named_as_they_are(self):
         assert scenario("network.links.3->4.latency=9 us").network.links["3->4"].latency_s == 9e-6

@@ -53,15 +53,17 @@ class _Plan:
     def __init__(self, rounds: Rounds, network: Network, place: IntArray, n_channels: int) -> None:
         rows = np.arange(len(rounds.src))
         links, first = network.joined_routes(rounds.src, rounds.dst)
-        n_flows = np.bincount(links, minlength=network.n_links)
-        share_Bps = (network.bandwidth_Bps / np.maximum(n_flows, 1))[links]
+        # Of the links that are crossed here alone: a network may have a million, and a schedule thousands of plans.
+        crossed, at_link = np.unique(links, return_inverse=True)
+        n_flows = np.bincount(at_link)
+        share_Bps = (network.bandwidth_Bps[crossed] / n_flows)[at_link]
         row = np.repeat(rows, np.diff(first))
         rate_Bps = np.full(len(rows), np.inf)
         np.minimum.at(rate_Bps, row, share_Bps)
         # A link holds its rows to their rates if all of them have what it has for each.
-        has_less = np.bincount(links, rate_Bps[row] < share_Bps, minlength=network.n_links) > 0
-        holds = ~has_less[links]
-        held_alone = np.bincount(row, holds & (n_flows[links] == 1), minlength=len(rows)) > 0
+        has_less = np.bincount(at_link, rate_Bps[row] < share_Bps) > 0
+        holds = ~has_less[at_link]
+        held_alone = np.bincount(row, holds & (n_flows[at_link] == 1), minlength=len(rows)) > 0
         self.flows = {
             at.RATE: rate_Bps,
             at.ROUTE_LATENCY: np.bincount(row, network.latency_s[links], minlength=len(rows)),

@@ -6,11 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ringnet.array_types import IntArray
 from ringnet.collectives import Schedule
-from ringnet.engines.arrays import look_for_rounds, run_recurrence, why_not_recurrence
+from ringnet.engines.arrays import look_at_channels, look_for_rounds, run_recurrence, why_not_recurrence
 from ringnet.engines.compiled import run_compiled, why_not_compiled
 from ringnet.engines.events import run_events
 from ringnet.engines.sharing import Sending, resolve_sharing
@@ -27,7 +25,7 @@ class Engine(NamedTuple):
 
     run: Callable[..., Trace]
     summary: str
-    why_not: Callable[[Schedule, Network, Workers, NDArray[np.int64]], str | None]
+    why_not: Callable[[Schedule, Network, Workers, IntArray], str | None]
     refusal: str
 
 
@@ -71,7 +69,7 @@ def choose_engine(
     network: Network,
     workers: Workers,
     n_runs: int = 1,
-    chunk_bytes: NDArray[np.int64] | None = None,
+    chunk_bytes: IntArray | None = None,
 ) -> Choice:
     """Choose an engine for some runs: SimPy's events where they are small, the fastest that does the same elsewhere.
 
@@ -93,11 +91,11 @@ def choose_engine(
     if unknown is None:
         reason = f"{how_many} are many, and the recurrence is not exact here: {looked}"
         return Choice("compiled", reason, run_compiled)
-    inexact, looked = looked, look_for_rounds(schedule, network, workers, chunk_bytes)
-    if not isinstance(looked, str):
-        run = partial(run_recurrence, exact=looked)
+    met = None if chunk_bytes is None else look_at_channels(schedule, network, workers, chunk_bytes)
+    if met is not None:
+        run = partial(run_recurrence, exact=met)
         return Choice("recurrence", f"{how_many} are many, and each link serves channels in their order here", run)
-    reasons = inexact if unknown == inexact else f"{inexact}; nor does the compiled loop know this: {unknown}"
+    reasons = looked if unknown == looked else f"{looked}; nor does the compiled loop know this: {unknown}"
     return Choice("events", f"the recurrence is not exact here: {reasons}", run_events)
 
 

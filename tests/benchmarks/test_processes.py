@@ -119,20 +119,25 @@ def test_other_algorithms(benchmark, table, tmp_path, algorithm, n_workers, peer
     table.add("Times", what, benchmark.stats.stats.median, at_most=peer_s)
 
 
-def test_comparison_of_all_algorithms(benchmark, table, tmp_path):
-    scenario = {"scenario_version": 1, "workers": 1024, "message": "64 MiB", "payload": "none"}
-    path = tmp_path / "all.yaml"
-    path.write_text(json.dumps({**scenario, "network": NETWORK | {"topology": "fully-connected"}}))
+def study_anew(benchmark, command, path):
+    """Measure a command of many simulations once, with nothing kept from earlier; results go beside the scenario."""
     options = [
         "--no-plots",
         "--quiet",
         "--fresh",
         "--cache",
-        tmp_path / "kept",
+        path.with_name("kept"),
         "--out",
-        tmp_path / "results",
+        path.with_name("results"),
     ]
-    benchmark.pedantic(partial(python, "-m", "ringnet", "compare", path, *options), rounds=1)
+    benchmark.pedantic(partial(python, "-m", "ringnet", command, path, *options), rounds=1)
+
+
+def test_comparison_of_all_algorithms(benchmark, table, tmp_path):
+    scenario = {"scenario_version": 1, "workers": 1024, "message": "64 MiB", "payload": "none"}
+    path = tmp_path / "all.yaml"
+    path.write_text(json.dumps({**scenario, "network": NETWORK | {"topology": "fully-connected"}}))
+    study_anew(benchmark, "compare", path)
     rows = (tmp_path / "results" / "compare.csv").read_text().splitlines()
     assert len(rows) > 13 * 40
     what = "ringnet compare, all algorithms, 40 sizes, N=1024, private links"
@@ -150,16 +155,7 @@ def test_blame_of_a_leaf_spine(benchmark, table, tmp_path):
     path = tmp_path / "racks.yaml"
     keys = {"scenario_version": 1, "workers": 64, "message": "64 MiB", "payload": "none"}
     path.write_text(json.dumps(keys | {"network": network}))
-    options = [
-        "--no-plots",
-        "--quiet",
-        "--fresh",
-        "--cache",
-        tmp_path / "kept",
-        "--out",
-        tmp_path / "results",
-    ]
-    benchmark.pedantic(partial(python, "-m", "ringnet", "blame", path, *options), rounds=1)
+    study_anew(benchmark, "blame", path)
     table.add("Times", "ringnet blame, leaf-spine of 64 workers, fair", benchmark.stats.stats.median, at_most=30)
 
 

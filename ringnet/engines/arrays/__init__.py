@@ -3,6 +3,7 @@
 from ringnet.engines.arrays.exactness import why_not_exact
 from ringnet.engines.arrays.run import (
     ManyTimes,
+    look_at_channels,
     look_for_rounds,
     run_many,
     run_recurrence,
@@ -14,6 +15,7 @@ from ringnet.engines.arrays.sizes import Times
 __all__ = [
     "ManyTimes",
     "Times",
+    "look_at_channels",
     "look_for_rounds",
     "run_many",
     "run_recurrence",

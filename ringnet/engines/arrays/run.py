@@ -145,20 +145,26 @@ def look_for_rounds(
 ) -> ExactRun | str:
     """Make the rounds of all steps; or say why doing them in turn is not exact.
 
-    Where several channels of a worker send over a link, the schedule alone does not say in which order it serves them:
-    with ``chunk_bytes`` the times say it.
+    With ``chunk_bytes`` also where only the times say in which order links serve: see `look_at_channels`.
     """
     what, maker = (schedule, network, workers), RoundMaker(schedule, network)
     reason = why_not_exact(*what, maker)
     if reason is None:
         return ExactRun(what, maker)
-    if chunk_bytes is None or schedule.n_channels == 1:
-        return reason
-    maker = RoundMaker(schedule, network)
-    if why_not_exact(*what, maker, channels_may_meet=True) is not None:
-        return reason
+    met = None if chunk_bytes is None else look_at_channels(*what, chunk_bytes)
+    return reason if met is None else met
+
+
+def look_at_channels(schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray) -> ExactRun | None:
+    """Make the rounds of all steps where several channels of a worker send over a link; None if that is not exact.
+
+    The schedule alone does not say in which order the link serves them: at these bytes of chunks the times say it.
+    """
+    what, maker = (schedule, network, workers), RoundMaker(schedule, network)
+    if schedule.n_channels == 1 or why_not_exact(*what, maker, channels_may_meet=True) is not None:
+        return None
     times = Sizes(*what, maker).run(schedule.steps(), chunk_bytes[None])
-    return ExactRun((*what, chunk_bytes), maker) if times.exact.all() else reason
+    return ExactRun((*what, chunk_bytes), maker) if times.exact.all() else None
 
 
 def _exact_rounds(

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ringnet.array_types import Array
 from ringnet.collectives import Schedule, Step
 from ringnet.engines.arrays import kernel as at
 from ringnet.engines.arrays.rounds import FloatArray, IntArray, RoundMaker, Rounds
@@ -50,24 +51,9 @@ class Times(NamedTuple):
 class _Plan:
     """What steps share that move between the same workers: the order of their rows, and the links that they cross."""
 
-    def __init__(self, rounds: Rounds, network: Network, place: IntArray, n_channels: int) -> None:
+    def __init__(self, rounds: Rounds, network: Network, place: IntArray, n_channels: int, *, is_fair: bool) -> None:
         rows = np.arange(len(rounds.src))
         links, first = network.joined_routes(rounds.src, rounds.dst)
-        # Of the links that are crossed here alone: a network may have a million, and a schedule thousands of plans.
-        crossed, at_link = np.unique(links, return_inverse=True)
-        n_flows = np.bincount(at_link)
-        share_Bps = (network.bandwidth_Bps[crossed] / n_flows)[at_link]
-        row = np.repeat(rows, np.diff(first))
-        rate_Bps = np.full(len(rows), np.inf)
-        np.minimum.at(rate_Bps, row, share_Bps)
-        # A link holds its rows to their rates if all of them have what it has for each.
-        has_less = np.bincount(at_link, rate_Bps[row] < share_Bps) > 0
-        holds = ~has_less[at_link]
-        held_alone = np.bincount(row, holds & (n_flows[at_link] == 1), minlength=len(rows)) > 0
-        self.flows = {
-            at.RATE: rate_Bps,
-            at.ROUTE_LATENCY: np.bincount(row, network.latency_s[links], minlength=len(rows)),
-        }
         self.arrays = {
             # By channel, the lowest first: so a link that carries several of them is supposed to serve.
             at.SENDS: rows if n_channels == 1 else np.argsort(rounds.channel, kind="stable"),
@@ -77,10 +63,29 @@ class _Plan:
             at.RECEIVER: rounds.dst * n_channels + rounds.receiving_channel,
             at.FIRST_LINK: first,
             at.LINKS: place[links],
-            at.HOLDS: holds.astype(np.int64),
-            at.LOOKED_AT: (~held_alone).astype(np.int64),
         }
+        self.flows: dict[int, Array] = {}
+        if is_fair:
+            self._take_flows(network, links, np.repeat(rows, np.diff(first)), len(rows))
         self.addresses = addresses([*self.arrays.values()])
+
+    def _take_flows(self, network: Network, links: IntArray, row: IntArray, n_rows: int) -> None:
+        """Take each row as a flow over its links, one entry of ``links`` and of ``row`` for each that it crosses."""
+        # Of the links that are crossed here alone: a network may have a million, and a schedule thousands of plans.
+        crossed, at_link = np.unique(links, return_inverse=True)
+        n_flows = np.bincount(at_link)
+        share_Bps = (network.bandwidth_Bps[crossed] / n_flows)[at_link]
+        rate_Bps = np.full(n_rows, np.inf)
+        np.minimum.at(rate_Bps, row, share_Bps)
+        # A link holds its rows to their rates if all of them have what it has for each.
+        has_less = np.bincount(at_link, rate_Bps[row] < share_Bps) > 0
+        holds = ~has_less[at_link]
+        held_alone = np.bincount(row, holds & (n_flows[at_link] == 1), minlength=n_rows) > 0
+        self.arrays |= {at.HOLDS: holds.astype(np.int64), at.LOOKED_AT: (~held_alone).astype(np.int64)}
+        self.flows = {
+            at.RATE: rate_Bps,
+            at.ROUTE_LATENCY: np.bincount(row, network.latency_s[links], minlength=n_rows),
+        }
 
 
 class Sizes:
@@ -147,7 +152,8 @@ class Sizes:
         for step in steps:
             rounds = self.maker.rounds(step)
             if id(rounds) not in self._plans:
-                self._plans[id(rounds)] = _Plan(rounds, self.network, self._place, self.schedule.n_channels)
+                what = rounds, self.network, self._place, self.schedule.n_channels
+                self._plans[id(rounds)] = _Plan(*what, is_fair=bool(self._n[at.IS_FAIR]))
             plan = self._plans[id(rounds)]
             at_whole[[*plan.arrays]] = plan.addresses
             for name, numbers in plan.flows.items():

@@ -12,9 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from ringnet.analysis.blame import Suspect, suspects
 from ringnet.analysis.critical_path import CriticalPath
@@ -29,6 +27,7 @@ from ringnet.analysis.upgrades import (
     estimated_gain_s,
     worker_upgrade,
 )
+from ringnet.array_types import FloatArray
 from ringnet.documents.document import path_text
 from ringnet.errors import Fault, InputError, StudyError
 from ringnet.networks.network import Sharing
@@ -141,7 +140,7 @@ class BlamePlan:
         )
 
     @cached_property
-    def _seconds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _seconds(self) -> tuple[FloatArray, FloatArray]:
         assert self.path is not None
         parts = self.again.parts
         return self.path.seconds(parts.network_of_run.n_links, parts.schedule.n_workers)

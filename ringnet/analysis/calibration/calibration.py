@@ -19,7 +19,8 @@ from ringnet.analysis.calibration.machine import (
     bus_bandwidth,
 )
 from ringnet.analysis.calibration.profile import Profile, SourceFile
-from ringnet.analysis.calibration.samples import FloatArray, Samples, Setting, at
+from ringnet.analysis.calibration.samples import Samples, Setting, at
+from ringnet.array_types import FloatArray
 from ringnet.units import format_bytes, format_rate
 
 WELL = "well determined"

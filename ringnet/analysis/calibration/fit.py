@@ -19,7 +19,8 @@ from ringnet.analysis.calibration.machine import (
 )
 from ringnet.analysis.calibration.prediction import FEWEST_FOR_LINE, common_sizes, log_line, predict
 from ringnet.analysis.calibration.profile import Curve, Profile
-from ringnet.analysis.calibration.samples import BoolArray, FloatArray, Samples, Setting
+from ringnet.analysis.calibration.samples import Samples, Setting
+from ringnet.array_types import BoolArray, FloatArray
 
 #: Relative error that the links are first expected to have, and the least and most that is then taken for it.
 _MISFIT, _LEAST_MISFIT, _MOST_MISFIT = 0.06, 0.01, 0.1

@@ -27,7 +27,8 @@ from ringnet.analysis.calibration.machine import (
 )
 from ringnet.analysis.calibration.prediction import predict
 from ringnet.analysis.calibration.profile import Profile
-from ringnet.analysis.calibration.samples import PASSES, FloatArray, Setting, at
+from ringnet.analysis.calibration.samples import PASSES, Setting, at
+from ringnet.array_types import FloatArray
 
 #: Lines follow the predicted times to so much of them, and touch them so often for each doubling at most.
 _CLOSE = 0.002

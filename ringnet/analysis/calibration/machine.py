@@ -27,7 +27,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ringnet.analysis.calibration.samples import PASSES, FloatArray, Samples
+from ringnet.analysis.calibration.samples import PASSES, Samples
+from ringnet.array_types import FloatArray
 
 #: How sharply the fastest is taken: two ways that take as long are 4 % faster together than each.
 _SHARPNESS = 16.0

@@ -16,7 +16,8 @@ import numpy as np
 
 from ringnet.analysis.calibration.machine import LIBRARIES
 from ringnet.analysis.calibration.profile import Curve, Profile
-from ringnet.analysis.calibration.samples import BoolArray, FloatArray, IntArray, Setting, at
+from ringnet.analysis.calibration.samples import Setting, at
+from ringnet.array_types import BoolArray, FloatArray, IntArray
 
 #: A range holds nine in ten, were errors normal.
 _Z = 1.645

@@ -13,7 +13,8 @@ from ringnet.analysis.calibration.machine import (
     LAUNCH_MEDIUM,
     Family,
 )
-from ringnet.analysis.calibration.samples import FloatArray, Setting
+from ringnet.analysis.calibration.samples import Setting
+from ringnet.array_types import FloatArray
 
 #: What verdicts begin with that say nothing to beware of.
 _NO_CAUTION = ("well determined", "described", "ways")

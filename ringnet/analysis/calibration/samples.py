@@ -7,11 +7,9 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
+from ringnet.array_types import BoolArray, FloatArray, IntArray
+
 #: How often the data goes round: all-reduce is a reduce-scatter and an all-gather.
 PASSES = {"all_reduce": 2.0, "reduce_scatter": 1.0, "all_gather": 1.0}
 

@@ -8,9 +8,10 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ringnet.array_types import FloatArray, IntArray
 from ringnet.chance import Draws
 from ringnet.collectives import Schedule
-from ringnet.engines.arrays.rounds import FloatArray, Hop, Index, IntArray, RoundMaker
+from ringnet.engines.arrays.rounds import Hop, Index, RoundMaker
 from ringnet.engines.arrays.steps import Bytes, Steps
 from ringnet.engines.luck import RECV, REDUCE, SEND
 from ringnet.engines.trace import Workers

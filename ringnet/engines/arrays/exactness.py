@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ringnet.array_types import IntArray
 from ringnet.collectives import Schedule
-from ringnet.engines.arrays.rounds import NOBODY, IntArray, RoundMaker, Rounds, SendRound
+from ringnet.engines.arrays.rounds import NOBODY, RoundMaker, Rounds, SendRound
 from ringnet.engines.trace import Workers
 from ringnet.networks import ByChance, Network, beyond
 

@@ -18,8 +18,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ringnet.array_types import FloatArray
 from ringnet.collectives import Step
-from ringnet.engines.arrays.rounds import FloatArray
 from ringnet.engines.arrays.steps import Steps
 
 #: What is returned in place of a number of times where a shift is an odd number of last bits.

@@ -6,8 +6,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ringnet.array_types import BoolArray
-from ringnet.engines.arrays.rounds import FloatArray, Hop, Index, IntArray
+from ringnet.array_types import BoolArray, FloatArray, IntArray
+from ringnet.engines.arrays.rounds import Hop, Index
 from ringnet.engines.tolerances import ROUNDING
 from ringnet.engines.trace import OWN_QUEUEING, LinkWaits, path_columns
 

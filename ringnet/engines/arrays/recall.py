@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ringnet.array_types import BoolArray
-from ringnet.engines.arrays.rounds import FloatArray, Index, IntArray, Rounds
+from ringnet.array_types import BoolArray, FloatArray, IntArray
+from ringnet.engines.arrays.rounds import Index, Rounds
 from ringnet.engines.trace import MOST_ROWS, Led
 
 #: Bytes of all bits together, and steps: a path has some pieces for each, which take longer than steps that are leapt.

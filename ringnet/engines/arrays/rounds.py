@@ -13,13 +13,11 @@ from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ringnet.array_types import FloatArray, IntArray
 from ringnet.collectives import Schedule, Step
 from ringnet.networks import Network
 
-IntArray: TypeAlias = NDArray[np.int64]
-FloatArray: TypeAlias = NDArray[np.float64]
 #: What picks entries of an array: a slice (a view, no copy) where they are as far from each other each.
 Index: TypeAlias = slice | IntArray
 

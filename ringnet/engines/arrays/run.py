@@ -9,12 +9,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ringnet.array_types import FloatArray, IntArray
 from ringnet.collectives import Schedule
 from ringnet.engines.arrays.drawn_steps import DrawnSteps
 from ringnet.engines.arrays.exactness import why_not_exact
 from ringnet.engines.arrays.leaps import Leaps
 from ringnet.engines.arrays.recall import MOST_STEPS, Choices, WayBack
-from ringnet.engines.arrays.rounds import FloatArray, IntArray, RoundMaker
+from ringnet.engines.arrays.rounds import RoundMaker
 from ringnet.engines.arrays.sizes import Sizes, Times
 from ringnet.engines.arrays.steps import Steps
 from ringnet.engines.moving import stepper
@@ -44,7 +45,7 @@ def run_recurrence(  # noqa: PLR0913 -- what an engine takes, and what is known 
     schedule: Schedule,
     network: Network,
     workers: Workers,
-    chunk_bytes: NDArray[np.int64],
+    chunk_bytes: IntArray,
     payload: Payload | PackedPayload | None = None,
     *,
     keep_transfers: int = KEEP_TRANSFERS,

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ringnet.array_types import Array
+from ringnet.array_types import Array, FloatArray, IntArray
 from ringnet.collectives import Schedule, Step
 from ringnet.engines.arrays import kernel as at
-from ringnet.engines.arrays.rounds import FloatArray, IntArray, RoundMaker, Rounds
+from ringnet.engines.arrays.rounds import RoundMaker, Rounds
 from ringnet.engines.machine_code import CompiledLoop, addresses, compiled
 from ringnet.engines.trace import Workers
 from ringnet.networks import Network

@@ -16,14 +16,13 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ringnet.array_types import FloatArray, IntArray
 from ringnet.collectives import Schedule, Step
 from ringnet.engines.arrays.notes import LinkNotes, Parts, Paths
 from ringnet.engines.arrays.recall import Choices
 from ringnet.engines.arrays.rounds import (
-    FloatArray,
     Hop,
     Index,
-    IntArray,
     ReceiveRound,
     RoundMaker,
     SendRound,

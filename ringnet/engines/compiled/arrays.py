@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ringnet.array_types import FloatArray
+from ringnet.array_types import FloatArray, IntArray
 from ringnet.collectives import Schedule, Step
 from ringnet.engines import columns as at
 from ringnet.engines.columns import ACTOR, ARRIVAL, HEAD_COMES, KINDS, NORMAL, schedule
@@ -16,7 +15,6 @@ from ringnet.engines.compiled.actors import ENTERS
 from ringnet.engines.trace import TransferRows, Workers
 from ringnet.networks import Network
 
-IntArray = NDArray[np.int64]
 #: Transfers that are loaded at once, at the least.
 TRANSFERS_AT_ONCE = 1 << 14
 #: Flows that there is place for at first, for each actor.

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ringnet.array_types import FloatArray
+from ringnet.array_types import FloatArray, IntArray
 from ringnet.engines import columns as at
-from ringnet.engines.compiled.arrays import IntArray, UsedRoutes
+from ringnet.engines.compiled.arrays import UsedRoutes
 from ringnet.engines.trace import MOST_ROWS, Columns, LinkWaits, RateRows, ServiceRows, beyond_the_first
 
 #: Rows of each kind that are kept before they are taken out, at the least.

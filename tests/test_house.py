@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
+import tomllib
 from collections import defaultdict
 from importlib import resources
 from pathlib import Path
@@ -120,6 +122,19 @@ def test_packages_that_list_their_chapters_list_those_that_they_have():
         named = {name for row in rows for name in row.partition("  ")[0].split(", ")}
         assert named <= {one.stem for one in path.parent.iterdir()}, path
         assert not rows or all(one.stem in about for one in path.parent.glob("[!_]*.py")), path
+
+
+def test_tests_are_collected_with_what_the_readme_installs():
+    """Its command installs the extra ``test``; what another brings is imported where it is used, or its tests skip."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    words = {name: {*re.findall(r"[a-z]\w*", " ".join(asked).replace("-", "_"))} for name, asked in extras.items()}
+    more = set().union(*words.values()) - words["test"]
+    assert {"distributed", "playwright"} <= more
+    for path in (ROOT / "tests").rglob("*.py"):
+        text = path.read_text()
+        at_top = [one for one in ast.parse(text).body if isinstance(one, ast.Import | ast.ImportFrom)]
+        names = {name for one in at_top for name in (getattr(one, "module", None), *(of.name for of in one.names))}
+        assert not {name.partition(".")[0] for name in names if name} & more or "allow_module_level=True" in text, path
 
 
 # ------------------------------------------------------------------------------------------- names and imports

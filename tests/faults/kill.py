@@ -16,8 +16,6 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple, Self
 
-from distributed import Client
-
 #: What may come from a user, a terminal that goes, a scheduler or the system.
 SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGKILL", "SIGSEGV")
 SWEEP = """
@@ -93,6 +91,8 @@ class Cluster:
         self._start("scheduler", "--host", "127.0.0.1", "--port", "0")
         for _ in range(2):
             self._start("worker", "--no-nanny", "--nthreads", "1")
+        from distributed import Client  # noqa: PLC0415 -- for a cluster alone: the tests are collected without it
+
         with Client(self.address, timeout=MOST_S, set_as_default=False) as client:
             client.wait_for_workers(2, timeout=MOST_S)
         return self

@@ -138,6 +138,8 @@ def times_of(scenario, runs):
     [
         [JITTER, "worker.start={mean: 20 us, distribution: exponential}"],
         [JITTER, "worker.launch=8 us", "worker.exceptions.2.launch=90 us"],
+        ["worker.launch={mean: 80 us, distribution: gamma, cv: 0.5}", "worker.exceptions.2.launch=9 us"],
+        ["worker.exceptions.2.launch={mean: 8 us, distribution: exponential, per: run}"],
         [
             "network.bandwidth={mean: 10 GB/s, distribution: lognormal, cv: 0.5}",
             JITTER,
@@ -214,6 +216,16 @@ def test_the_last_of_many_starts_ends_the_run(distribution, frozen):
     assert abs(times.mean() - spread) < 4 * times.std() / sqrt(len(times))
 
 
+def test_a_launch_is_drawn_once_for_each_worker_and_run_and_not_where_nothing_moves():
+    drawn = "worker.launch={mean: 20 us, distribution: exponential}"
+    parts = build(loads(RING, ["workers=8", "message=0 B", "network.latency=0 s", drawn]), None)
+    times = run_many(parts.schedule, parts.network, parts.workers, parts.chunk_bytes, range(4000)).makespan_s
+    largest = 2e-5 * sum(1 / n for n in range(1, 9))  # of 8 launches from one start: mean x H_8
+    assert abs(times.mean() - largest) < 4 * times.std() / sqrt(len(times))
+    assert simulate(loads(RING, [drawn, "workers=8"])).summary["drawn"] == "launch for each worker; run 0 of seed 0"
+    assert simulate(loads(RING, [drawn, "workers=1"])).summary["makespan_s"] == 0
+
+
 def test_a_ring_of_random_steps_takes_what_a_plain_sketch_of_it_takes():
     parts = build(loads(RING, [JITTER, "workers=6", "message=60 kB"]), None)
     times = run_many(parts.schedule, parts.network, parts.workers, parts.chunk_bytes, range(2000)).makespan_s
@@ -264,6 +276,7 @@ def test_a_ring_of_random_steps_takes_what_a_plain_sketch_of_it_takes():
         ("network.bandwidth={mean: 1 GB/s, distribution: exponential}", "network.bandwidth.distribution", "no mean"),
         ("network.bandwidth={mean: 1 GB/s, distribution: gamma, cv: 1.5}", "network.bandwidth.cv", "no mean"),
         ("worker.start={mean: 1 us, distribution: exponential, per: transfer}", "worker.start.per", "each transfer"),
+        ("worker.launch={mean: 1 us, distribution: exponential, per: link}", "worker.launch.per", "of a launch"),
         ("worker.noise={every: 1 ms, for: 25 us}", "worker.noise", "no processor works"),
         ("worker={recv_overhead: 1 us, noise: {every: 1 ms, for: 2 ms}}", "worker.noise.every", "more than the period"),
         ("network={bandwidth: 1 GB/s, packet: 4 KiB, latency: {mean: 1 us, distribution: exponential}}",

@@ -1,4 +1,4 @@
-"""What workers do by chance: starts, overheads and rates that are drawn, and processors that are interrupted."""
+"""What workers do by chance: starts, launches, overheads and rates that are drawn; processors that are interrupted."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ SEND, RECV, REDUCE = "send_overhead_s", "recv_overhead_s", "reduce_Bps"
 #: What of a worker may be drawn, and what that is in words where each transfer has a draw of its own.
 MEANINGS = {
     "start_s": "a start is drawn anew for each run",
+    "launch_s": "a launch is drawn anew for each run",
     SEND: "a send overhead is drawn for each transfer",
     RECV: "a receive overhead is drawn for each transfer",
     REDUCE: "a rate of reduction is drawn for each transfer",

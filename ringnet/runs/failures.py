@@ -155,7 +155,7 @@ class _Group:
     def _workers(self, begun_s: float) -> Workers:
         """Return the workers of the next attempt; who stepped in is as the rule for all has it."""
         first, members = self.first.workers, [*self.members]
-        columns = {name: getattr(first, name)[members] for name in (*OF_WORKERS.values(), "launch_s")}
+        columns = {name: getattr(first, name)[members] for name in OF_WORKERS.values()}
         for place, member in enumerate(members):
             if member in self.stepped_in:
                 for name in OF_WORKERS.values():

@@ -14,7 +14,7 @@ from ringnet.engines.luck import Interruptions, Luck
 from ringnet.engines.trace import Workers
 from ringnet.networks.behaviour import NEVER
 from ringnet.scenario.build.scenario import Scenario
-from ringnet.scenario.drawn import OF_WORKERS, Drawn, distribution_of, mean_of, noise_of
+from ringnet.scenario.drawn import OF_WORKERS, ONCE, Drawn, distribution_of, mean_of, noise_of
 from ringnet.scenario.measured_links import launch_of
 from ringnet.scenario.trouble import workers_in_trouble
 
@@ -38,13 +38,13 @@ def build_workers(scenario: Scenario) -> Workers:
 
 
 def launches(scenario: Scenario, message_bytes: int, n_beside: int | None = None) -> FloatArray:
-    """Return what a collective of that size takes once at each worker: nothing at one alone, for nothing moves there.
+    """Return what a collective of that size takes once at each worker, in the mean: nothing at one, as nothing moves.
 
     ``n_beside`` is how many workers another job or group has, if it is one's: they have no exceptions.
     """
     found = np.full(n_beside or scenario.workers, launch_of(scenario, message_bytes))
     for worker, one in scenario.worker.exceptions.items() if n_beside is None else ():
-        found[int(worker)] = found[int(worker)] if one.launch_s is None else one.launch_s
+        found[int(worker)] = found[int(worker)] if one.launch_s is None else mean_of(one.launch_s)
     return found * (len(found) > 1)
 
 
@@ -61,7 +61,7 @@ def _workers(
     scenario: Scenario,
     number: int,
     n_workers: int,
-    rule: Mapping[str, float | Drawn],
+    rule: Mapping[str, float | Drawn | None],
     exceptions: Mapping[int, Mapping[str, float | Drawn]],
 ) -> Workers:
     """Return the workers of the job of that number, all by the rule but for exceptions, each by column."""
@@ -74,10 +74,13 @@ def _workers(
             if isinstance(value, Drawn):
                 drawn.setdefault(column, {})[worker] = value
     draws = defaultdict[int, dict[str, Draws]](dict)
+    if n_workers == 1:  # as in `launches`
+        drawn.pop("launch_s", None)
+    once = [OF_WORKERS[key] for key in ONCE]
     for column, of_workers in drawn.items():
         for worker, keys in of_workers.items():
             whose = ("run",) if keys.per == "run" else ("worker", number, worker)
-            for_each = keys.per in (None, "transfer") and column != "start_s"
+            for_each = keys.per in (None, "transfer") and column not in once
             numbers = stream(scenario.seed, *whose, column)
             draws[worker][column] = Draws(distribution_of(keys), numbers, for_each)
     luck = Luck(dict(draws), _interruptions(scenario, number, n_workers))
@@ -86,7 +89,7 @@ def _workers(
         columns["send_overhead_s"],
         columns["recv_overhead_s"],
         columns["reduce_Bps"],
-        np.zeros(n_workers),
+        columns["launch_s"],
         sends=scenario.worker.sends,
         luck=luck if luck.draws or luck.interruptions else None,
     )

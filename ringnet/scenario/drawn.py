@@ -46,7 +46,10 @@ OF_WORKERS = {
     "recv_overhead": "recv_overhead_s",
     "reduce_rate": "reduce_Bps",
     "start": "start_s",
+    "launch": "launch_s",
 }
+#: Those of them that come once in a run.
+ONCE = ("start", "launch")
 
 
 class DrawnValue(NamedTuple):
@@ -64,7 +67,7 @@ class DrawnValue(NamedTuple):
             return self.keys.per
         if self.is_trouble:
             return self.whose
-        return "worker" if self.path[-1] == "start" else "transfer"
+        return "worker" if self.path[-1] in ONCE else "transfer"
 
 
 def drawn_values(keys: Keys) -> Iterator[DrawnValue]:

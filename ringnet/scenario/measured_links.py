@@ -15,6 +15,7 @@ import numpy as np
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks import LinkSource, Network, Piece
 from ringnet.payload.dtypes import DTYPES
+from ringnet.scenario.drawn import mean_of
 from ringnet.scenario.files.links import INSIDE, NETWORK, profile_of
 from ringnet.scenario.keys.model import Keys
 from ringnet.scenario.keys.topology import cards_of, hosts_differ, workers_per_host
@@ -88,10 +89,10 @@ def setting_of(keys: Keys, profile: Profile) -> Setting:
 
 
 def launch_of(keys: Keys, message_bytes: int) -> float:
-    """Return what a collective of that size takes once at each worker: as is said, or else as it was measured."""
+    """Return what a collective of that size takes once at each worker, in the mean: as is said, or as was measured."""
     profile = profile_of(keys.network, NETWORK) or profile_of(keys.network, INSIDE)
     if keys.worker.launch_s is not None or keys.network.file is not None or profile is None:
-        return keys.worker.launch_s or 0.0
+        return mean_of(keys.worker.launch_s)
     from ringnet.analysis.calibration import ring_launch_s  # noqa: PLC0415 -- as said above
 
     setting, each = setting_of(keys, profile), DTYPES[keys.dtype].itemsize

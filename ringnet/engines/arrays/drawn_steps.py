@@ -119,8 +119,8 @@ class DrawnSteps(Steps):
 
         self.sends, self.recvs = deck(SEND, times.sends), deck(RECV, times.receives)
         self.rates = deck(REDUCE, times.reduces)
-        starts = deck("start_s", np.ones_like(times.sends))
-        self.ready_s[:] = starts.values + self.launch_s[:, None]
+        starts, launches = (deck(column, np.ones_like(times.sends)) for column in ("start_s", "launch_s"))
+        self.ready_s[:] = starts.values + launches.values
         self.first_start_s = starts.values.min(axis=0)
         interruptions = {} if workers.luck is None else workers.luck.interruptions
         self.noise = interruptions[0].noise if interruptions else None

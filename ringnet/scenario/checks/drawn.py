@@ -8,6 +8,7 @@ from ringnet.chance import BoundedPareto
 from ringnet.documents.document import Path
 from ringnet.scenario.checks.mistake import Mistake, unread
 from ringnet.scenario.drawn import (
+    ONCE,
     AnySpread,
     DrawnValue,
     distribution_of,
@@ -28,6 +29,7 @@ ALLOWED = {
     "a link": ("transfer", "link", "run"),
     "a worker": ("transfer", "worker", "run"),
     "a start": ("worker", "run"),
+    "a launch": ("worker", "run"),
     "trouble with a link": ("link", "run"),
     "trouble with a worker": ("worker", "run"),
 }
@@ -59,7 +61,7 @@ def _in_parts(keys: Keys, path: Path) -> Iterator[Mistake]:
 
 def _whole(one: DrawnValue) -> Iterator[Mistake]:
     whose = f"trouble with a {one.whose}" if one.is_trouble else f"a {one.whose}"
-    whose = "a start" if one.path[-1] == "start" else whose
+    whose = f"a {one.path[-1]}" if one.path[-1] in ONCE else whose
     if one.keys.per is not None and one.keys.per not in ALLOWED[whose]:
         message = f"what is drawn of {whose} has no draw for each {one.keys.per}"
         yield Mistake((*one.path, "per"), message, ", ".join(ALLOWED[whose]))

@@ -29,7 +29,6 @@ from ringnet.scenario.keys.base import (
     MachineName,
     MessageSize,
     NotEmpty,
-    Seconds,
     Settings,
     WorkerNumber,
     list_or_one,
@@ -88,10 +87,10 @@ class WorkerExceptionKeys(Settings):
         alias="start",
         description="When the worker comes to the collective: `20 us`, or `never`; or how it is drawn.",
     )
-    launch_s: Seconds | None = Field(
+    launch_s: DrawableSeconds | None = Field(
         default=None,
         alias="launch",
-        description="What each collective takes at the worker once, before its first step: `8 us`.",
+        description="What each collective takes at the worker once, before its first step: `8 us`; or how it is drawn.",
     )
 
 
@@ -125,12 +124,13 @@ class WorkerKeys(Settings):
         description="When a worker comes to the collective: `20 us`; `never` is a dead worker. Or how it is drawn for "
         "each worker: `{mean: 20 us, distribution: exponential}`.",
     )
-    launch_s: Seconds | None = Field(
+    launch_s: DrawableSeconds | None = Field(
         default=None,
         alias="launch",
         description="What each collective takes at each worker once, before its first step and whatever its size, as "
-        "GPU libraries take to start one: `8 us`. It is an overhead that noise does not prolong. Left out, it is what "
-        "the profile of measured links says, for each message; without one it is nothing.",
+        "GPU libraries take to start one: `8 us`; or how it is drawn for each worker. It is an overhead that noise "
+        "does not prolong. Left out, it is what the profile of measured links says, for each message; without one it "
+        "is nothing.",
     )
     noise: NoiseKeys | None = Field(
         default=None,

@@ -146,7 +146,7 @@ def test_every_mistake_is_told_at_once_with_line_and_path(run, house):
     code, _, err = run("check", "wrong.yaml")
     assert code == 2
     assert [line.removeprefix("Error: wrong.yaml:") for line in err.splitlines()] == [
-        "4: network.taps: the key is missing: a chain needs it; right would be: taps: [4, 4]",
+        "4: network.taps: the key is missing: topology chain needs it; right would be: taps: [4, 4]",
         "6: network.tap: there is no such key; did you mean taps?",
         "7: network.widening: a finite number from 0.5 to 8 is wanted; got 9; right would be: 2",
         "9: network.first_tap: a whole number is wanted; got 0.5; right would be: 1",
@@ -156,7 +156,7 @@ def test_every_mistake_is_told_at_once_with_line_and_path(run, house):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ("network.taps=", "network.taps: the key is missing: a chain needs it; right would be: taps: [4, 4]"),
+        ("network.taps=", "network.taps: the key is missing: topology chain needs it; right would be: taps: [4, 4]"),
         ("network.taps=[4, 3]", "network.taps: there are 7 taps for 8 workers; right would be: as many"),
         ("network.taps=[4, x]", "network.taps[1]: a whole number is wanted; got x; right would be: 4"),
         ("network.taps=[]", "network.taps: nothing stands here: leave the key out"),

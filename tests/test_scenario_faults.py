@@ -95,6 +95,20 @@ class TestKeys:
         assert with_key("strategy: fsdp").endswith("got fsdp; did you mean step.strategy?")
         assert with_key("dies: 2 ms").endswith("did you mean trouble.0.dies?")
         assert "did you mean" not in with_key("precision: 2")
+        assert (
+            with_network("seed: 3")
+            == "seed: there is no such key here; got 3; right would be: seed: 3, at the top of the file"
+        )
+
+    def test_what_is_misplaced_is_not_missing_too(self):
+        two_hosts = "scenario_version: 1\nmessage: 1 MiB\nnetwork: {machine: dgx-h100, hosts: 2}\n"
+        eight = "scenario_version: 1\nmessage: 1 MiB\nnetwork: {workers: 8, bandwidth: 5 GB/s, latency: 1 us}\n"
+        there = "there is no such key here"
+        assert [fault.split("; got")[0] for fault in faults_of(two_hosts)] == [
+            f"s.yaml:3: network.machine: {there}",
+            f"s.yaml:3: network.hosts: {there}",
+        ]
+        assert [fault.split("; got")[0] for fault in faults_of(eight)] == [f"s.yaml:3: network.workers: {there}"]
 
     def test_a_merge_key_is_no_key(self):
         assert with_key("<<: {seed: 1}").startswith("<<: there is no such key")

@@ -96,7 +96,7 @@ def test_a_parameter_of_another_topology_is_a_mistake_that_names_it(topology):
 
 def test_a_parameter_that_is_missing():
     assert fault("topology: torus") == (
-        "network.sides: the key is missing: a torus needs it; right would be: sides: [4, 2]"
+        "network.sides: the key is missing: topology torus needs it; right would be: sides: [4, 2]"
     )
 
 

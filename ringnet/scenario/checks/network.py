@@ -97,7 +97,7 @@ def _parameters_of(topology: str, given: NetworkKeys | BetweenKeys, at: Path, pl
             yield Mistake((*at, name), message, f"topology: {having[0]}", causes=(cause,), unread=True)
     for name, parameter in known.items():
         if parameter.required and name not in there:
-            message = f"the key is missing: a {topology} needs it"
+            message = f"the key is missing: topology {topology} needs it"
             right = parameter.fitting(places) if parameter.fitting else parameter.example
             yield Mistake((*at, name), message, f"{name}: {in_flow(right)}", causes=(cause,))
 

@@ -52,6 +52,7 @@ _IN_PLACE_OF = {
     **dict.fromkeys(("size", "bytes", "message_size", "message_bytes", "buffer_size"), _OF_MESSAGE),
 }
 _MISSING = "the key is missing"
+_MISPLACED = "there is no such key here"
 _MAPPING_WANTED = ("model_type", "dict_type", "model_attributes_type")
 
 
@@ -71,9 +72,12 @@ def translate(error: ValidationError, document: Document, at: Path = ()) -> dict
             found[path] = _unknown_key(path, document, is_searched=n_unknown <= MOST_SEARCHED)
         else:
             found[path] = _fault(detail, path, document)
-    # A required key that is misspelt is one mistake.
-    meant = {(*path[:-1], fault.nearest) for path, fault in found.items() if fault.nearest}
+    # A required key that is misspelt or misplaced is one mistake, and so is a misplaced machine, which gives the rest.
     missing = {path for path, fault in found.items() if fault.message == _MISSING}
+    if any(path[-1:] == ("machine",) for path in found):
+        return {path: fault for path, fault in found.items() if path not in missing}
+    meant = {(*path[:-1], fault.nearest) for path, fault in found.items() if fault.nearest}
+    meant |= {path[-1:] for path, fault in found.items() if fault.message == _MISPLACED}
     return {path: fault for path, fault in found.items() if path not in meant & missing}
 
 
@@ -120,12 +124,14 @@ def _unknown_key(path: Path, document: Document, *, is_searched: bool = True) ->
         return document.fault(path, f"there is no such key: {instead}", right=right)
     if not is_searched:
         return document.fault(path, "there is no such key", right=f"one of {', '.join(known)}")
-    elsewhere = all_paths()
+    if len(path) > 1 and key not in known and key in fields(()):
+        right = f"{key}: {in_flow(document.get(path))}, at the top of the file"
+        return document.fault(path, _MISPLACED, right=right)
     # Among two hundred keys something is always somewhat alike: elsewhere a key is spelt as this one, or nearly.
+    elsewhere = all_paths()
     hint = closest(key, known) or elsewhere.get(closest(key, elsewhere, alike=0.8), "")
-    return document.fault(
-        path, "there is no such key", right="" if hint else f"one of {', '.join(known)}", nearest=hint
-    )
+    right = "" if hint else f"one of {', '.join(known)}"
+    return document.fault(path, "there is no such key", right=right, nearest=hint)
 
 
 def _example(path: Path) -> str:

@@ -7,15 +7,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from ringnet.analysis.verification import verify
-from ringnet.collectives import ALGORITHMS, Schedule, Step
-from ringnet.collectives.proof import check
+from ringnet.collectives import ALGORITHMS, Schedule, Step, make_schedule, make_step, one_owner
+from ringnet.collectives.proof import ContributionSets, check
 from ringnet.engines.arrays.run import stepper
 from ringnet.errors import ScheduleError
 from ringnet.payload import Payload, SwitchSums
 from ringnet.payload.reductions import make_reduction
 from ringnet.payload.sources import RandomSource
+from ringnet.runs.memory import keeps_sets
 
 N_WORKERS = 6
 ALL_REDUCES = [name for name, algorithm in ALGORITHMS.items() if "all-reduce" in algorithm.collectives]
@@ -119,6 +122,41 @@ def test_of_every_collective_the_proof_and_the_numbers_say_the_same(name: str, c
         assert accepted(broken) == comes_out(broken)
         if change is not too_early and change is not breaks[3]:
             assert not accepted(broken)
+
+
+@pytest.mark.parametrize("name", [name for name in ALL_REDUCES if not ALGORITHMS[name].in_switches])
+@pytest.mark.parametrize("block_bytes", [1, one_owner.BLOCK_BYTES])
+def test_of_most_algorithms_the_proof_need_not_keep_sets(monkeypatch, name: str, block_bytes: int) -> None:
+    monkeypatch.setattr(one_owner, "BLOCK_BYTES", block_bytes)
+    for n_workers in (6, 8):
+        whole = ALGORITHMS[name].build(n_workers, "all-reduce")
+        assert one_owner.is_sound(whole) == (name != "recursive-doubling")
+        assert keeps_sets(whole) >= (not one_owner.is_sound(whole))
+
+
+ROWS = st.tuples(st.integers(0, 3), st.integers(0, 3)).filter(lambda ends: ends[0] != ends[1])
+
+
+@given(st.lists(st.tuples(st.sampled_from(["reduce", "copy"]), st.lists(ROWS, min_size=1, max_size=4)), max_size=6))
+@example([("reduce", [(1, 0), (0, 1), (3, 2)]), ("copy", [(1, 3), (0, 3)])])
+@example([("reduce", [(1, 0), (0, 1), (2, 0)])])
+@example([("reduce", [(2, 1), (1, 0)]), ("reduce", [(1, 0)])])
+@example([("reduce", [(1, 0), (1, 2)]), ("reduce", [(2, 0)])])
+def test_what_owners_have_is_how_many_are_in_the_sets(moves) -> None:
+    """As long as they say that all is well: where that ends, nothing is said."""
+    columns = [(op, *zip(*rows, strict=True)) for op, rows in moves]
+    steps = [make_step(op, k, src, dst, 0, op=op) for k, (op, src, dst) in enumerate(columns)]
+    schedule = make_schedule("drawn", "all-reduce", 4, 1, steps)
+    owners = one_owner.Owners(schedule, np.arange(1))
+    sets = ContributionSets(schedule, np.arange(1))
+    for step in steps:
+        if not owners.apply(step):
+            break
+        assert sets.apply(step) is None
+        held, members = owners.held, [int(bits) for bits in sets.cells[:, 0]]
+        assert all(bits.bit_count() == abs(n) for bits, n in zip(members, held.tolist(), strict=True) if n)
+        own = [bits for bits, n in zip(members, held.tolist(), strict=True) if n > 0]
+        assert sum(own) == np.bitwise_or.reduce([0, *own])
 
 
 def accepted(schedule: Schedule) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.array_types import BoolArray, IntArray
+from ringnet.collectives import one_owner
 from ringnet.collectives.one_for_all import BadTransfer, Gap, OneForAll, root
 from ringnet.collectives.schedule import EVERY_WORKER, AlikeSteps, Op, Schedule, Step, make_step, member_name
 from ringnet.errors import Fault, ScheduleError
@@ -20,8 +21,6 @@ from ringnet.payload.buffers import conflict_free_batches
 
 BitSets: TypeAlias = NDArray[np.unsignedinteger[Any]]
 
-#: Bytes of the sets that are looked at together: some chunks of all workers.
-BLOCK_BYTES = 32 << 20
 #: Bits of a word of such a set.
 WORD = 64
 #: Faults that are listed; the rest is counted.
@@ -58,7 +57,8 @@ def check(schedule: Schedule) -> None:
     set, a reduce unites two that must be disjoint; a switch starts with nothing, and what it reduces first it takes as
     it is. In a schedule that looks the same from every worker (a
     ring does), one worker's cells stand for all, and their sets are workers in a row: see
-    `ringnet.collectives.one_for_all`.
+    `ringnet.collectives.one_for_all`. Where nobody uses again what it has sent to be added, sets need not be kept:
+    see `ringnet.collectives.one_owner`.
 
     That is all that can go wrong: each transfer has one sender and one receiver, so that no message is left
     over, and steps come in one order, so that no wait is for anything later than itself.
@@ -81,6 +81,8 @@ def _prove(schedule: Schedule) -> None:
             _raise_at(*one.wrong, schedule.n_workers)
         gaps = one.gaps()
         _raise_gaps(schedule, gaps[:SHOWN], len(gaps))
+        return
+    if one_owner.is_sound(schedule):
         return
     gaps, n_gaps = [], 0
     for chunks in blocks_of_chunks(schedule):
@@ -242,7 +244,7 @@ def blocks_of_chunks(schedule: Schedule) -> Iterator[IntArray]:
     ):
         if len(chunks):
             each = schedule.n_members * _n_words(schedule, chunks) * (WORD // 8)
-            n_blocks = -(-len(chunks) * each // BLOCK_BYTES)
+            n_blocks = -(-len(chunks) * each // one_owner.BLOCK_BYTES)
             yield from np.array_split(chunks, min(n_blocks, len(chunks)))
 
 

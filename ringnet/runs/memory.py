@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from ringnet.collectives import Schedule
-from ringnet.collectives.proof import BLOCK_BYTES, WORD
+from ringnet.collectives.one_owner import BLOCK_BYTES, Owners
+from ringnet.collectives.proof import WORD
 from ringnet.collectives.schedule import EVERY_WORKER
 from ringnet.engines.arrays.recall import MOST_BYTES, MOST_STEPS, NOTED_BYTES, STEP_BYTES
 from ringnet.engines.trace import KEEP_TRANSFERS, MOST_SERVICES, MOST_TIMES, SERVICE_BYTES, TIMES_BYTES
@@ -105,10 +106,17 @@ def part_bytes(network: Network) -> int | None:
     return min(found, default=None)
 
 
+def keeps_sets(schedule: Schedule) -> bool:
+    """Whether the proof keeps sets of contributions; numbers of them do where nobody uses again what it has given."""
+    return schedule.made_by is None or schedule.n_switches > 0 or schedule.n_chunks == 1
+
+
 def _proof_bytes(schedule: Schedule) -> int:
-    """Return the memory of the sets of contributions; of a ring one worker's stand for all."""
+    """Return the memory of what the proof keeps of contributions; of a ring one worker's stand for all."""
     if schedule.algorithm == "ring":
         return 0
+    if not keeps_sets(schedule):
+        return min(PROOF_BYTES, 3 * schedule.n_workers * schedule.n_chunks * Owners.CELL.itemsize)
     # A chunk of one worker is there or not: no set of workers, one word.
     words = -(-schedule.n_workers // WORD) if (schedule.source == EVERY_WORKER).any() else 1
     each = 3 * schedule.n_workers * words * 8

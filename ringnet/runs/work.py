@@ -15,7 +15,7 @@ from ringnet.collectives.schedule import AlikeSteps
 from ringnet.engines.events.run import Beginning, begin
 from ringnet.payload.blocks import EVERYONE
 from ringnet.runs.engine import engine_of, is_packed, sharing_of
-from ringnet.runs.memory import estimate, part_bytes
+from ringnet.runs.memory import estimate, keeps_sets, part_bytes
 from ringnet.runs.parts import RunParts, jobs_of
 
 #: Steps of a schedule that are looked at, and pairs of a step whose routes are.
@@ -38,8 +38,8 @@ STEP_S, STEPPED_S, STEPPED_ROW_S = 50e-6, 14e-9, 0.5e-6
 LEAPT_STEP_S, PROVED_LEAPT_STEP_S = 9e-6, 6e-6
 #: Of the compiled loop: to load it, and how many times as fast it is.
 LOAD_S, MACHINE_SPEED = 0.06, 20
-#: Of the proof: a step, a chunk that moves, and each word of the set of contributions that it brings.
-PROVED_STEP_S, PROVED_S, PROVED_WORD_S, PROVED_ALIKE_S = 20e-6, 0.3e-6, 22e-9, 28e-9
+#: Of the proof: a step, a chunk that moves, where its contributions are a set also each word of that.
+PROVED_STEP_S, PROVED_ALIKE_S, PROVED_S, PROVED_SET_S, PROVED_WORD_S = 20e-6, 28e-9, 50e-9, 0.3e-6, 22e-9
 #: Of tables: a row of the transfers with the path that is walked over them, and a row of links, workers or routes.
 ROW_S, SMALL_ROW_S = 2e-6, 15e-6
 #: Of carried elements: making, moving and verifying them, by byte, or by element where the processor has no such
@@ -255,8 +255,11 @@ def proof_s(parts: RunParts, moves: SampledSteps | None = None) -> float:
     first = moves.steps[0]
     if first.count is None and len(first) == schedule.n_workers:  # as in a ring, one worker stands for all
         return schedule.n_steps * PROVED_STEP_S + schedule.n_transfers * PROVED_ALIKE_S
-    words = -(-schedule.n_workers // _WORD_BITS) if (schedule.source == EVERYONE).any() else 1
-    return schedule.n_steps * PROVED_STEP_S + moves.chunks * (PROVED_S + words * PROVED_WORD_S)
+    each_s = PROVED_S
+    if keeps_sets(schedule):
+        words = -(-schedule.n_workers // _WORD_BITS) if (schedule.source == EVERYONE).any() else 1
+        each_s = PROVED_SET_S + words * PROVED_WORD_S
+    return schedule.n_steps * PROVED_STEP_S + moves.chunks * each_s
 
 
 def _payload_s(parts: RunParts, engine: str) -> float:

@@ -35,6 +35,7 @@ from ringnet.networks.exceptions import (
 )
 from ringnet.networks.graph import around, ecmp, walk, with_routes
 from ringnet.networks.grid import mesh, torus
+from ringnet.networks.inside import Inside, LinkNumbers
 from ringnet.networks.network import (
     LinkSource,
     LinkSources,
@@ -46,7 +47,7 @@ from ringnet.networks.network import (
     in_run,
     settled,
 )
-from ringnet.networks.nodes import Inside, LinkNumbers, nodes
+from ringnet.networks.nodes import nodes
 from ringnet.networks.placement import best_order, interleaved, placed, ring_load
 from ringnet.networks.presets import PRESETS
 from ringnet.networks.rails import rails, rails_links

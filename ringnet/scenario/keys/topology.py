@@ -10,7 +10,7 @@ from pydantic import Discriminator, Field, Tag, create_model
 
 from ringnet.networks import TOPOLOGIES, Cable, Inside, NetworkBuilder, TopologyParameter
 from ringnet.networks.custom import Duplex
-from ringnet.networks.nodes import InsideShape
+from ringnet.networks.inside import InsideShape
 from ringnet.scenario.keys.base import (
     LIST,
     MOST_WORKERS,

@@ -79,6 +79,21 @@ class Document:
         kept |= {path + at: mark for at, mark in marks.items()}
         return replace(self, data=_put(self.data, path, value), marks=kept)
 
+    def filled(self, values: Mapping[Path, Any], mark: Mark) -> Document:
+        """Return a copy with values that ``mark`` gives, each at a path where nothing stands."""
+        filled = self
+        for path, value in values.items():
+            filled = filled if filled.has(path) else filled.put(path, value, {(): mark})
+        return filled
+
+    def breaking(self, paths: Iterable[Path]) -> Document:
+        """Return a copy in which some paths are broken."""
+        return replace(self, broken=self.broken.union(paths))
+
+    def left_out(self, paths: Iterable[Path]) -> set[Path]:
+        """Return those of some paths at which nothing stands."""
+        return {path for path in paths if not self.has(path)}
+
     def in_the_way(self, path: Path) -> Path | None:
         """Return where on the way to ``path`` something stands that has no keys, or no items; None if nothing does."""
         for at, part in enumerate(path):

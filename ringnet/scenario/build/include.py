@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import NamedTuple
 
 from ringnet.documents.document import Document, Mark, Path
@@ -62,7 +61,7 @@ class _Including(NamedTuple):
                 lower, wrong = self.one(names[number], opened)
             except InputError as error:
                 faults = [*(_placed(fault, document, at) for fault in error.faults), *faults]
-                upper = replace(upper, broken=upper.broken | {("network",), ("workers",), ("message",)})
+                upper = upper.breaking([("network",), ("workers",), ("message",)])
                 continue
             faults = [*wrong, *faults]
             upper = layered(upper, lower)

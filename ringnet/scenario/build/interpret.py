@@ -255,7 +255,7 @@ def _without_sweep(document: Document, is_unread: bool) -> Document:
     base = document.drop([("sweep",)])
     axes = (document.get(("sweep", section)) for section in SECTIONS)
     swept = {key_path(key, document.data) for keys in axes if isinstance(keys, dict) for key in keys}
-    return replace(base, broken=base.broken | swept) if is_unread else base
+    return base.breaking(swept) if is_unread else base
 
 
 def _shadowed(base: Document, axes: Sequence[Axis]) -> list[str]:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path as FilePath
 from typing import Any
 
-from ringnet.documents.document import Document, Mark, Path
+from ringnet.documents.document import Document, Path
 from ringnet.errors import Fault, InputError
 from ringnet.payload.dtypes import DTYPES, DType
 from ringnet.payload.files import FileSource
@@ -47,19 +47,16 @@ def with_facts(document: Document, home: ScenarioFolder) -> tuple[Document, list
     names = document.get(("data",))
     if names is None or names in MADE_DATA:
         return document, []
-    missing = {(key,) for key in FACTS if not document.has((key,))}
+    missing = document.left_out((key,) for key in FACTS)
     if not _are_files(names):
-        return replace(document, broken=document.broken | missing), []
+        return document.breaking(missing), []
     try:
         source = open_files(names, home, DTYPES.get(str(document.get(("dtype",)))))
     except InputError as error:
         faults = [_fault_of_file(fault, home, document) for fault in error.faults]
-        return replace(document, broken=document.broken | {("data",), *missing}), faults
-    faults = list(_contradictions(document, source))
-    at: dict[Path, Mark] = {(): replace(document.mark(("data",)), text="", path="data")}
-    for key, value in _facts(source).items():
-        document = document if document.has((key,)) else document.put((key,), value, at)
-    return document, faults
+        return document.breaking({("data",), *missing}), faults
+    mark = replace(document.mark(("data",)), text="", path="data")
+    return document.filled(_facts(source), mark), _contradictions(document, source)
 
 
 def _are_files(names: Any) -> bool:
@@ -67,13 +64,13 @@ def _are_files(names: Any) -> bool:
     return bool(listed) and all(isinstance(name, str) and name for name in listed)
 
 
-def _facts(source: FileSource) -> dict[str, Any]:
+def _facts(source: FileSource) -> dict[Path, Any]:
     dtype = next(name for name, known in DTYPES.items() if known == source.dtype)
     message = quantity_text(source.n_elements * source.dtype.itemsize, "bytes")
-    return {"workers": source.n_workers, "message": message, "dtype": dtype}
+    return {("workers",): source.n_workers, ("message",): message, ("dtype",): dtype}
 
 
-def _contradictions(document: Document, source: FileSource) -> Sequence[Fault]:
+def _contradictions(document: Document, source: FileSource) -> list[Fault]:
     stated = document.get(("workers",))
     if not isinstance(stated, int) or isinstance(stated, bool) or stated == source.n_workers:
         return []
@@ -104,7 +101,7 @@ def with_samples(document: Document, home: ScenarioFolder) -> tuple[Document, li
         read = read_at(key, document, home, columns)
         if isinstance(read, list):
             faults += read
-            document = replace(document, broken=document.broken | {path})
+            document = document.breaking([path])
         else:
             document = document.put(key, read[0], {(): document.mark(key)})
     return document, faults

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path as FilePath
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
 
 from ringnet.collectives import Schedule
-from ringnet.documents.document import Document, Path
+from ringnet.documents.document import Document, Path, path_text
 from ringnet.documents.text import clip
 from ringnet.errors import Fault, InputError
 from ringnet.scenario.keys.kinds import FoundFile
@@ -81,6 +83,24 @@ def digest(file: FilePath) -> str:
         return _hash(file, status.st_mtime_ns, status.st_size)
     except OSError as error:
         raise InputError(Fault(f"the file cannot be read: {error.strerror}", file=str(file))) from error
+
+
+def with_given(
+    document: Document, section: Path, give: Callable[[], Mapping[Path, Any]], told: Callable[[Fault], Fault]
+) -> tuple[Document, list[Fault]]:
+    """Return the document with what a section gives where keys are left out, or with what is wrong with the section.
+
+    It gives the size of the message, and maybe more; where it cannot, nobody is to miss that.
+    """
+    missing = document.left_out([("message",)])
+    try:
+        given = give()
+    except ValidationError:  # which is told where all keys are read
+        return document.breaking(missing), []
+    except InputError as error:
+        return document.breaking({section, *missing}), [told(fault) for fault in error.faults]
+    filled = document.filled(given, replace(document.mark(section), text="", path=path_text(section)))
+    return filled.breaking(missing - given.keys()), []
 
 
 def read_at(

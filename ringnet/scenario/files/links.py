@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ringnet.documents.document import Document, Mark, Path, path_text
+from ringnet.documents.document import Document, Path, path_text
 from ringnet.errors import Fault
 from ringnet.networks import PRESETS, TOPOLOGIES, is_card
 from ringnet.networks.network import ONE_WAY
@@ -40,18 +40,14 @@ def with_link_profiles(document: Document, home: ScenarioFolder) -> tuple[Docume
 def _with_profile(document: Document, path: Path, home: ScenarioFolder) -> tuple[Document, list[Fault]]:
     name, key = document.get((*path, "file")), (*path, "file")
     given: dict[Path, str] = {(*path[:-1], one): text for one, text in STAND_INS.items()}
-    missing = {one: text for one, text in given.items() if not document.has(one)}
-    broken = replace(document, broken=document.broken | missing.keys())
+    broken = document.breaking(document.left_out(given))
     if not isinstance(name, str) or not name:  # told where keys are read one by one
         return broken, []
     read = read_at(key, document, home, profile_in)
     if isinstance(read, list):
-        return replace(broken, broken=broken.broken | {key}), read
-    at: dict[Path, Mark] = {(): replace(document.mark(key), path=path_text(key))}
-    document = document.put(key, read[0], {(): document.mark(key)})
-    for one, text in missing.items():
-        document = document.put(one, text, at)
-    return document, []
+        return broken.breaking([key]), read
+    mark = document.mark(key)
+    return document.put(key, read[0], {(): mark}).filled(given, replace(mark, path=path_text(key))), []
 
 
 @lru_cache(maxsize=64)
@@ -120,22 +116,20 @@ def with_presets(document: Document) -> tuple[Document, list[Fault]]:
         name = document.get(path)
         if isinstance(name, dict) and path in PROFILES:
             continue
-        missing = [(*path[:-1], key) for key in GIVEN if not document.has((*path[:-1], key))]
+        missing = document.left_out((*path[:-1], key) for key in GIVEN)
         preset = PRESETS.get(name) if isinstance(name, str) else None
         if preset is None:
-            document = replace(document, broken=document.broken | {*missing})
+            document = document.breaking(missing)
             continue
         if not missing and document.origins((*path[:-1], "bandwidth")) == {"file"}:
             message = "the key is never read: bandwidth and latency say it all"
             faults.append(document.fault(path, message, right="one of the three left out"))
-        written: dict[Path, Mark] = {(): replace(document.mark(path), text=name, path=path_text(path))}
         latency_s = preset.latency_s / _links_of_a_way(document, path)
-        values = {
-            "bandwidth": quantity_text(preset.bandwidth_Bps, "bytes_per_second"),
-            "latency": quantity_text(latency_s, "seconds"),
+        values: dict[Path, str] = {
+            (*path[:-1], "bandwidth"): quantity_text(preset.bandwidth_Bps, "bytes_per_second"),
+            (*path[:-1], "latency"): quantity_text(latency_s, "seconds"),
         }
-        for place in missing:
-            document = document.put(place, values[str(place[-1])], written)
+        document = document.filled(values, replace(document.mark(path), text=name, path=path_text(path)))
     return document, faults
 
 
@@ -167,7 +161,7 @@ def unwritten(base: Document, first: Document, swept: set[Path]) -> set[Path]:
     gone: set[Path] = set()
     for path in link_keys(first):
         if isinstance(first.get(path), dict) or path in swept:  # what a profile gave is no text at all
-            gone |= {(*path[:-1], key) for key in GIVEN if not base.has((*path[:-1], key))}
+            gone |= base.left_out((*path[:-1], key) for key in GIVEN)
         else:
             gone.add(path)
     return gone

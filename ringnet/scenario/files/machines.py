@@ -9,7 +9,7 @@ from math import prod
 from pathlib import Path as FilePath
 from typing import Any
 
-from ringnet.documents.document import Document, Mark, Path, key_path, path_text
+from ringnet.documents.document import Document, Path, key_path, path_text
 from ringnet.documents.yaml_text import read_text, read_yaml
 from ringnet.errors import Fault, InputError
 from ringnet.networks.presets import NumberSource
@@ -144,8 +144,7 @@ def with_machine(document: Document) -> tuple[Document, list[Fault]]:
             ("network", "bandwidth"),
             ("network", "latency"),
         )
-        missing = {path for path in needed if not document.has(path)}
-        return replace(document, broken=document.broken | missing), []  # told where keys are read one by one
+        return document.breaking(document.left_out(needed)), []  # told where keys are read one by one
     machine = machine_of(name)
     found = layered(document, machine.seen_from(document))
     network = found.get(("network",)) if isinstance(found.get(("network",)), dict) else {}
@@ -164,10 +163,9 @@ def _with_workers(found: Document, numbers: Any, together: Callable[[list[int]],
     if found.has(("workers",)):
         return found
     if not isinstance(numbers, list) or not all(type(one) is int and one > 0 for one in numbers):
-        return replace(found, broken=found.broken | {("workers",)})
+        return found.breaking([("workers",)])
     mark = found.mark(key_path(path, found.data))
-    at: dict[Path, Mark] = {(): replace(mark, path=path)}
-    return found.put(("workers",), together(numbers), at)
+    return found.filled({("workers",): together(numbers)}, replace(mark, path=path))
 
 
 def _of_listed(found: Document, sizes: list[Any]) -> tuple[Document, list[Fault]]:
@@ -184,27 +182,26 @@ def _of_hosts(found: Document, per_host: Any) -> tuple[Document, list[Fault]]:
     hosts, workers = found.get(("hosts",)), found.get(("workers",))
     given = [one for one in (hosts, workers, per_host) if one is not None]
     if not all(type(one) is int and 0 < one <= MOST_WORKERS for one in given):
-        return replace(found, broken=found.broken | {("workers",)} if workers is None else found.broken), []
+        return found.breaking(found.left_out([("workers",)])), []
     by = "hosts" if hosts else "machine"
-    at: dict[Path, Mark] = {(): replace(found.mark((by,)), path=by)}
+    mark = replace(found.mark((by,)), path=by)
     hosts = hosts or -(-(workers or per_host) // per_host)
     capacity = hosts * per_host
     if capacity > MOST_WORKERS:
         message = f"hosts of {per_host} hold {capacity:,} workers, more than {MOST_WORKERS:,}"
-        told = replace(found, broken=found.broken | {("workers",), ("network", "workers_per_host")})
+        told = found.breaking([("workers",), ("network", "workers_per_host")])
         return told, [found.fault(("hosts",), message, right=f"at most {MOST_WORKERS // per_host}")]
     if workers is None:
-        return found.put(("workers",), capacity, at), []
+        return found.filled({("workers",): capacity}, mark), []
     if workers > capacity:
         held = f"{hosts} host{'s' * (hosts > 1)} of {per_host} hold"
         message = f"{workers} workers are more than the {capacity} that {held}"
         right = f"at most {capacity}, or hosts: {-(-workers // per_host)}"
         # That these are no whole number of hosts is the same mistake once more.
-        told = replace(found, broken=found.broken | {("network", "workers_per_host")})
+        told = found.breaking([("network", "workers_per_host")])
         return told, [found.fault(("workers",), message, right=right)]
-    if workers < capacity and not found.has(("network", "places")) and not found.has(("jobs",)):
-        found = found.put(("network", "places"), capacity, at)
-    return found, []
+    has_empty = workers < capacity and not found.has(("jobs",))
+    return (found.filled({("network", "places"): capacity}, mark) if has_empty else found), []
 
 
 def given_by_machine(base: Document, first: Document) -> set[Path]:

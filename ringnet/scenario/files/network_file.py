@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ringnet.documents.document import Document, Mark, Path
+from ringnet.documents.document import Document, Path
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks import Network
 from ringnet.scenario.files.folder import STAND_INS, ScenarioFolder, read_at
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 NETWORK_FILE: Path = ("network", "file")
 ORDER_FILE: Path = ("network", "order", "file")
+_STAND_INS: dict[Path, str] = {(*NETWORK_FILE[:-1], key): text for key, text in STAND_INS.items()}
 #: The algorithm whose channels each have a ring of their own.
 OF_CHANNELS = "channel-ring"
 
@@ -27,27 +28,18 @@ def with_network_file(document: Document, home: ScenarioFolder) -> tuple[Documen
     name = document.get(NETWORK_FILE)
     if name is None:
         return document, []
-    missing = {(*NETWORK_FILE[:-1], key) for key in STAND_INS if not document.has((*NETWORK_FILE[:-1], key))}
-    missing |= set() if document.has(("workers",)) else {("workers",)}
-    broken = replace(document, broken=document.broken | missing)
+    broken = document.breaking(document.left_out([*_STAND_INS, ("workers",)]))
     if not isinstance(name, str) or not name:  # told where keys are read one by one
         return broken, []
     read = read_at(NETWORK_FILE, document, home, read_found)
     if isinstance(read, list):
-        return replace(broken, broken=broken.broken | {NETWORK_FILE}), read
-    return _put(document, *read), []
-
-
-def _put(document: Document, found: FoundFile, reading: Reading) -> Document:
+        return broken.breaking([NETWORK_FILE]), read
+    found, reading = read
     mark = document.mark(NETWORK_FILE)
-    document = document.put(NETWORK_FILE, found, {(): mark})
-    given: dict[Path, str | int] = {(*NETWORK_FILE[:-1], key): text for key, text in STAND_INS.items()}
+    given: dict[Path, str | int] = {**_STAND_INS}
     if not document.has(("jobs",)) and not document.has((*NETWORK_FILE[:-1], "places")):
         given["workers",] = reading.n_workers
-    at: dict[Path, Mark] = {(): replace(mark, path="network.file")}
-    for path, value in given.items():
-        document = document if document.has(path) else document.put(path, value, at)
-    return document
+    return document.put(NETWORK_FILE, found, {(): mark}).filled(given, replace(mark, path="network.file")), []
 
 
 @lru_cache(maxsize=64)
@@ -83,7 +75,7 @@ def with_order_file(document: Document, home: ScenarioFolder) -> tuple[Document,
         return document, []
     read = read_at(ORDER_FILE, document, home, read_found)
     if isinstance(read, list):
-        return replace(document, broken=document.broken | {ORDER_FILE[:-1]}), read
+        return document.breaking([ORDER_FILE[:-1]]), read
     return document.put(ORDER_FILE, read[0], {(): document.mark(ORDER_FILE)}), []
 
 

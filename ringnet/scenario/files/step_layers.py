@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path as FilePath
-from typing import Any
 
-from pydantic import ValidationError
-
-from ringnet.documents.document import Document, Mark, Path
+from ringnet.documents.document import Document, Path
 from ringnet.errors import Fault, InputError
 from ringnet.formats.layer_table import LayerTable, read_layer_table
 from ringnet.formats.python_hook import called, find_function
 from ringnet.payload.dtypes import DTYPES
-from ringnet.scenario.files.folder import ScenarioFolder, digest
+from ringnet.scenario.files.folder import ScenarioFolder, digest, with_given
 from ringnet.scenario.keys.training import StepKeys
 from ringnet.training.layers import (
     MODEL_PRESETS,
@@ -84,35 +80,26 @@ def tokens_of(keys: StepKeys) -> int | None:
 
 def with_step(document: Document, home: ScenarioFolder) -> tuple[Document, list[Fault]]:
     """Return the document with the size of all gradients for the message, where nothing else gives it."""
-    missing: set[Path] = {("message",)} if not document.has(("message",)) else set()
-    try:
+
+    def give() -> dict[Path, str]:
         keys = StepKeys.model_validate(document.get(STEP))
         table = layer_table_of(keys, home)
         layers = _untimed(keys, home) if table is None else layers_of(keys, home)
-    except ValidationError:  # which is told where all keys are read
-        return replace(document, broken=document.broken | missing), []
-    except InputError as error:
-        faults = [_told(fault, keys, home, document) for fault in error.faults]
-        return replace(document, broken=document.broken | {STEP, *missing}), faults
-    itemsize = DTYPES[dtype].itemsize if (dtype := _dtype(document)) else 0
-    if not missing or not itemsize:
-        return replace(document, broken=document.broken | missing), []
-    at: dict[Path, Mark] = {(): replace(document.mark(STEP), text="", path="step")}
-    text = quantity_text(count_parameters(layers) * itemsize, "bytes")
-    return document.put(("message",), text, at), []
+        dtype = document.get(("dtype",)) or "float32"
+        if not isinstance(dtype, str) or dtype not in DTYPES:
+            return {}
+        return {("message",): quantity_text(count_parameters(layers) * DTYPES[dtype].itemsize, "bytes")}
+
+    return with_given(document, STEP, give, partial(_told, home, document))
 
 
-def _dtype(document: Document) -> str:
-    name: Any = document.get(("dtype",))
-    return "float32" if name is None else name if isinstance(name, str) and name in DTYPES else ""
-
-
-def _told(fault: Fault, keys: StepKeys, home: ScenarioFolder, document: Document) -> Fault:
+def _told(home: ScenarioFolder, document: Document, fault: Fault) -> Fault:
     """Tell a fault at the key that it comes from, with the file's own line."""
-    key = (*STEP, "layers" if keys.layers else "python") if keys.layers or keys.python else STEP
-    name = keys.layers if keys.layers and fault.file else ""
-    where = f"{name}:{fault.line}" if name and fault.line else name or ""
-    column = fault.path if keys.layers else ""
+    table = document.get((*STEP, "layers"))
+    key = next((path for name in ("layers", "python") if document.has(path := (*STEP, name))), STEP)
+    name = table if table and fault.file else ""
+    where = f"{name}:{fault.line}" if name and fault.line else name
+    column = fault.path if table else ""
     message = ": ".join(filter(None, (where, column, fault.message)))
     message = message.replace(f"{home.folder}/", "")
     return document.fault(key, message, value=fault.value or None, right=fault.right)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any
 
 import numpy as np
-from pydantic import ValidationError
 
-from ringnet.documents.document import Document, Mark, Path
+from ringnet.documents.document import Document, Path
 from ringnet.errors import Fault, InputError
 from ringnet.formats.python_hook import called, find_function
 from ringnet.payload.dtypes import DTYPES
-from ringnet.scenario.files.folder import ScenarioFolder, digest
+from ringnet.scenario.files.folder import ScenarioFolder, digest, with_given
 from ringnet.scenario.keys.training import MODEL, ModelKeys
 from ringnet.training.models import (
     DigitsNetwork,
@@ -64,30 +61,18 @@ def _own(name: str, n_examples: int, home: ScenarioFolder) -> OwnModel:
 
 def with_model(document: Document, home: ScenarioFolder) -> tuple[Document, list[Fault]]:
     """Return the document with what its model says: the size of the message, and how many workers have gradients."""
-    missing = {("message",)} if not document.has(("message",)) else set()
-    try:
-        facts = _facts(ModelKeys.model_validate(document.get(MODEL)), home, str(document.get(("dtype",)) or "float32"))
-    except ValidationError:  # which is told where all keys are read
-        return replace(document, broken=document.broken | missing), []
-    except InputError as error:
-        faults = [_told(fault, document) for fault in error.faults]
-        return replace(document, broken=document.broken | {MODEL, *missing}), faults
-    at: dict[Path, Mark] = {(): replace(document.mark(MODEL), text="", path="training.model")}
-    for key, value in facts.items():
-        document = document if document.has((key,)) else document.put((key,), value, at)
-    if "message" not in facts:
-        document = replace(document, broken=document.broken | missing)
-    return document, []
 
+    def give() -> dict[Path, str | int]:
+        keys = ModelKeys.model_validate(document.get(MODEL))
+        n, dtype = _size(keys, home), str(document.get(("dtype",)) or "float32")
+        given: dict[Path, str | int] = {}
+        if n and dtype in DTYPES:
+            given["message",] = quantity_text(n * DTYPES[dtype].itemsize, "bytes")
+        if keys.gradients is not None:
+            given["workers",] = len(keys.gradients)
+        return given
 
-def _facts(keys: ModelKeys, home: ScenarioFolder, dtype: str) -> dict[str, Any]:
-    n = _size(keys, home)
-    facts: dict[str, Any] = {}
-    if n and dtype in DTYPES:
-        facts["message"] = quantity_text(n * DTYPES[dtype].itemsize, "bytes")
-    if keys.gradients is not None:
-        facts["workers"] = len(keys.gradients)
-    return facts
+    return with_given(document, MODEL, give, partial(_told, document))
 
 
 def _size(keys: ModelKeys, home: ScenarioFolder) -> int:
@@ -107,7 +92,7 @@ def _size_of_own(name: str, home: ScenarioFolder, content: str) -> int:
     return n_parameters(_own(name, 1, home).shapes)
 
 
-def _told(fault: Fault, document: Document) -> Fault:
+def _told(document: Document, fault: Fault) -> Fault:
     where = f"{fault.file}:{fault.line}" if fault.line else ""
     message = ": ".join(filter(None, (where, fault.message)))
     return document.fault((*MODEL, "python"), message, value=fault.value or None, right=fault.right)

@@ -189,13 +189,13 @@ def test_a_name_with_a_newline_is_told_in_one_line(ringnet, command):
     assert result.stderr.count("\n") == 1
 
 
-def test_output_that_is_no_terminal_has_no_colours():
+def test_output_that_is_no_terminal_has_no_colours(ringnet):
     for arguments in (["run", "ring.yaml", "--no-plots"], ["--help"], ["check", "gone.yaml"], ["rnu"]):
-        result = process(*arguments)
+        result = ringnet(*arguments, color=True)  # what is said is shown as it is
         assert "\x1b" not in result.stdout + result.stderr
 
 
-def test_colours_are_where_a_terminal_is_or_somebody_wants_them(monkeypatch):
+def test_colours_are_where_a_terminal_is_or_somebody_wants_them(ringnet, monkeypatch):
     for name in ("NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm")
@@ -206,10 +206,10 @@ def test_colours_are_where_a_terminal_is_or_somebody_wants_them(monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert has_colour(pipe)
     assert process("check", "ring.yaml").stdout.startswith("\x1b[1mscenario\x1b[0m   two rings & a bell: no mistakes\n")
-    assert process("check", "gone.yaml").stderr.startswith("\x1b[1;31mError:\x1b[0m gone.yaml: ")
+    assert ringnet("check", "gone.yaml", color=True).stderr.startswith("\x1b[1;31mError:\x1b[0m gone.yaml: ")
     monkeypatch.setenv("NO_COLOR", "1")
     assert (has_colour(terminal), has_colour(pipe)) == (False, False)
-    assert process("check", "ring.yaml").stdout.startswith("scenario   two rings & a bell: no mistakes\n")
+    assert ringnet("check", "ring.yaml", color=True).stdout.startswith("scenario   two rings & a bell: no mistakes\n")
 
 
 def test_no_line_of_a_list_runs_over(ringnet):

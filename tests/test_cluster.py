@@ -43,6 +43,11 @@ sweep:
     workers: {from: 2, to: 13, step: 1}
 """
 N_POINTS = 12
+#: What a cluster watches of itself takes more of a processor than these points.
+QUIET = {
+    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
+    "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "1s",
+}
 #: More of the same: ``RINGNET_POINTS=1000 pytest --timeout 0 tests/test_cluster.py -k losing_a_worker``.
 MANY_POINTS = int(os.environ.get("RINGNET_POINTS", str(N_POINTS)))
 
@@ -51,7 +56,7 @@ class Cluster:
     """A scheduler and its workers, each a process of its own."""
 
     def __init__(self, folder: Path, **environment: str) -> None:
-        self.folder, self.environment = folder, os.environ | environment
+        self.folder, self.environment = folder, os.environ | QUIET | environment
         self.scheduler = self._start("dask_scheduler", "--host", "127.0.0.1", "--port", "0")
         self.workers: list[subprocess.Popen[bytes]] = []
 

@@ -204,6 +204,15 @@ def format_count(count: int) -> str:
     return f"{count:,}"
 
 
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Say how many there are of something.
+
+    >>> counted(1, "link"), counted(2048, "link"), counted(2, "switch", "switches")
+    ('1 link', '2,048 links', '2 switches')
+    """
+    return f"{format_count(number)} {noun if number == 1 else plural or noun + 's'}"
+
+
 # Meant.
 
 

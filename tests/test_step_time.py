@@ -167,7 +167,7 @@ def test_traffic_of_others_and_links_that_change_are_simulated(step):
         ("step.layers=none.csv", "cannot be read"),
         ("step.strategy=zero-4", "no such strategy"),
         ("step.model=gpt2-small", "come from model already"),
-        ("step.slow_workers={9: 2}", "no such worker"),
+        ("step.slow_workers={9: 2}", "there is no worker 9 among"),
         ("step.slow_workers={1: 0}", "takes some time"),
         ("step.groups=[[9]]", "9"),
         ("step.prefetch=2", "never read"),

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from ringnet.analysis.spread import FIGURES
 from ringnet.engines.trace import PATH_PARTS
 from ringnet.payload.dtypes import DTYPES
-from ringnet.units import format_bytes, format_count, format_rate, format_seconds
+from ringnet.units import counted, format_bytes, format_count, format_rate, format_seconds
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -284,7 +284,7 @@ def _trained(row: Row) -> str:
     if "training_steps" not in row:
         return ""
     n, skipped = int(row["training_steps"]), int(row.get("skipped_steps", 0))
-    steps = f"{format_count(n)} step{'s' if n > 1 else ''}{f', {skipped} of them skipped' if skipped else ''}"
+    steps = f"{counted(n, 'step')}{f', {skipped} of them skipped' if skipped else ''}"
     loss = f", loss {row['loss']:.6g}" if "loss" in row else ""
     return f"{steps}{loss}; the time is that of one all-reduce, {format_seconds(row['all_reduce_s'])} for all"
 
@@ -304,7 +304,7 @@ def _one_process(row: Row) -> str:
         said.append(f"{percent(share)} of what rounding allows" if share else "gradients the same")
     if row.get("exact_steps"):
         n, share = int(row["exact_steps"]), row["exact_share"]
-        steps = f"{format_count(n)} step{'s' if n > 1 else ''}"
+        steps = counted(n, "step")
         far = f"{percent(share)} of what {steps} allow{'s' if n == 1 else ''}" if share else f"too, for {steps}"
         said.append(f"parameters {far}")
     return ", ".join(said)

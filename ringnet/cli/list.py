@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ringnet.cli import options
-from ringnet.cli.printing import in_number, print_json, print_table, say
+from ringnet.cli.printing import print_json, print_table, say
 from ringnet.collectives import ALGORITHMS, COLLECTIVES
 from ringnet.engines import ENGINES
 from ringnet.errors import InputError, unknown
@@ -22,7 +22,7 @@ from ringnet.scenario.keys.base import MACHINES, title_of
 from ringnet.training.layers import MODEL_PRESETS, ModelPreset
 from ringnet.training.optimizers import OPTIMIZERS, OptimizerKind
 from ringnet.training.steps import STRATEGIES
-from ringnet.units import format_count, format_rate, format_seconds
+from ringnet.units import counted, format_count, format_rate, format_seconds
 
 EXAMPLE = "ringnet list algorithms"
 
@@ -90,7 +90,7 @@ def choices() -> dict[str, dict[str, str]]:
         "links": {name: preset.summary for name, preset in PRESETS.items()},
         "machines": {name: title_of(name) for name in MACHINES},
         "reductions": {name: reduction.summary for name, reduction in REDUCTIONS.items()},
-        "dtypes": {name: f"{in_number(dtype.itemsize, 'byte')} an element" for name, dtype in DTYPES.items()},
+        "dtypes": {name: f"{counted(dtype.itemsize, 'byte')} an element" for name, dtype in DTYPES.items()},
         "models": {name: _model_words(preset) for name, preset in MODEL_PRESETS.items()},
         "strategies": {name: strategy.summary for name, strategy in STRATEGIES.items()},
         "optimizers": {name: _optimizer_words(kind) for name, kind in OPTIMIZERS.items()},

@@ -21,7 +21,7 @@ from ringnet.cli.nccl_machine import (
     rates_asked,
     scenario_asked,
 )
-from ringnet.cli.printing import in_number, note, print_json, print_table, say
+from ringnet.cli.printing import note, print_json, print_table, say
 from ringnet.cli.studies import StudyOptions, carried_through, records
 from ringnet.errors import Fault, InputError, unknown
 from ringnet.formats.tuner import ALGORITHMS, NcclTuning, read_tuning
@@ -39,7 +39,7 @@ from ringnet.study.nccl import (
     nccl_times,
     tuner_file,
 )
-from ringnet.units import format_rate, format_seconds, format_size
+from ringnet.units import counted, format_rate, format_seconds, format_size
 
 EXAMPLE = "ringnet nccl --ranks 32 --nodes 4 --link infiniband-ndr --cards 8"
 
@@ -196,7 +196,7 @@ def _print(answer: NcclAnswer) -> None:
 
 
 def _machine_rows(machine: NcclMachine) -> list[tuple[str, str]]:
-    nodes, gpus = in_number(machine.n_nodes, "host"), in_number(machine.n_ranks, "GPU")
+    nodes, gpus = counted(machine.n_nodes, "host"), counted(machine.n_ranks, "GPU")
     rows = [("NCCL's model", f"{gpus} on {nodes}, {machine.gpu}, {machine.cpu}, {machine.inside} inside")]
     for name in ("ring", "tree", "nvls", "collnet"):
         graph = machine.graph(name)
@@ -377,5 +377,5 @@ def _write(answer: NcclAnswer, asked: NcclOptions) -> None:
         drawn = np.geomspace(min(answer.sizes), max(answer.sizes), DRAWN_SIZES).round().astype(int)
         times = nccl_times(answer.machine, collective, [*map(int, np.unique(drawn))])
         found = answer.beside.found.table if answer.beside else None
-        about = f"{collective}, {answer.machine.n_ranks} GPUs on {in_number(answer.machine.n_nodes, 'host')}"
+        about = f"{collective}, {answer.machine.n_ranks} GPUs on {counted(answer.machine.n_nodes, 'host')}"
         save_drawn("calibration.nccl_plot", asked.plot, times, found, "what NCCL would choose", about)

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from ringnet.cli import options
-from ringnet.cli.printing import in_number, note, print_json, print_table, say
+from ringnet.cli.printing import note, print_json, print_table, say
 from ringnet.errors import Fault, InputError
 from ringnet.formats.networks import is_scenario, read_network_file
 from ringnet.formats.networks.reading import Reading
@@ -20,7 +20,7 @@ from ringnet.networks import Behaviour, BySize, Constant, Network, OverTime
 from ringnet.reporting.atomic import MANIFEST
 from ringnet.runs.parts import build_site
 from ringnet.scenario.build.load import STANDARD_INPUT
-from ringnet.units import format_bytes, format_rate, format_seconds
+from ringnet.units import counted, format_bytes, format_rate, format_seconds
 
 EXAMPLE = "ringnet network scenario.yaml --links 'h0/*'"
 
@@ -164,10 +164,10 @@ def _behaviour_words(behaviour: Behaviour) -> str:
 
 def _summary(network: Network) -> Iterator[tuple[str, str]]:
     """Yield what a network is in a few lines: links alike are counted."""
-    yield "topology", f"{network.topology}, {in_number(network.n_workers, 'worker')}"
+    yield "topology", f"{network.topology}, {counted(network.n_workers, 'worker')}"
     alike = Counter(_link_words(network, link)[3:] for link in range(network.n_links))
     for place, ((bandwidth, latency, more), count) in enumerate(alike.most_common(SHOWN_KINDS)):
-        said = f"{in_number(count, 'link')}, {bandwidth} and {latency}{f'; {more}' if more else ''}"
+        said = f"{counted(count, 'link')}, {bandwidth} and {latency}{f'; {more}' if more else ''}"
         yield "" if place else "links", said
     if len(alike) > SHOWN_KINDS:
         yield "", f"and {len(alike) - SHOWN_KINDS} more kinds"

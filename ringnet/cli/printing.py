@@ -89,15 +89,6 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def in_number(number: int, noun: str) -> str:
-    """Return a number of things in words.
-
-    >>> in_number(1, "point"), in_number(3, "point")
-    ('1 point', '3 points')
-    """
-    return f"{number} {noun}{'s' * (number != 1)}"
-
-
 def print_table(rows: Sequence[Sequence[str]], *, indent: str = "") -> None:
     """Print rows of text, each column as wide as its widest cell, the last as it is.
 

@@ -17,6 +17,7 @@ from ringnet.reporting.plots import draw
 from ringnet.reporting.sweeps import distinguishing
 from ringnet.reporting.tables import RunTables, frame_of, typed_table
 from ringnet.reporting.text import sweep_html
+from ringnet.units import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,7 +72,7 @@ class Results(RunTables):
 
     def __repr__(self) -> str:
         tables = ", ".join(name for name in RUN_TABLES if getattr(self, name) is not None)
-        points = f"{len(self.summary)} point{'s' * (len(self.summary) != 1)}"
+        points = f"{counted(len(self.summary), 'point')}"
         return f"<Results {self.name}: {points}; tables {tables}>"
 
     def plot(self, name: str, ax: Axes | None = None) -> Figure:

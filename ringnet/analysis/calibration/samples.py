@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ringnet.array_types import BoolArray, FloatArray, IntArray
+from ringnet.units import counted
 
 #: How often the data goes round: all-reduce is a reduce-scatter and an all-gather.
 PASSES = {"all_reduce": 2.0, "reduce_scatter": 1.0, "all_gather": 1.0}
@@ -21,7 +22,7 @@ class Setting(NamedTuple):
     n_nodes: int
 
     def __str__(self) -> str:
-        return f"N={self.n_workers}" + (f" on {self.n_nodes} node{'s' * (self.n_nodes > 1)}" if self.n_nodes else "")
+        return f"N={self.n_workers}" + (f" on {counted(self.n_nodes, 'node')}" if self.n_nodes else "")
 
     @property
     def per_node(self) -> float:

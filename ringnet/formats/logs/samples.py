@@ -15,6 +15,7 @@ from ringnet.errors import Fault, InputError, unknown
 from ringnet.formats.logs.log import ASKED, Log, Measurement, Notes
 from ringnet.formats.logs.osu import PER_RANK
 from ringnet.formats.logs.tables import APART, tables_of, times_apart
+from ringnet.units import counted
 
 _MAKER = re.compile(r"^(?:NVIDIA|AMD)\s+")
 #: What a benchmark tells of who ran the collective.
@@ -164,7 +165,7 @@ def _conditions_apart(log: Log, rows: Sequence[Measurement]) -> list[Fault]:
 
 
 def _where(row: Measurement) -> str:
-    on = f" on {row.n_nodes} node{'s' * (row.n_nodes != 1)}" if row.n_nodes else ""
+    on = f" on {counted(row.n_nodes, 'node')}" if row.n_nodes else ""
     return f"N={row.n_workers}{on}"
 
 

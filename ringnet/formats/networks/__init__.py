@@ -12,8 +12,9 @@ from ringnet.errors import Fault, InputError, NetworkError
 from ringnet.formats.networks.astra import read_astra
 from ringnet.formats.networks.nccl_graph import graph_of
 from ringnet.formats.networks.nccl_topology import topology_of
-from ringnet.formats.networks.reading import NETWORK_XML, Reading, count
+from ringnet.formats.networks.reading import NETWORK_XML, Reading
 from ringnet.formats.others import refuse_other
+from ringnet.units import counted
 
 #: What reads a document, by its outermost element. A new kind of XML is one file, and one line here.
 XML: dict[str, Callable[[XmlElement, str], Reading]] = {"system": topology_of, "graphs": graph_of}
@@ -71,7 +72,7 @@ def network_from_file(path: str | Path, n_workers: int) -> Reading:
         right = f"a topology file; of this one, order: {{file: {Path(path).name}}}"
         raise NetworkError(Fault(message, file=str(path), right=right))
     if reading.n_workers != n_workers:
-        in_file, in_scenario = (count(number, "worker") for number in (reading.n_workers, n_workers))
+        in_file, in_scenario = (counted(number, "worker") for number in (reading.n_workers, n_workers))
         message = f"the file is for {in_file}, the scenario has {in_scenario}"
         raise NetworkError(Fault(message, file=str(path), right=f"workers: {reading.n_workers}"))
     return reading

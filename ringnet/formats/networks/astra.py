@@ -17,9 +17,9 @@ from ringnet.documents.document import Document, Mark, in_flow
 from ringnet.documents.text import clip, decode
 from ringnet.documents.yaml_text import YamlKind, read_yaml
 from ringnet.errors import Fault, InputError, closest
-from ringnet.formats.networks.reading import Reading, Wiring, count
+from ringnet.formats.networks.reading import Reading, Wiring
 from ringnet.networks import Network
-from ringnet.units import format_rate, format_seconds
+from ringnet.units import counted, format_rate, format_seconds
 
 GIB = 2**30
 KEYS = ("topology", "npus_count", "bandwidth", "latency")
@@ -146,8 +146,8 @@ def read_astra(content: bytes, file: str) -> Reading:
     network = build(dimensions)
     sizes = " x ".join(str(one.size) for one in dimensions)
     understood = [
-        f"{count(len(dimensions), 'dimension')}, {sizes}: {count(network.n_workers, 'worker')}, "
-        f"{count(network.n_links, 'link')}"
+        f"{counted(len(dimensions), 'dimension')}, {sizes}: {counted(network.n_workers, 'worker')}, "
+        f"{counted(network.n_links, 'link')}"
     ]
     understood += [_sentence(place, one) for place, one in enumerate(dimensions)]
     return Reading(
@@ -195,7 +195,7 @@ class _Dimensions:
         n = len(lists["topology"])
         for key in KEYS:
             if len(lists[key]) != n:
-                message = f"{count(len(lists[key]), 'entry', 'entries')} for {count(n, 'dimension')}"
+                message = f"{counted(len(lists[key]), 'entry', 'entries')} for {counted(n, 'dimension')}"
                 self._fault(key, message, Mark("", lists[key][0].line), "one entry for each topology")
         if n > MOST_DIMENSIONS:
             self._fault("topology", "too many dimensions", Mark("", lists["topology"][0].line, str(n)))

@@ -9,7 +9,8 @@ from ringnet.documents.text import clip
 from ringnet.documents.xml_tree import XmlElement
 from ringnet.errors import Fault, InputError
 from ringnet.formats.networks.nccl_rates import number_of
-from ringnet.formats.networks.reading import Reading, count, told_once
+from ringnet.formats.networks.reading import Reading, told_once
+from ringnet.units import counted
 
 #: Patterns of NCCL's search, by their number in ``graph.h``.
 _PATTERNS = {
@@ -84,7 +85,7 @@ def _wrong(ring: XmlElement, channels: list[list[int]], file: str) -> Iterator[F
 
 
 def _understood(ring: XmlElement, channels: list[list[int]]) -> Iterator[str]:
-    yield f"ring of {count(len(channels[0]), 'GPU')}, {count(len(channels), 'channel')}"
+    yield f"ring of {counted(len(channels[0]), 'GPU')}, {counted(len(channels), 'channel')}"
     yield from (f"channel {place}: {' -> '.join(map(str, channel))}" for place, channel in enumerate(channels))
     named = {"speedintra": "between GPUs", "speedinter": "between servers"}
     said = [f"{clip(ring.attributes[key])} GB/s {what}" for key, what in named.items() if key in ring.attributes]
@@ -110,5 +111,5 @@ def _left_out(top: XmlElement, ring: XmlElement) -> Iterator[str]:
         yield f"nchannels={clip(ring.attributes['nchannels'])}: the channels that are listed count"
     nets = sum(channel.tag == "channel" and any(True for _ in channel.of("net")) for channel in ring.children)
     if nets:
-        yield f"network ports of {count(nets, 'channel')}"
+        yield f"network ports of {counted(nets, 'channel')}"
     yield "speeds and kinds of paths: a topology file or a scenario says what the links carry"

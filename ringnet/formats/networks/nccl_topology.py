@@ -25,8 +25,8 @@ from ringnet.formats.networks.nccl_rates import (
     port_rate,
     processor_rate,
 )
-from ringnet.formats.networks.reading import Reading, Wiring, count, told_once
-from ringnet.units import format_rate, format_seconds
+from ringnet.formats.networks.reading import Reading, Wiring, told_once
+from ringnet.units import counted, format_rate, format_seconds
 
 #: The node that all NVSwitches make, and the PCI class of one.
 _SWITCHED, _NVSWITCH = "nvswitch", "0x068000"
@@ -291,8 +291,8 @@ def _understood(server: Server, workers: list[Gpu]) -> Iterator[str]:
     seen, links = server.seen, server.wiring.links
     kinds = {"cpu": ("processor", ""), "pci": ("PCIe switch", "PCIe switches"), "nic": ("network card", "")}
     kinds["net"] = ("network port", "")
-    nodes = [count(seen[kind], *words) for kind, words in kinds.items() if seen[kind]]
-    yield f"{', '.join([count(len(workers), 'GPU'), *nodes])}: {count(len(links), 'link')}"
+    nodes = [counted(seen[kind], *words) for kind, words in kinds.items() if seen[kind]]
+    yield f"{', '.join([counted(len(workers), 'GPU'), *nodes])}: {counted(len(links), 'link')}"
     pcie = {links[str(worker), gpu.above][0] for worker, gpu in enumerate(workers)}
     yield f"the PCIe link of a GPU: {_rates(pcie)} each way"
 
@@ -306,12 +306,12 @@ def _pairs_in_words(server: Server, routes: ServerRoutes) -> Iterator[str]:
     n_switched -= sum(str(one) in routes.switched and str(other) in routes.switched for one, other in linked)
     if linked:
         rates = _rates({links[str(src), str(dst)][0] for src, dst in routes.direct})
-        yield f"{len(linked)} of {count(n_pairs, 'pair')} of GPUs are linked directly: {rates} each way"
+        yield f"{len(linked)} of {counted(n_pairs, 'pair')} of GPUs are linked directly: {rates} each way"
     if n_switched:
         rates = _rates({rate for (_, end), (rate, _) in links.items() if end == _SWITCHED})
-        yield f"{n_switched} of {count(n_pairs, 'pair')} of GPUs go over the NVSwitch: {rates} each way for a GPU"
+        yield f"{n_switched} of {counted(n_pairs, 'pair')} of GPUs go over the NVSwitch: {rates} each way for a GPU"
     if n_pairs > len(linked) + n_switched:
-        yield f"{n_pairs - len(linked) - n_switched} of {count(n_pairs, 'pair')} of GPUs go over PCIe"
+        yield f"{n_pairs - len(linked) - n_switched} of {counted(n_pairs, 'pair')} of GPUs go over PCIe"
 
 
 def _rates(rates: set[float]) -> str:
@@ -330,5 +330,5 @@ def _left_out(server: Server) -> Iterator[str]:
         yield "NVLink, if the GPUs have it: NCCL asks the driver, and NCCL_TOPO_DUMP_FILE writes a file with it"
     if server.seen["net"] + server.seen["nic"]:
         kinds = {"network card": server.seen["nic"], "network port": server.seen["net"]}
-        unused = " and ".join(count(number, kind) for kind, number in kinds.items() if number)
+        unused = " and ".join(counted(number, kind) for kind, number in kinds.items() if number)
         yield f"{unused}: the file is of one server, and no route between its GPUs leads over them"

@@ -106,12 +106,3 @@ def _also(others: Sequence[Fault]) -> str:
     named = ", ".join(map(str, lines[:NAMED_LINES]))
     more = f" and {len(lines) - NAMED_LINES} more" if len(lines) > NAMED_LINES else ""
     return f" (also in line{'s' * (len(lines) > 1)} {named}{more})"
-
-
-def count(number: int, noun: str, plural: str = "") -> str:
-    """Say how many.
-
-    >>> count(1, "link"), count(2, "link"), count(2, "switch", "switches")
-    ('1 link', '2 links', '2 switches')
-    """
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -10,6 +10,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from ringnet.reporting.plots import axes, canvas
+from ringnet.units import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,7 +50,7 @@ def calibration_plot(name: str, points: pd.DataFrame) -> Figure:
         canvas.stroke(canvas.GREY, "fit"),
     ]
     n_logs = points["log"].nunique()
-    about = f"{len(points)} points of {n_logs} log{'s' * (n_logs != 1)}; lines: the links alone"
+    about = f"{len(points)} points of {counted(n_logs, 'log')}; lines: the links alone"
     return canvas.titled(figure, name, about, kinds, handles)
 
 

@@ -10,12 +10,12 @@ from ringnet.documents.document import Path
 from ringnet.errors import InputError, closest
 from ringnet.payload.dtypes import DTYPES, is_float
 from ringnet.payload.reductions import REDUCTIONS, check_dtype, make_reduction
-from ringnet.scenario.checks.mistake import Mistake, counted, some, unread
+from ringnet.scenario.checks.mistake import Mistake, no_such_worker, some, unread
 from ringnet.scenario.drawn import what_is_drawn
 from ringnet.scenario.keys.algorithm import parameters_of
 from ringnet.scenario.keys.model import COPYING, Keys
 from ringnet.scenario.network import IN_SWITCHES
-from ringnet.units import quantity_text
+from ringnet.units import counted, quantity_text
 
 _ALGORITHM: Path = ("algorithm",)
 
@@ -138,7 +138,7 @@ def _reduction(keys: Keys) -> Iterator[Mistake]:
 def _weights(keys: Keys, weights: tuple[float, ...]) -> Iterator[Mistake]:
     causes = ("workers",), ("reduce",)
     if len(weights) != keys.workers:
-        message = f"{len(weights)} weights for {counted(keys.workers)}"
+        message = f"{len(weights)} weights for {counted(keys.workers, 'worker')}"
         yield Mistake(("weights",), message, f"one for each worker: {_as_many(keys.workers)}", causes=causes)
     else:
         yield from _refused_by(("weights",), lambda: make_reduction(*reduction_of(keys)), causes)
@@ -153,10 +153,8 @@ def _refused_by(path: Path, act: Callable[[], object], causes: tuple[Path, ...])
 
 
 def _workers_are_there(keys: Keys) -> Iterator[Mistake]:
-    for path in [("worker", "exceptions", key) for key in keys.worker.exceptions]:
-        if int(path[-1]) >= keys.workers:
-            message = f"there is no worker {path[-1]} among {counted(keys.workers)}"
-            yield Mistake(path, message, f"0 to {keys.workers - 1}", causes=(("workers",),), unread=True)
+    for key in keys.worker.exceptions:
+        yield from no_such_worker(("worker", "exceptions", key), int(key), keys.workers, unread=True)
 
 
 def _states(keys: Keys) -> Iterator[Mistake]:

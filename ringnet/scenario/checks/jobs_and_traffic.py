@@ -13,7 +13,7 @@ from ringnet.networks import Network, walk
 from ringnet.networks.behaviour import NEVER
 from ringnet.payload.dtypes import DTYPES
 from ringnet.scenario.checks.drawn import is_right
-from ringnet.scenario.checks.mistake import Mistake, counted, some, unread
+from ringnet.scenario.checks.mistake import Mistake, some, unread
 from ringnet.scenario.checks.network import nearest_link, shape_of
 from ringnet.scenario.drawn import mean_of
 from ringnet.scenario.keys.algorithm import knows_parameters
@@ -22,7 +22,7 @@ from ringnet.scenario.keys.jobs_and_traffic import TrafficKeys
 from ringnet.scenario.keys.model import Keys
 from ringnet.scenario.network import bursts, hardware, n_places
 from ringnet.scenario.schedule import schedule_beside
-from ringnet.units import format_bytes
+from ringnet.units import counted, format_bytes
 
 #: Bursts of one period on and off that are told apart, and those that a run may have.
 MOST_BURSTS, MOST_IN_ALL = 10_000, 1_000_000
@@ -70,7 +70,7 @@ def _has_a_schedule(keys: Keys, number: int) -> Iterator[Mistake]:
     except InputError as error:
         causes = ("algorithm",), ("jobs", number, "workers")
         for fault in error.faults:
-            message = ": ".join(filter(None, (f"with {counted(n_workers)}: {fault.message}", fault.value)))
+            message = ": ".join(filter(None, (f"with {counted(n_workers, 'worker')}: {fault.message}", fault.value)))
             right = "an algorithm of its own, algorithm: ring"
             yield Mistake(("jobs", number, "algorithm"), message, right, causes=causes)
 

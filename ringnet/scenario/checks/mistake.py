@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ringnet.documents.document import Path
+from ringnet.units import counted
 
 
 @dataclass(frozen=True)
@@ -40,16 +41,14 @@ def unread(path: Path, reason: str, *causes: Path, right: str = "") -> Mistake:
     return Mistake(path, f"the key is never read: {reason}", right, causes=causes, unread=True)
 
 
+def no_such_worker(path: Path, worker: int, n_workers: int, *, unread: bool = False) -> Iterator[Mistake]:
+    """Find the number of a worker that there is not."""
+    if worker >= n_workers:
+        message = f"there is no worker {worker} among {counted(n_workers, 'worker')}"
+        yield Mistake(path, message, f"0 to {n_workers - 1}", causes=(("workers",),), unread=unread)
+
+
 def some(names: Iterable[str]) -> str:
     """Name the first three."""
     first = list(names)
     return ", ".join(first[:3]) + (", ..." if len(first) > 3 else "")  # noqa: PLR2004 -- three examples
-
-
-def counted(n_workers: int) -> str:
-    """Say how many workers.
-
-    >>> counted(1), counted(8)
-    ('1 worker', '8 workers')
-    """
-    return "1 worker" if n_workers == 1 else f"{n_workers} workers"

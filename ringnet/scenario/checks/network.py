@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from itertools import combinations
@@ -12,7 +12,7 @@ from ringnet.errors import NetworkError, closest
 from ringnet.networks import TOPOLOGIES, Network, group_names, links_at
 from ringnet.networks.network import WINDOW_SLOTS
 from ringnet.scenario.checks.drawn import is_right
-from ringnet.scenario.checks.mistake import Mistake, counted, some, unread
+from ringnet.scenario.checks.mistake import Mistake, no_such_worker, some, unread
 from ringnet.scenario.drawn import drawn_values
 from ringnet.scenario.files.links import INSIDE, NETWORK, link_files
 from ringnet.scenario.files.network_file import NETWORK_FILE, OF_CHANNELS, ORDER_FILE, reading_of
@@ -30,7 +30,7 @@ from ringnet.scenario.network import (
     seats,
     shape,
 )
-from ringnet.units import format_bytes
+from ringnet.units import counted, format_bytes
 
 
 def check_network_file(keys: Keys) -> Iterator[Mistake]:
@@ -66,8 +66,8 @@ def check_order_file(keys: Keys) -> Iterator[Mistake]:
         message = f"this is the {reading.kind}: it has links, and no order of rings"
         yield Mistake(ORDER_FILE, message, "NCCL's graph file; network: {file: ...} takes this one")
     elif reading.n_workers != keys.workers:
-        has = f"the scenario has {counted(keys.workers)}"
-        message = f"the file is for {counted(reading.n_workers)}, {has}"
+        has = f"the scenario has {counted(keys.workers, 'worker')}"
+        message = f"the file is for {counted(reading.n_workers, 'worker')}, {has}"
         yield Mistake(ORDER_FILE, message, f"workers: {reading.n_workers}", causes=(("workers",),))
     if keys.algorithm_name == OF_CHANNELS:
         for name in ("strides", "node_size"):
@@ -198,7 +198,7 @@ def _ring_has_ways(keys: Keys, network: Network) -> Iterator[Mistake]:
 def _placement(keys: Keys) -> Iterator[Mistake]:
     placement = keys.network.placement
     if isinstance(placement, tuple) and len(placement) != keys.workers:
-        message = f"{len(placement)} places for {counted(keys.workers)}"
+        message = f"{len(placement)} places for {counted(keys.workers, 'worker')}"
         right = "one place for each worker, numbered, or interleaved"
         yield Mistake(("network", "placement"), message, right, causes=(("workers",),))
 
@@ -210,7 +210,7 @@ def _orders(keys: Keys) -> Iterator[Mistake]:
         yield unread(path, message, ("algorithm",), right="algorithm: ring")
     if isinstance(order, tuple) and sorted(order) != [*range(keys.workers)]:
         right = f"each of 0 to {keys.workers - 1} once"
-        yield Mistake(path, f"this is no order of {counted(keys.workers)}", right, causes=(("workers",),))
+        yield Mistake(path, f"this is no order of {counted(keys.workers, 'worker')}", right, causes=(("workers",),))
     yield from check_order_file(keys)
 
 
@@ -227,12 +227,17 @@ def _links_are_there(keys: Keys) -> Iterator[Mistake]:
         return
     names = dict.fromkeys(made.names)
     for name in given:
-        if name in names or ("*" in name and any(fnmatchcase(one, name) for one in names)):
-            continue
-        message = f"the {made.topology} network of {counted(made.n_workers)} has no such link"
+        yield from no_such_link(("network", "links", name), name, made, names, unread=True)
+
+
+def no_such_link(
+    path: Path, name: str, made: Network, names: Collection[str], *, unread: bool = False
+) -> Iterator[Mistake]:
+    """Find a link that is not among those of a network, ``names``, or a pattern that fits none of them."""
+    if name not in names and not ("*" in name and any(fnmatchcase(one, name) for one in names)):
+        message = f"the {made.topology} network of {counted(made.n_workers, 'worker')} has no such link"
         causes = ("workers",), ("network", "topology")
-        nearest = nearest_link(name, names)
-        yield Mistake(("network", "links", name), message, some(names), nearest, causes, unread=True)
+        yield Mistake(path, message, some(names), nearest_link(name, names), causes, unread=unread)
 
 
 def nearest_link(name: str, names: Iterable[str]) -> str:
@@ -254,11 +259,10 @@ def _nodes_are_there(keys: Keys) -> Iterator[Mistake]:
     touching = {} if made is None else links_at(made, named)
     for key in given:
         path = ("network", "links_of", key)
-        if key.isdecimal() and int(key) >= places:
-            message = f"there is no worker {key} among {counted(places)}"
-            yield Mistake(path, message, f"0 to {places - 1}", causes=(("workers",),), unread=True)
+        if key.isdecimal():
+            yield from no_such_worker(path, int(key), places, unread=True)
         elif made is not None and key in touching and not touching[key]:
-            message = f"the {made.topology} network of {counted(made.n_workers)} has no such node"
+            message = f"the {made.topology} network of {counted(made.n_workers, 'worker')} has no such node"
             known = [*group_names(made), *(node for node in made.nodes if not node.isdecimal())]
             right, nearest = some([f"0 to {places - 1}", *known]), closest(key, known)
             causes = ("workers",), ("network", "topology")

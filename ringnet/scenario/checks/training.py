@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from ringnet.collectives import ALGORITHMS
 from ringnet.documents.document import Path
 from ringnet.payload.dtypes import DTYPES, is_float
-from ringnet.scenario.checks.mistake import Mistake, counted, unread
+from ringnet.scenario.checks.mistake import Mistake, no_such_worker, unread
 from ringnet.scenario.files.trained_model import EXAMPLES
 from ringnet.scenario.keys.model import Keys
 from ringnet.scenario.keys.training import MODEL, ModelKeys, StepKeys, TrainingKeys
 from ringnet.training.layers import MODEL_PRESETS
 from ringnet.training.optimizers import OPTIMIZERS
 from ringnet.training.steps import STRATEGIES
+from ringnet.units import counted
 
 #: What the all-reduce of a training may return.
 REDUCES = ("sum", "mean", "weighted-mean")
@@ -86,7 +87,7 @@ def _given(keys: Keys, model: ModelKeys) -> Iterator[Mistake]:
         return
     path, widths = (*MODEL, "gradients"), {len(row) for row in model.gradients}
     if len(model.gradients) != keys.workers:
-        message = f"{len(model.gradients)} gradients for {counted(keys.workers)}"
+        message = f"{len(model.gradients)} gradients for {counted(keys.workers, 'worker')}"
         yield Mistake(path, message, "a row for each worker", causes=(("workers",),))
     if len(widths) > 1:
         lengths = ", ".join(str(len(row)) for row in model.gradients)
@@ -101,7 +102,7 @@ def _counts(keys: Keys, training: TrainingKeys, model: ModelKeys) -> Iterator[Mi
     for key in ("split", "batch"):
         counts = getattr(training, key)
         if isinstance(counts, tuple) and len(counts) != keys.workers:
-            message = f"{len(counts)} numbers for {counted(keys.workers)}"
+            message = f"{len(counts)} numbers for {counted(keys.workers, 'worker')}"
             yield Mistake(("training", key), message, "one for each worker", causes=(("workers",),))
         if isinstance(counts, tuple) and not any(counts):
             message = "no worker has an example: there is no mean over none"
@@ -207,9 +208,7 @@ def _spread(keys: Keys, step: StepKeys) -> Iterator[Mistake]:
 def _workers(keys: Keys, step: StepKeys) -> Iterator[Mistake]:
     for worker, times in step.slow_workers.items():
         path = ("step", "slow_workers", worker)
-        if int(worker) >= keys.workers:
-            message, right = "there is no such worker", f"0 to {keys.workers - 1}"
-            yield Mistake(path, message, right, causes=(("workers",),))
+        yield from no_such_worker(path, int(worker), keys.workers)
         if times == 0:
             yield Mistake(path, "a worker takes some time", "1.5")
     message = "a step says when its workers start"

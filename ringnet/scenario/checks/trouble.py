@@ -8,14 +8,15 @@ from fnmatch import fnmatchcase
 from ringnet.collectives import ALGORITHMS
 from ringnet.documents.document import Path, in_flow
 from ringnet.errors import InputError
-from ringnet.scenario.checks.mistake import Mistake, counted, some, unread
-from ringnet.scenario.checks.network import nearest_link, shape_of
+from ringnet.scenario.checks.mistake import Mistake, no_such_worker, unread
+from ringnet.scenario.checks.network import no_such_link, shape_of
 from ringnet.scenario.drawn import Drawn, drawn_values
 from ringnet.scenario.files.links import link_files
 from ringnet.scenario.keys.model import Keys
 from ringnet.scenario.keys.trouble import LossKeys, TroubleKeys
 from ringnet.scenario.network import n_places
 from ringnet.scenario.schedule import schedule_beside
+from ringnet.units import counted
 
 #: What can go wrong with a link, and with a worker; each with an example.
 OF_LINKS = {
@@ -105,20 +106,12 @@ def _they_are_there(keys: Keys) -> Iterator[Mistake]:
     made = shape_of(keys)[0] if linked else None
     names = {} if made is None else dict.fromkeys(made.names)
     for number, link in linked:
-        found = link in names or ("*" in link and any(fnmatchcase(name, link) for name in names))
-        if made is not None and not found:
-            message = f"the {made.topology} network of {counted(made.n_workers)} has no such link"
-            causes = ("workers",), ("network", "topology")
-            near = nearest_link(link, names)
-            yield Mistake(("trouble", number, "link"), message, some(names), near, causes)
+        if made is not None:
+            yield from no_such_link(("trouble", number, "link"), link, made, names)
     yield from _lossy_once(keys, names)
     for number, one in enumerate(keys.trouble):
-        if one.worker is not None and one.worker >= keys.workers:
-            message, right = (
-                f"there is no worker {one.worker} among {counted(keys.workers)}",
-                f"0 to {keys.workers - 1}",
-            )
-            yield Mistake(("trouble", number, "worker"), message, right, causes=(("workers",),))
+        if one.worker is not None:
+            yield from no_such_worker(("trouble", number, "worker"), one.worker, keys.workers)
 
 
 def _lossy_once(keys: Keys, names: Collection[str]) -> Iterator[Mistake]:
@@ -224,7 +217,7 @@ def _has_a_schedule(keys: Keys, n_mortal: int) -> Iterator[Mistake]:
         try:
             schedule_beside(keys, None, n_workers, keys.collective)
         except InputError as error:
-            message = f"with {counted(n_workers)} left: {error.faults[0].message}"
+            message = f"with {counted(n_workers, 'worker')} left: {error.faults[0].message}"
             yield Mistake(path, message, "algorithm: ring", causes=causes)
             return
 

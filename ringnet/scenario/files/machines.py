@@ -15,6 +15,7 @@ from ringnet.errors import Fault, InputError
 from ringnet.networks.presets import NumberSource
 from ringnet.scenario.keys.base import MACHINE_FOLDER, MACHINES, MOST_WORKERS
 from ringnet.scenario.keys.topology import parameter_names
+from ringnet.units import counted
 
 
 def layered(upper: Document, lower: Document) -> Document:
@@ -194,7 +195,7 @@ def _of_hosts(found: Document, per_host: Any) -> tuple[Document, list[Fault]]:
     if workers is None:
         return found.filled({("workers",): capacity}, mark), []
     if workers > capacity:
-        held = f"{hosts} host{'s' * (hosts > 1)} of {per_host} hold"
+        held = f"{counted(hosts, 'host')} of {per_host} hold"
         message = f"{workers} workers are more than the {capacity} that {held}"
         right = f"at most {capacity}, or hosts: {-(-workers // per_host)}"
         # That these are no whole number of hosts is the same mistake once more.

@@ -20,7 +20,7 @@ from ringnet.scenario.build.resolve import in_order, nonsense_on_the_way, resolv
 from ringnet.scenario.build.sweep import SECTIONS, Axis, first_values, grid, read_axes, with_values
 from ringnet.scenario.files.folder import ScenarioFolder
 from ringnet.scenario.files.machines import machine_of
-from ringnet.scenario.keys.base import MACHINES
+from ringnet.scenario.keys.base import MACHINES, key_of
 from ringnet.scenario.keys.faults import translate, with_examples
 from ringnet.scenario.keys.model import RangeKeys, SweepKeys
 
@@ -28,7 +28,7 @@ from ringnet.scenario.keys.model import RangeKeys, SweepKeys
 Change: TypeAlias = str | tuple[str, Any]
 
 _FORM, _PYTHON_FORM = "--set network.bandwidth='5 GB/s'", 'replace("network.bandwidth", "5 GB/s")'
-_RANGE_KEYS = frozenset(info.alias or name for name, info in RangeKeys.model_fields.items())
+_RANGE_KEYS = frozenset(info.alias or key_of(name) for name, info in RangeKeys.model_fields.items())
 
 
 class Override(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -75,12 +76,26 @@ NotEmpty = BeforeValidator(not_empty)
 Seats: TypeAlias = Annotated[tuple[PlaceNumber, ...], NotEmpty, Tag(LIST)]
 
 
+def key_of(name: str) -> str:
+    """Return the key of a field: values have their units beside them, names inside have them at their end.
+
+    >>> key_of("bandwidth_Bps"), key_of("message_bytes"), key_of("start_s"), key_of("workers")
+    ('bandwidth', 'message', 'start', 'workers')
+    """
+    return re.sub("_(s|bytes|Bps|flops)$", "", name)
+
+
 class Settings(BaseModel):
-    """A mapping of the scenario: frozen, and unknown keys are mistakes."""
+    """A mapping of the scenario: frozen, and unknown keys are mistakes; the key of a field is `key_of` its name."""
 
     # What reads a mapping is made when one is read: most scenarios have few of those that there may be.
     model_config = ConfigDict(
-        extra="forbid", frozen=True, defer_build=True, validate_by_alias=True, serialize_by_alias=True
+        alias_generator=key_of,
+        extra="forbid",
+        frozen=True,
+        defer_build=True,
+        validate_by_alias=True,
+        serialize_by_alias=True,
     )
 
 

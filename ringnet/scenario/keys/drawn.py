@@ -153,14 +153,9 @@ class NoiseKeys(Settings):
         "in the names (`at_us`).",
         examples=["noise.csv"],
     )
-    every_s: SomeSeconds = Field(
-        alias="every", description="The period after which they come again: `1 ms`.", examples=["1 ms"]
-    )
+    every_s: SomeSeconds = Field(description="The period after which they come again: `1 ms`.", examples=["1 ms"])
     for_s: Seconds | None = Field(
-        default=None,
-        alias="for",
-        description="In place of a file: how long one is: `25 us`.",
-        examples=["25 us"],
+        default=None, description="In place of a file: how long one is: `25 us`.", examples=["25 us"]
     )
 
 

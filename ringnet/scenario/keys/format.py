@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 
 from ringnet.documents.document import Path
+from ringnet.scenario.keys.base import key_of
 from ringnet.scenario.keys.kinds import Leaf
 from ringnet.scenario.keys.model import Keys
 
@@ -19,7 +20,7 @@ from ringnet.scenario.keys.model import Keys
 def fields(path: Path) -> dict[str, FieldInfo]:
     """Return the keys known inside ``path``, as they are written; none where they are free."""
     model = next((one for one in _at(path) if _is_model(one)), None)
-    return {} if model is None else {info.alias or name: info for name, info in model.model_fields.items()}
+    return {} if model is None else {info.alias or key_of(name): info for name, info in model.model_fields.items()}
 
 
 def leaf_of(path: Path) -> Leaf | None:
@@ -46,7 +47,7 @@ def all_paths() -> dict[str, str]:
 
 def _paths(model: type[BaseModel], prefix: str) -> Iterator[str]:
     for name, info in model.model_fields.items():
-        path = f"{prefix}{info.alias or name}"
+        path = f"{prefix}{info.alias or key_of(name)}"
         yield path
         for one in _flatten(info.annotation):
             is_list = get_origin(one) in (list, tuple)
@@ -67,7 +68,7 @@ def _at(path: Path) -> list[Any]:
 def _inside(one: Any, part: str | int) -> Iterator[Any]:
     if _is_model(one):
         for name, info in one.model_fields.items():
-            if part == (info.alias or name):
+            if part == (info.alias or key_of(name)):
                 yield Annotated[(info.annotation, *info.metadata)] if info.metadata else info.annotation
     elif get_origin(one) is dict:
         yield get_args(one)[1]

@@ -43,9 +43,7 @@ class JobKeys(Settings):
         description="How many, at the places after all others; or a list of places, in the order of its ring.",
         examples=[8, [8, 9, 10, 11]],
     )
-    message_bytes: MessageSize = Field(
-        alias="message", description="The whole buffer of one worker: `64 MiB`.", examples=["64 MiB"]
-    )
+    message_bytes: MessageSize = Field(description="The whole buffer of one worker: `64 MiB`.", examples=["64 MiB"])
     collective: Annotated[str, OneOf(COLLECTIVES, "collective")] | None = Field(
         default=None, description="That of the scenario if left out."
     )
@@ -57,9 +55,7 @@ class JobKeys(Settings):
         description="It starts when these jobs have ended on all their workers; the scenario has a name, too.",
         examples=["other job", ["other job", "quickstart"]],
     )
-    start_s: Seconds = Field(
-        default=0.0, alias="start", description="When its workers start, with after from then on: `20 us`."
-    )
+    start_s: Seconds = Field(default=0.0, description="When its workers start, with after from then on: `20 us`.")
 
     @property
     def n_workers(self) -> int:
@@ -83,20 +79,13 @@ class TrafficKeys(Settings):
     links: Annotated[tuple[LinkName, ...], NotEmpty] | None = Field(
         default=None, description="The links that it crosses, instead of from and to.", examples=[["3->4"]]
     )
-    burst_bytes: SomeSize = Field(
-        alias="burst", description="Bytes that move as one transfer does: `1 MiB`.", examples=["1 MiB"]
-    )
+    burst_bytes: SomeSize = Field(description="Bytes that move as one transfer does: `1 MiB`.", examples=["1 MiB"])
     rate_Bps: Rate | None = Field(
         default=None,
-        alias="rate",
         description="A burst starts whenever the rate has room for it, again and again: `10 GB/s`. Left out, there is "
         "one burst.",
     )
-    on_s: SomeSeconds | None = Field(default=None, alias="on", description="With off: it sends for so long: `1 ms`.")
-    off_s: Seconds | None = Field(
-        default=None, alias="off", description="With on: and then pauses for so long: `3 ms`."
-    )
+    on_s: SomeSeconds | None = Field(default=None, description="With off: it sends for so long: `1 ms`.")
+    off_s: Seconds | None = Field(default=None, description="With on: and then pauses for so long: `3 ms`.")
     begin_s: Seconds = Field(default=0.0, alias="start", description="When it begins: `20 us`.")
-    stop_s: SomeSeconds | None = Field(
-        default=None, alias="stop", description="When it ends: `1 ms`; with the run if left out."
-    )
+    stop_s: SomeSeconds | None = Field(default=None, description="When it ends: `1 ms`; with the run if left out.")

@@ -32,16 +32,16 @@ LinkOrFile: TypeAlias = Annotated[
 class RegimeKeys(Settings):
     """What a link does with small transfers."""
 
-    up_to_bytes: Size = Field(alias="up_to", description="The largest transfer that this is for: `8 KiB`.")
-    bandwidth_Bps: Rate = Field(alias="bandwidth", description="Bytes per second: `5 GB/s`.")
-    latency_s: Seconds = Field(alias="latency", description="Time from one end to the other: `2 us`.")
+    up_to_bytes: Size = Field(description="The largest transfer that this is for: `8 KiB`.")
+    bandwidth_Bps: Rate = Field(description="Bytes per second: `5 GB/s`.")
+    latency_s: Seconds = Field(description="Time from one end to the other: `2 us`.")
 
 
 class ChangeKeys(Settings):
     """A bandwidth from some time on."""
 
-    at_s: Seconds = Field(alias="at", description="From when on: `20 us`.")
-    bandwidth_Bps: Rate = Field(alias="bandwidth", description="Bytes per second: `5 GB/s`.")
+    at_s: Seconds = Field(description="From when on: `20 us`.")
+    bandwidth_Bps: Rate = Field(description="Bytes per second: `5 GB/s`.")
 
 
 RegimeList: TypeAlias = Annotated[tuple[RegimeKeys, ...], NotEmpty]
@@ -84,12 +84,8 @@ class LinkExceptionKeys(BehaviourKeys):
 
     link: PresetName | None = Field(default=None, description=A_LINK)
     bandwidth_Bps: DrawableRate | None = Field(
-        default=None,
-        alias="bandwidth",
-        description="Bytes per second: `5 GB/s`, `40 Gbit/s`; or how it is drawn.",
+        default=None, description="Bytes per second: `5 GB/s`, `40 Gbit/s`; or how it is drawn."
     )
     latency_s: DrawableSeconds | None = Field(
-        default=None,
-        alias="latency",
-        description="Time from one end to the other: `20 us`; or how it is drawn.",
+        default=None, description="Time from one end to the other: `20 us`; or how it is drawn."
     )

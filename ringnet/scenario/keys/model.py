@@ -69,12 +69,10 @@ class WorkerExceptionKeys(Settings):
 
     send_overhead_s: DrawableSeconds | None = Field(
         default=None,
-        alias="send_overhead",
         description="Time of the worker's processor for each transfer it sends: `1 us`; or how it is drawn.",
     )
     recv_overhead_s: DrawableSeconds | None = Field(
         default=None,
-        alias="recv_overhead",
         description="Time of the worker's processor for each transfer it receives: `1 us`; or how it is drawn.",
     )
     reduce_Bps: DrawableReduceRate | None = Field(
@@ -83,13 +81,10 @@ class WorkerExceptionKeys(Settings):
         description="Bytes reduced per second: `10 GB/s`, or `free`; or how it is drawn.",
     )
     start_s: DrawableStart | None = Field(
-        default=None,
-        alias="start",
-        description="When the worker comes to the collective: `20 us`, or `never`; or how it is drawn.",
+        default=None, description="When the worker comes to the collective: `20 us`, or `never`; or how it is drawn."
     )
     launch_s: DrawableSeconds | None = Field(
         default=None,
-        alias="launch",
         description="What each collective takes at the worker once, before its first step: `8 us`; or how it is drawn.",
     )
 
@@ -104,12 +99,10 @@ class WorkerKeys(Settings):
     )
     send_overhead_s: DrawableSeconds = Field(
         default=0.0,
-        alias="send_overhead",
         description="Time of the worker's processor for each transfer it sends: `1 us`; or how it is drawn.",
     )
     recv_overhead_s: DrawableSeconds = Field(
         default=0.0,
-        alias="recv_overhead",
         description="Time of the worker's processor for each transfer it receives: `1 us`; or how it is drawn.",
     )
     reduce_Bps: DrawableReduceRate = Field(
@@ -120,13 +113,11 @@ class WorkerKeys(Settings):
     )
     start_s: DrawableStart = Field(
         default=0.0,
-        alias="start",
         description="When a worker comes to the collective: `20 us`; `never` is a dead worker. Or how it is drawn for "
         "each worker: `{mean: 20 us, distribution: exponential}`.",
     )
     launch_s: DrawableSeconds | None = Field(
         default=None,
-        alias="launch",
         description="What each collective takes at each worker once, before its first step and whatever its size, as "
         "GPU libraries take to start one: `8 us`; or how it is drawn for each worker. It is an overhead that noise "
         "does not prolong. Left out, it is what the profile of measured links says, for each message; without one it "
@@ -286,7 +277,6 @@ class Keys(Settings):
         description="N, the number of workers; left out where files give it.", examples=[8]
     )
     message_bytes: MessageSize = Field(
-        alias="message",
         description="The whole buffer of one worker: `64 MiB`; MiB is 2^20 bytes, a whole number is one of bytes. "
         "Files of data give it too.",
         examples=["64 MiB", "1 GB"],

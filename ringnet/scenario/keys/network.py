@@ -130,13 +130,11 @@ class NetworkKeys(ShapeKeys, BehaviourKeys):
         default=None, description=A_LINK_OR_FILE, examples=["nvlink4", {"file": "profile.yaml"}]
     )
     bandwidth_Bps: DrawableRate = Field(
-        alias="bandwidth",
         description="Of every link and direction: `50 GB/s`, `400 Gbit/s`. GB is 1e9 bytes. Or how it is drawn: "
         "`{mean: 50 GB/s, distribution: gamma, cv: 0.1}`.",
         examples=["50 GB/s", "400 Gbit/s"],
     )
     latency_s: DrawableSeconds = Field(
-        alias="latency",
         description="Of every link, from one end to the other: `500 ns`, `5 us`. Or how it is drawn: "
         "`{mean: 5 us, distribution: lognormal, cv: 0.3}`.",
         examples=["500 ns", {"mean": "5 us", "distribution": "lognormal", "cv": 0.3}],

@@ -39,8 +39,8 @@ class InsideLinkKeys(Settings):
     """Some of the links inside a host."""
 
     link: PresetName | None = Field(default=None, description=A_LINK)
-    bandwidth_Bps: Rate = Field(alias="bandwidth", description="Of each direction: `64 GB/s`.")
-    latency_s: Seconds = Field(alias="latency", description="From one end to the other: `500 ns`.")
+    bandwidth_Bps: Rate = Field(description="Of each direction: `64 GB/s`.")
+    latency_s: Seconds = Field(description="From one end to the other: `500 ns`.")
 
 
 class InsideKeys(Settings):
@@ -51,8 +51,8 @@ class InsideKeys(Settings):
         description="switch, ring, mesh (a link between every two), or pcie: a tree with a root that is shared.",
     )
     link: LinkOrFile | None = Field(default=None, description=A_LINK_OR_FILE)
-    bandwidth_Bps: Rate = Field(alias="bandwidth", description="Of every link in a host: `450 GB/s`.")
-    latency_s: Seconds = Field(alias="latency", description="Of every link in a host: `1 us`.")
+    bandwidth_Bps: Rate = Field(description="Of every link in a host: `450 GB/s`.")
+    latency_s: Seconds = Field(description="Of every link in a host: `1 us`.")
     card: InsideLinkKeys | None = Field(
         default=None,
         description="Links to network cards, where they are not as the others: `{link: pcie5-x16}`.",
@@ -78,13 +78,9 @@ class CableKeys(Settings):
     end: NodeName = Field(alias="to", description="A worker's place or a switch: `leaf0`.", examples=["leaf0"])
     link: PresetName | None = Field(default=None, description=A_LINK)
     bandwidth_Bps: Rate | None = Field(
-        default=None,
-        alias="bandwidth",
-        description="Of each direction; that of the network if left out: `5 GB/s`.",
+        default=None, description="Of each direction; that of the network if left out: `5 GB/s`."
     )
-    latency_s: Seconds | None = Field(
-        default=None, alias="latency", description="That of the network if left out: `20 us`."
-    )
+    latency_s: Seconds | None = Field(default=None, description="That of the network if left out: `20 us`.")
     duplex: Annotated[Duplex, OneOf(get_args(Duplex), "duplex")] = Field(
         default="full",
         description="full: a link each way; half: one link that carries both ways; one-way: from `from` to `to`.",

@@ -167,31 +167,24 @@ class StepKeys(Settings):
     )
     rate_flops: Annotated[float, Quantity("flops")] | None = Field(
         default=None,
-        alias="rate",
         description="Operations that a worker gets through in a second, from which times follow: `150 TFLOP/s`.",
         examples=["150 TFLOP/s"],
     )
     forward_s: SomeSeconds | None = Field(
-        default=None,
-        alias="forward",
-        description="Instead of a rate: one forward pass of all layers, as measured: `40 ms`.",
+        default=None, description="Instead of a rate: one forward pass of all layers, as measured: `40 ms`."
     )
-    backward_s: SomeSeconds | None = Field(
-        default=None, alias="backward", description="With forward: one backward pass: `80 ms`."
-    )
+    backward_s: SomeSeconds | None = Field(default=None, description="With forward: one backward pass: `80 ms`.")
     strategy: Annotated[str, OneOf(NamesIn("ringnet.training.steps", "STRATEGIES"), "strategy")] = Field(
         default="ddp",
         description="ddp: gradients are all-reduced; zero-1: optimizer states are sharded; fsdp: parameters, too.",
     )
     bucket_cap_bytes: SomeSize = Field(
         default=BUCKET_CAP_BYTES,
-        alias="bucket_cap",
         description="A bucket of gradients closes when it holds as much: `25 MiB`.",
         examples=["25 MiB"],
     )
     first_bucket_bytes: SomeSize = Field(
         default=FIRST_BUCKET_BYTES,
-        alias="first_bucket",
         description="The same of the first bucket: `1 MiB`. PyTorch from 2.4 on takes the cap where one is given.",
         examples=["1 MiB"],
     )
@@ -201,9 +194,7 @@ class StepKeys(Settings):
     microbatches: Annotated[int, Whole(1, 10_000, example=4)] = Field(
         default=1, description="Passes whose gradients are added up before they are combined."
     )
-    update_s: Seconds = Field(
-        default=0.0, alias="update", description="What the optimizer takes for all parameters: `5 ms`."
-    )
+    update_s: Seconds = Field(default=0.0, description="What the optimizer takes for all parameters: `5 ms`.")
     slow_workers: dict[WorkerNumber, Annotated[float, Number(1.5)]] = Field(
         default={},
         description="Workers that take so many times as long: `{3: 1.5}`.",

@@ -29,11 +29,10 @@ MOST_SLOWER = 1e6
 class DownKeys(Settings):
     """A link carries nothing for a while; what is under way on it goes on afterwards."""
 
-    at_s: DrawableSeconds = Field(alias="at", description="When it goes down: `1 ms`.", examples=["1 ms"])
-    for_s: DrawableSomeSeconds = Field(alias="for", description="How long: `2 s`.", examples=["2 s"])
+    at_s: DrawableSeconds = Field(description="When it goes down: `1 ms`.", examples=["1 ms"])
+    for_s: DrawableSomeSeconds = Field(description="How long: `2 s`.", examples=["2 s"])
     retry_s: SomeSeconds | None = Field(
         default=None,
-        alias="retry",
         description="What stands still is tried again so long after it went down, and each time twice as long after, "
         "as TCP does it: nothing moves before the first try at which the link is up. `200 ms`; left out, it goes on "
         "as soon as the link is up.",
@@ -43,18 +42,15 @@ class DownKeys(Settings):
 class FlapKeys(Settings):
     """A link goes down again and again."""
 
-    at_s: DrawableSeconds = Field(alias="at", description="When it first goes down: `1 ms`.", examples=["1 ms"])
+    at_s: DrawableSeconds = Field(description="When it first goes down: `1 ms`.", examples=["1 ms"])
     down_s: DrawableSomeSeconds = Field(
-        alias="down",
-        description="How long it is down each time, drawn anew for each if it is drawn: `10 ms`.",
-        examples=["10 ms"],
+        description="How long it is down each time, drawn anew for each if it is drawn: `10 ms`.", examples=["10 ms"]
     )
     period_s: SomeSeconds | None = Field(
-        default=None, alias="period", description="From one time that it goes down to the next: `1 s`."
+        default=None, description="From one time that it goes down to the next: `1 s`."
     )
     up_s: DrawableSomeSeconds | None = Field(
         default=None,
-        alias="up",
         description="In place of period: how long it is up in between, as drawn anew each time: "
         "`{mean: 1 s, distribution: exponential}`.",
         examples=["1 s"],
@@ -65,9 +61,9 @@ class FlapKeys(Settings):
 class SlowKeys(Settings):
     """A link or a worker's processor becomes slower."""
 
-    at_s: DrawableSeconds = Field(default=0.0, alias="at", description="From when on: `1 ms`.", examples=["1 ms"])
+    at_s: DrawableSeconds = Field(default=0.0, description="From when on: `1 ms`.", examples=["1 ms"])
     for_s: DrawableSomeSeconds | None = Field(
-        default=None, alias="for", description="How long; for ever if left out: `2 s`.", examples=["2 s"]
+        default=None, description="How long; for ever if left out: `2 s`.", examples=["2 s"]
     )
     factor: Annotated[float, Number(2, 1, MOST_SLOWER)] = Field(description="How many times slower.", examples=[2])
 
@@ -75,8 +71,8 @@ class SlowKeys(Settings):
 class PauseKeys(Settings):
     """A worker's processor stands still for a while; links go on."""
 
-    at_s: DrawableSeconds = Field(alias="at", description="From when on: `1 ms`.", examples=["1 ms"])
-    for_s: DrawableSomeSeconds = Field(alias="for", description="How long: `2 s`.", examples=["2 s"])
+    at_s: DrawableSeconds = Field(description="From when on: `1 ms`.", examples=["1 ms"])
+    for_s: DrawableSomeSeconds = Field(description="How long: `2 s`.", examples=["2 s"])
 
 
 class LossKeys(Settings):
@@ -87,14 +83,11 @@ class LossKeys(Settings):
     )
     packet_bytes: SomeSize | None = Field(
         default=None,
-        alias="packet",
         description="How much is lost at a time; that of network.packet if left out: `4 KiB`.",
         examples=["4 KiB"],
     )
     timeout_s: Seconds | None = Field(
-        default=None,
-        alias="timeout",
-        description="A packet that was lost is sent again so long after it was sent: `1 ms`.",
+        default=None, description="A packet that was lost is sent again so long after it was sent: `1 ms`."
     )
     go_back: Annotated[int, Whole(1, example=64)] | None = Field(
         default=None,
@@ -139,7 +132,6 @@ class TroubleKeys(Settings):
     )
     dies_s: DrawableSeconds | None = Field(
         default=None,
-        alias="dies",
         description="When it stops for ever: a link carries nothing more, a worker does nothing more: `2 ms`, or "
         "`{mean: 100 h, distribution: exponential}`.",
         examples=["2 ms"],
@@ -152,7 +144,6 @@ class TroubleKeys(Settings):
     )
     fails_over_s: Seconds | None = Field(
         default=None,
-        alias="fails_over",
         description="With dies, of a link: so long after that, what stands there is sent again over the shortest other "
         "path, and what comes goes there: `50 us`.",
     )
@@ -171,20 +162,12 @@ class FailureKeys(Settings):
         description="wait: for ever, and the run ends with who waits for whom; abort: as soon as one wait is longer "
         "than timeout; shrink: the survivors start again without the dead; spare: another worker takes the place."
     )
-    timeout_s: SomeSeconds | None = Field(
-        default=None, alias="timeout", description="abort: the longest wait of a worker: `1 s`."
-    )
-    detect_s: Seconds = Field(
-        default=0.0, alias="detect", description="shrink, spare: from a death until all know of it: `1 s`."
-    )
-    agree_s: Seconds = Field(default=0.0, alias="agree", description="Then, until all agree on who is left: `10 ms`.")
-    rebuild_s: Seconds = Field(
-        default=0.0, alias="rebuild", description="Then, until the new ring is connected: `100 ms`."
-    )
+    timeout_s: SomeSeconds | None = Field(default=None, description="abort: the longest wait of a worker: `1 s`.")
+    detect_s: Seconds = Field(default=0.0, description="shrink, spare: from a death until all know of it: `1 s`.")
+    agree_s: Seconds = Field(default=0.0, description="Then, until all agree on who is left: `10 ms`.")
+    rebuild_s: Seconds = Field(default=0.0, description="Then, until the new ring is connected: `100 ms`.")
     load_s: Seconds = Field(
-        default=0.0,
-        alias="load",
-        description="spare: then, until the new worker has what the dead one had: `5 s`.",
+        default=0.0, description="spare: then, until the new worker has what the dead one had: `5 s`."
     )
     spares: Annotated[tuple[PlaceNumber, ...], NotEmpty] | None = Field(
         default=None,

@@ -89,6 +89,7 @@ def from_several(machine: str) -> Iterator[Score]:
             yield score(machine, settings[:count], wanted)
 
 
+@cache
 def score(machine: str, known: tuple[Setting, ...], wanted: Setting) -> Score:
     """Return how far off every method is, the median over sizes."""
     truth, train = samples_of(machine, (wanted,)), samples_of(machine, known)

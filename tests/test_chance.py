@@ -307,8 +307,8 @@ def test_a_sample_comes_from_a_file_and_what_is_wrong_in_it_has_its_line(tmp_pat
     assert network.latency_s.tolist() == pytest.approx([1e-5] * 5)
     assert {*network.behaviours[0].latency_s.of_runs([0], 50)[0].round(9)} == {4e-6, 6e-6, 2e-5}
     assert [*scenario.inputs()] == ["cells.csv"]
-    (tmp_path / "cells.csv").write_text("latency_us\n4\n-1\n")
-    with pytest.raises(InputError, match=r"cells\.csv:3: this is no time in us") as caught:
+    (tmp_path / "cells.csv").write_text("latency_us\n\n4\n-1\n")
+    with pytest.raises(InputError, match=r"cells\.csv:4: this is no time in us") as caught:
         loads(RING, [change], folder=tmp_path)
     assert caught.value.faults[0].path == "network.latency.file"
     (tmp_path / "cells.csv").write_text("latency_us\n")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import select
 import stat
+from pathlib import Path as FilePath
 
 from ringnet.errors import Fault, InputError
 
@@ -84,6 +87,26 @@ def clip(text: str) -> str:
     """
     line = one_line(text[: SHOWN + 1])
     return line if len(line) <= SHOWN else line[: SHOWN - 3] + "..."
+
+
+def read_csv(path: FilePath, most_bytes: int, what: str, right: str = "") -> list[tuple[int, list[str]]]:
+    """Read a CSV file: its rows that are not empty, each with the line that it begins on; cells without outer blanks.
+
+    Raises
+    ------
+    InputError
+        As for `read_bounded`; it is no UTF-8, or no CSV, for which ``right`` says what would be.
+    """
+    text = decode(read_bounded(path, most_bytes, what), str(path))
+    reader, rows, line = csv.reader(io.StringIO(text), strict=True), [], 1
+    try:
+        for cells in reader:
+            if any(map(str.strip, cells)):
+                rows.append((line, [cell.strip() for cell in cells]))
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise InputError(Fault(f"the file is no CSV: {error}", file=str(path), right=right)) from error
+    return rows
 
 
 def one_line(text: str) -> str:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ringnet.documents.text import decode, read_bounded
+from ringnet.documents.text import read_csv
 from ringnet.errors import Fault, InputError, UnitError
 from ringnet.training.layers import TimedLayer
 from ringnet.units import parse_quantity
@@ -47,13 +45,8 @@ def read_layer_table(path: Path) -> LayerTable:
     InputError
         All that is wrong, each with its line.
     """
-    text = decode(read_bounded(path, MOST_BYTES, "a table of layers"), str(path))
-    try:
-        lines = [*csv.reader(io.StringIO(text), strict=True)]
-    except csv.Error as error:
-        raise InputError(Fault(f"the file is no CSV: {error}", file=str(path), right=_EXAMPLE)) from error
-    rows = [(number, line) for number, line in enumerate(lines, start=1) if any(map(str.strip, line))]
-    heads = [head.strip() for head in rows[0][1]] if rows else []
+    rows = read_csv(path, MOST_BYTES, "a table of layers", _EXAMPLE)
+    heads = rows[0][1] if rows else []
     if faults := [*_faults_of_heads(heads, str(path))]:
         raise InputError(*faults)
     return _table(heads, rows[1:], str(path))
@@ -85,7 +78,7 @@ def _table(heads: list[str], rows: list[tuple[int, list[str]]], file: str) -> La
             message = f"the row has {len(cells)} cells under {len(heads)} names"
             faults.append(Fault(message, file=file, line=number))
             continue
-        row = dict(zip(heads, map(str.strip, cells), strict=True))
+        row = dict(zip(heads, cells, strict=True))
         try:
             layers.append(_layer(row))
         except InputError as error:

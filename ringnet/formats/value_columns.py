@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from math import inf, nan
 from pathlib import Path
 
-from ringnet.documents.text import clip, decode, read_bounded
+from ringnet.documents.text import clip, read_csv
 from ringnet.errors import Fault, InputError, UnitError
 from ringnet.units import Kind, parse_quantity
 
@@ -45,24 +43,20 @@ def read_columns(path: Path, names: Sequence[str], kind: Kind) -> list[list[floa
     InputError
         Each cell that is no such quantity, with its line; columns that are not there; no rows at all.
     """
-    text = decode(read_bounded(path, MOST_BYTES, "a table"), str(path))
-    try:
-        lines = [line for line in csv.reader(io.StringIO(text.removeprefix("\ufeff")), strict=True) if line]
-    except csv.Error as error:
-        raise InputError(Fault(f"the file is no CSV: {error}", file=str(path))) from error
-    if len(lines) < 2:  # noqa: PLR2004 -- a line of names, and one of values
+    rows = read_csv(path, MOST_BYTES, "a table")
+    if len(rows) < 2:  # noqa: PLR2004 -- a line of names, and one of values
         raise InputError(Fault("the sample is empty: there are no rows below the names", file=str(path)))
-    if len(lines) > MOST_ROWS:
-        raise InputError(Fault(f"there are more than {MOST_ROWS:,} rows", file=str(path), value=f"{len(lines):,}"))
-    heads = [head.strip() for head in lines[0]]
+    if len(rows) > MOST_ROWS:
+        raise InputError(Fault(f"there are more than {MOST_ROWS:,} rows", file=str(path), value=f"{len(rows):,}"))
+    heads = rows[0][1]
     at = [_place(name, heads, kind, path) for name in names or [_only(heads, path)]]
     found, faults = [], list[Fault]()
     for place in at:
         unit = _unit(heads[place], kind)
         column = []
-        for number, line in enumerate(lines[1:], start=2):
+        for number, cells in rows[1:]:
             try:
-                column.append(_value(line[place] if place < len(line) else "", unit, kind))
+                column.append(_value(cells[place] if place < len(cells) else "", unit, kind))
             except InputError as error:
                 faults += [
                     Fault(fault.message, fault.path, str(path), number, fault.value, fault.right)
@@ -102,7 +96,7 @@ def _value(cell: str, unit: str, kind: Kind) -> float:
     noun, right = ("time", "5 us") if kind == "seconds" else ("rate", "50 GB/s")
     if not unit:
         try:
-            return float(parse_quantity(cell.strip(), kind))
+            return float(parse_quantity(cell, kind))
         except UnitError as error:
             fault = error.faults[0]
             raise InputError(Fault(f"this is no {noun}: {fault.message}", value=clip(cell), right=right)) from error

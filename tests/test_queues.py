@@ -112,10 +112,34 @@ def test_on_any_network_it_is_told_whose_transfers_were_before(sharing, case, cu
         assert all(np.array_equal(own_s, other["own_queueing_s"]) for other in told)
         assert ((own_s >= 0) & (own_s <= queueing_s)).all()
         senders = {src for src, _ in sent}
-        if len(senders) == 1 and sharing == "fifo":  # flows that meet on several links are taken apart roughly
+        if len(senders) == 1:
             assert own_s == pytest.approx(queueing_s, rel=1e-9, abs=1e-15)
         elif len(senders) == len(sent):
             assert not own_s.any()
+
+
+@given(st.data())
+def test_what_a_flow_loses_to_others_it_does_not_lose_without_them(case, custom, data):
+    """Simulated again with the flows of one sender alone, which meet on several links of a torus or a leaf-spine."""
+    topology, shape = data.draw(st.sampled_from([("torus", {"sides": [3, 2]}), ("leaf-spine", {"leaves": 2})]))
+    drawn = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    network = make_network(topology, 6, 1e9, 1e-6, **shape)
+    network = replace(network, sharing="fair", bandwidth_Bps=10 ** drawn.uniform(8, 10, network.n_links))
+    ends = [drawn.permutation(6)[:2].tolist() for _ in range(18)]
+    sizes = drawn.integers(1, 10**6, len(ends))
+
+    def run(chosen, engine):
+        schedule = custom(6, [(*ends[row], chunk) for chunk, row in enumerate(chosen)])
+        return case(6, sizes[chosen], schedule=schedule).but(network=network).run(engine=engine)
+
+    both = [run([*range(len(ends))], engine) for engine in ("events", "compiled")]
+    for sender in {src for src, _ in ends}:
+        its = [row for row, (src, _) in enumerate(ends) if src == sender]
+        alone_s = run(its, "compiled").transfers["arrived_s"]
+        for trace in both:
+            to_others_s = trace.services["others_s"][np.argsort(trace.services["transfer"])][its]
+            later_s = trace.transfers["arrived_s"][its] - alone_s
+            assert to_others_s == pytest.approx(np.maximum(later_s, 0.0), abs=1e-12 + 1e-9 * alone_s.max())
 
 
 @pytest.mark.parametrize("engine", ["events", "compiled"])

@@ -121,16 +121,21 @@ def told_shares(row: Row) -> dict[str, float]:
     return shares | {"bandwidth": shares["bandwidth"] + own, "queueing": shares["queueing"] - own}
 
 
-def made_of_words(row: Row) -> str:
-    """Say what the time is made of, the largest part first.
+def made_of_words(row: Row, in_front: Callable[[], str] = str) -> str:
+    """Say what the time is made of, the largest part first; and whom it queued behind, who is asked for where it did.
 
     >>> made_of_words({"latency_share": 0.93, "bandwidth_share": 0.07, "queueing_share": 0.0})
     '93 % latency, 7 % bandwidth'
     >>> made_of_words({"bandwidth_share": 0.25, "queueing_share": 0.75, "own_queueing_share": 0.7})
     '95 % bandwidth, 5 % queueing'
+    >>> made_of_words({"bandwidth_share": 0.25, "queueing_share": 0.75}, lambda: "worker 3 and 2 more")
+    '75 % queueing behind worker 3 and 2 more, 25 % bandwidth'
     """
     shares = dict(sorted(told_shares(row).items(), key=lambda one: -one[1]))
-    return ", ".join(f"{100 * share:.0f} % {part}" for part, share in shares.items() if share >= TOLD_SHARE)
+    said = {part: f"{100 * share:.0f} % {part}" for part, share in shares.items() if share >= TOLD_SHARE}
+    if "queueing" in said and (behind := in_front()):
+        said["queueing"] += f" behind {behind}"
+    return ", ".join(said.values())
 
 
 def _late(row: Row) -> str:

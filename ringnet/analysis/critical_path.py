@@ -145,6 +145,16 @@ class CriticalPath:
         total_s: float = sum(self.lasts_s[self.columns["part"] == part].tolist())
         return total_s
 
+    def queued_behind(self) -> dict[tuple[int | None, int], float]:
+        """Return how long the path queued behind others: by worker and owner, as pieces have them, longest first."""
+        found: dict[tuple[int | None, int], float] = {}
+        others = np.flatnonzero(self.columns["queue"] == "others").tolist()
+        in_front, owner, queued_s = self.behind("src"), self.columns["owner"], self.columns["queued_s"]
+        for row in others:
+            who = in_front[row], int(owner[row])
+            found[who] = found.get(who, 0.0) + float(queued_s[row])
+        return dict(sorted(found.items(), key=lambda one: -one[1]))
+
     def seconds(self, n_links: int, n_workers: int) -> tuple[FloatArray, FloatArray]:
         """Return how long the path is on the way through each link, latency apart, and at each worker."""
         link, worker = self.columns["link"], self.columns["worker"]

@@ -34,6 +34,7 @@ from ringnet.analysis.metrics import (
     makespan_s,
     path_shares,
 )
+from ringnet.analysis.path_records import NONE
 from ringnet.analysis.routes import route_table
 from ringnet.analysis.upgrades import (
     IN_WORDS,
@@ -135,6 +136,15 @@ class Run:
         if why_no_path(self.network, self.workers, self.trace) is not None or self.schedule.n_workers == 1:
             return None
         return critical_path(self.schedule, self.network, self.workers, self.chunk_bytes, self.trace)
+
+    @cached_property
+    def slowest(self) -> SlowestLinks | None:
+        """The links that hold it back; None where that is not looked for."""
+        known: list[type[Behaviour]] = [BySize, OverTime, Lossy, FailsOver]
+        if beyond(self.network, known, fair=True, window=True, packets=True) or self.workers.chance:
+            return None
+        used = LinksInUse(self.network, self.trace.links)
+        return slowest_links(used, makespan_s(self.trace), self.again, _by_path(self))
 
     @property
     def link_bytes(self) -> IntArray:
@@ -274,7 +284,22 @@ class RunResult:
     @property
     def sentence(self) -> str:
         """What the time is made of, in words."""
-        return made_of_words(self.summary) if self.summary["latency_share"] is not None else "nothing moved"
+        if self.summary["latency_share"] is None:
+            return "nothing moved"
+        return made_of_words(self.summary, self._in_front)
+
+    def _in_front(self) -> str:
+        """Name whom the path that ended last queued behind longest, and how many others; nothing where nobody knows."""
+        path = self.made_from[0].path if self.made_from else None
+        found = {} if path is None else path.queued_behind()
+        owners = _owners(self.made_from)
+        named = [
+            f"worker {worker}" if owner == NONE else owners[owner]
+            for worker, owner in found
+            if worker is not None or owner != NONE
+        ]
+        others = f" and {len(named) - 1} more" if len(named) > 1 else ""
+        return f"{named[0]}{others}" if named else ""
 
     def __repr__(self) -> str:
         row = self.summary
@@ -309,8 +334,11 @@ def make_result(
     run, trace, own = runs[0], runs[0].trace, summarise(runs[0])
     by_job = {one.labels["name"]: one.link_bytes for one in runs} if not run.alone else None
     verdict = _common_verdict(runs)
+    links = run.by_link if by_job is None else link_table(trace, run.network, by_job)
+    if run.slowest and len(run.slowest.links) > 1:
+        links = links | {"is_slowest": np.isin(np.arange(run.network.n_links), run.slowest.links)}
     tables = {
-        "links": run.by_link if by_job is None else link_table(trace, run.network, by_job),
+        "links": links,
         "workers": worker_table(trace, run.spent | {OWN_QUEUEING: _own_queueing_s(run)}, run.network.places),
         "transfers": trace.transfers,
         "states": None if first is None or trace.values is None else state_table(run.schedule, trace, first),
@@ -346,13 +374,7 @@ def _common_verdict(runs: Sequence[Run]) -> Verdict:
 def summarise(run: Run) -> Row:
     """Return the row of ``summary.csv``: every column is put there here, and nowhere else."""
     schedule, network, labels, verdict = run.schedule, run.network, run.labels, run.verdict
-    links = run.by_link
-    slowest = SlowestLinks()
-    known: list[type[Behaviour]] = [BySize, OverTime, Lossy, FailsOver]
-    is_looked_for = not (beyond(network, known, fair=True, window=True, packets=True) or run.workers.chance)
-    if is_looked_for:
-        used = LinksInUse(network, run.trace.links)
-        slowest = slowest_links(used, makespan_s(run.trace), run.again, _by_path(run))
+    links, slowest = run.by_link, run.slowest or SlowestLinks()
     # Of several that change together the first that is as busy as any of them is named.
     named = [*slowest.links]
     busy_s = run.trace.links["busy_s"][named]
@@ -378,7 +400,7 @@ def summarise(run: Run) -> Row:
         "n_slowest_links": len(slowest.links) or None,
         "slowest_link_change": None if first is None and isnan(slowest.gain_s) else IN_WORDS[slowest.change],
         "slowest_link_gain_s": None if isnan(slowest.gain_s) else slowest.gain_s,
-        "slowest_link_by": slowest.by if is_looked_for else None,
+        "slowest_link_by": slowest.by if run.slowest else None,
         "longest_queue": int(links["longest_queue"].max(initial=0)),
         "waiting_s_max": None if np.isnan(run.spent["waiting_s"]).any() else float(run.spent["waiting_s"].max()),
         **{key: getattr(verdict, key) for key in _OF_THE_VERDICT},

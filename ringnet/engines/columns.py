@@ -4,7 +4,9 @@ A loop takes two tables, of arrays of floats and of whole numbers, ``real`` and 
 rate of a flow, for ``RATE`` is the number of its array in its table. Things are numbered: workers, actors (a worker on
 a channel, ``worker * n_channels + channel``), links, routes, flows (by a place that is taken again once a flow has
 ended), and transfers, by their place in the window of the steps that some actor has not left yet. Numba takes the names
-here as constants. `ringnet.engines.max_min` knows flows, routes and links only, and runs over lists as well.
+here as constants. `ringnet.engines.max_min` knows flows, routes and links only, and runs over lists as well. Two more
+tables, ``lone_real`` and ``lone_whole``, have the flows once more, each sender's on links of its own: what they would
+do if no other sender's were there.
 """
 
 from __future__ import annotations
@@ -20,19 +22,17 @@ WORKER_PATH, PROCESSOR_PATH, ACTOR_PATH, TRANSFER_PATH = range(8, 12)
     12, 23
 )
 ROUTE_LATENCY, ROUTE_RATE = 23, 24
-(RATE, OLD_RATE, CEILING, LEFT, FLOW_SINCE) = REAL_OF_FLOW = range(25, 30)
-#: By node, ``flow * most_hops + hop``: how long the link would have worked for the sender alone when the flow began.
-HAD_WORKED = 30
+#: ``LONE_END``: when it would have ended, had its sender's flows alone been there.
+(RATE, OLD_RATE, CEILING, LEFT, FLOW_SINCE, LONE_END) = REAL_OF_FLOW = range(25, 31)
 (CAPACITY, LATENCY, OCCUPIED, QUEUED_FOR, LINK_SINCE, FREE, HELD, UNFILLED, LARGEST, LOWEST, LEAST) = REAL_OF_LINK = (
     range(31, 42)
 )
-#: An account is a link for one sender: how long it has worked for it (fair: would have, were nobody else on it), and
-#: (fair) for how much longer it would.
-(ACCOUNT_WORKED, ACCOUNT_LEFT, ACCOUNT_SINCE) = REAL_OF_ACCOUNT = range(42, 45)
+#: An account is a link for one sender (fifo): how long it has worked for it.
+ACCOUNT_WORKED = 42
 #: What heaps are ordered by: when what happens, which flow ends when, and at which rate a flow or link stops rising.
-EVENT_TIME, PREDICTED, RISES_TO = range(45, 48)
-TIMES_ROWS, SERVICE_ROWS, RATE_ROWS, WAIT_ROWS = range(48, 52)
-N_REAL = 52
+EVENT_TIME, PREDICTED, RISES_TO = range(43, 46)
+TIMES_ROWS, SERVICE_ROWS, RATE_ROWS, WAIT_ROWS = range(46, 50)
+N_REAL = 50
 
 # -- whole: one array of int64 for each name.
 COUNT = 0

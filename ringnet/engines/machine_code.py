@@ -25,8 +25,9 @@ from numpy.typing import NDArray
 from ringnet.array_types import Array
 from ringnet.errors import RingnetError
 
-#: Takes the addresses of the arrays of floats, and of those of whole numbers; returns why it stops.
-Advance: TypeAlias = Callable[[NDArray[np.uintp], NDArray[np.uintp]], int]
+#: Takes the addresses of the arrays of floats, and of those of whole numbers, of as many tables as the function has in
+#: its source; returns why it stops.
+Advance: TypeAlias = Callable[..., int]
 
 
 class CompiledLoop(NamedTuple):
@@ -145,12 +146,12 @@ def _load(made: bytes, key: str) -> Advance:
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
     # Numba's own way to call: where the result goes, where an error would, and the arguments.
-    call = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4)(engine.get_function_address(name.decode()))
+    call = ctypes.CFUNCTYPE(ctypes.c_int32)(engine.get_function_address(name.decode()))
 
-    def advance(real: NDArray[np.uintp], whole: NDArray[np.uintp]) -> int:
+    def advance(*tables: NDArray[np.uintp]) -> int:
         result, error = ctypes.c_int64(), ctypes.c_void_p()
-        places = (ctypes.addressof(result), ctypes.addressof(error), real.ctypes.data, whole.ctypes.data)
-        if call(*places):
+        places = (ctypes.addressof(result), ctypes.addressof(error), *(table.ctypes.data for table in tables))
+        if call(*map(ctypes.c_void_p, places)):
             raise AssertionError("a compiled loop raised")
         return result.value
 

@@ -27,8 +27,9 @@ def make(package: str, function: str, *names: str) -> bytes:
             if isfunction(one) and one.__module__ == module.__name__:
                 register_jitable(**OPTIONS)(one)
     types: Any = numba.types
+    python = getattr(modules[-1], function)
     tables = [types.CPointer(types.CPointer(kind)) for kind in (types.float64, types.int64)]
-    done = numba.njit(types.int64(*tables), **OPTIONS)(getattr(modules[-1], function))
+    done = numba.njit(types.int64(*tables * (python.__code__.co_argcount // len(tables))), **OPTIONS)(python)
     (text,) = done.inspect_llvm().values()
     found = re.search(r"^define [^@\n]*@([\w.$]+)", text, re.MULTILINE)
     if found is None or re.search(r"^declare (?!.*@llvm\.)", text, re.MULTILINE):

@@ -304,7 +304,9 @@ class Shares:
     Parameters
     ----------
     capacity_Bps : list of float
-        Of each link, in bytes per second; it may change, if `settle` is told.
+        Of each link, in bytes per second; ``Shares.capacity_Bps`` may change, if `settle` is told.
+    most_hops : int, optional
+        Links on a route, at most, where links are added later.
 
     Examples
     --------
@@ -317,27 +319,31 @@ class Shares:
     (8.0, 2.0)
     """
 
-    def __init__(self, capacity_Bps: list[float]) -> None:
-        n_links = len(capacity_Bps)
-        self.capacity_Bps = capacity_Bps
+    def __init__(self, capacity_Bps: list[float], most_hops: int | None = None) -> None:
         self.real: list[list[float]] = [[] for _ in range(at.N_REAL)]
         self.whole: list[Any] = [[] for _ in range(at.N_WHOLE)]
-        for table, names, value in (
-            (self.real, at.REAL_OF_LINK, 0.0),
-            (self.real, (at.RISES_TO,), 0.0),
-            (self.whole, (*at.WHOLE_OF_LINK, *at.LISTS_OF_LINKS, at.RISING_KEY, at.RISING_WHAT), 0),
-            (self.whole, at.NOBODY_OF_LINK, at.NOBODY),
-        ):
-            for name in names:
-                table[name] = [value] * n_links
-        self.real[at.CAPACITY] = capacity_Bps
         self.whole[at.COUNT] = [0] * len(at.COUNTS)
         # No route crosses more links than there are; what follows whom is asked of few of all these numbers.
-        self.whole[at.COUNT][at.MOST_HOPS] = max(n_links, 1)
+        self.whole[at.COUNT][at.MOST_HOPS] = max(most_hops or len(capacity_Bps), 1)
         self.whole[at.NEXT_ON], self.whole[at.PREVIOUS_ON] = {}, {}
         self.whole[at.FIRST_LINK] = [0]
         self._routes: dict[tuple[int, ...], int] = {}
         self._flows: list[Flow] = []
+        self.capacity_Bps = self.real[at.CAPACITY]
+        self.add_links(capacity_Bps)
+
+    def add_links(self, capacity_Bps: Sequence[float]) -> int:
+        """Add links; return the number of the first."""
+        first = len(self.capacity_Bps)
+        for table, names, value in (
+            (self.real, (*at.REAL_OF_LINK, at.RISES_TO), 0.0),
+            (self.whole, (*at.WHOLE_OF_LINK, *at.LISTS_OF_LINKS, at.RISING_KEY, at.RISING_WHAT), 0),
+            (self.whole, at.NOBODY_OF_LINK, at.NOBODY),
+        ):
+            for name in names:
+                table[name] += [value] * len(capacity_Bps)
+        self.capacity_Bps[first:] = capacity_Bps
+        return first
 
     @property
     def n_filled(self) -> int:

@@ -197,6 +197,10 @@ OF_LINKS_IN_TROUBLE: dict[str, Column] = {
     "lost_packets": _integer("packets that it lost"),
     "resent_bytes": _integer("of bytes, what was sent again for packets that this or another link had lost"),
 }
+#: What the table of links has only where several hold the run back together.
+OF_LINKS_TOGETHER: dict[str, Column] = {
+    "is_slowest": _truth("it is one of the n_slowest_links that gain if all of them change"),
+}
 #: What the table of workers has only where some are in trouble.
 OF_WORKERS_IN_TROUBLE: dict[str, Column] = {
     "paused_s": _number("time its processor stood still, in trouble, before its end; no part of the other columns"),
@@ -552,7 +556,7 @@ _OF_STUDIES = {"compare", "crossovers", "numerics", "blame", "whatif", "step", "
 #: Columns that some tables have only in some runs.
 _IN_SOME_RUNS = {
     "summary": OF_SOME_RUNS,
-    "links": OF_LINKS_IN_TROUBLE,
+    "links": OF_LINKS_IN_TROUBLE | OF_LINKS_TOGETHER,
     "workers": OF_WORKERS_IN_TROUBLE,
     "compare": OF_REPEATED_COMPARISONS,
     "whatif": OF_REPEATS,

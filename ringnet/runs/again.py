@@ -9,7 +9,7 @@ to give.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from threading import Thread
 
@@ -25,12 +25,15 @@ from ringnet.engines.events import run_jobs
 from ringnet.engines.trace import Trace
 from ringnet.networks.network import Sharing
 from ringnet.runs.engine import engine_of, sharing_of
+from ringnet.runs.memory import part_bytes
 from ringnet.runs.parts import RunParts, jobs_of
 from ringnet.runs.work import engine_s
 from ringnet.units import format_seconds
 
 #: What an answer may cost beside its run: so many seconds, or this share of what its engine takes.
 FREE_S, SHARE = 0.1, 0.1
+#: Events of a transfer: under fifo sharing for each link that it crosses.
+EVENTS_EACH = 2
 #: Share of an upgrade by which a slope is found: small beside what changes the path, large beside rounding.
 LITTLE = 1e-5
 #: Share by which what is gained by a little may part from what is lost by as little the other way.
@@ -51,14 +54,14 @@ class SimulatedAgain:
         How links are shared in the run.
     ran : str
         The engine of the run.
-    counts : mapping of str to int, optional
-        What the run took, as `Trace.counts` has it: what a simulation costs is said by it.
+    took : Trace, optional
+        Of the run: what a simulation costs is counted by it.
     """
 
     parts: RunParts
     sharing: Sharing
     ran: str
-    counts: Mapping[str, int] = field(default_factory=dict)
+    took: Trace | None = None
 
     def __call__(self, upgrade: Upgrade) -> float:
         """Return the makespan with the upgrade, in seconds."""
@@ -115,20 +118,25 @@ class SimulatedAgain:
 
     @cached_property
     def engine(self) -> str:
-        """The engine that runs: stepping whole arrays wherever it is exact."""
+        """The engine that runs: the fastest that is exact, whichever ran before, since all conclude the same."""
         parts, network = self.parts, self.parts.network_of_run
-        if self.ran != "events":
-            return self.ran
-        if not parts.is_alone or self.sharing == "fair" or parts.engine == "events":
+        if not parts.is_alone:
             return "events"
+        chosen = parts.choice.name if parts.engine in ENGINES else self.ran
+        if chosen != "events" or self.sharing == "fair":
+            return chosen
         network = replace(network, sharing="fifo")
         return "events" if why_not_recurrence(parts.schedule, network, parts.workers) else "recurrence"
 
     @cached_property
     def cost_s(self) -> float:
-        """What a simulation costs, in seconds; counted, not timed, for a run repeats to the last bit."""
-        schedule = self.parts.schedule
-        return engine_s(self.engine, self.counts, schedule.n_steps, schedule.n_transfers)
+        """What a simulation costs, in seconds; counted, not timed, and alike whichever engine ran."""
+        schedule, took = self.parts.schedule, self.took
+        counts = {} if took is None else dict(took.counts)
+        if took is not None and part_bytes(self.parts.network) is None:
+            n_moved = took.n_transfers if self.sharing == "fair" else took.links["transfers"].sum()
+            counts["events"] = EVENTS_EACH * int(n_moved)
+        return engine_s(self.engine, counts, schedule.n_steps, schedule.n_transfers)
 
     @property
     def affordable(self) -> int:

@@ -146,7 +146,7 @@ def _result(scenario: Scenario, came: CameThrough[_Moved], *, tries_links: bool)
     runs = [_judged(scenario, *job, sharing) for job in jobs]
     # An attempt that others came before would not have begun when it did with other links.
     tries_links = tries_links and came.begun_s is None
-    again = SimulatedAgain(parts, sharing, chosen.name, jobs[0][2].counts) if tries_links else None
+    again = SimulatedAgain(parts, sharing, chosen.name, jobs[0][2]) if tries_links else None
     runs[0] = replace(runs[0], again=again, begun_s=came.begun_s)
 
     def results() -> list[Array]:

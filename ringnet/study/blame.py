@@ -183,8 +183,7 @@ def plan_blame(scenario: Scenario, most: int | None = None) -> BlamePlan:
     if not today.summary["makespan_s"]:
         message = "the run takes no time: there is nothing to blame"
         raise InputError(Fault(message, "message", right="a message, or links with latency"))
-    counts = today.made_from[0].trace.counts
-    again = SimulatedAgain(parts, today.summary["sharing"], today.summary["engine"], counts)
+    again = SimulatedAgain(parts, today.summary["sharing"], today.summary["engine"], today.made_from[0].trace)
     in_use = {name: today.links[name].to_numpy() for name in ("bytes", "transfers", "busy_s")}
     links = LinksInUse(parts.network_of_run, in_use)
     found = suspects(links, parts.workers)

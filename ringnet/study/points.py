@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ringnet.analysis.verification import payload_text
-from ringnet.reporting.columns import TABLES
+from ringnet.reporting.columns import OF_SOME_RUNS, TABLES
 from ringnet.scenario import Scenario, SweepPoint
 from ringnet.study.outcome import (
     Compute,
@@ -146,7 +146,9 @@ def in_full(outcome: Outcome, point: SweepPoint) -> Outcome:
     row = outcome.summary
     if "name" not in row:
         row = dict.fromkeys(TABLES["summary"]) | _inputs(point.scenario) | row
-    swept = {path: text for path, text in point.swept.items() if COLUMN_OF.get(path, path) not in row}
+    # What came of trouble has the name of the key, and is something else.
+    named = {f"swept.{path}" if path in OF_SOME_RUNS else path: text for path, text in point.swept.items()}
+    swept = {path: text for path, text in named.items() if COLUMN_OF.get(path, path) not in row}
     return replace(outcome, summary={**row, **swept}, swept=point.swept)
 
 

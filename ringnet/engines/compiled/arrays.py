@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -37,11 +37,8 @@ class UsedRoutes:
         joined, firsts = network.joined_routes(src, dst)
         self.lengths = np.diff(firsts)
         self.links, self.on_routes = np.unique(joined, return_inverse=True)
-        # Who sends over which link: each an account.
-        senders = np.repeat(src, self.lengths)
-        used, self.accounts = np.unique(self.on_routes * self.n_members + senders, return_inverse=True)
-        self.n_accounts = len(used)
-        bandwidth_Bps = network.bandwidth_Bps[self.links]
+        self.src, self.firsts = src, firsts
+        self.bandwidth_Bps = bandwidth_Bps = network.bandwidth_Bps[self.links]
         self.latency_s = np.zeros(len(src))
         for hop in range(self.lengths.max(initial=0)):  # added up from the left, as the events do
             within = np.flatnonzero(self.lengths > hop)
@@ -49,6 +46,27 @@ class UsedRoutes:
         self.rate_Bps: FloatArray = np.zeros(0)
         if len(src):
             self.rate_Bps = np.minimum.reduceat(bandwidth_Bps[self.on_routes], firsts[:-1])
+
+    def by_sender(self, places: IntArray | slice) -> tuple[IntArray, IntArray]:
+        """Return who sends over which link: the link of each such account, and the accounts at places of routes."""
+        senders = np.repeat(self.src, self.lengths)[places]
+        used, accounts = np.unique(self.on_routes[places] * self.n_members + senders, return_inverse=True)
+        return used // self.n_members, accounts.astype(np.int64)
+
+    def where_own_meet(self) -> IntArray:
+        """Return the places of routes where flows of the sender alone may be held: all that its first link leaves open.
+
+        Where all that a worker sends begins on one link, no link behind it that can carry as much is ever full of its.
+        """
+        places = np.arange(len(self.on_routes))
+        first = self.on_routes[self.firsts[:-1]]
+        least, most = np.full(self.n_members, len(self.links)), np.full(self.n_members, -1)
+        np.minimum.at(least, self.src, first)
+        np.maximum.at(most, self.src, first)
+        begins_alike = np.repeat((least == most)[self.src], self.lengths)
+        first_Bps = np.repeat(self.bandwidth_Bps[first], self.lengths)
+        is_first = places == np.repeat(self.firsts[:-1], self.lengths)
+        return np.flatnonzero(is_first | ~begins_alike | (self.bandwidth_Bps[self.on_routes] < first_Bps))
 
     def of(self, step: Step) -> IntArray:
         """Return the number of the route of each row of a step."""
@@ -168,20 +186,15 @@ def first_arrays(
         (at.REAL_OF_FLOW, at.WHOLE_OF_FLOW, n_flows),
         (at.REAL_OF_LINK, at.WHOLE_OF_LINK, n_links),
         ((), at.WHOLE_OF_ACTOR, n_actors),
-        (at.REAL_OF_ACCOUNT, (), routes.n_accounts),
         ((at.WORKER_PATH, at.PROCESSOR_PATH), (), n_workers * at.N_ON_PATH),
         ((at.ACTOR_PATH,), (), n_actors * at.N_ON_PATH),
         ((at.EVENT_TIME,), (at.EVENT_KEY, at.EVENT_WHAT), n_actors),
         ((), at.LISTS_OF_LINKS, n_links),
-        ((at.HAD_WORKED,), at.NODES, n_flows * most_hops),
+        ((), at.NODES, n_flows * most_hops),
         ((at.RISES_TO,), (at.RISING_KEY, at.RISING_WHAT), n_flows + n_links),
         ((), (at.FIRST_SEND, at.FIRST_OWED), 1),
     )
-    for reals, wholes, size in sizes:
-        for name in reals:
-            real[name] = np.zeros(size, dtype=np.float64)
-        for name in wholes:
-            whole[name] = np.zeros(size, dtype=np.int64)
+    _size(real, whole, sizes)
     for name in at.NOBODY_OF_LINK:
         whole[name] = np.full(n_links, at.NOBODY)
     real[at.CLOCK] = np.array([0.0, np.inf])
@@ -190,7 +203,6 @@ def first_arrays(
     real[at.LATENCY] = network.latency_s[routes.links]
     whole[at.FIRST_LINK] = np.concatenate(([0], np.cumsum(routes.lengths)))
     whole[at.LINKS], whole[at.FREE_FLOWS] = routes.on_routes.astype(np.int64), np.arange(n_flows)
-    whole[at.ACCOUNTS] = routes.accounts.astype(np.int64)
     whole[at.ASLEEP][:] = 1
     count = whole[at.COUNT] = np.zeros(len(at.COUNTS), dtype=np.int64)
     count[[at.N_WORKERS, at.N_CHANNELS, at.N_STEPS]] = n_workers, n_channels, schedule_.n_steps
@@ -199,6 +211,9 @@ def first_arrays(
         network.sharing == "fair",
         network.switching == "cut-through",
     )
+    if not count[at.IS_FAIR]:
+        accounts, whole[at.ACCOUNTS] = routes.by_sender(slice(None))
+        real[at.ACCOUNT_WORKED] = np.zeros(len(accounts))
     count[at.IS_RENDEZVOUS] = workers.sends == "rendezvous"
     count[at.KEEPS_WAITS] = True
     if rows is not None:
@@ -207,6 +222,35 @@ def first_arrays(
         count[at.KEEPS_RATES] = rows.whole and network.sharing == "fair"
     _set_workers(workers, real, whole)
     return real, whole
+
+
+def lone_arrays(routes: UsedRoutes, whole: list[IntArray]) -> tuple[list[FloatArray], list[IntArray]]:
+    """Return the arrays in which each sender's flows are alone; without links unless links are shared fairly."""
+    lone_real = [np.zeros(0) for _ in range(at.N_REAL)]
+    lone_whole = [np.zeros(0, dtype=np.int64) for _ in range(at.N_WHOLE)]
+    count = lone_whole[at.COUNT] = np.zeros(len(at.COUNTS), dtype=np.int64)
+    if whole[at.COUNT][at.IS_FAIR]:
+        places = routes.where_own_meet()
+        link, lone_whole[at.LINKS] = routes.by_sender(places)
+        lone_whole[at.FIRST_LINK] = np.searchsorted(places, whole[at.FIRST_LINK])
+        count[at.MOST_HOPS] = np.diff(lone_whole[at.FIRST_LINK]).max(initial=1)
+        n_links = len(link)
+        _size(lone_real, lone_whole, [(at.REAL_OF_LINK, at.WHOLE_OF_LINK, n_links), ((), at.LISTS_OF_LINKS, n_links)])
+        lone_real[at.CAPACITY] = routes.bandwidth_Bps[link]
+        for name in at.NOBODY_OF_LINK:
+            lone_whole[name] = np.full(n_links, at.NOBODY)
+    return lone_real, lone_whole
+
+
+def _size(
+    real: list[FloatArray], whole: list[IntArray], sizes: Iterable[tuple[Iterable[int], Iterable[int], int]]
+) -> None:
+    """Make arrays of zeros."""
+    for reals, wholes, size in sizes:
+        for name in reals:
+            real[name] = np.zeros(size, dtype=np.float64)
+        for name in wholes:
+            whole[name] = np.zeros(size, dtype=np.int64)
 
 
 def _set_workers(workers: Workers, real: list[FloatArray], whole: list[IntArray]) -> None:

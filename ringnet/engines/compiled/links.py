@@ -111,32 +111,39 @@ def start_flow(real: Any, whole: Any, transfer: int) -> None:
     flow = whole[at.FREE_FLOWS][count[at.N_FREE]]
     whole[at.TRANSFER_OF][flow], whole[at.ROUTE_OF][flow] = transfer, route
     real[at.CEILING][flow], real[at.LEFT][flow] = real[at.ROUTE_RATE][route], whole[at.BYTES][transfer]
-    real[at.RATE][flow], real[at.FLOW_SINCE][flow] = 0.0, now_s
-    whole[at.HELD_BY][flow] = whole[at.STOP][flow] = whole[at.PREDICTION][flow] = at.NOBODY
-    node = flow * count[at.MOST_HOPS]
-    for place in range(whole[at.FIRST_LINK][route], whole[at.FIRST_LINK][route + 1]):
-        account = whole[at.ACCOUNTS][place]
-        real[at.HAD_WORKED][node] = worked_s(real, account, now_s)
-        real[at.ACCOUNT_LEFT][account] += whole[at.BYTES][transfer] / real[at.CAPACITY][whole[at.LINKS][place]]
-        node += 1
-    whole[at.COMING][count[at.N_COMING]] = flow
-    count[at.N_COMING] += 1
+    real[at.LONE_END][flow] = INFINITE
+    come(real, whole, flow, now_s)
     real[at.CLOCK][at.ALARM] = min(real[at.CLOCK][at.ALARM], now_s)
 
 
-def settle_flows(real: Any, whole: Any) -> None:
+def come(real: Any, whole: Any, flow: int, now_s: float) -> None:
+    """Let a flow, of which it is known what moves over which route, be one of those that come now."""
+    count = whole[at.COUNT]
+    real[at.RATE][flow], real[at.FLOW_SINCE][flow] = 0.0, now_s
+    whole[at.HELD_BY][flow] = whole[at.STOP][flow] = whole[at.PREDICTION][flow] = at.NOBODY
+    whole[at.COMING][count[at.N_COMING]] = flow
+    count[at.N_COMING] += 1
+
+
+def settle_flows(real: Any, whole: Any, lone_real: Any, lone_whole: Any) -> None:
     """Work out rates anew: some flows end now, some start."""
     count, now_s = whole[at.COUNT], real[at.CLOCK][at.NOW]
     real[at.CLOCK][at.ALARM] = INFINITE
     count[at.N_SETTLEMENTS] += 1
     take_ended(real, whole, now_s)
     count[at.N_STREAMS] += count[at.N_COMING] - count[at.N_GOING]
+    go_on_alone(real, whole, lone_real, lone_whole)
     settle(real, whole)
     if count[at.N_ENDS] + count[at.N_POOL] > count[at.ROOM_ENDS]:
         drop_stale(real, whole)
     for place in range(count[at.N_POOL]):
         flow = whole[at.POOL][place]
         if real[at.RATE][flow] != real[at.OLD_RATE][flow]:
+            lose(real, whole, flow, max(real[at.OLD_RATE][flow], 0.0), now_s)
+            whole[at.HELD_BY][flow] = whole[at.STOP][flow]
+            moved = moved_bytes(real, flow, now_s)
+            if moved:
+                write_rate(real, whole, flow, now_s, moved)
             predict(real, whole, flow, now_s)
     for place in range(count[at.N_COMING]):
         note_flows(real, whole, whole[at.COMING][place], now_s)
@@ -147,6 +154,49 @@ def settle_flows(real: Any, whole: Any) -> None:
     count[at.N_COMING] = count[at.N_GOING] = 0
     if count[at.N_STREAMS]:
         real[at.CLOCK][at.ALARM] = next_end(real, whole)
+
+
+def go_on_alone(real: Any, whole: Any, lone_real: Any, lone_whole: Any) -> None:
+    """Go on to now with what each sender's flows would do if nobody else's were there, and to those that come now."""
+    count, lone, now_s = whole[at.COUNT], lone_whole[at.COUNT], real[at.CLOCK][at.NOW]
+    end_s = next_end(lone_real, lone_whole)
+    while end_s < now_s * (1 - SAME_TIME):
+        take_ended(lone_real, lone_whole, end_s)
+        settle_alone(real, whole, lone_real, lone_whole, end_s)
+        end_s = next_end(lone_real, lone_whole)
+    take_ended(lone_real, lone_whole, now_s)
+    for place in range(count[at.N_COMING]):
+        flow = whole[at.COMING][place]
+        lone_whole[at.ROUTE_OF][flow] = whole[at.ROUTE_OF][flow]
+        lone_real[at.CEILING][flow], lone_real[at.LEFT][flow] = real[at.CEILING][flow], real[at.LEFT][flow]
+        come(lone_real, lone_whole, flow, now_s)
+    if lone[at.N_COMING] or lone[at.N_GOING]:
+        settle_alone(real, whole, lone_real, lone_whole, now_s)
+
+
+def settle_alone(real: Any, whole: Any, lone_real: Any, lone_whole: Any, now_s: float) -> None:
+    """Work out rates anew of those that are alone, and note of those that end when they do."""
+    lone = lone_whole[at.COUNT]
+    for place in range(lone[at.N_GOING]):
+        flow = lone_whole[at.GOING][place]
+        real[at.LONE_END][flow] = now_s
+        if whole[at.ROUTE_OF][flow] == at.NOBODY:
+            free_flow(whole, flow)
+    settle(lone_real, lone_whole)
+    if lone[at.N_ENDS] + lone[at.N_POOL] > lone[at.ROOM_ENDS]:
+        drop_stale(lone_real, lone_whole)
+    for place in range(lone[at.N_POOL]):
+        flow = lone_whole[at.POOL][place]
+        if lone_real[at.RATE][flow] != lone_real[at.OLD_RATE][flow]:
+            predict(lone_real, lone_whole, flow, now_s)
+    lone[at.N_COMING] = lone[at.N_GOING] = 0
+
+
+def free_flow(whole: Any, flow: int) -> None:
+    """Let another flow take the place of one that is over, and alone would be."""
+    count = whole[at.COUNT]
+    whole[at.FREE_FLOWS][count[at.N_FREE]] = flow
+    count[at.N_FREE] += 1
 
 
 def take_ended(real: Any, whole: Any, now_s: float) -> None:
@@ -190,13 +240,7 @@ def drop_stale(real: Any, whole: Any) -> None:
 def predict(real: Any, whole: Any, flow: int, now_s: float) -> None:
     """Predict the end of a flow whose rate is new; as long as the rate stays no rounding creeps into it."""
     count = whole[at.COUNT]
-    before_Bps = max(real[at.OLD_RATE][flow], 0.0)
-    lose(real, whole, flow, before_Bps, now_s)
-    whole[at.HELD_BY][flow] = whole[at.STOP][flow]
-    moved = min(before_Bps * (now_s - real[at.FLOW_SINCE][flow]), real[at.LEFT][flow])
-    if moved:
-        write_rate(real, whole, flow, now_s, moved)
-    real[at.LEFT][flow] -= moved
+    real[at.LEFT][flow] -= moved_bytes(real, flow, now_s)
     real[at.FLOW_SINCE][flow] = now_s
     rate_Bps = real[at.RATE][flow]
     end_s = now_s + real[at.LEFT][flow] / rate_Bps if rate_Bps else INFINITE
@@ -207,6 +251,13 @@ def predict(real: Any, whole: Any, flow: int, now_s: float) -> None:
     )  # fmt: skip
     count[at.NEXT_END_NUMBER] += 1
     count[at.N_ENDS] += 1
+
+
+def moved_bytes(real: Any, flow: int, now_s: float) -> float:
+    """Return what a flow has moved at the rate that it had before."""
+    before_Bps = max(real[at.OLD_RATE][flow], 0.0)
+    moved: float = min(before_Bps * (now_s - real[at.FLOW_SINCE][flow]), real[at.LEFT][flow])
+    return moved
 
 
 def lose(real: Any, whole: Any, flow: int, rate_Bps: float, now_s: float) -> None:
@@ -220,29 +271,13 @@ def lose(real: Any, whole: Any, flow: int, rate_Bps: float, now_s: float) -> Non
         real[at.LOST][whole[at.TRANSFER_OF][flow]] += lost_s
 
 
-def to_others_s(real: Any, whole: Any, flow: int, now_s: float) -> float:
-    """Return what a flow has lost to other senders: how long its sender alone would have left all its links idle."""
-    transfer, route = whole[at.TRANSFER_OF][flow], whole[at.ROUTE_OF][flow]
-    passed_s, lost_s, most_s = now_s - real[at.STARTED][transfer], real[at.LOST][transfer], 0.0
-    node = flow * whole[at.COUNT][at.MOST_HOPS]
-    for place in range(whole[at.FIRST_LINK][route], whole[at.FIRST_LINK][route + 1]):
-        most_s = max(most_s, worked_s(real, whole[at.ACCOUNTS][place], now_s) - real[at.HAD_WORKED][node])
-        node += 1
-    idle_s = passed_s - most_s
-    if idle_s <= OWN_ALL * passed_s:
+def to_others_s(real: Any, flow: int, transfer: int, now_s: float) -> float:
+    """Return what a flow has lost to other senders now that it ends: what it took longer than without them."""
+    lost_s: float = real[at.LOST][transfer]
+    later_s: float = now_s - real[at.LONE_END][flow] if lost_s else 0.0
+    if later_s <= OWN_ALL * (now_s - real[at.STARTED][transfer]):
         return 0.0
-    others_s: float = lost_s if lost_s - idle_s <= OWN_ALL * lost_s else idle_s
-    return others_s
-
-
-def worked_s(real: Any, account: int, now_s: float) -> float:
-    """Return how long a link would have worked until now if one sender alone were on it."""
-    since_s = min(now_s - real[at.ACCOUNT_SINCE][account], real[at.ACCOUNT_LEFT][account])
-    real[at.ACCOUNT_LEFT][account] -= since_s
-    real[at.ACCOUNT_SINCE][account] = now_s
-    real[at.ACCOUNT_WORKED][account] += since_s
-    all_s: float = real[at.ACCOUNT_WORKED][account]
-    return all_s
+    return lost_s if lost_s - later_s <= OWN_ALL * lost_s else later_s
 
 
 def note_flows(real: Any, whole: Any, flow: int, now_s: float) -> None:
@@ -261,17 +296,17 @@ def note_flows(real: Any, whole: Any, flow: int, now_s: float) -> None:
 
 def end_flow(real: Any, whole: Any, flow: int, now_s: float) -> None:
     """Let a flow leave and its transfer arrive."""
-    count, route = whole[at.COUNT], whole[at.ROUTE_OF][flow]
-    transfer = whole[at.TRANSFER_OF][flow]
+    transfer, route = whole[at.TRANSFER_OF][flow], whole[at.ROUTE_OF][flow]
     lose(real, whole, flow, real[at.RATE][flow], now_s)
     write_rate(real, whole, flow, now_s, real[at.LEFT][flow])
     for place in range(whole[at.FIRST_LINK][route], whole[at.FIRST_LINK][route + 1]):
         write_wait(real, whole, whole[at.LINKS][place], real[at.STARTED][transfer], now_s)
-    others_s = to_others_s(real, whole, flow, now_s)
+    others_s = to_others_s(real, flow, transfer, now_s)
     real[at.OWN_LOST][transfer] = real[at.LOST][transfer] - others_s
     write_flow(real, whole, transfer, whole[at.HELD_BY][flow], others_s)
-    whole[at.FREE_FLOWS][count[at.N_FREE]] = flow
-    count[at.N_FREE] += 1
+    whole[at.ROUTE_OF][flow] = at.NOBODY
+    if real[at.LONE_END][flow] != INFINITE:
+        free_flow(whole, flow)
     real[at.SENT][transfer] = now_s
     arrive(real, whole, transfer, now_s)
 

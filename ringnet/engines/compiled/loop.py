@@ -16,12 +16,12 @@ ENDED, WANTS_STEPS, WANTS_ROOM, PAUSED = range(4)
 ENOUGH = 1_000_000
 
 
-def advance(real: Any, whole: Any) -> int:
+def advance(real: Any, whole: Any, lone_real: Any, lone_whole: Any) -> int:
     """Let happen what happens, from where the arrays stand; return why it stops.
 
     Parameters
     ----------
-    real, whole : sequence of ndarray of float64, and of int64
+    real, whole, lone_real, lone_whole : sequence of ndarray of float64, and of int64
         As `ringnet.engines.columns` numbers them; changed in place. Compiled, pointers to their data.
     """
     count, clock = whole[at.COUNT], real[at.CLOCK]
@@ -48,7 +48,7 @@ def advance(real: Any, whole: Any) -> int:
             happen(real, whole, what % KINDS, what // KINDS)
         elif clock[at.ALARM] != INFINITE:
             clock[at.NOW] = clock[at.ALARM]
-            settle_flows(real, whole)
+            settle_flows(real, whole, lone_real, lone_whole)
         else:
             return ENDED
 

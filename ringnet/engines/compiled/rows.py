@@ -100,19 +100,32 @@ def grow(real: list[FloatArray], whole: list[IntArray]) -> None:
 def _grow_flows(real: list[FloatArray], whole: list[IntArray]) -> None:
     """Make room for twice as many flows."""
     count, n_flows = whole[at.COUNT], len(whole[at.ROUTE_OF])
+    _make_place(real, whole, 2 * n_flows)
+    whole[at.FREE_FLOWS][:n_flows] = np.arange(n_flows, 2 * n_flows)
+    count[at.N_FREE] = n_flows
+
+
+def _make_place(real: list[FloatArray], whole: list[IntArray], n_flows: int) -> None:
+    """Make place for so many flows."""
     for name in at.REAL_OF_FLOW:
-        real[name] = _longer(real[name], 2 * n_flows)
+        real[name] = _longer(real[name], n_flows)
     for name in at.WHOLE_OF_FLOW:
-        whole[name] = _longer(whole[name], 2 * n_flows)
-    n_nodes, n_on_heap = 2 * n_flows * int(count[at.MOST_HOPS]), 2 * n_flows + len(whole[at.N_ON])
+        whole[name] = _longer(whole[name], n_flows)
+    n_nodes, n_on_heap = n_flows * int(whole[at.COUNT][at.MOST_HOPS]), n_flows + len(whole[at.N_ON])
     real[at.RISES_TO] = _longer(real[at.RISES_TO], n_on_heap)
     for name in (at.RISING_KEY, at.RISING_WHAT):
         whole[name] = _longer(whole[name], n_on_heap)
-    real[at.HAD_WORKED] = _longer(real[at.HAD_WORKED], n_nodes)
     for name in at.NODES:
         whole[name] = _longer(whole[name], n_nodes)
-    whole[at.FREE_FLOWS][:n_flows] = np.arange(n_flows, 2 * n_flows)
-    count[at.N_FREE] = n_flows
+
+
+def grow_alone(lone_real: list[FloatArray], lone_whole: list[IntArray], n_flows: int) -> None:
+    """Make place for so many flows where each sender is alone, and room for twice as many ends."""
+    _make_place(lone_real, lone_whole, n_flows)
+    lone_whole[at.COUNT][at.ROOM_ENDS] = 2 * n_flows
+    lone_real[at.PREDICTED] = _longer(lone_real[at.PREDICTED], 2 * n_flows)
+    for name in (at.END_NUMBER, at.END_FLOW):
+        lone_whole[name] = _longer(lone_whole[name], 2 * n_flows)
 
 
 def _longer(array: NDArray[Any], size: int) -> NDArray[Any]:

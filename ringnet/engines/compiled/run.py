@@ -9,10 +9,10 @@ import numpy as np
 from ringnet.array_types import IntArray
 from ringnet.collectives import Schedule
 from ringnet.engines import columns as at
-from ringnet.engines.compiled.arrays import LoadedSteps, UsedRoutes, first_arrays
+from ringnet.engines.compiled.arrays import LoadedSteps, UsedRoutes, first_arrays, lone_arrays
 from ringnet.engines.compiled.exactness import why_not_compiled
 from ringnet.engines.compiled.loop import ENDED, WANTS_ROOM, WANTS_STEPS
-from ringnet.engines.compiled.rows import WrittenRows, grow
+from ringnet.engines.compiled.rows import WrittenRows, grow, grow_alone
 from ringnet.engines.machine_code import CompiledLoop, addresses, compiled
 from ringnet.engines.moving import stepper
 from ringnet.engines.sharing import Sending, resolve_sharing
@@ -104,7 +104,13 @@ class Loop:
         self.steps = LoadedSteps(schedule, self.routes, chunk_bytes)
         self.real, self.whole = first_arrays(schedule, network, workers, self.routes, rows)
         self.rows = WrittenRows(self.routes, is_fair=network.sharing == "fair")
+        self.lone_real, self.lone_whole = lone_arrays(self.routes, self.whole)
+        self.grow()
+
+    def grow(self) -> None:
+        """Make room for what one event can bring, in all arrays that grow."""
         grow(self.real, self.whole)
+        grow_alone(self.lone_real, self.lone_whole, len(self.whole[at.ROUTE_OF]))
 
     def n_applied(self) -> int:
         """Return how many transfers are done."""
@@ -114,12 +120,13 @@ class Loop:
         """Let happen all that happens."""
         advance = compiled(LOOP)
         while True:
-            came = advance(addresses(self.real), addresses(self.whole))
+            tables = self.real, self.whole, self.lone_real, self.lone_whole
+            came = advance(*(addresses(table) for table in tables))
             if came == WANTS_STEPS:
                 self.steps.load(self.real, self.whole)
             elif came == WANTS_ROOM:
                 self.rows.take(self.real, self.whole)
-                grow(self.real, self.whole)
+                self.grow()
             elif came == ENDED:
                 break
         self.rows.take(self.real, self.whole)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import count
+from typing import Generic, TypeVar
 
 import numpy as np
 import simpy
@@ -31,57 +32,145 @@ NOTHING = -1
 MOST_STALE = 8
 
 
-class Stream(Flow):
-    """A flow that ends: what it moves, how many bytes are left of it since when, and when it will so end."""
+class EndingFlow(Flow):
+    """A flow that ends: how many bytes are left of it since when, and the number of what was last predicted of that."""
+
+    __slots__ = ("left", "prediction", "since_s")
+
+    def __init__(self, links: Sequence[int], cap_Bps: float, n_bytes: int, now_s: float) -> None:
+        super().__init__(links, cap_Bps)
+        self.left, self.since_s, self.prediction = float(n_bytes), now_s, NOTHING
+
+    def moved(self, now_s: float) -> float:
+        """Return the bytes that it has moved at the rate that it had before."""
+        return min(self.before_Bps * (now_s - self.since_s), self.left)
+
+
+OneFlow = TypeVar("OneFlow", bound=EndingFlow)
+
+
+class Ends(Generic[OneFlow]):
+    """When flows will end. What was predicted for other rates than they have now stays until it is looked at."""
+
+    def __init__(self) -> None:
+        self.heap: list[tuple[float, int, OneFlow]] = []
+        self.numbers = count()
+
+    def predict(self, flow: OneFlow, now_s: float) -> None:
+        """Predict the end of a flow whose rate is new; as long as the rate stays no rounding creeps into it."""
+        flow.left -= flow.moved(now_s)
+        flow.since_s = now_s
+        end_s = now_s + flow.left / flow.rate_Bps if flow.rate_Bps else NEVER
+        flow.prediction = next(self.numbers)
+        heappush(self.heap, (end_s, flow.prediction, flow))
+
+    def next_s(self) -> float:
+        """Return when the next flow ends."""
+        while self.heap and self.heap[0][1] != self.heap[0][2].prediction:
+            heappop(self.heap)
+        return self.heap[0][0] if self.heap else NEVER
+
+    def take(self, now_s: float) -> list[OneFlow]:
+        """Take out the flows that end now."""
+        ended = []
+        while self.next_s() <= now_s * (1 + SAME_TIME):
+            flow = heappop(self.heap)[-1]
+            flow.prediction = NOTHING
+            ended.append(flow)
+        return ended
+
+    def drop_stale(self, n_flows: int) -> None:
+        """Drop what was predicted for other rates, where it is much more than what was not."""
+        if len(self.heap) > MOST_STALE * (n_flows + 1):
+            self.heap = [end for end in self.heap if end[1] == end[2].prediction]
+            heapify(self.heap)
+
+
+class LoneFlow(EndingFlow):
+    """A flow as it would go on if only its sender's were there; and when it would have ended."""
+
+    __slots__ = ("ended_s",)
+    ended_s: float
+
+
+class LoneSenders:
+    """What each sender's flows would do if nobody else were on their links, begun when they really began.
+
+    The rule is the same; each sender has links of its own, and nobody waits for what happens here: it is looked at when
+    something really starts, ends or changes.
+
+    Parameters
+    ----------
+    capacity_Bps : list of float
+        Of each link now.
+    """
+
+    def __init__(self, capacity_Bps: list[float]) -> None:
+        self.capacity_Bps = capacity_Bps
+        self.shares, self.ends = Shares([], most_hops=len(capacity_Bps)), Ends[LoneFlow]()
+        #: Of each link those that senders have in place of it: by the number of the job, or traffic, and of the worker.
+        self.links: dict[int, dict[tuple[int, int], int]] = {}
+        self.coming: list[LoneFlow] = []
+        self.n_flows = 0
+
+    def start(self, stream: Stream, now_s: float) -> None:
+        """Let a flow start that really starts now."""
+        sender = stream.carried.route.owner, stream.carried.src
+        links = []
+        for link in stream.links:
+            of_senders = self.links.setdefault(link, {})
+            if sender not in of_senders:
+                of_senders[sender] = self.shares.add_links([self.capacity_Bps[link]])
+            links.append(of_senders[sender])
+        stream.alone = LoneFlow(links, stream.cap_Bps, stream.n_bytes, now_s)
+        stream.alone.ended_s = NEVER
+        self.coming.append(stream.alone)
+
+    def settle(self, now_s: float, dropped: Iterable[Stream], changed: Iterable[int]) -> None:
+        """Go on to now, to what starts now, what will not move any more and to links that change."""
+        while (end_s := self.ends.next_s()) < now_s * (1 - SAME_TIME):
+            self._settle_at(end_s, [], self.ends.take(end_s), [])
+        going = self.ends.take(now_s)
+        going += [stream.alone for stream in dropped if stream.alone.ended_s == NEVER]
+        changes = [(link, number) for link in changed for number in self.links.get(link, {}).values()]
+        for link, number in changes:
+            self.shares.capacity_Bps[number] = self.capacity_Bps[link]
+        if self.coming or going or changes:
+            coming, self.coming = self.coming, []
+            self._settle_at(now_s, coming, going, [number for _, number in changes])
+
+    def _settle_at(self, now_s: float, coming: list[LoneFlow], going: list[LoneFlow], changed: list[int]) -> None:
+        self.n_flows += len(coming) - len(going)
+        for flow in going:
+            flow.ended_s, flow.prediction = now_s, NOTHING
+        self.ends.drop_stale(self.n_flows)
+        for changed_flow in self.shares.settle(coming, going, changed):
+            assert isinstance(changed_flow, LoneFlow)
+            self.ends.predict(changed_flow, now_s)
+
+
+class Stream(EndingFlow):
+    """A flow that really moves, and what."""
 
     links: tuple[int, ...]
-    __slots__ = (
-        "alone", "carried", "held_by", "left", "lost_s", "n_bytes", "posted_s", "prediction", "since_s",
-    )  # fmt: skip
+    alone: LoneFlow
+    __slots__ = ("alone", "carried", "held_by", "lost_s", "n_bytes", "posted_s")
 
     def __init__(self, carried: Carried, links: tuple[int, ...], n_bytes: int, cap_Bps: float, posted_s: float) -> None:
-        super().__init__(links, cap_Bps)
+        super().__init__(links, cap_Bps, n_bytes, 0.0)
         #: ``posted_s``: when it went on to the network, before the latency of its route.
         self.carried, self.n_bytes, self.posted_s = carried, n_bytes, posted_s
-        self.left = float(n_bytes)
-        self.since_s = 0.0
-        #: The number of what was last predicted of its end.
-        self.prediction = NOTHING
         #: The link that has kept it from having more since then.
         self.held_by: int | None = None
-        #: Each of its links as if its sender alone were there, and how long that had worked when this began to move.
-        self.alone: list[tuple[Account, float]] = []
         #: What it has lost, in seconds: by `LinkUse.queued_s`.
         self.lost_s = 0.0
 
     def to_others_s(self, now_s: float) -> float:
-        """Return what it has lost to other senders until now: how long its sender alone would have left all links idle.
-
-        Where its sender alone would be at work on a link all the time, it has lost to its own what it has lost; where
-        they stand in each other's way because others made them slow, it has not.
-        """
-        passed_s = now_s - self.carried.started_s
-        idle_s = passed_s - max((one.up_to(now_s) - had_s for one, had_s in self.alone), default=passed_s)
-        if idle_s <= OWN_ALL * passed_s:
+        """Return what it has lost to other senders now that it ends: what it took longer than without them."""
+        later_s = now_s - self.alone.ended_s if self.lost_s else 0.0
+        if later_s <= OWN_ALL * (now_s - self.carried.started_s):
             return 0.0
-        return self.lost_s if self.lost_s - idle_s <= OWN_ALL * self.lost_s else idle_s
-
-
-class Account:
-    """One link as if one sender alone were on it: how long it would have worked, and for how much longer it would."""
-
-    __slots__ = ("left_s", "since_s", "worked_s")
-
-    def __init__(self) -> None:
-        self.left_s = self.since_s = self.worked_s = 0.0
-
-    def up_to(self, now_s: float) -> float:
-        """Return how long it would have worked until now."""
-        worked_s = min(now_s - self.since_s, self.left_s)
-        self.left_s -= worked_s
-        self.since_s = now_s
-        self.worked_s += worked_s
-        return self.worked_s
+        return self.lost_s if self.lost_s - later_s <= OWN_ALL * self.lost_s else later_s
 
 
 class LinkUse:
@@ -121,8 +210,7 @@ class Arbiter:
         self.clock, self.network, self.services = clock, network, services
         self.shares = Shares(network.bandwidth_Bps.tolist())
         self.uses = [LinkUse() for _ in range(network.n_links)]
-        #: Of each link, by who sends: the number of the job, or of other traffic, and of the worker.
-        self.accounts: list[dict[tuple[int, int], Account]] = [{} for _ in range(network.n_links)]
+        self.lone = LoneSenders(self.shares.capacity_Bps)
         self.rates = None if services is None else RateRows()
         #: From when to when each flow was on each link.
         self.flows = LinkWaits()
@@ -141,8 +229,7 @@ class Arbiter:
         self.coming: list[Stream] = []
         #: What will not move any more, and is to be taken out.
         self.dropped: list[Stream] = []
-        self.ends: list[tuple[float, int, Stream]] = []
-        self.numbers = count()
+        self.ends = Ends[Stream]()
         self.n_streams = self.settlements = 0
         self.alarm, self.alarm_s = simpy.Event(clock), NEVER
         clock.process(self.run())
@@ -187,12 +274,6 @@ class Arbiter:
     def _start(self, stream: Stream) -> None:
         carried = stream.carried
         carried.started_s = stream.since_s = self.clock.now
-        sender = carried.route.owner, carried.src
-        for link in stream.links:
-            account = self.accounts[link].setdefault(sender, Account())
-            stream.alone.append((account, account.up_to(self.clock.now)))
-            if capacity_Bps := self.shares.capacity_Bps[link]:
-                account.left_s += stream.n_bytes / capacity_Bps
         for link in stream.links:
             self.uses[link].bytes += stream.n_bytes
             self.uses[link].transfers += carried.counts
@@ -205,7 +286,7 @@ class Arbiter:
             self._settle(self.clock.now)
             # A change of capacity matters only while something moves; the next to start sees to those that passed.
             if self.n_streams:
-                self._wake_at(min(self._next_end_s(), self.changes[0][0] if self.changes else NEVER))
+                self._wake_at(min(self.ends.next_s(), self.changes[0][0] if self.changes else NEVER))
 
     def _wake_at(self, time_s: float) -> None:
         if time_s >= self.alarm_s:
@@ -218,13 +299,14 @@ class Arbiter:
     def _settle(self, now_s: float) -> None:
         self.settlements += 1
         self._serve(now_s)
-        going, changed = self._ended(now_s), self._changed(now_s)
+        going, changed = self.ends.take(now_s), self._changed(now_s)
         coming, self.coming = [*self.coming, *self._followers(going)], []
         dropped, self.dropped = self.dropped, []
         self.n_streams += len(coming) - len(going) - len(dropped)
-        if len(self.ends) > MOST_STALE * (self.n_streams + 1):
-            self.ends = [end for end in self.ends if end[1] == end[2].prediction]
-            heapify(self.ends)
+        self.ends.drop_stale(self.n_streams)
+        for stream in coming:
+            self.lone.start(stream, now_s)
+        self.lone.settle(now_s, dropped, changed)
         for flow in self.shares.settle(coming, [*going, *dropped], changed):
             assert isinstance(flow, Stream)
             self._predict(flow, now_s)
@@ -282,51 +364,24 @@ class Arbiter:
             if rate_Bps:
                 self.busy_s[link] += passed_s * rate_Bps / self.shares.capacity_Bps[link]
 
-    def _ended(self, now_s: float) -> list[Stream]:
-        """Take out the streams that end now."""
-        ended = []
-        while self._next_end_s() <= now_s * (1 + SAME_TIME):
-            stream = heappop(self.ends)[-1]
-            stream.prediction = NOTHING
-            ended.append(stream)
-        return ended
-
-    def _next_end_s(self) -> float:
-        """Return when the next stream ends; what was predicted for other rates is dropped."""
-        while self.ends and self.ends[0][1] != self.ends[0][2].prediction:
-            heappop(self.ends)
-        return self.ends[0][0] if self.ends else NEVER
-
     def _changed(self, now_s: float) -> list[int]:
         links = []
         while self.changes and self.changes[0][0] <= now_s:
             _, link = heappop(self.changes)
             behaviour = self.network.behaviours[link]
-            before_Bps, after_Bps = (
-                self.shares.capacity_Bps[link],
-                behaviour.offer(ANY_SIZE, now_s).bandwidth_Bps,
-            )
-            for account in self.accounts[link].values():
-                account.up_to(now_s)
-                account.left_s *= before_Bps / after_Bps if before_Bps and after_Bps else 1.0
-            self.shares.capacity_Bps[link] = after_Bps
+            self.shares.capacity_Bps[link] = behaviour.offer(ANY_SIZE, now_s).bandwidth_Bps
             links.append(link)
             if (change_s := behaviour.next_change_s(now_s)) != NEVER:
                 heappush(self.changes, (change_s, link))
         return links
 
     def _predict(self, stream: Stream, now_s: float) -> None:
-        """Predict the end of a stream whose rate is new; as long as the rate stays no rounding creeps into it."""
+        """Take note that the rate of a stream is new."""
         self._lose(stream, stream.before_Bps, now_s)
         stream.held_by = stream.stop
-        moved = min(stream.before_Bps * (now_s - stream.since_s), stream.left)
-        if self.rates is not None and moved:
+        if self.rates is not None and (moved := stream.moved(now_s)):
             self.rates.add(stream.links, stream.since_s, now_s, moved)
-        stream.left -= moved
-        stream.since_s = now_s
-        end_s = now_s + stream.left / stream.rate_Bps if stream.rate_Bps else NEVER
-        stream.prediction = next(self.numbers)
-        heappush(self.ends, (end_s, stream.prediction, stream))
+        self.ends.predict(stream, now_s)
 
     def _arrive(self, stream: Stream) -> None:
         carried, held_by = stream.carried, stream.held_by

@@ -35,7 +35,9 @@ MOST_SAID, MOST_CELLS = 9, 512
 def per_link(results: Results, column: str, quantity: axes.Quantity, label: str) -> Figure:
     """Draw a column of the links: bytes that crossed each, or its share of the time busy and held by a slower one."""
     links, n_idle = _worth_drawing(_with_held(results))
-    slowest = links["link"] == results.summary["slowest_link"].iloc[0]
+    # Of several that hold the run back together the table says which they are.
+    first = results.summary["slowest_link"].iloc[0]
+    slowest = links["is_slowest"] if "is_slowest" in links else links["link"] == first
     if len(links) <= MOST_BARS:
         figure, (ax,) = canvas.new_figure(0.55 + 0.13 * len(links))
         legend = _bars(ax, links, column, slowest)
@@ -107,7 +109,7 @@ def _say_shares(ax: Axes, shares: pd.Series[float], held: pd.Series[float]) -> N
 def _legend(links: pd.DataFrame, column: str, slowest: pd.Series[bool], held: bool) -> list[Artist]:
     legend = [canvas.patch(canvas.PALETTE[0], "busy" if column == "utilisation" else "bytes")]
     if slowest.any():
-        legend.append(canvas.patch(canvas.ALERT, "slowest link"))
+        legend.append(canvas.patch(canvas.ALERT, "slowest links" if slowest.sum() > 1 else "slowest link"))
     if held:
         legend.append(canvas.patch(canvas.PALE, "held by a slower link"))
     return legend
@@ -123,10 +125,12 @@ def _profile(ax: Axes, links: pd.DataFrame, column: str, slowest: pd.Series[bool
     ax.set_xlim(0, len(links))
     ax.set_ylim(0, 1 if column == "utilisation" else None)
     legend = [canvas.patch(canvas.PALETTE[0], "links")]
-    for rank in np.flatnonzero(slowest.to_numpy()[order]):
-        ax.plot(rank + 0.5, values[rank], "v", color=canvas.ALERT, clip_on=False)
-        name = clipped(links["link"].iloc[order[rank]], 30)
-        legend.append(canvas.stroke(canvas.ALERT, f"slowest link, {name}", marker="v", linestyle="none"))
+    ranks = np.flatnonzero(slowest.to_numpy()[order])
+    if len(ranks):
+        ax.plot(ranks + 0.5, values[ranks], "v", color=canvas.ALERT, clip_on=False)
+        name = clipped(links["link"].iloc[order[ranks[0]]], 30)
+        words = f"slowest link, {name}" if len(ranks) == 1 else f"the {len(ranks)} slowest links, {name} first"
+        legend.append(canvas.stroke(canvas.ALERT, words, marker="v", linestyle="none"))
     return legend
 
 

@@ -40,16 +40,17 @@ _DIGITS = 12
 
 @dataclass(frozen=True)
 class SweptValue:
-    """One value of a swept key, and where it was written."""
+    """One value of a swept key, and where it was written; of lists and mappings also what tells it from the others."""
 
     path: Path
     given: Any
     marks: Mapping[Path, Mark]
+    difference: str = ""
 
     @property
     def text(self) -> str:
-        """The value as it was written."""
-        return self.marks[()].text or clip(in_flow(self.given))
+        """The value as it was written, or what of it is not in the others."""
+        return self.marks[()].text or clip(self.difference or in_flow(self.given))
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,41 @@ def _column(at: Path, values: list[Any] | RangeKeys, document: Document) -> list
         mark = replace(document.mark(at), origin="sweep", path=path_text(at))
         spread_out = spread(values, leaf_of(path), at, document)
         return [SweptValue(path, given, {(): replace(mark, text=str(given))}) for given in spread_out]
-    return [SweptValue(path, given, _marks((*at, place), document)) for place, given in enumerate(values)]
+    written = zip(values, differences(values), strict=True)
+    return [SweptValue(path, given, _marks((*at, place), document), own) for place, (given, own) in enumerate(written)]
+
+
+def differences(values: Sequence[Any]) -> list[str]:
+    """Return of each list or mapping what tells it from the others; nothing where that does not, or of plain values.
+
+    >>> differences([[{"link": "0->1", "down": 1}], [{"link": "0->1", "down": 1, "retry": 2}], [{"link": "2->3"}]])
+    ['link 0->1, down 1, no retry', 'link 0->1, down 1, retry 2', 'link 2->3, no down, no retry']
+    >>> differences([8, 16]), differences([[1], [1]])
+    (['', ''], ['', ''])
+    """
+    if not all(isinstance(value, dict | list) for value in values):
+        return [""] * len(values)
+    all_have = [{path: in_flow(leaf) for path, leaf in _leaves((), value)} for value in values]
+    varying = [
+        path
+        for path in dict.fromkeys(path for have in all_have for path in have)
+        if len({have.get(path) for have in all_have}) > 1
+    ]
+    said = [", ".join(_told(path, have.get(path)) for path in varying) for have in all_have]
+    return said if len(set(said)) == len(said) else [""] * len(values)
+
+
+def _leaves(path: Path, value: Any) -> Iterator[tuple[Path, Any]]:
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
+    if inside is None:
+        yield path, value
+    for key, within in inside or ():
+        yield from _leaves((*path, key), within)
+
+
+def _told(path: Path, text: str | None) -> str:
+    name = next((key for key in reversed(path) if isinstance(key, str)), "")
+    return f"no {name or 'more'}" if text is None else f"{name} {text}".strip()
 
 
 def _marks(at: Path, document: Document) -> dict[Path, Mark]:

@@ -27,6 +27,7 @@ from ringnet.networks.behaviour import Constant
 from ringnet.networks.shape import CARDS
 from ringnet.runs.again import SimulatedAgain, makespan_of
 from ringnet.runs.parts import build
+from ringnet.runs.repeat import times_of_runs
 from ringnet.runs.simulate import simulate
 from ringnet.scenario import loads
 from ringnet.study.blame import plan_blame
@@ -523,3 +524,30 @@ def test_links_in_a_row_that_are_as_full_are_blamed_together():
     assert told["slowest_link_gain_s"] > 0.4 * told["makespan_s"]
     now = simulate(loads(CARDS_IN_A_ROW, ["network.link=infiniband-ndr"])).summary
     assert told["makespan_s"] - now["makespan_s"] == pytest.approx(told["slowest_link_gain_s"], rel=1e-9, abs=0)
+
+
+DRAWN = """
+scenario_version: 1
+workers: 4
+message: 4 MiB
+payload: none
+repeat: 3
+network:
+  topology: ring
+  bandwidth: 10 GB/s
+  latency: {mean: 5 us, distribution: exponential}
+  links: {1->2: {bandwidth: 4 GB/s}}
+worker: {start: {mean: 20 us, distribution: exponential}}
+"""
+
+
+def test_of_numbers_that_are_drawn_gains_are_medians_over_runs_each_with_its_own():
+    """As the scenario with the change in it has them, run by run."""
+    told = blame(loads(DRAWN), jobs=1)
+    row = told.table.query("name == '1->2'").iloc[0]
+    times_s = [
+        times_of_runs(loads(DRAWN, changes), range(3)) for changes in ([], ["network.links.1->2.bandwidth=8 GB/s"])
+    ]
+    assert row["twice_gain_s"] == pytest.approx(np.median(times_s[0] - times_s[1]), rel=1e-9)
+    assert row["makespan_s"] == np.median(times_s[0])
+    assert "of the links tried 1->2 gains most at twice the speed in 3 of 3 runs" in told.notes

@@ -317,12 +317,9 @@ def test_a_sample_comes_from_a_file_and_what_is_wrong_in_it_has_its_line(tmp_pat
 
 
 def test_who_knows_nothing_of_chance_refuses_it_by_name():
-    from ringnet.study.blame import plan_blame  # noqa: PLC0415
     from ringnet.study.compare import plan_comparison  # noqa: PLC0415
 
     scenario = loads(RING, [JITTER])
-    with pytest.raises(InputError, match=r"ringnet blame takes nothing that is drawn"):
-        plan_blame(scenario)
     with pytest.raises(InputError, match=r"one run of each algorithm would say little"):
         plan_comparison(scenario)
     with pytest.raises(InputError, match="a latency is drawn for each transfer"):

@@ -220,7 +220,7 @@ def _no_slowest(row: Row) -> str:
     """Say why no link is named: nothing gains, or nobody tried."""
     by = row.get("slowest_link_by")
     if by is None:
-        return "not looked for where numbers are drawn" if "drawn" in row else ""
+        return "not looked for where numbers are drawn: `ringnet blame` does" if "drawn" in row else ""
     if by == "load":
         return "not tried, since that takes long here: `ringnet blame` does"
     if by == "likeness":

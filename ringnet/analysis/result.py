@@ -513,11 +513,10 @@ _OWN_IS_TOLD = (BySize, OverTime, DrawnLatency, DrawnBandwidth, TroubledDraws)
 def _own_queueing_s(run: Run) -> FloatArray:
     """Return, of the queueing on the path to each worker, what was behind the same sender's; NaN where nobody knows.
 
-    Where other jobs or traffic share links fairly, or what is lost is sent again, nobody knows whether a worker's own
-    would stand in its way without that.
+    Where what is lost is sent again, nobody knows whether a worker's own would stand in its way without that.
     """
     workers = run.trace.workers
-    if beyond(run.network, _OWN_IS_TOLD, fair=run.alone, window=True, packets=True) is None:
+    if beyond(run.network, _OWN_IS_TOLD, fair=True, window=True, packets=True) is None:
         return workers[OWN_QUEUEING]
     return np.where(workers["path_queueing_s"] > 0, np.nan, 0.0)
 

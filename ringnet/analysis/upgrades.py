@@ -19,7 +19,7 @@ from ringnet.analysis.derivatives import Derivatives
 from ringnet.array_types import FloatArray
 from ringnet.engines.trace import Columns, Workers
 from ringnet.networks import Behaviour, BySize, Constant, Lossy, Network, OverTime, Piece
-from ringnet.networks.behaviour import ANY_SIZE
+from ringnet.networks.behaviour import ANY_SIZE, DrawnLatency, Undecided
 from ringnet.networks.trouble import Wrapped
 
 #: What links or workers become: as good as the best of their like, twice as fast, without latency.
@@ -72,8 +72,11 @@ class Upgrade:
         bandwidth_Bps, latency_s = network.bandwidth_Bps.copy(), network.latency_s.copy()
         behaviours = dict(network.behaviours)
         for link, behaviour in self.links:
-            bandwidth_Bps[link], latency_s[link] = behaviour.offer(ANY_SIZE, 0.0)
             behaviours.pop(link, None)
+            if isinstance(behaviour, Undecided):
+                bandwidth_Bps[link] = behaviour.peak()
+            else:
+                bandwidth_Bps[link], latency_s[link] = behaviour.offer(ANY_SIZE, 0.0)
             if type(behaviour) is not Constant:
                 behaviours[link] = behaviour
         window = None if self.without_window else network.window
@@ -250,7 +253,7 @@ class LinksInUse:
         transfers = self._traffic["transfers"]
         latency_s = self.network.latency_s.copy()
         for link, behaviour in self.network.behaviours.items():
-            if transfers[link]:
+            if transfers[link] and not isinstance(behaviour, Undecided):
                 size = float(self._traffic["bytes"][link]) / float(transfers[link])
                 latency_s[link] = behaviour.offer(size, 0.0).latency_s
         return np.asarray(transfers * latency_s + self._traffic["busy_s"])
@@ -345,6 +348,9 @@ def _scaled(behaviour: Behaviour, bandwidth: float, latency: float) -> Behaviour
         case OverTime() if type(behaviour) is OverTime:
             changes = tuple((time_s, rate_Bps * bandwidth) for time_s, rate_Bps in behaviour.changes)
             return OverTime(behaviour.bandwidth_Bps * bandwidth, behaviour.latency_s * latency, changes)
+        case DrawnLatency():  # each transfer keeps its draw, or has no latency
+            wide_Bps = behaviour.bandwidth_Bps * bandwidth
+            return replace(behaviour, bandwidth_Bps=wide_Bps) if latency else Constant(wide_Bps, 0.0)
         case Wrapped():  # it loses as much as before, and fails when it did
             inner = _scaled(behaviour.inner, bandwidth, latency)
             return None if inner is None else replace(behaviour, inner=inner)

@@ -58,7 +58,8 @@ def document(plan: BlamePlan, found: Blame) -> dict[str, Any]:
 
 def _print(plan: BlamePlan, found: Blame) -> None:
     said = dict(answer(plan.today.summary, plan.today.sentence))
-    labels = ("time", "made of", "waits for", "slow worker", "busiest worker", "window", "slowest link")
+    labels = ["time", "made of", "waits for", "slow worker", "busiest worker", "window"]
+    labels += [] if plan.runs else ["slowest link"]
     print_table([(label, said[label]) for label in labels if label in said])
     all_gains = found.table[[f"{change}_gain_s" for change in BY_COLUMN]].fillna(0.0)
     kinds = [(all_gains.loc[rows.index], kind, rows) for kind, rows in found.table.groupby("kind", sort=False)]
@@ -71,8 +72,11 @@ def _print(plan: BlamePlan, found: Blame) -> None:
         print_table([(HEADS[str(kind)], *BY_COLUMN.values()), *lines])
         if len(gaining) > len(shown):
             say(f"... and {len(gaining) - len(shown)} more in blame.csv")
-        if len(rows) > len(gaining):
-            say(f"{len(rows) - len(gaining)} that gain nothing")
+        untried = int(found.table.loc[rows.index, all_gains.columns].isna().all(axis=1).sum())
+        if nothing := len(rows) - len(gaining) - untried:
+            say(f"{nothing} that gain nothing")
+        if untried:
+            say(f"{untried} not tried")
     say()
 
 

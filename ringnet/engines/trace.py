@@ -241,8 +241,8 @@ class Trace:
         ``path_<part>_s`` for each of `PATH_PARTS`: what the path that ended last at this worker is made of, from the
         start of the first worker. The parts add up to ``end_s`` less that start. Of ``path_queueing_s``
         ``own_queueing_s`` was behind transfers of the same sender: while a transfer waited for a link, what the
-        link served of them; under fair sharing, of the time that a flow took longer than alone, as long as some
-        link of its route would have been at work for its sender alone.
+        link served of them; under fair sharing, what a flow would have taken longer than alone had only its sender's
+        flows been there, begun when they were.
     n_transfers : int
         All transfers, kept or not.
     counts : dict of str to int

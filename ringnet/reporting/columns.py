@@ -269,9 +269,9 @@ TABLES: dict[str, dict[str, Column]] = {
         "path_bandwidth_s": _number("the same: bytes going through links"),
         "path_queueing_s": _number("the same: waiting for a link that was taken, or sharing one"),
         "own_queueing_s": _number(
-            "of path_queueing_s what was behind the same worker's own transfers; under fair sharing an estimate, too "
-            "low where these meet on several links; empty where that is not known: where something queues under fair "
-            "sharing beside other jobs or traffic, or what is lost is sent again"
+            "of path_queueing_s what was behind the same worker's own transfers: under fair sharing, what these alone, "
+            "begun when they were, would have lost to each other; empty where that is not known: where what is lost is "
+            "sent again"
         ),
         "path_waiting_s": _number("the same: until the first worker on the path has started"),
         "path_overhead_s": _number("the same: launch, and send and receive overheads"),

@@ -65,9 +65,10 @@ class SimulatedAgain:
 
     def __call__(self, upgrade: Upgrade) -> float:
         """Return the makespan with the upgrade, in seconds."""
-        return makespan_s(self._trace(self.engine, upgrade, 0))
+        return makespan_s(self.trace(self.engine, upgrade))
 
-    def _trace(self, engine: str, upgrade: Upgrade, keep_transfers: int) -> Trace:
+    def trace(self, engine: str, upgrade: Upgrade, keep_transfers: int = 0) -> Trace:
+        """Return the trace with the upgrade, by an engine that is exact."""
         parts = self.parts
         workers = upgrade.of_workers(parts.workers)
         if parts.is_alone:
@@ -94,7 +95,7 @@ class SimulatedAgain:
         parts, network = self.parts, replace(self.parts.network_of_run, sharing=self.sharing)
         if reason := why_no_path(network, parts.workers, None):
             return None, reason
-        trace = self._trace(self.ran, Upgrade(), KEEP_TRANSFERS)
+        trace = self.trace(self.ran, Upgrade(), KEEP_TRANSFERS)
         if reason := why_no_path(network, parts.workers, trace):
             return None, reason
         found = critical_path(parts.schedule, network, parts.workers, parts.chunk_bytes, trace)

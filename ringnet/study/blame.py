@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from statistics import median
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from ringnet.analysis.blame import Suspect, suspects
 from ringnet.analysis.critical_path import CriticalPath
 from ringnet.analysis.derivatives import Derivatives
+from ringnet.analysis.metrics import makespan_s
 from ringnet.analysis.result import RunResult
 from ringnet.analysis.upgrades import (
     CHANGES,
@@ -29,19 +32,23 @@ from ringnet.analysis.upgrades import (
 )
 from ringnet.array_types import FloatArray
 from ringnet.documents.document import path_text
+from ringnet.engines.trace import Workers
 from ringnet.errors import Fault, InputError, StudyError
 from ringnet.networks.network import Sharing
 from ringnet.reporting.columns import TABLES
 from ringnet.runs.again import SimulatedAgain
+from ringnet.runs.engine import engine_of, sharing_of
 from ringnet.runs.notes import ring_equivalents
 from ringnet.runs.parts import RunParts, build
+from ringnet.runs.repeat import middle_run
 from ringnet.runs.simulate import simulate
 from ringnet.runs.work import LEAST_S
 from ringnet.scenario import Scenario
-from ringnet.scenario.drawn import refuse_what_is_drawn
+from ringnet.scenario.drawn import what_is_drawn
 from ringnet.scenario.files.links import NETWORK
 from ringnet.study.outcome import Outcome
 from ringnet.study.parts import PartOptions, StudyPart, key_of, run_parts
+from ringnet.study.repeat import most_runs
 
 #: What all simulations may cost together unless somebody says.
 MOST_S = 10.0
@@ -51,6 +58,8 @@ FEWEST = 24
 SPARED = 3
 #: Sets of links that are halved at once, so that all cores have something to do.
 AT_ONCE = 4
+#: Of a scenario whose numbers are drawn, so many of its runs are simulated with each change.
+MOST_RUNS = 9
 
 
 @dataclass(frozen=True)
@@ -69,6 +78,31 @@ class UpgradedRun:
 
 
 @dataclass(frozen=True)
+class ChangedRuns:
+    """Simulates runs of a scenario whose numbers are drawn again, each with its own draws and the same change."""
+
+    key: str
+    suspect: Suspect
+    change: Change
+    runs: tuple[int, ...]
+
+    def __call__(self, scenario: Scenario) -> Outcome:
+        """Return ``gains_s`` of each run."""
+        runs = (_drawn_run(_BuiltFrom(self.key, scenario), run) for run in self.runs)
+        upgrades = ((one, _upgrade(self.suspect, self.change, one.links, one.again.parts.workers)) for one in runs)
+        gains_s = [one.today_s - one.again(upgrade) if upgrade else 0.0 for one, upgrade in upgrades]
+        return Outcome({"gains_s": gains_s})
+
+
+class _DrawnRun(NamedTuple):
+    """A run with its draws: as it is, what links carried then, and how it is simulated again."""
+
+    today_s: float
+    links: LinksInUse
+    again: SimulatedAgain
+
+
+@dataclass(frozen=True)
 class _BuiltFrom:
     """A scenario, known by its key."""
 
@@ -79,6 +113,15 @@ class _BuiltFrom:
 @lru_cache(maxsize=1)
 def _again(built_from: _BuiltFrom, sharing: Sharing, ran: str) -> SimulatedAgain:
     return SimulatedAgain(build(built_from.scenario), sharing, ran)
+
+
+@lru_cache(maxsize=MOST_RUNS)
+def _drawn_run(built_from: _BuiltFrom, run: int) -> _DrawnRun:
+    parts = _bare_all(build(built_from.scenario, run))
+    engine = engine_of(parts)
+    again = SimulatedAgain(parts, sharing_of(parts, engine), engine)
+    trace = again.trace(again.engine, Upgrade())
+    return _DrawnRun(makespan_s(trace), LinksInUse(parts.network_of_run, trace.links), again)
 
 
 class Trial(NamedTuple):
@@ -109,6 +152,8 @@ class BlamePlan:
         The one that ended last, where it can be walked.
     derivatives : Derivatives or str
         Of the time, by that path; or why there are none.
+    runs : tuple of int
+        Where numbers are drawn, the runs that gains are the medians of; ``today`` is the one in their middle.
     """
 
     scenario: Scenario
@@ -120,6 +165,7 @@ class BlamePlan:
     again: SimulatedAgain
     path: CriticalPath | None
     derivatives: Derivatives | str
+    runs: tuple[int, ...] = ()
 
     def estimated_gain_s(self, upgrade: Upgrade) -> float | None:
         """Return what an upgrade gains by the path as it is; None where that is not known."""
@@ -176,9 +222,13 @@ def plan_blame(scenario: Scenario, most: int | None = None) -> BlamePlan:
     """
     if most is not None and (not isinstance(most, int) or most < 1):
         raise InputError(Fault("no simulation may be spent", "most", value=str(most), right="100"))
-    refuse_what_is_drawn(scenario, "ringnet blame")
-    parts = build(_with_links_to_blame(_single(scenario)))
-    parts = replace(parts, source=None, carry=0, others=tuple(map(_bare, parts.others)))
+    _with_links_to_blame(_single(scenario))
+    # What goes wrong by chance does so as in the first run.
+    is_drawn = any(path[0] != "trouble" for path in what_is_drawn(scenario))
+    runs = tuple(range(min(most_runs(scenario), MOST_RUNS))) if is_drawn else ()
+    built_from = _BuiltFrom(key_of(scenario, "blame"), scenario)
+    of_runs = [_drawn_run(built_from, run).today_s for run in runs]
+    parts = _bare_all(build(scenario, middle_run(np.array(of_runs)) if runs else 0))
     today = simulate(scenario, parts=parts)
     if not today.summary["makespan_s"]:
         message = "the run takes no time: there is nothing to blame"
@@ -186,9 +236,11 @@ def plan_blame(scenario: Scenario, most: int | None = None) -> BlamePlan:
     again = SimulatedAgain(parts, today.summary["sharing"], today.summary["engine"], today.made_from[0].trace)
     in_use = {name: today.links[name].to_numpy() for name in ("bytes", "transfers", "busy_s")}
     links = LinksInUse(parts.network_of_run, in_use)
-    found = suspects(links, parts.workers)
-    affordable = max(FEWEST, int(MOST_S / again.cost_s)) if most is None else most
-    return BlamePlan(scenario, today, found, _trials(found, links, parts), affordable, links, again, *again.path())
+    # What a worker does that draws a number for each transfer is not in its columns: no change of them is one of it.
+    found = [one for one in suspects(links, parts.workers) if not (one.workers and parts.workers.chance)]
+    affordable = max(FEWEST, int(MOST_S / again.cost_s / max(len(runs), 1))) if most is None else most
+    trials = _trials(found, links, parts)
+    return BlamePlan(scenario, today, found, trials, affordable, links, again, *again.path(), runs)
 
 
 def _single(scenario: Scenario) -> Scenario:
@@ -214,23 +266,29 @@ def _with_links_to_blame(scenario: Scenario) -> Scenario:
     return scenario
 
 
-def _bare(parts: RunParts) -> RunParts:
-    return replace(parts, source=None, carry=0)
+def _bare_all(parts: RunParts) -> RunParts:
+    """Return the parts of a run without payloads, its own and those of other jobs."""
+    others = tuple(replace(one, source=None, carry=0) for one in parts.others)
+    return replace(parts, source=None, carry=0, others=others)
 
 
 def _trials(found: Sequence[Suspect], links: LinksInUse, parts: RunParts) -> list[Trial]:
     made = []
     for one in found:
         for change in CHANGES:
-            if one.links:
-                upgrade = links.upgrade(one.links, change)
-            elif one.kind == "window":
-                upgrade = Upgrade(without_window=True) if change == "alike" else None
-            else:
-                upgrade = worker_upgrade(parts.workers, one.workers, change)
+            upgrade = _upgrade(one, change, links, parts.workers)
             if upgrade is not None:
                 made.append(Trial(one, change, upgrade))
     return made
+
+
+def _upgrade(one: Suspect, change: Change, links: LinksInUse, workers: Workers) -> Upgrade | None:
+    """Return what a suspect becomes in a run by a change; None where it is none, or not known."""
+    if one.links:
+        return links.upgrade(one.links, change)
+    if one.kind == "window":
+        return Upgrade(without_window=True) if change == "alike" else None
+    return worker_upgrade(workers, one.workers, change)
 
 
 def blame_parts(plan: BlamePlan, how: PartOptions) -> Blame:
@@ -257,6 +315,7 @@ def blame_parts(plan: BlamePlan, how: PartOptions) -> Blame:
     rows = rows.sort_values(["kind", "first"], key=_order, kind="stable", ignore_index=True).drop(columns="first")
     table = rows.assign(rank=rows.groupby("kind", sort=False).cumcount() + 1)
     notes = (
+        *_about_runs(plan, gains),
         *_about_estimates(plan, gains, table),
         *gains.notes,
         *_unknown(plan),
@@ -276,6 +335,8 @@ class _Gains:
         #: What they would gain if the time went on as it does with a little of them.
         self.slopes: dict[Upgrade, float | None] = {}
         self.notes: list[str] = []
+        #: Where numbers are drawn, what is gained in each run.
+        self.in_runs: dict[Upgrade, list[float]] = {}
         #: Links that are known to gain nothing alone, since a set with them does not.
         self.nothing: dict[Change, set[int]] = {change: set() for change in CHANGES}
 
@@ -286,19 +347,27 @@ class _Gains:
 
     def try_all(self, trials: Sequence[Trial]) -> None:
         """Simulate with each upgrade once, in the order given as far as can be afforded."""
-        new = [one for one in dict.fromkeys(trial.upgrade for trial in trials) if one not in self.of_upgrade]
-        tried = new[: max(self.left, 0)]
-        for upgrade, outcome in zip(tried, run_parts(list(map(self._part, tried)), self.how), strict=True):
+        new = {one.upgrade: one for one in reversed(trials) if one.upgrade not in self.of_upgrade}
+        tried = [new[one] for one in dict.fromkeys(trial.upgrade for trial in trials) if one in new]
+        tried = tried[: max(self.left, 0)]
+        for trial, outcome in zip(tried, run_parts(list(map(self._part, tried)), self.how), strict=True):
             if not outcome.ok:
                 raise StudyError(outcome.error)
-            gain_s = self.today_s - outcome.summary["makespan_s"]
-            self.of_upgrade[upgrade] = gain_s if abs(gain_s) > ROUNDING * self.today_s else 0.0
+            if self.plan.runs:
+                self.in_runs[trial.upgrade] = outcome.summary["gains_s"]
+                gain_s = median(outcome.summary["gains_s"])
+            else:
+                gain_s = self.today_s - outcome.summary["makespan_s"]
+            self.of_upgrade[trial.upgrade] = gain_s if abs(gain_s) > ROUNDING * self.today_s else 0.0
 
-    def _part(self, upgrade: Upgrade) -> StudyPart:
-        again, scenario = self.plan.again, self.plan.scenario
-        most_s = LEAST_S + again.cost_s
-        run = UpgradedRun(self._key, upgrade, again.sharing, again.ran)
-        return StudyPart("", f"{self._key} {upgrade!r}", scenario, run, most_s)
+    def _part(self, trial: Trial) -> StudyPart:
+        again, scenario, runs = self.plan.again, self.plan.scenario, self.plan.runs
+        most_s = LEAST_S + again.cost_s * max(len(runs), 1)
+        if runs:
+            changed = ChangedRuns(self._key, trial.suspect, trial.change, runs)
+            return StudyPart("", f"{self._key} {changed!r}", scenario, changed, most_s)
+        run = UpgradedRun(self._key, trial.upgrade, again.sharing, again.ran)
+        return StudyPart("", f"{self._key} {trial.upgrade!r}", scenario, run, most_s)
 
     def try_on_the_path(self) -> None:
         """Simulate with single links and workers on the path that ended last, what it says gains most first.
@@ -321,7 +390,7 @@ class _Gains:
     def find_slopes(self) -> None:
         """Where the path has no derivatives, find for the first of each kind what the time does with a little of it."""
         firsts: dict[str, tuple[float, Trial]] = {}
-        for trial in self.plan.trials if isinstance(self.plan.derivatives, str) else ():
+        for trial in self.plan.trials if isinstance(self.plan.derivatives, str) and not self.plan.runs else ():
             gain_s = self.of_upgrade.get(trial.upgrade, 0.0)
             if trial.change == "twice" and gain_s > firsts.get(trial.suspect.kind, (0.0, trial))[0]:
                 firsts[trial.suspect.kind] = gain_s, trial
@@ -402,7 +471,7 @@ def _row(suspect: Suspect, gains: _Gains) -> dict[str, Any]:
     estimates = {
         one.change: gains.slopes.get(one.upgrade, plan.estimated_gain_s(one.upgrade))
         for one in plan.trials
-        if one.suspect is suspect
+        if one.suspect is suspect and not plan.runs
     }
     both = [(found[change], by_path) for change, by_path in estimates.items()]
     parted = [abs(a - b) > SAME * abs(b) for a, b in both if a is not None and b is not None]
@@ -422,6 +491,27 @@ def _row(suspect: Suspect, gains: _Gains) -> dict[str, Any]:
     }
 
 
+def _about_runs(plan: BlamePlan, gains: _Gains) -> list[str]:
+    """Say of how many runs gains are the medians, and in how many of them the same link comes first."""
+    if not plan.runs:
+        return []
+    n = len(plan.runs)
+    medians = f"medians of {n} of {most_runs(plan.scenario):,} runs, each with its own draws"
+    said = [f"numbers are drawn: gains are {medians if n > 1 else 'those of one run; repeat: 9 says what others gain'}"]
+    twice = {
+        one.suspect.name: gains.in_runs[one.upgrade]
+        for one in plan.trials
+        if (one.suspect.kind, one.change) == ("link", "twice") and one.upgrade in gains.in_runs
+    }
+    first = max(twice, key=lambda name: median(twice[name]), default=None)
+    if first is not None and n > 1 and median(twice[first]) > 0:
+        n_first = sum(twice[first][run] >= max(each[run] for each in twice.values()) for run in range(n))
+        said.append(f"of the links tried {first} gains most at twice the speed in {n_first} of {n} runs")
+    if plan.again.parts.workers.chance:
+        said.append(f"workers are not tried: {plan.again.parts.workers.chance}")
+    return said
+
+
 def _about_latency(scenario: Scenario) -> list[str]:
     """Say it where the latencies of measured links are not theirs alone."""
     reason = ring_equivalents(scenario, [scenario.message_bytes])[0]
@@ -430,6 +520,8 @@ def _about_latency(scenario: Scenario) -> list[str]:
 
 def _about_estimates(plan: BlamePlan, gains: _Gains, table: pd.DataFrame) -> list[str]:
     """Say why there are no estimates by the path, or where they part from what was simulated."""
+    if plan.runs:
+        return []
     if isinstance(plan.derivatives, str):
         note = f"nothing is told by the path, all is simulated: {plan.derivatives}"
         if any(slope_s is not None for slope_s in gains.slopes.values()):

@@ -90,7 +90,7 @@ def differences(one, other):
     """Where two traces are not the same to the last bit."""
     found = []
     for part in ("transfers", "links", "workers", "waits", "services", "rates"):
-        mine, its = getattr(one, part) or {}, getattr(other, part) or {}
+        mine, its = (_columns(trace, part) for trace in (one, other))
         order = [
             np.lexsort([*columns.values()]) if part in ("waits", "services") and columns else ...
             for columns in (mine, its)
@@ -99,6 +99,13 @@ def differences(one, other):
             (part, name) for name in {**mine, **its} if not np.array_equal(mine[name][order[0]], its[name][order[1]])
         ]
     return found
+
+
+def _columns(trace, part):
+    if part == "rates":
+        blocks = [] if trace.rates is None else [*trace.rates.on_links()]
+        return {name: np.concatenate([block[name] for block in blocks]) for name in (blocks[0] if blocks else {})}
+    return getattr(trace, part) or {}
 
 
 @given(what=runs(), at_once=st.sampled_from([1, 20, 1 << 14]))

@@ -5,7 +5,7 @@ Engines leave rows of what links served and when; each is spread evenly over its
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -63,8 +63,8 @@ def utilisation_table(trace: Trace, network: Network) -> Table | None:
     by a slower one before it carries its bytes at the rate of that one. Where a bandwidth changes meanwhile, it is
     spread as the bandwidth is.
     """
-    served = _served(trace, network)
-    if served is None or not served.n_bytes.any():
+    served, used = _served(trace, network), np.flatnonzero(trace.links["bytes"])
+    if served is None or not len(used):
         return None
     first_s = float(trace.workers["start_s"].min()) if trace.until_s is None else 0.0
     last_s = float(trace.workers["end_s"].max()) if trace.until_s is None else trace.until_s
@@ -72,7 +72,6 @@ def utilisation_table(trace: Trace, network: Network) -> Table | None:
         return None
     edges_s = bin_edges_s(first_s, last_s)
     busy_s = trace.links["busy_s"]
-    used = np.flatnonzero(trace.links["bytes"])
     links = used[np.argsort(-busy_s[used], kind="stable")][:MOST_LINKS]
     n_bytes, busy_s = _in_bins(served, links, network.n_links, edges_s)
     n_bins = len(edges_s) - 1
@@ -102,15 +101,16 @@ def bin_edges_s(first_s: float, last_s: float) -> FloatArray:
     return edges_s
 
 
-def _served(trace: Trace, network: Network) -> Served | None:
-    """Return what links carried; None where that is not kept, or not known of one of them."""
+def _served(trace: Trace, network: Network) -> Iterable[Served] | None:
+    """Return what links carried, in blocks; None where that is not kept, or not known of one of them."""
     if beyond(network, (BySize, OverTime), fair=True, window=True, packets=True):
         return None
     if trace.services is None or trace.transfers is None:
         return None
     if (trace.services["hop"] == FLOW).any():
-        return None if trace.rates is None else _at_rates(trace.rates, network)
-    return _in_services(trace, network)
+        return None if trace.rates is None else (_at_rates(rows, network) for rows in trace.rates.on_links())
+    whole = _in_services(trace, network)
+    return None if whole is None else [whole]
 
 
 def _at_rates(rates: Columns, network: Network) -> Served:
@@ -165,18 +165,28 @@ def _cut_at_changes(served: Served, network: Network, *, evenly: bool) -> Served
     return Served(*(np.concatenate((old[whole], new)) for old, new in zip(served, cut, strict=True)))
 
 
-def _in_bins(served: Served, links: IntArray, n_links: int, edges_s: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _in_bins(
+    served: Iterable[Served], links: IntArray, n_links: int, edges_s: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Return the bytes, and the seconds that it was busy, of each of some links in each bin: (n_links, n_bins)."""
     place = np.full(n_links, -1)
     place[links] = np.arange(len(links))
-    kept = served.of(place[served.link] >= 0)
+    n_bins = len(edges_s) - 1
+    sums = np.zeros((2, len(links) * n_bins))
+    for rows in served:
+        _add_to_bins(sums, rows.of(place[rows.link] >= 0), place, edges_s)
+    return sums[0].reshape(-1, n_bins), sums[1].reshape(-1, n_bins)
+
+
+def _add_to_bins(sums: FloatArray, kept: Served, place: IntArray, edges_s: FloatArray) -> None:
+    """Add rows to the bytes and busy seconds of the bins of their links, shape (2, n_links * n_bins)."""
     n_bins = len(edges_s) - 1
     first = np.clip(np.searchsorted(edges_s, kept.from_s, "right") - 1, 0, n_bins - 1)
     last = np.clip(np.searchsorted(edges_s, kept.to_s, "left") - 1, 0, n_bins - 1)
     last = np.maximum(first, last)
-    sums = np.zeros((2, len(links) * n_bins))
     n_pieces = np.cumsum(last - first + 1)
-    for block in np.split(np.arange(len(first)), np.searchsorted(n_pieces, range(AT_ONCE, n_pieces[-1], AT_ONCE))):
+    cuts = np.searchsorted(n_pieces, range(AT_ONCE, int(n_pieces[-1:].sum()), AT_ONCE))
+    for block in np.split(np.arange(len(first)), cuts):
         n_each = (last - first + 1)[block]
         rows = np.repeat(block, n_each)
         bins = first[rows] + np.arange(len(rows)) - np.repeat(np.cumsum(n_each) - n_each, n_each)
@@ -187,7 +197,6 @@ def _in_bins(served: Served, links: IntArray, n_links: int, edges_s: FloatArray)
         cells = place[kept.link[rows]] * n_bins + bins
         for kind, column in enumerate((kept.n_bytes, kept.busy_s)):
             sums[kind] += np.bincount(cells, share * column[rows], sums.shape[1])
-    return sums[0].reshape(-1, n_bins), sums[1].reshape(-1, n_bins)
 
 
 #: A rate that is above another by less than this share is the same.

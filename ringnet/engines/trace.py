@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -260,10 +260,9 @@ class Trace:
         ``link`` is the one that kept it from having more in the end, ``others_s`` what it lost to flows of other
         senders, which under fifo sharing the rows of these say, and ``hop`` is `FLOW`. None where times are not
         kept, or where there are more than `MOST_SERVICES`.
-    rates : dict of str to ndarray or None
-        Under fair sharing, of each flow, whoever's, a row per link of its route and span of time in which it moved at
-        an even rate: ``link, from_s, to_s, bytes``. None under fifo sharing, whose services say it, and where these
-        are not kept.
+    rates : RateRows or None
+        Under fair sharing, of each flow, whoever's, the spans of time in which it moved at an even rate. None under
+        fifo sharing, whose services say it, and where these are not kept.
     recall : callable or None
         Where rows are not kept and the engine can: returns what the path that ended last goes over, back from the end.
     until_s : float or None
@@ -285,7 +284,7 @@ class Trace:
     until_s: float | None = None
     waits: Columns | None = None
     services: Columns | None = None
-    rates: Columns | None = None
+    rates: RateRows | None = None
     recall: Callable[[], Led] | None = None
     job: int = 0
 
@@ -418,10 +417,10 @@ class LinkWaits:
         if len(self.links) > self.most:
             return None
         return {
-            "link": np.array(self.links, dtype=np.int64),
-            "owner": np.array(self.owners, dtype=np.int64),
-            "from_s": np.array(self.from_s, dtype=np.float64),
-            "to_s": np.array(self.to_s, dtype=np.float64),
+            "link": np.frombuffer(self.links, dtype=np.int64),
+            "owner": np.frombuffer(self.owners, dtype=np.int64),
+            "from_s": np.frombuffer(self.from_s),
+            "to_s": np.frombuffer(self.to_s),
         }
 
 
@@ -509,8 +508,12 @@ class ServiceRows:
         return np.concatenate([np.zeros(0, kind), *(np.broadcast_to(*pair) for pair in pairs)])
 
 
+#: Spans of time that are put on their links at once.
+SPANS_AT_ONCE = 1 << 15
+
+
 class RateRows:
-    """Spans of time in which something moved over its route at an even rate, as `Trace.rates` has them.
+    """Spans of time in which something moved over its route at an even rate.
 
     Parameters
     ----------
@@ -537,19 +540,25 @@ class RateRows:
         if len(self._cells) <= self.most * 4:
             self._cells.frombytes(rows.tobytes())
 
-    def columns(self) -> Columns | None:
-        """Return ``link, from_s, to_s, bytes``, a row for each link; None if there were too many spans."""
-        if len(self._cells) > self.most * 4:
-            return None
-        numbers, from_s, to_s, n_bytes = np.array(self._cells).reshape(-1, 4).T
+    @property
+    def kept(self) -> RateRows | None:
+        """Itself; None if there were too many spans."""
+        return self if len(self._cells) <= self.most * 4 else None
+
+    def on_links(self) -> Iterator[Columns]:
+        """Yield ``link, from_s, to_s, bytes``, a row for each link of a span, in the order of the spans, in blocks."""
         links = np.array([link for route in self._routes for link in route], dtype=np.int64)
         lengths = np.array([len(route) for route in self._routes], dtype=np.int64)
-        of_spans = numbers.astype(np.int64)
-        rows = np.repeat(np.arange(len(of_spans)), lengths[of_spans])
-        # The links of a route stand together, and so do the rows of a span.
-        first_link, first_row = np.cumsum(lengths) - lengths, np.cumsum(lengths[of_spans]) - lengths[of_spans]
-        place = first_link[of_spans][rows] + np.arange(len(rows)) - first_row[rows]
-        return {"link": links[place], "from_s": from_s[rows], "to_s": to_s[rows], "bytes": n_bytes[rows]}
+        first_link = np.cumsum(lengths) - lengths
+        spans = np.frombuffer(self._cells).reshape(-1, 4)
+        for first in range(0, len(spans), SPANS_AT_ONCE):
+            numbers, from_s, to_s, n_bytes = spans[first : first + SPANS_AT_ONCE].T
+            of_spans = numbers.astype(np.int64)
+            n_each = lengths[of_spans]
+            rows = np.repeat(np.arange(len(of_spans)), n_each)
+            # The links of a route stand together, and so do the rows of a span.
+            place = np.arange(len(rows)) + (first_link[of_spans] - np.cumsum(n_each) + n_each)[rows]
+            yield {"link": links[place], "from_s": from_s[rows], "to_s": to_s[rows], "bytes": n_bytes[rows]}
 
 
 def beyond_the_first(flows: Columns) -> Columns:

@@ -51,9 +51,9 @@ class WrittenRows:
         waits = self.waits.columns()
         return beyond_the_first(waits) if self.is_fair and waits is not None else waits
 
-    def even_rates(self) -> Columns | None:
+    def even_rates(self) -> RateRows | None:
         """Return how fast what moved when, as `Trace.rates` has it."""
-        return self.rates.columns() if self.is_fair else None
+        return self.rates.kept if self.is_fair else None
 
 
 def _rows(real: list[FloatArray], count: IntArray, name: int, n_rows: int, n_cells: int) -> FloatArray:

@@ -13,7 +13,7 @@ from ringnet.engines.events.deliveries import Deliveries, Enter, WayOver
 from ringnet.engines.events.fair import Arbiter, Stream
 from ringnet.engines.events.links import Link, link_columns, make_link, serves_parts
 from ringnet.engines.tolerances import added
-from ringnet.engines.trace import Columns, LinkWaits, ServiceRows
+from ringnet.engines.trace import Columns, LinkWaits, RateRows, ServiceRows
 from ringnet.errors import Fault, InputError
 from ringnet.networks import (
     Behaviour,
@@ -104,7 +104,7 @@ class Links(Protocol):
     def services(self) -> Columns | None:
         """Return who was served when, as `Trace.services` has it."""
 
-    def rates(self) -> Columns | None:
+    def rates(self) -> RateRows | None:
         """Return how fast what moved when, as `Trace.rates` has it."""
 
     def last_s(self) -> float:
@@ -225,9 +225,9 @@ class FairLinks:
         """Return who moved when, as `Trace.services` has it."""
         return None if self.served is None else self.served.columns
 
-    def rates(self) -> Columns | None:
+    def rates(self) -> RateRows | None:
         """Return how fast what moved when, as `Trace.rates` has it."""
-        return None if self.arbiter.rates is None else self.arbiter.rates.columns()
+        return None if self.arbiter.rates is None else self.arbiter.rates.kept
 
     def counts(self) -> dict[str, int]:
         """Return how often rates were worked out, and how many in all."""

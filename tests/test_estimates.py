@@ -13,7 +13,7 @@ from ringnet.cli.check import preview_of, step_preview_of
 from ringnet.engines import columns, max_min
 from ringnet.engines.events import run_jobs
 from ringnet.errors import InputError
-from ringnet.runs.memory import LOADER_BYTES, available_bytes, estimate, require_memory
+from ringnet.runs.memory import available_bytes, estimate, require_memory
 from ringnet.runs.parts import build, jobs_of
 from ringnet.runs.work import work_of
 from ringnet.scenario import loads
@@ -206,7 +206,7 @@ def test_the_memory_of_a_proof_is_free_again_when_the_run_loads_its_engine(algor
     n, more = (1024, []) if algorithm == "halving-doubling" else (128, ["collective=all-to-all"])
     text = RING.replace("engine: events", f"algorithm: {{name: {algorithm}}}") + NETWORKS["switch"]
     parts = build(loads(text, [f"workers={n}", "payload=none", *more]))
-    assert near(estimate(parts, LOADER_BYTES).memory_bytes, took_mib * 2**20, 1.2)
+    assert near(estimate(parts).memory_bytes, took_mib * 2**20, 1.2)
 
 
 def test_a_limit_of_the_process_is_a_limit_of_memory(monkeypatch):

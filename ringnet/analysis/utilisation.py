@@ -25,7 +25,7 @@ MOST_BINS, MOST_LINKS = 100, 100
 #: First digits of the length of a bin, as a person would choose it.
 ROUND = (1.0, 2.0, 5.0, 10.0)
 #: Rows times bins that are spread at once.
-AT_ONCE = 1 << 20
+AT_ONCE = 1 << 17
 
 
 class Served(NamedTuple):

@@ -16,11 +16,11 @@ from ringnet.engines import ENGINES
 from ringnet.errors import Fault, InputError
 from ringnet.runs.engine import engine_for, require_whole_links
 from ringnet.runs.failures import check_other_paths
-from ringnet.runs.memory import LOADER_BYTES, PLOTS_BYTES, Estimate, available_bytes, estimate, require_memory
+from ringnet.runs.memory import Estimate, available_bytes, estimate, require_memory
 from ringnet.runs.parts import RunParts, build
 from ringnet.runs.work import proof_s
 from ringnet.scenario import Scenario
-from ringnet.study.cost import in_words, most_s, n_cores, n_plots_of, run_s, sample, sweep_s
+from ringnet.study.cost import beside_bytes, in_words, most_s, n_cores, run_s, sample, sweep_s
 from ringnet.units import format_bytes, format_count
 
 if TYPE_CHECKING:
@@ -130,14 +130,13 @@ def preview_of(scenario: Scenario) -> Preview:
     looked_at = [_look(point, proofs, is_single=scenario.sweep is None) for point in _points(scenario)]
     wanted, engines, seconds = zip(*looked_at, strict=True)
     transfers = [one.n_transfers for one in wanted]
-    beside = PLOTS_BYTES if n_plots_of(scenario) else 0
     return Preview(
         name=scenario.name,
         points=scenario.n_points,
         swept=scenario.swept,
         least_transfers=min(transfers),
         most_transfers=max(transfers),
-        memory_bytes=beside + max(one.memory_bytes for one in wanted),
+        memory_bytes=max(one.memory_bytes for one in wanted),
         available_bytes=available_bytes(),
         engines=dict(engines),
         seconds=seconds[0] if scenario.sweep is None else sweep_s(scenario, n_cores(), seconds),
@@ -263,8 +262,10 @@ def _look(scenario: Scenario, proofs: _Proofs, *, is_single: bool) -> tuple[Esti
             require_memory(parts)
         proofs.make(parts)
         engine = _engine(parts)
-        wanted = estimate(parts, LOADER_BYTES if engine[0] == "compiled" else 0)
-        return wanted, engine, run_s(scenario, parts) if is_single else most_s(parts)
+        beside = beside_bytes(scenario, parts if is_single else None)
+        if is_single:
+            require_memory(parts, beside_bytes=beside)
+        return estimate(parts, beside), engine, run_s(scenario, parts) if is_single else most_s(parts)
 
 
 def _engine(parts: RunParts) -> tuple[str, str]:

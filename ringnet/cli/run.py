@@ -26,13 +26,14 @@ from ringnet.reporting.results import ResultLike, collect
 from ringnet.reporting.storage import Written, write_results
 from ringnet.reporting.text import job_lines, sweep_table, written
 from ringnet.runs.advice import idle_advice, route_advice
+from ringnet.runs.memory import require_memory
 from ringnet.runs.notes import order_advice
 from ringnet.runs.parts import RunParts, build
 from ringnet.runs.simulate import simulate
 from ringnet.scenario import Scenario, SweepPoint
 from ringnet.scenario.build.interpret import CHECKED_POINTS
 from ringnet.scenario.drawn import what_is_drawn
-from ringnet.study.cost import default_cache_dir, in_words, learn, n_cores, run_s, sweep_s
+from ringnet.study.cost import beside_bytes, default_cache_dir, in_words, learn, n_cores, run_s, sweep_s
 from ringnet.study.outcome import Outcome, wrong_sum
 from ringnet.study.parts import PartOptions
 from ringnet.study.points import run_info, run_points
@@ -184,6 +185,9 @@ def _run_one(scenario: Scenario, asked: RunCommandOptions, then: Changed | None 
         return f"{scenario.name}: takes roughly {in_words(said_s[0])}"
 
     parts = build(scenario)
+    with scenario.placing_faults():
+        require_memory(parts)  # before anything is made of a network for what is beside it
+        require_memory(parts, beside_bytes=beside_bytes(scenario, parts, plots=asked.plots))
     many = _times_of_runs(scenario, asked) if repeats(scenario) else None
     with run_progress(words, asked.quiet) as watch:
         result = simulate(scenario, watch=watch, parts=parts) if many is None else with_all_runs(scenario, many)

@@ -88,6 +88,12 @@ N_ON_PATH = 6
 #: Cells of a row of times, of a service, of a span at an even rate (route, from, to, bytes), of a wait.
 TIMES_CELLS, SERVICE_CELLS, RATE_CELLS, WAIT_CELLS = 5, 8, 4, 3
 
+#: Transfers that are loaded at once, at the least; and bytes of one, in all columns that have an entry for each.
+TRANSFERS_AT_ONCE = 1 << 14
+LOADED_BYTES = 8 * (
+    len(REAL_OF_TRANSFER) + N_ON_PATH + len(WHOLE_OF_TRANSFER) + len(NOBODY_OF_TRANSFER) + len((SENDS, OWED))
+)
+
 #: What an event is about: an actor that goes on, an arrival that somebody waits for, a head that has come to the next
 #: link (under fair sharing, to all links of its route), a link that chooses what it serves. It stands for kind and
 #: number in one: ``KINDS * number + kind``.

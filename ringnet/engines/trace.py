@@ -509,7 +509,7 @@ class ServiceRows:
 
 
 #: Spans of time that are put on their links at once.
-SPANS_AT_ONCE = 1 << 15
+SPANS_AT_ONCE = 1 << 14
 
 
 class RateRows:

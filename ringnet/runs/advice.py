@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -118,26 +119,16 @@ def idle_advice(scenario: Scenario, parts: RunParts, result: RunResult) -> str |
     It is simulated first, and named only if it is faster; where that would take too long, it is said what is idle, and
     what uses it. None where nothing is idle, or where nothing is known to use it.
     """
-    if not parts.is_alone or parts.schedule.n_workers == 1:
-        return None
-    if ring_equivalents(scenario, [scenario.message_bytes])[0]:  # nothing follows of them for other algorithms
-        return None
     candidates = [*_candidates(scenario, parts)]
     use = use_of(parts.network, result.tables["links"]["bytes"]) if candidates else None
     if use is None or use.used >= use.there:
         return None
-    allowed_s = max(FREE_S, SHARE * _cost_s(parts))
     found: dict[str, float] = {}
-    for keys in candidates:
-        other = scenario.model_copy(update={"algorithm": keys, "payload": "none"})
-        try:
-            others = build(other)
-            if _cost_s(others) > allowed_s:
-                return f"this {use}; {label_of(keys)} is made for all of them"
-            allowed_s -= _cost_s(others)
-            found[label_of(keys)] = makespan_of(others)
-        except RingnetError:  # it cannot run here: nothing to name
-            continue
+    for label, others in _affordable(scenario, parts, candidates):
+        if others is None:
+            return f"this {use}; {label} is made for all of them"
+        with suppress(RingnetError):  # it cannot run here: nothing to name
+            found[label] = makespan_of(others)
     label = min(found, key=lambda name: found[name], default="")
     here_s = result.summary["makespan_s"]
     if not label or found[label] > here_s * (1 - WORTH):
@@ -145,9 +136,34 @@ def idle_advice(scenario: Scenario, parts: RunParts, result: RunResult) -> str |
     return f"this {use}: {label} takes {format_seconds(found[label])}, not {format_seconds(here_s)}"
 
 
+def takes_machine_code(scenario: Scenario, parts: RunParts) -> bool:
+    """Whether advice on what a run leaves idle is simulated by machine code."""
+    affordable = _affordable(scenario, parts, [*_candidates(scenario, parts)])
+    return any(others is not None and engine_of(others) == "compiled" for _, others in affordable)
+
+
+def _affordable(
+    scenario: Scenario, parts: RunParts, candidates: Sequence[AlgorithmKeys]
+) -> Iterator[tuple[str, RunParts | None]]:
+    """Yield what is simulated of other algorithms, by their labels; at last None for one that would take too long."""
+    allowed_s = max(FREE_S, SHARE * _cost_s(parts))
+    for keys in candidates:
+        other = scenario.model_copy(update={"algorithm": keys, "payload": "none"})
+        try:
+            others = build(other)
+            allowed_s -= _cost_s(others)
+        except RingnetError:  # it cannot run here: nothing to name
+            continue
+        yield label_of(keys), others if allowed_s >= 0 else None
+        if allowed_s < 0:
+            return
+
+
 def _candidates(scenario: Scenario, parts: RunParts) -> Iterator[AlgorithmKeys]:
     """Yield what does the same in the shape of the network: with parameters that nobody set, or wider algorithms."""
-    if scenario.algorithm_name not in ALGORITHMS:
+    if scenario.algorithm_name not in ALGORITHMS or not parts.is_alone or parts.schedule.n_workers == 1:
+        return
+    if ring_equivalents(scenario, [scenario.message_bytes])[0]:  # nothing follows of them for other algorithms
         return
     given, shape = parameters_of(scenario.algorithm), parts.network.shape
     own = {name: given[name] for name in given if name not in open_traits(scenario.algorithm_name, {})}

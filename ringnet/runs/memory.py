@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 from dataclasses import dataclass
+from itertools import islice
 from math import isqrt
 from pathlib import Path
 
@@ -15,7 +16,8 @@ from ringnet.collectives.one_owner import BLOCK_BYTES, Owners
 from ringnet.collectives.proof import WORD
 from ringnet.collectives.schedule import EVERY_WORKER
 from ringnet.engines.arrays.recall import MOST_BYTES, MOST_STEPS, NOTED_BYTES, STEP_BYTES
-from ringnet.engines.trace import KEEP_TRANSFERS, MOST_SERVICES, MOST_TIMES, SERVICE_BYTES, TIMES_BYTES
+from ringnet.engines.columns import LOADED_BYTES, TRANSFERS_AT_ONCE
+from ringnet.engines.trace import KEEP_TRANSFERS, MOST_ROWS, MOST_SERVICES, MOST_TIMES, SERVICE_BYTES, TIMES_BYTES
 from ringnet.errors import Fault, InputError
 from ringnet.networks import Network
 from ringnet.payload import payload_bytes
@@ -24,17 +26,24 @@ from ringnet.runs.engine import engine_of, is_packed, sharing_of
 from ringnet.runs.parts import RunParts
 from ringnet.units import format_bytes
 
-#: Python, its libraries, the blocks of verification; what plots take beside that, and what loads machine code.
-FIXED_BYTES, PLOTS_BYTES, LOADER_BYTES = 72 * 2**20, 72 * 2**20, 80 * 2**20
+#: Python, its libraries, the blocks of verification; and what loads machine code.
+FIXED_BYTES, LOADER_BYTES = 72 * 2**20, 56 * 2**20
+#: What is found out of the plots that there could be, and what draws them.
+FRAMES_BYTES, PLOTS_BYTES = 34 * 2**20, 38 * 2**20
 #: A row of the transfers: its columns, and what makes a table of them. Each link that a packet or slot of it crosses.
 ROW_BYTES, PART_BYTES = 620, 500
 LINKS_OF_ROUTE = 2
+#: A transfer of a step that some worker has not left yet, as an object of the events. Under fair sharing the spans of
+#: one at even rates, of which there are some eight; and when it was on a link, in each loop, and sorted at the end.
+OPEN_BYTES, SPANS_BYTES, ON_LINK_BYTES, SORTED_BYTES = 2_000, 8 * 32, 32, 48
 #: What a worker takes, with its links and its rows.
 WORKER_BYTES = 5_000
 #: What a link takes where there are far more of them than workers: its columns, and its row of the table.
 LINK_BYTES = 1_450
 #: Sets of contributions that the proof looks at together, where workers differ, with what it makes of them.
 PROOF_BYTES = 3 * BLOCK_BYTES
+#: Steps of a schedule that are looked at.
+MOST_LOOKED_AT = 2_000
 #: Memory of a payload from which it matters enough to find out which engine runs: one of them packs small chunks.
 MATTERS_BYTES = 64 * 2**20
 
@@ -66,8 +75,8 @@ class Estimate:
     memory_bytes: int
 
 
-def estimate(parts: RunParts, loaded_bytes: int = 0) -> Estimate:
-    """Estimate one run, before its network is made; ``loaded_bytes`` is what its engine loads.
+def estimate(parts: RunParts, beside_bytes: int = 0) -> Estimate:
+    """Estimate one run, of a large network before that is made; ``beside_bytes`` is what goes on beside it.
 
     Examples
     --------
@@ -78,15 +87,15 @@ def estimate(parts: RunParts, loaded_bytes: int = 0) -> Estimate:
     >>> estimate(build(loads(text))).n_transfers, estimate(build(loads(text, ["payload=none"]))).payload_bytes
     (112, 0)
     """
-    return _with_carry(parts, parts.carry, loaded_bytes)
+    return _with_carry(parts, parts.carry, beside_bytes)
 
 
-def _with_carry(parts: RunParts, carry: int | None, loaded_bytes: int = 0) -> Estimate:
+def _with_carry(parts: RunParts, carry: int | None, beside_bytes: int) -> Estimate:
     schedule = parts.schedule
     payload = 0 if carry == 0 else sum(_carried_bytes(one, carry) for one in (parts, *parts.others))
-    n_rows = schedule.n_transfers if schedule.n_transfers <= parts.keep_transfers else 0
-    memory = FIXED_BYTES + schedule.n_workers * WORKER_BYTES + parts.n_pair_links * LINK_BYTES
-    run = payload + _verifying_bytes(parts, payload, carry) + n_rows * ROW_BYTES + loaded_bytes
+    n_rows = schedule.n_transfers if parts.keeps_rows else 0
+    memory = FIXED_BYTES + beside_bytes + schedule.n_workers * WORKER_BYTES + parts.n_pair_links * LINK_BYTES
+    run = payload + _verifying_bytes(parts, payload, carry) + n_rows * ROW_BYTES + _engine_bytes(parts)
     run += _n_parts(parts) * PART_BYTES if n_rows else _path_bytes(parts)
     # The proof is over, and its memory free, when the run begins.
     return Estimate(schedule.n_transfers, n_rows, payload, memory + max(run, _proof_bytes(schedule)))
@@ -95,6 +104,43 @@ def _with_carry(parts: RunParts, carry: int | None, loaded_bytes: int = 0) -> Es
 def _verifying_bytes(parts: RunParts, payload: int, carry: int | None) -> int:
     """Return the memory of the groups of small packed chunks that are verified at the same time."""
     return min(payload, THREADS * GROUP_BYTES) if is_packed("recurrence", parts.chunk_sizes, carry) else 0
+
+
+def _engine_bytes(parts: RunParts) -> int:
+    """Return the memory of an engine with the transfers that are open at once; nothing where that is little of all."""
+    few_workers = parts.schedule.n_workers * WORKER_BYTES < 4 * MATTERS_BYTES
+    if parts.n_pair_links or not few_workers or (engine := engine_of(parts)) == "recurrence":
+        return 0
+    everybody = (parts, *parts.others)
+    n_open = sum(_most_open(one.schedule) for one in everybody)
+    n_loops, noted_bytes = 1, 0
+    if sharing_of(parts, engine) == "fair":
+        n_loops += engine == "compiled"  # `NudgedRuns` run beside it
+        n_on_links = min(sum(one.schedule.n_transfers * _mean_hops(one) for one in everybody), MOST_ROWS)
+        noted_bytes = int(n_on_links * (n_loops * ON_LINK_BYTES + SORTED_BYTES))
+        noted_bytes += sum(one.schedule.n_transfers for one in everybody if one.keeps_rows) * SPANS_BYTES
+    if engine == "events":
+        return n_open * OPEN_BYTES + noted_bytes
+    # As many more are loaded as there are already.
+    n_open = min(2 * max(n_open, TRANSFERS_AT_ONCE), parts.schedule.n_transfers)
+    return LOADER_BYTES + n_loops * n_open * LOADED_BYTES + noted_bytes
+
+
+def _mean_hops(parts: RunParts) -> float:
+    """Return how many links a route has, in the mean over the pairs that send."""
+    return float(np.diff(parts.network_of_run.joined_routes(*parts.schedule.pairs)[1]).mean())
+
+
+def _most_open(schedule: Schedule) -> int:
+    """Return the transfers of steps that are open at once, at least: who is owed nothing goes on to where it is."""
+    n_channels, n_passed, most = schedule.n_channels, 0, 0
+    at = np.zeros(schedule.n_members * n_channels, dtype=np.int64)
+    for step in islice(schedule.steps(), MOST_LOOKED_AT):
+        owed = step.dst * n_channels + step.receiving_channel
+        n_passed += len(step)
+        most = max(most, n_passed - int(at[owed].min(initial=n_passed)))
+        at[owed] = n_passed
+    return max(most, n_passed - int(at.min(initial=n_passed)))
 
 
 def part_bytes(network: Network) -> int | None:
@@ -141,8 +187,7 @@ def _path_bytes(parts: RunParts) -> int:
     if n_transfers <= MOST_TIMES and not parts.n_pair_links and engine_of(parts) != "recurrence":
         n_services = n_transfers
         if sharing_of(parts, "events") == "fifo":
-            lengths = np.diff(parts.network_of_run.joined_routes(*schedule.pairs)[1])
-            n_services = int(n_transfers * lengths.mean())
+            n_services = int(n_transfers * _mean_hops(parts))
         return n_transfers * TIMES_BYTES + min(n_services, MOST_SERVICES) * SERVICE_BYTES
     if schedule.n_steps > MOST_STEPS:
         return 0
@@ -161,8 +206,10 @@ def _carried_bytes(parts: RunParts, carry: int | None) -> int:
     return payload
 
 
-def require_memory(parts: RunParts, available: int | None = None) -> None:
+def require_memory(parts: RunParts, available: int | None = None, beside_bytes: int = 0) -> None:
     """Refuse a run that does not fit into ``available`` bytes, by default what this machine has left.
+
+    ``beside_bytes`` is what goes on beside it.
 
     Raises
     ------
@@ -170,15 +217,15 @@ def require_memory(parts: RunParts, available: int | None = None) -> None:
         With both figures, and a setting that would fit.
     """
     available = available_bytes() if available is None else available
-    wanted = estimate(parts)
+    wanted = estimate(parts, beside_bytes)
     if wanted.memory_bytes > available:
         message = f"the run takes about {format_bytes(wanted.memory_bytes)} of memory"
-        path, right = _remedy(parts, wanted, available)
+        path, right = _remedy(parts, wanted, available - beside_bytes)
         raise InputError(Fault(message, path, value=f"{format_bytes(available)} free", right=right))
 
 
 def _remedy(parts: RunParts, wanted: Estimate, available: int) -> tuple[str, str]:
-    """Return the key that is to blame, and the setting that would fit."""
+    """Return the key that is to blame, and the setting that would fit, into what is ``available`` for the run alone."""
     rows_bytes, proof_bytes = wanted.n_rows * ROW_BYTES or _path_bytes(parts), _proof_bytes(parts.schedule)
     carried_bytes = wanted.payload_bytes + _verifying_bytes(parts, wanted.payload_bytes, parts.carry)
     run_bytes = max(carried_bytes + rows_bytes, proof_bytes)
@@ -191,7 +238,8 @@ def _remedy(parts: RunParts, wanted: Estimate, available: int) -> tuple[str, str
         if proof_bytes > PROOF_BYTES:  # then it grows with the square of the workers
             each = WORKER_BYTES + 3 * WORD // 8  # a word that is not full
             most = min(most, (isqrt(each**2 + 3 * left // 2) - each) * 4 // 3)
-        return "workers", f"at most {most:,} workers" if most > 0 else "a machine with more memory"
+        is_less = 0 < most < parts.schedule.n_workers
+        return "workers", f"at most {most:,} workers" if is_less else "a machine with more memory"
     if rows_bytes > wanted.payload_bytes:
         return "report.transfers", f"report: {{transfers: {KEEP_TRANSFERS if wanted.n_rows else 0}}}"
     return "payload", _fitting_payload(parts, available)
@@ -200,7 +248,7 @@ def _remedy(parts: RunParts, wanted: Estimate, available: int) -> tuple[str, str
 def _fitting_payload(parts: RunParts, available: int) -> str:
     largest = int(parts.chunk_sizes.max(initial=1))
     round_numbers = (2**power for power in range(largest.bit_length(), -1, -1))
-    found = next((k for k in round_numbers if _with_carry(parts, k).memory_bytes <= available), None)
+    found = next((k for k in round_numbers if _with_carry(parts, k, 0).memory_bytes <= available), None)
     return "payload: none" if found is None else f"payload: {{elements: {found}}}"
 
 

@@ -130,6 +130,11 @@ class RunParts:
     accumulate: DType | None = None
 
     @property
+    def keeps_rows(self) -> bool:
+        """Whether rows of its transfers are kept."""
+        return self.schedule.n_transfers <= self.keep_transfers
+
+    @property
     def network(self) -> Network:
         """Over what it moves; made when it is first asked for."""
         return self.make_site().networks[self.number]

@@ -109,7 +109,7 @@ def work_of(parts: RunParts) -> Work:
     engine = engine_of(parts)
     if engine == "recurrence":
         schedule = parts.schedule
-        if schedule.n_transfers <= parts.keep_transfers:
+        if parts.keeps_rows:
             takes_s = schedule.n_steps * STEP_S + schedule.n_transfers * STEPPED_ROW_S
         elif _leaps(parts):
             takes_s = schedule.n_steps * LEAPT_STEP_S

@@ -23,16 +23,21 @@ from ringnet.engines.trace import Workers
 from ringnet.errors import InputError, ResultsError
 from ringnet.networks import make_network
 from ringnet.reporting.atomic import written_file
-from ringnet.runs.engine import TRANSFERS_PER_S
+from ringnet.runs.advice import takes_machine_code
+from ringnet.runs.engine import TRANSFERS_PER_S, engine_of
+from ringnet.runs.memory import FRAMES_BYTES, LOADER_BYTES, PLOTS_BYTES
 from ringnet.runs.parts import RunParts, build
 from ringnet.runs.repeat import repeats_by
 from ringnet.runs.work import EVENT_S, work_of
 from ringnet.scenario import Scenario, loads
+from ringnet.scenario.drawn import what_is_drawn
 
 #: Points of a large grid that are looked at.
 SAMPLED = 20
-#: Starting a command, and pandas and matplotlib; each plot, and how many there are where nobody says which.
-START_S, PLOTS_START_S, PLOT_S, PLOTS_OF_RUN, PLOTS_OF_SWEEP = 0.42, 0.7, 0.11, 10, 4
+#: Starting a command; pandas, which looks what could be drawn, and matplotlib; each plot, and how many there are where
+#: nobody says which.
+START_S, FRAMES_START_S, PLOTS_START_S = 0.42, 0.25, 0.45
+PLOT_S, PLOTS_OF_RUN, PLOTS_OF_SWEEP = 0.11, 10, 4
 #: A step of a training beside its all-reduce, and how many there are where nobody says it.
 TRAINING_STEP_S, STEPS_OF_EPOCH = 0.025, 30
 
@@ -82,9 +87,22 @@ def sweep_s(scenario: Scenario, n_processes: int, costs: Sequence[float] = ()) -
     return points_s + pace() * (START_S + _plots_s(scenario))
 
 
+def beside_bytes(scenario: Scenario, parts: RunParts | None, *, plots: bool = True) -> int:
+    """Return the memory of what a command does beside a run: plots, and machine code that only its advice takes.
+
+    Of a sweep, whose points are given no advice, ``parts`` are None.
+    """
+    looks = plots and scenario.report.plots != ()
+    drawn_bytes = FRAMES_BYTES * looks + PLOTS_BYTES * (looks and n_plots_of(scenario) > 0)
+    # Of so many links that they matter nothing is made before their memory is asked for.
+    if parts is None or parts.n_pair_links or what_is_drawn(scenario) or engine_of(parts) == "compiled":
+        return drawn_bytes
+    return drawn_bytes + LOADER_BYTES * takes_machine_code(scenario, parts)
+
+
 def _plots_s(scenario: Scenario) -> float:
-    n_plots = n_plots_of(scenario)
-    return PLOTS_START_S + n_plots * PLOT_S if n_plots else 0.0
+    n_plots, looks = n_plots_of(scenario), scenario.report.plots != ()
+    return FRAMES_START_S * looks + (PLOTS_START_S + n_plots * PLOT_S if n_plots else 0.0)
 
 
 def n_plots_of(scenario: Scenario) -> int:

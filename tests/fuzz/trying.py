@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from typer.testing import CliRunner
 
 from ringnet.cli import app
+from tests.benchmarks.measuring import peak_bytes
 from tests.fuzz.kinds import Kind
 
 #: Of processor time, for one command.
@@ -104,9 +105,9 @@ def apart(work: Callable[[], Any]) -> tuple[Any, int] | str:
     if not process:
         os.close(reading)
         _limit()
-        before = _peak_bytes()
+        before = peak_bytes()
         with os.fdopen(writing, "wb") as pipe:
-            pickle.dump((work(), _peak_bytes() - before), pipe)
+            pickle.dump((work(), peak_bytes() - before), pipe)
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
@@ -123,10 +124,6 @@ def _limit() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
     seconds = int(5 * MOST_S)
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-
-
-def _peak_bytes() -> int:
-    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def wrong_with_all(ended: Sequence[Ended]) -> Iterator[tuple[str, str]]:

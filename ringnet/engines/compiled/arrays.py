@@ -10,13 +10,11 @@ import numpy as np
 from ringnet.array_types import FloatArray, IntArray
 from ringnet.collectives import Schedule, Step
 from ringnet.engines import columns as at
-from ringnet.engines.columns import ACTOR, ARRIVAL, HEAD_COMES, KINDS, NORMAL, schedule
+from ringnet.engines.columns import ACTOR, ARRIVAL, HEAD_COMES, KINDS, NORMAL, TRANSFERS_AT_ONCE, schedule
 from ringnet.engines.compiled.actors import ENTERS
 from ringnet.engines.trace import TransferRows, Workers
 from ringnet.networks import Network
 
-#: Transfers that are loaded at once, at the least.
-TRANSFERS_AT_ONCE = 1 << 14
 #: Flows that there is place for at first, for each actor.
 FLOWS_OF_ACTOR = 2
 

@@ -18,18 +18,10 @@ from ringnet.cli import COMMANDS
 from ringnet.cli.printing import has_colour
 from ringnet.payload.tamper import Tamper
 from ringnet.reporting.columns import TABLES
+from tests.commands import FOLDER, SINGLE, is_refused, written
 
 pytestmark = pytest.mark.usefixtures("sketched")  # what figures look like is tested elsewhere
 
-SINGLE = """
-scenario_version: 1
-name: two rings & a bell
-workers: 3
-message: 36 B
-seed: 1
-network: {bandwidth: 1 GB/s, latency: 1 us}
-"""
-FOLDER = Path("reports/two-rings-a-bell")
 ROOT = Path(__file__).parent.parent
 HEAVY = ("matplotlib", "networkx", "numpy", "pandas", "pydantic", "rich", "scipy", "simpy", "yaml")
 
@@ -47,23 +39,6 @@ def process(*arguments, **options):
     """Run the command line as a process of its own."""
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
     return subprocess.run([sys.executable, "-m", "ringnet", *arguments], text=True, check=False, **options)
-
-
-def cells(text):
-    return [re.split("  +", line.strip()) for line in text.splitlines()]
-
-
-def written():
-    return sorted(path.name for path in Path("reports").rglob("*") if path.is_file())
-
-
-def is_refused(result, *words, code=2):
-    """No answer, nothing written, clear words, the right exit code."""
-    assert (result.exit_code, result.stdout) == (code, "")
-    assert "Traceback" not in result.stderr
-    assert all(word in result.stderr for word in words), result.stderr
-    assert not Path("reports").exists()
-    return True
 
 
 # ------------------------------------------------------------------------------------------ before commands

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from importlib import import_module
 from pathlib import Path
@@ -20,41 +19,15 @@ from ringnet.payload.dtypes import DTYPES
 from ringnet.payload.reductions import REDUCTIONS
 from ringnet.reporting.plots import PLOTS
 from ringnet.scenario import schedule, template
+from tests.commands import FOLDER, SINGLE, cells, is_refused, written
 
 pytestmark = pytest.mark.usefixtures("sketched")  # what figures look like is tested elsewhere
-
-SINGLE = """
-scenario_version: 1
-name: two rings & a bell
-workers: 3
-message: 36 B
-seed: 1
-network: {bandwidth: 1 GB/s, latency: 1 us}
-"""
-FOLDER = Path("reports/two-rings-a-bell")
 
 
 @pytest.fixture(autouse=True)
 def here(own_folder):
     """Every command runs in an empty folder but for a scenario."""
     (own_folder / "ring.yaml").write_text(SINGLE)
-
-
-def cells(text):
-    return [re.split("  +", line.strip()) for line in text.splitlines()]
-
-
-def written():
-    return sorted(path.name for path in Path("reports").rglob("*") if path.is_file())
-
-
-def is_refused(result, *words, code=2):
-    """No answer, nothing written, clear words, the right exit code."""
-    assert (result.exit_code, result.stdout) == (code, "")
-    assert "Traceback" not in result.stderr
-    assert all(word in result.stderr for word in words), result.stderr
-    assert not Path("reports").exists()
-    return True
 
 
 def test_init_writes_a_scenario_that_runs(ringnet):

@@ -19,7 +19,7 @@ from ringnet.reporting.tables import read_table
 from ringnet.study import local
 from ringnet.study.compare import AlgorithmTiming
 from ringnet.study.outcome import Outcome
-from tests.test_cli_sweeps import entries, members, press_ctrl_c, wait_for
+from tests.commands import entries, members, press_ctrl_c, wait_for
 
 SCENARIO = """
 scenario_version: 1

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pandas as pd
@@ -19,6 +17,7 @@ import ringnet.cli.run as running
 from ringnet.cli import app
 from ringnet.payload.tamper import Tamper
 from ringnet.study import local
+from tests.commands import entries, members, press_ctrl_c, wait_for
 
 SWEEP = """
 scenario_version: 1
@@ -29,8 +28,6 @@ network: {bandwidth: 1 GB/s, latency: 1 us}
 sweep: {over: {workers: {from: 2, to: 9, step: 1}}}
 """
 N_POINTS = 8
-#: How long a process may take to begin, or to end, on a busy machine.
-PATIENCE_S = 120
 HUGE = """
 scenario_version: 1
 payload: none
@@ -81,37 +78,11 @@ def ringnet():
     return run
 
 
-def entries():
-    """Kept points, with what tells whether they were written again."""
-    return {path: path.stat().st_mtime_ns for path in Path("cache/ringnet/points").rglob("*.json")}
-
-
 def start(*arguments, **options):
     """Start the slow command line in a process group of its own, as a terminal does."""
     command = [sys.executable, "-c", SLOW, "run", "sweep.yaml", "--no-plots", *arguments]
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
     return subprocess.Popen(command, text=True, start_new_session=True, **options)
-
-
-def wait_for(condition):
-    until = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < until, "it never came"
-        time.sleep(0.02)
-
-
-def press_ctrl_c(process):
-    """As a terminal does, to all of them; and as a person does, again where it had no effect."""
-    while process.poll() is None:
-        os.killpg(process.pid, signal.SIGINT)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(15)
-
-
-def members(group):
-    """Processes of a group that are alive; one that has ended may wait to be asked how."""
-    listed = subprocess.run(["ps", "-o", "stat=,pid=", "-g", str(group)], capture_output=True, text=True, check=False)
-    return [line for line in listed.stdout.splitlines() if not line.startswith("Z")]
 
 
 # ------------------------------------------------------------------------------------------------- answers

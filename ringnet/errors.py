@@ -20,9 +20,10 @@ raises an error of a process again as ``type(error)(*error.args)``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import islice
 from typing import ClassVar
 
 
@@ -61,6 +62,26 @@ _ALSO_CALLED = {
     "hgx-h200": "h200",
     "hgx-b200": "b200",
 }
+
+
+def some(names: Iterable[object], most: int = 3) -> str:
+    """Name the first few, for one line.
+
+    >>> some([1, 2, 3]), some("abcde", 2)
+    ('1, 2, 3', 'a, b, ...')
+    """
+    first = [str(name) for name in islice(names, most + 1)]
+    return ", ".join([*first[:most], *(["..."] if len(first) > most else [])])
+
+
+def some_and_more(names: Sequence[object], most: int = 3) -> str:
+    """Name the first few, and say how many others there are.
+
+    >>> some_and_more([1, 2, 3]), some_and_more("abcde", 2)
+    ('1, 2, 3', 'a, b and 3 more')
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(str, names[:most])) + more
 
 
 def closest(name: str, known: Iterable[str], *, alike: float = 0.6) -> str:

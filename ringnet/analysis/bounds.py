@@ -15,6 +15,7 @@ import numpy as np
 
 from ringnet.array_types import BoolArray, FloatArray, IntArray
 from ringnet.collectives import EVERY_WORKER, Schedule
+from ringnet.errors import some
 from ringnet.networks import Network
 from ringnet.networks.behaviour import NEVER
 from ringnet.networks.link_names import LinkNames
@@ -360,8 +361,7 @@ def _named(borders: _Borders, sides: BoolArray) -> dict[str, str]:
     names = {}
     for number in range(part.max() + 1):
         workers = np.flatnonzero(part[: borders.n_workers] == number).tolist()
-        shown = ", ".join(map(str, workers[:MOST_NAMED])) + (", ..." if len(workers) > MOST_NAMED else "")
-        names[number] = f"worker{'s' * (len(workers) > 1)} {shown}"
+        names[number] = f"worker{'s' * (len(workers) > 1)} {some(workers, MOST_NAMED)}"
     return {node: names[int(part[number])] for node, number in borders.nodes.items()}
 
 

@@ -13,6 +13,7 @@ from ringnet.analysis.answer import percent
 from ringnet.analysis.frames import Table, joined, object_array
 from ringnet.array_types import FloatArray, IntArray
 from ringnet.collectives import Schedule
+from ringnet.errors import some_and_more
 from ringnet.networks import Network
 from ringnet.networks.network import Route
 
@@ -20,8 +21,6 @@ from ringnet.networks.network import Route
 MOST_PAIRS = 20_000
 #: Rows that are gathered before they are added up.
 GATHERED = 1 << 20
-#: Pairs that are named.
-NAMED = 3
 
 
 class PairTraffic(NamedTuple):
@@ -248,7 +247,6 @@ def top_talkers(routes: Table, links: Table) -> str:
     if len({src for src, _, _ in over}) < 2:  # noqa: PLR2004 -- what one worker sends is no crowd
         return ""
     ranked = sorted(over, key=lambda row: -row[2])
-    said = [f"{src}->{dst} {percent(n_bytes / carried)}" for src, dst, n_bytes in ranked[:NAMED]]
-    others = f" and {len(ranked) - NAMED} more" if len(ranked) > NAMED else ""
+    said = [f"{src}->{dst} {percent(n_bytes / carried)}" for src, dst, n_bytes in ranked]
     busy = f"{name}, busy {percent(share)} of the time"
-    return f"{busy}; of its bytes {', '.join(said)}{others}"
+    return f"{busy}; of its bytes {some_and_more(said)}"

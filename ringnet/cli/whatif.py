@@ -140,13 +140,8 @@ class SideBySide(NamedTuple):
 
     def notes(self) -> list[str]:
         """Return what a person should know: that the change is none, or its gain a guess."""
-        if self.change.guess:
-            return [f"what {self.change.change} gains is a guess: {self.change.guess}"]
-        if self.change.says_nothing_new:
-            return [f"{self.change.change} changes nothing: the scenario says so already"]
-        if cause(self.today, self.then) == STAYS:
-            return [f"{self.change.change} changes nothing in the time"]
-        return []
+        stays = cause(self.today, self.then) == STAYS
+        return self.change.notes or ([f"{self.change.change} changes nothing in the time"] if stays else [])
 
 
 def side_by_side(today: Mapping[str, Any], change: Changed) -> SideBySide:

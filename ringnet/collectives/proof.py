@@ -16,7 +16,7 @@ from ringnet.array_types import BoolArray, IntArray
 from ringnet.collectives import one_owner
 from ringnet.collectives.one_for_all import BadTransfer, Gap, OneForAll, root
 from ringnet.collectives.schedule import EVERY_WORKER, AlikeSteps, Op, Schedule, Step, make_step, member_name
-from ringnet.errors import Fault, ScheduleError
+from ringnet.errors import Fault, ScheduleError, some
 from ringnet.payload.buffers import conflict_free_batches
 
 BitSets: TypeAlias = NDArray[np.unsignedinteger[Any]]
@@ -110,8 +110,7 @@ def _incomplete(schedule: Schedule, gap: Gap) -> Fault:
     came = [step for step in schedule.moves() if ((step.dst == gap.worker) & (step.chunk == gap.chunk)).any()]
     lacks = f"worker {gap.worker} ends chunk {gap.chunk} without the contribution of worker(s)"
     last = f"it last received the chunk in {at(came[-1])}" if came else "it never received the chunk"
-    shown = ", ".join(map(str, gap.missing[:SHOWN])) + (", ..." if len(gap.missing) > SHOWN else "")
-    return Fault(f"{lacks} {shown}; {last}")
+    return Fault(f"{lacks} {some(gap.missing, SHOWN)}; {last}")
 
 
 # What the columns say.

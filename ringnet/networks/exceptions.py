@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from ringnet.errors import Fault, NetworkError, closest
+from ringnet.errors import Fault, NetworkError, closest, some
 from ringnet.networks.network import LinkSource, LinkSources, Network
 from ringnet.networks.shape import RAILS
 
@@ -122,7 +122,7 @@ def _no_such_nodes(network: Network, nodes: list[str]) -> Iterator[Fault]:
         if node.lstrip("-").isdecimal():
             yield Fault("there is no such worker", value=node, right=f"0 to {network.n_workers - 1}")
             continue
-        shown = ", ".join([f"0 to {network.n_workers - 1}", *names[:3], *["..."][: len(names) > 3]])  # noqa: PLR2004 -- three examples
+        shown = some([f"0 to {network.n_workers - 1}", *names], 4)
         nearest = closest(node, names) if place < SEARCHED else ""
         message = f"the {network.topology} network of {network.n_workers} workers has no such node"
         yield Fault(message, value=node, right=shown, nearest=nearest)
@@ -144,8 +144,7 @@ def _changed(network: Network, changes: Iterable[tuple[int, LinkChange]]) -> Net
 
 def _no_such_links(network: Network, names: list[str]) -> Iterator[Fault]:
     message = f"the {network.topology} network of {network.n_workers} workers has no such link"
-    shown = ", ".join(network.names[:3]) + (", ..." if network.n_links > 3 else "")  # noqa: PLR2004 -- three examples
     for place, name in enumerate(names):
         # Among thousands of links a search takes a quarter of a second: not for thousands of names.
         nearest = closest(name, network.names) if place < SEARCHED else ""
-        yield Fault(message, value=name, right=shown, nearest=nearest)
+        yield Fault(message, value=name, right=some(network.names), nearest=nearest)

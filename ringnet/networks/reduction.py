@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Protocol, TypeAlias
 
-from ringnet.errors import Fault, NetworkError, closest
+from ringnet.errors import Fault, NetworkError, closest, some
 
 #: Stands for no switch above another.
 NONE_ABOVE = -1
@@ -125,7 +125,7 @@ def find_switches(network: Nodes, patterns: Sequence[str] | None = None) -> list
             "no switch has such a name",
             f"switches.{place}",
             value=pattern,
-            right=_listed(nodes),
+            right=some(nodes),
             nearest=closest(pattern, nodes),
         )
         for place, pattern in enumerate(patterns)
@@ -180,14 +180,10 @@ def reducing_switches(network: Nodes) -> ReducingSwitches:
     return ReducingSwitches(
         tuple(names),
         (*(number[name] for name in next_to), *tops),
-        "" if parent is not None else f"no links join {_listed(first)} to one switch that reduces",
+        "" if parent is not None else f"no links join {some(first)} to one switch that reduces",
         network.n_workers,
         routes,
     )
-
-
-def _listed(names: list[str]) -> str:
-    return f"{', '.join(names[:3])}{', ...' if len(names) > 3 else ''}"  # noqa: PLR2004 -- three examples
 
 
 def _arcs(network: Nodes) -> tuple[Arcs, Arcs]:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ringnet.array_types import Array
-from ringnet.errors import Fault, ResultsError
+from ringnet.errors import Fault, ResultsError, some_and_more
 
 MANIFEST = "run.json"
 #: The page of a folder, where it has one.
@@ -48,9 +48,9 @@ def _not_ours(target: Path) -> Iterator[Fault]:
     elif target.is_dir():
         foreign = foreign_entries(target)
         if foreign:
-            shown = ", ".join(foreign[:3]) + (f" and {len(foreign) - 3} more" if len(foreign) > 3 else "")  # noqa: PLR2004
+            message, value = "this folder holds what ringnet did not write", some_and_more(foreign)
             right = "an empty or new folder, or one with another run's results"
-            yield Fault("this folder holds what ringnet did not write", file=str(target), value=shown, right=right)
+            yield Fault(message, file=str(target), value=value, right=right)
 
 
 def foreign_entries(folder: Path) -> list[str]:

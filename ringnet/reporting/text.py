@@ -16,6 +16,7 @@ from ringnet.analysis.answer import (
     row_html,
 )
 from ringnet.analysis.frames import Table, rows_of
+from ringnet.errors import some_and_more
 from ringnet.reporting.sweeps import distinguishing, short
 from ringnet.units import format_bytes, format_seconds
 
@@ -41,9 +42,7 @@ def written(folder: Path | str, files: Sequence[str]) -> str:
     >>> written("reports/run", ["summary.csv", "run.json"])
     'reports/run: summary.csv, run.json'
     """
-    shown = ", ".join(files[:_NAMED_FILES])
-    more = f" and {len(files) - _NAMED_FILES} more" if len(files) > _NAMED_FILES else ""
-    return f"{folder}: {shown}{more}"
+    return f"{folder}: {some_and_more(files, _NAMED_FILES)}"
 
 
 def sweep_table(summary: pd.DataFrame, jobs: pd.DataFrame | None = None) -> TextTable:

@@ -15,7 +15,7 @@ from ringnet.analysis.result import RunResult
 from ringnet.analysis.routes import collisions, pair_traffic, spread_routes
 from ringnet.array_types import IntArray
 from ringnet.collectives import ALGORITHMS
-from ringnet.errors import RingnetError
+from ringnet.errors import RingnetError, some_and_more
 from ringnet.networks import Network
 from ringnet.networks.shape import CARDS, HOSTS
 from ringnet.runs.again import makespan_of
@@ -33,8 +33,6 @@ MOST_TRANSFERS = 20_000
 WORTH = 0.01
 #: Seconds that another algorithm may take to be simulated, or the share of what the run took.
 FREE_S, SHARE = 0.3, 0.1
-#: Pairs that are named.
-NAMED = 3
 
 
 def route_advice(result: RunResult, parts: RunParts) -> str | None:
@@ -57,10 +55,9 @@ def route_advice(result: RunResult, parts: RunParts) -> str | None:
     if before_s - after_s < WORTH * before_s:
         return None
     worst = max(found.values(), key=lambda one: float(links["busy_s"][one.link]))
-    named = ", ".join(f"{src}->{dst}" for src, dst in worst.pairs[:NAMED])
-    more = f" and {len(worst.pairs) - NAMED} more" if len(worst.pairs) > NAMED else ""
+    named = some_and_more([f"{src}->{dst}" for src, dst in worst.pairs])
     return (
-        f"ecmp drew {network.names[worst.link]} for {named}{more}, while {network.names[worst.idle]}, of equal cost, "
+        f"ecmp drew {network.names[worst.link]} for {named}, while {network.names[worst.idle]}, of equal cost, "
         f"carries nothing: with routes spread over all of them the run takes {format_seconds(after_s)} in place of "
         f"{format_seconds(before_s)}; routes.csv says which collide, another route_seed draws again"
     )

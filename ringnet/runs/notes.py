@@ -11,13 +11,13 @@ from ringnet.analysis.utilisation import overloads
 from ringnet.collectives import Schedule
 from ringnet.documents.document import path_text
 from ringnet.engines import ENGINES, Choice, Workers
+from ringnet.errors import some
 from ringnet.networks import BySize, Network, OverTime, best_order, find_links, placed, ring_load
 from ringnet.networks.network import WINDOW_SLOTS
 from ringnet.runs.parts import RunParts
 from ringnet.runs.shapes import open_traits, unread_note
 from ringnet.scenario.build.scenario import Scenario
 from ringnet.scenario.checks.collective import READABLE_ELEMENTS
-from ringnet.scenario.checks.mistake import some
 from ringnet.scenario.files.links import INSIDE, NETWORK, link_files, profile_of
 from ringnet.scenario.files.machines import estimate_note
 from ringnet.scenario.files.network_file import OF_CHANNELS, read_found, reading_of

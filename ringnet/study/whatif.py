@@ -95,6 +95,12 @@ class Changed(NamedTuple):
     says_nothing_new: bool = False
     guess: str = ""
 
+    @property
+    def notes(self) -> list[str]:
+        """What a person should know: that it is no change, or its gain a guess."""
+        nothing = [f"{self.change} changes nothing: the scenario says so already"] if self.says_nothing_new else []
+        return nothing + ([f"what {self.change} gains is a guess: {self.guess}"] if self.guess else [])
+
 
 def changed_scenarios(read: ReadChanged, changes: Sequence[str]) -> list[Changed]:
     """Return a scenario as it is, and with each change.
@@ -229,10 +235,7 @@ def whatif_parts(plan: WhatIfPlan, how: PartOptions) -> WhatIf:
         rows.append(_row(one, outcomes[0], outcome))
         if not outcome.ok:
             failed.append(f"{one.change}: {outcome.error}")
-        elif one.says_nothing_new:
-            notes.append(f"{one.change} changes nothing: the scenario says so already")
-        if one.guess:
-            notes.append(f"what {one.change} gains is a guess: {one.guess}")
+        notes += one.notes
     table = pd.DataFrame(rows, columns=[*TABLES["whatif"], *(OF_REPEATS if outcomes[0].times_s else ())])
     table = table.sort_values("makespan_s", kind="stable", ignore_index=True)
     ranked = table["change"].ne(TODAY) & table["error"].isna()

@@ -45,8 +45,10 @@ class ExactState(NamedTuple):
     n_updates: int
 
 
-#: Takes a state, a gradient, the optimizer's settings and a unit roundoff; returns parameters and memory after it.
-Reach: TypeAlias = Callable[[ExactState, Around, Mapping[str, float], float], tuple[Around, dict[str, Around]]]
+#: Parameters and memory after a step.
+Reached: TypeAlias = tuple[Around, dict[str, Around]]
+#: Takes a state, a gradient, the optimizer's settings and a unit roundoff.
+Reach: TypeAlias = Callable[[ExactState, Around, Mapping[str, float], float], Reached]
 
 
 def _rounded(value: FloatArray, radius: FloatArray, magnitude: FloatArray, unit: float) -> Around:
@@ -65,24 +67,18 @@ def _decayed(parameters: Around, gradient: Around, decay: float, unit: float) ->
     return _added(gradient, decay, parameters, unit) if decay else gradient
 
 
-def _sgd(
-    state: ExactState, gradient: Around, settings: Mapping[str, float], unit: float
-) -> tuple[Around, dict[str, Around]]:
+def _sgd(state: ExactState, gradient: Around, settings: Mapping[str, float], unit: float) -> Reached:
     direction = _decayed(state.parameters, gradient, settings["weight_decay"], unit)
     return _added(state.parameters, -settings["learning_rate"], direction, unit), {}
 
 
-def _momentum(
-    state: ExactState, gradient: Around, settings: Mapping[str, float], unit: float
-) -> tuple[Around, dict[str, Around]]:
+def _momentum(state: ExactState, gradient: Around, settings: Mapping[str, float], unit: float) -> Reached:
     gradient = _decayed(state.parameters, gradient, settings["weight_decay"], unit)
     velocity = _added(gradient, settings["momentum"], state.memory["velocity"], unit)
     return _added(state.parameters, -settings["learning_rate"], velocity, unit), {"velocity": velocity}
 
 
-def _adam(
-    state: ExactState, gradient: Around, settings: Mapping[str, float], unit: float
-) -> tuple[Around, dict[str, Around]]:
+def _adam(state: ExactState, gradient: Around, settings: Mapping[str, float], unit: float) -> Reached:
     gradient = _decayed(state.parameters, gradient, settings["weight_decay"], unit)
     beta1, beta2, step = settings["beta1"], settings["beta2"], state.n_updates + 1
     squared = Around(gradient.value**2, (2 * np.abs(gradient.value) + gradient.radius) * gradient.radius)
@@ -106,9 +102,7 @@ def _adam(
     return _added(state.parameters, -rate, direction, unit), {"mean": mean, "square": square}
 
 
-def _adamw(
-    state: ExactState, gradient: Around, settings: Mapping[str, float], unit: float
-) -> tuple[Around, dict[str, Around]]:
+def _adamw(state: ExactState, gradient: Around, settings: Mapping[str, float], unit: float) -> Reached:
     kept = 1 - settings["learning_rate"] * settings["weight_decay"]
     before = state.parameters
     shrunk = _rounded(kept * before.value, kept * before.radius, before.most, unit)

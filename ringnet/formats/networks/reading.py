@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from ringnet.documents.xml_tree import XmlKind
-from ringnet.errors import Fault
+from ringnet.errors import Fault, some_and_more
 from ringnet.networks import Network
 from ringnet.networks.network import Route
 
@@ -103,6 +103,4 @@ def _also(others: Sequence[Fault]) -> str:
     lines = list(dict.fromkeys(fault.line for fault in others if fault.line is not None))
     if not lines:
         return ""
-    named = ", ".join(map(str, lines[:NAMED_LINES]))
-    more = f" and {len(lines) - NAMED_LINES} more" if len(lines) > NAMED_LINES else ""
-    return f" (also in line{'s' * (len(lines) > 1)} {named}{more})"
+    return f" (also in line{'s' * (len(lines) > 1)} {some_and_more(lines, NAMED_LINES)})"

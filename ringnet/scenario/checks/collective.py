@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 
 from ringnet.collectives import ALGORITHMS
 from ringnet.documents.document import Path
-from ringnet.errors import InputError, closest
+from ringnet.errors import InputError, closest, some
 from ringnet.payload.dtypes import DTYPES, is_float
 from ringnet.payload.reductions import REDUCTIONS, check_dtype, make_reduction
-from ringnet.scenario.checks.mistake import Mistake, no_such_worker, some, unread
+from ringnet.scenario.checks.mistake import Mistake, no_such_worker, unread
 from ringnet.scenario.drawn import what_is_drawn
 from ringnet.scenario.keys.algorithm import parameters_of
 from ringnet.scenario.keys.model import COPYING, Keys

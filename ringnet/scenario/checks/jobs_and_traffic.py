@@ -8,12 +8,12 @@ from ringnet.analysis.utilisation import overloads
 from ringnet.collectives import ALGORITHMS
 from ringnet.documents.document import Path
 from ringnet.engines import ENGINES
-from ringnet.errors import InputError, NetworkError, closest
+from ringnet.errors import InputError, NetworkError, closest, some
 from ringnet.networks import Network, walk
 from ringnet.networks.behaviour import NEVER
 from ringnet.payload.dtypes import DTYPES
 from ringnet.scenario.checks.drawn import is_right
-from ringnet.scenario.checks.mistake import Mistake, some, unread
+from ringnet.scenario.checks.mistake import Mistake, unread
 from ringnet.scenario.checks.network import nearest_link, shape_of
 from ringnet.scenario.drawn import mean_of
 from ringnet.scenario.keys.algorithm import knows_parameters

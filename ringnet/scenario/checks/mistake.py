@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ringnet.documents.document import Path
@@ -46,9 +46,3 @@ def no_such_worker(path: Path, worker: int, n_workers: int, *, unread: bool = Fa
     if worker >= n_workers:
         message = f"there is no worker {worker} among {counted(n_workers, 'worker')}"
         yield Mistake(path, message, f"0 to {n_workers - 1}", causes=(("workers",),), unread=unread)
-
-
-def some(names: Iterable[str]) -> str:
-    """Name the first three."""
-    first = list(names)
-    return ", ".join(first[:3]) + (", ..." if len(first) > 3 else "")  # noqa: PLR2004 -- three examples

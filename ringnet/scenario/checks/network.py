@@ -8,11 +8,11 @@ from fnmatch import fnmatchcase
 from itertools import combinations
 
 from ringnet.documents.document import Path, in_flow
-from ringnet.errors import NetworkError, closest
+from ringnet.errors import NetworkError, closest, some
 from ringnet.networks import TOPOLOGIES, Network, group_names, links_at
 from ringnet.networks.network import WINDOW_SLOTS
 from ringnet.scenario.checks.drawn import is_right
-from ringnet.scenario.checks.mistake import Mistake, no_such_worker, some, unread
+from ringnet.scenario.checks.mistake import Mistake, no_such_worker, unread
 from ringnet.scenario.drawn import drawn_values
 from ringnet.scenario.files.links import INSIDE, NETWORK, link_files
 from ringnet.scenario.files.network_file import NETWORK_FILE, OF_CHANNELS, ORDER_FILE, reading_of

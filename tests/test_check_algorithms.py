@@ -140,6 +140,7 @@ ROWS = st.tuples(st.integers(0, 3), st.integers(0, 3)).filter(lambda ends: ends[
 @given(st.lists(st.tuples(st.sampled_from(["reduce", "copy"]), st.lists(ROWS, min_size=1, max_size=4)), max_size=6))
 @example([("reduce", [(1, 0), (0, 1), (3, 2)]), ("copy", [(1, 3), (0, 3)])])
 @example([("reduce", [(1, 0), (0, 1), (2, 0)])])
+@example([("reduce", [(1, 0)]), ("copy", [(2, 3), (0, 3)])])
 @example([("reduce", [(2, 1), (1, 0)]), ("reduce", [(1, 0)])])
 @example([("reduce", [(1, 0), (1, 2)]), ("reduce", [(2, 0)])])
 def test_what_owners_have_is_how_many_are_in_the_sets(moves) -> None:

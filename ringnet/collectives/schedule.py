@@ -206,13 +206,17 @@ class Schedule:
 
     def _share(self, n_members: int) -> bool:
         """Whether some channels share a chunk of one of so many members; of one, who stands for all."""
-        user = np.full((n_members, self.n_chunks), -1, dtype=np.min_scalar_type(-self.n_channels))
+        user = np.full(n_members * self.n_chunks, -1, dtype=np.min_scalar_type(-self.n_channels))
         for step in self.moves():
-            for member, channel in ((step.src, step.channel), (step.dst, step.receiving_channel)):
-                at = member % n_members, step.chunk
-                new = user[at] < 0
-                user[at[0][new], at[1][new]] = channel[new]
-                if (user[at] != channel).any():
+            ends = [(step.src, step.channel), (step.dst, step.receiving_channel)]
+            for member, channel in ends[:1] if n_members == 1 and step.to_channel is None else ends:
+                at = step.chunk if n_members == 1 else member * self.n_chunks + step.chunk
+                users = user[at]
+                new = users < 0
+                if new.any():
+                    user[at[new]] = channel[new]
+                    users = user[at]
+                if (users != channel).any():
                     return True
         return False
 

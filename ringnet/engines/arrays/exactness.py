@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.array_types import IntArray
 from ringnet.collectives import Schedule
-from ringnet.engines.arrays.rounds import NOBODY, RoundMaker, Rounds, SendRound
+from ringnet.engines.arrays.rounds import NOBODY, Index, RoundMaker, Rounds
 from ringnet.engines.trace import Workers
 from ringnet.networks import ByChance, Network, beyond
 
@@ -45,10 +47,16 @@ def why_not_exact(
     order = _Order(network, schedule.n_channels, rendezvous=rendezvous)
     if channels_may_meet and not rendezvous:
         order.actors_as_one = schedule.n_channels
+    is_open = not may_share
+    if is_open and not rendezvous and order.actors_as_one == schedule.n_channels:
+        # Then only who sends to whom counts, whenever that is; where not all is in order, the steps say what is not.
+        src, dst = schedule.pairs
+        is_open = order.conflict_of(src * schedule.n_channels, network.hops(src, dst)) is not None
+        order.forget()
     last = None
     for step, _ in schedule.runs():
         rounds = maker.rounds(step)
-        if not may_share and rounds is not last and (reason := order.conflict(rounds)):
+        if is_open and rounds is not last and (reason := order.conflict(rounds)):
             return reason
         last = rounds
     # Last, since it goes through every step; most that is not exact is seen in the first.
@@ -72,11 +80,11 @@ def _meet_in_a_step(schedule: Schedule) -> str | None:
 
     Or that channels share chunks and some transfer carries several: what it waits for is more than one row's.
     """
-    shared = schedule.channels_share_chunks
-    for step in schedule.steps():
-        if step.count is not None and shared:
+    if not schedule.channels_share_chunks:
+        return None
+    for moves in schedule.steps():
+        if moves.count is not None:
             return "channels share chunks, and transfers carry several of them"
-        moves = step.by_chunk()
         if np.bincount(moves.chunk).max(initial=0) <= 1:  # as in most steps: no chunk moves twice
             continue
         order = np.lexsort((moves.receiving_channel, moves.chunk, moves.dst))
@@ -93,23 +101,28 @@ class _Order:
     def __init__(self, network: Network, n_channels: int, *, rendezvous: bool) -> None:
         self.names, self.n_channels, self.rendezvous = network.names, n_channels, rendezvous
         self.actors_as_one = 1
-        self.actor = np.full(network.n_links, NOBODY)
-        self.before = np.full(network.n_links, NOBODY)
+        self.actor, self.before = (np.full(network.n_links, NOBODY) for _ in range(2))
+
+    def forget(self) -> None:
+        """Let no link have served anybody."""
+        self.actor[:] = self.before[:] = NOBODY
 
     def conflict(self, rounds: Rounds) -> str | None:
         """Take in the rounds of a step; return what in it leaves an order open."""
         for sends in rounds.sends:
-            if reason := self._round(sends):
+            actors = sends.actors // self.actors_as_one * self.actors_as_one
+            if reason := self.conflict_of(actors, [(hop.within, hop.links) for hop in sends.hops]):
                 return reason
         return self._twice(rounds) if self.rendezvous and len(rounds.sends) > 1 else None
 
-    def _round(self, sends: SendRound) -> str | None:
-        before = np.full(len(sends.actors), NOBODY)
-        actors = sends.actors // self.actors_as_one * self.actors_as_one
-        for hop in sends.hops:
-            if reason := self._claim(hop.links, actors[hop.rows], before[hop.rows]):
+    def conflict_of(self, actors: IntArray, hops: Sequence[tuple[IntArray | None, IntArray]]) -> str | None:
+        """Take in what some actors send, a route each; see `Network.hops`."""
+        before = np.full(len(actors), NOBODY)
+        for within, links in hops:
+            rows: Index = slice(None) if within is None else within
+            if reason := self._claim(links, actors[rows], before[rows]):
                 return reason
-            before[hop.rows] = hop.links
+            before[rows] = links
         return None
 
     def _claim(self, links: IntArray, actors: IntArray, before: IntArray) -> str | None:

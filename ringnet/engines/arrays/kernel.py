@@ -295,7 +295,10 @@ def binds(real: Any, whole: Any, what: int, place: int, worker: int) -> bool:
     number, ready, used_s = whole[NUMBERS], real[READY], real[what]
     n = number[N_SIZES]
     for actor in range(worker * number[N_CHANNELS], (worker + 1) * number[N_CHANNELS]):
-        for size in range(n):
-            if used_s[place * n + size] > ready[actor * n + size]:
-                return True
+        n_later = 0  # counted to the end: the processor compares several sizes at a time
+        if what != READY or place != actor:
+            for size in range(n):
+                n_later += used_s[place * n + size] > ready[actor * n + size]
+        if n_later:
+            return True
     return False

@@ -7,8 +7,9 @@ receives has at most one row for each actor.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -90,14 +91,30 @@ class ReceiveRound:
 
 @dataclass
 class Rounds:
-    """The rounds of a step, and the columns that they were made for."""
+    """The rounds of a step, which are made when they are asked for, and the columns that they are made for."""
 
     src: IntArray
     dst: IntArray
     channel: IntArray
     receiving_channel: IntArray
-    sends: list[SendRound]
-    receives: list[ReceiveRound]
+    make: Callable[[Rounds], tuple[list[SendRound], list[ReceiveRound]]]
+
+    @cached_property
+    def _made(self) -> tuple[list[SendRound], list[ReceiveRound]]:
+        return self.make(self)
+
+    @property
+    def sends(self) -> list[SendRound]:
+        """The rounds of sends, in order."""
+        return self._made[0]
+
+    @property
+    def receives(self) -> list[ReceiveRound]:
+        """The rounds of receives, in order."""
+        return self._made[1]
+
+    def __len__(self) -> int:
+        return len(self.src)
 
     def fits(self, step: Step) -> bool:
         """Whether another step moves between the same workers."""
@@ -142,21 +159,22 @@ class RoundMaker:
         """Whether a link carries several channels of a worker; asked of a run in which it carries one worker."""
         found = np.full(self.network.n_links, NOBODY)
         for rounds in self.made if self.n_channels > 1 else ():
-            for sends in rounds.sends:
-                for links, channels in sends.channels_of_links(self.n_channels):
-                    found[links] = np.where(found[links] == NOBODY, channels, found[links])
-                    if (found[links] != channels).any():
-                        return True
+            for within, links in self.network.hops(rounds.src, rounds.dst):
+                channels = rounds.channel if within is None else rounds.channel[within]
+                found[links] = np.where(found[links] == NOBODY, channels, found[links])
+                if (found[links] != channels).any():
+                    return True
         return False
 
     def _find(self, step: Step) -> Rounds:
         key = np.concatenate((step.src, step.dst, step.channel, step.receiving_channel)).tobytes()
         if key not in self._by_columns:
-            self._by_columns[key] = self._make(step)
+            columns = step.src, step.dst, step.channel, step.receiving_channel
+            self._by_columns[key] = Rounds(*columns, self._make)
             self.made.append(self._by_columns[key])
         return self._by_columns[key]
 
-    def _make(self, step: Step) -> Rounds:
+    def _make(self, step: Rounds) -> tuple[list[SendRound], list[ReceiveRound]]:
         src = step.src * self.n_channels + step.channel
         dst = step.dst * self.n_channels + step.receiving_channel
         sends = [self._sends(step, rows, src, dst) for rows in _split(src, np.arange(len(src)))]
@@ -165,7 +183,7 @@ class RoundMaker:
             order = np.argsort(np.argsort(src, kind="stable"))
             sends = [self._sends(step, rows, src, dst) for rows in _split(step.src, order)]
         receives = [ReceiveRound(rows[np.argsort(dst[rows])], np.sort(dst[rows])) for rows in _split(dst, step.src)]
-        return Rounds(step.src, step.dst, step.channel, step.receiving_channel, sends, receives)
+        return sends, receives
 
     def _meet(self, sends: list[SendRound]) -> bool:
         """Whether several channels of a worker send over a link in one step."""
@@ -174,7 +192,7 @@ class RoundMaker:
         order = np.argsort(links, kind="stable")
         return bool(((np.diff(links[order]) == 0) & (np.diff(channels[order]) != 0)).any())
 
-    def _sends(self, step: Step, rows: IntArray, src: IntArray, dst: IntArray) -> SendRound:
+    def _sends(self, step: Rounds, rows: IntArray, src: IntArray, dst: IntArray) -> SendRound:
         network = self.network
         hops = [
             Hop(within, links, network.bandwidth_Bps[links], network.latency_s[links])
@@ -183,7 +201,7 @@ class RoundMaker:
         return SendRound(_rows_of(rows, step), src[rows], dst[rows], hops)
 
 
-def _rows_of(rows: IntArray, step: Step) -> Index:
+def _rows_of(rows: IntArray, step: Rounds) -> Index:
     return slice(None) if len(rows) == len(step) else as_index(rows)
 
 

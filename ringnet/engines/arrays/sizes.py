@@ -21,7 +21,7 @@ from ringnet.networks import Network
 
 KERNEL = CompiledLoop("ringnet.engines.arrays", ("kernel",), "do_step")
 #: Floats of a column, for all sizes that are done at once; more sizes are done block after block.
-MOST_HELD = 1 << 23
+MOST_HELD = 1 << 24
 #: Sizes that fill a line of a processor's cache: with fewer at once, most of what is read is not used.
 LEAST_AT_ONCE = 8
 #: For how many steps there are slots at the least: looking which may be dropped costs as much as some of them.
@@ -95,7 +95,7 @@ class Sizes:
     ----------
     schedule, network, workers : Schedule, Network, Workers
     maker : RoundMaker
-        It has made the rounds of all steps.
+        It knows the steps.
     is_fair : bool
         Whether links are shared fairly.
     """
@@ -110,9 +110,11 @@ class Sizes:
         is_fair: bool = False,
     ) -> None:
         self.schedule, self.network, self.workers, self.maker = schedule, network, workers, maker
-        self.used = maker.used_links()
+        is_used = np.zeros(network.n_links, dtype=bool)
+        is_used[network.joined_routes(*schedule.pairs)[0]] = True
+        self.used = np.flatnonzero(is_used)
         self.bandwidth_Bps = network.bandwidth_Bps[self.used]
-        self.most_rows = max((len(rounds.src) for rounds in maker.made), default=0)
+        self.most_rows = max(map(len, maker.made), default=0)
         self._place = np.zeros(network.n_links, dtype=np.int64)
         self._place[self.used] = np.arange(len(self.used))
         self._plans: dict[int, _Plan] = {}

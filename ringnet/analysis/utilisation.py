@@ -76,8 +76,9 @@ def utilisation_table(trace: Trace, network: Network) -> Table | None:
     n_bytes, busy_s = _in_bins(served, links, network.n_links, edges_s)
     n_bins = len(edges_s) - 1
     shares = busy_s / np.diff(edges_s)
+    names = np.array([network.names[link] for link in links.tolist()], dtype=object)
     return {
-        "link": np.repeat(np.array(network.names, dtype=object)[links], n_bins),
+        "link": np.repeat(names, n_bins),
         "from_s": np.tile(edges_s[:-1], len(links)),
         "to_s": np.tile(edges_s[1:], len(links)),
         "bytes": n_bytes.ravel(),

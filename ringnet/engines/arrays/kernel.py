@@ -128,11 +128,12 @@ def cross(real: Any, whole: Any, row: int) -> None:
     """Let a row cross all its links, from when its head comes to the first one."""
     number, head, row_bytes, tail = whole[NUMBERS], real[HEAD], real[ROW_BYTES], real[ARRIVED]
     n, channel = number[N_SIZES], whole[SENDER][row] % number[N_CHANNELS]
-    for size in range(n):
-        tail[row * n + size] = head[size]
-    free, carried, first = real[FREE], real[CARRIED], whole[FIRST_LINK][row]
+    free, carried, first, end = real[FREE], real[CARRIED], whole[FIRST_LINK][row], whole[FIRST_LINK][row + 1]
     is_cut_through = number[IS_CUT_THROUGH] == 1
-    for place in range(first, whole[FIRST_LINK][row + 1]):
+    if first == end:  # to a worker at the same place
+        for size in range(n):
+            tail[row * n + size] = head[size]
+    for place in range(first, end):
         link = whole[LINKS][place]
         rate_Bps, latency_s = real[BANDWIDTH][link], real[LATENCY][link]
         if number[CHANNELS_MEET]:

@@ -150,17 +150,18 @@ class Sizes:
         """Do all steps at some sizes; ``chunk_bytes`` is of shape (n_sizes, n_chunks)."""
         real, whole = self._begin(chunk_bytes)
         number, do_step = whole[at.NUMBERS], compiled(KERNEL)
-        at_real, at_whole = addresses(real), addresses(whole)
+        at_real, at_whole, plan = addresses(real), addresses(whole), None
         for step in steps:
             rounds = self.maker.rounds(step)
             if id(rounds) not in self._plans:
                 what = rounds, self.network, self._place, self.schedule.n_channels
                 self._plans[id(rounds)] = _Plan(*what, is_fair=bool(self._n[at.IS_FAIR]))
-            plan = self._plans[id(rounds)]
-            at_whole[[*plan.arrays]] = plan.addresses
-            for name, numbers in plan.flows.items():
-                real[name] = numbers
-                at_real[name] = numbers.ctypes.data
+            if plan is not self._plans[id(rounds)]:
+                plan = self._plans[id(rounds)]
+                at_whole[[*plan.arrays]] = plan.addresses
+                for name, numbers in plan.flows.items():
+                    real[name] = numbers
+                    at_real[name] = numbers.ctypes.data
             chunk, count = np.ascontiguousarray(step.chunk), step.count
             at_whole[at.CHUNK] = chunk.ctypes.data
             if count is not None:

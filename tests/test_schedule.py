@@ -212,6 +212,14 @@ def test_a_schedule_counts_its_steps_listed_or_made():
         make_schedule("star", "reduce", n_workers=3, n_chunks=1, steps=steps[:1], target=[0, 0])
 
 
+def test_a_schedule_that_holds_its_steps_makes_them_once():
+    steps, asked = [make_step("reduce", 0, [1, 2], 0, 0)], []
+    made = make_schedule("star", "reduce", 3, 1, lambda: iter([asked.append(1), *steps][1:]), counts=(1, 2), target=0)
+    held = made.holding_steps()
+    assert [*held.steps()] == [*held.steps()] == [*held.moves()] == steps
+    assert (len(asked), held == made, made.holds_steps) == (1, True, False)
+
+
 def test_the_registry_says_what_it_has():
     assert tuple(sorted({name for algorithm in ALGORITHMS.values() for name in algorithm.collectives})) == COLLECTIVES
     assert list(ALGORITHMS) == sorted(ALGORITHMS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from math import isqrt
@@ -160,6 +161,8 @@ class Schedule:
     proved : bool
         Whether `ringnet.collectives.check` has found nothing wrong with it. It never changes, so that once is enough;
         False for a changed copy.
+    holds_steps : bool
+        Whether its steps are kept once they are made; see `holding_steps`.
     """
 
     algorithm: str
@@ -177,6 +180,7 @@ class Schedule:
     n_switches: int = 0
     made_by: Callable[..., Schedule] | None = field(default=None, init=False, compare=False)
     proved: bool = field(default=False, init=False, compare=False)
+    holds_steps: bool = field(default=False, init=False, compare=False)
 
     @property
     def n_members(self) -> int:
@@ -185,7 +189,7 @@ class Schedule:
 
     def steps(self) -> Iterator[Step]:
         """Return a fresh iterator over the steps, in order."""
-        if self.made_by is not None and self.n_transfers <= HELD_TRANSFERS:
+        if self.holds_steps or (self.made_by is not None and self.n_transfers <= HELD_TRANSFERS):
             return iter(self._held)
         return self.make_steps()
 
@@ -193,6 +197,12 @@ class Schedule:
     def _held(self) -> tuple[Step, ...]:
         """The steps of a small schedule: proof, engines and what is concluded of a run go over them ten times."""
         return tuple(self.make_steps())
+
+    def holding_steps(self) -> Schedule:
+        """Return the same schedule, which makes its steps once, however many: for a while, or they fill a memory."""
+        same = copy(self)
+        object.__setattr__(same, "holds_steps", True)
+        return same
 
     def moves(self) -> Iterator[Step]:
         """Return a fresh iterator over the steps, each with a row for every chunk that moves."""

@@ -62,6 +62,8 @@ from ringnet.units import format_size
 N_SIZES, FIRST_BYTES, LAST_BYTES = 40, 1 << 10, 1 << 30
 #: Seconds of an algorithm at one N from which on a closer look is worth it.
 LONG_S = 60.0
+#: Transfers whose steps are held while an algorithm is timed; those of more are made again by whoever goes over them.
+MOST_HELD = 10_000_000
 #: Swept keys that a comparison reads.
 READ = ("message", "workers")
 
@@ -322,6 +324,8 @@ def _timed(task: AlgorithmTiming, scenario: Scenario) -> dict[str, Any]:
     """Return the rows of one algorithm, and what is to be said of them."""
     network, workers, cuts = _network_parts(_NetworkOf.of(scenario))
     schedule, read = build_schedule(scenario, network), read_off_network(scenario, lambda: network)
+    if schedule.n_transfers <= MOST_HELD:
+        schedule = schedule.holding_steps()
     check(schedule)
     sharing = resolve_sharing(network, [Sending(0, schedule, network)])
     if what_is_drawn(scenario):

@@ -35,8 +35,6 @@ from ringnet.payload import PackedPayload, Payload
 
 #: Chunks of all workers, or transfers, times runs that are held at once; more runs are done block after block.
 MOST_HELD = 1 << 25
-#: Transfers whose steps are held while all sizes are done; those of more are made again for each block.
-MOST_KEPT = 10_000_000
 #: Workers times runs: what a step works on stays in the caches of a processor.
 CACHED = 1 << 14
 
@@ -245,8 +243,7 @@ def run_sizes(schedule: Schedule, network: Network, workers: Workers, chunk_byte
     maker = _exact_rounds(schedule, network, workers, channels_may_meet=True, may_share=is_fair)
     sizes = Sizes(schedule, network, workers, maker, is_fair=is_fair)
     blocks = np.array_split(chunk_bytes, -(-len(chunk_bytes) // sizes.at_once))
-    kept = [*schedule.steps()] if len(blocks) > 1 and schedule.n_transfers <= MOST_KEPT else None
-    found = [sizes.run(schedule.steps() if kept is None else kept, block) for block in blocks]
+    found = [sizes.run(schedule.steps(), block) for block in blocks]
     return Times(*map(np.concatenate, zip(*found, strict=True)))
 
 

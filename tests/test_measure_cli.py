@@ -65,7 +65,7 @@ def test_a_wrong_sum_is_the_fourth_exit_code(monkeypatch):
         (["--seed", -1], "--seed: must not be negative"),
         (["--repeat", 0], "--repeat: must be at least 1"),
         (["--sizes", "1 PiB"], "--sizes: 4 workers take about"),
-        (["--sizes", "6B"], "no whole number of float32 elements"),
+        (["--sizes", "6B"], "not a whole number of float32 elements"),
         (["--dtype", "floot32"], "did you mean float32?"),
         (["--out", "/no/such/folder/x.log"], "--out: there is no such folder; got /no/such/folder"),
         (["--mpi", "--workers", 2, "--port", 5000], "--workers: is for mpirun to say"),
@@ -186,7 +186,7 @@ def test_under_mpi_all_end_when_one_is_killed():
 def test_under_mpi_a_mistake_is_said_once():
     result = under_mpi(2, "--sizes", "6B")
     assert result.returncode == 2
-    assert result.stderr.count("no whole number of float32 elements") == 1
+    assert result.stderr.count("not a whole number of float32 elements") == 1
 
 
 def test_without_mpi4py_the_way_to_get_it_is_said(monkeypatch):

@@ -211,7 +211,7 @@ class TestTerminal:
     [
         (["measure", "--sizes", "1,000"], "--sizes: a comma parts two values; got 1,000; right would be: 1000"),
         (["measure", "--sizes", "64KiB,1,048,576"], "a comma parts two values; got 1,048,576; right would be: 1048576"),
-        (["measure", "--sizes", "6"], "--sizes: a message of 6 bytes is no whole number of float32 elements"),
+        (["measure", "--sizes", "6"], "--sizes: not a whole number of float32 elements, 4 bytes each; got 6 B"),
         (["measure", "--dtype", "foo"], "--dtype: unknown element type; got foo"),
         (["compare", "ring.yaml", "--workers", "1,024"], "--workers: a comma parts two values; got 1,024"),
         (["check", "ring.yaml", "--set", "sweep.over.workers=8"], "got 8; right would be: [8]"),

@@ -297,7 +297,5 @@ def test_message_elements() -> None:
 
 
 def test_a_message_that_the_element_does_not_divide() -> None:
-    with pytest.raises(
-        InputError, match=r"a message of 10 bytes is no whole number of float32 elements; .*8 B or 12 B"
-    ):
+    with pytest.raises(InputError, match=r"not a whole number of float32 elements, 4 bytes each; .*8 B or 12 B"):
         message_elements(10, DTYPES["float32"])

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ringnet.array_types import Array, IntArray
 from ringnet.errors import Fault, InputError
 from ringnet.payload.dtypes import DType
+from ringnet.units import quantity_text
 
 Bits: TypeAlias = NDArray[np.uint32]
 
@@ -167,9 +168,9 @@ def message_elements(message_bytes: int, dtype: DType) -> int:
     """
     n_elements, rest = divmod(message_bytes, dtype.itemsize)
     if rest:
-        below, above = message_bytes - rest, message_bytes - rest + dtype.itemsize
-        message = f"a message of {message_bytes} bytes is no whole number of {dtype.name} elements"
-        right = f"a multiple of {dtype.itemsize} bytes: {below} B or {above} B"
+        message = f"not a whole number of {dtype.name} elements, {dtype.itemsize} bytes each"
+        nearest = (message_bytes - rest, message_bytes - rest + dtype.itemsize)
+        right = " or ".join(quantity_text(size, "bytes") for size in nearest)
         raise InputError(Fault(message, value=f"{message_bytes} B", right=right))
     return n_elements
 

@@ -7,15 +7,16 @@ from collections.abc import Callable, Iterator
 
 from ringnet.collectives import ALGORITHMS
 from ringnet.documents.document import Path
-from ringnet.errors import InputError, closest, some
+from ringnet.errors import closest, some
+from ringnet.payload import message_elements
 from ringnet.payload.dtypes import DTYPES, is_float
 from ringnet.payload.reductions import REDUCTIONS, check_dtype, make_reduction
-from ringnet.scenario.checks.mistake import Mistake, no_such_worker, unread
+from ringnet.scenario.checks.mistake import Mistake, no_such_worker, refused_by, unread
 from ringnet.scenario.drawn import what_is_drawn
 from ringnet.scenario.keys.algorithm import parameters_of
 from ringnet.scenario.keys.model import COPYING, Keys
 from ringnet.scenario.network import IN_SWITCHES
-from ringnet.units import counted, quantity_text
+from ringnet.units import counted
 
 _ALGORITHM: Path = ("algorithm",)
 
@@ -87,12 +88,7 @@ def check_algorithm(keys: Keys) -> Iterator[Mistake]:
 
 
 def _whole_elements(keys: Keys) -> Iterator[Mistake]:
-    itemsize = DTYPES[keys.dtype].itemsize
-    if keys.message_bytes % itemsize:
-        below = keys.message_bytes // itemsize * itemsize
-        right = f"{quantity_text(below, 'bytes')} or {quantity_text(below + itemsize, 'bytes')}"
-        message = f"not a whole number of {keys.dtype} elements, {itemsize} bytes each"
-        yield Mistake(("message",), message, right, causes=(("dtype",),))
+    yield from refused_by(("message",), lambda: message_elements(keys.message_bytes, DTYPES[keys.dtype]), (("dtype",),))
 
 
 def _collective_known(keys: Keys) -> Iterator[Mistake]:
@@ -126,7 +122,7 @@ def _unread_parameters(keys: Keys) -> Iterator[Mistake]:
 def _reduction(keys: Keys) -> Iterator[Mistake]:
     if keys.collective in COPYING:
         return
-    yield from _refused_by(("reduce",), lambda: check_dtype(REDUCTIONS[keys.reduce], DTYPES[keys.dtype]), (("dtype",),))
+    yield from refused_by(("reduce",), lambda: check_dtype(REDUCTIONS[keys.reduce], DTYPES[keys.dtype]), (("dtype",),))
     if keys.training is not None:  # the weights are the numbers of examples
         return
     if keys.reduce == "weighted-mean" and keys.weights is None:
@@ -141,15 +137,7 @@ def _weights(keys: Keys, weights: tuple[float, ...]) -> Iterator[Mistake]:
         message = f"{len(weights)} weights for {counted(keys.workers, 'worker')}"
         yield Mistake(("weights",), message, f"one for each worker: {_as_many(keys.workers)}", causes=causes)
     else:
-        yield from _refused_by(("weights",), lambda: make_reduction(*reduction_of(keys)), causes)
-
-
-def _refused_by(path: Path, act: Callable[[], object], causes: tuple[Path, ...]) -> Iterator[Mistake]:
-    """Tell at ``path`` what another room refuses."""
-    try:
-        act()
-    except InputError as error:
-        yield from (Mistake(path, fault.message, fault.right, fault.nearest, causes) for fault in error.faults)
+        yield from refused_by(("weights",), lambda: make_reduction(*reduction_of(keys)), causes)
 
 
 def _workers_are_there(keys: Keys) -> Iterator[Mistake]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from ringnet.analysis.utilisation import overloads
 from ringnet.collectives import ALGORITHMS
@@ -11,9 +12,10 @@ from ringnet.engines import ENGINES
 from ringnet.errors import InputError, NetworkError, closest, some
 from ringnet.networks import Network, walk
 from ringnet.networks.behaviour import NEVER
+from ringnet.payload import message_elements
 from ringnet.payload.dtypes import DTYPES
 from ringnet.scenario.checks.drawn import is_right
-from ringnet.scenario.checks.mistake import Mistake, unread
+from ringnet.scenario.checks.mistake import Mistake, refused_by, unread
 from ringnet.scenario.checks.network import nearest_link, shape_of
 from ringnet.scenario.drawn import mean_of
 from ringnet.scenario.keys.algorithm import knows_parameters
@@ -39,12 +41,10 @@ def _workers_are_not_too_many(keys: Keys) -> Iterator[Mistake]:
 
 
 def _jobs(keys: Keys) -> Iterator[Mistake]:
-    itemsize = DTYPES[keys.dtype].itemsize
     for number, job in enumerate(keys.jobs):
         path = ("jobs", number)
-        if job.message_bytes % itemsize:
-            message = f"not a whole number of {keys.dtype} elements, {itemsize} bytes each"
-            yield Mistake((*path, "message"), message, f"a multiple of {itemsize} B", causes=(("dtype",),))
+        whole = partial(message_elements, job.message_bytes, DTYPES[keys.dtype])
+        yield from refused_by((*path, "message"), whole, (("dtype",),))
         algorithm, collective = job.algorithm or keys.algorithm_name, job.collective or keys.collective
         if algorithm not in ALGORITHMS:
             message = f"a job needs an algorithm of its own beside {algorithm}"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ringnet.documents.document import Path
+from ringnet.errors import InputError
 from ringnet.units import counted
 
 
@@ -39,6 +40,14 @@ class Mistake:
 def unread(path: Path, reason: str, *causes: Path, right: str = "") -> Mistake:
     """Return that a key is never read, and why."""
     return Mistake(path, f"the key is never read: {reason}", right, causes=causes, unread=True)
+
+
+def refused_by(path: Path, act: Callable[[], object], causes: tuple[Path, ...]) -> Iterator[Mistake]:
+    """Tell at ``path`` what another room refuses."""
+    try:
+        act()
+    except InputError as error:
+        yield from (Mistake(path, fault.message, fault.right, fault.nearest, causes) for fault in error.faults)
 
 
 def no_such_worker(path: Path, worker: int, n_workers: int, *, unread: bool = False) -> Iterator[Mistake]:

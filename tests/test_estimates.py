@@ -105,7 +105,7 @@ algorithm: {name: channel-ring, n_channels: 8, node_size: 8}
 report: {plots: []}
 """
 PACKETS = f"""
-{{scenario_version: 1, workers: 8, message: 16 MiB, payload: none, report: {{plots: []}},
+{{scenario_version: 1, engine: events, workers: 8, message: 16 MiB, payload: none, report: {{plots: []}},
  network: {{topology: switch, sharing: fifo, packet: 48 B, {ON}}}}}
 """
 

@@ -304,8 +304,8 @@ def test_auto_says_why_a_large_run_is_left_to_another_engine() -> None:
     )
     window = replace(trunk, window=Window(transfers=1))
     assert choose_engine(schedule, window, Workers.alike(128))[:2] == (
-        "events",
-        "the recurrence is not exact here: a window holds transfers back",
+        "compiled",
+        "32,512 transfers are many, and the recurrence is not exact here: a window holds transfers back",
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ringnet.array_types import IntArray
 from ringnet.collectives import Schedule
@@ -13,7 +13,19 @@ from ringnet.engines.compiled import run_compiled, why_not_compiled
 from ringnet.engines.events import run_events
 from ringnet.engines.sharing import Sending, resolve_sharing
 from ringnet.engines.trace import KEEP_TRANSFERS, PATH_PARTS, Trace, Workers
+from ringnet.errors import DeadlockError
 from ringnet.networks import Network
+
+
+def _run_compiled(
+    schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray, *payload: Any, **options: Any
+) -> Trace:
+    """Run the compiled loop; where nobody can move any more, the events say who waits for whom."""
+    try:
+        return run_compiled(schedule, network, workers, chunk_bytes, *payload, **options)
+    except DeadlockError:
+        run_events(schedule, network, workers, chunk_bytes)
+        raise
 
 
 class Engine(NamedTuple):
@@ -43,7 +55,7 @@ ENGINES: dict[str, Engine] = {
         "the recurrence is not exact here",
     ),
     "compiled": Engine(
-        run_compiled,
+        _run_compiled,
         "the events as one loop of machine code: the same times, faster, also where links are shared",
         lambda schedule, network, workers, _: why_not_compiled(schedule, network, workers),
         "the compiled loop does not know this",
@@ -73,10 +85,13 @@ def choose_engine(
 ) -> Choice:
     """Choose an engine for some runs: SimPy's events where they are small, the fastest that does the same elsewhere.
 
-    Where it depends on ``chunk_bytes``, and they are left out, it is not the recurrence.
+    Where it depends on ``chunk_bytes``, and they are left out, it is not the recurrence, and transfers go in one part.
     """
-    n_transfers = n_runs * schedule.n_transfers
+    n_transfers, part_bytes = n_runs * schedule.n_transfers, network.part_bytes
     how_many = f"{n_transfers:,} transfers"
+    if part_bytes is not None and chunk_bytes is not None and len(chunk_bytes):
+        n_transfers *= max(1, -(-int(chunk_bytes.mean()) // part_bytes))
+        how_many = f"{n_transfers:,} parts of transfers"
     few = Choice("events", f"{how_many} are few", run_events)
     if n_transfers < MANY_STEPPED:
         return few
@@ -90,7 +105,7 @@ def choose_engine(
     unknown = why_not_compiled(schedule, network, workers)
     if unknown is None:
         reason = f"{how_many} are many, and the recurrence is not exact here: {looked}"
-        return Choice("compiled", reason, run_compiled)
+        return Choice("compiled", reason, _run_compiled)
     met = None if chunk_bytes is None else look_at_channels(schedule, network, workers, chunk_bytes)
     if met is not None:
         run = partial(run_recurrence, exact=met)

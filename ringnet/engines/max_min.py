@@ -107,10 +107,10 @@ def join_who_must(real: Any, whole: Any) -> None:
     Who is outside the pool is still stopped by the same link unless that is touched.
     """
     count, stop, lowest = whole[at.COUNT], whole[at.STOP], real[at.LOWEST]
-    count[at.USE_STAMP] += 1
+    count[at.LOOK_STAMP] += 1
     for place in range(count[at.N_TOUCHED]):
         link = whole[at.TOUCHED][place]
-        if whole[at.USED_AT][link] != count[at.USE_STAMP]:
+        if whole[at.LOOKED_AT][link] != count[at.LOOK_STAMP]:
             look_at(real, whole, link)
         least_Bps, largest_Bps = real[at.LEAST][link], real[at.LARGEST][link]
         is_loose = least_Bps < largest_Bps or (least_Bps != INFINITE and not whole[at.IS_FULL][link])
@@ -156,7 +156,7 @@ def look_at(real: Any, whole: Any, link: int) -> None:
             elif where == OUTSIDE:
                 least_Bps = min(least_Bps, rate_Bps)
         node = following[node]
-    whole[at.USED_AT][link] = whole[at.COUNT][at.USE_STAMP]
+    whole[at.LOOKED_AT][link] = whole[at.COUNT][at.LOOK_STAMP]
     whole[at.IS_FULL][link] = total_Bps >= real[at.CAPACITY][link] * (1 - EQUAL_RATES)
     real[at.LARGEST][link] = largest_Bps
     real[at.LOWEST][link], real[at.LEAST][link] = (
@@ -174,7 +174,7 @@ def is_stopped(real: Any, whole: Any, flow: int) -> bool:
     route = whole[at.ROUTE_OF][flow]
     for place in range(whole[at.FIRST_LINK][route], whole[at.FIRST_LINK][route + 1]):
         link = whole[at.LINKS][place]
-        if whole[at.USED_AT][link] != whole[at.COUNT][at.USE_STAMP]:
+        if whole[at.LOOKED_AT][link] != whole[at.COUNT][at.LOOK_STAMP]:
             look_at(real, whole, link)
         if whole[at.IS_FULL][link] and rate_Bps >= real[at.LARGEST][link]:
             whole[at.STOP][flow] = link

@@ -249,6 +249,15 @@ class Network:
             return [self.route(src, dst)]
         return self.find_equal_routes(src, dst)
 
+    @property
+    def part_bytes(self) -> int | None:
+        """Bytes of the packets, or of the slots of a window, that transfers are cut into; None where in none."""
+        found = [
+            *([] if self.packets is None or self.sharing == "fair" else [self.packets.bytes]),
+            *([] if self.window is None or self.window.bytes is None else [self.window.slot_bytes]),
+        ]
+        return min(found, default=None)
+
     @cached_property
     def switches(self) -> ReducingSwitches:
         """The switches that reduce, as the workers find them."""

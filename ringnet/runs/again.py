@@ -19,13 +19,14 @@ from ringnet.analysis.critical_path import CriticalPath, critical_path, why_no_p
 from ringnet.analysis.derivatives import Derivatives, derivatives_along, why_no_derivatives
 from ringnet.analysis.metrics import makespan_s
 from ringnet.analysis.upgrades import ROUNDING, Upgrade
+from ringnet.array_types import FloatArray
 from ringnet.engines import ENGINES, KEEP_TRANSFERS
 from ringnet.engines.arrays import look_for_rounds, why_not_recurrence
 from ringnet.engines.events import run_jobs
 from ringnet.engines.trace import Trace
+from ringnet.networks import BySize, Network
 from ringnet.networks.network import Sharing
 from ringnet.runs.engine import engine_of, sharing_of
-from ringnet.runs.memory import part_bytes
 from ringnet.runs.parts import RunParts, jobs_of
 from ringnet.runs.work import engine_s
 from ringnet.units import format_seconds
@@ -134,7 +135,7 @@ class SimulatedAgain:
         """What a simulation costs, in seconds; counted, not timed, and alike whichever engine ran."""
         schedule, took = self.parts.schedule, self.took
         counts = {} if took is None else dict(took.counts)
-        if took is not None and part_bytes(self.parts.network) is None:
+        if took is not None and self.parts.network.part_bytes is None:
             n_moved = took.n_transfers if self.sharing == "fair" else took.links["transfers"].sum()
             counts["events"] = EVENTS_EACH * int(n_moved)
         return engine_s(self.engine, counts, schedule.n_steps, schedule.n_transfers)
@@ -177,7 +178,7 @@ class NudgedRuns:
         # One of two values each: what starts together on like routes comes at a few times then, not each at its own.
         moved = np.random.default_rng(0).choice([-NUDGE, NUDGE], network.n_links)
         for way in (1, -1) if parts.schedule.n_transfers <= BOTH_WAYS else (1,):
-            other = replace(network, latency_s=network.latency_s * (1 + way * moved))
+            other = _with_latencies(network, 1 + way * moved)
             what = (parts.schedule, other, parts.workers, parts.chunk_bytes)
             self._found_s.append(makespan_s(ENGINES["compiled"].run(*what, keep_transfers=0)))
 
@@ -186,6 +187,16 @@ class NudgedRuns:
         self._thread.join()
         share = max((abs(found_s / time_s - 1) for found_s in self._found_s), default=0.0)
         return share if share > TOLD else None
+
+
+def _with_latencies(network: Network, times: FloatArray) -> Network:
+    """Return a network with other latencies: of each link so many times those it has."""
+    behaviours = dict(network.behaviours)
+    for link, one in network.behaviours.items():
+        if isinstance(one, BySize):
+            pieces = (replace(piece, latency_s=piece.latency_s * times[link]) for piece in one.pieces)
+            behaviours[link] = replace(one, pieces=tuple(pieces))
+    return replace(network, latency_s=network.latency_s * times, behaviours=behaviours)
 
 
 def moved_note(time_s: float, share: float) -> str:

@@ -19,7 +19,6 @@ from ringnet.engines.arrays.recall import MOST_BYTES, MOST_STEPS, NOTED_BYTES, S
 from ringnet.engines.columns import LOADED_BYTES, TRANSFERS_AT_ONCE
 from ringnet.engines.trace import KEEP_TRANSFERS, MOST_ROWS, MOST_SERVICES, MOST_TIMES, SERVICE_BYTES, TIMES_BYTES
 from ringnet.errors import Fault, InputError
-from ringnet.networks import Network
 from ringnet.payload import payload_bytes
 from ringnet.payload.blocks import GROUP_BYTES, THREADS
 from ringnet.runs.engine import engine_of, is_packed, sharing_of
@@ -143,15 +142,6 @@ def _most_open(schedule: Schedule) -> int:
     return max(most, n_passed - int(at.min(initial=n_passed)))
 
 
-def part_bytes(network: Network) -> int | None:
-    """Return the bytes of the packets, or of the slots of a window, that transfers are cut into; None where in none."""
-    found = [
-        *([] if network.packets is None or network.sharing == "fair" else [network.packets.bytes]),
-        *([] if network.window is None or network.window.bytes is None else [network.window.slot_bytes]),
-    ]
-    return min(found, default=None)
-
-
 def keeps_sets(schedule: Schedule) -> bool:
     """Whether the proof keeps sets of contributions; numbers of them do where nobody uses again what it has given."""
     return schedule.made_by is None or schedule.n_switches > 0 or schedule.n_chunks == 1
@@ -172,7 +162,7 @@ def _proof_bytes(schedule: Schedule) -> int:
 
 def _n_parts(parts: RunParts) -> int:
     """Return the packets, or slots of a window, that all transfers are cut into, times the links that they cross."""
-    each = None if parts.n_pair_links else part_bytes(parts.network)
+    each = None if parts.n_pair_links else parts.network.part_bytes
     if each is None:
         return 0
     n_bytes = int(parts.chunk_bytes.mean()) if len(parts.chunk_bytes) else 0

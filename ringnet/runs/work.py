@@ -15,7 +15,7 @@ from ringnet.collectives.schedule import AlikeSteps
 from ringnet.engines.events.run import Beginning, begin
 from ringnet.payload.blocks import EVERYONE
 from ringnet.runs.engine import engine_of, is_packed, sharing_of
-from ringnet.runs.memory import estimate, keeps_sets, part_bytes
+from ringnet.runs.memory import estimate, keeps_sets
 from ringnet.runs.parts import RunParts, jobs_of
 
 #: Steps of a schedule that are looked at, and pairs of a step whose routes are.
@@ -186,7 +186,7 @@ def _fifo_events(parts: RunParts, moves: SampledSteps) -> float:
 
 def _n_parts(parts: RunParts, step: Step) -> int:
     """Return into how many packets, or slots of a window, the transfers of a step are cut."""
-    each = part_bytes(parts.network)
+    each = parts.network.part_bytes
     if each is None:
         return len(step)
     return int(np.maximum(-(-step.sizes(parts.chunk_bytes) // each), 1).sum())

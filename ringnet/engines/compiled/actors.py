@@ -9,12 +9,15 @@ from __future__ import annotations
 from typing import Any
 
 from ringnet.engines import columns as at
-from ringnet.engines.columns import ACTOR, ARRIVAL, KINDS, NORMAL, schedule
-from ringnet.engines.compiled.links import alone_s, enter_route, has_room, own_part_s
+from ringnet.engines.columns import ACTOR, ARRIVAL, CREDIT, KINDS, NORMAL, schedule
+from ringnet.engines.compiled.routes import alone_s, copy_path, has_room, latency_s, own_part_s, start
 
 INFINITE = float("inf")
 #: Where an actor is in its step, and what it waits for, if anything.
-ENTERS, POSTS, HAS_SPENT_TO_POST, RECEIVES, HAS_WAITED, HAS_SPENT_TO_APPLY, OUTLASTS, HAS_OUTLASTED, DONE = range(9)
+(
+    ENTERS, POSTS, MAY_POST, HAS_SPENT_TO_POST, RECEIVES, HAS_WAITED, MAY_APPLY, HAS_SPENT_TO_APPLY,
+    OUTLASTS, HAS_OUTLASTED, DONE,
+) = range(11)  # fmt: skip
 #: What `go_on` returns: the actor waits or is done; its next step has not been loaded; some array is full.
 WAITS, NEEDS_STEP, NEEDS_ROOM = range(3)
 
@@ -34,10 +37,10 @@ def go_on(real: Any, whole: Any, actor: int) -> int:
             if whole[at.COUNT][at.IS_RENDEZVOUS]:
                 enter(real, whole, actor)
             begin(whole, actor, POSTS, at.FIRST_SEND)
-        elif phase in (POSTS, HAS_SPENT_TO_POST):
+        elif phase in (POSTS, MAY_POST, HAS_SPENT_TO_POST):
             if posts(real, whole, actor):
                 return WAITS
-        elif phase in (RECEIVES, HAS_WAITED, HAS_SPENT_TO_APPLY):
+        elif phase in (RECEIVES, HAS_WAITED, MAY_APPLY, HAS_SPENT_TO_APPLY):
             if receives(real, whole, actor):
                 return WAITS
         elif outlasts(real, whole, actor):
@@ -68,32 +71,37 @@ def enter(real: Any, whole: Any, actor: int) -> None:
             real[at.RELEASED][transfer] = now_s
             if now_s > real[at.POSTED][transfer]:
                 copy_path(real[at.ACTOR_PATH], actor, real[at.TRANSFER_PATH], transfer)
-            enter_route(real, whole, transfer)
+            start(real, whole, transfer)
 
 
 def posts(real: Any, whole: Any, actor: int) -> bool:
-    """Post what the step sends; return whether the processor works on it."""
+    """Post what the step sends; return whether the actor waits for others, or for its processor."""
     worker = actor // whole[at.COUNT][at.N_CHANNELS]
     end = whole[at.FIRST_SEND][step_of(whole, actor) + 1]
     while whole[at.PLACE][actor] < end:
-        if whole[at.PHASE][actor] == POSTS and real[at.SEND_COST][worker]:
-            whole[at.PHASE][actor] = HAS_SPENT_TO_POST
-            spend(real, whole, actor, real[at.SEND_COST][worker], 0.0)
-            return True
-        whole[at.PHASE][actor] = POSTS
         transfer = whole[at.SENDS][whole[at.PLACE][actor]]
+        if whole[at.PHASE][actor] != HAS_SPENT_TO_POST:
+            if whole[at.COUNT][at.SHARES_CHUNKS] and gives_way(real, whole, actor, 2 * transfer, MAY_POST):
+                return True
+            if real[at.SEND_COST][worker]:
+                whole[at.PHASE][actor] = HAS_SPENT_TO_POST
+                spend(real, whole, actor, real[at.SEND_COST][worker], 0.0)
+                return True
+        whole[at.PHASE][actor] = POSTS
         whole[at.PLACE][actor] += 1
         real[at.POSTED][transfer] = real[at.RELEASED][transfer] = real[at.CLOCK][at.NOW]
         copy_path(real[at.ACTOR_PATH], actor, real[at.TRANSFER_PATH], transfer)
         whole[at.SENT_BYTES][worker] += whole[at.BYTES][transfer]
+        if whole[at.COUNT][at.SHARES_CHUNKS]:
+            use(real, whole, actor, 2 * transfer)
         if not whole[at.COUNT][at.IS_RENDEZVOUS] or real[at.ENTERED][transfer] != INFINITE:
-            enter_route(real, whole, transfer)
+            start(real, whole, transfer)
     begin(whole, actor, RECEIVES, at.FIRST_OWED)
     return False
 
 
 def receives(real: Any, whole: Any, actor: int) -> bool:
-    """Apply what the step owes, by source; return whether the actor waits for an arrival or for its processor."""
+    """Apply what the step owes, by source; return whether the actor waits: for an arrival, others or its processor."""
     worker, now_s = actor // whole[at.COUNT][at.N_CHANNELS], real[at.CLOCK][at.NOW]
     end = whole[at.FIRST_OWED][step_of(whole, actor) + 1]
     while whole[at.PLACE][actor] < end:
@@ -107,14 +115,16 @@ def receives(real: Any, whole: Any, actor: int) -> bool:
                 take_path(real, whole, actor, transfer)
         elif whole[at.PHASE][actor] == HAS_WAITED:
             take_path(real, whole, actor, transfer)
-        rate_Bps = real[at.REDUCE_RATE][worker]
-        costs = real[at.RECV_COST][worker] > 0 or (whole[at.REDUCES][transfer] != 0 and rate_Bps != INFINITE)
-        if whole[at.PHASE][actor] != HAS_SPENT_TO_APPLY and costs:
-            whole[at.PHASE][actor] = HAS_SPENT_TO_APPLY
-            reducing_s = whole[at.BYTES][transfer] / rate_Bps if whole[at.REDUCES][transfer] else 0.0
-            spend(real, whole, actor, real[at.RECV_COST][worker], reducing_s)
-            return True
-        apply(real, whole, worker, transfer)
+        if whole[at.PHASE][actor] != HAS_SPENT_TO_APPLY:
+            if whole[at.COUNT][at.SHARES_CHUNKS] and gives_way(real, whole, actor, 2 * transfer + 1, MAY_APPLY):
+                return True
+            rate_Bps = real[at.REDUCE_RATE][worker]
+            if real[at.RECV_COST][worker] > 0 or (whole[at.REDUCES][transfer] != 0 and rate_Bps != INFINITE):
+                whole[at.PHASE][actor] = HAS_SPENT_TO_APPLY
+                reducing_s = whole[at.BYTES][transfer] / rate_Bps if whole[at.REDUCES][transfer] else 0.0
+                spend(real, whole, actor, real[at.RECV_COST][worker], reducing_s)
+                return True
+        apply(real, whole, actor, transfer)
         whole[at.PHASE][actor] = RECEIVES
         whole[at.PLACE][actor] += 1
     if whole[at.COUNT][at.IS_RENDEZVOUS]:
@@ -145,14 +155,62 @@ def outlasts(real: Any, whole: Any, actor: int) -> bool:
 
 def wait(real: Any, whole: Any, actor: int, transfer: int) -> None:
     """Wait for an arrival that has not come."""
-    if whole[at.FIRST_WAITER][transfer] == at.NOBODY:
-        whole[at.FIRST_WAITER][transfer] = actor
-    else:
-        whole[at.SECOND_WAITER][transfer] = actor
+    join_waiters(whole, at.FIRST_WAITER, transfer, actor)
     if not whole[at.AWAITED][transfer]:
         whole[at.AWAITED][transfer] = 1
         if real[at.ARRIVED][transfer] != INFINITE:
             schedule(real, whole, real[at.ARRIVED][transfer], NORMAL, KINDS * transfer + ARRIVAL)
+
+
+def join_waiters(whole: Any, first: int, number: int, actor: int) -> None:
+    """Let an actor wait for something as the last who does."""
+    if whole[first][number] == at.NOBODY:
+        whole[first][number] = actor
+    else:
+        other = whole[first][number]
+        while whole[at.NEXT_WAITER][other] != at.NOBODY:
+            other = whole[at.NEXT_WAITER][other]
+        whole[at.NEXT_WAITER][other] = actor
+
+
+def wake(whole: Any, actor: int) -> None:
+    """Let an actor go on now, and after it those that wait for the same."""
+    count = whole[at.COUNT]
+    count[at.READY] = actor
+    if actor != at.NOBODY:
+        count[at.NEXT_READY] = whole[at.NEXT_WAITER][actor]
+        whole[at.NEXT_WAITER][actor] = at.NOBODY
+
+
+def gives_way(real: Any, whole: Any, actor: int, number: int, phase: int) -> bool:
+    """Let other channels of this worker use a chunk first that do so in the schedule; return whether to wait for one.
+
+    ``number`` is the use that comes after theirs, ``phase`` that of an actor who waits.
+    """
+    now_s, place = real[at.CLOCK][at.NOW], whole[at.USES_PLACE]
+    if whole[at.PHASE][actor] != phase:
+        whole[at.PHASE][actor] = phase
+        place[actor], real[at.SINCE][actor] = whole[at.FIRST_EARLIER][number], now_s
+    while place[actor] < whole[at.FIRST_EARLIER][number + 1]:
+        # Those of steps that all have left are over.
+        earlier = whole[at.EARLIER][place[actor]] - 2 * whole[at.COUNT][at.FIRST_TRANSFER]
+        if earlier >= 0:
+            if real[at.USED_AT][earlier] == INFINITE:
+                join_waiters(whole, at.FIRST_USER, earlier, actor)
+                return True
+            if real[at.USED_AT][earlier] > real[at.SINCE][actor]:
+                copy_path(real[at.USE_PATH], earlier, real[at.ACTOR_PATH], actor)
+        real[at.SINCE][actor] = now_s
+        place[actor] += 1
+    return False
+
+
+def use(real: Any, whole: Any, actor: int, number: int) -> None:
+    """Note that a post or an apply is done now, and wake who waits for it."""
+    now_s = real[at.USED_AT][number] = real[at.CLOCK][at.NOW]
+    copy_path(real[at.ACTOR_PATH], actor, real[at.USE_PATH], number)
+    if whole[at.FIRST_USER][number] != at.NOBODY:
+        schedule(real, whole, now_s, NORMAL, KINDS * whole[at.FIRST_USER][number] + ACTOR)
 
 
 def spend(real: Any, whole: Any, actor: int, overhead_s: float, reducing_s: float) -> None:
@@ -173,31 +231,34 @@ def spend(real: Any, whole: Any, actor: int, overhead_s: float, reducing_s: floa
 def take_path(real: Any, whole: Any, actor: int, transfer: int) -> None:
     """Go on from an arrival: so does the path."""
     copy_path(real[at.TRANSFER_PATH], transfer, real[at.ACTOR_PATH], actor)
-    path, first, route = real[at.ACTOR_PATH], actor * at.N_ON_PATH, whole[at.ROUTE][transfer]
+    path, first = real[at.ACTOR_PATH], actor * at.N_ON_PATH
+    passed_s, route_s = real[at.ARRIVED][transfer] - real[at.RELEASED][transfer], latency_s(real, whole, transfer)
+    if real[at.ROUTE_LATENCY][whole[at.ROUTE][transfer]] < 0:
+        route_s = min(route_s, passed_s)
     if whole[at.QUEUED][transfer]:
-        moving_s = real[at.ARRIVED][transfer] - real[at.RELEASED][transfer] - real[at.ROUTE_LATENCY][route]
+        moving_s = passed_s - route_s
         queued_s = moving_s - min(moving_s, alone_s(real, whole, transfer))
         path[first + at.ON_QUEUEING] += queued_s
         path[first + at.ON_OWN_QUEUEING] += own_part_s(real, transfer, queued_s)
-    path[first + at.ON_LATENCY] += real[at.ROUTE_LATENCY][route]
+    path[first + at.ON_LATENCY] += route_s
 
 
-def copy_path(paths: Any, one: int, to_paths: Any, other: int) -> None:
-    """Copy a path, all its parts."""
-    for part in range(at.N_ON_PATH):
-        to_paths[other * at.N_ON_PATH + part] = paths[one * at.N_ON_PATH + part]
-
-
-def apply(real: Any, whole: Any, worker: int, transfer: int) -> None:
-    """Note that what has arrived is reduced or copied into the worker's own chunk now."""
-    count = whole[at.COUNT]
-    whole[at.RECEIVED_BYTES][worker] += whole[at.BYTES][transfer]
+def apply(real: Any, whole: Any, actor: int, transfer: int) -> None:
+    """Note that what has arrived is reduced or copied into the worker's own chunk now; its credit goes back."""
+    count, now_s = whole[at.COUNT], real[at.CLOCK][at.NOW]
+    whole[at.RECEIVED_BYTES][actor // count[at.N_CHANNELS]] += whole[at.BYTES][transfer]
     count[at.N_APPLIED] += 1
+    if count[at.SHARES_CHUNKS]:
+        use(real, whole, actor, 2 * transfer + 1)
+    if count[at.HAS_WINDOW]:
+        copy_path(real[at.ACTOR_PATH], actor, real[at.CREDIT_PATH], transfer)
+        back_s, last = real[at.BACK_LATENCY][whole[at.ROUTE][transfer]], whole[at.FIRST_PART][transfer + 1] - 1
+        schedule(real, whole, now_s + back_s, NORMAL, KINDS * last + CREDIT)
     if count[at.KEEPS_TIMES]:
         rows, cell = real[at.TIMES_ROWS], (transfer + count[at.FIRST_TRANSFER]) * at.TIMES_CELLS
         rows[cell], rows[cell + 1] = real[at.POSTED][transfer], real[at.STARTED][transfer]
         rows[cell + 2], rows[cell + 3] = real[at.SENT][transfer], real[at.ARRIVED][transfer]
-        rows[cell + 4] = real[at.CLOCK][at.NOW]
+        rows[cell + 4] = now_s
 
 
 def finish(real: Any, whole: Any, actor: int) -> None:

@@ -6,15 +6,15 @@ import numpy as np
 
 from ringnet.collectives import Schedule
 from ringnet.engines.trace import Workers
-from ringnet.networks import Network, beyond
+from ringnet.networks import BySize, Network, beyond
 
 
 def why_not_compiled(schedule: Schedule, network: Network, workers: Workers) -> str | None:
     """Return why the compiled loop does not do this run; None where it does."""
     if schedule.n_switches:
         return "switches reduce what comes to them"
-    if reason := beyond(network, fair=True) or workers.beyond:
+    if reason := beyond(network, [BySize], fair=True, window=True, packets=True) or workers.beyond:
         return reason
     if not np.isfinite(workers.start_s).all():
         return f"worker {int(np.argmax(~np.isfinite(workers.start_s)))} never starts"
-    return "several channels of a worker share its chunks" if schedule.channels_share_chunks else None
+    return None

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ringnet.engines import columns as at
-from ringnet.engines.columns import ACTOR, ARRIVAL, HEAD_COMES, KINDS, pop
-from ringnet.engines.compiled.actors import NEEDS_ROOM, NEEDS_STEP, go_on
-from ringnet.engines.compiled.links import has_room, head_comes, serve_next, settle_flows
+from ringnet.engines.columns import ACTOR, ARRIVAL, CREDIT, HEAD_COMES, KINDS, pop
+from ringnet.engines.compiled.actors import NEEDS_ROOM, NEEDS_STEP, go_on, wake
+from ringnet.engines.compiled.fair import settle_flows
+from ringnet.engines.compiled.links import serve_next
+from ringnet.engines.compiled.routes import credit_comes, has_room, head_comes
 
 INFINITE = float("inf")
 #: Why the loop comes back: nothing is left to happen; a step is to be loaded; an array is full; it was enough for now.
@@ -27,14 +29,15 @@ def advance(real: Any, whole: Any, lone_real: Any, lone_whole: Any) -> int:
     count, clock = whole[at.COUNT], real[at.CLOCK]
     enough = count[at.N_PROCESSED] + count[at.N_FILLED] + ENOUGH
     while True:
-        while count[at.N_READY]:
-            came = go_on(real, whole, count[at.READY_1])
+        while count[at.READY] != at.NOBODY:
+            if not has_room(whole):
+                return WANTS_ROOM
+            came = go_on(real, whole, count[at.READY])
             if came == NEEDS_STEP:
                 return WANTS_STEPS
             if came == NEEDS_ROOM:
                 return WANTS_ROOM
-            count[at.READY_1] = count[at.READY_2]
-            count[at.N_READY] -= 1
+            wake(whole, count[at.NEXT_READY])
         if not has_room(whole):
             return WANTS_ROOM
         if count[at.N_PROCESSED] + count[at.N_FILLED] >= enough:
@@ -55,12 +58,12 @@ def advance(real: Any, whole: Any, lone_real: Any, lone_whole: Any) -> int:
 
 def happen(real: Any, whole: Any, kind: int, number: int) -> None:
     """Let an event happen; who goes on by it is ready then."""
-    count = whole[at.COUNT]
     if kind == ACTOR:
-        count[at.READY_1], count[at.N_READY] = number, 1
+        wake(whole, number)
     elif kind == ARRIVAL:
-        count[at.READY_1], count[at.READY_2] = whole[at.FIRST_WAITER][number], whole[at.SECOND_WAITER][number]
-        count[at.N_READY] = 1 if whole[at.SECOND_WAITER][number] == at.NOBODY else 2
+        wake(whole, whole[at.FIRST_WAITER][number])
+    elif kind == CREDIT:
+        credit_comes(real, whole, number)
     elif kind == HEAD_COMES:
         head_comes(real, whole, number)
     else:

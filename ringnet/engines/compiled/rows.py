@@ -81,7 +81,7 @@ def grow(real: list[FloatArray], whole: list[IntArray]) -> None:
             at.EVENT_TIME,
             (at.EVENT_KEY, at.EVENT_WHAT),
             at.ROOM_EVENTS,
-            count[at.N_EVENTS] + count[at.MOST_OF_STEP],
+            count[at.N_EVENTS] + count[at.MOST_OF_STEP] + count[at.N_HELD],
         ),
         # What was predicted last for each flow, and as much again for other rates than they have now.
         (at.PREDICTED, (at.END_NUMBER, at.END_FLOW), at.ROOM_ENDS, n_flows),
@@ -93,7 +93,7 @@ def grow(real: list[FloatArray], whole: list[IntArray]) -> None:
             real[time] = _longer(real[time], 2 * needed)
             for other in others:
                 whole[other] = _longer(whole[other], 2 * needed)
-    if not count[at.N_FREE]:
+    if count[at.N_FREE] <= (count[at.N_STREAMS] if count[at.SERVES_PARTS] else 0):
         _grow_flows(real, whole)
 
 
@@ -101,8 +101,9 @@ def _grow_flows(real: list[FloatArray], whole: list[IntArray]) -> None:
     """Make room for twice as many flows."""
     count, n_flows = whole[at.COUNT], len(whole[at.ROUTE_OF])
     _make_place(real, whole, 2 * n_flows)
-    whole[at.FREE_FLOWS][:n_flows] = np.arange(n_flows, 2 * n_flows)
-    count[at.N_FREE] = n_flows
+    n_free = int(count[at.N_FREE])
+    whole[at.FREE_FLOWS][n_free : n_free + n_flows] = np.arange(n_flows, 2 * n_flows)
+    count[at.N_FREE] += n_flows
 
 
 def _make_place(real: list[FloatArray], whole: list[IntArray], n_flows: int) -> None:

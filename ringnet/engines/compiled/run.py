@@ -27,13 +27,13 @@ from ringnet.engines.trace import (
     Workers,
     path_columns,
 )
-from ringnet.errors import InputError
+from ringnet.errors import DeadlockError, InputError
 from ringnet.networks import Network
 from ringnet.payload import PackedPayload, Payload
 
 LOOP = CompiledLoop(
     "ringnet.engines",
-    ("columns", "max_min", "compiled.links", "compiled.actors", "compiled.loop"),
+    ("columns", "max_min", *(f"compiled.{name}" for name in ("links", "fair", "routes", "actors", "loop"))),
     "advance",
 )
 
@@ -56,6 +56,8 @@ def run_compiled(
 
     Raises
     ------
+    DeadlockError
+        If some workers wait for ever; who waits for whom it does not know.
     InputError
         If something goes on that the loop does not know; it names it.
     NetworkError
@@ -101,7 +103,7 @@ class Loop:
     ) -> None:
         self.schedule, self.network, self.workers = schedule, network, workers
         self.routes = UsedRoutes(schedule, network)
-        self.steps = LoadedSteps(schedule, self.routes, chunk_bytes)
+        self.steps = LoadedSteps(schedule, network, self.routes, chunk_bytes)
         self.real, self.whole = first_arrays(schedule, network, workers, self.routes, rows)
         self.rows = WrittenRows(self.routes, is_fair=network.sharing == "fair")
         self.lone_real, self.lone_whole = lone_arrays(self.routes, self.whole)
@@ -131,7 +133,7 @@ class Loop:
                 break
         self.rows.take(self.real, self.whole)
         if self.whole[at.COUNT][at.N_DONE] < self.steps.n_actors:
-            raise AssertionError("the compiled loop has nothing left to do, and some workers wait")
+            raise DeadlockError
 
     def counts(self) -> dict[str, int]:
         """Return the work done."""
@@ -150,6 +152,7 @@ class Loop:
             "queued_s": real[at.QUEUED_FOR],
         }
         if not whole[at.COUNT][at.IS_FAIR]:
+            found["busy_s"] = np.where(self.routes.are_asked, real[at.BUSY], found["busy_s"])
             found["occupied_s"] = found["busy_s"] + real[at.HELD]
         columns: Columns = {name: np.zeros(self.network.n_links, dtype=column.dtype) for name, column in found.items()}
         for name, column in found.items():

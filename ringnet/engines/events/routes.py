@@ -149,7 +149,7 @@ class FifoLinks:
         def alone(n_bytes: int, start_s: float, drawn: Drawn) -> tuple[float, float]:
             if same_latency_s is not None:  # as most are
                 services = [n_bytes / bandwidth_Bps for bandwidth_Bps in bandwidths_Bps]
-                return same_latency_s, sum(services) if hands_on_whole else max(services)
+                return same_latency_s, added(services) if hands_on_whole else max(services)
             latency_s = services_s = longest_s = 0.0
             for behaviour in _of_one(behaviours, drawn):
                 head_s = start_s + latency_s + (services_s if hands_on_whole else 0.0)
@@ -250,7 +250,7 @@ class FairLinks:
         peak_Bps = min(behaviour.peak() for behaviour in behaviours)
 
         def latency(n_bytes: int, start_s: float, drawn: Drawn) -> float:
-            return sum(one.offer(n_bytes, start_s).latency_s for one in _of_one(behaviours, drawn))
+            return added(one.offer(n_bytes, start_s).latency_s for one in _of_one(behaviours, drawn))
 
         def alone(n_bytes: int, start_s: float, drawn: Drawn) -> tuple[float, float]:
             if same_latency_s is not None:  # as most are
@@ -354,7 +354,7 @@ class JobRoutes:
             route.owner = self.job
             if self.network.window is not None:
                 back = [self.network.behaviour(link) for link in self.network.route(dst, src)]
-                back_s = sum(behaviour.offer(0, 0.0).latency_s for behaviour in back)
+                back_s = added(behaviour.offer(0, 0.0).latency_s for behaviour in back)
                 route.credit = Credit(self.links.clock, self.network.window, back_s, route.enter)
                 route.enter = route.credit.ask
         return self._routes[src, dst]

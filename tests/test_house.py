@@ -29,7 +29,19 @@ TOP_LEVEL = {
     "scenarios",
     "tests",
 }
-HEAVY = {"matplotlib", "networkx", "numpy", "pandas", "pydantic", "rich", "scipy", "simpy", "typer", "yaml"}
+HEAVY = {
+    "matplotlib",
+    "ml_dtypes",
+    "networkx",
+    "numpy",
+    "pandas",
+    "pydantic",
+    "rich",
+    "scipy",
+    "simpy",
+    "typer",
+    "yaml",
+}
 
 
 def loaded_by(code):

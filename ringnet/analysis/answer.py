@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from ringnet.analysis.spread import FIGURES
 from ringnet.engines.trace import PATH_PARTS
-from ringnet.payload.dtypes import DTYPES
+from ringnet.payload.dtypes import ITEMSIZES
 from ringnet.units import counted, format_bytes, format_count, format_rate, format_seconds
 
 Row: TypeAlias = Mapping[str, Any]
@@ -256,7 +256,7 @@ def _unevenness(row: Row) -> float:
     """Return the most bytes by which a worker's traffic grows because chunks differ: an element for each transfer."""
     if not {"n_transfers", "n_workers", "dtype"} <= row.keys():
         return inf
-    return float(row["n_transfers"] / row["n_workers"] * DTYPES[row["dtype"]].itemsize)
+    return float(row["n_transfers"] / row["n_workers"] * ITEMSIZES[row["dtype"]])
 
 
 def _verified(row: Row) -> str:

@@ -14,7 +14,7 @@ from ringnet.collectives import ALGORITHMS, COLLECTIVES
 from ringnet.engines import ENGINES
 from ringnet.errors import InputError, unknown
 from ringnet.networks import PRESETS, TOPOLOGIES
-from ringnet.payload.dtypes import DTYPES
+from ringnet.payload.dtypes import ITEMSIZES
 from ringnet.payload.reductions import REDUCTIONS
 from ringnet.reporting.columns import OF_SOME_RUNS, TABLES
 from ringnet.reporting.plots import PLOTS
@@ -90,7 +90,7 @@ def choices() -> dict[str, dict[str, str]]:
         "links": {name: preset.summary for name, preset in PRESETS.items()},
         "machines": {name: title_of(name) for name in MACHINES},
         "reductions": {name: reduction.summary for name, reduction in REDUCTIONS.items()},
-        "dtypes": {name: f"{counted(dtype.itemsize, 'byte')} an element" for name, dtype in DTYPES.items()},
+        "dtypes": {name: f"{counted(n_bytes, 'byte')} an element" for name, n_bytes in ITEMSIZES.items()},
         "models": {name: _model_words(preset) for name, preset in MODEL_PRESETS.items()},
         "strategies": {name: strategy.summary for name, strategy in STRATEGIES.items()},
         "optimizers": {name: _optimizer_words(kind) for name, kind in OPTIMIZERS.items()},

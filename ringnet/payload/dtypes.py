@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-import ml_dtypes
 import numpy as np
 
 from ringnet.array_types import Array
@@ -12,17 +12,43 @@ from ringnet.errors import InputError, unknown
 
 DType: TypeAlias = np.dtype[Any]
 
-#: Every element type by name; bfloat16 comes from ml_dtypes and is an extension type to NumPy (kind ``V``).
-DTYPES: dict[str, DType] = {
-    "float64": np.dtype(np.float64),
-    "float32": np.dtype(np.float32),
-    "float16": np.dtype(np.float16),
-    "bfloat16": np.dtype(ml_dtypes.bfloat16),
-    "int8": np.dtype(np.int8),
-    "uint8": np.dtype(np.uint8),
-    "int32": np.dtype(np.int32),
-    "int64": np.dtype(np.int64),
+#: Bytes of an element, by the name of its type.
+ITEMSIZES = {
+    "float64": 8,
+    "float32": 4,
+    "float16": 2,
+    "bfloat16": 2,
+    "int8": 1,
+    "uint8": 1,
+    "int32": 4,
+    "int64": 8,
 }
+
+
+class _ElementTypes(Mapping[str, DType]):
+    """Every element type by name, each made when it is asked for.
+
+    bfloat16 comes from ml_dtypes, which takes up to a second to import, and is an extension type to NumPy (kind ``V``).
+    """
+
+    def __getitem__(self, name: str) -> DType:
+        if name not in ITEMSIZES:
+            raise KeyError(name)
+        if name != "bfloat16":
+            return np.dtype(name)
+        import ml_dtypes  # noqa: PLC0415
+
+        bfloat16: DType = np.dtype(ml_dtypes.bfloat16)
+        return bfloat16
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(ITEMSIZES)
+
+    def __len__(self) -> int:
+        return len(ITEMSIZES)
+
+
+DTYPES = _ElementTypes()
 
 
 def dtype_of(name: str) -> DType:
@@ -38,9 +64,9 @@ def dtype_of(name: str) -> DType:
     >>> dtype_of("bfloat16").itemsize
     2
     """
-    if name in DTYPES:
+    if name in ITEMSIZES:
         return DTYPES[name]
-    raise InputError(unknown("unknown element type", name, DTYPES))
+    raise InputError(unknown("unknown element type", name, ITEMSIZES))
 
 
 def is_float(dtype: DType) -> bool:
@@ -80,6 +106,10 @@ def smallest_subnormal(dtype: DType) -> float:
 
 
 def _finfo(dtype: DType) -> Any:
+    if dtype.kind == "f":
+        return np.finfo(dtype)
+    import ml_dtypes  # noqa: PLC0415
+
     return ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
 
 

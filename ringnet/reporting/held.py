@@ -15,7 +15,7 @@ import numpy as np
 from ringnet.array_types import IntArray
 from ringnet.collectives import split_sizes
 from ringnet.collectives.schedule import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE, REDUCE_SCATTER
-from ringnet.payload.dtypes import DTYPES
+from ringnet.payload.dtypes import ITEMSIZES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -199,13 +199,13 @@ class Sent(NamedTuple):
 def holding(results: RunTables) -> Holdings | None:
     """Follow the transfers of a single run; None where the table does not say enough, as where switches reduce."""
     transfers, row = results.transfers, results.summary.iloc[0]
-    n_workers, dtype = int(row["n_workers"]), DTYPES.get(str(row["dtype"]))
-    if transfers is None or transfers.empty or dtype is None or row["collective"] == ALL_TO_ALL:
+    n_workers, itemsize = int(row["n_workers"]), ITEMSIZES.get(str(row["dtype"]), 0)
+    if transfers is None or transfers.empty or not itemsize or row["collective"] == ALL_TO_ALL:
         return None
     if transfers[["src", "dst"]].to_numpy().max() >= n_workers:
         return None
-    n_elements = int(row["message_bytes"]) // dtype.itemsize
-    found = holdings(transfers, str(row["collective"]), n_workers, n_elements, dtype.itemsize)
+    n_elements = int(row["message_bytes"]) // itemsize
+    found = holdings(transfers, str(row["collective"]), n_workers, n_elements, itemsize)
     return None if isinstance(found, str) else found
 
 

@@ -15,7 +15,7 @@ from ringnet.engines import Choice, choose_engine
 from ringnet.engines.events import Job, Traffic
 from ringnet.engines.trace import Workers
 from ringnet.networks import TOPOLOGIES, Network, NetworkShape, in_run, settled
-from ringnet.payload.dtypes import DTYPES, DType
+from ringnet.payload.dtypes import DTYPES, ITEMSIZES, DType
 from ringnet.payload.reductions import Reduction, make_reduction
 from ringnet.payload.sources import RampSource, RandomSource, Source, message_elements
 from ringnet.runs.shapes import NOTHING, ReadOff, open_traits, read_off
@@ -234,7 +234,7 @@ def _is_fitted(scenario: Scenario) -> bool:
 def _fitted(scenario: Scenario, network: Network, workers: Workers) -> tuple[Schedule, IntArray]:
     read = read_off_network(scenario, lambda: network, workers)
     schedule = schedule_of(scenario, scenario.home, read.parameters)
-    return schedule, chunk_sizes(scenario, schedule) * DTYPES[scenario.dtype].itemsize
+    return schedule, chunk_sizes(scenario, schedule) * ITEMSIZES[scenario.dtype]
 
 
 def _accumulate(scenario: Scenario) -> DType | None:

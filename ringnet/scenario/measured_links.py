@@ -14,7 +14,7 @@ import numpy as np
 
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks import LinkSource, Network, Piece
-from ringnet.payload.dtypes import DTYPES
+from ringnet.payload.dtypes import ITEMSIZES
 from ringnet.scenario.drawn import mean_of
 from ringnet.scenario.files.links import INSIDE, NETWORK, profile_of
 from ringnet.scenario.keys.model import Keys
@@ -95,7 +95,7 @@ def launch_of(keys: Keys, message_bytes: int) -> float:
         return mean_of(keys.worker.launch_s)
     from ringnet.analysis.calibration import ring_launch_s  # noqa: PLC0415 -- as said above
 
-    setting, each = setting_of(keys, profile), DTYPES[keys.dtype].itemsize
+    setting, each = setting_of(keys, profile), ITEMSIZES[keys.dtype]
     # Links know the largest chunk, of which all may be.
     return ring_launch_s(profile, setting, -(-message_bytes // (each * keys.workers)) * each * keys.workers)
 

@@ -17,7 +17,7 @@ from ringnet.collectives import Schedule
 from ringnet.collectives.proof import check
 from ringnet.errors import Fault, InputError, StudyError, unknown
 from ringnet.payload import RandomSource, Reduction, Source, make_reduction
-from ringnet.payload.dtypes import DTYPES, DType, bits_of, is_float
+from ringnet.payload.dtypes import DTYPES, ITEMSIZES, DType, bits_of, is_float
 from ringnet.payload.sources import message_elements
 from ringnet.reporting.columns import TABLES
 from ringnet.runs.parts import build_schedule, build_source
@@ -159,7 +159,7 @@ def _kinds(dtypes: Sequence[str], accumulate: str | None) -> Kinds:
     kinds: list[tuple[str, str | None]] = []
     for name in dict.fromkeys(dtypes):
         kinds.append((name, None))
-        if accumulate and DTYPES[name].itemsize < DTYPES[accumulate].itemsize:
+        if accumulate and ITEMSIZES[name] < ITEMSIZES[accumulate]:
             kinds.append((name, accumulate))
     return tuple(kinds)
 

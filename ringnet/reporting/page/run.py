@@ -11,7 +11,7 @@ import pandas as pd
 from ringnet.analysis.answer import is_missing, percent
 from ringnet.array_types import FloatArray, IntArray
 from ringnet.engines.trace import TIMES
-from ringnet.payload.dtypes import DTYPES
+from ringnet.payload.dtypes import ITEMSIZES
 from ringnet.reporting.columns import RUN_TABLES
 from ringnet.reporting.held import holdings
 from ringnet.reporting.page.packing import MOST, Packer, check_cells
@@ -114,13 +114,12 @@ def why_no_schedule(results: Results) -> str:
 
 def _schedule(transfers: pd.DataFrame, row: Mapping[str, Any], packer: Packer) -> dict[str, Any]:
     """Pack what a browser needs to say who holds what when; the times are in the table of transfers."""
-    n_workers, dtype = int(row["n_workers"]), DTYPES.get(str(row["dtype"]))
+    n_workers, itemsize = int(row["n_workers"]), ITEMSIZES.get(str(row["dtype"]), 1)
     told: dict[str, Any] = {
         # A ring's last worker sends to the first: below it there is a second row of that one.
         "again": bool(((transfers["dst"] - transfers["src"]) % n_workers == 1).all()) and n_workers > 2,  # noqa: PLR2004
         "chunks": int(transfers["chunk"].max()) + 1,
     }
-    itemsize = dtype.itemsize if dtype else 1
     n_elements = 0 if is_missing(row["message_bytes"]) else int(row["message_bytes"]) // itemsize
     found = holdings(transfers, str(row["collective"]), n_workers, n_elements, itemsize)
     if isinstance(found, str):

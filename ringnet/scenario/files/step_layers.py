@@ -9,7 +9,7 @@ from ringnet.documents.document import Document, Path
 from ringnet.errors import Fault, InputError
 from ringnet.formats.layer_table import LayerTable, read_layer_table
 from ringnet.formats.python_hook import called, find_function
-from ringnet.payload.dtypes import DTYPES
+from ringnet.payload.dtypes import ITEMSIZES
 from ringnet.scenario.files.folder import ScenarioFolder, digest, with_given
 from ringnet.scenario.keys.training import StepKeys
 from ringnet.training.layers import (
@@ -86,9 +86,9 @@ def with_step(document: Document, home: ScenarioFolder) -> tuple[Document, list[
         table = layer_table_of(keys, home)
         layers = _untimed(keys, home) if table is None else layers_of(keys, home)
         dtype = document.get(("dtype",)) or "float32"
-        if not isinstance(dtype, str) or dtype not in DTYPES:
+        if not isinstance(dtype, str) or dtype not in ITEMSIZES:
             return {}
-        return {("message",): quantity_text(count_parameters(layers) * DTYPES[dtype].itemsize, "bytes")}
+        return {("message",): quantity_text(count_parameters(layers) * ITEMSIZES[dtype], "bytes")}
 
     return with_given(document, STEP, give, partial(_told, home, document))
 

@@ -9,7 +9,7 @@ import numpy as np
 from ringnet.documents.document import Document, Path
 from ringnet.errors import Fault, InputError
 from ringnet.formats.python_hook import called, find_function
-from ringnet.payload.dtypes import DTYPES
+from ringnet.payload.dtypes import ITEMSIZES
 from ringnet.scenario.files.folder import ScenarioFolder, digest, with_given
 from ringnet.scenario.keys.training import MODEL, ModelKeys
 from ringnet.training.models import (
@@ -66,8 +66,8 @@ def with_model(document: Document, home: ScenarioFolder) -> tuple[Document, list
         keys = ModelKeys.model_validate(document.get(MODEL))
         n, dtype = _size(keys, home), str(document.get(("dtype",)) or "float32")
         given: dict[Path, str | int] = {}
-        if n and dtype in DTYPES:
-            given["message",] = quantity_text(n * DTYPES[dtype].itemsize, "bytes")
+        if n and dtype in ITEMSIZES:
+            given["message",] = quantity_text(n * ITEMSIZES[dtype], "bytes")
         if keys.gradients is not None:
             given["workers",] = len(keys.gradients)
         return given

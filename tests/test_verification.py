@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringnet.analysis.verification import Mismatch, Verdict, outputs, payload_text, unlike, verify
+from ringnet.analysis.verification import Mismatch, Verdict, outputs, unlike, verify
 from ringnet.collectives import ALGORITHMS, Schedule, split_sizes
 from ringnet.payload import (
     DTYPES,
@@ -22,6 +22,7 @@ from ringnet.payload import (
     Source,
     is_float,
     make_reduction,
+    payload_text,
 )
 from ringnet.payload.blocks import LARGE, THREADS, parallel
 from ringnet.payload.tamper import Tamper, make_payload

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ringnet.analysis.critical_path import CriticalPath
 from ringnet.analysis.metrics import makespan_s
 from ringnet.analysis.path_records import NONE
 from ringnet.array_types import Array, FloatArray, IntArray
@@ -23,6 +22,8 @@ from ringnet.networks import Network
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from ringnet.analysis.critical_path import CriticalPath
 
 #: Columns by name.
 Table: TypeAlias = dict[str, Any]

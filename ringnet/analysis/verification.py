@@ -11,7 +11,7 @@ import numpy as np
 from ringnet.analysis.replay import Moves, moves_by_chunk, replay_chunk, replay_table
 from ringnet.array_types import Array, BoolArray, IntArray
 from ringnet.collectives import EVERY_WORKER, Schedule
-from ringnet.payload import PackedPayload, Payload, Reduction, Source, SwitchSums
+from ringnet.payload import PackedPayload, Payload, Reduction, Source, SwitchSums, payload_text
 from ringnet.payload.blocks import LARGE, Block, Layout, contributions, parallel, prepare
 from ringnet.payload.bounds import Expected, ExtremeOracle, Judgement, Oracle, judge
 from ringnet.payload.dtypes import DType, bits_of, is_float
@@ -147,17 +147,6 @@ def verify(
     found = _merged(parallel(check.block, check.blocks()))
     factor = check.oracle.factor if (schedule.source == EVERY_WORKER).any() else 0.0
     return _with_notes(_verdict(found, factor, payload_text(carry)), source.dtype, schedule.n_workers)
-
-
-def payload_text(carry: int | None, *, carried: bool = True) -> str:
-    """Say what was carried, as the tables do.
-
-    >>> payload_text(None), payload_text(16), payload_text(None, carried=False)
-    ('full', 'first 16 elements', 'none')
-    """
-    if not carried:
-        return "none"
-    return "full" if carry is None else f"first {carry} element{'s' if carry != 1 else ''}"
 
 
 def outputs(schedule: Schedule, payload: Payload | PackedPayload, source: Source) -> list[Array]:

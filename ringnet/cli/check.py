@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ringnet.analysis.verification import payload_text
 from ringnet.cli import options
 from ringnet.cli.printing import note, print_json, print_table, say
 from ringnet.collectives.proof import check
 from ringnet.engines import ENGINES
 from ringnet.errors import Fault, InputError
+from ringnet.payload import payload_text
 from ringnet.runs.engine import engine_for, require_whole_links
 from ringnet.runs.failures import check_other_paths
 from ringnet.runs.memory import Estimate, available_bytes, estimate, require_memory

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ringnet.payload.buffers import PackedPayload, Payload, SwitchSums, payload_bytes
+from ringnet.payload.buffers import PackedPayload, Payload, SwitchSums, payload_bytes, payload_text
 from ringnet.payload.dtypes import DTYPES, dtype_of, is_float
 from ringnet.payload.files import ArraySource, FileSource
 from ringnet.payload.reductions import REDUCTIONS, Reduction, check_dtype, make_reduction
@@ -26,4 +26,5 @@ __all__ = [
     "make_reduction",
     "message_elements",
     "payload_bytes",
+    "payload_text",
 ]

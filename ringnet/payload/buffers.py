@@ -321,3 +321,14 @@ def payload_bytes(
     arrays = starters + n_switches
     elements, n_rows = int((arrays * layout.sizes).sum()), (n_workers + n_switches) * len(layout.sizes)
     return elements * dtype.itemsize + int(arrays.sum()) * ARRAY_BYTES + n_rows * 8
+
+
+def payload_text(carry: int | None, *, carried: bool = True) -> str:
+    """Say what was carried, as the tables do.
+
+    >>> payload_text(None), payload_text(16), payload_text(None, carried=False)
+    ('full', 'first 16 elements', 'none')
+    """
+    if not carried:
+        return "none"
+    return "full" if carry is None else f"first {carry} element{'s' if carry != 1 else ''}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ringnet.array_types import IntArray
 from ringnet.engines import ENGINES, Choice
+from ringnet.engines.arrays import why_not_exact
 from ringnet.engines.sharing import Sending, resolve_sharing
 from ringnet.errors import Fault, InputError
 from ringnet.networks import DrawnBandwidth
@@ -26,6 +27,22 @@ def engine_for(parts: RunParts) -> Choice:
     if parts.engine in ENGINES:
         return Choice(parts.engine, "the scenario says so", ENGINES[parts.engine].run)
     return parts.choice
+
+
+def repeats_by(parts: RunParts) -> str:
+    """Return the engine that computes the times of many runs; ``parts`` are those of no run.
+
+    Raises
+    ------
+    InputError
+        The scenario names one that is not exact here.
+    """
+    if not parts.is_alone or parts.engine == "events":
+        return "events"
+    reason = why_not_exact(parts.schedule, parts.network_of_run, parts.workers, may_draw=True)
+    if reason and parts.engine == "recurrence":
+        raise InputError(Fault(f"the recurrence is not exact here: {reason}", "engine", right="events, or auto"))
+    return "events" if reason else "recurrence"
 
 
 def require_whole_links(parts: RunParts) -> None:

@@ -13,9 +13,10 @@ from ringnet.analysis.result import RunResult
 from ringnet.analysis.spread import run_table, spread_columns
 from ringnet.array_types import FloatArray
 from ringnet.engines import Trace
-from ringnet.engines.arrays import run_many, why_not_exact
+from ringnet.engines.arrays import run_many
 from ringnet.engines.events import run_events, run_jobs
 from ringnet.errors import DeadlockError, Fault, InputError
+from ringnet.runs.engine import repeats_by
 from ringnet.runs.failures import attempts, since_the_first_start
 from ringnet.runs.parts import RunParts, build, jobs_of
 from ringnet.runs.simulate import simulate
@@ -25,22 +26,6 @@ from ringnet.scenario.build.scenario import Scenario
 TRANSFERS_OF_BLOCK = {"events": 100_000, "recurrence": 5_000_000}
 #: Runs of a block at the most.
 MOST_OF_BLOCK = 1_000
-
-
-def repeats_by(parts: RunParts) -> str:
-    """Return the engine that computes the times of many runs; ``parts`` are those of no run.
-
-    Raises
-    ------
-    InputError
-        The scenario names one that is not exact here.
-    """
-    if not parts.is_alone or parts.engine == "events":
-        return "events"
-    reason = why_not_exact(parts.schedule, parts.network_of_run, parts.workers, may_draw=True)
-    if reason and parts.engine == "recurrence":
-        raise InputError(Fault(f"the recurrence is not exact here: {reason}", "engine", right="events, or auto"))
-    return "events" if reason else "recurrence"
 
 
 def runs_of_block(parts: RunParts) -> int:

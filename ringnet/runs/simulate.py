@@ -11,14 +11,14 @@ import numpy as np
 from ringnet.analysis.answer import TOLD_SHARE
 from ringnet.analysis.metrics import makespan_s
 from ringnet.analysis.result import Run, RunResult, make_result
-from ringnet.analysis.verification import outputs, payload_text, verify
+from ringnet.analysis.verification import outputs, verify
 from ringnet.array_types import Array
 from ringnet.collectives.proof import check
 from ringnet.engines import Choice, Trace
 from ringnet.engines.events import Job, run_jobs
 from ringnet.engines.trace import Watch
 from ringnet.networks.network import Sharing
-from ringnet.payload import PackedPayload, Payload
+from ringnet.payload import PackedPayload, Payload, payload_text
 from ringnet.payload.tamper import Tamper
 from ringnet.runs.again import NudgedRuns, SimulatedAgain, moved_note
 from ringnet.runs.engine import engine_for, payload_for, sharing_of

@@ -10,14 +10,14 @@ import numpy as np
 
 from ringnet.analysis.metrics import makespan_s
 from ringnet.analysis.steps import StepVerdict
-from ringnet.analysis.verification import Verdict, payload_text, verify
+from ringnet.analysis.verification import Verdict, verify
 from ringnet.array_types import FloatArray, IntArray
 from ringnet.collectives import Schedule
 from ringnet.collectives.proof import check
 from ringnet.errors import Fault, InputError
 from ringnet.networks import BySize, Network
 from ringnet.networks.network import beyond
-from ringnet.payload import RandomSource, Reduction
+from ringnet.payload import RandomSource, Reduction, payload_text
 from ringnet.payload.dtypes import DTYPES, DType
 from ringnet.payload.tamper import Tamper
 from ringnet.runs.engine import engine_for, payload_for

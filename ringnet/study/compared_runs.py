@@ -17,8 +17,9 @@ from ringnet.errors import Fault, InputError
 from ringnet.payload.dtypes import DTYPES
 from ringnet.payload.sources import message_elements
 from ringnet.reporting.columns import OF_REPEATED_COMPARISONS
+from ringnet.runs.engine import repeats_by
 from ringnet.runs.parts import RunParts, build
-from ringnet.runs.repeat import repeats_by, times_of_runs
+from ringnet.runs.repeat import times_of_runs
 from ringnet.runs.worker_parts import launches
 from ringnet.scenario import Scenario
 from ringnet.scenario.drawn import what_is_drawn

@@ -24,10 +24,9 @@ from ringnet.errors import InputError, ResultsError
 from ringnet.networks import make_network
 from ringnet.reporting.atomic import written_file
 from ringnet.runs.advice import takes_machine_code
-from ringnet.runs.engine import TRANSFERS_PER_S, engine_of
+from ringnet.runs.engine import TRANSFERS_PER_S, engine_of, repeats_by
 from ringnet.runs.memory import FRAMES_BYTES, LOADER_BYTES, PLOTS_BYTES
 from ringnet.runs.parts import RunParts, build
-from ringnet.runs.repeat import repeats_by
 from ringnet.runs.work import EVENT_S, work_of
 from ringnet.scenario import Scenario, loads
 from ringnet.scenario.drawn import what_is_drawn

@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ringnet.analysis.verification import payload_text
+from ringnet.payload import payload_text
 from ringnet.reporting.columns import OF_SOME_RUNS, TABLES
 from ringnet.scenario import Scenario, SweepPoint
 from ringnet.study.outcome import (

@@ -12,9 +12,9 @@ from ringnet.analysis.spread import figures, runs_wanted
 from ringnet.array_types import FloatArray
 from ringnet.engines.trace import Watch
 from ringnet.errors import DeadlockError, Fault, InputError, StudyError
-from ringnet.runs.engine import TRANSFERS_PER_S
+from ringnet.runs.engine import TRANSFERS_PER_S, repeats_by
 from ringnet.runs.parts import build
-from ringnet.runs.repeat import Bare, as_they_are, repeats_by, runs_of_block, times_of_runs, with_spread
+from ringnet.runs.repeat import Bare, as_they_are, runs_of_block, times_of_runs, with_spread
 from ringnet.runs.simulate import simulate
 from ringnet.scenario import Scenario
 from ringnet.scenario.keys.model import MOST_RUNS, UntilKeys

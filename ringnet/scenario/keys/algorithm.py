@@ -1,7 +1,5 @@
 """What a scenario says of its algorithm: a name, or a mapping with parameters, a file or a function."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 

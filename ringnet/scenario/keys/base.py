@@ -1,7 +1,5 @@
 """What the models of all keys are made of, and the names of what a scenario is based on."""
 
-from __future__ import annotations
-
 import math
 import re
 from pathlib import Path

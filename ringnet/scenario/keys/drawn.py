@@ -1,7 +1,5 @@
 """The keys of what is drawn: a mapping in place of a number, with a mean, a distribution and what that takes."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
 from pydantic import Discriminator, Field, Tag

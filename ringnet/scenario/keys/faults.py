@@ -1,7 +1,5 @@
 """What pydantic found, as faults with line, path, value, right form and the nearest known key."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """How figures shall look: ``report: {figure: {width: 3.5 in, dpi: 300, font: DejaVu Serif, format: [pdf, svg]}}``."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from importlib import import_module

@@ -1,7 +1,5 @@
 """The format as a whole: its keys asked by path, as a JSON Schema for editors, and as a scenario to start from."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cache
 from types import UnionType

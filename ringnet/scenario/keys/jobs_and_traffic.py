@@ -1,7 +1,5 @@
 """The keys of what runs beside: other jobs, and traffic of nobody's collective."""
 
-from __future__ import annotations
-
 from typing import Annotated, TypeAlias
 
 from pydantic import Discriminator, Field, Tag

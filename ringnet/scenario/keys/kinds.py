@@ -3,8 +3,6 @@
 Each is put beside a type: ``Annotated[float, Quantity("seconds")]``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field

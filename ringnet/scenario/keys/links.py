@@ -1,7 +1,5 @@
 """The keys of links: known ones by name, measured ones from a file, what they do by size and by time, exceptions."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import Discriminator, Field, Tag

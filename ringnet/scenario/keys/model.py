@@ -3,8 +3,6 @@
 Inside, values are plain SI and their names say the unit (``latency_s``); outside, a key is ``latency: 5 us``.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from typing import Annotated, Any, TypeAlias, get_args

@@ -1,7 +1,5 @@
 """The keys of the network: shape, links, what goes on on them, routes and places."""
 
-from __future__ import annotations
-
 import math
 from typing import Annotated, TypeAlias, get_args
 

@@ -1,7 +1,5 @@
 """The keys of a topology: its parameters, as the signature of the function that builds it has them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin

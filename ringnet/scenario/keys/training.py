@@ -1,7 +1,5 @@
 """The keys of a training and of a training step: what is learnt, by which layers, and how long these take."""
 
-from __future__ import annotations
-
 from typing import Annotated, TypeAlias, get_args
 
 from pydantic import Discriminator, Field, Tag

@@ -1,7 +1,5 @@
 """The keys of trouble: what goes wrong with links and workers, when, and what the collective does then."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, TypeAlias, get_args
 
 from pydantic import Field

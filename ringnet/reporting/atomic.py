@@ -10,6 +10,7 @@ import secrets
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
@@ -114,8 +115,10 @@ def written_whole(folder: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def written_file(path: Path) -> Iterator[Path]:
+def written_file(path: Path, *, settles: bool = True) -> Iterator[Path]:
     """Give a name to write one file to; it takes the place of ``path``, or is removed on any error.
+
+    Where it ``settles``, the disk has it before that. Of thousands of small files that takes longer than to write them.
 
     Raises
     ------
@@ -130,15 +133,16 @@ def written_file(path: Path) -> Iterator[Path]:
         _clear_up(target)
         try:
             yield fresh
-            _settle(fresh)
+            if settles:
+                _settle(fresh)
             fresh.replace(target)
         finally:
             fresh.unlink(missing_ok=True)
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str, *, settles: bool = True) -> None:
     """Write a file of text, whole or not at all; `ResultsError` as `written_file`."""
-    with written_file(path) as fresh:
+    with written_file(path, settles=settles) as fresh:
         fresh.write_text(text, encoding="utf-8")
 
 
@@ -188,6 +192,11 @@ def _hidden(target: Path, what: str) -> Path:
     return target.with_name(f".{target.name}.{_this_machine()}-{os.getpid()}-{secrets.token_hex(4)}.{what}")
 
 
+#: How a name of `_hidden` goes on after the machine: whose it is, and what.
+_LEFT = re.compile(r"(\d+)-[0-9a-f]{8}\.(new|old)")
+
+
+@cache
 def _this_machine() -> str:
     return sha256(platform.node().encode()).hexdigest()[:8]
 
@@ -197,9 +206,9 @@ def _clear_up(target: Path) -> None:
 
     One that was killed between its two renames left no target, and what had been there under another name.
     """
-    pattern = re.compile(re.escape(f".{target.name}.{_this_machine()}-") + r"(\d+)-[0-9a-f]{8}\.(new|old)")
-    for entry in [*os.scandir(target.parent)]:
-        found = pattern.fullmatch(entry.name)
+    begin = f".{target.name}.{_this_machine()}-"
+    for entry in [one for one in os.scandir(target.parent) if one.name.startswith(begin)]:
+        found = _LEFT.fullmatch(entry.name.removeprefix(begin))
         if found is None or _is_running(int(found[1])):
             continue
         left = Path(entry.path)

@@ -16,7 +16,7 @@ from ringnet.documents.text import clip
 from ringnet.documents.yaml_text import read_value
 from ringnet.errors import Fault, InputError
 from ringnet.scenario.build.include import INCLUDE
-from ringnet.scenario.build.resolve import in_order, nonsense_on_the_way, resolve
+from ringnet.scenario.build.resolve import Resolved, in_order, nonsense_on_the_way, resolve
 from ringnet.scenario.build.sweep import SECTIONS, Axis, first_values, grid, read_axes, with_values
 from ringnet.scenario.files.folder import ScenarioFolder
 from ringnet.scenario.files.machines import machine_of
@@ -172,6 +172,8 @@ class MadeFrom:
         Where its files are.
     notes : tuple of str
         What was orphaned and left out.
+    points : tuple of Resolved
+        What each point of a sweep was found to be, where all were looked at.
     """
 
     whole: Document
@@ -179,6 +181,7 @@ class MadeFrom:
     axes: tuple[Axis, ...]
     home: ScenarioFolder
     notes: tuple[str, ...]
+    points: tuple[Resolved, ...] = ()
 
 
 class Interpreted(NamedTuple):
@@ -229,12 +232,14 @@ def interpret(
     values = first_values(axes)
     wrong += [fault for value in values for fault in nonsense_on_the_way(document, value.path)]
     base = _without_sweep(document, sweep is None)
-    first, orphaned, found = _try(_probes(base, axes), home)
+    points, found = _try(_probes(base, axes), home)
     faults = in_order([*with_examples(faults, document), *wrong, *unreadable, *found])
-    if faults or first is None:
+    if faults or not points:
         raise InputError(*faults)
+    orphaned = chain.from_iterable(one.notes for one in points)
     told = tuple(dict.fromkeys([*notes, *_shadowed(base, axes), *orphaned]))
-    return Interpreted(first, MadeFrom(document, base if axes else first, axes, home, told), sweep)
+    first, looked_at = points[0].document, tuple(points) if axes and _all_are_tried(axes) else ()
+    return Interpreted(first, MadeFrom(document, base if axes else first, axes, home, told, looked_at), sweep)
 
 
 def _sweep_of(document: Document) -> tuple[SweepKeys | None, tuple[Axis, ...], list[Fault]]:
@@ -266,23 +271,23 @@ def _shadowed(base: Document, axes: Sequence[Axis]) -> list[str]:
 
 def _probes(base: Document, axes: Sequence[Axis]) -> Iterator[Document]:
     """Every point of a sweep, or every value once with the first ones of the other keys."""
-    if prod(len(axis.rows) for axis in axes) <= CHECKED_POINTS:
+    if _all_are_tried(axes):
         return (document for document, _ in grid(base, axes))
     first = with_values(base, first_values(axes))
     return chain([first], (with_values(first, row) for axis in axes for row in axis.rows[1:]))
 
 
-def _try(documents: Iterable[Document], home: ScenarioFolder) -> tuple[Document | None, list[str], list[Fault]]:
-    """Read every point: the first that is right, the notes and the faults of all."""
-    first: Document | None = None
-    notes: list[str] = []
+def _all_are_tried(axes: Sequence[Axis]) -> bool:
+    return prod(len(axis.rows) for axis in axes) <= CHECKED_POINTS
+
+
+def _try(documents: Iterable[Document], home: ScenarioFolder) -> tuple[list[Resolved], list[Fault]]:
+    """Read every point: those that are right, and the faults of the others."""
+    points: list[Resolved] = []
     faults: list[Fault] = []
     for document in documents:
         try:
-            point, said = resolve(document, home)
+            points.append(resolve(document, home))
         except InputError as error:
             faults += error.faults
-        else:
-            first = point if first is None else first
-            notes += said
-    return first, notes, faults
+    return points, faults

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -30,15 +30,15 @@ _STAND_INS: dict[Path, Any] = {
 _ROUNDS = 4
 
 
-def resolve(document: Document, home: ScenarioFolder) -> tuple[Document, list[str]]:
-    """Check the keys of one run.
+class Resolved(NamedTuple):
+    """Keys of one run that are all right, and all read by it; which were orphaned and left out, and why."""
 
-    Returns
-    -------
-    Document
-        Keys that are all right, and all read by this run.
-    list of str
-        Notes: which keys were orphaned and left out, and why.
+    document: Document
+    notes: tuple[str, ...]
+
+
+def resolve(document: Document, home: ScenarioFolder) -> Resolved:
+    """Check the keys of one run.
 
     Raises
     ------
@@ -59,7 +59,8 @@ def resolve(document: Document, home: ScenarioFolder) -> tuple[Document, list[st
         faults += [_fault(one, known) for one in check_ways(whole, home) if _counts(one, document, broken)]
     if faults or keys is None:  # what is broken was told when it was read
         raise InputError(*in_order(faults))
-    return document.drop(orphans), [f"{path_text(one.path)}: left out, {one.message}" for one in orphans.values()]
+    notes = (f"{path_text(one.path)}: left out, {one.message}" for one in orphans.values())
+    return Resolved(document.drop(orphans), tuple(notes))
 
 
 def validate(document: Document) -> tuple[Keys | None, dict[Path, Fault]]:

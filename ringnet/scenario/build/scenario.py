@@ -21,7 +21,7 @@ from ringnet.documents.text import clip, one_line
 from ringnet.errors import Fault, InputError
 from ringnet.scenario.build.include import included
 from ringnet.scenario.build.interpret import Change, Interpreted, MadeFrom, interpret
-from ringnet.scenario.build.resolve import in_order, origins_of, resolve
+from ringnet.scenario.build.resolve import Resolved, in_order, origins_of, resolve
 from ringnet.scenario.build.sweep import Axis, SweptValue, first_values, grid, with_values
 from ringnet.scenario.checks import check
 from ringnet.scenario.files.completing import FACTS, known, sample_files
@@ -220,9 +220,10 @@ class Scenario(Keys):
             yield SweepPoint(self, {})
             return
         faults: list[Fault] = []
-        for document, values in grid(self.base, self._origin.axes):
+        for number, (document, values) in enumerate(grid(self.base, self._origin.axes)):
             try:
-                yield SweepPoint(single(document, self.home), {_dotted(value): value.text for value in values})
+                found = self._origin.points[number] if self._origin.points else resolve(document, self.home)
+                yield SweepPoint(_of_one_run(found, self.home), {_dotted(value): value.text for value in values})
             except InputError as error:
                 faults += error.faults
         if faults:
@@ -318,8 +319,12 @@ class Scenario(Keys):
 
 def single(document: Document, home: ScenarioFolder) -> Scenario:
     """Return the scenario of one run; `InputError` for everything that is wrong."""
-    left, notes = resolve(document, home)
-    return Scenario.of(known(left, home).data, MadeFrom(left, left, (), home, tuple(notes)))
+    return _of_one_run(resolve(document, home), home)
+
+
+def _of_one_run(found: Resolved, home: ScenarioFolder) -> Scenario:
+    left, notes = found
+    return Scenario.of(known(left, home).data, MadeFrom(left, left, (), home, notes))
 
 
 def _is_value(given: Any) -> bool:

@@ -1,20 +1,72 @@
-"""Which way links are shared where the network leaves it open."""
+"""Who is on the links of a network, and which way these are shared where it leaves that open."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from ringnet.array_types import IntArray
 from ringnet.collectives import Schedule
+from ringnet.engines.trace import KEEP_TRANSFERS, Workers
 from ringnet.networks import Network
 from ringnet.networks.network import Sharing
+from ringnet.payload import Payload
 
 #: Senders of a job are numbered from its own number times this on, those of traffic from -1 down.
 MOST_SENDERS = 1 << 40
 NOBODY = np.iinfo(np.int64).min
+
+
+@dataclass(frozen=True)
+class Job:
+    """One collective among several on the same links: the parameters of `run_events`.
+
+    ``network`` has the links of the network that all jobs share; its routes are between this job's own workers. A job
+    ``after`` others, by their numbers, starts when they have ended on all their workers: the starts of its own count
+    from then. ``stream`` is a number that jobs share which never run at once and are of the same workers: where links
+    are shared these count once. None for a job of its own.
+    """
+
+    schedule: Schedule
+    network: Network
+    workers: Workers
+    chunk_bytes: IntArray
+    payload: Payload | None = None
+    keep_transfers: int = KEEP_TRANSFERS
+    keep_values: bool = False
+    after: tuple[int, ...] = ()
+    stream: int | None = None
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Bursts of bytes over some links, again and again until the workers are done, or a given number of times.
+
+    Parameters
+    ----------
+    name : str
+    links : tuple of int
+        Numbers of the links that it crosses, in order.
+    burst_bytes : int
+        Bytes of each burst.
+    start_s : float
+        When the first one starts.
+    every_s : float or None
+        From one start to the next; None for one burst only. A constant stream of R bytes/s is bursts of b bytes every
+        b / R seconds.
+    stop_s : float
+        No burst starts from then on.
+    """
+
+    name: str
+    links: tuple[int, ...]
+    burst_bytes: int
+    start_s: float = 0.0
+    every_s: float | None = None
+    stop_s: float = float("inf")
 
 
 class Sending(NamedTuple):

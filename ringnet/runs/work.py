@@ -6,17 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ringnet.array_types import Array
 from ringnet.collectives import Step
 from ringnet.collectives.schedule import AlikeSteps
-from ringnet.engines.events.run import Beginning, begin
 from ringnet.payload.blocks import EVERYONE
 from ringnet.runs.engine import engine_of, is_packed, sharing_of
 from ringnet.runs.memory import estimate, keeps_sets
 from ringnet.runs.parts import RunParts, jobs_of
+
+if TYPE_CHECKING:
+    from ringnet.engines.events.run import Beginning
 
 #: Steps of a schedule that are looked at, and pairs of a step whose routes are.
 MOST_STEPS, MOST_PAIRS = 2_000, 32
@@ -203,6 +206,8 @@ def _fair_work(parts: RunParts, moves: list[SampledSteps]) -> tuple[float, float
             2.0 * n_steps,
             1.0 * n_transfers,
         )  # as in step: a beginning would be half of it
+    from ringnet.engines.events.run import begin  # noqa: PLC0415 -- with SimPy, which most runs are counted without
+
     to_move, until = _bytes_to_move(everybody, moves), begin(jobs_of(everybody), parts.network, parts.traffic)
     n_rates = int(min(MOST_RATES, max(SHARE_OF_TRANSFERS * n_transfers, LEAST_RATES)))
     guess = _by_beginning(until, n_rates, to_move, parts)
@@ -217,9 +222,8 @@ def _by_beginning(
     half, whole = until(n_rates // 2), until(n_rates)
     if whole.is_all:
         return whole.events, whole.settlements, whole.rates
-    if whole.moved_bytes == half.moved_bytes or whole.rates == half.rates:
-        half = Beginning(0, 0, 0, 0, is_all=False)
-    events, settlements, rates, moved_bytes = (last - first for last, first in zip(whole[:4], half[:4], strict=True))
+    before = half[:4] if whole.moved_bytes != half.moved_bytes and whole.rates != half.rates else (0, 0, 0, 0)
+    events, settlements, rates, moved_bytes = (last - first for last, first in zip(whole[:4], before, strict=True))
     ratio = max(to_move, 1.0) / max(moved_bytes, 1) * _out_of_step(parts, settlements, rates)
     return events * ratio, settlements * ratio, rates * ratio
 

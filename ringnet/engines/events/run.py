@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -17,7 +17,7 @@ from ringnet.engines.events.routes import FairLinks, JobRoutes, Links, Route, ma
 from ringnet.engines.events.transfers import Program
 from ringnet.engines.events.workers import Actor, RunOptions, Worker, WorkerCosts
 from ringnet.engines.luck import RECV, REDUCE, SEND, LuckyProcessor
-from ringnet.engines.sharing import Sending, resolve_sharing
+from ringnet.engines.sharing import Job, Sending, Traffic, resolve_sharing
 from ringnet.engines.tolerances import ROUNDING
 from ringnet.engines.trace import (
     KEEP_TRANSFERS,
@@ -80,27 +80,6 @@ def run_events(
     """
     job = Job(schedule, network, workers, chunk_bytes, payload, keep_transfers, keep_values)
     return run_jobs([job], network, watch=watch)[0]
-
-
-@dataclass(frozen=True)
-class Job:
-    """One collective among several on the same links: the parameters of `run_events`.
-
-    ``network`` has the links of the network that all jobs share; its routes are between this job's own workers. A job
-    ``after`` others, by their numbers, starts when they have ended on all their workers: the starts of its own count
-    from then. ``stream`` is a number that jobs share which never run at once and are of the same workers: where links
-    are shared these count once. None for a job of its own.
-    """
-
-    schedule: Schedule
-    network: Network
-    workers: Workers
-    chunk_bytes: IntArray
-    payload: Payload | None = None
-    keep_transfers: int = KEEP_TRANSFERS
-    keep_values: bool = False
-    after: tuple[int, ...] = ()
-    stream: int | None = None
 
 
 class Succession(Protocol):
@@ -410,34 +389,6 @@ def _worker_columns(workers: list[Worker]) -> Columns:
 
 #: Numbers of bursts start here in the order of equal times: after the transfers of all workers.
 AFTER_WORKERS = 1 << 62
-
-
-@dataclass(frozen=True)
-class Traffic:
-    """Bursts of bytes over some links, again and again until the workers are done, or a given number of times.
-
-    Parameters
-    ----------
-    name : str
-    links : tuple of int
-        Numbers of the links that it crosses, in order.
-    burst_bytes : int
-        Bytes of each burst.
-    start_s : float
-        When the first one starts.
-    every_s : float or None
-        From one start to the next; None for one burst only. A constant stream of R bytes/s is bursts of b bytes every
-        b / R seconds.
-    stop_s : float
-        No burst starts from then on.
-    """
-
-    name: str
-    links: tuple[int, ...]
-    burst_bytes: int
-    start_s: float = 0.0
-    every_s: float | None = None
-    stop_s: float = float("inf")
 
 
 class Burst:

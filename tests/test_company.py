@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ringnet.analysis.calibration import Setting
+from ringnet.analysis.calibration import Setting, predict
 from tests import company
 
 V100 = tuple(Setting(4 * nodes, nodes) for nodes in (1, 2, 4, 8, 16, 32))
@@ -49,6 +49,14 @@ def test_what_only_a_prior_tells_is_as_unsure_as_that_and_no_more():
     assert within.width <= 1.6
     assert 4 < across.width < 10
     assert across.covered == 1
+
+
+def test_a_hop_that_is_a_guess_may_take_far_longer_and_not_as_much_less():
+    """It is added to what was measured: of one host of eight H100 the range of two reaches further up than down."""
+    one, two = company.machines()["H100"].samples.settings
+    found = predict(company.profile_of("H100", (one,)), two, np.array([8.0, 1024.0]))
+    assert (np.log(found.high_s / found.time_s) > 1.3 * np.log(found.time_s / found.low_s)).all()
+    assert np.mean([each.covered for each in company.from_one("H100")]) >= 0.75
 
 
 def test_ranges_from_one_log_of_one_small_size_hold_as_much():

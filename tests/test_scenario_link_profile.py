@@ -109,18 +109,23 @@ def test_between_powers_of_two_it_is_close_where_one_protocol_takes_over_from_an
 
 def test_the_other_passes_take_a_half_once_they_are_launched():
     whole, launch_s = makespan_s(), build(scenario()).workers.launch_s[0]
-    assert launch_s == VALUES["launch"] * VALUES["launch_large"]
+    assert launch_s == pytest.approx(VALUES["launch"] * VALUES["launch_large"], rel=0.01)
     assert makespan_s("collective=all-gather") - launch_s == pytest.approx((whole - launch_s) / 2)
 
 
 def test_links_are_the_machines_where_it_runs_a_ring():
-    """Launch, hop and bandwidth of the protocol of each size: not a ring's equivalent of all three together."""
-    for kib, launch, hop, share in ((1, 1.0, 1.0, 0.05), (2**17, 2.5, 4.0, 1.0)):
-        parts = build(scenario(f"message={kib} KiB"))
-        link = parts.network.behaviour(0).offer(kib * 1024 / 8, 0.0)
-        assert parts.workers.launch_s == pytest.approx(VALUES["launch"] * launch, rel=0.01)
-        assert link.latency_s == pytest.approx(VALUES["hop_inside"] * hop, rel=0.15)
-        assert link.bandwidth_Bps == pytest.approx(20e9 * share, rel=0.1)
+    """Launch, hop and bandwidth of the protocol of each size, also where two take as long: together 8 % less."""
+    protocols = ((1.0, 1.0, 0.05), (2.0, 2.0, 0.5), (2.5, 4.0, 1.0))
+    seen = set()
+    for elements in np.unique(np.geomspace(16, 2**24, 40).astype(int)).tolist():
+        n_bytes = elements * 4 * 8
+        parts = build(scenario(f"message={n_bytes} B"))
+        link = parts.network.behaviour(0).offer(n_bytes / 8, 0.0)
+        found = parts.workers.launch_s[0] / VALUES["launch"], link.latency_s / VALUES["hop_inside"]
+        off = [np.abs(np.log([*found, link.bandwidth_Bps / 20e9]) - np.log(own)).max() for own in protocols]
+        seen.add(int(np.argmin(off)))
+        assert min(off) < 0.15
+    assert seen == {0, 1, 2}
 
 
 def test_a_launch_that_is_said_stands_in_place_of_the_measured_one():
@@ -272,7 +277,7 @@ def test_what_is_beyond_is_marked_and_told():
     assert (within.summary["is_beyond"], beyond.summary["is_beyond"]) == (False, True)
     assert "1 MiB at N=8 is within what was measured, N=4 to 8, 64 B to 32 MiB" in within.notes[0]
     assert "is extrapolated beyond what was measured (8x the largest N), N=4 to 8" in beyond.notes[0]
-    assert "each collective of this size takes 20 us to launch, as was measured" in within.notes[1]
+    assert "each collective of this size takes 19.92 us to launch, as was measured" in within.notes[1]
     tree = ringnet.simulate(scenario("network.link.file=real.yaml", "message=1 KiB", "workers=32")).notes
     assert any("measured as a tree at this size: the links make a ring take as long" in note for note in tree)
     other = ringnet.simulate(
@@ -297,7 +302,8 @@ def test_the_tables_have_what_links_do_with_the_sizes_of_the_run():
     assert small.summary["collective_bound_s"] == pytest.approx(2 * 7 / 8 * 1024 / 20e9, rel=0.01)
     for run in (small, large):
         assert run.summary["closed_form_s"] == pytest.approx(run.summary["makespan_s"], rel=1e-12, abs=0)
-        assert run.summary["collective_bound_s"] <= run.summary["schedule_bound_s"] < run.summary["makespan_s"]
+        bounds_s = run.summary["collective_bound_s"], run.summary["schedule_bound_s"]
+        assert bounds_s[0] <= bounds_s[1] * (1 + 1e-12) < run.summary["makespan_s"]
 
 
 def test_another_job_shares_the_links_and_their_pieces():

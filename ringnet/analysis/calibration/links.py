@@ -28,7 +28,6 @@ from ringnet.analysis.calibration.machine import (
 from ringnet.analysis.calibration.prediction import predict
 from ringnet.analysis.calibration.profile import Profile
 from ringnet.analysis.calibration.samples import PASSES, Setting, at
-from ringnet.array_types import FloatArray
 
 #: Lines follow the predicted times to so much of them, and touch them so often for each doubling at most.
 _CLOSE = 0.002
@@ -55,7 +54,10 @@ class HostPiece(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """The time of a collective over some sizes of the message: ``launch_s + fixed_s + per_byte_s x message``."""
+    """The time of a collective over some sizes of the message: ``launch_s + fixed_s + per_byte_s x message``.
+
+    All three are as the machine's are to each other, by its fastest way at the last of the sizes.
+    """
 
     up_to_bytes: float
     launch_s: float
@@ -93,10 +95,13 @@ def ring_link(profile: Profile, setting: Setting) -> tuple[LinkPiece, ...]:
 def ring_launch_s(profile: Profile, setting: Setting, message_bytes: float) -> float:
     """Return what a collective of that size takes once, beside the links of `ring_link` and `host_links`, in seconds.
 
-    It is that of the algorithm and protocol that is the fastest by the machine's links; where less was measured than
-    their launch and hops take, it has its share of that.
+    It is that of the algorithm and protocol that is the fastest by the machine's links, by as much more or less as the
+    predicted time is. Where one protocol takes over from another no line follows the time: the launch makes up for it,
+    up to twice what it is and down to nothing.
     """
-    return next(line.launch_s for line in _lines(profile, setting) if message_bytes <= line.up_to_bytes)
+    line = next(line for line in _lines(profile, setting) if message_bytes <= line.up_to_bytes)
+    time_s = float(predict(profile, setting, np.array([message_bytes], dtype=float)).time_s[0])
+    return min(max(time_s - line.fixed_s - line.per_byte_s * message_bytes, 0.0), 2 * line.launch_s)
 
 
 def host_links(profile: Profile, setting: Setting) -> tuple[HostPiece, ...]:
@@ -180,7 +185,7 @@ def _ring_over_hosts_s(
 
 @lru_cache(maxsize=256)
 def _lines(profile: Profile, setting: Setting) -> tuple[_Line, ...]:
-    """Return lines that follow the predicted time, by rising size, as few as are close to it, each of one way."""
+    """Return lines that meet the predicted time where they end, by rising size: as few as are close to it."""
     first = math.log2(max(profile.smallest_bytes, 1))
     # So far that time is proportional to bytes.
     last = math.log2(profile.largest_bytes) + _DOUBLINGS_BEYOND
@@ -188,45 +193,24 @@ def _lines(profile: Profile, setting: Setting) -> tuple[_Line, ...]:
     # Powers of two, of which most that was measured is, are knots to the last bit: lines are exact where they end.
     sizes = np.exp2(np.arange(math.floor(first * each), math.ceil(last * each) + 1) / each)
     found = predict(profile, setting, sizes)
-    times, ways = found.time_s, found.way
+    times_s = found.time_s
+    of_ways, nothing = (
+        profile.family.times(profile.logs, at(setting, n_bytes))[found.way, np.arange(len(sizes))]
+        for n_bytes in (sizes, np.zeros(len(sizes)))
+    )
+    factor = times_s / of_ways
+    launches_s = factor * [profile.launch_s(way) for way in found.way.tolist()]
     # No size is faster by the byte than the largest: else a bound would hold for links that are nowhere.
-    least_s = float(times[-1] - times[-2]) / float(sizes[-1] - sizes[-2])
-    nothing_s = profile.family.times(profile.logs, at(setting, np.zeros(1)))[:, 0]
+    least_s = float(times_s[-1] - times_s[-2]) / float(sizes[-1] - sizes[-2])
+    rest_s = times_s - launches_s
+    per_byte_s = np.minimum(np.maximum(factor * (of_ways - nothing) / sizes, least_s), rest_s / sizes)
+    fixed_s = rest_s - per_byte_s * sizes
     lines: list[_Line] = []
-    start, first_of_way = 0, 0
-    while start < len(sizes) - 1:
-        way = int(ways[start + 1])
-        first_of_way = first_of_way if lines and way == ways[start] else start + 1
-        others = np.flatnonzero(ways[start + 1 :] != way)
-        end = start + 1 + int(others[0]) if len(others) else len(sizes)
-        # Of the least time of its way it has the share that it has of launch and hops: times are above it.
-        launch_s = profile.launch_s(way) * min(1.0, float(times[first_of_way]) / float(nothing_s[way]))
-        stop = _reach(sizes[:end], times, start, launch_s, least_s)
-        fixed_s, per_byte_s = _through(sizes, times, start, stop, launch_s, least_s)
-        is_last = stop == len(sizes) - 1
-        lines.append(_Line(math.inf if is_last else float(sizes[stop]), launch_s, fixed_s, per_byte_s))
-        start = stop
-    return tuple(lines)
-
-
-def _reach(sizes: FloatArray, times: FloatArray, start: int, launch_s: float, least_s: float) -> int:
-    """Return up to which knot one line stays close to the times."""
-    stop = start + 1
-    while stop + 1 < len(sizes):
-        fixed_s, per_byte_s = _through(sizes, times, start, stop + 1, launch_s, least_s)
-        inner = slice(start, stop + 2)
-        line = launch_s + fixed_s + per_byte_s * sizes[inner]
-        if np.abs(line / times[inner] - 1).max() > _CLOSE:
-            break
-        stop += 1
-    return stop
-
-
-def _through(
-    sizes: FloatArray, times: FloatArray, start: int, stop: int, launch_s: float, least_s: float
-) -> tuple[float, float]:
-    """Return a line without the launch from one knot to another: a byte takes ``least_s``, and no part is negative."""
-    per_byte_s = (times[stop] - times[start]) / (sizes[stop] - sizes[start])
-    rest_s = times[stop] - launch_s
-    per_byte_s = min(max(per_byte_s, least_s), rest_s / sizes[stop])
-    return float(rest_s - per_byte_s * sizes[stop]), float(per_byte_s)
+    stop = len(sizes) - 1
+    while stop > 0:
+        line = launches_s[stop] + fixed_s[stop] + per_byte_s[stop] * sizes[:stop]
+        off = np.flatnonzero(np.abs(line / times_s[:stop] - 1) > _CLOSE)
+        up_to_bytes = float(sizes[stop]) if lines else math.inf
+        lines.append(_Line(up_to_bytes, float(launches_s[stop]), float(fixed_s[stop]), float(per_byte_s[stop])))
+        stop = min(int(off[-1]), stop - 1) if len(off) else 0
+    return tuple(reversed(lines))

@@ -13,8 +13,8 @@ them. Bytes between nodes cross as many rails at a time as a node has workers, o
 What data cannot tell is taken from priors: log-normal, about NCCL's published constants where it publishes them
 (``src/graph/tuning.cc`` of v2.8 to v2.30: base latencies of 6.6 to 14 us; 0.6, 1.9 and 3.4 us for a hop over NVLink,
 2.7, 4 and 14 us over the network, 5, 8.5 and 14 us for a tree's; LL128 120/128 of the bandwidth), and about what
-public logs of nccl-tests show where those constants only steer a choice (LL reaches about an eighth of the bandwidth,
-a tree two thirds). Open MPI's own decision (``coll_tuned_decision_fixed.c`` of 4.0) is by size: it doubles below
+public logs of nccl-tests show where those constants only steer a choice (LL reaches a twenty-fifth of the bandwidth, a
+tree two thirds). Open MPI's own decision (``coll_tuned_decision_fixed.c`` of 4.0) is by size: it doubles below
 10,000 bytes, and has a ring from there on.
 """
 
@@ -78,7 +78,7 @@ PARAMETERS = (
     LinkParameter("hop_between_large", "ratio", (3.7, 0.5), (3.0, 0.5)),
     LinkParameter("bandwidth_inside", "bytes_per_second", (0.0, 0.8), (0.0, 0.8)),
     LinkParameter("bandwidth_of_a_rail", "bytes_per_second", (0.0, 0.8), (0.0, 0.8)),
-    LinkParameter("share_small", "ratio", (0.12, 0.6), (0.3, 0.6)),
+    LinkParameter("share_small", "ratio", (0.04, 0.6), (0.3, 0.6)),
     LinkParameter("share_medium", "ratio", (0.9, 0.15), (0.8, 0.15)),
     LinkParameter("share_of_tree", "ratio", (0.65, 0.35), (0.65, 0.35)),
     LinkParameter("bandwidth_of_the_switch", "bytes_per_second", (0.0, 0.5), (0.0, 0.5)),

@@ -76,8 +76,8 @@ def predict(profile: Profile, setting: Setting, message_bytes: FloatArray) -> Pr
     message_bytes : ndarray of float64, shape (n,)
     """
     logs = np.log(np.maximum(message_bytes, 1.0))
-    knots, times, sigma = _curve(profile, setting)
-    time, spread = np.interp(logs, knots, times), np.interp(logs, knots, sigma)
+    knots, times, *sigmas = _curve(profile, setting)
+    time, down, up = (np.interp(logs, knots, column) for column in (times, *sigmas))
     distance = distance_of(profile, setting)
     inside = (message_bytes >= profile.smallest_bytes) & (message_bytes <= profile.largest_bytes)
     ways = profile.family.offers(profile.logs, at(setting, message_bytes)).argmin(axis=0)
@@ -85,8 +85,8 @@ def predict(profile: Profile, setting: Setting, message_bytes: FloatArray) -> Pr
         setting,
         message_bytes,
         np.exp(time),
-        np.exp(time - _Z * spread),
-        np.exp(time + _Z * spread),
+        np.exp(time - _Z * down),
+        np.exp(time + _Z * up),
         ~inside | bool(distance),
         ways,
         distance,
@@ -116,15 +116,14 @@ def distance_of(profile: Profile, setting: Setting) -> str:
 
 
 @lru_cache(maxsize=256)
-def _curve(profile: Profile, setting: Setting) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return logarithms of sizes, of times that never fall, and the standard deviation of those."""
+def _curve(profile: Profile, setting: Setting) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return logarithms of sizes, of times that never fall, and the standard deviations of those, down and up."""
     from scipy.optimize import isotonic_regression  # noqa: PLC0415 -- a tenth of a second, for profiles only
 
     knots = _knots(profile)
     middle = _log_times(profile, profile.logs, setting, knots)
-    spread = _spread(profile, setting, knots)
-    times = isotonic_regression(middle).x
-    return knots, np.maximum(times, _floor(profile, setting, knots)), spread
+    times = np.maximum(isotonic_regression(middle).x, _floor(profile, setting, knots))
+    return knots, times, *_spread(profile, setting, knots, middle)
 
 
 def _knots(profile: Profile) -> FloatArray:
@@ -195,7 +194,11 @@ def _doublings(one: Setting, other: Setting) -> float:
     return float(away + abs(np.log2(max(one.n_nodes, 1) / max(other.n_nodes, 1))))
 
 
-def _spread(profile: Profile, setting: Setting, knots: FloatArray) -> FloatArray:
+def _spread(profile: Profile, setting: Setting, knots: FloatArray, middle: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the standard deviation of logarithms of times, of those below ``middle``, and of those above.
+
+    What a hop takes more that nobody measured is added to what was: a time may be far longer, and not as much shorter.
+    """
     nearest = min(profile.curves, key=lambda curve: _doublings(curve.setting, setting))
     capped = np.clip(knots, np.log(max(profile.smallest_bytes, 1)), np.log(max(profile.largest_bytes, 1)))
     beyond = _SIZE * np.abs(knots - capped) / np.log(2)
@@ -204,18 +207,19 @@ def _spread(profile: Profile, setting: Setting, knots: FloatArray) -> FloatArray
     rough = np.array([np.ptp(residual[np.abs(knots - knot) <= reach * (1 + 1e-9)]) for knot in knots])
     # Where this setting was measured, alternatives agree with each other; beyond its sizes they do not.
     others = [_log_times(profile, profile.logs + np.array(other), setting, knots) for other in profile.alternatives]
-    drawn = np.std(others, axis=0) if others else np.zeros(len(knots))
+    off = np.array(others or [middle]) - middle
+    drawn = np.sqrt(2 * np.mean(np.square([np.minimum(off, 0), np.maximum(off, 0)]), axis=1))
     alike = np.minimum(_TOO_ALIKE * drawn, _MOST_TOO_ALIKE)
     known = np.sqrt(nearest.scatter**2 + beyond**2 + drawn**2 + alike**2)
     if nearest.setting == setting:
-        return np.asarray(known)
+        return known[0], known[1]
     n_away = abs(np.log2(setting.n_workers / nearest.setting.n_workers))
     nodes_away = abs(np.log2(max(setting.n_nodes, 1) / max(nearest.setting.n_nodes, 1)))
     away = _AWAY + _DOUBLING * max(n_away, nodes_away)
     if LIBRARIES[profile.family.library].on_host:
         away *= _ON_HOST
-    model = np.hypot(away, _ROUGH * rough)
-    return np.asarray(np.hypot(known, model))
+    down, up = np.hypot(known, np.hypot(away, _ROUGH * rough))
+    return down, up
 
 
 def _floor(profile: Profile, setting: Setting, knots: FloatArray) -> FloatArray:

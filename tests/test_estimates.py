@@ -170,7 +170,7 @@ class TestPace:
 
 
 def test_a_step_that_is_most_of_the_run_is_not_simulated_to_estimate_it(monkeypatch):
-    monkeypatch.setattr("ringnet.runs.work.begin", lambda *_: pytest.fail("it was simulated"))
+    monkeypatch.setattr("ringnet.engines.events.run.begin", lambda *_: pytest.fail("it was simulated"))
     direct = RING.replace("16", "128") + NETWORKS["switch"]
     work = work_of(build(loads(direct + "\nalgorithm: direct")))
     assert math.isclose(work.rates, 2 * 128 * 127)

@@ -22,6 +22,7 @@ from ringnet.runs.notes import ring_equivalents
 from ringnet.runs.parts import RunParts, Site, build
 from ringnet.runs.shapes import open_traits, read_off_shape
 from ringnet.scenario.build.scenario import Scenario
+from ringnet.scenario.drawn import what_is_drawn
 from ringnet.scenario.keys.algorithm import AlgorithmKeys, label_of, parameters_of
 from ringnet.units import format_seconds
 
@@ -138,10 +139,13 @@ def idle_advice(scenario: Scenario, parts: RunParts, result: RunResult) -> str |
     return f"this {use}: {label} takes {format_seconds(found[label])}, not {format_seconds(here_s)}"
 
 
-def takes_machine_code(scenario: Scenario, parts: RunParts) -> bool:
-    """Whether advice on what a run leaves idle is simulated by machine code."""
+def cost_of_idle_advice(scenario: Scenario, parts: RunParts) -> tuple[float, bool]:
+    """Return the seconds that advice on what a run leaves idle may take, and whether it takes machine code."""
+    if parts.n_pair_links or what_is_drawn(scenario):  # of so many links nothing is made before their memory is asked
+        return 0.0, False
     affordable = _affordable(scenario, parts, [*_candidates(scenario, parts)])
-    return any(others is not None and engine_of(others) == "compiled" for _, others in affordable)
+    tried = [others for _, others in affordable if others is not None]
+    return sum(map(_cost_s, tried)), any(engine_of(others) == "compiled" for others in tried)
 
 
 def _affordable(

@@ -8,7 +8,6 @@ to give.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from threading import Thread
@@ -28,19 +27,15 @@ from ringnet.networks import BySize, Network
 from ringnet.networks.network import Sharing
 from ringnet.runs.engine import engine_of, sharing_of
 from ringnet.runs.parts import RunParts, jobs_of
-from ringnet.runs.work import engine_s
+from ringnet.runs.work import BOTH_WAYS, BUDGETED, FREE_S, ONE_S, SHARE, engine_s
 from ringnet.units import format_seconds
 
-#: What an answer may cost beside its run: so many seconds, or this share of what its engine takes.
-FREE_S, SHARE = 0.1, 0.1
 #: Events of a transfer: under fifo sharing for each link that it crosses.
 EVENTS_EACH = 2
 #: Share of an upgrade by which a slope is found: small beside what changes the path, large beside rounding.
 LITTLE = 1e-5
 #: Share by which what is gained by a little may part from what is lost by as little the other way.
 BENT = 1e-3
-#: What a single simulation may cost, which confirms what is suspected first: more where no derivative says anything.
-ONE_S: Mapping[Sharing, float] = {"fifo": 0.25, "fair": 1.0}
 
 
 @dataclass(frozen=True)
@@ -132,13 +127,13 @@ class SimulatedAgain:
 
     @cached_property
     def cost_s(self) -> float:
-        """What a simulation costs, in seconds; counted, not timed, and alike whichever engine ran."""
+        """What a simulation costs of the budget, in seconds; counted, not timed, and alike whichever engine ran."""
         schedule, took = self.parts.schedule, self.took
         counts = {} if took is None else dict(took.counts)
         if took is not None and self.parts.network.part_bytes is None:
             n_moved = took.n_transfers if self.sharing == "fair" else took.links["transfers"].sum()
             counts["events"] = EVENTS_EACH * int(n_moved)
-        return engine_s(self.engine, counts, schedule.n_steps, schedule.n_transfers)
+        return engine_s(self.engine, counts, schedule.n_steps, schedule.n_transfers, BUDGETED)
 
     @property
     def affordable(self) -> int:
@@ -156,8 +151,6 @@ def makespan_of(parts: RunParts) -> float:
 
 #: By what share latencies differ, at most, and from which share on the time does: more than the digits that are shown.
 NUDGE, TOLD = 1e-12, 1e-6
-#: Transfers up to which latencies are moved both ways: a tie may fall as it did when they are moved one way.
-BOTH_WAYS = 50_000
 
 
 class NudgedRuns:

@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ringnet.array_types import Array
 from ringnet.collectives import Step
 from ringnet.collectives.schedule import AlikeSteps
+from ringnet.networks.network import Sharing
 from ringnet.payload.blocks import EVERYONE
 from ringnet.runs.engine import engine_of, is_packed, sharing_of
 from ringnet.runs.memory import estimate, keeps_sets
@@ -33,25 +34,51 @@ IN_STEP, OUT_OF_STEP, OUT_OF_STEP_MUCH = 0.03, 1.1, 1.8
 #: Workers in a word of a set of contributions.
 _WORD_BITS = 64
 
+
+class Prices(NamedTuple):
+    """Seconds of what engines do: an event, a settlement of rates, a rate, and a flow, of SimPy.
+
+    Of stepping whole arrays: a step and a transfer of it. Of the compiled loop: how many times as fast it is as SimPy,
+    and a transfer in the making of its columns.
+    """
+
+    event_s: float
+    settlement_s: float
+    rate_s: float
+    flow_s: float
+    step_s: float
+    stepped_s: float
+    machine_speed: float
+    loaded_s: float
+
+
 # Seconds, on the machine that they were measured on; `ringnet.study.cost.pace` says how fast another one is.
-EVENT_S, SETTLEMENT_S, RATE_S = 4.5e-6, 10e-6, 10e-6
-#: Of stepping whole arrays: a step, a transfer of it, and one of which a row is kept.
-STEP_S, STEPPED_S, STEPPED_ROW_S = 50e-6, 14e-9, 0.5e-6
+MEASURED = Prices(4.5e-6, 20e-6, 12e-6, 17e-6, step_s=50e-6, stepped_s=14e-9, machine_speed=50, loaded_s=1.5e-6)
+#: A row that is kept of stepping whole arrays; and to load the compiled loop.
+STEPPED_ROW_S, LOAD_S = 0.5e-6, 0.06
 #: A step that is leapt over, and its proof, however many transfers it has.
 LEAPT_STEP_S, PROVED_LEAPT_STEP_S = 9e-6, 6e-6
-#: Of the compiled loop: to load it, and how many times as fast it is.
-LOAD_S, MACHINE_SPEED = 0.06, 20
 #: Of the proof: a step, a chunk that moves, where its contributions are a set also each word of that.
 PROVED_STEP_S, PROVED_ALIKE_S, PROVED_S, PROVED_SET_S, PROVED_WORD_S = 20e-6, 28e-9, 50e-9, 0.3e-6, 22e-9
-#: Of tables: a row of the transfers with the path that is walked over them, and a row of links, workers or routes.
-ROW_S, SMALL_ROW_S = 2e-6, 15e-6
+#: Of tables: a row of the transfers with the path that is walked over them, what more it takes where rates change under
+#: way, and a row of links, workers or routes.
+ROW_S, FLOW_ROW_S, SMALL_ROW_S = 2e-6, 2.5e-6, 15e-6
 #: Of carried elements: making, moving and verifying them, by byte, or by element where the processor has no such
 #: arithmetic; and of those packed by chunk.
 BYTE_S, SMALL_ELEMENT_S, PACKED_BYTE_S, PACKED_CHUNK_S = 2.6e-9, 24e-9, 12e-9, 0.3e-6
 #: A run at the least.
 LEAST_S = 0.004
-#: What an answer may cost beside its run; see `ringnet.runs.again`.
-ADVICE_SHARE = 0.1
+#: What simulations for an answer may cost beside a run: so many seconds, or this share of what its engine takes; and
+#: what a single one may, which confirms what is suspected first: more where no derivative says anything.
+FREE_S, SHARE = 0.1, 0.1
+ONE_S: Mapping[Sharing, float] = {"fifo": 0.25, "fair": 1.0}
+#: Seconds of that budget, which stay when engines are measured anew: what is concluded of a run must not move then.
+BUDGETED = Prices(4.5e-6, 10e-6, 10e-6, 0.0, step_s=50e-6, stepped_s=14e-9, machine_speed=20, loaded_s=0.0)
+#: How many single ones there are, in the mean.
+ANSWERED = 0.5
+#: Transfers up to which latencies are moved both ways, in runs beside one of the compiled engine: a tie may fall as it
+#: did when they are moved one way.
+BOTH_WAYS = 50_000
 
 
 @dataclass(frozen=True)
@@ -80,14 +107,16 @@ class Work:
     ----------
     events, settlements, rates : float
         Of SimPy; under fair sharing, how often rates are worked out, and how many in all.
-    engine_s, proof_s, payload_s, table_s : float
-        Seconds of the engine, the proof of the schedule, what is carried, and tables.
+    engine_s, answer_s, proof_s, payload_s, table_s : float
+        Seconds of the engine, with runs beside it; of what is simulated again for the answer; of the proof of the
+        schedule, of what is carried, and of tables.
     """
 
     events: float
     settlements: float
     rates: float
     engine_s: float
+    answer_s: float
     proof_s: float
     payload_s: float
     table_s: float
@@ -95,7 +124,7 @@ class Work:
     @property
     def seconds(self) -> float:
         """All together but the tables, which points of a sweep have none of, on the machine that it was measured on."""
-        return LEAST_S + self.engine_s * (1 + ADVICE_SHARE) + self.proof_s + self.payload_s
+        return LEAST_S + self.engine_s + self.answer_s + self.proof_s + self.payload_s
 
 
 def work_of(parts: RunParts) -> Work:
@@ -109,44 +138,54 @@ def work_of(parts: RunParts) -> Work:
     everybody = (parts, *parts.others)
     moves = [_moves_of(one) for one in everybody]
     events = settlements = rates = 0.0
-    engine = engine_of(parts)
+    engine, schedule = engine_of(parts), parts.schedule
+    sharing = sharing_of(parts, engine)
     if engine == "recurrence":
-        schedule = parts.schedule
+        again_s = engine_s(engine, {}, schedule.n_steps, schedule.n_transfers)
         if parts.keeps_rows:
-            takes_s = schedule.n_steps * STEP_S + schedule.n_transfers * STEPPED_ROW_S
+            takes_s = schedule.n_steps * MEASURED.step_s + schedule.n_transfers * STEPPED_ROW_S
         elif _leaps(parts):
             takes_s = schedule.n_steps * LEAPT_STEP_S
         else:
-            takes_s = engine_s(engine, {}, schedule.n_steps, schedule.n_transfers)
+            takes_s = again_s
     else:
-        if sharing_of(parts, engine) == "fair":
+        if sharing == "fair":
             events, settlements, rates = _fair_work(parts, moves)
         else:
             events = sum(map(_fifo_events, everybody, moves))
-        takes_s = engine_s(engine, {"events": events, "settlements": settlements, "rates": rates})
-        takes_s += LOAD_S if engine == "compiled" else 0.0
+        counts = {"events": events, "settlements": settlements, "rates": rates}
+        n_transfers = sum(one.schedule.n_transfers for one in everybody)
+        again_s = takes_s = engine_s(engine, counts, n_transfers=n_transfers)
+        if engine == "compiled":
+            n_nudged = (1 + (n_transfers <= BOTH_WAYS)) if sharing == "fair" else 0
+            takes_s = LOAD_S + (1 + n_nudged) * again_s
     return Work(
         events,
         settlements,
         rates,
         takes_s,
+        again_s * (ANSWERED if again_s <= ONE_S[sharing] else SHARE),
         sum(map(proof_s, everybody, moves)),
         sum(_payload_s(one, engine) for one in everybody),
-        _table_s(parts),
+        _table_s(parts, sharing),
     )
 
 
-def engine_s(engine: str, counts: Mapping[str, float], n_steps: int = 0, n_transfers: int = 0) -> float:
+def engine_s(
+    engine: str, counts: Mapping[str, float], n_steps: int = 0, n_transfers: int = 0, prices: Prices = MEASURED
+) -> float:
     """Return what an engine takes, in seconds: for what it counts, or where it steps through arrays, by these.
 
     >>> engine_s("events", {"settlements": 1000}), engine_s("compiled", {"events": 0, "settlements": 0, "rates": 2000})
-    (0.01, 0.001)
+    (0.02, 0.00048)
     """
     if engine == "recurrence":
-        return n_steps * STEP_S + n_transfers * STEPPED_S
-    each_s = {"events": EVENT_S, "settlements": SETTLEMENT_S, "rates": RATE_S}
+        return n_steps * prices.step_s + n_transfers * prices.stepped_s
+    each_s = {"events": prices.event_s, "settlements": prices.settlement_s, "rates": prices.rate_s}
     takes_s = sum(number * each_s[name] for name, number in counts.items())
-    return takes_s / MACHINE_SPEED if engine == "compiled" else takes_s
+    if engine == "compiled":
+        return takes_s / prices.machine_speed + n_transfers * prices.loaded_s
+    return takes_s + n_transfers * prices.flow_s * (counts.get("rates", 0) > 0)
 
 
 def _leaps(parts: RunParts) -> bool:
@@ -276,6 +315,7 @@ def _payload_s(parts: RunParts, engine: str) -> float:
     return n_bytes * (SMALL_ELEMENT_S / parts.dtype.itemsize if is_small else BYTE_S)
 
 
-def _table_s(parts: RunParts) -> float:
-    n_rows = estimate(parts).n_rows
-    return n_rows * ROW_S + (parts.network.n_links + parts.schedule.n_workers) * SMALL_ROW_S
+def _table_s(parts: RunParts, sharing: Sharing) -> float:
+    n_rows = parts.schedule.n_transfers if parts.keeps_rows else 0
+    row_s = ROW_S + FLOW_ROW_S * (sharing == "fair")
+    return n_rows * row_s + (parts.network.n_links + parts.schedule.n_workers) * SMALL_ROW_S

@@ -23,19 +23,20 @@ from ringnet.engines.trace import Workers
 from ringnet.errors import InputError, ResultsError
 from ringnet.networks import make_network
 from ringnet.reporting.atomic import written_file
-from ringnet.runs.advice import takes_machine_code
+from ringnet.runs.advice import cost_of_idle_advice
 from ringnet.runs.engine import TRANSFERS_PER_S, engine_of, repeats_by
 from ringnet.runs.memory import FRAMES_BYTES, LOADER_BYTES, PLOTS_BYTES
 from ringnet.runs.parts import RunParts, build
-from ringnet.runs.work import EVENT_S, work_of
+from ringnet.runs.work import LOAD_S, MEASURED, work_of
 from ringnet.scenario import Scenario, loads
-from ringnet.scenario.drawn import what_is_drawn
 
 #: Points of a large grid that are looked at.
 SAMPLED = 20
 #: Starting a command; pandas, which looks what could be drawn, and matplotlib; each plot, and how many there are where
 #: nobody says which.
 START_S, FRAMES_START_S, PLOTS_START_S = 0.42, 0.25, 0.45
+#: What finds all routes of equal cost.
+GRAPHS_START_S = 0.11
 PLOT_S, PLOTS_OF_RUN, PLOTS_OF_SWEEP = 0.11, 10, 4
 #: A step of a training beside its all-reduce, and how many there are where nobody says it.
 TRAINING_STEP_S, STEPS_OF_EPOCH = 0.025, 30
@@ -67,6 +68,9 @@ def run_s(scenario: Scenario, parts: RunParts, *, plots: bool = True) -> float:
         n_transfers = sum(one.schedule.n_transfers for one in (of_no_run, *of_no_run.others))
         beside_s += n_runs * n_transfers / TRANSFERS_PER_S[repeats_by(of_no_run)]
     work = work_of(parts)
+    advice_s, loads = cost_of_idle_advice(scenario, parts)
+    beside_s += advice_s + LOAD_S * loads
+    beside_s += GRAPHS_START_S if parts.network.find_equal_routes is not None else 0.0
     beside_s += work.table_s + (_plots_s(scenario) if plots else 0.0)
     return pace() * (n_times * work.seconds + beside_s)
 
@@ -93,10 +97,9 @@ def beside_bytes(scenario: Scenario, parts: RunParts | None, *, plots: bool = Tr
     """
     looks = plots and scenario.report.plots != ()
     drawn_bytes = FRAMES_BYTES * looks + PLOTS_BYTES * (looks and n_plots_of(scenario) > 0)
-    # Of so many links that they matter nothing is made before their memory is asked for.
-    if parts is None or parts.n_pair_links or what_is_drawn(scenario) or engine_of(parts) == "compiled":
+    if parts is None or parts.n_pair_links or engine_of(parts) == "compiled":
         return drawn_bytes
-    return drawn_bytes + LOADER_BYTES * takes_machine_code(scenario, parts)
+    return drawn_bytes + LOADER_BYTES * cost_of_idle_advice(scenario, parts)[1]
 
 
 def _plots_s(scenario: Scenario) -> float:
@@ -175,7 +178,7 @@ def _measure() -> float:
         trace = run_events(*what, np.full(n_workers, 2**16), keep_transfers=0)
         took_s.append(process_time() - start_s)
         events = trace.counts["events"]
-    return median(took_s) / (events * EVENT_S)
+    return median(took_s) / (events * MEASURED.event_s)
 
 
 def _keep(path: Path, found: Pace) -> Pace:

@@ -205,48 +205,49 @@ def wrong_with(
         yield f"all is well, and missing: {missing}"
 
 
-def try_all(name: str, folder: Path, choose: Callable[[list[Fault]], list[Fault]] = list) -> tuple[int, list[str]]:
-    """Try the faults of a command, where nothing was and where older files are; return how many, and what was wrong."""
-    command = COMMANDS[name]
+def try_all(
+    name: str, folder: Path, *, older: bool, choose: Callable[[list[Fault]], list[Fault]] = list
+) -> tuple[int, list[str]]:
+    """Try the faults of a command where older files are, or nothing; return how many, and what was wrong."""
+    start = folder.with_name("start")  # made once: a fault takes a copy
+    _make_start(name, start, older=older)
+    before = files(start)
+    done, again = (_from(start, name, folder) for _ in range(2))
+    if isinstance(done, str) or isinstance(again, str) or done.code:
+        return 0, [f"{name}: without a fault: {done}"]
+    stable = {one for one in done.files if again.files.get(one) == done.files[one]}
+    largest = max((folder / one).stat().st_size for one in done.files)
+    chosen = choose([*faults(len(done.asked), largest)])
     found: list[str] = []
-    n_tried = 0
-    for older in (False, True):
-        _start(name, folder, older=older)
-        done = carried_out(command, folder)
-        if isinstance(done, str) or done.code:
-            return n_tried, [f"{name}: without a fault: {done}"]
-        _start(name, folder, older=older)
-        again = carried_out(command, folder)
-        stable = {one for one in done.files if not isinstance(again, str) and again.files.get(one) == done.files[one]}
-        largest = max((folder / one).stat().st_size for one in done.files)
-        for fault in choose([*faults(len(done.asked), largest)]):
-            _start(name, folder, older=older)
-            before = files(folder)
-            ended = carried_out(command, folder, fault)
-            n_tried += 1
-            if not isinstance(ended, str) and _hidden(ended):
-                again = carried_out(command, folder)
-                if isinstance(again, str) or _hidden(again):
-                    found.append(f"{name}, {fault}: the next run leaves behind what this one did: {again}")
-            where = done.asked[fault.number - 1] if fault.number else ""
-            found += [
-                f"{name}, {'older files' if older else 'nothing there'}, {fault} {where}: {one}"
-                for one in wrong_with(ended, before, done.files, stable)
-            ]
-    return n_tried, found
+    for fault in chosen:
+        ended = _from(start, name, folder, fault)
+        if not isinstance(ended, str) and _hidden(ended):
+            after = carried_out(COMMANDS[name], folder)
+            if isinstance(after, str) or _hidden(after):
+                found.append(f"{name}, {fault}: the next run leaves behind what this one did: {after}")
+        where = done.asked[fault.number - 1] if fault.number else ""
+        found += [
+            f"{name}, {'older files' if older else 'nothing there'}, {fault} {where}: {one}"
+            for one in wrong_with(ended, before, done.files, stable)
+        ]
+    return len(chosen), found
 
 
 def _hidden(ended: Ended) -> list[str]:
     return [name for name in ended.files if name.startswith(".")]
 
 
-def _start(name: str, folder: Path, *, older: bool) -> None:
-    prepare(folder)
+def _from(start: Path, name: str, folder: Path, fault: Fault | None = None) -> Ended | str:
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(start, folder)
+    return carried_out(COMMANDS[name], folder, fault)
+
+
+def _make_start(name: str, start: Path, *, older: bool) -> None:
+    prepare(start)
     if name in {"plot", "report"}:
-        carried_out("run s.yaml --quiet --no-plots --jobs 1 --out results", folder)
+        carried_out("run s.yaml --quiet --no-plots --jobs 1 --out results", start)
     if older and name != "init":
-        carried_out(
-            COMMANDS[name].replace("s.yaml", "s.yaml --set seed=5") if name in {"run", "compare"} else COMMANDS[name],
-            folder,
-        )
-        shutil.rmtree(folder / "cache", ignore_errors=True)
+        is_other = name in {"run", "compare"}  # older files of another run, not only of an earlier one
+        carried_out(COMMANDS[name].replace("s.yaml", "s.yaml --set seed=5" if is_other else "s.yaml"), start)
+    shutil.rmtree(start / "cache", ignore_errors=True)

@@ -131,6 +131,23 @@ def test_a_network_that_is_wrong_by_itself_has_no_ways_that_could_be_missing(fol
     assert "direct has no way on it" in told("check", "a.yaml", "--set", "network.topology=ring")
 
 
+def test_what_is_of_another_type_is_told_before_anything_is_made_of_it(folder):
+    for sort in ("{a: 1}", "[ring]", "{topology: [], a: 1}"):
+        for key in ("topology", "topology: nodes, between"):
+            text = "scenario_version: 1\nworkers: 4\nmessage: 64 B\nnetwork: {link: 100gbe, %s: %s}\n"
+            (folder / "a.yaml").write_text(text % (key, sort))
+            assert "a.yaml:4: network." in told("check", "a.yaml")
+
+
+def test_survivors_of_an_algorithm_that_is_told_of_its_parameters_have_none(folder):
+    where = "{topology: switch, bandwidth: 1 GB/s, latency: 1 us}"
+    text = "scenario_version: 1\nworkers: 4\nmessage: 64 B\nalgorithm: {name: ring, n_slices: 2}\n"
+    (folder / "a.yaml").write_text(
+        f"{text}network: {where}\ntrouble: [{{worker: 1, dies: 5 us}}]\non_failure: {{policy: shrink}}\n"
+    )
+    assert "algorithm.n_slices: the key is never read: ring has no such parameter" in told("check", "a.yaml")
+
+
 class TestTerminal:
     @pytest.mark.parametrize("backend", ["module://none_such.backend", "nonsense"])
     def test_what_a_notebook_left_in_the_environment_keeps_no_plot_from_being_drawn(self, folder, backend):
@@ -156,6 +173,11 @@ class TestTerminal:
         assert all(sign.isprintable() or sign == "\n" for sign in shown.out + shown.err)
         assert json.loads(shown.out[shown.out.index("{") :]) == {evil: [evil]}
         assert "\\x1b" in told("check", "no\x1b[31msuch\n.yaml")
+
+    def test_a_mistake_is_one_line_whatever_is_quoted_in_it(self, folder):
+        (folder / "a.yaml").write_text(f'{RING[:-1]}, sweep: {{over: {{message: "a\\nb"}}}}}}')
+        assert told("check", "a.yaml").count("\n") == 1
+        assert told("logs", "a\nb", "--workers", "x.csv").count("\n") == 1
 
     @pytest.mark.parametrize(
         ("words", "said"),

@@ -331,8 +331,9 @@ def _of_options(error: InputError, name: str) -> InputError:
         file, path = fault.file, fault.path
         if not fault.line:
             file, path = options.get(file, file), path if file else options.get(path, path)
-        # A name of a file may have a newline in it; a fault is one line.
-        return replace(fault, file=one_line(file), path=one_line(path), value=one_line(fault.value))
+        told = replace(fault, file=file, path=path)
+        # Any text of a user's may have a newline in it, what is made of it, too; a fault is one line.
+        return replace(told, **{name: one_line(text) for name, text in vars(told).items() if isinstance(text, str)})
 
     return InputError(*map(typed, error.faults))
 

@@ -1,7 +1,8 @@
 """Faults of the disk and of processes: ``python -m tests.faults disk``, ``python -m tests.faults kill --times 50``.
 
 Each command that writes is run again for everything that it asks of the disk, which is refused once, and for disks that
-are full at many sizes, 1,200 faults in some five minutes of processor time; commands are killed, or what they have started is, at random moments by random signals.
+are full at many sizes, 1,200 faults in some five minutes of processor time; commands are killed, or what they have
+started is, at random moments by random signals.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The long run: ``python -m tests.fuzz --inputs 5000``, with a count of inputs a kind and every finding.
 
 An input is known by its kind and number; ``--kind log --first 17 --inputs 1 --keep DIR`` makes that one again, and
-leaves it in DIR. ``--pairs`` instead sets every two keys of the format, 600,000 scenarios in an order of which
-any part is a sample: ``--first`` and ``--inputs`` choose one.
+leaves it in DIR. ``--pairs`` instead sets every two kinds of key of the format, 53,000 scenarios in some twenty minutes
+of processor time, in an order of which any part is a sample: ``--first`` and ``--inputs`` choose one.
 
 Inputs are tried in processes forked from one that has all modules, a handful in each, and each alone where that
 crashes, hangs, takes more memory than was told or finds anything. What any input may lead to is in `tests.fuzz.trying`.
@@ -82,7 +82,7 @@ def _asked() -> argparse.Namespace:
     parser.add_argument("--inputs", type=int, default=0, help="how many; 5000, or every pair")
     parser.add_argument("--first", type=int, default=0, help="number of the first input of each kind")
     parser.add_argument("--kind", default=None)
-    parser.add_argument("--pairs", action="store_true", help="set every two keys of the format")
+    parser.add_argument("--pairs", action="store_true", help="set every two kinds of key")
     parser.add_argument("--minutes", type=float, default=0.0, help="end after so many minutes")
     parser.add_argument("--keep", type=lambda text: Path(text).absolute(), default=None)
     return parser.parse_args()

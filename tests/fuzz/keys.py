@@ -10,6 +10,8 @@ from itertools import combinations
 from random import Random
 from typing import Any, NamedTuple, TypeAlias
 
+import yaml
+
 from ringnet.scenario.keys.format import schema
 
 #: Keys and places in lists that lead to a value.
@@ -39,37 +41,97 @@ WRONG = (
     "a.py:f",
     2**53,
 )
-_LINKS = {"bandwidth": "1 GB/s", "latency": "1 us"}
-#: What keys are put into: as much as is needed for what most of them need.
-BASES: Sequence[dict[str, Any]] = (
-    {"workers": 4, "message": "4 KiB", "network": _LINKS},
-    {
-        "workers": 8,
-        "message": "4 KiB",
-        "network": {**_LINKS, "topology": "nodes", "workers_per_host": 4, "nics": 2, "inside": _LINKS},
-    },
-    {"machine": "dgx-a100", "message": "4 KiB"},
-    {"workers": 4, "message": 64, "network": {**_LINKS, "topology": "switch", "places": 8}},
-    {
-        "workers": 8,
-        "message": "1 KiB",
-        "network": {**_LINKS, "topology": "leaf-spine", "leaves": 2, "hosts_per_leaf": 4},
-    },
-    {"message": "4 KiB", "network": {"file": "topology.xml"}},
-    {"workers": 4, "message": "4 KiB", "network": {"topology": "ring", "link": {"file": "profile.yaml"}}},
-    {"data": "gradients.npy", "network": _LINKS},
-    {"workers": 2, "network": _LINKS, "training": {"model": {"gradients": [[2], [6]]}, "steps": 2}},
-    {"workers": 4, "network": _LINKS, "step": {"model": "resnet-18", "rate": "150 TFLOP/s"}},
-    {"workers": 4, "network": _LINKS, "sweep": {"over": {"message": ["1 KiB", "4 KiB"]}}},
-    {"workers": 4, "message": "4 KiB", "network": _LINKS, "jobs": [{"workers": [2, 3], "message": "1 KiB"}]},
-)
+#: What keys are put into: as much as is needed for what most of them need, each kind in one that takes it.
+BASES: Sequence[dict[str, Any]] = yaml.safe_load("""
+- {workers: 4, message: 4 KiB, network: &links {bandwidth: 1 GB/s, latency: 1 us}}
+- {workers: 8, message: 4 KiB, network: {<<: *links, topology: nodes, workers_per_host: 4, nics: 2, inside: *links}}
+- {machine: dgx-a100, message: 4 KiB}
+- {workers: 4, message: 64, network: {<<: *links, topology: switch, places: 8}}
+- {workers: 8, message: 1 KiB, network: {<<: *links, topology: leaf-spine, leaves: 2, hosts_per_leaf: 4}}
+- {message: 4 KiB, network: {file: topology.xml}}
+- {workers: 4, message: 4 KiB, network: {topology: ring, link: {file: profile.yaml}}}
+- {workers: 4, message: 4 KiB, network: {topology: nodes, link: 100gbe, workers_per_host: 2, inside: {link: nvlink4}}}
+- {data: gradients.npy, network: *links}
+- {workers: 2, network: *links, training: {model: {name: given, gradients: [[2], [6]], parameters: [10]}, steps: 2}}
+- {workers: 4, network: *links, step: {model: resnet-18, rate: 150 TFLOP/s}}
+- {workers: 4, network: *links, sweep: {over: {message: [1 KiB, 4 KiB]}}}
+- {workers: 4, message: 4 KiB, network: {<<: *links, topology: switch}, jobs: [{workers: [2, 3], message: 1 KiB}]}
+- {workers: 4, message: 4 KiB, network: *links, algorithm: {name: pipelined-ring, n_slices: 2}}
+- {workers: 4, message: 4 KiB, network: {<<: *links, topology: switch}, algorithm: {name: binary-tree, root: 1},
+   collective: broadcast}
+- {workers: 8, message: 4 KiB, network: {<<: *links, topology: switch}, algorithm: {name: hierarchical, node_size: 4,
+   inner: ring, outer: direct}}
+- {workers: 8, message: 4 KiB, network: {<<: *links, topology: switch}, algorithm: {name: channel-ring,
+   n_channels: 2, strides: [1, 3]}}
+- {workers: 8, message: 4 KiB, network: {<<: *links, topology: switch}, algorithm: {name: stragglar, late: 1}}
+- {workers: 8, message: 4 KiB, network: {<<: *links, topology: torus, sides: [4, 2]}, algorithm: {name: torus-ring,
+   n_rows: 2}}
+- {workers: 8, message: 4 KiB, network: {<<: *links, topology: torus, sides: [4, 2]}, algorithm: {name: swing,
+   dims: [2, 4]}}
+- {workers: 4, message: 4 KiB, network: *links, algorithm: {name: uneven-ring, rates: [1, 1, 1, 2]}}
+- {workers: 4, message: 4 KiB, network: {<<: *links, topology: dragonfly, groups: 2, routers_per_group: 2,
+   hosts_per_router: 1}}
+- {workers: 4, message: 4 KiB, network: {<<: *links, topology: fat-tree, k: 4}}
+- {workers: 6, message: 4 KiB, network: {<<: *links, topology: torus, sides: [3, 2], packet: 1 KiB, header: 40 B,
+   sharing: fifo}}
+- {workers: 4, message: 4 KiB, network: {<<: *links, topology: leaf-spine, hosts_per_leaf: [1, 3], spines: 2,
+   oversubscription: 2, routes: ecmp}}
+- {workers: 8, message: 4 KiB, network: {<<: *links, topology: rails, rails: 2, hosts_per_rack: 2, spines: 1}}
+- {workers: 3, message: 4 KiB, network: {topology: custom, <<: *links, switches: [s], cables: [{from: 0, to: s,
+   <<: *links}, {from: 1, to: s, <<: *links}, {from: 2, to: s, <<: *links}]}}
+- {workers: 4, message: 4 KiB, network: {<<: *links, topology: nodes, workers_per_host: 2, nics: 2,
+   inside: {shape: pcie, <<: *links, card: *links, sockets: 2, socket: *links}, affinity: [0, 1]}}
+- {workers: 4, message: 4 KiB, network: {<<: *links, topology: nodes, workers_per_host: [1, 3], nics: [1, 2],
+   inside: *links}}
+- {workers: 8, message: 4 KiB, network: {<<: *links, topology: nodes, workers_per_host: 2, inside: *links,
+   between: {topology: leaf-spine, leaves: 2}}}
+- {workers: 4, message: 4 KiB, network: {<<: *links, topology: switch, reduction: {rate: free, dtypes: [float32],
+   accumulate: float32}}, algorithm: sharp}
+- {workers: 4, message: 4 KiB, repeat: 3, network: {bandwidth: {distribution: gamma, mean: 1 GB/s, cv: 0.3,
+   least: 1 MB/s}, latency: {distribution: lognormal, mean: 1 us, cv: 0.3}}}
+- {workers: 4, message: 4 KiB, until: {half_width: 10 %}, network: {bandwidth: 1 GB/s,
+   latency: {distribution: sample, values: [1 us, 2 us]}}, worker: {start: {distribution: pareto, mean: 1 us, shape: 3,
+   most: 9 us}}}
+- {workers: 4, message: 4 KiB, network: {bandwidth: {distribution: sample, file: rates.csv, column: rate},
+   latency: {distribution: mixture, of: [{value: 1 us}, {probability: 1 %, value: 1 ms}]}}}
+- {workers: 4, message: 4 KiB, network: {<<: *links, topology: switch}, trouble: [{worker: 1, dies: 5 us}],
+   on_failure: {policy: shrink, detect: 1 us, agree: 1 us, rebuild: 1 us}}
+- {workers: 4, message: 4 KiB, network: {<<: *links, topology: switch, places: 6}, trouble: [{worker: 1,
+   dies: 5 us}], on_failure: {policy: spare, spares: [4], detect: 1 us, load: 1 us}}
+- {workers: 4, message: 4 KiB, network: *links, trouble: [{worker: 1, pause: {at: 1 us, for: 1 us}}]}
+- {workers: 4, message: 4 KiB, network: *links, trouble: [{link: 0->1, slow: {at: 1 us, for: 1 us, factor: 2}}]}
+- {workers: 4, message: 4 KiB, network: *links, trouble: [{link: 0->1, down: {at: 1 us, for: 1 us, retry: 1 us}}]}
+- {workers: 4, message: 4 KiB, network: *links, trouble: [{link: 0->1, flap: {at: 1 us, down: 1 us, up: 1 us,
+   times: 2}}]}
+- {workers: 4, message: 4 KiB, network: *links, trouble: [{link: 0->1, loss: {probability: 1 %, packet: 1 KiB,
+   timeout: 5 us}}]}
+- {workers: 4, message: 4 KiB, network: *links, background: [{from: 0, to: 1, burst: 1 KiB, rate: 1 GB/s, 'on': 5 us,
+   'off': 1 us, stop: 9 us}]}
+- {workers: 4, message: 4 KiB, network: *links, worker: {noise: {every: 5 us, for: 1 us},
+   exceptions: {'1': {start: 1 us, reduce_rate: 1 GB/s}}}}
+- {workers: 2, network: *links, reduce: mean, training: {model: {name: digits, hidden: [4], examples: 20}, batch: 4,
+   steps: 2, optimizer: {name: sgd, learning_rate: 0.1}}}
+- {workers: 2, network: *links, reduce: weighted-mean, training: {model: {name: digits, examples: 20}, split: [10,
+   10], batch: [2, 4], steps: 2, optimizer: {name: adam, beta1: 0.9}, microbatches: 2}, dtype: float16}
+- {workers: 2, network: *links, training: {model: {python: 'my.py:gradients', examples: 8}, steps: 1}}
+- {workers: 4, network: *links, step: {layers: layers.csv, forward: 1 ms, backward: 1 ms, bucket_cap: 1 MiB,
+   slow_workers: {'1': 2}, steps: 2, noise: 0.1}}
+- {workers: 4, network: *links, step: {model: gpt2-small, rate: 150 TFLOP/s, batch: 1, sequence: 64, strategy: fsdp,
+   prefetch: 1}}
+- {workers: 2, data: random, message: 64 B, reduce: weighted-mean, weights: [1, 3], network: *links}
+- {workers: 4, network: *links, sweep: {zip: {message: {from: 1 KiB, to: 4 KiB, factor: 2},
+   network.bandwidth: {from: 1 GB/s, to: 4 GB/s, count: 3}}}}
+- {workers: 4, message: 4 KiB, network: *links, compare: {algorithms: [ring, {name: pipelined-ring, n_slices: 2}],
+   workers: [4, 8]}}
+""")
 
 
 class Place(NamedTuple):
-    """A key of the format: the way to it, and values that it takes by itself."""
+    """A key of the format: the way to it, values that it takes by itself, and the definition that has it."""
 
     path: Path
     values: tuple[Any, ...]
+    kind: str
 
     def __str__(self) -> str:
         return ".".join(map(str, self.path))
@@ -79,35 +141,37 @@ class Place(NamedTuple):
 def places() -> list[Place]:
     """Return every key that a scenario may have, in the order of the schema."""
     whole = schema()
-    found: dict[Path, list[Any]] = {}
-    for path, value in _walk(whole, whole["$defs"], ()):
-        values = found.setdefault(path, [])
+    found: dict[Path, tuple[list[Any], str]] = {}
+    for path, value, kind in _walk(whole, whole["$defs"], (), ""):
+        values, _ = found.setdefault(path, ([], kind))
         if value not in values:
             values.append(value)
-    return [Place(path, tuple(values)) for path, values in found.items() if path]
+    return [Place(path, tuple(values), kind) for path, (values, kind) in found.items() if path]
 
 
-def _walk(node: Mapping[str, Any], defs: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, Any]]:
-    """Yield places with values, one by one."""
+def _walk(node: Mapping[str, Any], defs: Mapping[str, Any], path: Path, kind: str) -> Iterator[tuple[Path, Any, str]]:
+    """Yield places with values, one by one, and of which kind they are."""
+    inner = kind
     if "$ref" in node:
-        node = {**defs[node["$ref"].rpartition("/")[2]], **{key: node[key] for key in node if key != "$ref"}}
+        inner = node["$ref"].rpartition("/")[2]
+        node = {**defs[inner], **{key: node[key] for key in node if key != "$ref"}}
     for value in (
         *node.get("examples", ()),
         *node.get("enum", ()),
         *(node[key] for key in ("minimum", "default") if key in node),
     ):
-        yield path, value
+        yield path, value, kind
     for variant in (*node.get("oneOf", ()), *node.get("anyOf", ())):
         if "required" not in variant or "$ref" in variant:
-            yield from _walk(variant, defs, path)
+            yield from _walk(variant, defs, path, kind)
     for key, inside in node.get("properties", {}).items():
-        yield from _walk(inside, defs, (*path, key))
+        yield from _walk(inside, defs, (*path, key), f"{inner}.{key}")
     for pattern, inside in node.get("patternProperties", {}).items():
         sign = next(sign for sign in NAMES if sign in pattern)
         for name in NAMES[sign]:
-            yield from _walk(inside, defs, (*path, name))
+            yield from _walk(inside, defs, (*path, name), f"{inner}.{sign}")
     if "items" in node:
-        yield from _walk(node["items"], defs, (*path, 0))
+        yield from _walk(node["items"], defs, (*path, 0), f"{inner}.0")
 
 
 def put(scenario: dict[str, Any], path: Path, value: Any) -> None:
@@ -143,6 +207,18 @@ def _needed(path: Path) -> dict[str, Any]:
     }.get(str(path[-2] if path[-1] == 0 and len(path) > 1 else path[-1]), {})
 
 
+def _has(inside: Any, path: Path) -> bool:
+    """Whether a path leads to something."""
+    for key in path:
+        if isinstance(inside, list) and key == 0 and inside:
+            inside = inside[0]
+        elif isinstance(inside, dict) and key in inside:
+            inside = inside[key]
+        else:
+            return False
+    return True
+
+
 def take_out(scenario: dict[str, Any], path: Path) -> None:
     """Take out what a path leads to, if it is there."""
     inside: Any = scenario
@@ -153,8 +229,13 @@ def take_out(scenario: dict[str, Any], path: Path) -> None:
 
 
 def changed(random: Random, chosen: Sequence[Place], share_wrong: float = 0.1) -> dict[str, Any]:
-    """Return one of the bases with these keys set, a few of them taken out, and a few set to what is wrong there."""
-    scenario = {"scenario_version": 1, **deepcopy(random.choice(BASES))}
+    """Return a scenario with these keys set, a few of them taken out, and a few set to what is wrong there.
+
+    Mostly they are put where one of them stands already, since most keys are refused where nothing asks for them.
+    """
+    fitting = [base for base in BASES if any(_has(base, place.path) for place in chosen)]
+    base = random.choice(fitting if fitting and random.random() < 0.8 else BASES)
+    scenario = {"scenario_version": 1, **deepcopy(base)}
     for place in chosen:
         if random.random() < 0.1:
             take_out(scenario, place.path)
@@ -165,10 +246,23 @@ def changed(random: Random, chosen: Sequence[Place], share_wrong: float = 0.1) -
 
 
 @cache
-def pairs() -> list[tuple[Place, Place]]:
-    """Return every pair of keys, in an order of which any part is a sample."""
-    found = list(combinations(places(), 2))
+def pairs() -> list[tuple[str, str]]:
+    """Return every pair of kinds of key, in an order of which any part is a sample.
+
+    A key of one definition is of one kind wherever it stands: ``cv`` of any time that is drawn, ``bandwidth`` of any
+    exceptional link. Which of its places is set is drawn, for each pair anew.
+    """
+    found = list(combinations(kinds_of_keys(), 2))
     Random(0).shuffle(found)
+    return found
+
+
+@cache
+def kinds_of_keys() -> dict[str, list[Place]]:
+    """Return the places of each kind of key."""
+    found: dict[str, list[Place]] = {}
+    for place in places():
+        found.setdefault(place.kind, []).append(place)
     return found
 
 

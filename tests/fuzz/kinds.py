@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -13,8 +14,10 @@ from typer.testing import CliRunner
 
 from ringnet.cli import app
 from ringnet.collectives import ALGORITHMS
+from ringnet.errors import InputError
 from ringnet.formats.msccl import dumps_msccl
-from tests.fuzz.keys import changed, pairs, places, text_of
+from ringnet.scenario import load
+from tests.fuzz.keys import changed, kinds_of_keys, pairs, places, text_of
 from tests.fuzz.mutate import ALL, BLIND
 from tests.fuzz.options import PLAIN, STEP, typed_command
 
@@ -22,6 +25,8 @@ ROOT = Path(__file__).parents[2]
 DATA, SCENARIOS = ROOT / "tests" / "data", ROOT / "scenarios"
 #: A small network for files that are no network themselves.
 NETWORK = "network: {topology: fully-connected, bandwidth: 10 GB/s, latency: 1 us}"
+#: Of the pairs that are refused, so many are told by a command.
+SHARE_TOLD = 0.05
 Mutation = Callable[[bytes, Random], bytes]
 
 
@@ -93,13 +98,28 @@ class KeysKind(Kind):
 
 
 class PairsKind(KeysKind):
-    """The same of every two keys: the number of an input is that of a pair."""
+    """The same of every two kinds of key: the number of an input is that of a pair."""
 
     def prepare(self, folder: Path, random: Random, number: int) -> str:
-        """Set the two keys of a pair."""
-        (folder / "s.yaml").write_text(text_of(changed(random, pairs()[number % len(pairs())])))
+        """Set a key of each kind of a pair."""
+        chosen = [random.choice(kinds_of_keys()[kind]) for kind in pairs()[number % len(pairs())]]
+        (folder / "s.yaml").write_text(text_of(changed(random, chosen, share_wrong=0.02)))
         self.put_beside(folder, "s.yaml")
         return "s.yaml"
+
+    def commands_for(self, random: Random) -> Sequence[Sequence[str]]:
+        """Return no command for most of what is refused, as each would: to read it is a tenth of the work."""
+        with suppress(Exception):  # of which the commands tell
+            return super().commands_for(random) if random.random() < SHARE_TOLD or not _is_refused("s.yaml") else ()
+        return super().commands_for(random)
+
+
+def _is_refused(file: str) -> bool:
+    try:
+        load(file, allow_python=True)
+    except InputError:
+        return True
+    return False
 
 
 class OptionsKind(KeysKind):
@@ -187,6 +207,8 @@ def files_of_examples(folder: Path) -> list[Path]:
         shutil.copy(source, folder / name)
     for name, shape in {"gradients": (4, 8), "w0": (8,), "w1": (8,)}.items():
         np.save(folder / f"{name}.npy", np.ones(shape, np.float32))
+    (folder / "latencies.csv").write_text("latency_us\n1\n2\n")
+    (folder / "rates.csv").write_text("rate\n1 GB/s\n2 GB/s\n")
     ring = dumps_msccl(ALGORITHMS["ring"].build(4, "all-reduce"))
     (folder / "schedule.xml").write_text(ring)
     return sorted(folder.iterdir())

@@ -12,6 +12,7 @@ from ringnet.scenario.checks.mistake import Mistake, no_such_worker, unread
 from ringnet.scenario.checks.network import no_such_link, shape_of
 from ringnet.scenario.drawn import Drawn, drawn_values
 from ringnet.scenario.files.links import link_files
+from ringnet.scenario.keys.algorithm import knows_parameters
 from ringnet.scenario.keys.model import Keys
 from ringnet.scenario.keys.trouble import LossKeys, TroubleKeys
 from ringnet.scenario.network import n_places
@@ -211,8 +212,8 @@ def _has_a_schedule(keys: Keys, n_mortal: int) -> Iterator[Mistake]:
         message = f"the survivors have no schedule: {keys.algorithm_name} is one of so many workers"
         yield Mistake(path, message, "an algorithm of ringnet: ring", causes=causes)
         return
-    if keys.collective not in ALGORITHMS[keys.algorithm_name].collectives:  # which is told of it
-        return
+    if keys.collective not in ALGORITHMS[keys.algorithm_name].collectives or not knows_parameters(keys.algorithm):
+        return  # which is told of it
     for n_workers in range(keys.workers - n_mortal, keys.workers):
         try:
             schedule_beside(keys, None, n_workers, keys.collective)

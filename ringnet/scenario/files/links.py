@@ -153,7 +153,8 @@ def _links_of_a_way(document: Document, path: Path) -> int:
     if topology == "nodes":
         between = document.get(("network", "between"))
         topology = (between.get("topology") if isinstance(between, dict) else None) or "switch"
-    return TOPOLOGIES[topology].n_way if topology in TOPOLOGIES else 1
+    known = TOPOLOGIES.get(str(topology))  # which may be anything: nobody has read the key yet
+    return known.n_way if known else 1
 
 
 def unwritten(base: Document, first: Document, swept: set[Path]) -> set[Path]:

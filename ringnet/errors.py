@@ -61,6 +61,14 @@ _ALSO_CALLED = {
     "dgx-h100": "h100",
     "hgx-h200": "h200",
     "hgx-b200": "b200",
+    "run": "sweep simulate sim time bench benchmark",
+    "check": "validate lint",
+    "whatif": "what-if",
+    "calibrate": "fit",
+    "--out": "--output --outdir --output-dir -o",
+    "--jobs": "--threads --parallel --cores -j",
+    "--algorithms": "--algos --algo",
+    "--ranks": "--gpus --nranks",
 }
 
 

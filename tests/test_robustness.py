@@ -187,7 +187,11 @@ class TestTerminal:
                 ["--html", "run", "ring.yaml"],
                 "No such option: --html; right would be: ringnet run ... --html",
             ),
-            (["rnu", "ring.yaml"], "No such command 'rnu'. Did you mean 'run'?"),
+            (["rnu", "ring.yaml"], "No such command 'rnu'; right would be: ringnet run ring.yaml"),
+            (["sweep", "ring.yaml"], "No such command 'sweep'; right would be: ringnet run ring.yaml"),
+            (["validate", "ring.yaml"], "No such command 'validate'; right would be: ringnet check ring.yaml"),
+            (["help", "run"], "No such command 'help'; right would be: ringnet run --help"),
+            (["--verbose", "run", "ring.yaml"], "No such option: --verbose; right would be: ringnet run ring.yaml"),
             (["all-reduce"], "No such command 'all-reduce'; ringnet --help has those that there are"),
         ],
     )
@@ -245,6 +249,14 @@ class TestTerminal:
         (["run", "ring.yaml", "--plots", "none"], "--plots: the option takes no value; got none; right"),
         (["run", "ring.yaml", "own.yaml", "--out", "own.yaml"], "run: a word too many; got own.yaml; right would be: "
          "ringnet run SCENARIO"),
+        (["run", "ring.yaml", "--set", "workers:8"], "got workers:8; right would be: --set workers=8"),
+        (["run", "ring.yaml", "--set", "workers=2, 4"], "got 2, 4; right would be: sweep: {over: {workers: [2, 4]}}"),
+        (["run", "ring.yaml", "--set", "network.latency=[1us, 2us]"], "sweep: {over: {network.latency: [1us, 2us]}}"),
+        (["run", "ring.yaml", "--set", "message=1KiB..1MiB"], "{over: {message: {from: 1KiB, to: 1MiB, factor: 2}}}"),
+        (["run", "ring.yaml", "--set", "workers=1,024"], "a whole number is wanted; got 1,024; right would be: 8"),
+        (["run", "ring.yaml", "--sweep", "workers=2,4"], "right would be: --set 'sweep.over.workers=[2,4]'"),
+        (["run", "ring.yaml", "-o", "x"], "No such option: -o; right would be: --out"),
+        (["whatif", "ring.yaml", "workers=4"], "a key is changed by --if; got workers=4; right would be: --if w"),
         (["run", "ring.yaml", "workers=4"], "run: a key is changed by --set; got workers=4; right would be: --set w"),
         (["run", "ring.yaml", "--set", "workers=4", "network.latency=1", "us"], "right would be: --set workers=4 --set "
          "'network.latency=1 us'"),
@@ -331,6 +343,11 @@ class TestResults:
             assert done.exit_code in {0, 2}, done.output
         if change == "doubled" and table in {"workers", "links"}:
             assert "stands twice" in told("plot", "r")
+
+    def test_a_piece_of_the_path_of_another_name_is_drawn_where_it_was(self, results):
+        path = results / "path.csv"
+        path.write_text(path.read_text().replace("bandwidth", "banddwidth", 1))
+        told("plot", "r", "--plot", "space-time", code=0)
 
     def test_a_link_without_some_of_its_bins_is_told(self, results):
         path = results / "utilisation.csv"

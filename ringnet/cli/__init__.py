@@ -134,9 +134,10 @@ def _too_much(words: list[str], args: list[str], command: Any) -> Fault:
     if first in options and options[first].multiple:
         right = _several(first, [before, *words], is_list="," in options[first].metavar)
         return Fault("the option takes one value", first, value=" ".join([before, *words]), right=right)
-    if "=" in word and "--set" in options:
-        right = _several("--set", words, is_list=False)
-        return Fault("a key is changed by --set", str(command.name), value=" ".join(words), right=right)
+    changes = "--if" if command.name == "whatif" else "--set"
+    if "=" in word and changes in options:
+        right = _several(changes, words, is_list=False)
+        return Fault(f"a key is changed by {changes}", str(command.name), value=" ".join(words), right=right)
     wanted = " ".join(one.metavar for one in command.params if one.param_type_name == "argument")
     right = f"ringnet {command.name} {wanted}".strip()
     return Fault("a word too many", str(command.name), value=word, right=right)
@@ -160,7 +161,11 @@ def _several(option: str, words: list[str], *, is_list: bool) -> str:
 
 
 #: Keys that are asked for by other names than theirs.
-MEANT = {"sizes": "sweep.over.message=[1 KiB, 1 MiB]", "size": "message=1 MiB"}
+MEANT = {
+    "sizes": "sweep.over.message=[1 KiB, 1 MiB]",
+    "size": "message=1 MiB",
+    "sweep": "sweep.over.workers=[4, 8]",
+}
 
 
 def _meant(option: str, args: list[str], command: Any) -> str:
@@ -172,9 +177,13 @@ def _meant(option: str, args: list[str], command: Any) -> str:
         from ringnet.cli.schema import KEPT  # noqa: PLC0415 -- of a mistake only
 
         keys = json.loads(KEPT.read_text(encoding="utf-8"))["properties"]
-        path = {key: key for key in keys} | {key: f"network.{key}" for key in ("bandwidth", "latency", "topology")}
+        path = {key: key for key, one in keys.items() if "$ref" not in one}
+        path |= {key: f"network.{key}" for key in ("bandwidth", "latency", "topology")}
         following = "".join(args[args.index(option) + 1 :][:1]) if option in args else ""
         value = following if following[:1] not in {"", "-"} else "..."
+        swept, is_pair, values = following.partition("=")
+        if name == "sweep" and is_pair:
+            path, value = {name: f"sweep.over.{swept}"}, f"[{values.strip('[]')}]"
         alike = f"--set {quote(f'{path[name]}={value}')}" if name in path else ""
         alike = alike or (f"--set {quote(MEANT[name])}" if name in MEANT else "")
     return f"; right would be: {alike}" if alike else f"; ringnet {command.name} -h has those that there are"
@@ -246,8 +255,9 @@ def main() -> None:
     try:
         exit_code = app(standalone_mode=False)
     except USAGE_ERROR as error:
-        if error.ctx and error.ctx.parent is None and "Did you mean" not in error.message:
-            error = USAGE_ERROR(f"{error.message.rstrip('.')}; {_instead(sys.argv[1:])}", error.ctx)
+        if error.ctx and error.ctx.parent is None:
+            what = error.message.partition(". Did you mean")[0].rstrip(".")
+            error = USAGE_ERROR(f"{what}; {_instead(sys.argv[1:])}", error.ctx)
         error.message = "\n".join(map(one_line, error.message.splitlines()))
         error.show()
         exit_code = error.exit_code
@@ -257,10 +267,16 @@ def main() -> None:
 
 def _instead(words: list[str]) -> str:
     """Say what would be right where no command is named, or an option before it."""
+    first, *others = [word for word in words if word != "--debug"]
+    if first[:1] != "-" and (meant := closest(first, [*COMMANDS, "--help", "--version"])):
+        right = [meant, *others] if meant in COMMANDS else [*others[:1], meant]
+        return f"right would be: ringnet {' '.join(map(quote, right))}"
     named = [word for word in words if word in COMMANDS]
     options = [word for word in words if word[:2] == "--" and word.partition("=")[0] != "--debug"]
     if named and options:
-        return f"right would be: ringnet {named[0]} ... {quote(options[0])}"
+        known = {word for one in load(named[0]).params for word in one.opts}
+        if options[0].partition("=")[0] in known:
+            return f"right would be: ringnet {named[0]} ... {quote(options[0])}"
     files = [quote(word) for word in words if word.endswith((".yaml", ".yml"))]
     return f"right would be: ringnet run {files[0]}" if files else "ringnet --help has those that there are"
 
@@ -331,9 +347,10 @@ def _of_options(error: InputError, name: str) -> InputError:
         file, path = fault.file, fault.path
         if not fault.line:
             file, path = options.get(file, file), path if file else options.get(path, path)
-        told = replace(fault, file=file, path=path)
-        # Any text of a user's may have a newline in it, what is made of it, too; a fault is one line.
-        return replace(told, **{name: one_line(text) for name, text in vars(told).items() if isinstance(text, str)})
+        parts = vars(replace(fault, file=file, path=path))
+        # Any text of a user's may have a newline in it, and what is made of it, too; a fault is one line.
+        told: dict[str, Any] = {name: one_line(part) if isinstance(part, str) else part for name, part in parts.items()}
+        return Fault(**told)
 
     return InputError(*map(typed, error.faults))
 

@@ -60,7 +60,7 @@ def draw_path(ax: Axes, path: pd.DataFrame, view: View) -> bool:
 
 def _stretches(path: pd.DataFrame, view: View) -> Iterator[Stretch]:
     """Yield the stretches in order: one for all pieces that a transfer has on links, one for each of a worker."""
-    pieces = path.to_dict("records")
+    pieces = path.assign(on_link=path["worker"].isna()).to_dict("records")
     row = np.nan
     for (on_link, *_), some in groupby(pieces, key=_of):
         group = list(some)
@@ -79,8 +79,7 @@ def _stretches(path: pd.DataFrame, view: View) -> Iterator[Stretch]:
 
 def _of(piece: Mapping[Hashable, object]) -> Sequence[object]:
     """Return what pieces of one stretch have in common."""
-    on_link = piece["part"] in {"latency", "bandwidth", "queueing"}
-    return (on_link, *(str(piece[name]) for name in _TRANSFER), "" if on_link else str(piece["worker"]))
+    return (piece["on_link"], *(str(piece[name]) for name in _TRANSFER), str(piece["worker"]))
 
 
 def _is_same(row: float, other: float, view: View) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from math import prod
+from shlex import quote
 from typing import Any, NamedTuple, TypeAlias
 
 from pydantic import ValidationError
@@ -109,9 +111,10 @@ def _read_text(text: str, document: Document) -> Override:
     key, sign, value = text.partition("=")
     key = key.strip()
     if not sign or not all(key.split(".")):
-        raise InputError(
-            Fault("an override is a path, an equals sign and a value", "", "--set", None, clip(text), _FORM)
-        )
+        first, *rest = re.split(r"\s*[:\s]\s*", text.strip(), maxsplit=1)
+        right = f"--set {quote(f'{first}={rest[0]}')}" if first and any(rest) and not sign else _FORM
+        message = "an override is a path, an equals sign and a value"
+        raise InputError(Fault(message, "", "--set", None, clip(text), right))
     try:
         given, marks = read_value(value, "--set")
     except InputError as error:

@@ -1,13 +1,16 @@
 """What pydantic found, as faults with line, path, value, right form and the nearest known key."""
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import Any
 
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from ringnet.documents.document import Document, Path, in_flow, is_within, path_text
-from ringnet.errors import Fault, closest
+from ringnet.documents.yaml_text import read_value
+from ringnet.errors import Fault, InputError, closest
 from ringnet.scenario.keys.base import TAGS
 from ringnet.scenario.keys.format import all_paths, fields, leaf_of
 from ringnet.scenario.keys.kinds import Quantity
@@ -49,6 +52,8 @@ _IN_PLACE_OF = {
     **dict.fromkeys(("n", "ranks", "n_workers", "world_size", "gpus", "npus_count", "nranks"), _OF_WORKERS),
     **dict.fromkeys(("size", "bytes", "message_size", "message_bytes", "buffer_size"), _OF_MESSAGE),
 }
+#: A comma that parts thousands, not values.
+_THOUSANDS = re.compile(r"\d,\d{3}(?!\d)")
 _MISSING = "the key is missing"
 _MISPLACED = "there is no such key here"
 _MAPPING_WANTED = ("model_type", "dict_type", "model_attributes_type")
@@ -90,7 +95,7 @@ def with_examples(faults: Iterable[Fault], document: Document) -> Iterator[Fault
 def _fault(detail: ErrorDetails, path: Path, document: Document) -> Fault:
     kind, context = detail["type"], detail.get("ctx", {})
     if kind == "wrong":
-        right = _like_the_keys_example(context["right"], path)
+        right = _as_swept(path, document.get(path)) or _like_the_keys_example(context["right"], path)
         return document.fault(path, context["message"], right=right, nearest=context["nearest"])
     if kind == "missing":
         return document.fault(path, _MISSING, right=_example(path))
@@ -154,6 +159,19 @@ def _swept_as(text: str) -> str:
     """
     first, dots, last = text.partition("..")
     return f"{{from: {first}, to: {last}, factor: 2}}" if dots and first and last else f"[{text}]"
+
+
+def _as_swept(path: Path, given: Any) -> str:
+    """Return how several values, or a range, given where one is wanted are swept; nothing where they are not such."""
+    leaf, text = leaf_of(path), ", ".join(map(str, given)) if isinstance(given, list) else given
+    if leaf is None or path[:1] == ("sweep",) or not isinstance(text, str) or _THOUSANDS.search(text):
+        return ""
+    values = re.split(r"\s*(?:,|\.\.)\s*", text.strip("[] "))
+    try:
+        read = [leaf.read(read_value(value, "")[0]) for value in values]
+    except (PydanticCustomError, InputError):
+        return ""
+    return f"sweep: {{over: {{{path_text(path)}: {_swept_as(text.strip('[] '))}}}}}" if len(read) > 1 else ""
 
 
 def _known_keys(path: Path) -> str:

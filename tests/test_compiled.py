@@ -173,7 +173,7 @@ def test_what_was_predicted_for_other_rates_is_dropped():
     made = TOPOLOGIES["switch"].build(16, *FAST)
     latency_s = made.latency_s * np.random.default_rng(1).uniform(0.9, 1.1, made.n_links)
     network = replace(made, latency_s=latency_s, sharing="fair")
-    one = run.Loop(schedule, network, Workers.alike(16), split_sizes(10**6, 16), None)
+    one = run.Loop(schedule, network, Workers.alike(16), split_sizes(10**6, 16), None, keep_own=True)
     one.run()
     n_flows, counts = 16 * 15, one.counts()
     assert len(one.whole[columns.END_FLOW]) <= 5 * n_flows < counts["rates"] / 10

@@ -143,6 +143,20 @@ def test_what_a_flow_loses_to_others_it_does_not_lose_without_them(case, custom,
 
 
 @pytest.mark.parametrize("engine", ["events", "compiled"])
+def test_for_the_makespan_alone_nobody_looks_at_senders_alone(engine, case, custom, wired):
+    """Times are the same to the last bit, and what is not known is no number."""
+    network = replace(wired(WIRES, ROUTES, 3), sharing="fair")
+    schedule = custom(3, [(0, 2, 0), (0, 2, 1), (1, 2, 2)])
+    one = case(3, [300, 300, 100], schedule=schedule).but(network=network)
+    told, bare = (one.run(engine=engine, keep_transfers=keep) for keep in (0, None))
+    assert bare.counts == told.counts
+    for name in ("end_s", "path_queueing_s"):
+        assert np.array_equal(bare.workers[name], told.workers[name])
+    assert 0 < told.workers["own_queueing_s"][2] < told.workers["path_queueing_s"][2]
+    assert np.isnan(bare.workers["own_queueing_s"][2])
+
+
+@pytest.mark.parametrize("engine", ["events", "compiled"])
 def test_of_ones_own_that_others_made_slow_others_are_to_blame(engine, case, custom, wired):
     """Worker 0 sends one by one as it is given; alone each would be through before the next comes."""
     wires = WIRES | {"b": (4000.0, 0.0), "c": (100.0, 0.0)}

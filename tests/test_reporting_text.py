@@ -53,7 +53,7 @@ def test_a_slowest_link_is_named_with_its_load(result):
     changes = {"slowest_link": "1->2", "slowest_link_utilisation": 0.99999, "makespan_s": 4.0}
     changes |= {"slowest_link_change": "as good as its best like"}
     said = lines(result(3), **changes, slowest_link_gain_s=1.0, longest_queue=3)["slowest link"]
-    gains = "25 % less time (3 s) if as good as its best like"
+    gains = "the run takes 3 s (25 % less) if as good as its best like"
     assert said == f"1->2, {gains}, busy 99.9 % of the time, longest queue of any link 3"
     some = lines(result(3), **changes, slowest_link_gain_s=1.0, slowest_link_by="trials")["slowest link"]
     assert some.startswith(f"1->2, {gains}, others not tried (`ringnet blame` does), ")

@@ -169,13 +169,9 @@ def _slow_worker(row: Row) -> str:
     if gain_s <= 0 or gain_s < TOLD_SHARE * row["makespan_s"]:
         return ""
     others = row["n_busiest_workers"] - 1
-    name, is_as_good = (
-        (f"{row['busiest_worker']} and {others} more", "if they were as good as the best")
-        if others
-        else (f"{row['busiest_worker']}", "if it were as good as the best")
-    )
+    name = f"{row['busiest_worker']} and {others} more" if others else f"{row['busiest_worker']}"
     busy = f"overheads and reducing {percent(row['busiest_worker_share'])} of the time"
-    return f"{name}, {_less(row, gain_s)} {is_as_good}, {busy}"
+    return f"{name}, {_less(row, gain_s)} if as good as the best, {busy}"
 
 
 def _window(row: Row) -> str:
@@ -186,8 +182,8 @@ def _window(row: Row) -> str:
 
 
 def _less(row: Row, gain_s: float) -> str:
-    """Say by how much the time falls, and what it is then."""
-    return f"{percent(gain_s / row['makespan_s'])} less time ({format_seconds(row['makespan_s'] - gain_s)})"
+    """Say what the run takes then, and by how much that is less."""
+    return f"the run takes {format_seconds(row['makespan_s'] - gain_s)} ({percent(gain_s / row['makespan_s'])} less)"
 
 
 def _trouble(row: Row) -> str:

@@ -30,7 +30,7 @@ USED_AT = 27
 #: By route: the latency of all its links, less than nothing where it is not the same for all sizes; their least
 #: bandwidth; the latency of the way back.
 (ROUTE_LATENCY, ROUTE_RATE, BACK_LATENCY) = REAL_OF_ROUTE = range(28, 31)
-#: ``LONE_END``: when it would have ended, had its sender's flows alone been there.
+#: ``LONE_END``: when it would have ended, had its sender's flows alone been there; NaN where that is not looked at.
 (RATE, OLD_RATE, CEILING, LEFT, FLOW_SINCE, FLOW_STARTED, FLOW_LOST, LONE_END) = REAL_OF_FLOW = range(31, 39)
 (CAPACITY, OCCUPIED, QUEUED_FOR, LINK_SINCE, FREE, BUSY, HELD, UNFILLED, LARGEST, LOWEST, LEAST) = REAL_OF_LINK = range(
     39, 50
@@ -101,6 +101,7 @@ NOW, ALARM = range(2)
 (
     N_WORKERS, N_CHANNELS, N_STEPS, MOST_HOPS,
     IS_FAIR, IS_CUT_THROUGH, IS_RENDEZVOUS, SHARES_CHUNKS, KEEPS_TIMES, KEEPS_SERVICES, KEEPS_RATES, KEEPS_WAITS,
+    KEEPS_OWN,
     HAS_WINDOW, WINDOW_BYTES, WINDOW_TRANSFERS, SLOT_BYTES, PARTS_OF_SLOT, SERVES_PARTS,
     FIRST_STEP, LOADED_STEPS, FIRST_TRANSFER, MOST_OF_STEP,
     READY, NEXT_READY, N_DONE, N_APPLIED, N_HELD,
@@ -109,7 +110,7 @@ NOW, ALARM = range(2)
     N_STREAMS, N_COMING, N_GOING, N_CHANGED, N_POOL, N_TOUCHED, N_FREE, N_SETTLEMENTS, N_FILLED,
     STAMP, LOOK_STAMP,
     N_SERVICES, ROOM_SERVICES, N_RATES, ROOM_RATES, N_WAITS, ROOM_WAITS,
-) = COUNTS = range(51)  # fmt: skip
+) = COUNTS = range(52)  # fmt: skip
 
 #: No actor, flow, link or transfer.
 NOBODY = -1

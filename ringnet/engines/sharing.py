@@ -35,7 +35,7 @@ class Job:
     workers: Workers
     chunk_bytes: IntArray
     payload: Payload | None = None
-    keep_transfers: int = KEEP_TRANSFERS
+    keep_transfers: int | None = KEEP_TRANSFERS
     keep_values: bool = False
     after: tuple[int, ...] = ()
     stream: int | None = None

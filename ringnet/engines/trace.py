@@ -311,7 +311,7 @@ def _joined(steps: list[Step], name: str) -> IntArray:
     return np.concatenate([np.zeros(0, dtype=np.int64), *(getattr(step, name) for step in steps)])
 
 
-def keeps_times(n_transfers: int, keep_transfers: int) -> bool:
+def keeps_times(n_transfers: int, keep_transfers: int | None) -> bool:
     """Whether the times of so many transfers are kept, with all their columns or for a path alone."""
     return n_transfers <= (max(keep_transfers, MOST_TIMES) if keep_transfers else 0)
 
@@ -336,10 +336,10 @@ class TransferRows:
 
     @classmethod
     def kept(
-        cls, n_transfers: int, keep_transfers: int, payload: Payload | PackedPayload | None
+        cls, n_transfers: int, keep_transfers: int | None, payload: Payload | PackedPayload | None
     ) -> TransferRows | None:
         """Return where to write down what is kept of so many transfers; None where nothing is."""
-        whole = n_transfers <= keep_transfers
+        whole = n_transfers <= (keep_transfers or 0)
         if not keeps_times(n_transfers, keep_transfers):
             return None
         return cls(n_transfers, payload if whole else None, whole)

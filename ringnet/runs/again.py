@@ -63,7 +63,7 @@ class SimulatedAgain:
         """Return the makespan with the upgrade, in seconds."""
         return makespan_s(self.trace(self.engine, upgrade))
 
-    def trace(self, engine: str, upgrade: Upgrade, keep_transfers: int = 0) -> Trace:
+    def trace(self, engine: str, upgrade: Upgrade, keep_transfers: int | None = None) -> Trace:
         """Return the trace with the upgrade, by an engine that is exact."""
         parts = self.parts
         workers = upgrade.of_workers(parts.workers)
@@ -173,7 +173,7 @@ class NudgedRuns:
         for way in (1, -1) if parts.schedule.n_transfers <= BOTH_WAYS else (1,):
             other = _with_latencies(network, 1 + way * moved)
             what = (parts.schedule, other, parts.workers, parts.chunk_bytes)
-            self._found_s.append(makespan_s(ENGINES["compiled"].run(*what, keep_transfers=0)))
+            self._found_s.append(makespan_s(ENGINES["compiled"].run(*what, keep_transfers=None)))
 
     def moved_share(self, time_s: float) -> float | None:
         """Return by how much of it the time moves; None where that is nothing that need be said."""

@@ -336,7 +336,7 @@ def jobs_of(everybody: Sequence[RunParts]) -> list[Job]:
             one.network,
             one.workers,
             one.chunk_bytes,
-            keep_transfers=0,
+            keep_transfers=None,
             after=one.after,
             stream=stream,
         )

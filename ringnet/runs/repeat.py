@@ -79,7 +79,7 @@ def _time_of(scenario: Scenario, parts: RunParts) -> float:
 def _moved(parts: RunParts) -> Trace:
     if parts.is_alone:
         what = (parts.schedule, parts.network_of_run, parts.workers, parts.chunk_bytes)
-        return run_events(*what, keep_transfers=0)
+        return run_events(*what, keep_transfers=None)
     return run_jobs(jobs_of((parts, *parts.others)), parts.network, parts.traffic)[0]
 
 

@@ -104,7 +104,7 @@ class CarriedStep:
         payload = payload_for(parts, chosen.name, self._tamper)
         assert payload is not None
         what = parts.schedule, parts.network_of_run, parts.workers, parts.chunk_bytes, payload
-        trace = chosen.run(*what, keep_transfers=0, keep_values=False, watch=None)
+        trace = chosen.run(*what, keep_transfers=None)
         checked = parts.schedule, payload, parts.source, parts.reduction, parts.chunk_sizes, self._carry
         self._verdicts.append((one.name, verify(*checked, accumulate=parts.accumulate)))
         self._numbers.received(one, parts.schedule, parts.chunk_sizes, payload.held)

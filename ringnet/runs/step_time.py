@@ -97,7 +97,7 @@ def _alone_s(parts: RunParts) -> float:
     if parts.schedule.n_workers == 1:
         return 0.0
     what = parts.schedule, parts.network_of_run, parts.workers, parts.chunk_bytes, None
-    return makespan_s(engine_for(parts).run(*what, keep_transfers=0, keep_values=False, watch=None))
+    return makespan_s(engine_for(parts).run(*what, keep_transfers=None))
 
 
 def _together(groups: Sequence[StepWorkers], seconds: Sequence[FloatArray]) -> list[StepTimes]:

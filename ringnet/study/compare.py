@@ -414,7 +414,7 @@ def _one_by_one(schedule: Schedule, network: Network, workers: Workers, chunk_by
     chosen, found = choose_engine(schedule, network, workers, len(chunk_bytes)), []
     network = replace(network, sharing=resolve_sharing(network, [Sending(0, schedule, network)]))
     for row in chunk_bytes:
-        trace: Trace = chosen.run(schedule, network, workers, row, keep_transfers=0)
+        trace: Trace = chosen.run(schedule, network, workers, row, keep_transfers=None)
         n_bytes, busy_s = trace.links["bytes"], trace.links["busy_s"]
         # The first of those that are alike but for rounding.
         busiest = int((busy_s >= busy_s.max() * (1 - ALIKE_TIME)).argmax()) if len(n_bytes) else 0

@@ -175,7 +175,7 @@ def _measure() -> float:
     what = (ring(n_workers), make_network("ring", n_workers, 1e9, 1e-6), Workers.alike(n_workers))
     for _ in range(MEASURED_TIMES):
         start_s = process_time()
-        trace = run_events(*what, np.full(n_workers, 2**16), keep_transfers=0)
+        trace = run_events(*what, np.full(n_workers, 2**16), keep_transfers=None)
         took_s.append(process_time() - start_s)
         events = trace.counts["events"]
     return median(took_s) / (events * MEASURED.event_s)

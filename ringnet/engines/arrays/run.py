@@ -46,7 +46,7 @@ def run_recurrence(  # noqa: PLR0913 -- what an engine takes, and what is known 
     chunk_bytes: IntArray,
     payload: Payload | PackedPayload | None = None,
     *,
-    keep_transfers: int = KEEP_TRANSFERS,
+    keep_transfers: int | None = KEEP_TRANSFERS,
     keep_values: bool = False,
     watch: Watch | None = None,
     exact: ExactRun | None = None,

@@ -452,11 +452,11 @@ def first_arrays(
 
 
 def lone_arrays(routes: UsedRoutes, whole: list[IntArray]) -> tuple[list[FloatArray], list[IntArray]]:
-    """Return the arrays in which each sender's flows are alone; without links unless links are shared fairly."""
+    """Return the arrays in which each sender's flows are alone; without links unless that is looked at."""
     lone_real = [np.zeros(0) for _ in range(at.N_REAL)]
     lone_whole = [np.zeros(0, dtype=np.int64) for _ in range(at.N_WHOLE)]
     count = lone_whole[at.COUNT] = np.zeros(len(at.COUNTS), dtype=np.int64)
-    if whole[at.COUNT][at.IS_FAIR]:
+    if whole[at.COUNT][at.KEEPS_OWN]:
         places = routes.where_own_meet()
         link, lone_whole[at.LINKS] = routes.by_sender(places)
         lone_whole[at.FIRST_LINK] = np.searchsorted(places, whole[at.FIRST_LINK])

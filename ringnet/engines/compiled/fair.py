@@ -13,7 +13,7 @@ from ringnet.engines.compiled.links import arrive, is_first, is_last, piece_of, 
 from ringnet.engines.max_min import settle
 from ringnet.engines.tolerances import OWN_ALL, ROUNDING, SAME_TIME
 
-INFINITE = float("inf")
+INFINITE, NAN = float("inf"), float("nan")
 #: Stands for the hop of what is on all links of its route at once.
 FLOW = -1
 
@@ -58,7 +58,9 @@ def start_flow(real: Any, whole: Any, part: int) -> None:
     flow = whole[at.FREE_FLOWS][count[at.N_FREE]]
     whole[at.PART_OF][flow], whole[at.ROUTE_OF][flow] = part, route
     real[at.CEILING][flow], real[at.LEFT][flow] = route_rate_Bps(real, whole, transfer), n_bytes
-    real[at.FLOW_LOST][flow], real[at.FLOW_STARTED][flow], real[at.LONE_END][flow] = 0.0, now_s, INFINITE
+    real[at.FLOW_LOST][flow], real[at.FLOW_STARTED][flow], real[at.LONE_END][flow] = 0.0, now_s, NAN
+    if count[at.KEEPS_OWN]:
+        real[at.LONE_END][flow] = INFINITE
     come(real, whole, flow, now_s)
     real[at.CLOCK][at.ALARM] = min(real[at.CLOCK][at.ALARM], now_s)
 
@@ -81,7 +83,8 @@ def settle_flows(real: Any, whole: Any, lone_real: Any, lone_whole: Any) -> None
     for place in range(count[at.N_GOING]):
         follow(real, whole, whole[at.PART_OF][whole[at.GOING][place]])
     count[at.N_STREAMS] += count[at.N_COMING] - count[at.N_GOING]
-    go_on_alone(real, whole, lone_real, lone_whole)
+    if count[at.KEEPS_OWN]:
+        go_on_alone(real, whole, lone_real, lone_whole)
     settle(real, whole)
     if count[at.N_ENDS] + count[at.N_POOL] > count[at.ROOM_ENDS]:
         drop_stale(real, whole)

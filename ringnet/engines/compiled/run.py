@@ -45,7 +45,7 @@ def run_compiled(
     chunk_bytes: IntArray,
     payload: Payload | PackedPayload | None = None,
     *,
-    keep_transfers: int = KEEP_TRANSFERS,
+    keep_transfers: int | None = KEEP_TRANSFERS,
     keep_values: bool = False,
     watch: Watch | None = None,
 ) -> Trace:
@@ -67,7 +67,7 @@ def run_compiled(
         raise InputError(f"the compiled loop does not know this: {reason}; engine: events does")
     network = replace(network, sharing=resolve_sharing(network, [Sending(0, schedule, network)]))
     rows = TransferRows.kept(schedule.n_transfers, keep_transfers, payload if keep_values else None)
-    loop = Loop(schedule, network, workers, chunk_bytes, rows)
+    loop = Loop(schedule, network, workers, chunk_bytes, rows, keep_own=keep_transfers is not None)
     if watch is not None:
         watch(schedule.n_transfers, loop.n_applied)
     loop.run()
@@ -100,12 +100,15 @@ class Loop:
         workers: Workers,
         chunk_bytes: IntArray,
         rows: TransferRows | None,
+        *,
+        keep_own: bool,
     ) -> None:
         self.schedule, self.network, self.workers = schedule, network, workers
         self.routes = UsedRoutes(schedule, network)
         self.steps = LoadedSteps(schedule, network, self.routes, chunk_bytes)
         self.real, self.whole = first_arrays(schedule, network, workers, self.routes, rows)
         self.rows = WrittenRows(self.routes, is_fair=network.sharing == "fair")
+        self.whole[at.COUNT][at.KEEPS_OWN] = keep_own and network.sharing == "fair"
         self.lone_real, self.lone_whole = lone_arrays(self.routes, self.whole)
         self.grow()
 

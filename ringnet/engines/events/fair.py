@@ -27,7 +27,7 @@ from ringnet.engines.trace import (
 from ringnet.networks import Network
 from ringnet.networks.behaviour import ANY_SIZE, NEVER
 
-NOTHING = -1
+NOTHING, NAN = -1, float("nan")
 #: Ends for each flow that are kept, of which all but the last are predicted for other rates than it has now.
 MOST_STALE = 8
 
@@ -110,11 +110,9 @@ class LoneSenders:
         self.shares, self.ends = Shares([], most_hops=len(capacity_Bps)), Ends[LoneFlow]()
         #: Of each link those that senders have in place of it: by the number of the job, or traffic, and of the worker.
         self.links: dict[int, dict[tuple[int, int], int]] = {}
-        self.coming: list[LoneFlow] = []
         self.n_flows = 0
 
-    def start(self, stream: Stream, now_s: float) -> None:
-        """Let a flow start that really starts now."""
+    def _start(self, stream: Stream, now_s: float) -> LoneFlow:
         sender = stream.carried.route.owner, stream.carried.src
         links = []
         for link in stream.links:
@@ -124,20 +122,20 @@ class LoneSenders:
             links.append(of_senders[sender])
         stream.alone = LoneFlow(links, stream.cap_Bps, stream.n_bytes, now_s)
         stream.alone.ended_s = NEVER
-        self.coming.append(stream.alone)
+        return stream.alone
 
-    def settle(self, now_s: float, dropped: Iterable[Stream], changed: Iterable[int]) -> None:
-        """Go on to now, to what starts now, what will not move any more and to links that change."""
+    def settle(self, now_s: float, coming: Iterable[Stream], dropped: Iterable[Stream], changed: Iterable[int]) -> None:
+        """Go on to now, to what really starts now, what will not move any more and to links that change."""
         while (end_s := self.ends.next_s()) < now_s * (1 - SAME_TIME):
             self._settle_at(end_s, [], self.ends.take(end_s), [])
         going = self.ends.take(now_s)
-        going += [stream.alone for stream in dropped if stream.alone.ended_s == NEVER]
+        going += [stream.alone for stream in dropped if stream.alone and stream.alone.ended_s == NEVER]
+        started = [self._start(stream, now_s) for stream in coming]
         changes = [(link, number) for link in changed for number in self.links.get(link, {}).values()]
         for link, number in changes:
             self.shares.capacity_Bps[number] = self.capacity_Bps[link]
-        if self.coming or going or changes:
-            coming, self.coming = self.coming, []
-            self._settle_at(now_s, coming, going, [number for _, number in changes])
+        if started or going or changes:
+            self._settle_at(now_s, started, going, [number for _, number in changes])
 
     def _settle_at(self, now_s: float, coming: list[LoneFlow], going: list[LoneFlow], changed: list[int]) -> None:
         self.n_flows += len(coming) - len(going)
@@ -153,7 +151,6 @@ class Stream(EndingFlow):
     """A flow that really moves, and what."""
 
     links: tuple[int, ...]
-    alone: LoneFlow
     __slots__ = ("alone", "carried", "held_by", "lost_s", "n_bytes", "posted_s")
 
     def __init__(self, carried: Carried, links: tuple[int, ...], n_bytes: int, cap_Bps: float, posted_s: float) -> None:
@@ -164,9 +161,13 @@ class Stream(EndingFlow):
         self.held_by: int | None = None
         #: What it has lost, in seconds: by `LinkUse.queued_s`.
         self.lost_s = 0.0
+        #: What it would do with its sender's flows alone, where that is looked at.
+        self.alone: LoneFlow | None = None
 
     def to_others_s(self, now_s: float) -> float:
         """Return what it has lost to other senders now that it ends: what it took longer than without them."""
+        if self.alone is None:
+            return NAN if self.lost_s else 0.0
         later_s = now_s - self.alone.ended_s if self.lost_s else 0.0
         if later_s <= OWN_ALL * (now_s - self.carried.started_s):
             return 0.0
@@ -204,13 +205,17 @@ class Arbiter:
     network : Network
     services : ServiceRows or None
         Where each transfer is written down.
+    keep_own : bool
+        Whether to find what flows lose to others of their own sender.
     """
 
-    def __init__(self, clock: Clock, network: Network, services: ServiceRows | None = None) -> None:
+    def __init__(
+        self, clock: Clock, network: Network, services: ServiceRows | None = None, *, keep_own: bool = True
+    ) -> None:
         self.clock, self.network, self.services = clock, network, services
         self.shares = Shares(network.bandwidth_Bps.tolist())
         self.uses = [LinkUse() for _ in range(network.n_links)]
-        self.lone = LoneSenders(self.shares.capacity_Bps)
+        self.lone = LoneSenders(self.shares.capacity_Bps) if keep_own else None
         self.rates = None if services is None else RateRows()
         #: From when to when each flow was on each link.
         self.flows = LinkWaits()
@@ -304,9 +309,8 @@ class Arbiter:
         dropped, self.dropped = self.dropped, []
         self.n_streams += len(coming) - len(going) - len(dropped)
         self.ends.drop_stale(self.n_streams)
-        for stream in coming:
-            self.lone.start(stream, now_s)
-        self.lone.settle(now_s, dropped, changed)
+        if self.lone is not None:
+            self.lone.settle(now_s, coming, dropped, changed)
         for flow in self.shares.settle(coming, [*going, *dropped], changed):
             assert isinstance(flow, Stream)
             self._predict(flow, now_s)

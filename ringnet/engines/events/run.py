@@ -45,7 +45,7 @@ def run_events(
     chunk_bytes: IntArray,
     payload: Payload | None = None,
     *,
-    keep_transfers: int = KEEP_TRANSFERS,
+    keep_transfers: int | None = KEEP_TRANSFERS,
     keep_values: bool = False,
     watch: Watch | None = None,
 ) -> Trace:
@@ -60,8 +60,10 @@ def run_events(
         Bytes that each chunk is charged for, whatever the payload carries of it.
     payload : Payload or None
         What the chunks hold; changed in place, from the workers' data to the result. None moves byte counts only.
-    keep_transfers : int
-        Keep the rows of the transfers if there are no more than this.
+    keep_transfers : int or None
+        Keep the rows of the transfers if there are no more than this. None is for who asks for the makespan alone:
+        under fair sharing what flows lost to others of their own sender is not found then, for it would take a third
+        longer; ``own_queueing_s`` is NaN.
     keep_values : bool
         Also keep what the receiver held after each transfer.
     watch : Watch, optional
@@ -172,7 +174,8 @@ def _set_up(
     ]
     sharing = resolve_sharing(network, sending, [(some.name, some.links) for some in traffic])
     keeps = any(keeps_times(job.schedule.n_transfers, job.keep_transfers) for job in jobs)
-    links = make_links(clock, replace(network, sharing=sharing), keep_services=keeps)
+    keeps_own = any(job.keep_transfers is not None for job in jobs)
+    links = make_links(clock, replace(network, sharing=sharing), keep_services=keeps, keep_own=keeps_own)
     running = RunningJobs(clock, links, jobs, AfterOthers(jobs) if succession is None else succession)
     names = [*dict.fromkeys(some.name for some in traffic)]
     for order, some in enumerate(traffic):

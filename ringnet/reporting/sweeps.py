@@ -168,13 +168,18 @@ def describe(key: str, value: object) -> str:
 
     >>> describe("n_workers", 8), describe("message_bytes", 65536), describe("network.bandwidth", "50 GB/s")
     ('N = 8', '64 KiB', 'bandwidth 50 GB/s')
+
+    What tells a list from the others names its keys itself:
+
+    >>> describe("swept.trouble", "timeout 500 us, no go_back")
+    'timeout 500 us, no go_back'
     """
     if key == "n_workers":
         return f"N = {value}"
     if key == "message_bytes":
         return format_bytes(int(str(value)))
     known = key in TABLES["summary"] and key not in ("payload", "seed")
-    return str(value) if known else f"{key_words(key)} {value}"
+    return str(value) if known or key.startswith("swept.") else f"{key_words(key)} {value}"
 
 
 def key_words(key: str) -> str:

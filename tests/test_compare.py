@@ -151,9 +151,17 @@ class TestCompare:
         one, two = (compare(loads(SWITCH + SIZES), ["ring", "direct"], jobs=jobs).table for jobs in (1, 2))
         pd.testing.assert_frame_equal(one, two)
 
-    @pytest.mark.parametrize(("text", "told"), [(SWITCH, "direct;"), (FULL, ""), (SWITCH + SIZES, "")])
-    def test_what_takes_minutes_is_said_beforehand(self, text, told):
-        plan = plan_comparison(loads(text), ["ring", "direct"], [1024])
+    @pytest.mark.parametrize(
+        ("text", "other", "told"),
+        [
+            (SWITCH, "bidirectional-ring", "bidirectional-ring;"),
+            (SWITCH, "direct", ""),  # flows that start and end together are timed at all sizes at once
+            (FULL, "direct", ""),
+            (SWITCH + SIZES, "bidirectional-ring", ""),
+        ],
+    )
+    def test_what_takes_minutes_is_said_beforehand(self, text, other, told):
+        plan = plan_comparison(loads(text), ["ring", other], [512])
         said = time_beforehand(plan, 1)
         assert [one.partition("most of it for ")[2].partition(" ")[0] for one in said] == [told][: bool(told)]
 

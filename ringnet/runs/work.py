@@ -58,11 +58,13 @@ MEASURED = Prices(4.5e-6, 20e-6, 12e-6, 17e-6, step_s=50e-6, stepped_s=14e-9, ma
 STEPPED_ROW_S, LOAD_S = 0.5e-6, 0.06
 #: A step that is leapt over, and its proof, however many transfers it has.
 LEAPT_STEP_S, PROVED_LEAPT_STEP_S = 9e-6, 6e-6
-#: Of the proof: a step, a chunk that moves, where its contributions are a set also each word of that.
-PROVED_STEP_S, PROVED_ALIKE_S, PROVED_S, PROVED_SET_S, PROVED_WORD_S = 20e-6, 28e-9, 50e-9, 0.3e-6, 22e-9
+#: Of the proof: a step, a chunk that moves, and each chunk of each worker; where its contributions are a set also each
+#: word of that.
+PROVED_STEP_S, PROVED_ALIKE_S, PROVED_S, PROVED_CELL_S = 20e-6, 28e-9, 50e-9, 6e-9
+PROVED_SET_S, PROVED_WORD_S = 0.3e-6, 22e-9
 #: Of tables: a row of the transfers with the path that is walked over them, what more it takes where rates change under
-#: way, and a row of links, workers or routes.
-ROW_S, FLOW_ROW_S, SMALL_ROW_S = 2e-6, 2.5e-6, 15e-6
+#: way; an event of a packet, or of a slot of a window; and a row of links, workers or routes.
+ROW_S, FLOW_ROW_S, PART_EVENT_S, SMALL_ROW_S = 2e-6, 2.5e-6, 0.7e-6, 15e-6
 #: Of carried elements: making, moving and verifying them, by byte, or by element where the processor has no such
 #: arithmetic; and of those packed by chunk.
 BYTE_S, SMALL_ELEMENT_S, PACKED_BYTE_S, PACKED_CHUNK_S = 2.6e-9, 24e-9, 12e-9, 0.3e-6
@@ -167,7 +169,7 @@ def work_of(parts: RunParts) -> Work:
         again_s * (ANSWERED if again_s <= ONE_S[sharing] else SHARE),
         sum(map(proof_s, everybody, moves)),
         sum(_payload_s(one, engine) for one in everybody),
-        _table_s(parts, sharing),
+        _table_s(parts, sharing, events),
     )
 
 
@@ -296,13 +298,14 @@ def proof_s(parts: RunParts, moves: SampledSteps | None = None) -> float:
         return schedule.n_steps * PROVED_LEAPT_STEP_S
     moves = moves or _moves_of(parts)
     first = moves.steps[0]
-    if first.count is None and len(first) == schedule.n_workers:  # as in a ring, one worker stands for all
+    # As in a ring, one worker stands for all; in an all-to-all no chunk of one is another's with the next target.
+    if first.count is None and len(first) == schedule.n_workers and schedule.collective != "all-to-all":
         return schedule.n_steps * PROVED_STEP_S + schedule.n_transfers * PROVED_ALIKE_S
-    each_s = PROVED_S
-    if keeps_sets(schedule):
-        words = -(-schedule.n_workers // _WORD_BITS) if (schedule.source == EVERYONE).any() else 1
-        each_s = PROVED_SET_S + words * PROVED_WORD_S
-    return schedule.n_steps * PROVED_STEP_S + moves.chunks * each_s
+    steps_s = schedule.n_steps * PROVED_STEP_S
+    if not keeps_sets(schedule):
+        return steps_s + moves.chunks * PROVED_S + schedule.n_workers * schedule.n_chunks * PROVED_CELL_S
+    words = -(-schedule.n_workers // _WORD_BITS) if (schedule.source == EVERYONE).any() else 1
+    return steps_s + moves.chunks * (PROVED_SET_S + words * PROVED_WORD_S)
 
 
 def _payload_s(parts: RunParts, engine: str) -> float:
@@ -315,7 +318,9 @@ def _payload_s(parts: RunParts, engine: str) -> float:
     return n_bytes * (SMALL_ELEMENT_S / parts.dtype.itemsize if is_small else BYTE_S)
 
 
-def _table_s(parts: RunParts, sharing: Sharing) -> float:
-    n_rows = parts.schedule.n_transfers if parts.keeps_rows else 0
-    row_s = ROW_S + FLOW_ROW_S * (sharing == "fair")
-    return n_rows * row_s + (parts.network.n_links + parts.schedule.n_workers) * SMALL_ROW_S
+def _table_s(parts: RunParts, sharing: Sharing, events: float) -> float:
+    rows_s = 0.0
+    if parts.keeps_rows:
+        rows_s = parts.schedule.n_transfers * (ROW_S + FLOW_ROW_S * (sharing == "fair"))
+        rows_s += events * PART_EVENT_S * (parts.network.part_bytes is not None)
+    return rows_s + (parts.network.n_links + parts.schedule.n_workers) * SMALL_ROW_S

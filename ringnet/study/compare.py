@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import MappingProxyType
@@ -60,8 +61,11 @@ from ringnet.units import format_size
 
 #: Sizes where the scenario has no sweep over message: so many, from the first to the last, by equal factors.
 N_SIZES, FIRST_BYTES, LAST_BYTES = 40, 1 << 10, 1 << 30
-#: Seconds of an algorithm at one N from which on a closer look is worth it.
-LONG_S = 60.0
+#: Seconds of a comparison from which on they are told; and of an algorithm at one N, by the slowest engine, from which
+#: on a closer look is worth it.
+LONG_S, LOOKED_AT_S = 60.0, 5.0
+#: Transfers a second, one for each size, where the arrays time many sizes at once.
+SIZES_PER_S = 30e6
 #: Transfers whose steps are held while an algorithm is timed; those of more are made again by whoever goes over them.
 MOST_HELD = 10_000_000
 #: Swept keys that a comparison reads.
@@ -209,21 +213,28 @@ def _part(point: Scenario, sizes: tuple[int, ...]) -> StudyPart:
     label, schedule = label_of(point.algorithm), build_schedule(point)
     n_transfers = (point.repeat or 1) * len(sizes) * schedule.n_transfers
     most_s = n_transfers / TRANSFERS_PER_S["events"]
-    if most_s > LONG_S and not what_is_drawn(point):
-        most_s = n_transfers / TRANSFERS_PER_S[_likely_engine(point)]
+    if most_s > LOOKED_AT_S and not what_is_drawn(point):
+        engine = _likely_engine(point, sizes)
+        most_s = n_transfers / (SIZES_PER_S if engine == "recurrence" else TRANSFERS_PER_S[engine])
     return StudyPart(label, key_of(point, "compare", label, sizes), point, AlgorithmTiming(label, sizes), most_s)
 
 
-def _likely_engine(point: Scenario) -> str:
-    """Return the engine by what is quickly seen; `choose_engine` goes through all steps."""
+def _likely_engine(point: Scenario, sizes: Sequence[int]) -> str:
+    """Return the engine that times most sizes, by one of them: the times say whether flows start and end together."""
     try:
         network, workers, _ = _network_parts(_NetworkOf.of(point))
         schedule = build_schedule(point, network)
     except (NetworkError, InputError):
         return "events"  # the part itself says what is wrong
-    sharing = resolve_sharing(network, [Sending(0, schedule, network)])
-    if network.sharing == "auto" and sharing == "fifo":
+    if network.sharing == "auto" and resolve_sharing(network, [Sending(0, schedule, network)]) == "fifo":
         return "recurrence"
+    # What somebody else made may be no schedule at all, until it is proven.
+    if schedule.made_by is not None:
+        dtype = DTYPES[point.dtype]
+        elements = message_elements(sizes[len(sizes) // 2], dtype)
+        with suppress(InputError):  # it follows from no such recurrence, of whatever size
+            if run_sizes(schedule, network, workers, schedule.chunk_sizes(elements)[None] * dtype.itemsize).exact.all():
+                return "recurrence"
     return "compiled" if why_not_compiled(schedule, network, workers) is None else "events"
 
 

@@ -34,7 +34,7 @@ from ringnet.scenario import Scenario, loads
 SAMPLED = 20
 #: Starting a command; pandas, which looks what could be drawn, and matplotlib; each plot, and how many there are where
 #: nobody says which.
-START_S, FRAMES_START_S, PLOTS_START_S = 0.42, 0.25, 0.45
+START_S, FRAMES_START_S, PLOTS_START_S = 0.5, 0.25, 0.45
 #: What finds all routes of equal cost.
 GRAPHS_START_S = 0.11
 PLOT_S, PLOTS_OF_RUN, PLOTS_OF_SWEEP = 0.11, 10, 4

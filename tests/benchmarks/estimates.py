@@ -6,7 +6,6 @@ Times are of the processor, so that other load matters less; memory is the most 
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from typing import NamedTuple
 
 from ringnet.cli.check import preview_of, step_preview_of
 from ringnet.scenario import load
+from ringnet.study.cost import sweep_s
 from ringnet.study.repeat import repeats
 from tests.benchmarks.estimated_runs import RUNS
 from tests.benchmarks.measuring import python
@@ -72,7 +72,7 @@ def measure(name: str, folder: Path) -> Estimated:
     status, took_s, took_bytes = int(said[-3]), float(said[-2]), int(said[-1])
     if status:
         raise SystemExit(f"{name}: ringnet {words[0]} ended with {status}")
-    said_s = preview.seconds * (os.cpu_count() or 1 if preview.points > 1 else 1)
+    said_s = sweep_s(scenario, 1) if preview.points > 1 else preview.seconds
     return Estimated(name, said_s, took_s, preview.memory_bytes, took_bytes, saying_s)
 
 

@@ -290,6 +290,19 @@ def test_a_window_makes_the_path_go_there_and_back(case, custom, wired, sharing)
     assert {part for part, _ in parts} == {part for part, _ in there}
 
 
+@pytest.mark.parametrize("algorithm", ["binary-tree", "pipelined-ring"])
+def test_credit_that_comes_at_once_leads_in_no_circle(case, algorithm):
+    """Empty transfers without latency: what one gives back on its arrival comes when it went out."""
+    schedule = ALGORITHMS[algorithm].build(6, "all-reduce")
+    n_bytes = [4] + [0] * (schedule.n_chunks - 1)
+    one = case(6, n_bytes, schedule=schedule, topology="switch", latency_s=0.0)
+    one = one.but(network=replace(one.network, sharing="fair", window=Window(transfers=1)))
+    trace = one.run()
+    pieces = path_of(one, trace).pieces
+    assert all(before.to_s == after.from_s for before, after in pairwise(pieces))
+    assert (pieces[0].from_s, pieces[-1].to_s) == (0.0, trace.workers["end_s"].max())
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -316,10 +316,10 @@ class WindowCredits:
         """Return what gave the credit that came back at some time to the sender of a transfer; None if nothing did.
 
         A transfer, and the service of the part of it whose arrival gave the credit; None for that where the transfer
-        had been applied.
+        had been applied. It is told once: a path that came to it again would go in a circle, at one time.
         """
         src, dst = int(self.rows["src"][transfer]), int(self.rows["dst"][transfer])
-        return self._of_connection(src, dst).get(at_s)
+        return self._of_connection(src, dst).pop(at_s, None)
 
     def _credits(self, src: int, dst: int) -> dict[float, tuple[int, Service | None]]:
         records = self.records
@@ -327,10 +327,12 @@ class WindowCredits:
         back_s = sum(behaviour.offer(0, 0.0).latency_s for behaviour in route)
         found: dict[float, tuple[int, Service | None]] = {}
         for transfer in np.flatnonzero((self.rows["src"] == src) & (self.rows["dst"] == dst)).tolist():
-            for arrived in self._slots(transfer)[:-1]:
-                came_s = records.end_s(arrived) if records.is_flow(arrived) else records.tail_s(arrived)
-                found[came_s + back_s] = transfer, arrived
-            found[float(self.rows["applied_s"][transfer]) + back_s] = transfer, None
+            *slots, last = self._slots(transfer)
+            came = [(records.end_s(one) if records.is_flow(one) else records.tail_s(one), one, one) for one in slots]
+            for came_s, slot, arrived in [*came, (float(self.rows["applied_s"][transfer]), last, None)]:
+                # What takes no time there and back gives no more than what let it start, and may be what it let start.
+                if came_s + back_s > records.head_s(records.of(transfer)[records.number(slot)]):
+                    found[came_s + back_s] = transfer, arrived
         return found
 
     def _slots(self, transfer: int) -> list[Service]:

@@ -22,7 +22,7 @@ def test_every_command_that_writes_has_its_turn():
 
 
 @pytest.mark.parametrize("older", [False, True])
-@pytest.mark.parametrize(("name", "n"), [("export", 6), ("sweep", 2), ("init", 6)])
+@pytest.mark.parametrize(("name", "n"), [("export", 6), ("sweep", 2), ("init", 6), ("report", 4)])
 def test_after_a_fault_of_the_disk_every_file_is_whole_or_absent(tmp_path, name, n, older):
     tried = try_all(name, tmp_path / "folder", older=older, choose=lambda all_: Random(name).sample(all_, n))
     assert tried == (n, [])

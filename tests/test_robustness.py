@@ -349,6 +349,16 @@ class TestResults:
         path.write_text(path.read_text().replace("bandwidth", "banddwidth", 1))
         told("plot", "r", "--plot", "space-time", code=0)
 
+    @pytest.mark.parametrize(
+        ("table", "column"),
+        [("path", "src"), ("path", "dst"), ("links", "link"), ("links", "bytes"), ("summary", "n_workers")],
+    )
+    def test_an_empty_cell_where_none_is_is_told_with_its_line(self, results, table, column):
+        heads, *rows = [line.split(",") for line in (results / f"{table}.csv").read_text().splitlines()]
+        rows[-1][heads.index(column)] = ""
+        (results / f"{table}.csv").write_text("".join(",".join(row) + "\n" for row in [heads, *rows]))
+        assert f"{table}.csv:{len(rows) + 1}: {column}: a cell is empty" in told("plot", "r")
+
     def test_a_link_without_some_of_its_bins_is_told(self, results):
         path = results / "utilisation.csv"
         path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))

@@ -136,8 +136,10 @@ def written_file(path: Path, *, settles: bool = True) -> Iterator[Path]:
             if settles:
                 _settle(fresh)
             fresh.replace(target)
-        finally:
-            fresh.unlink(missing_ok=True)
+        except BaseException:
+            with suppress(OSError):  # the next one that writes this file clears up
+                fresh.unlink(missing_ok=True)
+            raise
 
 
 def write_text(path: Path, text: str, *, settles: bool = True) -> None:

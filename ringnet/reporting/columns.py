@@ -551,6 +551,16 @@ TABLES: dict[str, dict[str, Column]] = {
     },
 }
 
+#: Columns that are never empty, by their tables, each with the column that alone excuses it: why there is no result, or
+#: whose time a piece of the path is that no transfer took.
+NEVER_EMPTY: dict[str, dict[str, str | None]] = {
+    "summary": {"n_workers": "error", "message_bytes": "error"},
+    "links": {"link": None, "bytes": None},
+    "path": {"src": "worker", "dst": "worker"},
+    "compare": {"n_workers": None, "algorithm": None},
+    "numerics": {"n_workers": None, "dtype": None, "algorithm": None},
+    "whatif": {"makespan_s": "error"},
+}
 #: Tables of a run or a sweep; the others are those of studies.
 _OF_STUDIES = {"compare", "crossovers", "numerics", "blame", "whatif", "step", "buckets", "timeline"}
 #: Columns that some tables have only in some runs.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -327,10 +327,22 @@ def tables_of_study(info: Mapping[str, Any]) -> list[str]:
     return [name for name in TABLES if name not in RUN_TABLES and f"{name}.csv" in info["files"]]
 
 
-def list_also(folder: Path, info: Mapping[str, Any], files: Sequence[str]) -> None:
-    """List more files of a folder, before they are written: one that is not listed would be foreign."""
-    with written_file(folder / MANIFEST) as path:
-        write_json({**info, "files": list(dict.fromkeys([*info["files"], *files]))}, path)
+@contextmanager
+def listed_also(folder: Path, info: Mapping[str, Any], files: Sequence[str]) -> Iterator[None]:
+    """List more files of a folder when they are written: what is listed is there.
+
+    On an error those that were not there before go again: what is not listed would be foreign to the next run.
+    """
+    new = [folder / file for file in files if not (folder / file).exists()]
+    try:
+        with written_file(folder / MANIFEST) as path:
+            write_json({**info, "files": list(dict.fromkeys([*info["files"], *files]))}, path)
+            yield
+    except BaseException:
+        for file in new:
+            with suppress(OSError):  # what went wrong is told by the error
+                file.unlink(missing_ok=True)
+        raise
 
 
 def redraw(folder: str | Path, names: Sequence[str] | None = None, look: Look = UNASKED_LOOK) -> Written:
@@ -360,8 +372,7 @@ def redraw(folder: str | Path, names: Sequence[str] | None = None, look: Look = 
     if skipped and names is not None:
         raise ResultsError(*(Fault(note, file=str(folder)) for note in skipped))
     files = [f"{name}.{ending}" for name in figures for ending in look.formats]
-    list_also(folder, info, files)
-    with ExitStack() as stack:
+    with listed_also(folder, info, files), ExitStack() as stack:
         paths = {file: stack.enter_context(written_file(folder / file)) for file in files}
         _draw(figures, look, paths.__getitem__)
     return Written(folder, tuple(files), ())
@@ -406,8 +417,6 @@ def write_report(folder: str | Path, page: Path | None = None) -> Path:
         text = document.study_page(shown, tables, where)
     else:
         text = document.run_page(replace(read_results(folder), run_info=shown), where)
-    with written_file(page) as path:
-        path.write_text(text, encoding="utf-8")
-        if page == folder / PAGE:  # listed when it is all there but for its name
-            list_also(folder, info, [PAGE])
+    with listed_also(folder, info, [PAGE]) if page == folder / PAGE else nullcontext():
+        write_text(page, text)
     return page

@@ -20,7 +20,7 @@ from ringnet.analysis.answer import is_missing
 from ringnet.analysis.frames import Table
 from ringnet.array_types import Array
 from ringnet.errors import Fault, ResultsError
-from ringnet.reporting.columns import TABLES, Kind, kind_of
+from ringnet.reporting.columns import NEVER_EMPTY, TABLES, Kind, kind_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -265,7 +265,8 @@ def read_table(path: Path, table: str) -> pd.DataFrame:
     Raises
     ------
     ResultsError
-        A file that is not there or is no table, a missing column, a cell not of its kind (with its line).
+        A file that is not there or is no table, a missing column, a cell not of its kind, or empty where none is (with
+        its line).
     """
     cells = _read_text(path)
     missing = [name for name in TABLES[table] if name not in cells]
@@ -273,6 +274,10 @@ def read_table(path: Path, table: str) -> pd.DataFrame:
         raise ResultsError(*(Fault("a column is missing", name, str(path)) for name in missing))
     kinds = {name: kind_of(table, name) for name in cells}
     found = frame_of({name: _column(cells[name], name, kind, path) for name, kind in kinds.items()}, table)
+    for name, excuse in NEVER_EMPTY.get(table, {}).items():
+        empty = found[name].isna() & (found[excuse].isna() if excuse else True)
+        if empty.any():
+            raise ResultsError(Fault("a cell is empty", name, str(path), int(empty.argmax()) + 2, right="a value"))
     twice = [] if table not in ONE_ROW_EACH else [*found.index[found.duplicated(ONE_ROW_EACH[table])]]
     if twice:
         name, at = ONE_ROW_EACH[table], twice[0]

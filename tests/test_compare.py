@@ -279,6 +279,24 @@ class TestManySizes:
         rows = np.array([schedule.chunk_sizes(n) * 4 for n in (0, 1, 7, 1000, 10**6)])
         assert run_sizes(schedule, network, Workers.alike(8), rows).exact.all()
 
+    @pytest.mark.parametrize("switching", ["cut-through", "store-and-forward"])
+    def test_workers_who_meet_on_a_link_that_serves_one_after_another(self, switching: str):
+        """A link serves by when heads come, and then by worker; where they come in another order, that is seen."""
+        found = {}
+        for algorithm in ("direct", "hierarchical", "binomial-tree", "stragglar", "torus-ring"):
+            schedule = ALGORITHMS[algorithm].build(8, "all-reduce")
+            even = TOPOLOGIES["switch"].build(8, 50e9, 1e-6)
+            for network in (replace(even, switching=switching), uneven(8, "switch", switching)):
+                fifo = replace(network, sharing="fifo")
+                found[algorithm, network.bandwidth_Bps.std() > 0] = self.compare(schedule, fifo, Workers.alike(8))
+        assert [found["direct", False], found["binomial-tree", False], found["hierarchical", True]] == [True] * 3
+        assert not found["stragglar", True]
+        at_once = replace(even, sharing="fifo", latency_s=np.zeros(even.n_links))
+        with pytest.raises(InputError, match="carries transfers of workers"):
+            run_sizes(
+                ALGORITHMS["bidirectional-ring"].build(8, "all-reduce"), at_once, Workers.alike(8), np.ones((1, 16))
+            )
+
     def test_of_shared_chunks_a_few_uses_are_kept(self, monkeypatch):
         """Slices pass on what another channel has just applied; who has passed them all waits for none of them."""
         monkeypatch.setattr(sizes, "SLOTS_OF_STEPS", 1)
@@ -341,7 +359,7 @@ class TestManySizes:
     @staticmethod
     def compare(schedule, network, workers: Workers) -> bool:
         """Hold the sizes that are exact against events; return whether there are any."""
-        if why_not_exact(schedule, network, workers, channels_may_meet=True) is not None:
+        if why_not_exact(schedule, network, workers, channels_may_meet=True, workers_may_meet=True) is not None:
             return False
         rows = np.array([schedule.chunk_sizes(n) * 4 for n in (0, 1, 63, 1000, 123_457)])
         times = run_sizes(schedule, network, workers, rows)

@@ -342,11 +342,13 @@ def pipelined_ring(n_workers: int, collective: str = "all-reduce", n_slices: int
 
 def _sliced_steps(n_workers: int, n_slices: int, phases: tuple[str, ...]) -> Iterator[Step]:
     src, dst = frozen(np.arange(n_workers)), frozen((np.arange(n_workers) + 1) % n_workers)
+    # Of all steps: what shares its columns moves alike, and is looked at once.
+    channel, to_channel = frozen(np.zeros(n_workers)), frozen(np.ones(n_workers))
     for phase in phases:
         for step in range(n_workers - 1):
             first = (src - step + (phase == ALL_GATHER)) % n_workers * n_slices
             for part in range(n_slices):
-                yield make_step(phase, step * n_slices + part, src, dst, first + part, 0, to_channel=1)
+                yield make_step(phase, step * n_slices + part, src, dst, first + part, channel, to_channel=to_channel)
 
 
 def _chain_steps(n_workers: int, n_slices: int, collective: str, root: int) -> Iterator[Step]:

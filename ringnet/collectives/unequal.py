@@ -214,12 +214,17 @@ def stragglar(n_workers: int, collective: str = ALL_REDUCE, late: int = 0) -> Sc
     fold = Fold.of(n_workers)
     # Whoever is last of the members is so for any number of workers: nobody is folded into the late one.
     worker = frozen((late + 1 + np.arange(n_workers)) % n_workers)
+    n_others, is_folded = len(fold.members) - 1, len(fold.folded) > 0
+    # Of the sums among the others each chunk is then with two workers, and passed on to all others.
+    n_steps = max(n_others - 1, 0) + n_others + max(n_others + fold.n_rounds - 2, 0) + 2 * is_folded
+    n_transfers = n_others * (n_others - 1) + 2 * n_others + n_others * (n_others - 1) + 2 * len(fold.folded)
     return make_schedule(
         "stragglar",
         collective,
         n_workers,
         max(len(fold.members) - 1, 1),
         partial(_stragglar_steps, fold, worker),
+        counts=(n_steps, n_transfers),
         parameters={"late": late},
     )
 

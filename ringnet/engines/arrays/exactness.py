@@ -21,6 +21,7 @@ def why_not_exact(
     maker: RoundMaker | None = None,
     *,
     channels_may_meet: bool = False,
+    workers_may_meet: bool = False,
     may_draw: bool = False,
     may_share: bool = False,
 ) -> str | None:
@@ -30,9 +31,9 @@ def why_not_exact(
     from the same link, or all as the first link of their routes: then they come in the order in which the actor posts
     them. In a rendezvous it may carry one of each step only, since its transfers start when their receivers come.
     ``maker`` makes the rounds of all steps on the way. ``channels_may_meet`` asks less, where the order of service is
-    looked at by itself: one worker for each link. ``may_draw`` lets links and workers draw their numbers, where times
-    alone are worked out; ``may_share`` lets several flow over a link, which is shared fairly, where it is looked at
-    whether they start and end together.
+    looked at by itself: one worker for each link; ``workers_may_meet`` not even that. ``may_draw`` lets links and
+    workers draw their numbers, where times alone are worked out; ``may_share`` lets several flow over a link, which is
+    shared fairly, where it is looked at whether they start and end together.
     """
     drawn = None if may_draw else workers.beyond
     reason = "switches reduce what comes to them" if schedule.n_switches else None
@@ -47,7 +48,9 @@ def why_not_exact(
     order = _Order(network, schedule.n_channels, rendezvous=rendezvous)
     if channels_may_meet and not rendezvous:
         order.actors_as_one = schedule.n_channels
-    is_open = not may_share
+    # Where all latencies are longer than nothing, all heads of a time have come before a link chooses: see `Sizes`.
+    order_is_seen = workers_may_meet and not rendezvous and bool((network.latency_s > 0).all())
+    is_open = not (may_share or order_is_seen)
     if is_open and not rendezvous and order.actors_as_one == schedule.n_channels:
         # Then only who sends to whom counts, whenever that is; where not all is in order, the steps say what is not.
         src, dst = schedule.pairs

@@ -31,8 +31,8 @@ N_REAL = 22
 (CHUNK, COUNT, SENDS, RECEIVES, SENDER, RECEIVER, FIRST_LINK, LINKS, HOLDS, LOOKED_AT) = OF_STEP = range(10)
 #: By cell its slots, of the last apply and of posts since; by slot its cell, as ``SLOT`` numbers it.
 (SLOT, APPLIED_CELL, POSTED_CELL) = range(10, 13)
-#: By link the channel whose head came last; by size whether it is exact.
-(LAST_CHANNEL, EXACT) = range(13, 15)
+#: By link the actor whose head came last; by size whether it is exact.
+(LAST_ACTOR, EXACT) = range(13, 15)
 #: By link the last step in which something flows over it; for each size whether its flows then part.
 (LAST_STEP, PART) = range(15, 17)
 NUMBERS = 17
@@ -40,7 +40,7 @@ N_WHOLE = 18
 
 #: In ``whole[NUMBERS]``: what a run is, what a step is, and how many slots are taken, and how many there are.
 (
-    N_SIZES, N_ACTORS, N_CHANNELS, N_CHUNKS, IS_CUT_THROUGH, IS_RENDEZVOUS, CHANNELS_MEET, SHARES_CHUNKS, COSTS,
+    N_SIZES, N_ACTORS, N_CHANNELS, N_CHUNKS, IS_CUT_THROUGH, IS_RENDEZVOUS, ACTORS_MEET, SHARES_CHUNKS, COSTS,
     N_ROWS, HAS_COUNTS, REDUCES, N_APPLIED, N_POSTED, MOST_SLOTS, IS_FAIR, STEP,
 ) = ALL_NUMBERS = range(17)  # fmt: skip
 
@@ -127,7 +127,7 @@ def send(real: Any, whole: Any, row: int) -> None:
 def cross(real: Any, whole: Any, row: int) -> None:
     """Let a row cross all its links, from when its head comes to the first one."""
     number, head, row_bytes, tail = whole[NUMBERS], real[HEAD], real[ROW_BYTES], real[ARRIVED]
-    n, channel = number[N_SIZES], whole[SENDER][row] % number[N_CHANNELS]
+    n, actor = number[N_SIZES], whole[SENDER][row]
     free, carried, first, end = real[FREE], real[CARRIED], whole[FIRST_LINK][row], whole[FIRST_LINK][row + 1]
     is_cut_through = number[IS_CUT_THROUGH] == 1
     if first == end:  # to a worker at the same place
@@ -136,8 +136,8 @@ def cross(real: Any, whole: Any, row: int) -> None:
     for place in range(first, end):
         link = whole[LINKS][place]
         rate_Bps, latency_s = real[BANDWIDTH][link], real[LATENCY][link]
-        if number[CHANNELS_MEET]:
-            look(real, whole, link, channel)
+        if number[ACTORS_MEET]:
+            look(real, whole, link, actor)
         holds = is_cut_through and place > first
         for size in range(n):
             start_s = later(head[size], free[link * n + size])
@@ -207,15 +207,15 @@ def take_bytes(real: Any, whole: Any, row: int) -> None:
             row_bytes[size] = of_chunk[chunk * n + size]
 
 
-def look(real: Any, whole: Any, link: int, channel: int) -> None:
-    """Look whether a head comes to a link after the last one: in time, and at equal times by channel."""
+def look(real: Any, whole: Any, link: int, actor: int) -> None:
+    """Look whether a head comes to a link after the last one: in time, and at equal times by actor."""
     n, head, last_s = whole[NUMBERS][N_SIZES], real[HEAD], real[LAST_HEAD]
-    is_lower = channel < whole[LAST_CHANNEL][link]
+    is_lower = actor < whole[LAST_ACTOR][link]
     for size in range(n):
         if head[size] < last_s[link * n + size] or (is_lower and head[size] == last_s[link * n + size]):
             whole[EXACT][size] = 0
         last_s[link * n + size] = head[size]
-    whole[LAST_CHANNEL][link] = channel
+    whole[LAST_ACTOR][link] = actor
 
 
 def receive(real: Any, whole: Any, row: int) -> None:

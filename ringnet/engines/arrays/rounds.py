@@ -155,14 +155,22 @@ class RoundMaker:
             hop.at = as_index(place[hop.links])
         return np.flatnonzero(is_used)
 
-    def channels_meet(self) -> bool:
-        """Whether a link carries several channels of a worker; asked of a run in which it carries one worker."""
+    def actors_meet(self) -> bool:
+        """Whether a link carries several actors."""
+        return self._some_meet(lambda rounds: rounds.src * self.n_channels + rounds.channel)
+
+    def workers_meet(self) -> bool:
+        """Whether a link carries several workers."""
+        return self._some_meet(lambda rounds: rounds.src)
+
+    def _some_meet(self, senders_of: Callable[[Rounds], IntArray]) -> bool:
         found = np.full(self.network.n_links, NOBODY)
-        for rounds in self.made if self.n_channels > 1 else ():
+        for rounds in self.made:
+            senders = senders_of(rounds)
             for within, links in self.network.hops(rounds.src, rounds.dst):
-                channels = rounds.channel if within is None else rounds.channel[within]
-                found[links] = np.where(found[links] == NOBODY, channels, found[links])
-                if (found[links] != channels).any():
+                here = senders if within is None else senders[within]
+                found[links] = np.where(found[links] == NOBODY, here, found[links])
+                if (found[links] != here).any():
                     return True
         return False
 

@@ -72,7 +72,9 @@ def run_recurrence(  # noqa: PLR0913 -- what an engine takes, and what is known 
         exact = looked
     maker = exact.maker
     rows = TransferRows.kept(schedule.n_transfers, keep_transfers, payload if keep_values else None)
-    can_recall = keep_transfers and not schedule.channels_share_chunks and not maker.channels_meet()
+    can_recall = (
+        keep_transfers and not schedule.channels_share_chunks and not (schedule.n_channels > 1 and maker.actors_meet())
+    )
     if rows is not None and not rows.whole and can_recall:
         rows = None  # the choices that led to the end say as much, and let steps leap
     steps = Steps(schedule, network, workers, chunk_bytes, maker, rows)
@@ -171,13 +173,18 @@ def _exact_rounds(
     network: Network,
     workers: Workers,
     *,
-    channels_may_meet: bool = False,
+    workers_may_meet: bool = False,
     may_draw: bool = False,
     may_share: bool = False,
 ) -> RoundMaker:
     """Make the rounds of all steps; `InputError` if doing them in turn is not exact."""
     maker = RoundMaker(schedule, network)
-    how = {"channels_may_meet": channels_may_meet, "may_draw": may_draw, "may_share": may_share}
+    how = {
+        "channels_may_meet": workers_may_meet,
+        "workers_may_meet": workers_may_meet,
+        "may_draw": may_draw,
+        "may_share": may_share,
+    }
     if reason := why_not_exact(schedule, network, workers, maker, **how):
         raise _inexact(reason)
     return maker
@@ -240,7 +247,7 @@ def run_sizes(schedule: Schedule, network: Network, workers: Workers, chunk_byte
         If the times of no size follow from such a recurrence; it names the condition.
     """
     is_fair = resolve_sharing(network, [Sending(0, schedule, network)]) == "fair"
-    maker = _exact_rounds(schedule, network, workers, channels_may_meet=True, may_share=is_fair)
+    maker = _exact_rounds(schedule, network, workers, workers_may_meet=True, may_share=is_fair)
     sizes = Sizes(schedule, network, workers, maker, is_fair=is_fair)
     blocks = np.array_split(chunk_bytes, -(-len(chunk_bytes) // sizes.at_once))
     found = [sizes.run(schedule.steps(), block) for block in blocks]

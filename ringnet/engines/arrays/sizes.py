@@ -51,15 +51,25 @@ class Times(NamedTuple):
 class _Plan:
     """What steps share that move between the same workers: the order of their rows, and the links that they cross."""
 
-    def __init__(self, rounds: Rounds, network: Network, place: IntArray, n_channels: int, *, is_fair: bool) -> None:
-        rows = np.arange(len(rounds.src))
+    def __init__(
+        self,
+        rounds: Rounds,
+        network: Network,
+        place: IntArray,
+        n_channels: int,
+        *,
+        is_fair: bool,
+        workers_meet: bool,
+    ) -> None:
+        rows, actors = np.arange(len(rounds.src)), rounds.src * n_channels + rounds.channel
         links, first = network.joined_routes(rounds.src, rounds.dst)
         self.arrays = {
-            # By channel, the lowest first: so a link that carries several of them is supposed to serve.
-            at.SENDS: rows if n_channels == 1 else np.argsort(rounds.channel, kind="stable"),
+            # So a link that carries several is supposed to serve: channels of a worker one after the other, the lowest
+            # first; of workers, by number, the first row of each, then the second of each, and so on.
+            at.SENDS: _in_turn(actors) if workers_meet else np.argsort(rounds.channel, kind="stable"),
             # By sender: so each worker applies what comes to it.
             at.RECEIVES: np.argsort(rounds.src, kind="stable"),
-            at.SENDER: rounds.src * n_channels + rounds.channel,
+            at.SENDER: actors,
             at.RECEIVER: rounds.dst * n_channels + rounds.receiving_channel,
             at.FIRST_LINK: first,
             at.LINKS: place[links],
@@ -86,6 +96,14 @@ class _Plan:
             at.RATE: rate_Bps,
             at.ROUTE_LATENCY: np.bincount(row, network.latency_s[links], minlength=n_rows),
         }
+
+
+def _in_turn(actors: IntArray) -> IntArray:
+    """Return the order of rows by how many of its actor come before each, and then by actor."""
+    order = np.argsort(actors, kind="stable")
+    number = np.arange(len(order)) - np.searchsorted(actors[order], actors[order])
+    turns: IntArray = order[np.argsort(number, kind="stable")]
+    return turns
 
 
 class Sizes:
@@ -123,13 +141,14 @@ class Sizes:
         self._each = np.repeat(np.arange(schedule.n_workers), schedule.n_channels)
         #: Cells of which it may be kept when they were last used.
         self.n_slots = SLOTS_OF_STEPS * self.most_rows + 1 if schedule.channels_share_chunks else 1
+        self._workers_meet = not is_fair and maker.workers_meet()
         self._n = {
             at.N_ACTORS: len(self._each),
             at.N_CHANNELS: schedule.n_channels,
             at.N_CHUNKS: schedule.n_chunks,
             at.IS_CUT_THROUGH: network.switching == "cut-through",
             at.IS_RENDEZVOUS: workers.sends == "rendezvous",
-            at.CHANNELS_MEET: not is_fair and maker.channels_meet(),
+            at.ACTORS_MEET: not is_fair and maker.actors_meet(),
             at.SHARES_CHUNKS: schedule.channels_share_chunks,
             at.COSTS: self._costs(),
             at.IS_FAIR: is_fair,
@@ -155,7 +174,8 @@ class Sizes:
             rounds = self.maker.rounds(step)
             if id(rounds) not in self._plans:
                 what = rounds, self.network, self._place, self.schedule.n_channels
-                self._plans[id(rounds)] = _Plan(*what, is_fair=bool(self._n[at.IS_FAIR]))
+                is_fair = bool(self._n[at.IS_FAIR])
+                self._plans[id(rounds)] = _Plan(*what, is_fair=is_fair, workers_meet=self._workers_meet)
             if plan is not self._plans[id(rounds)]:
                 plan = self._plans[id(rounds)]
                 at_whole[[*plan.arrays]] = plan.addresses
@@ -191,7 +211,7 @@ class Sizes:
             **self._held,
             at.READY: np.repeat(workers.launched_s[each], n_sizes),
             at.ENTERED: np.empty(len(each) * n_sizes),
-            at.LAST_HEAD: np.full(n_used * n_sizes if self._n[at.CHANNELS_MEET] else 0, -np.inf),
+            at.LAST_HEAD: np.full(n_used * n_sizes if self._n[at.ACTORS_MEET] else 0, -np.inf),
             # Floats hold whole numbers up to 2^53, and divide without being made of them each time.
             at.CHUNK_BYTES: np.ascontiguousarray(chunk_bytes.T, dtype=float),
             at.BYTES_BEFORE: np.ascontiguousarray(before.T),
@@ -212,7 +232,7 @@ class Sizes:
             at.SLOT: np.full(2 * n_cells, at.NO_SLOT),
             at.APPLIED_CELL: np.empty(n_slots, dtype=np.int64),
             at.POSTED_CELL: np.empty(n_slots, dtype=np.int64),
-            at.LAST_CHANNEL: np.zeros(n_used, dtype=np.int64),
+            at.LAST_ACTOR: np.zeros(n_used, dtype=np.int64),
             at.EXACT: np.ones(n_sizes, dtype=np.int64),
             at.LAST_STEP: np.full(n_used, -1),
             at.PART: np.zeros(n_flows, dtype=np.int64),

@@ -15,6 +15,7 @@ from ringnet.analysis import frames
 from ringnet.analysis.critical_path import critical_path
 from ringnet.analysis.frames import MOST_CHANGES, MOST_LINKS, N_SPANS, as_frame, queue_table
 from ringnet.engines.events.fair import LinkUse
+from ringnet.engines.tolerances import ROUNDING
 from ringnet.engines.trace import LinkWaits, beyond_the_first
 from ringnet.networks import LinkChange, make_network
 from ringnet.reporting.plots import PLOTS, choose
@@ -115,7 +116,7 @@ def test_on_any_network_it_is_told_whose_transfers_were_before(sharing, case, cu
         if len(senders) == 1:
             assert own_s == pytest.approx(queueing_s, rel=1e-9, abs=1e-15)
         elif len(senders) == len(sent):
-            assert not own_s.any()
+            assert own_s.max() <= ROUNDING * told[0]["end_s"].max()  # what rounding makes is behind nobody else
 
 
 @given(st.data())

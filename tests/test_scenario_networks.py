@@ -294,8 +294,8 @@ def test_traffic_over_named_links_once():
     [
         ("sharing: fair", "compiled", "links are shared fairly"),
         ("profile: [{at: 20 us, bandwidth: 10 GB/s}]", "events", "a bandwidth changes over time"),
-        ("topology: switch, window: 1 MiB", "events", "a window holds transfers back"),
-        ("packet: 4 KiB", "events", "transfers are cut into packets"),
+        ("topology: switch, window: 1 MiB", "compiled", "a window holds transfers back"),
+        ("packet: 4 KiB", "compiled", "transfers are cut into packets"),
         (f"{TWO_LEAVES}, placement: interleaved", "compiled", "carries transfers of workers"),
     ],
 )

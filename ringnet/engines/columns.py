@@ -16,35 +16,34 @@ from typing import Any
 # -- real: one array of float64 for each name; ``_OF_`` are the arrays with an entry for each of something.
 CLOCK = 0
 (SEND_COST, RECV_COST, REDUCE_RATE, BUSY_UNTIL, LAST, OVERHEAD_SPENT, REDUCING_SPENT) = REAL_OF_WORKER = range(1, 8)
-#: Parts of a path for each worker, its processor, each actor and transfer, what gives credit and each use: see
-#: ``N_ON_PATH``.
-WORKER_PATH, PROCESSOR_PATH, ACTOR_PATH, TRANSFER_PATH, CREDIT_PATH, USE_PATH = range(8, 14)
-(POSTED, ENTERED, RELEASED, STARTED, SENT, ARRIVED) = REAL_OF_TRANSFER = range(14, 20)
-(LOST, OWN_LOST) = LOSSES_OF_TRANSFER = range(20, 22)
-(HEAD, TAIL, HAD_SERVED) = REAL_OF_PART = range(22, 25)
+#: Parts of a path for each worker, its processor, each actor and transfer, and what gives credit: see ``N_ON_PATH``.
+WORKER_PATH, PROCESSOR_PATH, ACTOR_PATH, TRANSFER_PATH, CREDIT_PATH = range(8, 13)
+(POSTED, ENTERED, RELEASED, STARTED, SENT, ARRIVED) = REAL_OF_TRANSFER = range(13, 19)
+(LOST, OWN_LOST) = LOSSES_OF_TRANSFER = range(19, 21)
+(HEAD, TAIL, HAD_SERVED) = REAL_OF_PART = range(21, 24)
 #: Where transfers come to links in parts, by transfer and hop: when the last part was done, and what the link had
 #: served by then of the same sender.
-(LEFT_AT, LEFT_WORKED) = REAL_OF_CROSSING = range(25, 27)
+(LEFT_AT, LEFT_WORKED) = REAL_OF_CROSSING = range(24, 26)
 #: A use is a post or an apply of a transfer, ``2 * transfer`` and one more: when it was done.
-USED_AT = 27
+USED_AT = 26
 #: By route: the latency of all its links, less than nothing where it is not the same for all sizes; their least
 #: bandwidth; the latency of the way back.
-(ROUTE_LATENCY, ROUTE_RATE, BACK_LATENCY) = REAL_OF_ROUTE = range(28, 31)
+(ROUTE_LATENCY, ROUTE_RATE, BACK_LATENCY) = REAL_OF_ROUTE = range(27, 30)
 #: ``LONE_END``: when it would have ended, had its sender's flows alone been there; NaN where that is not looked at.
-(RATE, OLD_RATE, CEILING, LEFT, FLOW_SINCE, FLOW_STARTED, FLOW_LOST, LONE_END) = REAL_OF_FLOW = range(31, 39)
+(RATE, OLD_RATE, CEILING, LEFT, FLOW_SINCE, FLOW_STARTED, FLOW_LOST, LONE_END) = REAL_OF_FLOW = range(30, 38)
 (CAPACITY, OCCUPIED, QUEUED_FOR, LINK_SINCE, FREE, BUSY, HELD, UNFILLED, LARGEST, LOWEST, LEAST) = REAL_OF_LINK = range(
-    39, 50
+    38, 49
 )
 #: What a link does with transfers up to a size: one piece after another, the last without limit.
-PIECE_UP_TO, PIECE_RATE, PIECE_LATENCY = range(50, 53)
+PIECE_UP_TO, PIECE_RATE, PIECE_LATENCY = range(49, 52)
 #: An account is a link for one sender (fifo): how long it has worked for it.
-ACCOUNT_WORKED = 53
+ACCOUNT_WORKED = 52
 #: When an actor began to wait for others to use a chunk.
-SINCE = 54
+SINCE = 53
 #: What heaps are ordered by: when what happens, which flow ends when, and at which rate a flow or link stops rising.
-EVENT_TIME, PREDICTED, RISES_TO = range(55, 58)
-TIMES_ROWS, SERVICE_ROWS, RATE_ROWS, WAIT_ROWS = range(58, 62)
-N_REAL = 62
+EVENT_TIME, PREDICTED, RISES_TO = range(54, 57)
+TIMES_ROWS, SERVICE_ROWS, RATE_ROWS, WAIT_ROWS = range(57, 61)
+N_REAL = 61
 
 # -- whole: one array of int64 for each name.
 COUNT = 0

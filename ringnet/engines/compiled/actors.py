@@ -194,23 +194,24 @@ def gives_way(real: Any, whole: Any, actor: int, number: int, phase: int) -> boo
     while place[actor] < whole[at.FIRST_EARLIER][number + 1]:
         # Those of steps that all have left are over.
         earlier = whole[at.EARLIER][place[actor]] - 2 * whole[at.COUNT][at.FIRST_TRANSFER]
-        if earlier >= 0:
-            if real[at.USED_AT][earlier] == INFINITE:
-                join_waiters(whole, at.FIRST_USER, earlier, actor)
-                return True
-            if real[at.USED_AT][earlier] > real[at.SINCE][actor]:
-                copy_path(real[at.USE_PATH], earlier, real[at.ACTOR_PATH], actor)
+        if earlier >= 0 and real[at.USED_AT][earlier] == INFINITE:
+            join_waiters(whole, at.FIRST_USER, earlier, actor)
+            return True
         real[at.SINCE][actor] = now_s
         place[actor] += 1
     return False
 
 
 def use(real: Any, whole: Any, actor: int, number: int) -> None:
-    """Note that a post or an apply is done now, and wake who waits for it."""
+    """Note that a post or an apply is done now, and wake who waits for it: the path goes on with them."""
     now_s = real[at.USED_AT][number] = real[at.CLOCK][at.NOW]
-    copy_path(real[at.ACTOR_PATH], actor, real[at.USE_PATH], number)
-    if whole[at.FIRST_USER][number] != at.NOBODY:
-        schedule(real, whole, now_s, NORMAL, KINDS * whole[at.FIRST_USER][number] + ACTOR)
+    waiting = whole[at.FIRST_USER][number]
+    if waiting != at.NOBODY:
+        schedule(real, whole, now_s, NORMAL, KINDS * waiting + ACTOR)
+    while waiting != at.NOBODY:
+        if now_s > real[at.SINCE][waiting]:
+            copy_path(real[at.ACTOR_PATH], actor, real[at.ACTOR_PATH], waiting)
+        waiting = whole[at.NEXT_WAITER][waiting]
 
 
 def spend(real: Any, whole: Any, actor: int, overhead_s: float, reducing_s: float) -> None:

@@ -247,7 +247,6 @@ class LoadedSteps:
             ((at.TRANSFER_PATH,), 0.0, at.N_ON_PATH),
             ((at.CREDIT_PATH,), 0.0, has_window * at.N_ON_PATH),
             ((at.USED_AT,), np.inf, n_uses),
-            ((at.USE_PATH,), 0.0, n_uses * at.N_ON_PATH),
             (at.REAL_OF_CROSSING, 0.0, n_crossings),
         )
         self._wholes = (

@@ -98,11 +98,13 @@ def _column(at: Path, values: list[Any] | RangeKeys, document: Document) -> list
 
 
 def differences(values: Sequence[Any]) -> list[str]:
-    """Return of each list or mapping what tells it from the others; nothing where that does not, or of plain values.
+    """Return of each list or mapping what tells it from the others; nothing where that does not.
+
+    Plain values, and lists of them, are told whole.
 
     >>> differences([[{"link": "0->1", "down": 1}], [{"link": "0->1", "down": 1, "retry": 2}], [{"link": "2->3"}]])
     ['link 0->1, down 1, no retry', 'link 0->1, down 1, retry 2', 'link 2->3, no down, no retry']
-    >>> differences([8, 16]), differences([[1], [1]])
+    >>> differences([8, 16]), differences([[0, 1, 2], [0, 2, 1]])
     (['', ''], ['', ''])
     """
     if not all(isinstance(value, dict | list) for value in values):
@@ -114,7 +116,8 @@ def differences(values: Sequence[Any]) -> list[str]:
         if len({have.get(path) for have in all_have}) > 1
     ]
     said = [", ".join(_told(path, have.get(path)) for path in varying) for have in all_have]
-    return said if len(set(said)) == len(said) else [""] * len(values)
+    is_told = len(set(said)) == len(said) and all(any(isinstance(key, str) for key in path) for path in varying)
+    return said if is_told else [""] * len(values)
 
 
 def _leaves(path: Path, value: Any) -> Iterator[tuple[Path, Any]]:
@@ -126,8 +129,8 @@ def _leaves(path: Path, value: Any) -> Iterator[tuple[Path, Any]]:
 
 
 def _told(path: Path, text: str | None) -> str:
-    name = next((key for key in reversed(path) if isinstance(key, str)), "")
-    return f"no {name or 'more'}" if text is None else f"{name} {text}".strip()
+    name = next((key for key in reversed(path) if isinstance(key, str)), "more")
+    return f"no {name}" if text is None else f"{name} {text}"
 
 
 def _marks(at: Path, document: Document) -> dict[Path, Mark]:

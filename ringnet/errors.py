@@ -61,6 +61,8 @@ _ALSO_CALLED = {
     "dgx-h100": "h100",
     "hgx-h200": "h200",
     "hgx-b200": "b200",
+    "bandwidth": "bw",
+    "latency": "lat delay",
     "run": "sweep simulate sim time bench benchmark",
     "check": "validate lint",
     "whatif": "what-if",

@@ -359,6 +359,24 @@ class TestResults:
         (results / f"{table}.csv").write_text("".join(",".join(row) + "\n" for row in [heads, *rows]))
         assert f"{table}.csv:{len(rows) + 1}: {column}: a cell is empty" in told("plot", "r")
 
+    @pytest.mark.parametrize(
+        ("text", "right"),
+        [
+            ('<algo name="ring">\n</algo>', "algorithm: {file: x.yaml} in a scenario"),
+            ('<system version="1">\n</system>', "ringnet network x.yaml"),
+            (
+                "ringnet_profile: 3\nlinks: {}",
+                "ringnet predict x.yaml, or network: {link: {file: x.yaml}} in a scenario",
+            ),
+        ],
+    )
+    def test_a_file_of_another_kind_is_told_with_what_reads_it(self, own_folder, text, right):
+        Path("x.yaml").write_text(text)
+        said = told("run", "x.yaml")
+        assert f"no scenario; got {text[:18].split(': ')[-1][:1]}" in said
+        assert said.endswith(f"right would be: {right}\n")
+        assert "did you mean x.yaml?" in told("run", "x.yml")
+
     def test_a_link_without_some_of_its_bins_is_told(self, results):
         path = results / "utilisation.csv"
         path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))

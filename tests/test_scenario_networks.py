@@ -91,7 +91,7 @@ def test_a_parameter_of_another_topology_is_a_mistake_that_names_it(topology):
     wrong = "k: 4" if topology != "fat-tree" else "sides: [4, 2]"
     key = wrong.partition(":")[0]
     keys = ", ".join(filter(None, (f"topology: {topology}", SHAPES[topology], wrong)))
-    assert fault(keys).startswith(f"network.{key}: a {topology} has no {key}: ")
+    assert fault(keys).startswith(f"network.{key}: topology {topology} has no {key}: ")
 
 
 def test_a_parameter_that_is_missing():
@@ -113,7 +113,7 @@ def test_the_sides_that_are_suggested_hold(topology, n_workers):
 
 def test_a_sweep_over_topologies_leaves_out_what_one_does_not_have():
     found = scenario("sides: [4, 2]", rest="sweep: {over: {network.topology: [torus, switch]}}")
-    assert found.notes == ("network.sides: left out, a switch has no sides: mesh and torus have",)
+    assert found.notes == ("network.sides: left out, topology switch has no sides: mesh and torus have",)
     assert [point.scenario.network.sides for point in found.points()] == [(4, 2), None]
 
 

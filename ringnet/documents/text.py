@@ -9,7 +9,7 @@ import select
 import stat
 from pathlib import Path as FilePath
 
-from ringnet.errors import Fault, InputError
+from ringnet.errors import Fault, InputError, closest
 
 #: Longest value that a message shows whole.
 SHOWN = 60
@@ -38,11 +38,22 @@ def read_bounded(path: str | os.PathLike[str], most_bytes: int, what: str) -> by
         content = _content(path, most_bytes + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(Fault(f"the file cannot be read: {reason}", file=file)) from error
+        raise InputError(
+            Fault(f"the file cannot be read: {reason}", file=file, nearest=_beside(path, error))
+        ) from error
     if len(content) > most_bytes:
         right = f"at most {most_bytes:,} bytes"
         raise InputError(Fault(f"the file is too large for {what}", file=file, right=right))
     return content
+
+
+def _beside(path: str | os.PathLike[str], error: Exception) -> str:
+    """Return the file beside one that is not there whose name is nearly the same; empty if there is none."""
+    wanted = FilePath(os.fspath(path))
+    if not isinstance(error, FileNotFoundError) or not wanted.parent.is_dir():
+        return ""
+    found = closest(wanted.name, os.listdir(wanted.parent), alike=0.8)
+    return one_line(os.fspath(wanted.with_name(found))) if found else ""
 
 
 def _content(path: str | os.PathLike[str], n_bytes: int) -> bytes:

@@ -10,9 +10,10 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from ringnet.collectives import Schedule
-from ringnet.documents.text import decode
+from ringnet.documents.text import SHOWN, decode
 from ringnet.documents.yaml_text import SCENARIO, read_text, read_yaml
 from ringnet.errors import Fault, InputError
+from ringnet.formats.profiles import KEY as PROFILE
 from ringnet.scenario.build.include import included
 from ringnet.scenario.build.interpret import interpret
 from ringnet.scenario.build.scenario import Scenario
@@ -102,7 +103,15 @@ def loads(
 
 def _read(text: str, overrides: Sequence[str], file: str, name: str, home: ScenarioFolder) -> Scenario:
     given = [overrides] if isinstance(overrides, str) else overrides
+    first = text.lstrip()[:SHOWN].partition("\n")[0] if isinstance(text, str) else ""
+    if first.startswith("<"):
+        is_schedule = first.startswith("<algo")
+        right = f"algorithm: {{file: {file}}} in a scenario" if is_schedule else f"ringnet network {file}"
+        raise InputError(Fault("this is XML, no scenario", "", file, 1, first, right))
     document, faults = read_yaml(text, file)
+    if document.has((PROFILE,)) and not document.has(("scenario_version",)):
+        right = f"ringnet predict {file}, or network: {{link: {{file: {file}}}}} in a scenario"
+        raise InputError(document.fault((PROFILE,), "this is a profile, no scenario", right=right))
     document, unfound = included(document, home, file)
     return Scenario.made(interpret(document, given, name, home, [*faults, *unfound], file))
 

@@ -93,7 +93,9 @@ def _parameters_of(topology: str, given: NetworkKeys | BetweenKeys, at: Path, pl
             yield from _parameters_of(value.topology, value, (*at, name), places)
         if name not in known:
             having = [one for one, line in TOPOLOGIES.items() if name in line.parameters]
-            message = f"a {topology} has no {name}: {' and '.join(having)} {'have' if len(having) > 1 else 'has'}"
+            message = (
+                f"topology {topology} has no {name}: {' and '.join(having)} {'have' if len(having) > 1 else 'has'}"
+            )
             yield Mistake((*at, name), message, f"topology: {having[0]}", causes=(cause,), unread=True)
     for name, parameter in known.items():
         if parameter.required and name not in there:

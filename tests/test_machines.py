@@ -202,7 +202,7 @@ def test_parameters_of_hosts_without_any_are_told():
     """A ring has no cards, whatever algorithm would ask it for a way."""
     network = "network: {bandwidth: 1 GB/s, latency: 0 s, nics: 2, between: {rails: 2}}"
     text = f"{{scenario_version: 1, workers: 4, message: 1 B, algorithm: channel-ring, {network}}}"
-    with pytest.raises(InputError, match="a ring has no nics"):
+    with pytest.raises(InputError, match="topology ring has no nics"):
         loads(text)
 
 

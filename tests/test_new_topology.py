@@ -161,7 +161,7 @@ def test_every_mistake_is_told_at_once_with_line_and_path(run, house):
         ("network.taps=[4, x]", "network.taps[1]: a whole number is wanted; got x; right would be: 4"),
         ("network.taps=[]", "network.taps: nothing stands here: leave the key out"),
         ("network.first_tap=8", "network.first_tap: a whole number from 0 to 7 is wanted; got 8"),
-        ("network.k=4", "network.k: a chain has no k: fat-tree has; got 4"),
+        ("network.k=4", "network.k: topology chain has no k: fat-tree has; got 4"),
         ("network.topology=chian", "there is no such topology; got chian"),
         ("network.between.topology=chian", "did you mean chain?"),
     ],
@@ -175,7 +175,7 @@ def test_a_wrong_value(run, change, told):
 def test_another_topology_leaves_its_parameters_out(run):
     code, out, err = run("check", "chain.yaml", "--set", "network.topology=switch")
     assert code == 0
-    assert "network.taps: left out, a switch has no taps: chain has" in out + err
+    assert "network.taps: left out, topology switch has no taps: chain has" in out + err
 
 
 def test_schema_and_list_know_it(run):

@@ -129,7 +129,9 @@ class SimulatedAgain:
     def cost_s(self) -> float:
         """What a simulation costs of the budget, in seconds; counted, not timed, and alike whichever engine ran."""
         schedule, took = self.parts.schedule, self.took
-        counts = {} if took is None else dict(took.counts)
+        # What ran may have been the arrays: their steps are counted by the schedule.
+        ran = {} if took is None else took.counts
+        counts = {name: ran[name] for name in ("events", "settlements", "rates") if name in ran}
         if took is not None and self.parts.network.part_bytes is None:
             n_moved = took.n_transfers if self.sharing == "fair" else took.links["transfers"].sum()
             counts["events"] = EVENTS_EACH * int(n_moved)

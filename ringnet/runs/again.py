@@ -131,7 +131,7 @@ class SimulatedAgain:
         schedule, took = self.parts.schedule, self.took
         # What ran may have been the arrays: their steps are counted by the schedule.
         ran = {} if took is None else took.counts
-        counts = {name: ran[name] for name in ("events", "settlements", "rates") if name in ran}
+        counts: dict[str, float] = {name: ran[name] for name in ("events", "settlements", "rates") if name in ran}
         if took is not None and self.parts.network.part_bytes is None:
             n_moved = took.n_transfers if self.sharing == "fair" else took.links["transfers"].sum()
             counts["events"] = EVENTS_EACH * int(n_moved)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -100,8 +101,27 @@ def test_only_what_is_the_same_is_taken_from_before(command: str, change: str, n
     assert f" computed, {n_kept} kept from an earlier run" in again.stdout
 
 
-def test_ctrl_c_stops_cleanly_and_what_is_finished_is_not_computed_again():
-    stopped = start("--jobs", "2")
+def test_a_comparison_that_was_killed_computes_each_point_once_in_all():
+    killed = start("--jobs", "2")
+    wait_for(lambda: len(entries()) >= 2)
+    os.kill(killed.pid, signal.SIGKILL)
+    killed.communicate()
+    goes_on(killed.pid, 2)
+
+
+def goes_on(stopped: int, n_least: int) -> None:
+    """What was kept is not computed again, nor written."""
+    wait_for(lambda: not members(stopped))
+    kept = entries()
+    again = run("compare", "some.yaml", "--no-plots", "--jobs", "1")
+    assert n_least <= len(kept) < len(entries()) == N_POINTS
+    assert kept.items() <= entries().items()
+    assert f"{N_POINTS}: {N_POINTS - len(kept)} computed, {len(kept)} kept" in again.stdout
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_ctrl_c_stops_cleanly_and_what_is_finished_is_not_computed_again(jobs: str):
+    stopped = start("--jobs", jobs)
     wait_for(lambda: len(entries()) >= 1)
     press_ctrl_c(stopped)
     out, err = stopped.communicate()
@@ -109,12 +129,7 @@ def test_ctrl_c_stops_cleanly_and_what_is_finished_is_not_computed_again():
     assert [line.partition(":")[0] for line in err.splitlines()] == ["Note", "Error"]
     assert f"of {N_POINTS} points are finished and kept: run it again to go on" in err
     assert not Path("reports").exists()
-    wait_for(lambda: not members(stopped.pid))
-    kept = entries()
-    again = run("compare", "some.yaml", "--no-plots", "--jobs", "1")
-    assert 1 <= len(kept) < len(entries()) == N_POINTS
-    assert kept.items() <= entries().items()  # what was kept was not written again
-    assert f"{N_POINTS}: {N_POINTS - len(kept)} computed, {len(kept)} kept" in again.stdout
+    goes_on(stopped.pid, 1)
 
 
 def test_progress_with_a_rate_is_shown_on_a_terminal(on_a_terminal):
@@ -145,12 +160,13 @@ class Broken(AlgorithmTiming):
 def test_a_killed_process_is_told_as_such_and_takes_no_other_with_it(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(comparing, "AlgorithmTiming", Broken)
     monkeypatch.setattr(local, "SMALL_S", 0.0)
-    done = run("compare", "some.yaml", "--no-plots", "--jobs", "2", "--json", "--workers", "8")
+    done = run("compare", "some.yaml", "--no-plots", "--jobs", "2", "--json")
     assert done.exit_code == 5, done.stderr
     assert "Error: direct with 8 workers: the process that computed it was killed: out of memory?" in done.stderr
     assert "halving-doubling with 8 workers: a bug in ringnet: ArithmeticError: two and two" in done.stderr
     points = pd.DataFrame(json.loads(done.stdout)["points"])
-    assert set(points["algorithm"]) == {"ring"}
+    assert set(points.loc[points["n_workers"] == 8, "algorithm"]) == {"ring"}
+    assert set(points.loc[points["n_workers"] == 4, "algorithm"]) == {"ring", "direct", "halving-doubling"}
 
 
 def test_where_nothing_came_of_any_nothing_is_written(monkeypatch: pytest.MonkeyPatch):

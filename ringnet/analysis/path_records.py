@@ -12,6 +12,7 @@ import numpy as np
 
 from ringnet.array_types import Array, IntArray
 from ringnet.collectives import Schedule, Step
+from ringnet.engines.tolerances import added
 from ringnet.engines.trace import FLOW, Columns, Trace
 from ringnet.networks import Network
 
@@ -324,7 +325,7 @@ class WindowCredits:
     def _credits(self, src: int, dst: int) -> dict[float, tuple[int, Service | None]]:
         records = self.records
         route = [self.network.behaviour(link) for link in self.network.route(dst, src)]
-        back_s = sum(behaviour.offer(0, 0.0).latency_s for behaviour in route)
+        back_s = added(behaviour.offer(0, 0.0).latency_s for behaviour in route)
         found: dict[float, tuple[int, Service | None]] = {}
         for transfer in np.flatnonzero((self.rows["src"] == src) & (self.rows["dst"] == dst)).tolist():
             *slots, last = self._slots(transfer)

@@ -16,7 +16,7 @@ from ringnet.analysis.critical_path import critical_path
 from ringnet.analysis.metrics import makespan_s
 from ringnet.collectives import ALGORITHMS, split_sizes
 from ringnet.engines import ENGINES, Workers, choose_engine, columns, machine_code
-from ringnet.engines.compiled import arrays, loop, routes, rows, run, run_compiled, why_not_compiled
+from ringnet.engines.compiled import arrays, fair, loop, routes, rows, run, run_compiled, why_not_compiled
 from ringnet.engines.events import run_events
 from ringnet.engines.luck import Luck
 from ringnet.errors import DeadlockError, InputError, RingnetError
@@ -315,9 +315,9 @@ def test_machine_code_belongs_to_what_was_imported(monkeypatch):
     monkeypatch.setattr(Path, "read_text", lambda file, **how: file.suffix == ".py" or read(file, **how))
     keys = {key, machine_code.key_of(run.LOOP)}
     assert len(keys) == 1
-    for name, value in (("OWN_ALL", 1e-8), ("has_room", routes.alone_s)):
+    for module, name, value in ((fair, "SAME_TIME", 1e-8), (routes, "has_room", routes.alone_s)):
         with monkeypatch.context() as patch:
-            patch.setattr(routes, name, value)
+            patch.setattr(module, name, value)
             keys.add(machine_code.key_of(run.LOOP))
     assert len(keys) == 3
     assert machine_code.key_of(run.LOOP) == key

@@ -236,16 +236,16 @@ def _gain(row: Row, gain_s: float | None, others: int) -> str:
 
 
 def _traffic(row: Row) -> str:
-    sent, counted = row.get("bytes_sent_per_worker"), row.get("expected_bytes_per_worker")
-    if sent is None or counted is None:
+    sent, expected = row.get("bytes_sent_per_worker"), row.get("expected_bytes_per_worker")
+    if sent is None or expected is None:
         return "" if sent is None else format_bytes(sent)
-    if abs(sent - counted) <= _ROUNDING * counted:
+    if abs(sent - expected) <= _ROUNDING * expected:
         return f"{format_bytes(sent)}, as expected"
-    if sent > counted + _unevenness(row):  # a tree's root, or an algorithm that sends whole buffers
-        return f"{format_bytes(sent)} at most; busbw counts {format_bytes(round(counted))}"
-    if sent < counted - _unevenness(row):  # switches add the rest
-        return f"{format_bytes(sent)} at most; busbw counts {format_bytes(round(counted))}, as if no switch reduced"
-    return f"{format_count(sent)} B at most; {counted:,.2f} B if all chunks were alike".replace(".00 B", " B")
+    if sent > expected + _unevenness(row):  # a tree's root, or an algorithm that sends whole buffers
+        return f"{format_bytes(sent)} at most; busbw counts {format_bytes(round(expected))}"
+    if sent < expected - _unevenness(row):  # switches add the rest
+        return f"{format_bytes(sent)} at most; busbw counts {format_bytes(round(expected))}, as if no switch reduced"
+    return f"{format_count(sent)} B at most; {expected:,.2f} B if all chunks were alike".replace(".00 B", " B")
 
 
 def _unevenness(row: Row) -> float:

@@ -26,6 +26,27 @@ def added(values: Iterable[float]) -> float:
     return reduce(add, values, 0.0)
 
 
+def to_others_s(lost_s: float, started_s: float, ended_s: float, alone_s: float) -> float:
+    """Return what a flow has lost to other senders, in seconds: what it took longer than without them.
+
+    Parameters
+    ----------
+    lost_s : float
+        What it lost at links, by `Trace.links`.
+    started_s, ended_s, alone_s : float
+        When it started and ended, and when it would have ended with its sender's flows alone; NaN if nobody knows.
+
+    Examples
+    --------
+    >>> to_others_s(2.0, 0.0, 9.0, 8.0), to_others_s(2.0, 0.0, 9.0, 9.0), to_others_s(0.0, 0.0, 9.0, float("nan"))
+    (1.0, 0.0, 0.0)
+    """
+    later_s = ended_s - alone_s if lost_s else 0.0
+    if later_s <= OWN_ALL * (ended_s - started_s):
+        return 0.0
+    return lost_s if lost_s - later_s <= OWN_ALL * lost_s else later_s
+
+
 def own_part_s(queued_s: float, lost_s: float, own_lost_s: float, now_s: float) -> float:
     """Return what of a transfer's queueing was behind its sender's own, in seconds.
 

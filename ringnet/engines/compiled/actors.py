@@ -10,7 +10,8 @@ from typing import Any
 
 from ringnet.engines import columns as at
 from ringnet.engines.columns import ACTOR, ARRIVAL, CREDIT, KINDS, NORMAL, schedule
-from ringnet.engines.compiled.routes import alone_s, copy_path, has_room, latency_s, own_part_s, start
+from ringnet.engines.compiled.routes import alone_s, copy_path, has_room, latency_s, start
+from ringnet.engines.tolerances import own_part_s
 
 INFINITE = float("inf")
 #: Where an actor is in its step, and what it waits for, if anything.
@@ -240,7 +241,8 @@ def take_path(real: Any, whole: Any, actor: int, transfer: int) -> None:
         moving_s = passed_s - route_s
         queued_s = moving_s - min(moving_s, alone_s(real, whole, transfer))
         path[first + at.ON_QUEUEING] += queued_s
-        path[first + at.ON_OWN_QUEUEING] += own_part_s(real, transfer, queued_s)
+        lost_s, own_lost_s = real[at.LOST][transfer], real[at.OWN_LOST][transfer]
+        path[first + at.ON_OWN_QUEUEING] += own_part_s(queued_s, lost_s, own_lost_s, real[at.ARRIVED][transfer])
     path[first + at.ON_LATENCY] += route_s
 
 

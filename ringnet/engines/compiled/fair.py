@@ -11,7 +11,7 @@ from ringnet.engines import columns as at
 from ringnet.engines.columns import pop, push
 from ringnet.engines.compiled.links import arrive, is_first, is_last, piece_of, write_service, write_wait
 from ringnet.engines.max_min import settle
-from ringnet.engines.tolerances import OWN_ALL, ROUNDING, SAME_TIME
+from ringnet.engines.tolerances import ROUNDING, SAME_TIME, to_others_s
 
 INFINITE, NAN = float("inf"), float("nan")
 #: Stands for the hop of what is on all links of its route at once.
@@ -86,8 +86,7 @@ def settle_flows(real: Any, whole: Any, lone_real: Any, lone_whole: Any) -> None
     if count[at.KEEPS_OWN]:
         go_on_alone(real, whole, lone_real, lone_whole)
     settle(real, whole)
-    if count[at.N_ENDS] + count[at.N_POOL] > count[at.ROOM_ENDS]:
-        drop_stale(real, whole)
+    make_room_for_ends(real, whole)
     for place in range(count[at.N_POOL]):
         flow = whole[at.POOL][place]
         if real[at.RATE][flow] != real[at.OLD_RATE][flow]:
@@ -135,8 +134,7 @@ def settle_alone(real: Any, whole: Any, lone_real: Any, lone_whole: Any, now_s: 
         if whole[at.ROUTE_OF][flow] == at.NOBODY:
             free_flow(whole, flow)
     settle(lone_real, lone_whole)
-    if lone[at.N_ENDS] + lone[at.N_POOL] > lone[at.ROOM_ENDS]:
-        drop_stale(lone_real, lone_whole)
+    make_room_for_ends(lone_real, lone_whole)
     for place in range(lone[at.N_POOL]):
         flow = lone_whole[at.POOL][place]
         if lone_real[at.RATE][flow] != lone_real[at.OLD_RATE][flow]:
@@ -181,9 +179,11 @@ def next_end(real: Any, whole: Any) -> float:
     return INFINITE
 
 
-def drop_stale(real: Any, whole: Any) -> None:
-    """Drop all that was predicted for other rates, so that there is no more than one end for each flow."""
+def make_room_for_ends(real: Any, whole: Any) -> None:
+    """Where ends of all rates that are new do not fit, drop those predicted for other rates: one is left of a flow."""
     count = whole[at.COUNT]
+    if count[at.N_ENDS] + count[at.N_POOL] <= count[at.ROOM_ENDS]:
+        return
     times_s, numbers, flows, n_ends = (
         real[at.PREDICTED],
         whole[at.END_NUMBER],
@@ -231,15 +231,6 @@ def lose(real: Any, whole: Any, flow: int, rate_Bps: float, now_s: float) -> Non
         real[at.FLOW_LOST][flow] += lost_s
 
 
-def to_others_s(real: Any, flow: int, now_s: float) -> float:
-    """Return what a flow has lost to other senders now that it ends: what it took longer than without them."""
-    lost_s: float = real[at.FLOW_LOST][flow]
-    later_s: float = now_s - real[at.LONE_END][flow] if lost_s else 0.0
-    if later_s <= OWN_ALL * (now_s - real[at.FLOW_STARTED][flow]):
-        return 0.0
-    return lost_s if lost_s - later_s <= OWN_ALL * lost_s else later_s
-
-
 def note_flows(real: Any, whole: Any, flow: int, now_s: float) -> None:
     """Bring the counters of the links of a flow up to date."""
     route = whole[at.ROUTE_OF][flow]
@@ -262,7 +253,7 @@ def end_flow(real: Any, whole: Any, flow: int, now_s: float) -> None:
     write_rate(real, whole, flow, now_s, real[at.LEFT][flow])
     for place in range(whole[at.FIRST_LINK][route], whole[at.FIRST_LINK][route + 1]):
         write_wait(real, whole, whole[at.LINKS][place], real[at.FLOW_STARTED][flow], now_s)
-    others_s = to_others_s(real, flow, now_s)
+    others_s = to_others_s(real[at.FLOW_LOST][flow], real[at.FLOW_STARTED][flow], now_s, real[at.LONE_END][flow])
     real[at.LOST][transfer] += real[at.FLOW_LOST][flow]
     real[at.OWN_LOST][transfer] += real[at.FLOW_LOST][flow] - others_s
     write_flow(real, whole, part, whole[at.HELD_BY][flow], real[at.FLOW_STARTED][flow], others_s)
@@ -288,7 +279,7 @@ def write_flow(real: Any, whole: Any, part: int, held_by: int, started_s: float,
 
 
 def write_rate(real: Any, whole: Any, flow: int, now_s: float, moved: float) -> None:
-    """Write down what a flow has moved cell an even rate until now."""
+    """Write down what a flow has moved at an even rate until now."""
     count, rows = whole[at.COUNT], real[at.RATE_ROWS]
     if count[at.KEEPS_RATES]:
         cell = count[at.N_RATES] * at.RATE_CELLS

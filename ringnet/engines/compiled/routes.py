@@ -11,7 +11,6 @@ from ringnet.engines import columns as at
 from ringnet.engines.columns import HEAD_COMES, KINDS, NORMAL, put_in, schedule, take_out
 from ringnet.engines.compiled.fair import route_rate_Bps, start_in_turn
 from ringnet.engines.compiled.links import join_queue, piece_of
-from ringnet.engines.tolerances import OWN_ALL, ROUNDING
 
 
 def has_room(whole: Any) -> bool:
@@ -50,16 +49,6 @@ def alone_s(real: Any, whole: Any, transfer: int) -> float:
     for place in range(whole[at.FIRST_LINK][route], whole[at.FIRST_LINK][route + 1]):
         total_s += n_bytes / real[at.PIECE_RATE][piece_of(real, whole, whole[at.LINKS][place], n_bytes)]
     return total_s
-
-
-def own_part_s(real: Any, transfer: int, queued_s: float) -> float:
-    """Return what of a transfer's queueing was behind its sender's own: `ringnet.engines.tolerances.own_part_s`."""
-    lost_s: float = real[at.LOST][transfer]
-    own_lost_s: float = real[at.OWN_LOST][transfer]
-    most_s = max(queued_s, lost_s)
-    if most_s - own_lost_s <= max(OWN_ALL * most_s, ROUNDING * real[at.ARRIVED][transfer]):
-        return queued_s
-    return own_lost_s * queued_s / most_s if queued_s < lost_s else own_lost_s
 
 
 def start(real: Any, whole: Any, transfer: int) -> None:

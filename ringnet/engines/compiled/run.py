@@ -33,7 +33,7 @@ from ringnet.payload import PackedPayload, Payload
 
 LOOP = CompiledLoop(
     "ringnet.engines",
-    ("columns", "max_min", *(f"compiled.{name}" for name in ("links", "fair", "routes", "actors", "loop"))),
+    ("columns", "tolerances", "max_min", *(f"compiled.{x}" for x in ("links", "fair", "routes", "actors", "loop"))),
     "advance",
 )
 

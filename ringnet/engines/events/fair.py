@@ -15,7 +15,7 @@ from ringnet.engines.events.carried import Carried
 from ringnet.engines.events.clock import LAST, Clock, Process
 from ringnet.engines.events.deliveries import Attempt, whole_of
 from ringnet.engines.max_min import Flow, Shares
-from ringnet.engines.tolerances import OWN_ALL, ROUNDING, SAME_TIME
+from ringnet.engines.tolerances import ROUNDING, SAME_TIME, to_others_s
 from ringnet.engines.trace import (
     FLOW,
     Columns,
@@ -163,15 +163,6 @@ class Stream(EndingFlow):
         self.lost_s = 0.0
         #: What it would do with its sender's flows alone, where that is looked at.
         self.alone: LoneFlow | None = None
-
-    def to_others_s(self, now_s: float) -> float:
-        """Return what it has lost to other senders now that it ends: what it took longer than without them."""
-        if self.alone is None:
-            return NAN if self.lost_s else 0.0
-        later_s = now_s - self.alone.ended_s if self.lost_s else 0.0
-        if later_s <= OWN_ALL * (now_s - self.carried.started_s):
-            return 0.0
-        return self.lost_s if self.lost_s - later_s <= OWN_ALL * self.lost_s else later_s
 
 
 class LinkUse:
@@ -389,7 +380,8 @@ class Arbiter:
 
     def _arrive(self, stream: Stream) -> None:
         carried, held_by = stream.carried, stream.held_by
-        others_s = stream.to_others_s(self.clock.now)
+        alone_s = NAN if stream.alone is None else stream.alone.ended_s
+        others_s = to_others_s(stream.lost_s, carried.started_s, self.clock.now, alone_s)
         carried.whole.lost_s += stream.lost_s
         carried.whole.own_lost_s += stream.lost_s - others_s
         if self.services is not None:

@@ -123,4 +123,5 @@ def test_what_crashes_or_takes_memory_is_seen():
     assert apart(lambda: os._exit(3)) == "the process ended with 3"
     n_bytes = 64 << 20
     done, taken_bytes = apart(lambda: len(b"x" * n_bytes))
-    assert (done, taken_bytes >= n_bytes) == (n_bytes, True)
+    # The system counts memory in batches of pages: a little of it may have been seen before.
+    assert (done, 0.9 * n_bytes < taken_bytes < 1.5 * n_bytes) == (n_bytes, True)

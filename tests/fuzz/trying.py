@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import re
@@ -105,6 +106,7 @@ def apart(work: Callable[[], Any]) -> tuple[Any, int] | str:
     if not process:
         os.close(reading)
         _limit()
+        gc.freeze()  # what the parent left over is not given back here, which would hide what the work takes
         before = peak_bytes()
         with os.fdopen(writing, "wb") as pipe:
             pickle.dump((work(), peak_bytes() - before), pipe)

@@ -64,7 +64,7 @@ _ALSO_CALLED = {
     "bandwidth": "bw",
     "latency": "lat delay",
     "run": "sweep simulate sim time bench benchmark",
-    "check": "validate lint",
+    "check": "validate lint dry-run dryrun",
     "whatif": "what-if",
     "calibrate": "fit",
     "--out": "--output --outdir --output-dir -o",

@@ -283,6 +283,18 @@ class TestTerminal:
         (["compare", "ring.yaml", "--sizes", "1KiB"], "right would be: --set 'sweep.over.message=[1 KiB, 1 MiB]'"),
         (["numerics", "ring.yaml", "--dtype", "x"], "No such option: --dtype; right would be: --dtypes"),
         (["blame", "ring.yaml", "--factor", "2"], "No such option: --factor; ringnet blame -h has those"),
+        (["run", "ring.yaml", "--dry-run"], "No such option: --dry-run; right would be: ringnet check ring.yaml"),
+        (["run", "ring.yaml", "--plots=no"], "does not take a value; right would be: --no-plots"),
+        (["run", "ring.yaml", "--out", "r.csv"], "this is the name of a file; got r.csv; right would be: r\n"),
+        (["show", "nvlink4"], "it is one of the links; got nvlink4; right would be: ringnet list links"),
+        (["show", "ring.yaml"], "this is a file; got ring.yaml; right would be: ringnet network ring.yaml"),
+        (["list", "switch"], "it is one of the topologies; got switch; right would be: ringnet list topologies"),
+        (["network", "ring.yaml", "--links", "x*"], "--links: no link has a name like this; got x*"),
+        (["plot", "ring.yaml"], "ring.yaml: this is a file, not a folder of results"),
+        (["nccl", "--ranks", "8", "--cpu", "i9"], "--cpu: there is no such CPU; got i9; right would be: intel, amd"),
+        (["check", "ring.yaml", "--set", "workers=1e1"], "a whole number is wanted; got 1e1; right would be: 10"),
+        (["check", "ring.yaml", "--set", "workers='12'"], "wanted, and this is a text; got 12; right would be: 12"),
+        (["check", "ring.yaml", "--set", "weights=['2.5']"], "this is a text; got 2.5; right would be: 2.5"),
     ],
 )  # fmt: skip
 def test_an_option_is_told_with_its_name(folder, words, said):

@@ -530,6 +530,14 @@ def calls_to_tell(n_keys):
     return calls
 
 
+@pytest.mark.parametrize("before", ["", "<?xml version='1.0'?>\n", "<?xml?><!-- <system> -->\n <!-- > -->", "<!-- "])
+def test_xml_is_told_with_what_reads_it_whatever_stands_before_its_first_element(before):
+    is_read = before != "<!-- "
+    assert ("algorithm: {file: s.yaml}" in fault_of(f"{before}<algo name='a'>")) == is_read
+    assert fault_of(f"{before}<system><algo/></system>").endswith("right would be: ringnet network s.yaml")
+    assert fault_of("<!-- -->" * 10_000 + "<alg").endswith("right would be: ringnet network s.yaml")
+
+
 def test_thousands_of_unknown_keys_take_work_in_proportion_to_them():
     assert calls_to_tell(5000) < 2.5 * calls_to_tell(2500)
 

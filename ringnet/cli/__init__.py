@@ -100,7 +100,7 @@ def _with_what_is_right(error: Any, args: list[str], command: Any) -> str:
     if hasattr(error, "possibilities"):  # of an option that there is not
         return f"{error.message}{_meant(option, args, command)}"
     if option:
-        right = _form(option, command)
+        right = _form(option, command, args)
     elif parameter is None:
         return str(error.message)
     elif hasattr(error, "param_type"):  # of what is missing
@@ -114,10 +114,13 @@ def _with_what_is_right(error: Any, args: list[str], command: Any) -> str:
     return f"{error.format_message().rstrip('.')}; right would be: {right}"
 
 
-def _form(option: str, command: Any) -> str:
-    """Return how an option is written, with the sign of its value if it takes one."""
+def _form(option: str, command: Any, args: list[str]) -> str:
+    """Return how an option is written, with the sign of its value if it takes one: ``--plots=no`` is ``--no-plots``."""
     known = next((one for one in command.params if option in (*one.opts, *one.secondary_opts)), None)
-    return option if known is None or known.is_flag else f"{option} {known.metavar}"
+    if known is None or not known.is_flag:
+        return option if known is None else f"{option} {known.metavar}"
+    is_off = any(arg.lower() in {f"{option}={word}" for word in ("no", "off", "false", "0")} for arg in args)
+    return known.secondary_opts[0] if is_off and known.secondary_opts else option
 
 
 def _too_much(words: list[str], args: list[str], command: Any) -> Fault:
@@ -169,7 +172,10 @@ MEANT = {
 
 
 def _meant(option: str, args: list[str], command: Any) -> str:
-    """Return what would be right in place of an option that a command has not: a key of the scenario, or a like one."""
+    """Return what would be right in place of an option that a command has not.
+
+    That is one like it, a key of the scenario, or another command: ``--dry-run`` is `ringnet check`.
+    """
     name = option.strip("-").replace("-", "_")
     known = {word for one in command.params for word in (*one.opts, *one.secondary_opts) if word[:2] == "--"}
     alike = closest(option, known, alike=0.8)
@@ -186,6 +192,9 @@ def _meant(option: str, args: list[str], command: Any) -> str:
             path, value = {name: f"sweep.over.{swept}"}, f"[{values.strip('[]')}]"
         alike = f"--set {quote(f'{path[name]}={value}')}" if name in path else ""
         alike = alike or (f"--set {quote(MEANT[name])}" if name in MEANT else "")
+        instead = closest(option.strip("-"), COMMANDS.keys() - {command.name}, alike=1)
+        files = [quote(arg) for arg in args if arg[:1] != "-"][:1]
+        alike = alike or (" ".join(["ringnet", instead, *files]) if instead else "")
     return f"; right would be: {alike}" if alike else f"; ringnet {command.name} -h has those that there are"
 
 

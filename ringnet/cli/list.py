@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from shlex import quote
 from textwrap import wrap
 from typing import Annotated
 
@@ -12,7 +14,7 @@ from ringnet.cli import options
 from ringnet.cli.printing import print_json, print_table, say
 from ringnet.collectives import ALGORITHMS, COLLECTIVES
 from ringnet.engines import ENGINES
-from ringnet.errors import InputError, unknown
+from ringnet.errors import Fault, InputError, unknown
 from ringnet.networks import PRESETS, TOPOLOGIES
 from ringnet.payload.dtypes import ITEMSIZES
 from ringnet.payload.reductions import REDUCTIONS
@@ -64,7 +66,19 @@ def command(
 def _known(kind: str, kinds: list[str]) -> str:
     if kind in kinds:
         return kind
-    raise InputError(unknown("there is no such kind of names", kind, kinds, "KIND"))
+    raise InputError(no_such("kind of names", kind, kinds, "KIND"))
+
+
+def no_such(what: str, name: str, known: Collection[str], path: str) -> Fault:
+    """Return the fault of an unknown name: which command shows what it is the name of, or the names that there are."""
+    message = f"there is no such {what}"
+    if Path(name).is_file():
+        return Fault(f"{message}: this is a file", path, value=name, right=f"ringnet network {quote(name)}")
+    kinds = [kind for kind, names in choices().items() if name in names]
+    if not kinds:
+        return unknown(message, name, known, path)
+    right = " or ".join(f"ringnet list {kind}" for kind in kinds)
+    return Fault(f"{message}: it is one of the {' and the '.join(kinds)}", path, value=name, right=right)
 
 
 def columns() -> dict[str, dict[str, str]]:

@@ -96,7 +96,7 @@ class NcclOptions:
 def _one_of(value: str, known: Sequence[str], option: str) -> str:
     """Return a name that is known; `InputError` for any other."""
     if value not in known:
-        raise InputError(unknown("there is none of this name", value, known, option))
+        raise InputError(unknown(f"there is no such {option.strip('-').upper()}", value, known, option))
     return value
 
 

@@ -48,6 +48,7 @@ def command(  # noqa: PLR0917 -- every option is a parameter
     allow_python: options.AllowPython = False,
 ) -> int:
     """List the links of a scenario's network, or say what another tool's network file holds and leaves out."""
+    place = "--links" if links else "LINK"
     if str(file) == STANDARD_INPUT or file.is_dir() or file.name == MANIFEST or is_scenario(file):
         scenario = options.read_scenario(file, overrides, allow_outside, allow_python)
         note(*(["of a sweep the first point is told"] if scenario.sweep is not None else []))
@@ -55,7 +56,7 @@ def command(  # noqa: PLR0917 -- every option is a parameter
         if not links and not patterns and not as_json:
             print_table([*_summary(network), ("links by name", f"ringnet network {file} --links")])
             return 0
-        return _tell_links(network, patterns or [], as_json=as_json)
+        return _tell_links(network, patterns or [], place, as_json=as_json)
     if overrides:
         raise InputError(Fault("this option is for a scenario", "--set", value=str(file)))
     reading = read_network_file(file)
@@ -63,7 +64,7 @@ def command(  # noqa: PLR0917 -- every option is a parameter
         if reading.network is None:
             message = f"this is the {reading.kind}: it has the order of rings, and no links"
             raise InputError(Fault(message, file=str(file), right="a scenario, or a topology file"))
-        return _tell_links(reading.network, patterns or [], as_json=as_json)
+        return _tell_links(reading.network, patterns or [], place, as_json=as_json)
     if as_json:
         print_json(_document(reading))
     else:
@@ -113,9 +114,9 @@ def link_row(network: Network, link: int) -> dict[str, Any]:
     }
 
 
-def _tell_links(network: Network, patterns: Sequence[str], *, as_json: bool) -> int:
-    """Print the links that fit any of the patterns, or all; `InputError` for a pattern that fits none."""
-    chosen = _fitting(network, patterns)
+def _tell_links(network: Network, patterns: Sequence[str], place: str, *, as_json: bool) -> int:
+    """Print the links that fit any of the patterns, or all; `InputError` at ``place`` for a pattern that fits none."""
+    chosen = _fitting(network, patterns, place)
     if as_json:
         rows = [link_row(network, link) | {"also": _behaviour_words(network.behaviour(link))} for link in chosen]
         print_json({"n_workers": network.n_workers, "topology": network.topology, "links": rows})
@@ -127,12 +128,12 @@ def _tell_links(network: Network, patterns: Sequence[str], *, as_json: bool) -> 
     return 0
 
 
-def _fitting(network: Network, patterns: Sequence[str]) -> list[int]:
+def _fitting(network: Network, patterns: Sequence[str], place: str) -> list[int]:
     found = {
         pattern: [link for link, name in enumerate(network.names) if fnmatchcase(name, pattern)] for pattern in patterns
     }
     message, right = "no link has a name like this", ", ".join([*network.names[:3], "..."])
-    options.refuse(Fault(message, "LINK", value=pattern, right=right) for pattern in patterns if not found[pattern])
+    options.refuse(Fault(message, place, value=pattern, right=right) for pattern in patterns if not found[pattern])
     return sorted({link for links in found.values() for link in links}) if patterns else [*range(network.n_links)]
 
 

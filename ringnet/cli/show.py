@@ -11,7 +11,7 @@ import typer
 from ringnet.cli import options
 from ringnet.cli.printing import print_json, print_table, say
 from ringnet.documents.document import in_flow, path_text
-from ringnet.errors import InputError, unknown
+from ringnet.errors import InputError
 from ringnet.networks import PRESETS, Network
 from ringnet.runs.parts import build_site
 from ringnet.scenario import loads
@@ -39,7 +39,9 @@ def command(
 ) -> int:
     """Show a machine: its numbers, where each comes from, and a drawing."""
     if machine not in MACHINES:
-        raise InputError(unknown("there is no such machine", machine, MACHINES, "MACHINE"))
+        from ringnet.cli.list import no_such  # noqa: PLC0415 -- knows all that has a name, and is asked of a mistake only
+
+        raise InputError(no_such("machine", machine, MACHINES, "MACHINE"))
     found = machine_of(machine)
     values = [*_values(found)]
     if as_json:

@@ -14,6 +14,8 @@ from ringnet.reporting.look import FORMATS
 from ringnet.scenario import Scenario
 
 RIGHT = "another name"
+#: What ends the name of no folder that anybody wants.
+_OF_FILES = {*(f".{ending}" for ending in FORMATS), ".csv", ".gif", ".html", ".json", ".mp4", ".txt", ".yaml", ".yml"}
 
 
 def check_targets(
@@ -93,6 +95,9 @@ def _of_files(files: Mapping[str, Path], sources: Iterable[Path]) -> Iterator[Fa
 
 def _of_folders(folders: Mapping[str, Path], sources: Iterable[Path]) -> Iterator[Fault]:
     for option, folder in folders.items():
+        if folder.suffix.lower() in _OF_FILES and not folder.exists():
+            message, right = "results go to a folder, and this is the name of a file", str(folder.with_suffix(""))
+            yield Fault(message, option, value=str(folder), right=right)
         for source in sources:
             # Results that are run again may take their own place: all that counts of them has been read.
             if _is_within(source, folder) and not (_are_same(source, folder) or _are_same(source, folder / MANIFEST)):

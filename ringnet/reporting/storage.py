@@ -254,9 +254,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """
     path = folder / MANIFEST
     if not path.is_file():
-        what = (
-            "there is no such folder" if not folder.exists() else "this is not a folder of results: no run.json in it"
-        )
+        what = "there is no such folder"
+        if folder.exists():
+            what = f"this is {'not' if folder.is_dir() else 'a file, not'} a folder of results: no run.json in it"
         raise ResultsError(Fault(what, file=str(folder), right="a folder that ringnet run wrote"))
     try:
         info = json.loads(decode(read_bounded(path, MOST_BYTES, "a run.json"), str(path)), parse_constant=float)

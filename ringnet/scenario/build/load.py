@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from functools import cache
@@ -22,6 +23,8 @@ from ringnet.scenario.keys.model import VERSIONS
 
 #: What stands for a file on the command line.
 STANDARD_INPUT = "-"
+#: XML whose outermost element is that of an MSCCL schedule, whatever stands before it.
+_SCHEDULE = re.compile(r"\s*+(?:(?><\?.*?\?>|<!--.*?-->)\s*+)*+<algo\b", re.DOTALL)
 _OTHERWISE = "load(path), loads(text), or Scenario.from_dict(mapping)"
 
 
@@ -105,7 +108,7 @@ def _read(text: str, overrides: Sequence[str], file: str, name: str, home: Scena
     given = [overrides] if isinstance(overrides, str) else overrides
     first = text.lstrip()[:SHOWN].partition("\n")[0] if isinstance(text, str) else ""
     if first.startswith("<"):
-        is_schedule = first.startswith("<algo")
+        is_schedule = _SCHEDULE.match(text)
         right = f"algorithm: {{file: {file}}} in a scenario" if is_schedule else f"ringnet network {file}"
         raise InputError(Fault("this is XML, no scenario", "", file, 1, first, right))
     document, faults = read_yaml(text, file)

@@ -3,6 +3,7 @@
 Each is put beside a type: ``Annotated[float, Quantity("seconds")]``.
 """
 
+import math
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -126,6 +127,23 @@ def _parse(given: Any, kind: Kind, is_count: bool) -> float:
     return parse(given, kind, is_count=is_count)
 
 
+def number_said(given: Any, least: float, most: float) -> float | None:
+    """Return the number between bounds that a text or a float says, None where it says none.
+
+    >>> number_said("1e9", 1, 2e9), number_said(8.0, 1, 9), number_said("many", 0, 9), number_said("-1", 0, 9)
+    (1000000000.0, 8.0, None, None)
+    """
+    try:
+        number = float(given) if isinstance(given, str | float) else math.nan
+    except ValueError:
+        return None
+    return number if least <= number <= most else None
+
+
+def _no_number(what: str, given: Any, said: str, right: str) -> PydanticCustomError:
+    return wrong(f"{what} is wanted{', and this is a text' if given == said else ''}", said or right)
+
+
 @dataclass(frozen=True)
 class Whole(Leaf):
     """A whole number; ``words`` stand for numbers: ``all``."""
@@ -140,7 +158,9 @@ class Whole(Leaf):
         if isinstance(given, str) and given in self.words:
             return self.words[given]
         if isinstance(given, bool) or not isinstance(given, int):
-            raise wrong("a whole number is wanted", self.right)
+            number = number_said(given, self.least, min(self.most, 2**53))  # of larger ones a float loses digits
+            is_whole = number is not None and number.is_integer()
+            raise _no_number("a whole number", given, f"{number:.0f}" if is_whole else "", self.right)
         if not self.least <= given <= self.most:
             upto = f"to {self.most:,}" if self.most < _ENDLESS else "up"
             raise wrong(f"a whole number from {self.least:,} {upto} is wanted", self.right)
@@ -172,9 +192,10 @@ class Number(Leaf):
 
     def read(self, given: Any) -> float:
         """See `Leaf.read`."""
-        if isinstance(given, bool) or not isinstance(given, int | float):
-            raise wrong("a number is wanted", self.right)
         most = 2**1000 if self.most is None else self.most  # a whole number may be too large for a float
+        if isinstance(given, bool) or not isinstance(given, int | float):
+            said = number_said(given, self.least, most)
+            raise _no_number("a number", given, "" if said is None else f"{said:.15g}", self.right)
         if not self.least <= given <= most:
             least = "zero" if self.least == 0 else f"{self.least:g}"
             upto = "up" if self.most is None else f"to {self.most:g}"

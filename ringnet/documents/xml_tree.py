@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple, NoReturn
 from xml.parsers import expat
 
+from ringnet.data_classes import dataclass
 from ringnet.documents.text import clip
 from ringnet.errors import Fault, InputError
 

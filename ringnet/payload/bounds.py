@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from ringnet.array_types import Array, BoolArray, FloatArray
+from ringnet.data_classes import dataclass
 from ringnet.payload.dtypes import (
     DType,
     is_float,

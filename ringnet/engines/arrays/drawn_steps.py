@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from ringnet.array_types import FloatArray, IntArray
 from ringnet.chance import Draws
 from ringnet.collectives import Schedule
+from ringnet.data_classes import dataclass
 from ringnet.engines.arrays.rounds import Hop, Index, RoundMaker
 from ringnet.engines.arrays.steps import Bytes, Steps
 from ringnet.engines.luck import RECV, REDUCE, SEND

@@ -8,9 +8,10 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from ringnet.data_classes import dataclass
 from ringnet.errors import Fault, InputError
 from ringnet.units import format_bytes
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import combinations
 
+from ringnet.data_classes import dataclass
 from ringnet.documents.text import clip
 from ringnet.documents.xml_tree import XmlElement
 from ringnet.errors import Fault, InputError

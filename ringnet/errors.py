@@ -21,12 +21,10 @@ raises an error of a process again as ``type(error)(*error.args)``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import islice
 from typing import ClassVar
-
-from ringnet.data_classes import dataclass
 
 
 class RingnetError(Exception):

@@ -8,13 +8,13 @@ some over all groups together, and the links over the border of a group carry no
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from ringnet.array_types import BoolArray, FloatArray, IntArray
 from ringnet.collectives import EVERY_WORKER, Schedule
-from ringnet.data_classes import dataclass
 from ringnet.errors import some
 from ringnet.networks import Network
 from ringnet.networks.behaviour import NEVER

@@ -8,7 +8,7 @@ the latest, finds the chain that the time of the run is made of.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from typing import Any, NamedTuple
@@ -26,7 +26,6 @@ from ringnet.analysis.path_records import (
 from ringnet.analysis.sharers import ChunkSharers, FlowSharers, ProcessorSharers
 from ringnet.array_types import Array, BoolArray, FloatArray, IntArray
 from ringnet.collectives import Schedule
-from ringnet.data_classes import dataclass
 from ringnet.engines.tolerances import ROUNDING
 from ringnet.engines.trace import MOST_SERVICES, Columns, Led, Trace, Workers, schedule_columns
 from ringnet.errors import InputError

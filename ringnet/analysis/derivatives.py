@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ringnet.analysis.critical_path import CriticalPath, critical_path
 from ringnet.analysis.path_records import NONE
 from ringnet.array_types import Array, BoolArray, FloatArray, IntArray
 from ringnet.collectives import Schedule
-from ringnet.data_classes import dataclass
 from ringnet.engines.trace import FLOW, Trace, Workers
 from ringnet.errors import InputError
 from ringnet.networks import BySize, Network, beyond

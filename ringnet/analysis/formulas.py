@@ -6,6 +6,7 @@ All chunks are alike, workers start together and send eagerly, and nothing but t
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,7 +26,6 @@ from ringnet.collectives.trees import (
     double_binary_tree,
     double_tree_parents,
 )
-from ringnet.data_classes import dataclass
 
 #: Steps of all phases, as many times N - 1, by collective.
 _PHASES = {"all-reduce": 2, "reduce-scatter": 1, "all-gather": 1}

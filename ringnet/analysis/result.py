@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from math import isnan
 from typing import TYPE_CHECKING, Any
@@ -50,7 +50,6 @@ from ringnet.analysis.verification import Verdict
 from ringnet.analysis.worker_time import worker_time
 from ringnet.array_types import Array, FloatArray, IntArray
 from ringnet.collectives import Schedule
-from ringnet.data_classes import dataclass
 from ringnet.engines.trace import OWN_QUEUEING, PATH_PARTS, Columns, Trace, Workers
 from ringnet.networks import (
     Behaviour,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,6 @@ from ringnet.analysis.answer import percent
 from ringnet.analysis.frames import Table, joined, object_array
 from ringnet.array_types import FloatArray, IntArray
 from ringnet.collectives import Schedule
-from ringnet.data_classes import dataclass
 from ringnet.errors import some_and_more
 from ringnet.networks import Network
 from ringnet.networks.network import Route

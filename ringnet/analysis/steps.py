@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ringnet.analysis.spread import spread_columns
-from ringnet.data_classes import dataclass
 from ringnet.training.layers import count_parameters
 from ringnet.training.steps import StepShape, StepTimes
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from ringnet.analysis.result import RunResult
 from ringnet.analysis.verification import Mismatch, Verdict
 from ringnet.array_types import Array
 from ringnet.collectives import Schedule
-from ringnet.data_classes import dataclass
 from ringnet.training.exact import ExactDistance
 from ringnet.training.models import Shapes, unflattened
 from ringnet.training.trainer import TrainedStep

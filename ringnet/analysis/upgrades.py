@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -17,7 +17,6 @@ import numpy as np
 
 from ringnet.analysis.derivatives import Derivatives
 from ringnet.array_types import FloatArray
-from ringnet.data_classes import dataclass
 from ringnet.engines.trace import Columns, Workers
 from ringnet.networks import Behaviour, BySize, Constant, Lossy, Network, OverTime, Piece
 from ringnet.networks.behaviour import ANY_SIZE, DrawnLatency, Undecided

@@ -6,6 +6,7 @@ Engines leave rows of what links served and when; each is spread evenly over its
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,6 @@ import numpy as np
 from ringnet.analysis.frames import Table
 from ringnet.analysis.metrics import charged_bytes
 from ringnet.array_types import Array, FloatArray, IntArray
-from ringnet.data_classes import dataclass
 from ringnet.engines.events import Traffic
 from ringnet.engines.trace import FLOW, Columns, Trace
 from ringnet.networks import Behaviour, BySize, Network, OverTime, beyond

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -11,7 +11,6 @@ import numpy as np
 from ringnet.analysis.replay import Moves, moves_by_chunk, replay_chunk, replay_table
 from ringnet.array_types import Array, BoolArray, IntArray
 from ringnet.collectives import EVERY_WORKER, Schedule
-from ringnet.data_classes import dataclass
 from ringnet.payload import PackedPayload, Payload, Reduction, Source, SwitchSums, payload_text
 from ringnet.payload.blocks import LARGE, Block, Layout, contributions, parallel, prepare
 from ringnet.payload.bounds import Expected, ExtremeOracle, Judgement, Oracle, judge

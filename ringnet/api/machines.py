@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -15,7 +16,6 @@ from ringnet.analysis.calibration import calibrate as fit_profile
 from ringnet.analysis.calibration import predict as predict_times
 from ringnet.api.given import counts_of
 from ringnet.api.study import Study
-from ringnet.data_classes import dataclass
 from ringnet.errors import Fault, InputError
 from ringnet.formats.logs import Log, read_log
 from ringnet.formats.logs.log import Notes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -17,7 +17,6 @@ from ringnet.analysis.result import RunResult
 from ringnet.api.questions import blame
 from ringnet.api.study import Study
 from ringnet.array_types import Array
-from ringnet.data_classes import dataclass
 from ringnet.reporting.atomic import write_text
 from ringnet.reporting.columns import RUN_TABLES
 from ringnet.reporting.page.document import run_page

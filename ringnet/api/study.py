@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from ringnet.analysis.answer import caption_html, list_html
-from ringnet.data_classes import dataclass
 from ringnet.documents.text import one_line
 from ringnet.reporting.plots import draw_of_study
 

@@ -8,6 +8,7 @@ draws a large number the other does (Law, *Simulation Modeling and Analysis*, 5t
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import exp, expm1, inf, log, log1p, sqrt
 from typing import ClassVar, Protocol
@@ -15,7 +16,6 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from ringnet.array_types import FloatArray
-from ringnet.data_classes import dataclass
 
 #: The least uniform number that is taken, so that no quantile is infinite; the largest is below one by itself.
 LEAST_UNIFORM = 2.0**-54

@@ -9,6 +9,7 @@ Research 50, 2002), so that run 7 draws the same numbers whoever computes it, an
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 
@@ -16,7 +17,6 @@ import numpy as np
 
 from ringnet.array_types import FloatArray
 from ringnet.chance.distributions import LEAST_UNIFORM, Distribution
-from ringnet.data_classes import dataclass
 
 #: Numbers from the part of a run to that of the next: what `numpy.random.PCG64DXSM.jumped` leaves between two.
 PART = 0x9E3779B97F4A7C15F39CC0605CEDC835

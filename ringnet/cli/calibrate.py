@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +18,6 @@ from ringnet.cli import options
 from ringnet.cli.logs import LogOptions, read_logs, say_remarks
 from ringnet.cli.printing import note, print_json, print_table, run_progress, say
 from ringnet.cli.targets import check_targets
-from ringnet.data_classes import dataclass
 from ringnet.formats.logs import Log
 from ringnet.formats.logs.log import Notes
 from ringnet.formats.profiles import profile_text

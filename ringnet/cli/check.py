@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,7 +11,6 @@ import typer
 from ringnet.cli import options
 from ringnet.cli.printing import note, print_json, print_table, say
 from ringnet.collectives.proof import check
-from ringnet.data_classes import dataclass
 from ringnet.engines import ENGINES
 from ringnet.errors import Fault, InputError
 from ringnet.payload import payload_text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +14,6 @@ from ringnet.analysis.frames import Table
 from ringnet.cli import options
 from ringnet.cli.printing import note, run_progress, say
 from ringnet.cli.targets import check_targets, sources_of
-from ringnet.data_classes import dataclass
 from ringnet.errors import Fault, InputError
 from ringnet.reporting.plots import choose
 from ringnet.reporting.results import ResultLike, Results

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +13,6 @@ import typer
 from ringnet.cli import options
 from ringnet.cli.printing import print_json, say
 from ringnet.cli.targets import check_targets
-from ringnet.data_classes import dataclass
 from ringnet.errors import Fault, InputError, RingnetError
 from ringnet.measure.allreduce import AllReduce
 from ringnet.measure.mpi import measure_under_mpi, ranks, world

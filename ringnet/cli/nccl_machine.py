@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +14,6 @@ from ringnet.analysis.nccl import NcclMachine, constants
 from ringnet.analysis.nccl.search import HostRates, NcclTraits, fitted_to
 from ringnet.cli import options
 from ringnet.cli.targets import check_targets, sources_of
-from ringnet.data_classes import dataclass
 from ringnet.errors import Fault, InputError, unknown
 from ringnet.formats.tuner import NcclTuning
 from ringnet.networks import PRESETS

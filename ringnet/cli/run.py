@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from time import process_time
 from typing import TYPE_CHECKING, Annotated
@@ -18,7 +19,6 @@ from ringnet.array_types import FloatArray
 from ringnet.cli import options
 from ringnet.cli.printing import complain, note, print_json, print_table, run_progress, say, sweep_progress
 from ringnet.cli.targets import check_saved, check_targets, sources_of
-from ringnet.data_classes import dataclass
 from ringnet.errors import Fault, InputError, StudyError, VerificationError
 from ringnet.reporting.atomic import PAGE, save_outputs
 from ringnet.reporting.plots import film_to

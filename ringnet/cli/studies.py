@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from inspect import Signature, signature
 from pathlib import Path
 from typing import Any, Concatenate, TypeVar
@@ -12,7 +13,6 @@ import pandas as pd
 from ringnet.cli import options
 from ringnet.cli.printing import complain, note, print_json, print_table, sweep_progress
 from ringnet.cli.targets import check_targets, sources_of
-from ringnet.data_classes import dataclass
 from ringnet.errors import StudyError
 from ringnet.reporting.atomic import PAGE
 from ringnet.reporting.storage import write_report, write_study

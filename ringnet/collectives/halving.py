@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -19,7 +20,6 @@ from ringnet.collectives.schedule import (
     make_step,
     source_and_target,
 )
-from ringnet.data_classes import dataclass
 
 
 @dataclass(frozen=True)

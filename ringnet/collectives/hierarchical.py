@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
@@ -24,7 +25,6 @@ from ringnet.collectives.schedule import (
     make_schedule,
     source_and_target,
 )
-from ringnet.data_classes import dataclass
 from ringnet.errors import Fault, InputError
 
 _ORDERS: Mapping[str, tuple[str, ...]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from math import isqrt
 from typing import Any, Literal, TypeAlias
@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ringnet.array_types import IntArray
-from ringnet.data_classes import dataclass
 from ringnet.errors import Fault, InputError, ScheduleError
 from ringnet.payload.blocks import EVERYONE
 

@@ -7,6 +7,7 @@ a network, and which, is not known here: a network numbers its own the same way 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -26,7 +27,6 @@ from ringnet.collectives.schedule import (
     source_and_target,
 )
 from ringnet.collectives.trees import NOBODY, PipelinedTrees, depths, double_tree_parents
-from ringnet.data_classes import dataclass
 from ringnet.errors import Fault, InputError
 
 

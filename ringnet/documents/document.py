@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
-from ringnet.data_classes import dataclass
 from ringnet.documents.text import clip
 from ringnet.errors import Fault, InputError
 

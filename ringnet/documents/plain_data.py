@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from yaml.reader import Reader
 
-from ringnet.data_classes import dataclass
 from ringnet.documents.document import Document, Mark, Origin, Path, path_text
 from ringnet.documents.text import clip
 from ringnet.documents.yaml_text import SCENARIO

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import NamedTuple, NoReturn
 from xml.parsers import expat
 
-from ringnet.data_classes import dataclass
 from ringnet.documents.text import clip
 from ringnet.errors import Fault, InputError
 

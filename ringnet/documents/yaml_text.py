@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import yaml
@@ -18,7 +18,6 @@ from yaml.reader import Reader, ReaderError
 from yaml.resolver import BaseResolver
 from yaml.scanner import Scanner
 
-from ringnet.data_classes import dataclass
 from ringnet.documents.document import Document, Mark, Path, path_text
 from ringnet.documents.text import clip, decode, one_line, read_bounded
 from ringnet.errors import Fault, InputError

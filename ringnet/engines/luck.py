@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from ringnet.chance import Draws, Noise, NumberStream, RunDraws
-from ringnet.data_classes import dataclass
 
 #: The costs of a worker's processor that may be drawn for each transfer, as columns of `ringnet.engines.Workers`.
 SEND, RECV, REDUCE = "send_overhead_s", "recv_overhead_s", "reduce_Bps"

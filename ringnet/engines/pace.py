@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
-from ringnet.data_classes import dataclass
 from ringnet.networks.behaviour import NEVER, Constant, OverTime
 from ringnet.networks.trouble import Span, troubled
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from ringnet.array_types import IntArray
 from ringnet.collectives import Schedule
-from ringnet.data_classes import dataclass
 from ringnet.engines.trace import KEEP_TRANSFERS, Workers
 from ringnet.networks import Network
 from ringnet.networks.network import Sharing

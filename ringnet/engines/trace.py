@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -13,7 +13,6 @@ import numpy as np
 
 from ringnet.array_types import Array, FloatArray, IntArray
 from ringnet.collectives import Schedule, Step
-from ringnet.data_classes import dataclass
 from ringnet.engines.luck import MEANINGS, Luck
 from ringnet.engines.pace import ProcessorPace
 from ringnet.engines.tolerances import ROUNDING

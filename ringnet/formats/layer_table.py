@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ringnet.data_classes import dataclass
 from ringnet.documents.text import read_csv
 from ringnet.errors import Fault, InputError, UnitError
 from ringnet.training.layers import TimedLayer

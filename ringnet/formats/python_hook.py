@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from ringnet.collectives import Schedule, Step
-from ringnet.data_classes import dataclass
 from ringnet.errors import Fault, InputError
 
 #: The right form of what names a function, and of a column of numbers.

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ringnet.analysis.nccl import Cell, ChannelGraph, constants
-from ringnet.data_classes import dataclass
 from ringnet.errors import Fault, InputError
 from ringnet.formats.logs.log import open_text
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +13,6 @@ from ringnet.array_types import Array
 from ringnet.collectives import Schedule
 from ringnet.collectives.rings import ring
 from ringnet.collectives.schedule import Op, Step, split_sizes
-from ringnet.data_classes import dataclass
 from ringnet.measure.neighbours import Neighbours
 from ringnet.payload import REDUCTIONS, RandomSource, Source, dtype_of, message_elements
 from ringnet.payload.dtypes import bits_of

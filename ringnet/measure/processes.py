@@ -13,13 +13,12 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self, cast
 
 from ringnet.array_types import Array
-from ringnet.data_classes import dataclass
 from ringnet.errors import InputError, WorkerError
 from ringnet.measure.allreduce import AllReduce, WrongElements, expected_sum
 from ringnet.measure.results import MeasuredRow, Repetitions, RunTimes, TimedRun

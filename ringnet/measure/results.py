@@ -6,10 +6,10 @@ Whatever reads the logs of nccl-tests reads this one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from statistics import mean, median
 
 from ringnet._version import __version__
-from ringnet.data_classes import dataclass
 from ringnet.errors import Fault, InputError, VerificationError
 from ringnet.measure.allreduce import AllReduce, WrongElements
 from ringnet.payload import dtype_of, message_elements

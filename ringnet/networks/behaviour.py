@@ -9,10 +9,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from ringnet.chance import Draws, RunDraws
-from ringnet.data_classes import dataclass
 from ringnet.errors import InputError
 
 #: The end of what never ends, and the time of what never happens.

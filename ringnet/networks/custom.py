@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 
-from ringnet.data_classes import dataclass
 from ringnet.errors import Fault, NetworkError, closest
 from ringnet.networks.graph import Graph, shortest
 from ringnet.networks.network import BOTH_WAYS, ONE_WAY, LinkSource, LinkSources, Network

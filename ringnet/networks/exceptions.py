@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from ringnet.data_classes import dataclass
 from ringnet.errors import Fault, NetworkError, closest, some
 from ringnet.networks.network import LinkSource, LinkSources, Network
 from ringnet.networks.shape import RAILS

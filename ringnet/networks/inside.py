@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
-from ringnet.data_classes import dataclass
 from ringnet.networks.network import ONE_WAY
 
 InsideShape: TypeAlias = Literal["switch", "ring", "mesh", "pcie"]

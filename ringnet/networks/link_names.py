@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import overload
 
 import numpy as np
 
 from ringnet.array_types import IntArray
-from ringnet.data_classes import dataclass
 
 
 @dataclass(frozen=True, eq=False)

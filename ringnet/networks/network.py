@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringnet.array_types import BoolArray, FloatArray, IntArray
-from ringnet.data_classes import dataclass
 from ringnet.errors import NetworkError
 from ringnet.networks.behaviour import NEVER, Behaviour, BySize, Constant
 from ringnet.networks.link_names import LinkNames

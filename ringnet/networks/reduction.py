@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Protocol, TypeAlias
 
-from ringnet.data_classes import dataclass
 from ringnet.errors import Fault, NetworkError, closest, some
 
 #: Stands for no switch above another.

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import log, prod, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ringnet.data_classes import dataclass
 from ringnet.networks.reduction import ReducingSwitches
 from ringnet.units import format_rate
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from inspect import Parameter, signature
 from types import MappingProxyType, NoneType, UnionType
@@ -12,7 +12,6 @@ from typing import Annotated, Any, NamedTuple, TypeAlias, Union, get_args, get_o
 import numpy as np
 
 from ringnet.array_types import FloatArray, IntArray
-from ringnet.data_classes import dataclass
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks.link_names import LinkNames
 from ringnet.networks.network import Groups, Network, Route

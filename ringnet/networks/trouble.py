@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count, repeat
 from math import prod
 from typing import ClassVar, NamedTuple
@@ -11,7 +11,6 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ringnet.chance import Draws, NumberStream, RunDraws
-from ringnet.data_classes import dataclass
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks.behaviour import (
     NEVER,

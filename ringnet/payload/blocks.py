@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 
 from ringnet.array_types import Array, IntArray
-from ringnet.data_classes import dataclass
 from ringnet.payload.reductions import Reduction
 from ringnet.payload.sources import Source
 

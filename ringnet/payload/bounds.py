@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ringnet.array_types import Array, BoolArray, FloatArray
-from ringnet.data_classes import dataclass
 from ringnet.payload.dtypes import (
     DType,
     is_float,

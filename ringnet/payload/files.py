@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any, TypeAlias
@@ -13,7 +13,6 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ringnet.array_types import Array, IntArray
-from ringnet.data_classes import dataclass
 from ringnet.errors import Fault, InputError
 from ringnet.payload.dtypes import DTYPES, DType
 from ringnet.payload.sources import Source

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from ringnet.array_types import Array
-from ringnet.data_classes import dataclass
 from ringnet.errors import Fault, InputError
 from ringnet.payload.bounds import ExtremeOracle, IntegerOracle, Oracle, ProductOracle, SumOracle
 from ringnet.payload.dtypes import DType, is_float

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from ringnet.array_types import Array, IntArray
-from ringnet.data_classes import dataclass
 from ringnet.payload.buffers import NO_SWITCHES, PackedPayload, Payload, SwitchSums
 from ringnet.payload.dtypes import bits_of
 from ringnet.payload.reductions import Reduction

@@ -7,6 +7,7 @@ worker holds at the start, and what comes out is shown only if it is what the co
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -14,7 +15,6 @@ import numpy as np
 from ringnet.array_types import IntArray
 from ringnet.collectives import split_sizes
 from ringnet.collectives.schedule import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, REDUCE, REDUCE_SCATTER
-from ringnet.data_classes import dataclass
 from ringnet.payload.dtypes import ITEMSIZES
 
 if TYPE_CHECKING:

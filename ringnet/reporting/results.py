@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
 from ringnet.analysis.answer import is_missing, result_html
 from ringnet.analysis.frames import Table, of_rows, rows_of
-from ringnet.data_classes import dataclass
 from ringnet.errors import Fault, ResultsError
 from ringnet.reporting.columns import ANSWERS, OF_SOME_RUNS, OF_TRAINING, RUN_TABLES, TABLES
 from ringnet.reporting.plots import draw

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -18,7 +19,6 @@ import numpy as np
 from ringnet.analysis.answer import is_missing
 from ringnet.analysis.frames import Table
 from ringnet.array_types import Array
-from ringnet.data_classes import dataclass
 from ringnet.errors import Fault, ResultsError
 from ringnet.reporting.columns import NEVER_EMPTY, TABLES, Kind, kind_of
 

@@ -8,7 +8,7 @@ to give.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from threading import Thread
 
@@ -19,7 +19,6 @@ from ringnet.analysis.derivatives import Derivatives, derivatives_along, why_no_
 from ringnet.analysis.metrics import makespan_s
 from ringnet.analysis.upgrades import ROUNDING, Upgrade
 from ringnet.array_types import FloatArray
-from ringnet.data_classes import dataclass
 from ringnet.engines import ENGINES, KEEP_TRANSFERS
 from ringnet.engines.arrays import look_for_rounds, why_not_recurrence
 from ringnet.engines.events import run_jobs

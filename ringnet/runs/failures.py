@@ -7,13 +7,12 @@ the data as it was, so that nothing is counted twice.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from ringnet.collectives import Schedule
-from ringnet.data_classes import dataclass
 from ringnet.engines import Trace, Workers
 from ringnet.engines.luck import Luck
 from ringnet.errors import AbortedError, DeadlockError, Fault, InputError

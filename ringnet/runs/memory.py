@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+from dataclasses import dataclass
 from itertools import islice
 from math import isqrt
 from pathlib import Path
@@ -14,7 +15,6 @@ from ringnet.collectives import Schedule
 from ringnet.collectives.one_owner import BLOCK_BYTES, Owners
 from ringnet.collectives.proof import WORD
 from ringnet.collectives.schedule import EVERY_WORKER
-from ringnet.data_classes import dataclass
 from ringnet.engines.arrays.recall import MOST_BYTES, MOST_STEPS, NOTED_BYTES, STEP_BYTES
 from ringnet.engines.columns import LOADED_BYTES, TRANSFERS_AT_ONCE
 from ringnet.engines.trace import KEEP_TRANSFERS, MOST_ROWS, MOST_SERVICES, MOST_TIMES, SERVICE_BYTES, TIMES_BYTES

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from itertools import chain
 
@@ -11,7 +11,6 @@ import numpy as np
 
 from ringnet.array_types import IntArray
 from ringnet.collectives import Schedule
-from ringnet.data_classes import dataclass
 from ringnet.engines import Choice, choose_engine
 from ringnet.engines.events import Job, Traffic
 from ringnet.engines.trace import Workers

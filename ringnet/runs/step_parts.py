@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 
 import numpy as np
@@ -14,7 +14,6 @@ from ringnet.analysis.verification import Verdict, verify
 from ringnet.array_types import FloatArray, IntArray
 from ringnet.collectives import Schedule
 from ringnet.collectives.proof import check
-from ringnet.data_classes import dataclass
 from ringnet.errors import Fault, InputError
 from ringnet.networks import BySize, Network
 from ringnet.networks.network import beyond

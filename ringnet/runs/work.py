@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,7 +13,6 @@ import numpy as np
 from ringnet.array_types import Array
 from ringnet.collectives import Step
 from ringnet.collectives.schedule import AlikeSteps
-from ringnet.data_classes import dataclass
 from ringnet.networks.network import Sharing
 from ringnet.payload.blocks import EVERYONE
 from ringnet.runs.engine import engine_of, is_packed, sharing_of

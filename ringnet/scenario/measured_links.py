@@ -6,13 +6,12 @@ Calibration is imported where a scenario has such links: few have.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ringnet.data_classes import dataclass
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks import LinkSource, Network, Piece
 from ringnet.payload.dtypes import ITEMSIZES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -14,7 +14,6 @@ from pydantic import BaseModel
 
 from ringnet.array_types import BoolArray
 from ringnet.chance import Draws, Scaled, stream
-from ringnet.data_classes import dataclass
 from ringnet.engines.events import Traffic
 from ringnet.errors import Fault, NetworkError
 from ringnet.networks import (

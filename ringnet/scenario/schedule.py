@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path as FilePath
 from types import MappingProxyType
@@ -14,7 +14,6 @@ from typing import Any
 
 from ringnet.collectives import ALGORITHMS, Schedule, Step
 from ringnet.collectives.sizes import largest_that
-from ringnet.data_classes import dataclass
 from ringnet.errors import Fault, InputError
 from ringnet.formats.python_hook import checked_schedule, files_opened, load_function
 from ringnet.scenario.files.folder import ScenarioFolder, digest

@@ -8,7 +8,7 @@ halves, and theirs: what gains nothing all at once does not gain in parts.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from statistics import median
 from typing import Any, NamedTuple
@@ -31,7 +31,6 @@ from ringnet.analysis.upgrades import (
     worker_upgrade,
 )
 from ringnet.array_types import FloatArray
-from ringnet.data_classes import dataclass
 from ringnet.documents.document import path_text
 from ringnet.engines.trace import Workers
 from ringnet.errors import Fault, InputError, StudyError

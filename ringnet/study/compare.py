@@ -11,7 +11,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -25,7 +25,6 @@ from ringnet.analysis.winners import with_ranks
 from ringnet.array_types import FloatArray, IntArray
 from ringnet.collectives import Schedule
 from ringnet.collectives.proof import check
-from ringnet.data_classes import dataclass
 from ringnet.engines import Trace, Workers, choose_engine
 from ringnet.engines.arrays import Times, run_sizes
 from ringnet.engines.compiled import why_not_compiled

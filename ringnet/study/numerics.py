@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -15,7 +15,6 @@ from ringnet.analysis.replay import exact_result, rounded, rounding_error
 from ringnet.array_types import Array
 from ringnet.collectives import Schedule
 from ringnet.collectives.proof import check
-from ringnet.data_classes import dataclass
 from ringnet.errors import Fault, InputError, StudyError, unknown
 from ringnet.payload import RandomSource, Reduction, Source, make_reduction
 from ringnet.payload.dtypes import DTYPES, ITEMSIZES, DType, bits_of, is_float

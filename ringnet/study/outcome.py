@@ -9,7 +9,7 @@ import json
 import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -19,7 +19,6 @@ import numpy as np
 
 from ringnet.analysis.frames import Table, of_rows, rows_of
 from ringnet.analysis.spread import run_table
-from ringnet.data_classes import dataclass
 from ringnet.errors import ResultsError, RingnetError, VerificationError
 from ringnet.reporting.atomic import write_text
 from ringnet.scenario import Scenario

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -13,7 +14,6 @@ from typing import NamedTuple, Protocol
 
 from ringnet.collectives import ALGORITHMS
 from ringnet.collectives.proof import check
-from ringnet.data_classes import dataclass
 from ringnet.documents.document import Mark
 from ringnet.documents.document import Path as KeyPath
 from ringnet.documents.text import clip

@@ -6,13 +6,12 @@ import os
 from collections import defaultdict
 from collections.abc import Generator, Iterable
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ringnet.data_classes import dataclass
 from ringnet.payload import payload_text
 from ringnet.reporting.columns import OF_SOME_RUNS, TABLES
 from ringnet.scenario import Scenario, SweepPoint

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import ceil, inf
 
 import numpy as np
@@ -10,7 +10,6 @@ import numpy as np
 from ringnet.analysis.result import RunResult
 from ringnet.analysis.spread import figures, runs_wanted
 from ringnet.array_types import FloatArray
-from ringnet.data_classes import dataclass
 from ringnet.engines.trace import Watch
 from ringnet.errors import DeadlockError, Fault, InputError, StudyError
 from ringnet.runs.engine import TRANSFERS_PER_S, repeats_by

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ringnet.data_classes import dataclass
 from ringnet.errors import Fault, InputError
 
 if TYPE_CHECKING:

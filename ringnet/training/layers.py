@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from ringnet.data_classes import dataclass
 from ringnet.errors import Fault, InputError
 
 #: The backward pass of a layer computes two gradients, of its input and of its parameters: twice the forward work.

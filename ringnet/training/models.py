@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
 from ringnet.array_types import Array, FloatArray, IntArray
-from ringnet.data_classes import dataclass
 from ringnet.payload.bounds import gamma
 
 #: Rows of each digit, three dots wide, five high.

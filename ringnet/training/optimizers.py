@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from array_api_compat import array_namespace
 
-from ringnet.data_classes import dataclass
 from ringnet.errors import Fault, InputError, unknown
 
 Array: TypeAlias = Any  # of NumPy, PyTorch, CuPy or another array-API library

@@ -8,13 +8,13 @@ hold the same bits, and none may be further from one exact process than rounding
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from ringnet.array_types import Array, IntArray
 from ringnet.collectives import Schedule
-from ringnet.data_classes import dataclass
 from ringnet.payload import Reduction, Source
 from ringnet.payload.bounds import U64
 from ringnet.payload.dtypes import bits_of, unit_roundoff

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate, groupby
 from typing import NamedTuple, TypeAlias
 
@@ -15,7 +16,6 @@ import numpy as np
 
 from ringnet.array_types import FloatArray
 from ringnet.chance import Lognormal, stream
-from ringnet.data_classes import dataclass
 from ringnet.training.buckets import GradientBucket
 from ringnet.training.layers import TimedLayer, count_parameters
 

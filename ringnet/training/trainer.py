@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from ringnet.array_types import Array, IntArray
-from ringnet.data_classes import dataclass
 from ringnet.errors import VerificationError
 from ringnet.payload.dtypes import bits_of
 from ringnet.payload.reductions import Reduction, make_reduction

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
@@ -21,7 +21,6 @@ from ringnet.analysis.calibration.machine import (
 from ringnet.analysis.calibration.profile import Profile, SourceFile
 from ringnet.analysis.calibration.samples import Samples, Setting, at
 from ringnet.array_types import FloatArray
-from ringnet.data_classes import dataclass
 from ringnet.units import format_bytes, format_rate
 
 WELL = "well determined"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -21,7 +21,6 @@ from ringnet.analysis.calibration.prediction import FEWEST_FOR_LINE, common_size
 from ringnet.analysis.calibration.profile import Curve, Profile
 from ringnet.analysis.calibration.samples import Samples, Setting
 from ringnet.array_types import BoolArray, FloatArray
-from ringnet.data_classes import dataclass
 
 #: Relative error that the links are first expected to have, and the least and most that is then taken for it.
 _MISFIT, _LEAST_MISFIT, _MOST_MISFIT = 0.06, 0.01, 0.1

@@ -21,6 +21,7 @@ tree two thirds). Open MPI's own decision (``coll_tuned_decision_fixed.c`` of 4.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -28,7 +29,6 @@ import numpy as np
 
 from ringnet.analysis.calibration.samples import PASSES, Samples
 from ringnet.array_types import FloatArray
-from ringnet.data_classes import dataclass
 
 #: How sharply the fastest is taken: two ways that take as long are 4 % faster together than each.
 _SHARPNESS = 16.0

@@ -9,6 +9,7 @@ the rougher the measured times are about this size, where a library goes from on
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -17,7 +18,6 @@ from ringnet.analysis.calibration.machine import LIBRARIES
 from ringnet.analysis.calibration.profile import Curve, Profile
 from ringnet.analysis.calibration.samples import Setting, at
 from ringnet.array_types import BoolArray, FloatArray, IntArray
-from ringnet.data_classes import dataclass
 
 #: A range holds nine in ten, were errors normal.
 _Z = 1.645

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,7 +15,6 @@ from ringnet.analysis.calibration.machine import (
 )
 from ringnet.analysis.calibration.samples import Setting
 from ringnet.array_types import FloatArray
-from ringnet.data_classes import dataclass
 
 #: What verdicts begin with that say nothing to beware of.
 _NO_CAUTION = ("well determined", "described", "ways")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ringnet.array_types import BoolArray, FloatArray, IntArray
-from ringnet.data_classes import dataclass
 from ringnet.units import counted
 
 #: How often the data goes round: all-reduce is a reduce-scatter and an all-gather.

@@ -7,11 +7,11 @@ bytes / bandwidth; both are what NCCL believes, not what a machine does.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple, TypeAlias
 
 from ringnet.analysis.nccl import constants as c
-from ringnet.data_classes import dataclass
 
 #: Collective, algorithm, protocol.
 Cell: TypeAlias = tuple[str, str, str]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -10,7 +11,6 @@ import numpy as np
 from ringnet.array_types import FloatArray, IntArray
 from ringnet.chance import Draws
 from ringnet.collectives import Schedule
-from ringnet.data_classes import dataclass
 from ringnet.engines.arrays.rounds import Hop, Index, RoundMaker
 from ringnet.engines.arrays.steps import Bytes, Steps
 from ringnet.engines.luck import RECV, REDUCE, SEND

@@ -8,7 +8,7 @@ receives has at most one row for each actor.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import TypeAlias
@@ -17,7 +17,6 @@ import numpy as np
 
 from ringnet.array_types import FloatArray, IntArray
 from ringnet.collectives import Schedule, Step
-from ringnet.data_classes import dataclass
 from ringnet.networks import Network
 
 #: What picks entries of an array: a slice (a view, no copy) where they are as far from each other each.

@@ -10,6 +10,7 @@ and rows, for which nobody asks then, are noted for one run only.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -17,7 +18,6 @@ from numpy.typing import NDArray
 
 from ringnet.array_types import FloatArray, IntArray
 from ringnet.collectives import Schedule, Step
-from ringnet.data_classes import dataclass
 from ringnet.engines.arrays.notes import LinkNotes, Parts, Paths
 from ringnet.engines.arrays.recall import Choices
 from ringnet.engines.arrays.rounds import (

@@ -8,10 +8,9 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from ringnet.data_classes import dataclass
 from ringnet.errors import Fault, InputError
 from ringnet.units import format_bytes
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from ringnet.data_classes import dataclass
 from ringnet.errors import Fault, InputError
 from ringnet.formats.logs.evidence import TableAnswer, TableEvidence, answers_of, parts_of, time_unit
 from ringnet.formats.logs.log import Log, LogText, Measurement, Notes, collective_name

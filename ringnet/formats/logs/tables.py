@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from statistics import median
 from typing import NamedTuple
 
-from ringnet.data_classes import dataclass
 from ringnet.documents.text import clip
 from ringnet.formats.logs.log import Measurement
 

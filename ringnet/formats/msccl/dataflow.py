@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from ringnet.array_types import IntArray
 from ringnet.collectives.schedule import EVERY_WORKER, Op
-from ringnet.data_classes import dataclass
 from ringnet.errors import Fault
 from ringnet.formats.msccl.thread_blocks import Cell, Execution, ScheduleFile, raise_all, refuse
 

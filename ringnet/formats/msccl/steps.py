@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from ringnet.array_types import IntArray
 from ringnet.collectives.schedule import Step, frozen
-from ringnet.data_classes import dataclass
 from ringnet.errors import ScheduleError
 from ringnet.formats.msccl.dataflow import Access, Dataflow, Delivery
 from ringnet.formats.msccl.thread_blocks import Execution, VectorClock, refuse

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ringnet.data_classes import dataclass
 from ringnet.documents.xml_tree import XmlElement, XmlKind, parse_xml
 from ringnet.errors import Fault, InputError, ScheduleError
 

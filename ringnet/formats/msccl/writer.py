@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import product, zip_longest
 from typing import NamedTuple
 from xml.sax.saxutils import quoteattr
@@ -13,7 +13,6 @@ import numpy as np
 
 from ringnet.array_types import IntArray
 from ringnet.collectives.schedule import EVERY_WORKER, Schedule, Step
-from ringnet.data_classes import dataclass
 from ringnet.errors import Fault, ScheduleError
 from ringnet.formats.msccl.dataflow import COLLECTIVES, BufferLayout, make_layout
 from ringnet.formats.msccl.thread_blocks import Cell, TransferRow

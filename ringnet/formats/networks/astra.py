@@ -8,11 +8,11 @@ transfer takes the shorter, up where both are as long; a switch is two hops, a d
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from math import prod
 from typing import NamedTuple
 
-from ringnet.data_classes import dataclass
 from ringnet.documents.document import Document, Mark, in_flow
 from ringnet.documents.text import clip, decode
 from ringnet.documents.yaml_text import YamlKind, read_yaml

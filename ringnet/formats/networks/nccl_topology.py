@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import combinations
 
-from ringnet.data_classes import dataclass
 from ringnet.documents.text import clip
 from ringnet.documents.xml_tree import XmlElement
 from ringnet.errors import Fault, InputError

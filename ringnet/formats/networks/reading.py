@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
 
-from ringnet.data_classes import dataclass
 from ringnet.documents.xml_tree import XmlKind
 from ringnet.errors import Fault, some_and_more
 from ringnet.networks import Network

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
-from ringnet.data_classes import dataclass
 from ringnet.networks.shape import is_card
 
 Point: TypeAlias = tuple[float, float]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from math import prod
 from shlex import quote
@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 from pydantic import ValidationError
 
-from ringnet.data_classes import dataclass
 from ringnet.documents.document import Document, Mark, Path, are_related, is_within, key_path, path_text
 from ringnet.documents.plain_data import read_datum
 from ringnet.documents.text import clip

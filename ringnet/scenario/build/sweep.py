@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
 from pydantic_core import PydanticCustomError
 
-from ringnet.data_classes import dataclass
 from ringnet.documents.document import (
     Document,
     Mark,

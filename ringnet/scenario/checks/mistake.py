@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
-from ringnet.data_classes import dataclass
 from ringnet.documents.document import Path
 from ringnet.errors import InputError
 from ringnet.units import counted

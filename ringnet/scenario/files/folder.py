@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path as FilePath
 from typing import Any, TypeVar
@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from ringnet.collectives import Schedule
-from ringnet.data_classes import dataclass
 from ringnet.documents.document import Document, Path, path_text
 from ringnet.documents.text import clip
 from ringnet.errors import Fault, InputError

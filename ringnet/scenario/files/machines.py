@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from math import prod
 from pathlib import Path as FilePath
 from typing import Any
 
-from ringnet.data_classes import dataclass
 from ringnet.documents.document import Document, Path, key_path, path_text
 from ringnet.documents.yaml_text import read_text, read_yaml
 from ringnet.errors import Fault, InputError

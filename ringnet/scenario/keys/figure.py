@@ -1,12 +1,12 @@
 """How figures shall look: ``report: {figure: {width: 3.5 in, dpi: 300, font: DejaVu Serif, format: [pdf, svg]}}``."""
 
 import re
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag
 
-from ringnet.data_classes import dataclass
 from ringnet.errors import closest
 from ringnet.reporting.look import FORMATS, UNASKED, Look
 from ringnet.reporting.plots import start_matplotlib

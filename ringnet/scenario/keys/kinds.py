@@ -6,7 +6,7 @@ Each is put beside a type: ``Annotated[float, Quantity("seconds")]``.
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path as FilePath
@@ -15,7 +15,6 @@ from typing import Any
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from ringnet.data_classes import dataclass
 from ringnet.errors import UnitError, closest
 from ringnet.units import EXAMPLES, Kind, parse_quantity, quantity_text
 

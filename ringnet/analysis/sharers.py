@@ -24,10 +24,6 @@ class ChunkSharers:
     """Which posts and applies come before one with the same chunk of the same worker, on whichever channel.
 
     A post comes after the last apply; an apply after the last one, and after all posts since.
-
-    Parameters
-    ----------
-    schedule : Schedule
     """
 
     def __init__(self, schedule: Schedule) -> None:

@@ -135,10 +135,6 @@ def verify(
         Elements of each chunk that were carried; all if None.
     accumulate : numpy.dtype, optional
         Type of sums in switches until they are sent on; that of the elements if left out.
-
-    Returns
-    -------
-    Verdict
     """
     if payload is None or source is None:
         return Verdict(payload_text(None, carried=False))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -40,7 +41,7 @@ def command(
     scenario = asked.read()
     asked.check(scenario)
     plan = plan_blame(scenario, most)
-    found, points = carried_through(plan, blame_parts, asked)
+    found, points = carried_through(len(plan.parts), partial(blame_parts, plan), asked)
     lines = asked.write(scenario, {"blame": found.table}, found.notes)
     notes = (*scenario.notes, *found.notes)
     return told(asked, lambda: document(plan, found), lambda: _print(plan, found), [points, *lines], notes=notes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -53,7 +54,7 @@ def command(
     asked.check(scenario, {"--tuner": tuner})
     plan = plan_comparison(scenario, names, counts)
     note(*time_beforehand(plan, asked.processes), quiet=asked.quiet)
-    found, points = carried_through(plan, compare_parts, asked)
+    found, points = carried_through(len(plan.parts), partial(compare_parts, plan), asked)
     text, notes = _tuner_text(scenario, found, names) if tuner else ("", [])
     tables = {"compare": found.table}
     if meetings := crossovers(found.table):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -169,7 +170,8 @@ def _why_not_simulated(machine: NcclMachine, collective: str, simulate: bool | N
 def _beside(machine: NcclMachine, scenario: Scenario, as_json: bool) -> Beside:
     """Simulate what NCCL has of ringnet's algorithms."""
     quiet = StudyOptions(command="nccl", source=Path(), json=as_json)
-    found, _ = carried_through(plan_comparison(scenario, SIMULATED, [scenario.workers]), compare_parts, quiet)
+    plan = plan_comparison(scenario, SIMULATED, [scenario.workers])
+    found, _ = carried_through(len(plan.parts), partial(compare_parts, plan), quiet)
     return Beside(found, differences(machine, scenario.collective, found))
 
 

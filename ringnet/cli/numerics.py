@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
 import pandas as pd
@@ -43,7 +44,7 @@ def command(
     asked.check(scenario)
     wanted = options.values_of(dtypes, "--dtypes") if dtypes else DTYPES_SHOWN
     plan = plan_numerics(scenario, names, counts, wanted, accumulate)
-    found, points = carried_through(plan, numerics_parts, asked)
+    found, points = carried_through(len(plan.parts), partial(numerics_parts, plan), asked)
     lines = asked.write(
         scenario,
         {"numerics": found.table},

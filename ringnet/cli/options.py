@@ -86,7 +86,8 @@ StudyFolder = Annotated[
     typer.Option("--out", metavar="DIR", help="Where tables and plots go; reports/NAME-COMMAND otherwise."),
 ]
 Processes = Annotated[
-    int | None, typer.Option("--jobs", min=1, metavar="N", help="Processes at once; all cores otherwise.")
+    int | None,
+    typer.Option("--jobs", min=1, metavar="N", help="Processes at once; all cores otherwise, if memory allows."),
 ]
 
 # Of logs and calibrate.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from time import process_time
 from typing import TYPE_CHECKING, Annotated
@@ -15,12 +16,12 @@ import typer
 from ringnet.analysis.answer import answer
 from ringnet.analysis.result import RunResult
 from ringnet.analysis.routes import top_talkers
-from ringnet.array_types import FloatArray
 from ringnet.cli import options
-from ringnet.cli.printing import complain, note, print_json, print_table, run_progress, say, sweep_progress
-from ringnet.cli.targets import check_saved, check_targets, sources_of
+from ringnet.cli.printing import complain, note, print_json, print_table, run_progress, say
+from ringnet.cli.studies import StudyOptions, carried_through, study
+from ringnet.cli.targets import check_saved, sources_of
 from ringnet.errors import Fault, InputError, StudyError, VerificationError
-from ringnet.reporting.atomic import PAGE, save_outputs
+from ringnet.reporting.atomic import save_outputs
 from ringnet.reporting.plots import film_to
 from ringnet.reporting.results import ResultLike, collect
 from ringnet.reporting.storage import Written, write_results
@@ -33,7 +34,7 @@ from ringnet.runs.simulate import simulate
 from ringnet.scenario import Scenario, SweepPoint
 from ringnet.scenario.build.interpret import CHECKED_POINTS
 from ringnet.scenario.drawn import what_is_drawn
-from ringnet.study.cost import beside_bytes, default_cache_dir, in_words, learn, n_cores, run_s, sweep_s
+from ringnet.study.cost import beside_bytes, in_words, learn, n_cores, run_s, sweep_s
 from ringnet.study.outcome import Outcome, wrong_sum
 from ringnet.study.parts import PartOptions
 from ringnet.study.points import run_info, run_points
@@ -54,21 +55,14 @@ WORTH_ADVICE = 0.1
 
 
 @dataclass(frozen=True)
-class RunCommandOptions:
-    """What is asked of a run."""
+class RunCommandOptions(StudyOptions):
+    """What is asked of a run beside what is asked of every study."""
 
-    source: options.ScenarioFile
-    overrides: options.Overrides = None
-    changes: options.WhatIfs = None
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where tables and plots go; reports/NAME otherwise.")
     ] = None
-    json: options.Json = False
-    quiet: options.Quiet = False
-    plots: options.Plots = True
-    formats: options.Formats = None
+    changes: options.WhatIfs = None
     film: options.Film = None
-    html: options.Html = None
     save_result: Annotated[
         Path | None,
         typer.Option(metavar="PATH", help="Save the verified result: a folder, or a name in .npy."),
@@ -77,32 +71,15 @@ class RunCommandOptions:
         str | None,
         typer.Option(metavar="all|N", help="Keep a row for each transfer, all or up to N; 200000 otherwise."),
     ] = None
-    processes: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs",
-            min=1,
-            metavar="N",
-            help="Points of a sweep at once; all cores otherwise, as memory allows.",
-        ),
-    ] = None
-    fresh: options.Fresh = False
-    cache: options.Cache = None
     cluster: Annotated[
         str | None,
         typer.Option(metavar="tcp://HOST:PORT", help="Run the points of a sweep on this Dask cluster."),
     ] = None
     yes: Annotated[bool, typer.Option("--yes", help="Run a very large sweep unasked.")] = False
-    allow_outside: options.AllowOutside = False
-    allow_python: options.AllowPython = False
 
     def folder(self, scenario: Scenario) -> Path:
         """Return where the results go: ``reports/<name>`` unless the user says otherwise."""
         return self.out or Path("reports") / options.file_name(scenario.name)
-
-    def page(self, scenario: Scenario) -> Path | None:
-        """Return where the page goes, if one is wanted."""
-        return options.page_of(self.html, self.folder(scenario))
 
     def unused(self, scenario: Scenario) -> Iterator[str]:
         """Yield a sentence for each option that this scenario does not read.
@@ -138,16 +115,12 @@ class RunCommandOptions:
 
     def check_targets(self, scenario: Scenario) -> None:
         """Refuse, before any work is done, to write where something would be lost; see `targets.check_targets`."""
-        folder, result = self.folder(scenario), self.save_result
-        sources = sources_of(scenario, self.source)
+        result = self.save_result
         is_file = result is not None and result.suffix == ".npy"
-        page = self.page(scenario)
-        elsewhere = page if page != folder / PAGE else None  # in the folder it is a part of the results
-        outputs = {"--save-result": result if is_file else None, "--html": elsewhere, "--animate": self.film}
-        check_targets(outputs, sources, {"--out": folder})
+        self.check(scenario, {"--save-result": result if is_file else None, "--animate": self.film})
         options.check_film(self.film, scenario.workers)
         if result is not None and not is_file:
-            check_saved(result, folder, sources)
+            check_saved(result, self.folder(scenario), sources_of(scenario, self.source))
 
     @staticmethod
     def _refuse(given: Mapping[str, object], only_for: str) -> None:
@@ -158,23 +131,22 @@ def _given(values: Mapping[str, object]) -> list[str]:
     return [option for option, value in values.items() if value]
 
 
-@options.asking(RunCommandOptions)
+@study
 def command(asked: RunCommandOptions) -> int:
     """Simulate a scenario: print the answer, write tables and plots."""
     if asked.transfers and asked.transfers != "all" and not asked.transfers.isdecimal():
         message, right = "all or a whole number is wanted", "--transfers all"
         raise InputError(Fault(message, "--transfers", value=asked.transfers, right=right))
-    settings = options.with_formats(asked.overrides, asked.formats)
-    settings += [f"report.transfers={asked.transfers}"] if asked.transfers else []
-    read = options.changed_reader(asked.source, settings, asked.allow_outside, asked.allow_python)
-    found = read(())
+    kept = [f"report.transfers={asked.transfers}"] if asked.transfers else []
+    asked = replace(asked, overrides=[*(asked.overrides or ()), *kept])
+    found = asked.read()
     note(*asked.unused(found), quiet=asked.quiet)
     asked.check_targets(found)
     if not asked.changes:
         return _run_one(found, asked) if found.sweep is None else _run_sweep(found, asked)
     from ringnet.study.whatif import changed_scenarios  # noqa: PLC0415 -- most runs ask of no change
 
-    return _run_one(found, asked, changed_scenarios(read, [" and ".join(asked.changes)])[1])
+    return _run_one(found, asked, changed_scenarios(asked.read, [" and ".join(asked.changes)])[1])
 
 
 def _run_one(scenario: Scenario, asked: RunCommandOptions, then: Changed | None = None) -> int:
@@ -188,7 +160,9 @@ def _run_one(scenario: Scenario, asked: RunCommandOptions, then: Changed | None 
     with scenario.placing_faults():
         require_memory(parts)  # before anything is made of a network for what is beside it
         require_memory(parts, beside_bytes=beside_bytes(scenario, parts, plots=asked.plots))
-    many = _times_of_runs(scenario, asked) if repeats(scenario) else None
+    many = None
+    if repeats(scenario):
+        many, _ = carried_through(n_blocks(scenario), partial(times_of, scenario), asked)
     with run_progress(words, asked.quiet) as watch:
         result = simulate(scenario, watch=watch, parts=parts) if many is None else with_all_runs(scenario, many)
         advice = _advice(scenario, result, parts)
@@ -228,18 +202,6 @@ def _run_one(scenario: Scenario, asked: RunCommandOptions, then: Changed | None 
     return VerificationError.exit_code
 
 
-def _times_of_runs(scenario: Scenario, asked: RunCommandOptions) -> FloatArray:
-    """Return the times of all runs of a scenario, with progress on a terminal; what is finished is kept."""
-    with sweep_progress(n_blocks(scenario), asked.quiet or asked.json) as watch:
-        kept = asked.cache or default_cache_dir()
-        how = PartOptions(asked.processes, kept, asked.fresh, watch.on_result, watch.say)
-        try:
-            return times_of(scenario, how)
-        except KeyboardInterrupt:
-            watch.say("runs that are finished are kept: run it again to go on")
-            raise
-
-
 def _talkers(result: RunResult) -> list[tuple[str, str]]:
     """Return a line on the busiest link and whose bytes cross it, where several workers send over it."""
     routes = result.columns("routes")
@@ -264,12 +226,16 @@ def _advice(scenario: Scenario, result: RunResult, parts: RunParts) -> list[str]
 def _run_sweep(scenario: Scenario, asked: RunCommandOptions) -> int:
     if scenario.n_points > MOST_UNASKED and not asked.yes:
         _ask_about_size(scenario, asked.processes)
-    outcomes = _outcomes(scenario, asked)
+
+    def run(how: PartOptions) -> list[Outcome]:
+        return run_points(_points(scenario), **vars(how), cluster=asked.cluster, simulate=simulate_all)
+
+    outcomes, points = carried_through(scenario.n_points, run, asked, (KeyboardInterrupt, StudyError))
     files = _write(scenario, asked, outcomes, _notes(scenario, outcomes))
     if asked.json:
         print_json({"points": [outcome.summary for outcome in outcomes]})
     elif not asked.quiet:
-        _print_sweep(outcomes, files)
+        _print_sweep(outcomes, points, files)
     note(*files.notes, quiet=asked.quiet)
     return _complain_of(outcomes)
 
@@ -295,31 +261,6 @@ def is_terminal() -> bool:
     return sys.stdin.isatty()
 
 
-def _outcomes(scenario: Scenario, asked: RunCommandOptions) -> list[Outcome]:
-    n_finished = 0
-    with sweep_progress(scenario.n_points, asked.quiet) as watch:
-
-        def count(outcome: Outcome) -> None:
-            nonlocal n_finished
-            n_finished += 1
-            watch.on_result(outcome)
-
-        try:
-            return run_points(
-                _points(scenario),
-                processes=asked.processes,
-                cache_dir=asked.cache or default_cache_dir(),
-                fresh=asked.fresh,
-                cluster=asked.cluster,
-                on_result=count,
-                say=watch.say,
-                simulate=simulate_all,
-            )
-        except (KeyboardInterrupt, StudyError):
-            watch.say(f"{n_finished} of {scenario.n_points} points are finished and kept: run it again to go on")
-            raise
-
-
 def _points(scenario: Scenario) -> Iterator[SweepPoint]:
     if scenario.n_points > CHECKED_POINTS:  # `load` has checked each value once, but not every combination
         deque(scenario.iter_points(), maxlen=0)
@@ -333,7 +274,7 @@ def _write(
     info = run_info(scenario, folder, results[0].summary["seed"], notes)
     report = scenario.report
     plots = report.plots if asked.plots else ()
-    page, look = asked.page(scenario), report.figure.look
+    page, look = options.page_of(asked.html, folder), report.figure.look
     return write_results(folder, results, info, tables=report.tables, plots=plots, look=look, page=page)
 
 
@@ -346,15 +287,13 @@ def _notes(scenario: Scenario, outcomes: Sequence[Outcome]) -> list[str]:
     ]
 
 
-def _print_sweep(outcomes: Sequence[Outcome], files: Written) -> None:
+def _print_sweep(outcomes: Sequence[Outcome], points: tuple[str, str], files: Written) -> None:
     found = collect(outcomes, {})
     table = sweep_table(found.summary, found.jobs)
     print_table([table.heads, *table.rows[:SHOWN_ROWS]])
     if len(table.rows) > SHOWN_ROWS:
         say(f"... and {len(table.rows) - SHOWN_ROWS} more in {files.folder / 'summary.csv'}")
-    n_kept = sum(not outcome.computed for outcome in outcomes)
-    points = f"{len(outcomes)}: {len(outcomes) - n_kept} computed, {n_kept} kept from an earlier run"
-    print_table([("points", points), ("written", written(files.folder, files.files))])
+    print_table([points, ("written", written(files.folder, files.files))])
 
 
 def _complain_of(outcomes: Sequence[Outcome]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -55,7 +56,8 @@ def _one(scenario: Scenario, asked: StudyOptions) -> int:
 
 def _sweep(scenario: Scenario, asked: StudyOptions) -> int:
     """Time every point of a sweep, and say which is best."""
-    found, points = carried_through(plan_steps(scenario), run_steps, asked)
+    plan = plan_steps(scenario)
+    found, points = carried_through(len(plan.parts), partial(run_steps, plan), asked)
     notes = [*dict.fromkeys((*scenario.notes, *found.notes))]
     lines = _write(scenario, asked, {"step": found.table}, [*found.advice, *notes])
     if asked.json:

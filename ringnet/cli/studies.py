@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from inspect import Signature, signature
 from pathlib import Path
-from typing import Any, Concatenate, TypeVar
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, Concatenate, TypeVar
 
 from ringnet.cli import options
 from ringnet.cli.printing import complain, note, print_json, print_table, sweep_progress
@@ -20,16 +18,22 @@ from ringnet.reporting.text import written
 from ringnet.scenario import Scenario
 from ringnet.study.cost import default_cache_dir
 from ringnet.study.outcome import Outcome
-from ringnet.study.parts import PartOptions, Planned, named_algorithms
+from ringnet.study.parts import PartOptions, named_algorithms
 from ringnet.study.points import run_info
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 T = TypeVar("T")
-P = TypeVar("P", bound=Planned)
+A = TypeVar("A", bound="StudyOptions")
 
 
 @dataclass(frozen=True)
 class StudyOptions:
-    """The options that all studies have, in the order in which ``--help`` tells them behind a study's own."""
+    """The options that all studies have; ``--help`` tells a study's own between ``--set`` and the others.
+
+    What a subclass has beside them are options of its own; a field that it has, too, is told in its words.
+    """
 
     command: str
     source: options.ScenarioFile
@@ -98,17 +102,20 @@ class StudyOptions:
         return lines
 
 
-def study(command: Callable[Concatenate[StudyOptions, ...], int]) -> Callable[..., int]:
+def study(command: Callable[Concatenate[A, ...], int]) -> Callable[..., int]:
     """Give a command the options that all studies have around its own: it gets them as `StudyOptions`."""
     name = command.__module__.rpartition(".")[2]
-    shared = [*signature(StudyOptions, eval_str=True).parameters.values()][1:]
-    own = [*signature(command, eval_str=True).parameters.values()][1:]
+    first, *own = signature(command, eval_str=True).parameters.values()
+    _, *asked_for = signature(first.annotation, eval_str=True).parameters.values()
+    shared = {one.name for one in fields(StudyOptions)}
+    own += [one for one in asked_for if one.name not in shared]
+    source, overrides, *others = [one for one in asked_for if one.name in shared]
 
     def with_all(**given: Any) -> int:
-        asked = StudyOptions(name, **{one.name: given.pop(one.name) for one in shared})
+        asked = first.annotation(name, **{one.name: given.pop(one.name) for one in asked_for})
         return command(asked, **given)
 
-    return options.with_signature(with_all, Signature([shared[0], *own, *shared[1:]]), command.__doc__)
+    return options.with_signature(with_all, Signature([source, overrides, *own, *others]), command.__doc__)
 
 
 def asked_algorithms(texts: Sequence[str] | None) -> str | list[str] | None:
@@ -124,8 +131,15 @@ def compared(scenario: Scenario, algorithms: str | list[str] | None, workers: li
     return {"algorithms": "all"} | said | {key: value for key, value in given.items() if value is not None}
 
 
-def carried_through(plan: P, run: Callable[[P, PartOptions], T], asked: StudyOptions) -> tuple[T, tuple[str, str]]:
-    """Run what is planned, with progress on a terminal; what is finished is kept, whatever becomes of the rest.
+def carried_through(
+    n_parts: int,
+    run: Callable[[PartOptions], T],
+    asked: StudyOptions,
+    stops: type[BaseException] | tuple[type[BaseException], ...] = KeyboardInterrupt,
+) -> tuple[T, tuple[str, str]]:
+    """Run ``n_parts`` at most, with progress on a terminal; what is finished is kept, whatever becomes of the rest.
+
+    What ``stops`` it leaves it to be gone on with, and that is said.
 
     Returns
     -------
@@ -135,7 +149,7 @@ def carried_through(plan: P, run: Callable[[P, PartOptions], T], asked: StudyOpt
         A line for a person: how many points there were, and how many of them an earlier run had kept.
     """
     n_finished = n_kept = 0
-    with sweep_progress(len(plan.parts), asked.quiet or asked.json) as watch:
+    with sweep_progress(n_parts, asked.quiet or asked.json) as watch:
 
         def count(outcome: Outcome) -> None:
             nonlocal n_finished, n_kept
@@ -145,9 +159,9 @@ def carried_through(plan: P, run: Callable[[P, PartOptions], T], asked: StudyOpt
 
         how = PartOptions(asked.processes, asked.cache or default_cache_dir(), asked.fresh, count, watch.say)
         try:
-            found = run(plan, how)
-        except KeyboardInterrupt:
-            watch.say(f"{n_finished} of {len(plan.parts)} points are finished and kept: run it again to go on")
+            found = run(how)
+        except stops:
+            watch.say(f"{n_finished} of {n_parts} points are finished and kept: run it again to go on")
             raise
     computed = f"{n_finished - n_kept} computed, {n_kept} kept from an earlier run"
     return found, ("points", f"{n_finished}: {computed}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -52,7 +53,7 @@ def command(
     plan = WhatIfPlan(changed_scenarios(asked.read, wanted))
     today = plan.scenarios[0].scenario
     asked.check(today, read=[file] if file else [])
-    found, points = carried_through(plan, whatif_parts, asked)
+    found, points = carried_through(len(plan.parts), partial(whatif_parts, plan), asked)
     said = [*found.notes, *found.failed]
     lines = asked.write(today, {"whatif": found.table}, said, changes=found.table["change"].tolist())
     document = {"changes": records(found.table), "notes": list(found.notes), "failed": list(found.failed)}
@@ -96,13 +97,7 @@ def _how_sure(row: dict[Any, Any]) -> str:
 
 
 class SideBySide(NamedTuple):
-    """The row of the summary today, and the one with a change.
-
-    Parameters
-    ----------
-    change : Changed
-    today, then : mapping
-    """
+    """The row of the summary today, and the one with a change."""
 
     change: Changed
     today: Mapping[str, Any]

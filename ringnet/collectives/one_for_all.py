@@ -52,10 +52,6 @@ class OneForAll:
 
     Worker w has the same in chunk c + k w, k the chunks of a worker, of workers whose numbers are w higher. Those that
     are in a chunk are always workers in a row around the ring; where they would not be, nothing is said.
-
-    Parameters
-    ----------
-    schedule : Schedule
     """
 
     def __init__(self, schedule: Schedule) -> None:

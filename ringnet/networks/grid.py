@@ -71,12 +71,8 @@ def mesh(n_workers: int, bandwidth_Bps: float, latency_s: float, *, sides: Sides
 
     Parameters
     ----------
-    n_workers : int
-        The product of the sides.
-    bandwidth_Bps, latency_s : float
-        Of every link, in bytes per second and seconds.
-    sides : sequence of int
-        Workers along each dimension; the first varies fastest: worker 1 is next to worker 0 in it.
+    n_workers, bandwidth_Bps, latency_s, sides
+        As for `torus`.
 
     Raises
     ------

@@ -127,10 +127,6 @@ def make_payload(
         What is to go wrong.
     switches : SwitchSums
         As for `Payload`.
-
-    Returns
-    -------
-    Payload or PackedPayload
     """
     what = (source, reduction, source.n_workers, chunk_sizes, holders, carry)
     if packed:

@@ -129,12 +129,7 @@ class ExactDistance(NamedTuple):
 
 
 class ExactTraining:
-    """One process in exact arithmetic, step by step, with which a training is compared.
-
-    Parameters
-    ----------
-    plan : TrainingPlan
-    """
+    """One process in exact arithmetic, step by step, with which a training is compared."""
 
     def __init__(self, plan: TrainingPlan) -> None:
         self._plan, optimizer = plan, plan.optimizer

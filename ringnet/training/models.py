@@ -39,11 +39,6 @@ N_CLASSES = len(_FONT)
 def digit_images(n: int, seed: int) -> tuple[FloatArray, IntArray]:
     """Draw digits, each a dot up or down and right or left of the middle, of random brightness, under random noise.
 
-    Parameters
-    ----------
-    n : int
-    seed : int
-
     Returns
     -------
     images : ndarray of float64, shape (n, 64)

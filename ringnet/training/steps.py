@@ -327,10 +327,6 @@ def step_in_time(program: StepProgram, seconds: FloatArray) -> RunningStep:
         Of the next collective in the stream.
     start_s : float
         When it starts. Whoever runs the step sends back when it has ended.
-
-    Returns
-    -------
-    StepTimes
     """
     starts_s, ends_s = np.zeros_like(seconds), np.zeros_like(seconds)
     n_collectives = len(program.collectives)

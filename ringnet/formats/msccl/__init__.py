@@ -23,10 +23,6 @@ __all__ = ["dumps_msccl", "load_msccl", "loads_msccl"]
 def load_msccl(path: Path) -> Schedule:
     """Read a schedule from a file.
 
-    Parameters
-    ----------
-    path : Path
-
     Returns
     -------
     Schedule

@@ -30,10 +30,6 @@ _MSCCL_NAMES = {ours: theirs for theirs, ours in reversed(COLLECTIVES.items())}
 def dumps_msccl(schedule: Schedule) -> str:
     """Return a schedule as the text of a file.
 
-    Parameters
-    ----------
-    schedule : Schedule
-
     Returns
     -------
     str

@@ -32,6 +32,12 @@ _HEADS = (
     "forced",
 )
 
+#: Of each row, for a program.
+_TOLD_OF_ROWS = (
+    "message_bytes", "time_s", "in_place_s", "algbw_Bps", "busbw_Bps", "dtype", "algorithm", "protocol",
+    "is_outlier", "is_in_place", "wrong", "line",
+)  # fmt: skip
+
 
 def command(
     files: options.Logs,
@@ -199,25 +205,8 @@ def _document(log: Log) -> Mapping[str, Any]:
                 "n_workers": n,
                 "n_nodes": m,
                 "n_points": len(rows),
-                "rows": [_row(row) for row in rows],
+                "rows": [{name: getattr(row, name) for name in _TOLD_OF_ROWS} for row in rows],
             }
             for (table, collective, n, m), rows in _series(log).items()
         ],
-    }
-
-
-def _row(row: Measurement) -> dict[str, Any]:
-    return {
-        "message_bytes": row.message_bytes,
-        "time_s": row.time_s,
-        "in_place_s": row.in_place_s,
-        "algbw_Bps": row.algbw_Bps,
-        "busbw_Bps": row.busbw_Bps,
-        "dtype": row.dtype,
-        "algorithm": row.algorithm,
-        "protocol": row.protocol,
-        "is_outlier": row.is_outlier,
-        "is_in_place": row.is_in_place,
-        "wrong": row.wrong,
-        "line": row.line,
     }

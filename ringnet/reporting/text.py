@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -27,6 +27,7 @@ AnyRow: TypeAlias = Mapping[Any, Any]
 #: Files that are named one by one.
 _NAMED_FILES = 4
 _HEADS = {"n_workers": "N", "message_bytes": "message"}
+_OUTCOME = ("time", "algbw", "busbw", "of bound", "mostly", "sum")
 
 
 class TextTable(NamedTuple):
@@ -53,39 +54,21 @@ def sweep_table(summary: pd.DataFrame, jobs: pd.DataFrame | None = None) -> Text
     summary, jobs : DataFrame
         As in `Results`; with jobs, a point has a row for each.
     """
-    keys = distinguishing(summary)
-    heads = (
-        *(_HEADS.get(key, short(key)) for key in keys),
-        "time",
-        "algbw",
-        "busbw",
-        "of bound",
-        "mostly",
-        "sum",
-    )
-    if "is_beyond" in summary:
-        heads = (*heads, "links")
-    if "shape" in summary:
-        heads = (*heads, "shape")
-    if "n_runs" in summary:
-        heads = (*heads, "mean", "p5 to p95")
-    if "training_steps" in summary:
-        heads = (*heads, "digits", "loss")
+    keys, more = distinguishing(summary), [one for one in _OF_SOME_SWEEPS if one.column in summary]
+    named = () if jobs is None else ("job",)
+    heads = [*(_HEADS.get(key, short(key)) for key in keys), *named, *_OUTCOME]
+    heads += [head for one in more for head in one.heads]
     rows = [
         (
             *(_setting(key, point[key]) for key in keys),
             *job,
             *_outcome(row),
-            *_beyond(point),
-            *([_setting("shape", point["shape"])] if "shape" in summary else ()),
-            *_spread(point),
-            *_trained(point),
+            *(cell for one in more for cell in one.cells(point)),
         )
         for place, point in enumerate(summary.to_dict("records"))
         for job, row in _of_jobs(jobs, place, point)
     ]
-    named = () if jobs is None else ("job",)
-    return TextTable((*heads[: len(keys)], *named, *heads[len(keys) :]), tuple(rows))
+    return TextTable(tuple(heads), tuple(rows))
 
 
 def _of_jobs(jobs: pd.DataFrame | None, place: int, point: AnyRow) -> list[tuple[tuple[str, ...], AnyRow]]:
@@ -96,15 +79,8 @@ def _of_jobs(jobs: pd.DataFrame | None, place: int, point: AnyRow) -> list[tuple
     return [((str(row.get("job", "")),), row) for row in rows or [point]]
 
 
-def _beyond(point: AnyRow) -> tuple[str, ...]:
-    """Return a mark of a point beyond what its links were measured at, where links were measured."""
-    return ("extrapolated" if point["is_beyond"] is True else "",) if "is_beyond" in point else ()
-
-
 def _spread(point: AnyRow) -> tuple[str, ...]:
     """Return of repeated runs the mean, and what nine of ten take."""
-    if "n_runs" not in point:
-        return ()
     if is_missing(point["n_runs"]):
         return "", ""
     mean, low, high = (format_seconds(point[f"{name}_s"]) for name in ("mean", "p5", "p95"))
@@ -113,10 +89,24 @@ def _spread(point: AnyRow) -> tuple[str, ...]:
 
 def _trained(point: AnyRow) -> tuple[str, ...]:
     """Return of a training the digits that its gradients share with one process's, and the loss."""
-    if "training_steps" not in point:
-        return ()
     cells = (("gradient_digits", "{:.1f}"), ("loss", "{:.6g}"))
     return tuple("" if is_missing(point[key]) else form.format(point[key]) for key, form in cells)
+
+
+class _MoreColumns(NamedTuple):
+    """Columns of a table that some sweeps have: what the summary has then, their heads, and the cells of a point."""
+
+    column: str
+    heads: tuple[str, ...]
+    cells: Callable[[AnyRow], tuple[str, ...]]
+
+
+_OF_SOME_SWEEPS = (
+    _MoreColumns("is_beyond", ("links",), lambda point: ("extrapolated" if point["is_beyond"] is True else "",)),
+    _MoreColumns("shape", ("shape",), lambda point: (_setting("shape", point["shape"]),)),
+    _MoreColumns("n_runs", ("mean", "p5 to p95"), _spread),
+    _MoreColumns("training_steps", ("digits", "loss"), _trained),
+)
 
 
 def job_lines(jobs: Table | None) -> list[tuple[str, str]]:

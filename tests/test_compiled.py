@@ -145,6 +145,13 @@ def test_the_same_as_the_events_to_the_last_bit(what, at_once):
         assert critical_path(*what, expected).pieces == critical_path(*what, found).pieces
 
 
+@given(what=runs())
+def test_links_that_a_sender_alone_never_fills_need_not_be_looked_at(what):
+    with mock.patch("ringnet.engines.events.run._never_full", return_value=frozenset()):
+        of_all = run_events(*what)
+    assert not differences(of_all, run_events(*what))
+
+
 def test_the_loop_is_what_its_source_says(monkeypatch):
     """As Python runs it the loop leaves what the events leave, with all that workers can cost."""
     monkeypatch.setattr(run, "addresses", lambda arrays: arrays)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ringnet.array_types import IntArray
+from ringnet.array_types import FloatArray, IntArray
 from ringnet.collectives import Schedule
 from ringnet.engines.trace import KEEP_TRANSFERS, Workers
 from ringnet.networks import Network
@@ -67,6 +67,36 @@ class Traffic:
     start_s: float = 0.0
     every_s: float | None = None
     stop_s: float = float("inf")
+
+
+def where_own_meet(src: IntArray, links: IntArray, firsts: IntArray, bandwidth_Bps: FloatArray) -> IntArray:
+    """Return the places of routes where flows of the sender alone may hold each other.
+
+    A link to which all of a sender's flows come by one first link is never full of them if it can carry as much.
+
+    Parameters
+    ----------
+    src : ndarray of int64, shape (n_routes,)
+        Who sends.
+    links, firsts : ndarray of int64
+        The links of the routes, one after another, and where each begins and the last one ends.
+    bandwidth_Bps : ndarray of float64, shape (n_links,)
+
+    Examples
+    --------
+    >>> from ringnet.networks.basic import switch
+    >>> over = switch(3, 1.0, 0.0)
+    >>> where_own_meet(np.array([0, 0]), *over.joined_routes(np.array([0, 0]), np.array([1, 2])), over.bandwidth_Bps)
+    array([0, 2])
+    """
+    lengths = np.diff(firsts)
+    first = np.repeat(links[firsts[:-1]], lengths)
+    _, account = np.unique(np.repeat(src, lengths) * len(bandwidth_Bps) + links, return_inverse=True)
+    least, most = np.full((2, len(links)), [[len(bandwidth_Bps)], [-1]])
+    np.minimum.at(least, account, first)
+    np.maximum.at(most, account, first)
+    is_held = (least != most)[account] | (bandwidth_Bps[links] < bandwidth_Bps[first])
+    return np.flatnonzero(is_held | (links == first))
 
 
 class Sending(NamedTuple):

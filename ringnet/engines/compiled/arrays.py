@@ -13,6 +13,7 @@ from ringnet.collectives import Schedule, Step
 from ringnet.engines import columns as at
 from ringnet.engines.columns import ACTOR, ARRIVAL, CREDIT, HEAD_COMES, KINDS, NORMAL, TRANSFERS_AT_ONCE, schedule
 from ringnet.engines.compiled.actors import ENTERS
+from ringnet.engines.sharing import where_own_meet
 from ringnet.engines.trace import TransferRows, Workers
 from ringnet.networks import BySize, Constant, Network
 from ringnet.networks.behaviour import ANY_SIZE, Piece
@@ -68,21 +69,6 @@ class UsedRoutes:
         senders = np.repeat(self.src, self.lengths)[places]
         used, accounts = np.unique(self.on_routes[places] * self.n_members + senders, return_inverse=True)
         return used // self.n_members, accounts.astype(np.int64)
-
-    def where_own_meet(self) -> IntArray:
-        """Return the places of routes where flows of the sender alone may be held: all that its first link leaves open.
-
-        Where all that a worker sends begins on one link, no link behind it that can carry as much is ever full of its.
-        """
-        places = np.arange(len(self.on_routes))
-        first = self.on_routes[self.firsts[:-1]]
-        least, most = np.full(self.n_members, len(self.links)), np.full(self.n_members, -1)
-        np.minimum.at(least, self.src, first)
-        np.maximum.at(most, self.src, first)
-        begins_alike = np.repeat((least == most)[self.src], self.lengths)
-        first_Bps = np.repeat(self.bandwidth_Bps[first], self.lengths)
-        is_first = places == np.repeat(self.firsts[:-1], self.lengths)
-        return np.flatnonzero(is_first | ~begins_alike | (self.bandwidth_Bps[self.on_routes] < first_Bps))
 
     def of(self, step: Step) -> IntArray:
         """Return the number of the route of each row of a step."""
@@ -456,7 +442,7 @@ def lone_arrays(routes: UsedRoutes, whole: list[IntArray]) -> tuple[list[FloatAr
     lone_whole = [np.zeros(0, dtype=np.int64) for _ in range(at.N_WHOLE)]
     count = lone_whole[at.COUNT] = np.zeros(len(at.COUNTS), dtype=np.int64)
     if whole[at.COUNT][at.KEEPS_OWN]:
-        places = routes.where_own_meet()
+        places = where_own_meet(routes.src, routes.on_routes, routes.firsts, routes.bandwidth_Bps)
         link, lone_whole[at.LINKS] = routes.by_sender(places)
         lone_whole[at.FIRST_LINK] = np.searchsorted(places, whole[at.FIRST_LINK])
         count[at.MOST_HOPS] = np.diff(lone_whole[at.FIRST_LINK]).max(initial=1)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from heapq import heapify, heappop, heappush
 from itertools import count
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 import numpy as np
 import simpy
@@ -86,6 +86,10 @@ class Ends(Generic[OneFlow]):
             heapify(self.heap)
 
 
+#: Links of senders: the number of a job, or traffic, of the worker, and of the link.
+OwnLinks: TypeAlias = Set[tuple[int, int, int]]
+
+
 class LoneFlow(EndingFlow):
     """A flow as it would go on if only its sender's were there; and when it would have ended."""
 
@@ -103,10 +107,12 @@ class LoneSenders:
     ----------
     capacity_Bps : list of float
         Of each link now.
+    never_full : set of (int, int, int)
+        What no sender's flows alone can fill: `where_own_meet`.
     """
 
-    def __init__(self, capacity_Bps: list[float]) -> None:
-        self.capacity_Bps = capacity_Bps
+    def __init__(self, capacity_Bps: list[float], never_full: OwnLinks) -> None:
+        self.capacity_Bps, self.never_full = capacity_Bps, never_full
         self.shares, self.ends = Shares([], most_hops=len(capacity_Bps)), Ends[LoneFlow]()
         #: Of each link those that senders have in place of it: by the number of the job, or traffic, and of the worker.
         self.links: dict[int, dict[tuple[int, int], int]] = {}
@@ -116,6 +122,8 @@ class LoneSenders:
         sender = stream.carried.route.owner, stream.carried.src
         links = []
         for link in stream.links:
+            if (*sender, link) in self.never_full:
+                continue
             of_senders = self.links.setdefault(link, {})
             if sender not in of_senders:
                 of_senders[sender] = self.shares.add_links([self.capacity_Bps[link]])
@@ -196,17 +204,17 @@ class Arbiter:
     network : Network
     services : ServiceRows or None
         Where each transfer is written down.
-    keep_own : bool
-        Whether to find what flows lose to others of their own sender.
+    own : set of (int, int, int) or None
+        To find what flows lose to others of their own sender: see `LoneSenders`.
     """
 
     def __init__(
-        self, clock: Clock, network: Network, services: ServiceRows | None = None, *, keep_own: bool = True
+        self, clock: Clock, network: Network, services: ServiceRows | None = None, own: OwnLinks | None = frozenset()
     ) -> None:
         self.clock, self.network, self.services = clock, network, services
         self.shares = Shares(network.bandwidth_Bps.tolist())
         self.uses = [LinkUse() for _ in range(network.n_links)]
-        self.lone = LoneSenders(self.shares.capacity_Bps) if keep_own else None
+        self.lone = None if own is None else LoneSenders(self.shares.capacity_Bps, own)
         self.rates = None if services is None else RateRows()
         #: From when to when each flow was on each link.
         self.flows = LinkWaits()

@@ -10,7 +10,7 @@ from typing import Protocol, TypeAlias
 from ringnet.engines.events.carried import Carried, Part, PathSeconds, cut
 from ringnet.engines.events.clock import Clock
 from ringnet.engines.events.deliveries import Deliveries, Enter, WayOver
-from ringnet.engines.events.fair import Arbiter, Stream
+from ringnet.engines.events.fair import Arbiter, OwnLinks, Stream
 from ringnet.engines.events.links import Link, link_columns, make_link, serves_parts
 from ringnet.engines.tolerances import added
 from ringnet.engines.trace import Columns, LinkWaits, RateRows, ServiceRows
@@ -200,7 +200,7 @@ class FifoLinks:
 class FairLinks:
     """Links that share themselves fairly among all that is on them; ``keep_services`` is that of `FifoLinks`.
 
-    ``keep_own`` says whether to find what flows lose to others of their own sender.
+    ``own`` says whether and how to find what flows lose to others of their own sender: see `Arbiter`.
 
     Raises
     ------
@@ -208,12 +208,12 @@ class FairLinks:
         If a link does something of which it is not known what is fair.
     """
 
-    def __init__(self, clock: Clock, network: Network, *, keep_services: bool, keep_own: bool) -> None:
+    def __init__(self, clock: Clock, network: Network, *, keep_services: bool, own: OwnLinks | None) -> None:
         if reason := beyond(network, (*WHOLE, DrawnLatency), fair=True, window=True, packets=True):
             raise InputError(Fault(f"links cannot be shared fairly here: {reason}", right="sharing: fifo"))
         self.clock, self.network = clock, network
         self.served = ServiceRows() if keep_services else None
-        self.arbiter = Arbiter(clock, network, self.served, keep_own=keep_own)
+        self.arbiter = Arbiter(clock, network, self.served, own)
         self.deliveries = Deliveries(clock, network, self.arbiter.drop)
         #: Transfers that have come to each link that draws a latency for each.
         self.n_drawn: Counter[int] = Counter()
@@ -291,10 +291,10 @@ class FairLinks:
         return n_bytes if packets is None else n_bytes + packets.header_bytes * -(-n_bytes // packets.bytes)
 
 
-def make_links(clock: Clock, network: Network, *, keep_services: bool, keep_own: bool) -> Links:
+def make_links(clock: Clock, network: Network, *, keep_services: bool, own: OwnLinks | None) -> Links:
     """Return the links of a network whose sharing is known: fifo or fair."""
     if network.sharing == "fair":
-        return FairLinks(clock, network, keep_services=keep_services, keep_own=keep_own)
+        return FairLinks(clock, network, keep_services=keep_services, own=own)
     return FifoLinks(clock, network, keep_services=keep_services)
 
 

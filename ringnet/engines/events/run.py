@@ -13,11 +13,12 @@ from ringnet.array_types import IntArray
 from ringnet.collectives import Schedule
 from ringnet.engines.events.carried import PathSeconds
 from ringnet.engines.events.clock import Clock, Process
+from ringnet.engines.events.fair import OwnLinks
 from ringnet.engines.events.routes import FairLinks, JobRoutes, Links, Route, make_links
 from ringnet.engines.events.transfers import Program
 from ringnet.engines.events.workers import Actor, RunOptions, Worker, WorkerCosts
 from ringnet.engines.luck import RECV, REDUCE, SEND, LuckyProcessor
-from ringnet.engines.sharing import Job, Sending, Traffic, resolve_sharing
+from ringnet.engines.sharing import Job, Sending, Traffic, resolve_sharing, where_own_meet
 from ringnet.engines.tolerances import ROUNDING
 from ringnet.engines.trace import (
     KEEP_TRANSFERS,
@@ -32,7 +33,7 @@ from ringnet.engines.trace import (
     path_columns,
 )
 from ringnet.errors import AbortedError, DeadlockError, Fault, InputError, Wait
-from ringnet.networks import Behaviour, Network
+from ringnet.networks import Behaviour, BySize, Constant, Network
 from ringnet.networks.behaviour import NEVER
 from ringnet.payload import Payload
 from ringnet.units import format_seconds
@@ -174,8 +175,10 @@ def _set_up(
     ]
     sharing = resolve_sharing(network, sending, [(some.name, some.links) for some in traffic])
     keeps = any(keeps_times(job.schedule.n_transfers, job.keep_transfers) for job in jobs)
-    keeps_own = any(job.keep_transfers is not None for job in jobs)
-    links = make_links(clock, replace(network, sharing=sharing), keep_services=keeps, keep_own=keeps_own)
+    own = None
+    if sharing == "fair" and any(job.keep_transfers is not None for job in jobs):
+        own = _never_full(network, jobs)
+    links = make_links(clock, replace(network, sharing=sharing), keep_services=keeps, own=own)
     running = RunningJobs(clock, links, jobs, AfterOthers(jobs) if succession is None else succession)
     names = [*dict.fromkeys(some.name for some in traffic)]
     for order, some in enumerate(traffic):
@@ -183,6 +186,20 @@ def _set_up(
         route.owner = len(jobs) + names.index(some.name)
         clock.process(send(clock, some, order, route, running.is_over))
     return clock, links, running
+
+
+def _never_full(network: Network, jobs: Sequence[Job]) -> OwnLinks:
+    """Return the links that are never full of one sender's flows; none where links change, or lead elsewhere."""
+    found: set[tuple[int, int, int]] = set()
+    if all(type(one) in {Constant, BySize} for one in network.behaviours.values()):
+        for number, job in enumerate(jobs):
+            src, dst = job.schedule.pairs
+            links, firsts = job.network.joined_routes(src, dst)
+            is_free = np.ones(len(links), dtype=bool)
+            is_free[where_own_meet(src, links, firsts, network.bandwidth_Bps)] = False
+            rows = np.repeat(src, np.diff(firsts))[is_free].tolist(), links[is_free].tolist()
+            found.update((number, *row) for row in zip(*rows, strict=True))
+    return found
 
 
 #: Events at most for each rate that is worked out: those of a beginning end where nothing needs any.

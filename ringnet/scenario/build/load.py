@@ -14,7 +14,6 @@ from ringnet.collectives import Schedule
 from ringnet.documents.text import SHOWN, decode
 from ringnet.documents.yaml_text import SCENARIO, read_text, read_yaml
 from ringnet.errors import Fault, InputError
-from ringnet.formats.profiles import KEY as PROFILE
 from ringnet.scenario.build.include import included
 from ringnet.scenario.build.interpret import interpret
 from ringnet.scenario.build.scenario import Scenario
@@ -112,9 +111,12 @@ def _read(text: str, overrides: Sequence[str], file: str, name: str, home: Scena
         right = f"algorithm: {{file: {file}}} in a scenario" if is_schedule else f"ringnet network {file}"
         raise InputError(Fault("this is XML, no scenario", "", file, 1, first, right))
     document, faults = read_yaml(text, file)
-    if document.has((PROFILE,)) and not document.has(("scenario_version",)):
-        right = f"ringnet predict {file}, or network: {{link: {{file: {file}}}}} in a scenario"
-        raise InputError(document.fault((PROFILE,), "this is a profile, no scenario", right=right))
+    if not document.has(("scenario_version",)):
+        from ringnet.formats.profiles import KEY as PROFILE  # noqa: PLC0415 -- of a mistake only: it brings calibration
+
+        if document.has((PROFILE,)):
+            right = f"ringnet predict {file}, or network: {{link: {{file: {file}}}}} in a scenario"
+            raise InputError(document.fault((PROFILE,), "this is a profile, no scenario", right=right))
     document, unfound = included(document, home, file)
     return Scenario.made(interpret(document, given, name, home, [*faults, *unfound], file))
 

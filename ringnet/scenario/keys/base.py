@@ -2,10 +2,20 @@
 
 import math
 import re
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Tag
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    Tag,
+)
+from pydantic_core import CoreSchema, core_schema
 
 from ringnet.scenario.keys.kinds import Line, Name, OneOf, Quantity, Whole, wrong
 
@@ -83,10 +93,17 @@ def key_of(name: str) -> str:
     return re.sub("_(s|bytes|Bps|flops)$", "", name)
 
 
+#: In a JSON Schema in the making: the name of the mapping that stands there.
+NAMED = "mapping"
+#: Whether what is described to pydantic stands inside another mapping.
+_IS_INSIDE = ContextVar("_IS_INSIDE", default=False)
+
+
 class Settings(BaseModel):
     """A mapping of the scenario: frozen, and unknown keys are mistakes; the key of a field is `key_of` its name."""
 
-    # What reads a mapping is made when one is read: most scenarios have few of those that there may be.
+    # What reads a mapping is made when one is read, of those inside it, too: most scenarios have few of those that
+    # there may be.
     model_config = ConfigDict(
         alias_generator=key_of,
         extra="forbid",
@@ -95,6 +112,22 @@ class Settings(BaseModel):
         validate_by_alias=True,
         serialize_by_alias=True,
     )
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        if _IS_INSIDE.get():
+            return core_schema.no_info_plain_validator_function(cls.model_validate)
+        before = _IS_INSIDE.set(True)
+        try:
+            return handler(source)
+        finally:
+            _IS_INSIDE.reset(before)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        if schema["type"] == "function-plain":
+            return {NAMED: cls.__name__}
+        return handler(schema)
 
 
 #: The files of the machines.

@@ -7,10 +7,10 @@ from typing import Annotated, Any, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
-from pydantic.json_schema import GenerateJsonSchema
+from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from ringnet.documents.document import Path
-from ringnet.scenario.keys.base import key_of
+from ringnet.scenario.keys.base import NAMED, key_of
 from ringnet.scenario.keys.kinds import Leaf
 from ringnet.scenario.keys.model import Keys
 
@@ -41,6 +41,16 @@ def all_paths() -> dict[str, str]:
     """
     paths = sorted(_paths(Keys, ""), key=lambda path: path.count("."), reverse=True)
     return {path.rpartition(".")[2]: path for path in paths}
+
+
+def _models(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    """Yield a mapping, and all that may stand in it; some more than once."""
+    yield model
+    for info in model.model_fields.values():
+        for one in _flatten(info.annotation):
+            for inner in (flat for part in (one, *get_args(one)) for flat in _flatten(part)):
+                if _is_model(inner):
+                    yield from _models(inner)
 
 
 def _paths(model: type[BaseModel], prefix: str) -> Iterator[str]:
@@ -129,7 +139,9 @@ def schema() -> dict[str, Any]:
     >>> schema()["properties"]["engine"]["enum"]
     ['auto', 'events', 'recurrence', 'compiled']
     """
-    made = _plain(Keys.model_json_schema())
+    models = dict.fromkeys(_models(Keys))
+    named = _plain(models_json_schema([(model, "validation") for model in models])[1])["$defs"]
+    made = {**named.pop(Keys.__name__), "$defs": named}
     for mapping in ("NetworkKeys", "InsideKeys"):  # a preset may give it
         del made["$defs"][mapping]["required"]
     return {
@@ -147,6 +159,8 @@ def _plain(part: Any) -> Any:
     if not isinstance(part, dict):
         return part
     made = {key: _plain(item) for key, item in part.items() if not _is_noise(key, item)}
+    if NAMED in made:
+        made["$ref"] = f"#/$defs/{made.pop(NAMED)}"
     if len(made.get("anyOf", [])) == 1:
         made |= made.pop("anyOf")[0]
     return made | ({"additionalProperties": False} if "patternProperties" in made else {})

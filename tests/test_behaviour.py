@@ -127,7 +127,7 @@ def test_arrays_refuse_it_by_name(behaviour, sharing):
         ENGINES["recurrence"].run(schedule, network, workers, sizes)
     with pytest.raises(InputError, match=behaviour.meaning):
         run_sizes(schedule, network, workers, sizes[None])
-    assert choose_engine(schedule, network, workers)[:2] == (
+    assert choose_engine(schedule, network, workers, sizes)[:2] == (
         "events",
         f"the recurrence is not exact here: {behaviour.meaning}",
     )

@@ -24,6 +24,8 @@ from ringnet.engines.events import run_events
 from ringnet.engines.trace import Workers
 from ringnet.errors import InputError
 from ringnet.networks import TOPOLOGIES
+from ringnet.runs.engine import engine_of
+from ringnet.runs.parts import build
 from ringnet.scenario import loads
 from ringnet.study.compare import COLUMNS, N_SIZES, plan_comparison, sizes_of, time_beforehand
 from ringnet.study.parts import workers_of
@@ -175,6 +177,13 @@ class TestCompare:
         row = table[table["message_bytes"] == size]
         for column in ("makespan_s", "algbw_Bps", "busbw_Bps", "bound_share"):
             assert float(alone[column].iloc[0]) == float(row[column].iloc[0])
+
+    @pytest.mark.parametrize("cut", ["sharing: fifo, packet: 4 KiB", "window: 64 KiB", "sharing: fifo"])
+    def test_the_engine_is_the_one_that_a_run_of_the_same_takes(self, cut):
+        """It counts the parts that transfers are cut into: 480 transfers are few, in 64 packets each they are many."""
+        text = SWITCH.replace("}", f", {cut}}}").replace("workers: 8", "workers: 16").replace("1 MiB", "4 MiB")
+        (engine,) = compared(text + "sweep: {over: {message: [4 MiB]}}\n", ["ring"])["engine"]
+        assert engine == engine_of(build(loads(text)))
 
 
 class TestKnownShapes:

@@ -232,8 +232,7 @@ def test_a_worker_that_never_starts_is_refused():
 )
 def test_auto_takes_it_where_a_run_over_shared_links_is_large(n_workers, sharing, engine):
     """A ring of 64 has 8,064 transfers: many where links are shared fairly, few for SimPy where they are not."""
-    schedule, network, workers, _ = shuffled(n_workers, "eager", sharing)
-    assert choose_engine(schedule, network, workers).name == engine
+    assert choose_engine(*shuffled(n_workers, "eager", sharing)).name == engine
 
 
 CHAOTIC = """

@@ -209,6 +209,25 @@ def test_the_memory_of_a_proof_is_free_again_when_the_run_loads_its_engine(algor
     assert near(estimate(parts).memory_bytes, took_mib * 2**20, 1.2)
 
 
+#: Peaks of a process, measured, of a ring on the compiled loop whose transfers go in parts.
+TOOK_MIB = {
+    "window": ("window: 64 KiB", 32, "64 MiB", 200_000, 425),
+    "packets": ("sharing: fifo, packet: 4 KiB", 32, "64 MiB", 200_000, 1071),
+    "packets, no rows": ("sharing: fifo, packet: 4 KiB", 64, "64 MiB", 0, 114),
+    "more packets than rows are kept of": ("sharing: fifo, packet: 1 KiB", 16, "256 MiB", 200_000, 431),
+    "more slots than rows are kept of": ("window: 1 MiB", 512, "1 GiB", 200_000, 442),
+}
+
+
+@pytest.mark.parametrize("name", TOOK_MIB)
+def test_the_memory_of_what_goes_in_parts_is_that_of_their_rows_where_these_are_kept(name):
+    cut, workers, message, rows, took_mib = TOOK_MIB[name]
+    network = f"{{topology: switch, bandwidth: 25 GB/s, latency: 2 us, {cut}}}"
+    text = f"{{scenario_version: 1, workers: {workers}, message: {message}, payload: none, engine: compiled, "
+    parts = build(loads(text + f"network: {network}, report: {{transfers: {rows}}}}}"))
+    assert near(estimate(parts).memory_bytes, took_mib * 2**20, 1.5)
+
+
 def test_a_limit_of_the_process_is_a_limit_of_memory(monkeypatch):
     whole = available_bytes()
     monkeypatch.setattr(resource, "getrlimit", lambda which: (whole // 2, whole // 2))

@@ -274,8 +274,8 @@ def test_a_worker_that_never_starts_is_for_the_engine_that_can_say_who_waits() -
 
 def test_auto_takes_the_recurrence_for_large_exact_runs() -> None:
     small, large = (ALGORITHMS["ring"].build(n_workers, "all-reduce") for n_workers in (8, 128))
-    assert choose_engine(small, TOPOLOGIES["ring"].build(8, 1e9, 0.0), Workers.alike(8)).name == "events"
-    chosen = choose_engine(large, TOPOLOGIES["ring"].build(128, 1e9, 0.0), Workers.alike(128))
+    assert choose_engine(small, TOPOLOGIES["ring"].build(8, 1e9, 0.0), Workers.alike(8), np.ones(8)).name == "events"
+    chosen = choose_engine(large, TOPOLOGIES["ring"].build(128, 1e9, 0.0), Workers.alike(128), np.ones(128))
     assert chosen[:2] == ("recurrence", "32,512 transfers are many, and it is exact here")
 
 
@@ -285,7 +285,7 @@ def test_the_rounds_of_a_choice_serve_its_own_run_alone(monkeypatch: pytest.Monk
     monkeypatch.setattr(run, "why_not_exact", lambda *what, **how: (looks.append(1), look(*what, **how))[1])
     schedule, network = ALGORITHMS["ring"].build(16, "all-reduce"), TOPOLOGIES["ring"].build(16, 1e9, 1e-6)
     behave, chunk_bytes = Workers.alike(16), np.full(16, 1000)
-    chosen, other = choose_engine(schedule, network, behave), TOPOLOGIES["ring"].build(16, 2e9, 1e-6)
+    chosen, other = choose_engine(schedule, network, behave, chunk_bytes), TOPOLOGIES["ring"].build(16, 2e9, 1e-6)
     assert chosen.name == "recurrence"
     for on, n_looks in ((network, 1), (other, 2), (network, 2)):
         same(chosen.run(schedule, on, behave, chunk_bytes), events(schedule, on, behave, chunk_bytes))
@@ -298,12 +298,12 @@ def test_auto_says_why_a_large_run_is_left_to_another_engine() -> None:
         ALGORITHMS["ring"].build(128, "all-reduce"),
         "link trunk carries transfers of workers 0 and 1",
     )
-    assert choose_engine(schedule, trunk, Workers.alike(128))[:2] == (
+    assert choose_engine(schedule, trunk, Workers.alike(128), np.ones(128))[:2] == (
         "compiled",
         f"32,512 transfers are many, and the recurrence is not exact here: {reason}",
     )
     window = replace(trunk, window=Window(transfers=1))
-    assert choose_engine(schedule, window, Workers.alike(128))[:2] == (
+    assert choose_engine(schedule, window, Workers.alike(128), np.ones(128))[:2] == (
         "compiled",
         "32,512 transfers are many, and the recurrence is not exact here: a window holds transfers back",
     )

@@ -301,7 +301,7 @@ def test_stepping_whole_arrays_is_refused_by_name():
     patience = replace(Workers.alike(3), patience_s=1.0)
     assert why_not_exact(schedule, network, pace) == "worker 1 does not work as fast all the time"
     assert why_not_exact(schedule, network, patience) == "a wait that is too long aborts the collective"
-    assert choose_engine(schedule, network, pace).name == "events"
+    assert choose_engine(schedule, network, pace, np.ones(3)).name == "events"
 
 
 # -------------------------------------------------------------------------------- deaths, at every moment

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ringnet.array_types import IntArray
 from ringnet.collectives import Schedule
 from ringnet.engines.arrays import look_at_channels, look_for_rounds, run_recurrence, why_not_recurrence
@@ -80,16 +82,20 @@ def choose_engine(
     schedule: Schedule,
     network: Network,
     workers: Workers,
-    n_runs: int = 1,
-    chunk_bytes: IntArray | None = None,
+    chunk_bytes: IntArray,
 ) -> Choice:
     """Choose an engine for some runs: SimPy's events where they are small, the fastest that does the same elsewhere.
 
-    Where it depends on ``chunk_bytes``, and they are left out, it is not the recurrence, and transfers go in one part.
+    Parameters
+    ----------
+    schedule, network, workers : Schedule, Network, Workers
+    chunk_bytes : ndarray of int64, shape (n_chunks,), or (n_runs, n_chunks)
+        Bytes that each chunk is charged for, in each run where they are several.
     """
-    n_transfers, part_bytes = n_runs * schedule.n_transfers, network.part_bytes
+    n_runs, part_bytes = len(np.atleast_2d(chunk_bytes)), network.part_bytes
+    n_transfers = n_runs * schedule.n_transfers
     how_many = f"{n_transfers:,} transfers"
-    if part_bytes is not None and chunk_bytes is not None and len(chunk_bytes):
+    if part_bytes is not None and chunk_bytes.size:
         n_transfers *= max(1, -(-int(chunk_bytes.mean()) // part_bytes))
         how_many = f"{n_transfers:,} parts of transfers"
     few = Choice("events", f"{how_many} are few", run_events)
@@ -106,7 +112,7 @@ def choose_engine(
     if unknown is None:
         reason = f"{how_many} are many, and the recurrence is not exact here: {looked}"
         return Choice("compiled", reason, _run_compiled)
-    met = None if chunk_bytes is None else look_at_channels(schedule, network, workers, chunk_bytes)
+    met = look_at_channels(schedule, network, workers, chunk_bytes)
     if met is not None:
         run = partial(run_recurrence, exact=met)
         return Choice("recurrence", f"{how_many} are many, and each link serves channels in their order here", run)

@@ -29,9 +29,9 @@ from ringnet.units import format_bytes
 FIXED_BYTES, LOADER_BYTES = 72 * 2**20, 56 * 2**20
 #: What is found out of the plots that there could be, and what draws them.
 FRAMES_BYTES, PLOTS_BYTES = 34 * 2**20, 38 * 2**20
-#: A row of the transfers: its columns, and what makes a table of them. Each link that a packet or slot of it crosses.
-ROW_BYTES, PART_BYTES = 620, 500
-LINKS_OF_ROUTE = 2
+#: A row of the transfers: its columns, and what makes a table of them. What a link did with a packet or a slot of one:
+#: its columns, and what is worked out of them; and in the compiled loop one that has not arrived yet.
+ROW_BYTES, PART_BYTES, OPEN_PART_BYTES = 620, 400, 64
 #: A transfer of a step that some worker has not left yet, as an object of the events. Under fair sharing the spans of
 #: one at even rates, of which there are some eight; and when it was on a link, in each loop, and sorted at the end.
 OPEN_BYTES, SPANS_BYTES, ON_LINK_BYTES, SORTED_BYTES = 2_000, 8 * 32, 32, 48
@@ -95,7 +95,7 @@ def _with_carry(parts: RunParts, carry: int | None, beside_bytes: int) -> Estima
     n_rows = schedule.n_transfers if parts.keeps_rows else 0
     memory = FIXED_BYTES + beside_bytes + schedule.n_workers * WORKER_BYTES + parts.n_pair_links * LINK_BYTES
     run = payload + _verifying_bytes(parts, payload, carry) + n_rows * ROW_BYTES + _engine_bytes(parts)
-    run += _n_parts(parts) * PART_BYTES if n_rows else _path_bytes(parts)
+    run += _parts_bytes(parts) if n_rows else _path_bytes(parts)
     # The proof is over, and its memory free, when the run begins.
     return Estimate(schedule.n_transfers, n_rows, payload, memory + max(run, _proof_bytes(schedule)))
 
@@ -121,8 +121,10 @@ def _engine_bytes(parts: RunParts) -> int:
     if engine == "events":
         return n_open * OPEN_BYTES + noted_bytes
     # As many more are loaded as there are already.
-    n_open = min(2 * max(n_open, TRANSFERS_AT_ONCE), parts.schedule.n_transfers)
-    return LOADER_BYTES + n_loops * n_open * LOADED_BYTES + noted_bytes
+    n_each = _parts_of_transfer(parts)
+    n_open = min(2 * max(n_open, int(TRANSFERS_AT_ONCE / n_each)), parts.schedule.n_transfers)
+    each_bytes = LOADED_BYTES + int((n_each - 1) * OPEN_PART_BYTES)
+    return LOADER_BYTES + n_loops * n_open * each_bytes + noted_bytes
 
 
 def _mean_hops(parts: RunParts) -> float:
@@ -160,13 +162,29 @@ def _proof_bytes(schedule: Schedule) -> int:
     return min(max(PROOF_BYTES, each), each * schedule.n_chunks)
 
 
-def _n_parts(parts: RunParts) -> int:
-    """Return the packets, or slots of a window, that all transfers are cut into, times the links that they cross."""
-    each = None if parts.n_pair_links else parts.network.part_bytes
-    if each is None:
+def _parts_of_transfer(parts: RunParts) -> float:
+    """Return into how many packets, or slots of a window, a transfer is cut, in the mean over the chunks."""
+    each = parts.network.part_bytes
+    if each is None or not len(parts.chunk_bytes):
+        return 1.0
+    return float(np.maximum(-(-parts.chunk_bytes // each), 1).mean())
+
+
+def n_services(parts: RunParts) -> int:
+    """Return how many rows say when a link served what: one for each part and link; under fair sharing for each part.
+
+    Where they are more than `MOST_SERVICES`, they are dropped once there are as many.
+    """
+    n_links = _mean_hops(parts) if sharing_of(parts, "events") == "fifo" else 1.0
+    return int(parts.schedule.n_transfers * _parts_of_transfer(parts) * n_links)
+
+
+def _parts_bytes(parts: RunParts) -> int:
+    """Return the memory of what links did with the parts of transfers; of what goes whole the rows have it."""
+    if parts.n_pair_links or parts.network.part_bytes is None:
         return 0
-    n_bytes = int(parts.chunk_bytes.mean()) if len(parts.chunk_bytes) else 0
-    return parts.schedule.n_transfers * (n_bytes // each) * LINKS_OF_ROUTE
+    n_rows = n_services(parts)
+    return n_rows * PART_BYTES if n_rows <= MOST_SERVICES else MOST_SERVICES * SERVICE_BYTES
 
 
 def _path_bytes(parts: RunParts) -> int:
@@ -175,10 +193,7 @@ def _path_bytes(parts: RunParts) -> int:
     if not parts.keep_transfers or not n_transfers:
         return 0
     if n_transfers <= MOST_TIMES and not parts.n_pair_links and engine_of(parts) != "recurrence":
-        n_services = n_transfers
-        if sharing_of(parts, "events") == "fifo":
-            n_services = int(n_transfers * _mean_hops(parts))
-        return n_transfers * TIMES_BYTES + min(n_services, MOST_SERVICES) * SERVICE_BYTES
+        return n_transfers * TIMES_BYTES + min(n_services(parts), MOST_SERVICES) * SERVICE_BYTES
     if schedule.n_steps > MOST_STEPS:
         return 0
     return min(MOST_BYTES, int(n_transfers * NOTED_BYTES)) + schedule.n_steps * STEP_BYTES

@@ -168,8 +168,7 @@ class RunParts:
     @cached_property
     def choice(self) -> Choice:
         """The engine that suits the run, were it alone; of a hundred thousand channels it takes seconds to find."""
-        what = self.schedule, self.network_of_run, self.workers
-        return choose_engine(*what, chunk_bytes=self.chunk_bytes)
+        return choose_engine(self.schedule, self.network_of_run, self.workers, self.chunk_bytes)
 
 
 def build(scenario: Scenario, run: int | None = 0) -> RunParts:

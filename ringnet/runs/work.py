@@ -13,10 +13,11 @@ import numpy as np
 from ringnet.array_types import Array
 from ringnet.collectives import Step
 from ringnet.collectives.schedule import AlikeSteps
+from ringnet.engines.trace import MOST_SERVICES
 from ringnet.networks.network import Sharing
 from ringnet.payload.blocks import EVERYONE
 from ringnet.runs.engine import engine_of, is_packed, sharing_of
-from ringnet.runs.memory import estimate, keeps_sets
+from ringnet.runs.memory import estimate, keeps_sets, n_services
 from ringnet.runs.parts import RunParts, jobs_of
 
 if TYPE_CHECKING:
@@ -322,5 +323,6 @@ def _table_s(parts: RunParts, sharing: Sharing, events: float) -> float:
     rows_s = 0.0
     if parts.keeps_rows:
         rows_s = parts.schedule.n_transfers * (ROW_S + FLOW_ROW_S * (sharing == "fair"))
-        rows_s += events * PART_EVENT_S * (parts.network.part_bytes is not None)
+        if parts.network.part_bytes is not None and n_services(parts) <= MOST_SERVICES:
+            rows_s += events * PART_EVENT_S
     return rows_s + (parts.network.n_links + parts.schedule.n_workers) * SMALL_ROW_S

@@ -422,7 +422,7 @@ def _times(schedule: Schedule, network: Network, workers: Workers, chunk_bytes: 
 
 def _one_by_one(schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray) -> tuple[str, Times]:
     """Return the engine that is the fastest for all of some sizes, and what it says of each."""
-    chosen, found = choose_engine(schedule, network, workers, len(chunk_bytes)), []
+    chosen, found = choose_engine(schedule, network, workers, chunk_bytes), []
     network = replace(network, sharing=resolve_sharing(network, [Sending(0, schedule, network)]))
     for row in chunk_bytes:
         trace: Trace = chosen.run(schedule, network, workers, row, keep_transfers=None)

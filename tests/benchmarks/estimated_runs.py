@@ -1,4 +1,4 @@
-"""Sixty runs of all kinds, for `tests.benchmarks.estimates`: each by its name, as a scenario."""
+"""Eighty runs of all kinds, for `tests.benchmarks.estimates`: each by its name, as a scenario."""
 
 from __future__ import annotations
 
@@ -140,6 +140,37 @@ SHARED = {
     ),
 }  # fmt: skip
 
+COMPILED, UNASKED = "engine: compiled", "report: {plots: [], transfers: 0}"
+ALL_ROWS = "report: {plots: [], transfers: all}"
+WIDE_RACKS = RACKS.replace("hosts_per_leaf: 8", "hosts_per_leaf: 150")
+SLOW_BELOW = "regimes: [{up_to: 64 KiB, bandwidth: 5 GB/s, latency: 1 us}, {bandwidth: 25 GB/s, latency: 2 us}]"
+
+#: The compiled loop: parts of transfers, links by size and shared ones, with rows and without.
+LOOP = {
+    "compiled, window": _text(64, "256 MiB", SWITCH[:-1] + ", window: 1 MiB}", NOTHING, PLAIN),
+    "compiled, window, small": _text(32, "64 MiB", SWITCH[:-1] + ", window: 64 KiB}", NOTHING, PLAIN),
+    "compiled, window, too many parts": _text(512, "1 GiB", SWITCH[:-1] + ", window: 1 MiB}", NOTHING, PLAIN),
+    "compiled, window, no rows": _text(64, "256 MiB", SWITCH[:-1] + ", window: 1 MiB}", NOTHING, UNASKED),
+    "compiled, packets": _text(32, "64 MiB", SWITCH[:-1] + ", sharing: fifo, packet: 4 KiB}", NOTHING, PLAIN),
+    "compiled, packets, no rows": _text(
+        64, "64 MiB", SWITCH[:-1] + ", sharing: fifo, packet: 4 KiB}", NOTHING, UNASKED
+    ),
+    "compiled, packets, too many": _text(
+        16, "256 MiB", SWITCH[:-1] + ", sharing: fifo, packet: 1 KiB}", NOTHING, PLAIN
+    ),
+    "compiled, packets on racks": _text(
+        32, "64 MiB", RACKS + ", sharing: fifo, packet: 4 KiB, placement: interleaved}", NOTHING, PLAIN
+    ),
+    "compiled, by size": _text(128, "64 MiB", f"{SWITCH[:-1]}, sharing: fifo, {SLOW_BELOW}}}", NOTHING, PLAIN),
+    "compiled, no rows": _text(600, "64 MiB", WIDE_RACKS + "}", NOTHING, PLAIN),
+    "compiled, a million rows": _text(600, "64 MiB", WIDE_RACKS + "}", NOTHING, ALL_ROWS),
+    "compiled, a million rows, fifo": _text(600, "64 MiB", WIDE_RACKS + ", sharing: fifo}", NOTHING, ALL_ROWS),
+    "compiled, channels, all rows": _text(
+        128, "1 GB", HOSTS + "}", NOTHING, ALL_ROWS, _algorithm("channel-ring", n_channels=8, node_size=8)
+    ),
+}
+LOOP = {name: f"{text}\n{COMPILED}" for name, text in LOOP.items()}
+
 #: Many runs in one command, and trainings.
 STUDIES = {
     "sweep of sizes": _text(
@@ -164,4 +195,4 @@ training:
 """,
 }  # fmt: skip
 
-RUNS: dict[str, str] = PRIVATE | SHARED | STUDIES
+RUNS: dict[str, str] = PRIVATE | SHARED | LOOP | STUDIES

@@ -159,12 +159,13 @@ def look_for_rounds(
 def look_at_channels(schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray) -> ExactRun | None:
     """Make the rounds of all steps where several channels of a worker send over a link; None if that is not exact.
 
-    The schedule alone does not say in which order the link serves them: at these bytes of chunks the times say it.
+    The schedule alone does not say in which order the link serves them: at these bytes of chunks, of one run or of
+    several, the times say it.
     """
     what, maker = (schedule, network, workers), RoundMaker(schedule, network)
     if schedule.n_channels == 1 or why_not_exact(*what, maker, channels_may_meet=True) is not None:
         return None
-    times = Sizes(*what, maker).run(schedule.steps(), chunk_bytes[None])
+    times = Sizes(*what, maker).run(schedule.steps(), np.atleast_2d(chunk_bytes))
     return ExactRun((*what, chunk_bytes), maker) if times.exact.all() else None
 
 

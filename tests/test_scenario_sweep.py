@@ -69,7 +69,7 @@ class TestOverrides:
     def test_links_are_named_as_they_are(self):
         assert scenario("network.links.3->4.latency=9 us").network.links["3->4"].latency_s == 9e-6
 
-    @pytest.mark.parametrize("text", ["workers", "", "=4", "network..latency=1 us", ".=1"])
+    @pytest.mark.parametrize("text", ["worker", "", "=4", "network..latency=1 us", ".=1"])
     def test_no_override(self, text):
         (fault,) = faults(text)
         assert fault.startswith("--set: an override is a path, an equals sign and a value")

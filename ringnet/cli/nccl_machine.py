@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -124,16 +125,20 @@ def scenario_asked(asked: NcclOptions, sizes: Sequence[int]) -> Scenario | None:
 def _refuse_beside_a_scenario(asked: NcclOptions) -> None:
     """Refuse options that say what the scenario says."""
     given = {
-        "--ranks": asked.ranks,
-        "--link": asked.link,
-        "--cards": asked.cards,
-        "--inside": asked.inside,
+        "--ranks": (asked.ranks, "workers"),
+        "--link": (asked.link, _key_of("network", asked.link)),
+        "--cards": (asked.cards, "network.nics"),
+        "--inside": (asked.inside, _key_of("network.inside", asked.inside)),
     }
     options.refuse(
-        Fault("the scenario says this", option, value=str(value), right="--set, to change it there")
-        for option, value in given.items()
+        Fault("the scenario says this", option, value=str(value), right=f"--set {quote(f'{key}={value}')}")
+        for option, (value, key) in given.items()
         if value is not None
     )
+
+
+def _key_of(links: str, link: str | None) -> str:
+    return f"{links}.{'link' if link in PRESETS else 'bandwidth'}"
 
 
 def _refuse_what_is_no_collective(scenario: Scenario) -> None:

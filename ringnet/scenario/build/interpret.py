@@ -24,6 +24,7 @@ from ringnet.scenario.files.folder import ScenarioFolder
 from ringnet.scenario.files.machines import machine_of
 from ringnet.scenario.keys.base import MACHINES, key_of
 from ringnet.scenario.keys.faults import translate, with_examples
+from ringnet.scenario.keys.format import leaf_of
 from ringnet.scenario.keys.model import RangeKeys, SweepKeys
 
 #: ``path=value`` in YAML, as on the command line; or the path of a key and its value as Python has it.
@@ -112,7 +113,9 @@ def _read_text(text: str, document: Document) -> Override:
     key = key.strip()
     if not sign or not all(key.split(".")):
         first, *rest = re.split(r"\s*[:\s]\s*", text.strip(), maxsplit=1)
-        right = f"--set {quote(f'{first}={rest[0]}')}" if first and any(rest) and not sign else _FORM
+        leaf = leaf_of(_path(first, document)) if all(first.split(".")) and not sign else None
+        value = rest[0] if any(rest) else re.split(" or |, ", leaf.right)[0] if leaf else ""
+        right = f"--set {quote(f'{first}={value}')}" if first and value and not sign else _FORM
         message = "an override is a path, an equals sign and a value"
         raise InputError(Fault(message, "", "--set", None, clip(text), right))
     try:

@@ -13,10 +13,11 @@ import pytest
 
 from ringnet.errors import InputError
 from ringnet.scenario import loads
-from tests.fuzz.keys import BASES, kinds_of_keys, pairs, places, put, text_of
-from tests.fuzz.kinds import PairsKind, kinds
+from tests.fuzz import keys
+from tests.fuzz.keys import BASES, COUNTS, Place, kinds_of_keys, pairs, places, put, text_of
+from tests.fuzz.kinds import CountsKind, PairsKind, kinds
 from tests.fuzz.options import ARGUMENTS
-from tests.fuzz.trying import apart, attempt, wrong_with
+from tests.fuzz.trying import apart, attempt, attempt_apart, is_long, wrong_with
 
 #: How many of each kind: fewer of those that draw.
 N_INPUTS = {
@@ -65,6 +66,36 @@ def test_no_two_keys_of_the_format_end_in_a_bug(made, own_folder):
     codes = [one.code for ended, _ in tried for one in ended]
     assert {*codes} == {0, 2}
     assert codes.count(0) >= N_PAIRS / 10
+
+
+@pytest.mark.filterwarnings("default")
+def test_no_count_is_too_large_for_its_time_and_memory(made, own_folder, monkeypatch):
+    """One of the keys, set to all of them; `python -m tests.fuzz --counts` sets every one."""
+    chosen = [base for base in BASES if base.get("algorithm", {}) == {"name": "pipelined-ring", "n_slices": 2}]
+    monkeypatch.setattr(keys, "BASES", chosen)
+    monkeypatch.setattr(keys, "kinds_of_keys", lambda: {"": [Place(("algorithm", "n_slices"), (1,), "")]})
+    kind = CountsKind(made["keys"].files, made["keys"].commands)
+    assert kind.n_inputs == 2 * len(COUNTS)
+    tried = [attempt_apart("counts", kind, [number], own_folder / "here") for number in range(kind.n_inputs)]
+    assert [one for _, findings in tried for one in findings] == []
+    ends = [[one.code for one in ended] for ended, _ in tried]
+    assert [0, 0] in ends
+    assert [2, 2] in ends
+
+
+@pytest.mark.parametrize(
+    ("said", "is_not_run"),
+    [
+        ("takes   roughly a second\n", False),
+        ("takes   roughly 9 seconds\n", False),
+        ("takes   roughly 15 seconds\n", True),
+        ("takes   roughly 1,157 days\n", True),
+        ("memory  about 5 GiB, 9 GiB are free\n", True),
+        ("Error: a.yaml:1: workers: too large\n", False),
+    ],
+)
+def test_what_takes_long_is_not_run(said, is_not_run):
+    assert is_long(said) == is_not_run
 
 
 def test_every_key_and_every_command_has_its_turn():

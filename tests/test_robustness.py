@@ -18,6 +18,7 @@ from ringnet.cli.printing import complain, note, print_json, print_table
 from ringnet.documents import text
 from ringnet.networks import TOPOLOGIES
 from ringnet.study.outcome import DamagedError, Outcome, read_entry, write_entry
+from tests.fuzz.trying import apart
 
 RING = "{scenario_version: 1, workers: 4, message: 64 B, network: {bandwidth: 1 GB/s, latency: 1 us}}"
 OWN = "{scenario_version: 1, data: own.npy, network: {bandwidth: 1 GB/s, latency: 1 us}}"
@@ -129,6 +130,18 @@ def test_a_network_that_is_wrong_by_itself_has_no_ways_that_could_be_missing(fol
     assert "a.yaml:5: network.topology" in told("check", "a.yaml")
     (folder / "a.yaml").write_text(text % "nodes")
     assert "direct has no way on it" in told("check", "a.yaml", "--set", "network.topology=ring")
+
+
+def test_an_engine_that_is_not_exact_and_a_ring_of_a_job_without_ways_have_a_place(folder):
+    """Found by pairs of keys: the engine was told by `check` alone, the ring where the others had one worker."""
+    where = "network: {bandwidth: 1 GB/s, latency: 1 us, topology: %s}"
+    text = f"scenario_version: 1\nmessage: 4 KiB\n{where}\nworkers: %d\n%s\n"
+    hierarchical = "algorithm: {name: hierarchical, node_size: 4, outer: ring}\nengine: recurrence"
+    (folder / "a.yaml").write_text(text % ("switch", 8, hierarchical))
+    (folder / "b.yaml").write_text(text % ("ring", 1, "jobs: [{workers: 8, message: 1 KiB}]"))
+    for command in (["check"], ["run", "--quiet", "--no-plots", "--out", "out"]):
+        assert "a.yaml:6: engine: the recurrence is not exact here: link switch->7" in told(*command, "a.yaml")
+        assert told(*command, "b.yaml").endswith("not to 1; got ring; right would be: topology: switch\n")
 
 
 def test_what_is_of_another_type_is_told_before_anything_is_made_of_it(folder):
@@ -315,6 +328,33 @@ class TestResults:
     def results(self, folder):
         assert told("run", "ring.yaml", "--no-plots", "--out", "r", "--quiet", code=0) == ""
         return folder / "r"
+
+    @pytest.mark.parametrize("n_renamed", [0, 1, 3])
+    def test_a_plot_that_is_killed_at_any_of_its_names_leaves_a_folder_that_a_run_replaces(self, results, n_renamed):
+        """Hidden files that no list has; a list of pictures that are not there; some of them are."""
+
+        def draw_and_die():
+            replace, done = Path.replace, []
+
+            def one_of(path, target):
+                if Path(target).parent.name == "r":
+                    if len(done) == n_renamed:
+                        os._exit(9)
+                    done.append(target)
+                return replace(path, target)
+
+            Path.replace = one_of
+            told("plot", "r", "--plot", "space-time,link-traffic", code=0)
+
+        assert apart(draw_and_die) == "the process ended with 9"
+        assert sum(path.name.startswith(".") for path in results.iterdir()) == 5 - n_renamed
+        assert not {path.name for path in results.glob("*.*g")} - {
+            *json.loads((results / "run.json").read_text())["files"]
+        }
+        told("report", "r", code=0)
+        assert "space-time." not in (results / "report.html").read_text()
+        told("run", "ring.yaml", "--no-plots", "--out", "r", "--quiet", code=0)
+        assert not [path for path in results.iterdir() if path.name.startswith(".")]
 
     @pytest.mark.parametrize(
         ("key", "value"),

@@ -11,10 +11,9 @@ import typer
 from ringnet.cli import options
 from ringnet.cli.printing import note, print_json, print_table, say
 from ringnet.collectives.proof import check
-from ringnet.engines import ENGINES
-from ringnet.errors import Fault, InputError
+from ringnet.errors import InputError
 from ringnet.payload import payload_text
-from ringnet.runs.engine import engine_for, require_whole_links
+from ringnet.runs.engine import engine_for
 from ringnet.runs.failures import check_other_paths
 from ringnet.runs.memory import Estimate, available_bytes, estimate, require_memory
 from ringnet.runs.parts import RunParts, build
@@ -261,24 +260,12 @@ def _look(scenario: Scenario, proofs: _Proofs, *, is_single: bool) -> tuple[Esti
         if is_single:
             require_memory(parts)
         proofs.make(parts)
-        engine = _engine(parts)
+        check_other_paths(parts)
+        engine = engine_for(parts)[:2]
         beside = beside_bytes(scenario, parts if is_single else None)
         if is_single:
             require_memory(parts, beside_bytes=beside)
         return estimate(parts, beside), engine, run_s(scenario, parts) if is_single else most_s(parts)
-
-
-def _engine(parts: RunParts) -> tuple[str, str]:
-    """Return the engine that would run, and why; traffic that is wrong is refused on the way."""
-    require_whole_links(parts)
-    check_other_paths(parts)
-    network = parts.network_of_run
-    if parts.engine == "auto" or not parts.is_alone:
-        return engine_for(parts)[:2]
-    engine = ENGINES[parts.engine]
-    if reason := engine.why_not(parts.schedule, network, parts.workers, parts.chunk_bytes):
-        raise InputError(Fault(f"{engine.refusal}: {reason}", "engine", right="events, or auto"))
-    return parts.engine, "the scenario says so"
 
 
 def _lines(preview: Preview) -> list[tuple[str, str]]:

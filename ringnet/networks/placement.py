@@ -61,13 +61,14 @@ def placed(network: Network, places: Sequence[int]) -> Network:
 
 
 def _wrong_places(network: Network, places: Sequence[int]) -> list[Fault]:
-    faults = []
+    faults, taken = [], set[int]()
     for number, place in enumerate(places):
         if not 0 <= place < network.n_workers:
             message, right = f"the {network.topology} has no such place", f"0 to {network.n_workers - 1}"
             faults.append(Fault(message, str(number), value=str(place), right=right))
-        elif place in places[:number]:
+        elif place in taken:
             faults.append(Fault("the place is taken already", str(number), value=str(place)))
+        taken.add(place)
     return faults
 
 

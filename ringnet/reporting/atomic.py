@@ -55,9 +55,16 @@ def _not_ours(target: Path) -> Iterator[Fault]:
 
 
 def foreign_entries(folder: Path) -> list[str]:
-    """Names in a folder that its manifest does not list, sorted; a subfolder is always foreign."""
+    """Names in a folder that its manifest does not list, sorted; a subfolder is always foreign.
+
+    What a process left that was killed while it wrote one of the files is none.
+    """
     ours = listed_files(folder)
-    return sorted(entry.name for entry in os.scandir(folder) if entry.name not in ours or entry.is_dir())
+    return sorted(
+        entry.name
+        for entry in os.scandir(folder)
+        if entry.is_dir() or (entry.name not in ours and _left_by_the_dead(entry.name) is None)
+    )
 
 
 def listed_files(folder: Path) -> set[str]:
@@ -194,8 +201,8 @@ def _hidden(target: Path, what: str) -> Path:
     return target.with_name(f".{target.name}.{_this_machine()}-{os.getpid()}-{secrets.token_hex(4)}.{what}")
 
 
-#: How a name of `_hidden` goes on after the machine: whose it is, and what.
-_LEFT = re.compile(r"(\d+)-[0-9a-f]{8}\.(new|old)")
+#: A name of `_hidden`: of which target, of which machine and process, and what.
+_LEFT = re.compile(r"\.(?P<target>.+)\.(?P<machine>[0-9a-f]{8})-(?P<pid>\d+)-[0-9a-f]{8}\.(?P<what>new|old)", re.DOTALL)
 
 
 @cache
@@ -208,18 +215,23 @@ def _clear_up(target: Path) -> None:
 
     One that was killed between its two renames left no target, and what had been there under another name.
     """
-    begin = f".{target.name}.{_this_machine()}-"
-    for entry in [one for one in os.scandir(target.parent) if one.name.startswith(begin)]:
-        found = _LEFT.fullmatch(entry.name.removeprefix(begin))
-        if found is None or _is_running(int(found[1])):
+    for entry in [*os.scandir(target.parent)]:
+        found = _left_by_the_dead(entry.name)
+        if found is None or found["target"] != target.name:
             continue
         left = Path(entry.path)
-        if found[2] == "old" and not target.exists():
+        if found["what"] == "old" and not target.exists():
             left.rename(target)
         elif entry.is_dir(follow_symlinks=False):
             shutil.rmtree(left, ignore_errors=True)
         else:
             left.unlink(missing_ok=True)
+
+
+def _left_by_the_dead(name: str) -> re.Match[str] | None:
+    """Return the parts of a name of `_hidden` of a process of this machine that is no more; None of any other."""
+    found = _LEFT.fullmatch(name)
+    return found if found and found["machine"] == _this_machine() and not _is_running(int(found["pid"])) else None
 
 
 def _is_running(pid: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -328,20 +328,28 @@ def tables_of_study(info: Mapping[str, Any]) -> list[str]:
 
 
 @contextmanager
-def listed_also(folder: Path, info: Mapping[str, Any], files: Sequence[str]) -> Iterator[None]:
-    """List more files of a folder when they are written: what is listed is there.
+def listed_also(folder: Path, info: Mapping[str, Any], files: Sequence[str]) -> Iterator[Callable[[], None]]:
+    """Give what lists more files of a folder, to be called when they are written and do not have their names yet.
 
-    On an error those that were not there before go again: what is not listed would be foreign to the next run.
+    Who is killed then has listed what is not there; what is there and not listed would be foreign to the next run. On
+    an error those that were not there before go again, and the list is as it was.
     """
-    new = [folder / file for file in files if not (folder / file).exists()]
-    try:
-        with written_file(folder / MANIFEST) as path:
+    manifest, new = folder / MANIFEST, [folder / file for file in files if not (folder / file).exists()]
+    before = manifest.read_bytes()
+
+    def list_them() -> None:
+        with written_file(manifest) as path:
             write_json({**info, "files": list(dict.fromkeys([*info["files"], *files]))}, path)
-            yield
+
+    try:
+        yield list_them
     except BaseException:
-        for file in new:
-            with suppress(OSError):  # what went wrong is told by the error
+        with suppress(OSError, ResultsError):  # what went wrong is told by the error
+            for file in new:
                 file.unlink(missing_ok=True)
+            if manifest.read_bytes() != before:
+                with written_file(manifest) as path:
+                    path.write_bytes(before)
         raise
 
 
@@ -372,9 +380,10 @@ def redraw(folder: str | Path, names: Sequence[str] | None = None, look: Look = 
     if skipped and names is not None:
         raise ResultsError(*(Fault(note, file=str(folder)) for note in skipped))
     files = [f"{name}.{ending}" for name in figures for ending in look.formats]
-    with listed_also(folder, info, files), ExitStack() as stack:
+    with listed_also(folder, info, files) as list_them, ExitStack() as stack:
         paths = {file: stack.enter_context(written_file(folder / file)) for file in files}
         _draw(figures, look, paths.__getitem__)
+        list_them()
     return Written(folder, tuple(files), ())
 
 
@@ -410,13 +419,16 @@ def write_report(folder: str | Path, page: Path | None = None) -> Path:
 
     folder = Path(folder)
     page, info = page or folder / PAGE, read_manifest(folder)
-    shown = info | {"files": [name for name in info["files"] if name != PAGE]}
+    shown = info | {"files": [name for name in info["files"] if name != PAGE and (folder / name).exists()]}
     where = document.way(page, folder)
     if studied := tables_of_study(info):
         tables = {table: read_table(folder / f"{table}.csv", table) for table in studied}
         text = document.study_page(shown, tables, where)
     else:
         text = document.run_page(replace(read_results(folder), run_info=shown), where)
-    with listed_also(folder, info, [PAGE]) if page == folder / PAGE else nullcontext():
-        write_text(page, text)
+    is_inside = page == folder / PAGE
+    with listed_also(folder, info, [PAGE] * is_inside) as list_them, written_file(page) as fresh:
+        fresh.write_text(text, encoding="utf-8")
+        if is_inside:
+            list_them()
     return page

@@ -24,9 +24,12 @@ def engine_for(parts: RunParts) -> Choice:
     require_whole_links(parts)
     if not parts.is_alone:
         return _beside_others(parts)
-    if parts.engine in ENGINES:
-        return Choice(parts.engine, "the scenario says so", ENGINES[parts.engine].run)
-    return parts.choice
+    if parts.engine == "auto":
+        return parts.choice
+    engine = ENGINES[parts.engine]
+    if reason := engine.why_not(parts.schedule, parts.network_of_run, parts.workers, parts.chunk_bytes):
+        raise InputError(Fault(f"{engine.refusal}: {reason}", "engine", right="events, or auto"))
+    return Choice(parts.engine, "the scenario says so", engine.run)
 
 
 def repeats_by(parts: RunParts) -> str:

@@ -10,11 +10,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, chdir, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from random import Random
 from typing import NamedTuple, Self
+
+from typer.testing import CliRunner
+
+from ringnet.cli import app
 
 #: What may come from a user, a terminal that goes, a scheduler or the system.
 SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGKILL", "SIGSEGV")
@@ -34,7 +38,11 @@ COMMANDS: Mapping[str, str] = {
     "compare": f"compare one.yaml {_ALWAYS} --algorithms ring,direct --workers 4,8",
     "numerics": f"numerics one.yaml {_ALWAYS} --algorithms ring,direct --workers 4,8 --dtypes float32,bfloat16",
     "cluster": f"run w.yaml {_ALWAYS} --cluster {{address}}",
+    "plot": "plot out",
+    "report": "report out",
 }
+#: What adds to a folder of results, which another run replaces afterwards; of others the same command is given again.
+ADDING = {"plot", "report"}
 #: A command that has not ended by then hangs, on however busy a machine.
 MOST_S = 600.0
 
@@ -49,14 +57,17 @@ class Tried(NamedTuple):
     wrong: list[str]
 
 
-def prepare(folder: Path) -> None:
-    """Make an empty folder with what the commands read."""
+def prepare(name: str, folder: Path) -> None:
+    """Make a folder with nothing but what a command reads."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     (folder / "w.yaml").write_text(SWEEP)
     (folder / "one.yaml").write_text(
         SWEEP.replace("sweep: {over: {workers: [12, 13, 14, 15, 16, 17, 18, 19]}}", "workers: 16")
     )
+    if name in ADDING:
+        with chdir(folder):
+            assert CliRunner().invoke(app, COMMANDS["run"].split()).exit_code == 0
 
 
 @contextmanager
@@ -147,7 +158,7 @@ def outputs(folder: Path) -> dict[str, str]:
 
 def undisturbed(name: str, folder: Path) -> tuple[float, int, dict[str, str]]:
     """Return how long a command takes, how many points it keeps and its tables."""
-    prepare(folder)
+    prepare(name, folder)
     with started(name, folder) as (process, _):
         begin = time.monotonic()
         _, said = process.communicate(timeout=MOST_S)
@@ -158,9 +169,9 @@ def undisturbed(name: str, folder: Path) -> tuple[float, int, dict[str, str]]:
 def kill_once(name: str, folder: Path, random: Random, whole: tuple[float, int, dict[str, str]]) -> Tried:
     """Kill a command, or one that it has started or works with, at some moment; then let the same command end."""
     took_s, n_points, tables = whole
-    prepare(folder)
+    prepare(name, folder)
     with started(name, folder) as (process, cluster):
-        begin, is_worker = time.monotonic(), name != "run" and random.random() < 0.5
+        begin, is_worker = time.monotonic(), name not in {"run", *ADDING} and random.random() < 0.5
         if is_worker and not cluster:
             _wait_for_others(process)
             time.sleep(random.uniform(0.0, took_s / 20))
@@ -175,7 +186,7 @@ def kill_once(name: str, folder: Path, random: Random, whole: tuple[float, int, 
         tried = Tried(name, "a worker" if is_worker else "itself", by, after_s, [])
         tried.wrong.extend(_after(process, folder))
     before = kept(folder)
-    with started(name, folder) as (again, _):
+    with started("run" if name in ADDING else name, folder) as (again, _):
         try:
             _, said = again.communicate(timeout=MOST_S)
         except subprocess.TimeoutExpired:

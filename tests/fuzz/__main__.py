@@ -2,7 +2,8 @@
 
 An input is known by its kind and number; ``--kind log --first 17 --inputs 1 --keep DIR`` makes that one again, and
 leaves it in DIR. ``--pairs`` instead sets every two kinds of key of the format, 53,000 scenarios in some twenty minutes
-of processor time, in an order of which any part is a sample: ``--first`` and ``--inputs`` choose one.
+of processor time, and ``--counts`` every number, size and length of a list to as much as 2**61, 4,000 scenarios in some
+TODO; both in an order of which any part is a sample: ``--first`` and ``--inputs`` choose one.
 
 Inputs are tried in processes forked from one that has all modules, a handful in each, and each alone where that
 crashes, hangs, takes more memory than was told or finds anything. What any input may lead to is in `tests.fuzz.trying`.
@@ -16,17 +17,14 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from tests.fuzz.keys import pairs
-from tests.fuzz.kinds import PairsKind, kinds
+from tests.fuzz.kinds import CountsKind, KeysKind, Kind, PairsKind, kinds
 from tests.fuzz.trying import Finding, attempt, attempt_apart
 
 SHOWN = 400
-#: Inputs that are tried in one process.
-TOGETHER = 25
 #: Inputs after which it is said how many there were.
 TOLD = 500
 
@@ -43,10 +41,11 @@ def main() -> int:
         made = kinds(Path(home))
         for kind, one in made.items():  # what a command imports when it is run is imported once
             attempt(kind, one, 0, here)
-        if asked.pairs:
-            made = {"pairs": PairsKind(made["keys"].files, made["keys"].commands)}
+        instead: dict[str, type[KeysKind]] = {"pairs": PairsKind, "counts": CountsKind}
+        if asked.instead:
+            made = {asked.instead: instead[asked.instead](made["keys"].files, made["keys"].commands)}
         with suppress(KeyboardInterrupt):  # which ends it with the counts so far
-            for kind, seeds in _chosen(asked, [*made]):
+            for kind, seeds in _chosen(asked, made):
                 ended, found = attempt_apart(kind, made[kind], seeds, asked.keep or here)
                 inputs[kind] += len(seeds)
                 commands += len(ended)
@@ -65,24 +64,27 @@ def main() -> int:
     return 1 if findings else 0
 
 
-def _chosen(asked: argparse.Namespace, names: list[str]) -> Iterator[tuple[str, range]]:
+def _chosen(asked: argparse.Namespace, made: Mapping[str, Kind]) -> Iterator[tuple[str, range]]:
     """Yield the kinds in turn, each with the numbers of its next inputs."""
-    chosen = [name for name in names if asked.kind in (None, name)]
-    n_inputs = asked.inputs or (len(pairs()) if asked.pairs else 5000)
-    n_each = {name: n_inputs // len(chosen) + (place < n_inputs % len(chosen)) for place, name in enumerate(chosen)}
-    for begin in range(0, max(n_each.values()), TOGETHER):
-        for name in chosen:
-            numbers = range(begin, min(begin + TOGETHER, n_each[name]))
+    chosen = {name: one for name, one in made.items() if asked.kind in (None, name)}
+    n_inputs = asked.inputs or max(one.n_inputs for one in chosen.values())
+    left = {
+        name: range(n_inputs // len(chosen) + (place < n_inputs % len(chosen))) for place, name in enumerate(chosen)
+    }
+    while any(left.values()):
+        for name, one in chosen.items():
+            numbers, left[name] = left[name][: one.together], left[name][one.together :]
             if numbers:
                 yield name, range(asked.first + numbers.start, asked.first + numbers.stop)
 
 
 def _asked() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    parser.add_argument("--inputs", type=int, default=0, help="how many; 5000, or every pair")
+    parser.add_argument("--inputs", type=int, default=0, help="how many; 5000, or all that there are")
     parser.add_argument("--first", type=int, default=0, help="number of the first input of each kind")
     parser.add_argument("--kind", default=None)
-    parser.add_argument("--pairs", action="store_true", help="set every two kinds of key")
+    parser.add_argument("--pairs", dest="instead", action="store_const", const="pairs", help="set every two keys")
+    parser.add_argument("--counts", dest="instead", action="store_const", const="counts", help="set every count")
     parser.add_argument("--minutes", type=float, default=0.0, help="end after so many minutes")
     parser.add_argument("--keep", type=lambda text: Path(text).absolute(), default=None)
     return parser.parse_args()

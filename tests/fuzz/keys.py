@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
-from functools import cache
-from itertools import combinations
+from functools import cache, reduce
+from itertools import combinations, product
+from pathlib import Path as File
 from random import Random
 from typing import Any, NamedTuple, TypeAlias
 
 import yaml
 
+from ringnet.errors import InputError
+from ringnet.scenario import loads
 from ringnet.scenario.keys.format import schema
+from ringnet.units import parse_quantity
 
 #: Keys and places in lists that lead to a value.
 Path: TypeAlias = tuple[str | int, ...]
@@ -41,6 +46,9 @@ WRONG = (
     "a.py:f",
     2**53,
 )
+#: What counts are set to, and how many of one thing a list holds at most, for a file of so many is refused unread.
+COUNTS = (1, 2, 1000, 100_000, 10**7, 10**9, 2**61)
+MOST_LISTED = 100_000
 #: What keys are put into: as much as is needed for what most of them need, each kind in one that takes it.
 BASES: Sequence[dict[str, Any]] = yaml.safe_load("""
 - {workers: 4, message: 4 KiB, network: &links {bandwidth: 1 GB/s, latency: 1 us}}
@@ -121,6 +129,20 @@ BASES: Sequence[dict[str, Any]] = yaml.safe_load("""
 - {workers: 2, data: random, message: 64 B, reduce: weighted-mean, weights: [1, 3], network: *links}
 - {workers: 4, network: *links, sweep: {zip: {message: {from: 1 KiB, to: 4 KiB, factor: 2},
    network.bandwidth: {from: 1 GB/s, to: 4 GB/s, count: 3}}}}
+- {workers: 4, message: 4 KiB, network: {<<: *links, topology: switch, places: 8, placement: [1, 2, 4, 7]}}
+- {workers: 4, message: 4 KiB, network: {<<: *links, topology: nodes, workers_per_host: 2, inside: *links,
+   order: [1, 0, 3, 2]}}
+- {workers: 8, message: 4 KiB, network: {<<: *links, topology: nodes, workers_per_host: 2, inside: *links,
+   between: {topology: dragonfly, groups: 2, routers_per_group: 2, hosts_per_router: 1}}}
+- {workers: 8, message: 4 KiB, network: {<<: *links, topology: nodes, workers_per_host: 2, inside: *links,
+   between: {topology: fat-tree, k: 4}}}
+- {workers: 8, message: 4 KiB, network: {<<: *links, topology: nodes, workers_per_host: 2, inside: *links,
+   between: {topology: torus, sides: [2, 2]}}}
+- {workers: 4, message: 4 KiB, network: {<<: *links, topology: switch, window: {transfers: 2}}, algorithm: direct}
+- {workers: 4, message: 4 KiB, network: *links, trouble: [{link: 0->1, loss: {probability: 1 %, packet: 1 KiB,
+   go_back: 4}}]}
+- {workers: 4, network: *links, step: {layers: layers.csv, forward: 1 ms, backward: 1 ms, groups: [[0, 1], [2, 3]]}}
+- {workers: 4, network: *links, sweep: {over: {message: {from: 1 KiB, to: 4 KiB, count: 3}}}}
 - {workers: 4, message: 4 KiB, network: *links, compare: {algorithms: [ring, {name: pipelined-ring, n_slices: 2}],
    workers: [4, 8]}}
 """)
@@ -264,6 +286,64 @@ def kinds_of_keys() -> dict[str, list[Place]]:
     for place in places():
         found.setdefault(place.kind, []).append(place)
     return found
+
+
+def counts(folder: File) -> list[dict[str, Any]]:
+    """Return scenarios in which one count, one size in bytes or the length of one list is anything up to 2**61.
+
+    A key is set in each of `BASES` that has it, or in the first that takes it; with the numbers that its scenario
+    carries and, where that may be said, with none. ``folder`` has the files that these name.
+    """
+    found = []
+    for base, path, value in (*_counted(folder), *_listed()):
+        carried = [{}] if {"data", "training", "payload"} & {*base, path[0]} else [{}, {"payload": "none"}]
+        for count, others in product(COUNTS, carried):
+            scenario = {"scenario_version": 1, **deepcopy(base), **others}
+            put(scenario, path, deepcopy(value(count)))
+            if scenario not in found:
+                found.append(scenario)
+    Random(0).shuffle(found)
+    return found
+
+
+Many: TypeAlias = Callable[[int], Any]
+
+
+def _counted(folder: File) -> Iterator[tuple[dict[str, Any], Path, Many]]:
+    """Yield scenarios with a key of each kind that takes a number or a size, and what that many is."""
+    for places_ in kinds_of_keys().values():
+        path, values, _ = places_[0]
+        written = ["{} B"] if any(map(_is_size, values)) else []
+        written += ["{}"] if any(type(value) is int for value in values) else []
+        having = [base for base in BASES if _has(base, path)] if written else []
+        for base, text in product(having or [*_taking(places_[0], folder)][:1] if written else (), written):
+            yield base, path, lambda count, text=text: yaml.safe_load(text.format(count))
+
+
+def _listed() -> Iterator[tuple[dict[str, Any], Path, Many]]:
+    """Yield scenarios with each list that they have, and what it is when it says the same so many times."""
+    lists = dict.fromkeys(place.path[: at + 1] for place in places() for at, key in enumerate(place.path) if key == 0)
+    for base, path in product(BASES, lists):
+        if _has(base, path):
+            inside = reduce(lambda inner, key: inner[key], path, base)
+            yield base, path[:-1], lambda count, inside=inside: [inside] * min(count, MOST_LISTED)
+
+
+def _is_size(value: Any) -> bool:
+    try:
+        return isinstance(value, str) and bool(parse_quantity(value, "bytes"))
+    except InputError:
+        return False
+
+
+def _taking(place: Place, folder: File) -> Iterator[dict[str, Any]]:
+    """Yield the scenarios that a key may be put into."""
+    for base, value in product(BASES, place.values):
+        scenario = {"scenario_version": 1, **deepcopy(base)}
+        put(scenario, place.path, deepcopy(value))
+        with suppress(InputError):
+            loads(text_of(scenario), folder=folder, allow_python=True)
+            yield base
 
 
 def text_of(scenario: Mapping[str, Any]) -> str:

@@ -6,8 +6,10 @@ import shutil
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from random import Random
+from typing import Any, ClassVar
 
 import numpy as np
 from typer.testing import CliRunner
@@ -17,7 +19,7 @@ from ringnet.collectives import ALGORITHMS
 from ringnet.errors import InputError
 from ringnet.formats.msccl import dumps_msccl
 from ringnet.scenario import load
-from tests.fuzz.keys import changed, kinds_of_keys, pairs, places, text_of
+from tests.fuzz.keys import changed, counts, kinds_of_keys, pairs, places, text_of
 from tests.fuzz.mutate import ALL, BLIND
 from tests.fuzz.options import PLAIN, STEP, typed_command
 
@@ -49,6 +51,13 @@ class Kind:
     commands: Sequence[str]
     mutations: Sequence[Mutation] = BLIND
     beside: dict[str, str] | None = None
+    #: Inputs that are tried in one process, whose memory is looked at as a whole.
+    together: ClassVar[int] = 25
+
+    @property
+    def n_inputs(self) -> int:
+        """How many there are, or are tried of what has no end."""
+        return 5000
 
     def prepare(self, folder: Path, random: Random, number: int) -> str:
         """Write one mutated file and what it needs into an empty folder; return its name."""
@@ -100,6 +109,11 @@ class KeysKind(Kind):
 class PairsKind(KeysKind):
     """The same of every two kinds of key: the number of an input is that of a pair."""
 
+    @property
+    def n_inputs(self) -> int:
+        """The pairs that there are."""
+        return len(pairs())
+
     def prepare(self, folder: Path, random: Random, number: int) -> str:
         """Set a key of each kind of a pair."""
         chosen = [random.choice(kinds_of_keys()[kind]) for kind in pairs()[number % len(pairs())]]
@@ -112,6 +126,28 @@ class PairsKind(KeysKind):
         with suppress(Exception):  # of which the commands tell
             return super().commands_for(random) if random.random() < SHARE_TOLD or not _is_refused("s.yaml") else ()
         return super().commands_for(random)
+
+
+class CountsKind(KeysKind):
+    """One count as large as anybody may write it: the number of an input is that of a scenario."""
+
+    together = 1
+
+    @cached_property
+    def scenarios(self) -> Sequence[dict[str, Any]]:
+        """All of them."""
+        return counts(self.files[0].parent)
+
+    @property
+    def n_inputs(self) -> int:
+        """The scenarios that there are."""
+        return len(self.scenarios)
+
+    def prepare(self, folder: Path, random: Random, number: int) -> str:
+        """Write the scenario of a number."""
+        (folder / "s.yaml").write_text(text_of(self.scenarios[number % len(self.scenarios)]))
+        self.put_beside(folder, "s.yaml")
+        return "s.yaml"
 
 
 def _is_refused(file: str) -> bool:

@@ -39,6 +39,7 @@ _PLACE = re.compile(
 )
 _MEMORY = re.compile(r"^memory +about .*", re.MULTILINE)
 _AMOUNT = re.compile(r"about ([\d.]+) (\w+)")
+_TAKES = re.compile(r"^takes +roughly ([\d.,]+) (\w+)", re.MULTILINE)
 _UNITS = {"MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 
 
@@ -70,8 +71,25 @@ def attempt(kind: str, made: Kind, seed: int, folder: Path) -> tuple[list[Ended]
     random = Random(f"{kind} {seed}")
     name = made.prepare(folder, random, seed)
     with _working_in(folder):
-        ended = [_run([word.replace("{file}", name) for word in words]) for words in made.commands_for(random)]
+        ended: list[Ended] = []
+        for words in made.commands_for(random):
+            ended.append(_run([word.replace("{file}", name) for word in words]))
+            if is_long(ended[-1].said):
+                break
     return ended, [Finding(kind, seed, *one) for one in wrong_with_all(ended)]
+
+
+def is_long(said: str) -> bool:
+    """Whether `check` says that a run takes longer, or more memory, than it may here: then it is not run."""
+    takes = [(float(number.replace(",", "")), unit) for number, unit in _TAKES.findall(said)]
+    too_long = any(unit != "seconds" or number * SLACK > MOST_S for number, unit in takes)
+    return too_long or any(SLACK * told > MOST_BYTES for told in told_bytes(said))
+
+
+def told_bytes(said: str) -> list[float]:
+    """Return every amount of memory that `check` tells."""
+    amounts = [amount for line in _MEMORY.findall(said) for amount in _AMOUNT.findall(line)]
+    return [float(number) * _UNITS[unit] for number, unit in amounts]
 
 
 def attempt_apart(kind: str, made: Kind, seeds: Sequence[int], folder: Path) -> tuple[list[Ended], list[Finding]]:
@@ -87,8 +105,7 @@ def attempt_apart(kind: str, made: Kind, seeds: Sequence[int], folder: Path) -> 
         tried, taken_bytes = done
         ended = [one for commands, _ in tried for one in commands]
         findings = [one for _, found in tried for one in found]
-    told = [amount for one in ended for line in _MEMORY.findall(one.said) for amount in _AMOUNT.findall(line)]
-    most_bytes = max([UNTOLD_BYTES, *(SLACK * float(number) * _UNITS[unit] for number, unit in told)])
+    most_bytes = max([UNTOLD_BYTES, *(SLACK * told for one in ended for told in told_bytes(one.said))])
     if taken_bytes > most_bytes:
         what = f"{taken_bytes >> 20} MiB taken, at most {most_bytes / 2**20:.0f} told"
         findings.append(Finding(kind, seeds[0], "", what))

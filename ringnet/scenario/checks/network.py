@@ -184,7 +184,7 @@ def _is_special(keys: Keys) -> bool:
 
 
 def _ring_has_ways(keys: Keys, network: Network) -> Iterator[Mistake]:
-    if keys.algorithm != "ring" or network.topology != "ring" or network.n_workers == 1:
+    if keys.algorithm != "ring" or keys.jobs or network.topology != "ring" or network.n_workers == 1:
         return
     for worker in range(network.n_workers):
         try:

@@ -68,7 +68,8 @@ def check_ways(keys: Keys, home: ScenarioFolder) -> Iterator[Mistake]:
     """Find a transfer that nothing leads from its sender to its receiver, where a topology may have no such way."""
     names = [keys.algorithm_name, *(job.algorithm or keys.algorithm_name for job in keys.jobs)]
     in_switches = any(map(reduces_in_switches, names))
-    one_way = keys.network.file is None and keys.network.topology in ONE_WAY and keys.algorithm != "ring"
+    one_way = keys.network.file is None and keys.network.topology in ONE_WAY
+    one_way = one_way and (keys.algorithm != "ring" or bool(keys.jobs))  # of a ring alone its network is asked
     if not (one_way or in_switches) or shape_of(keys)[0] is None:
         return
     try:
@@ -88,7 +89,7 @@ def check_ways(keys: Keys, home: ScenarioFolder) -> Iterator[Mistake]:
         causes: tuple[Path, ...] = (("algorithm",), ("workers",)) if number == 0 else (("jobs", number - 1),)
         if missing := _without_way(schedule, own):
             message = f"{schedule.algorithm} has no way on it: {missing}"
-            right = "topology: switch, or algorithm: ring"
+            right = "topology: switch" + ", or algorithm: ring" * (schedule.algorithm != "ring")
             if schedule.n_switches:
                 right = "switches that reduce next to all its workers, or algorithm: ring"
             yield Mistake(path, message, right, causes=causes)

@@ -2,8 +2,8 @@
 
 An input is known by its kind and number; ``--kind log --first 17 --inputs 1 --keep DIR`` makes that one again, and
 leaves it in DIR. ``--pairs`` instead sets every two kinds of key of the format, 53,000 scenarios in some twenty minutes
-of processor time, and ``--counts`` every number, size and length of a list to as much as 2**61, 4,000 scenarios in some forty
-minutes; both in an order of which any part is a sample: ``--first`` and ``--inputs`` choose one.
+of processor time, and ``--counts`` every number, size and length of a list to as much as 2**61, 4,000 scenarios in
+some forty; both in an order of which any part is a sample: ``--first`` and ``--inputs`` choose one.
 
 Inputs are tried in processes forked from one that has all modules, a handful in each, and each alone where that
 crashes, hangs, takes more memory than was told or finds anything. What any input may lead to is in `tests.fuzz.trying`.

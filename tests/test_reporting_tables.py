@@ -74,9 +74,10 @@ def test_truths_and_what_is_missing():
     assert [format_cell(value) for value in typed["sum_ok"]] == ["true", "false", ""]
 
 
-def test_each_cell_of_a_file_is_written_as_it_is_alone(tmp_path):
+@pytest.mark.parametrize("times", [1, 5], ids=["each row once", "rows as those before them"])
+def test_each_cell_of_a_file_is_written_as_it_is_alone(tmp_path, times):
     """Whatever shares its column, and its value with cells of other columns."""
-    table = {
+    of_each = {
         "x_s": np.array([0.0, -0.0, np.nan, 0.1]),
         "y_s": np.array([-0.0, 0.1, 2.0, np.nan]),
         "n": np.array([2, 0, 2, -1]),
@@ -85,12 +86,19 @@ def test_each_cell_of_a_file_is_written_as_it_is_alone(tmp_path):
         "whole": [2, None, 2, 0],
         "mixed": [True, 1, False, 0],
         "texts": ["a", "b", "a", "c"],
+        "truths": [True, None, False, True],
+        "z": np.array([0.5, 0.5, -1.0, 0.5]),
+    }
+    which = np.repeat(np.arange(4), times)
+    table = {
+        name: cells[which] if isinstance(cells, np.ndarray) else [cells[row] for row in which]
+        for name, cells in of_each.items()
     }
     write_table(table, tmp_path / "table.csv")
     rows = zip(*table.values(), strict=True)
     expected = [",".join(table), *(",".join(map(format_cell, row)) for row in rows)]
     assert (tmp_path / "table.csv").read_text() == "\n".join(expected) + "\n"
-    assert expected[1:3] == ['0.0,-0.0,2,plain,"a,b",2,true,a', '-0.0,0.1,0,"a,b",,,1,b']
+    assert expected[1::times][:2] == ['0.0,-0.0,2,plain,"a,b",2,true,a,true,0.5', '-0.0,0.1,0,"a,b",,,1,b,,0.5']
 
 
 def test_a_whole_number_that_came_as_a_float_is_written_whole():

@@ -10,6 +10,7 @@ import csv
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -165,6 +166,8 @@ def _values(cells: Iterable[Any]) -> Cells:
 
 def _truths(cells: Iterable[Any]) -> Cells:
     known = _plain(cells)
+    if {*map(type, known)} <= {bool, NoneType}:
+        return known
     if any(cell is not None and cell not in _TRUTHS for cell in known):
         raise ValueError(known)
     return [None if cell is None else _TRUTHS[cell] for cell in known]
@@ -210,18 +213,36 @@ def _array_or_list(cells: Any) -> Cells:
 
 
 def _written(columns: list[Cells]) -> list[list[str]]:
-    """Write the cells of some columns; values that repeat, in one column of numbers or in several, once."""
-    written = [[] if isinstance(cells, np.ndarray) else _written_list(cells) for cells in columns]
-    for dtype in (np.float64, np.int64):
-        places = [place for place, cells in enumerate(columns) if getattr(cells, "dtype", None) == dtype]
-        if places:
-            # By their bits, by which 0 and -0 differ.
-            cells = np.array([columns[place] for place in places]).view(np.int64)
-            bits, inverse = np.unique(cells, return_inverse=True)
-            texts = [repr(one) if one == one else "" for one in bits.view(dtype).tolist()]  # noqa: PLR0124 -- NaN
-            columns_of_texts = np.array(texts, dtype=object)[inverse.reshape(cells.shape)].tolist()
-            for place, column in zip(places, columns_of_texts, strict=True):
-                written[place] = column
+    """Write some columns; of numbers that stand side by side several may come as one."""
+    written: list[list[str]] = []
+    for are_numbers, some in groupby(columns, lambda cells: isinstance(cells, np.ndarray)):
+        side_by_side = [*some]
+        written += _written_numbers(side_by_side) if are_numbers else map(_written_list, side_by_side)
+    return written
+
+
+def _written_numbers(columns: list[Array]) -> list[list[str]]:
+    """Write columns of numbers: values that repeat once, and, where they are most, rows that are those before them.
+
+    Of the million links of a large network most carry nothing, one after another.
+    """
+    # By their bits, by which 0 and -0 differ.
+    cells = np.array([column.view(np.int64) for column in columns])
+    is_new = np.append(True, (cells[:, 1:] != cells[:, :-1]).any(axis=0))
+    are_joined = 2 * is_new.sum() < len(is_new)
+    if are_joined:
+        cells = cells[:, is_new]
+    written = [list[str]() for _ in columns]
+    for dtype in {column.dtype for column in columns}:
+        places = [place for place, column in enumerate(columns) if column.dtype == dtype]
+        bits, inverse = np.unique(cells[places], return_inverse=True)
+        texts = [repr(one) if one == one else "" for one in bits.view(dtype).tolist()]  # noqa: PLR0124 -- NaN
+        columns_of_texts = np.array(texts, dtype=object)[inverse.reshape(len(places), -1)].tolist()
+        for place, column in zip(places, columns_of_texts, strict=True):
+            written[place] = column
+    if are_joined:
+        rows = np.array([*map(",".join, zip(*written, strict=True))], dtype=object)
+        return [rows[np.cumsum(is_new) - 1].tolist()]
     return written
 
 
@@ -230,8 +251,8 @@ def _written_list(cells: list[Any]) -> list[str]:
     kinds = {*map(type, cells)}
     if kinds == {str} and not must_be_quoted("".join(cells)):
         return cells
-    if kinds <= {str, int, NoneType}:  # none of these is equal to one of another type
-        texts = {cell: "" if cell is None else _quoted(str(cell)) for cell in {*cells}}
+    if kinds <= {str, int, NoneType} or kinds <= {bool, NoneType}:  # none of these is equal to one of another type
+        texts = {cell: format_cell(cell) for cell in {*cells}}
         return [*map(texts.__getitem__, cells)]
     return [*map(format_cell, cells)]
 

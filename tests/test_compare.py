@@ -306,6 +306,19 @@ class TestManySizes:
                 ALGORITHMS["bidirectional-ring"].build(8, "all-reduce"), at_once, Workers.alike(8), np.ones((1, 16))
             )
 
+    @pytest.mark.parametrize("algorithm", ["bidirectional-ring", "swing", "torus-ring"])
+    def test_what_a_worker_sends_second_comes_after_what_others_send_first(self, algorithm: str):
+        """Its channels queue behind each other on their first link: at sizes of many bytes all come as supposed."""
+        schedule = ALGORITHMS[algorithm].build(8, "all-reduce")
+        fifo = replace(TOPOLOGIES["switch"].build(8, 50e9, 1e-6), sharing="fifo")
+        rows = np.array([schedule.chunk_sizes(n) * 4 for n in (123_457, 10**6, 10**6 + 1)])
+        times = run_sizes(schedule, fifo, Workers.alike(8), rows)
+        assert times.exact.all()
+        for row, makespan_s in zip(rows, times.makespan_s, strict=True):
+            assert (
+                run_events(schedule, fifo, Workers.alike(8), row, keep_transfers=0).workers["end_s"].max() == makespan_s
+            )
+
     def test_of_shared_chunks_a_few_uses_are_kept(self, monkeypatch):
         """Slices pass on what another channel has just applied; who has passed them all waits for none of them."""
         monkeypatch.setattr(sizes, "SLOTS_OF_STEPS", 1)

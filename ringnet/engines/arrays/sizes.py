@@ -65,8 +65,9 @@ class _Plan:
         links, first = network.joined_routes(rounds.src, rounds.dst)
         self.arrays = {
             # So a link that carries several is supposed to serve: channels of a worker one after the other, the lowest
-            # first; of workers, by number, the first row of each, then the second of each, and so on.
-            at.SENDS: _in_turn(actors) if workers_meet else np.argsort(rounds.channel, kind="stable"),
+            # first; of workers, by number, the first row of each, then the second of each, and so on, over all its
+            # channels: what one sends queues behind what those below it do.
+            at.SENDS: _in_turn(rounds.src, actors) if workers_meet else np.argsort(rounds.channel, kind="stable"),
             # By sender: so each worker applies what comes to it.
             at.RECEIVES: np.argsort(rounds.src, kind="stable"),
             at.SENDER: actors,
@@ -98,10 +99,10 @@ class _Plan:
         }
 
 
-def _in_turn(actors: IntArray) -> IntArray:
-    """Return the order of rows by how many of its actor come before each, and then by actor."""
+def _in_turn(workers: IntArray, actors: IntArray) -> IntArray:
+    """Return the order of rows by how many of its worker come before each, by channel, and then by worker."""
     order = np.argsort(actors, kind="stable")
-    number = np.arange(len(order)) - np.searchsorted(actors[order], actors[order])
+    number = np.arange(len(order)) - np.searchsorted(workers[order], workers[order])
     turns: IntArray = order[np.argsort(number, kind="stable")]
     return turns
 

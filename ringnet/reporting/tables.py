@@ -216,7 +216,7 @@ def _written(columns: list[Cells]) -> list[list[str]]:
     """Write some columns; of numbers that stand side by side several may come as one."""
     written: list[list[str]] = []
     for are_numbers, some in groupby(columns, lambda cells: isinstance(cells, np.ndarray)):
-        side_by_side = [*some]
+        side_by_side: list[Any] = [*some]
         written += _written_numbers(side_by_side) if are_numbers else map(_written_list, side_by_side)
     return written
 

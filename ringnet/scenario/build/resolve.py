@@ -54,7 +54,7 @@ def resolve(document: Document, home: ScenarioFolder) -> Resolved:
     findings = [one for one in findings if _counts(one, document, broken)]
     orphans = {one.path: one for one in findings if one.unread and is_orphan(one, document)}
     faults += [_fault(one, known) for one in findings if one.path not in orphans]
-    whole = None if faults else validate(known.drop(orphans))[0]
+    whole = None if faults else validate(known.drop(orphans))[0] if orphans else keys
     if whole is not None:  # or nobody knows what network there would be
         faults += [_fault(one, known) for one in check_ways(whole, home) if _counts(one, document, broken)]
     if faults or keys is None:  # what is broken was told when it was read

@@ -214,3 +214,9 @@ def test_jobs_of_a_million_workers_are_refused_before_they_are_built():
     ((said, seconds),) = checked(document(jobs=[{"workers": 2**20, "message": "64 MiB"}] * 100))
     assert seconds < 20
     assert "jobs[0]" in said
+
+
+def test_a_job_of_many_workers_is_refused_without_a_look_at_every_pair_or_step():
+    ((said, seconds),) = checked(document(4, jobs=[{"workers": 100_000, "message": "1 KiB"}], payload="full"))
+    assert seconds < 20
+    assert said.endswith("right would be: payload: none")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import islice
 from math import isqrt
@@ -41,8 +42,8 @@ WORKER_BYTES = 5_000
 LINK_BYTES = 1_450
 #: Sets of contributions that the proof looks at together, where workers differ, with what it makes of them.
 PROOF_BYTES = 3 * BLOCK_BYTES
-#: Steps of a schedule that are looked at.
-MOST_LOOKED_AT = 2_000
+#: Steps of a schedule that are looked at, and transfers after which no more are.
+MOST_LOOKED_AT, ENOUGH = 2_000, 10_000_000
 #: Memory of a payload from which it matters enough to find out which engine runs: one of them packs small chunks.
 MATTERS_BYTES = 64 * 2**20
 
@@ -141,6 +142,8 @@ def _most_open(schedule: Schedule) -> int:
         n_passed += len(step)
         most = max(most, n_passed - int(at[owed].min(initial=n_passed)))
         at[owed] = n_passed
+        if n_passed > ENOUGH:
+            break
     return max(most, n_passed - int(at.min(initial=n_passed)))
 
 
@@ -252,9 +255,9 @@ def _remedy(parts: RunParts, wanted: Estimate, available: int) -> tuple[str, str
 
 def _fitting_payload(parts: RunParts, available: int) -> str:
     largest = int(parts.chunk_sizes.max(initial=1))
-    round_numbers = (2**power for power in range(largest.bit_length(), -1, -1))
-    found = next((k for k in round_numbers if _with_carry(parts, k, 0).memory_bytes <= available), None)
-    return "payload: none" if found is None else f"payload: {{elements: {found}}}"
+    powers = range(largest.bit_length() + 1)
+    n_fitting = bisect_right(powers, available, key=lambda power: _with_carry(parts, 2**power, 0).memory_bytes)
+    return f"payload: {{elements: {2 ** (n_fitting - 1)}}}" if n_fitting else "payload: none"
 
 
 def available_bytes() -> int:

@@ -313,6 +313,19 @@ def test_what_a_run_says_after_few_simulations_more_of_them_confirm():
                 assert found.gain_s >= most.gain_s - 1e-8 * today_s, (number, few)
 
 
+def test_a_few_simulations_more_are_made_where_they_leave_nothing_open():
+    """Two kinds of links, and those that are as full: of a run beside other traffic, whose path says nothing."""
+    text = """{scenario_version: 1, workers: 8, message: 1 MiB, payload: none,
+        network: {topology: leaf-spine, leaves: 2, oversubscription: 4, bandwidth: 25 GB/s, latency: 1 us},
+        background: [{name: storage, from: 0, to: 5, rate: 10 GB/s, burst: 256 KiB, on: 1 ms, off: 1 ms}]}"""
+    run = simulate(loads(text)).made_from[0]
+    links, today_s = LinksInUse(run.network, run.trace.links), makespan_s(run.trace)
+    found = {few: slowest_links(links, today_s, Affordable(run.again, few)) for few in (1, 2, 3)}
+    assert found[1].by == "trials"
+    assert found[2] == found[3] == max(found.values(), key=lambda one: one.gain_s)
+    assert found[2].by == "simulation"
+
+
 def test_few_simulations_name_the_same_link():
     """Of many links one is slow: it is found by the path, or by halves where there is none."""
     slow = [
@@ -433,6 +446,14 @@ def test_a_run_stands_beside_what_it_would_be(ringnet, scenario):
     assert not any("(x 1)" in line for line in slower)  # what is rounding is the same
 
 
+def test_links_that_change_together_are_named_so_on_both_sides(ringnet, scenario):
+    result = ringnet("run", scenario(HOSTS), "--no-plots", "--if", "network.latency=4 us")
+    answered, beside = [line for line in result.stdout.splitlines() if line.startswith("slowest link")]
+    name = answered.removeprefix("slowest link").split(",")[0].strip()
+    assert name.endswith(" more")
+    assert beside.split(maxsplit=2)[2].split("  ")[0] == name
+
+
 def test_changes_of_one_line_are_made_together(ringnet, scenario):
     changes = ("--if", "network.links.0->1.bandwidth=50 GB/s", "--if", "network.links.2->3.latency=1 us")
     said = json.loads(ringnet("run", scenario(), "--no-plots", "--json", *changes).stdout)
@@ -490,9 +511,13 @@ def test_mistakes_in_a_change_are_told(ringnet, scenario, own_folder, arguments,
 def test_a_change_that_leaves_no_way_is_told(ringnet, scenario, own_folder):
     network = "{topology: custom, bandwidth: 1 GB/s, latency: 1 us, cables: [{from: 0, to: 1}, {from: 1, to: 2}]}"
     text = f"{{scenario_version: 1, workers: 3, message: 1 MiB, payload: none, network: {network}}}"
-    result = ringnet("whatif", scenario(text), "--if", "network.cables=[{from: 0, to: 1}]")
-    assert result.exit_code in (2, 5)
-    assert "2" in result.stderr
+    for change, words in (
+        ("network.cables=[{from: 0, to: 1}]", "--if: network.cables: no way leads from worker 2 to worker 0"),
+        ("workers=4", "--if: network.cables: with workers=4, no way leads from worker 3 to worker 0"),
+    ):
+        result = ringnet("whatif", scenario(text), "--if", change)
+        assert result.exit_code == 2
+        assert words in result.stderr
 
 
 def test_values_may_hold_the_word_and():

@@ -197,6 +197,16 @@ def _trouble(row: Row) -> str:
     return f"{row['trouble']}: costs {costs}{lost}"
 
 
+def slowest_name(row: Row) -> str:
+    """Name the slowest link, and how many change with it.
+
+    >>> slowest_name({"slowest_link": "0->leaf0", "n_slowest_links": 24}), slowest_name({"slowest_link": "0->1"})
+    ('0->leaf0 and 23 more', '0->1')
+    """
+    others = row.get("n_slowest_links", 1) - 1
+    return f"{row['slowest_link']} and {others} more" if others > 0 else str(row["slowest_link"])
+
+
 def _slowest(row: Row) -> str:
     if "equivalent" in row:
         return "not known: the links are a ring's equivalent"
@@ -204,9 +214,7 @@ def _slowest(row: Row) -> str:
     if "slowest_link" not in row:
         return _no_slowest(row) if row.get("n_workers", 0) > 1 else ""
     busy = row.get("slowest_link_utilisation")
-    others = row.get("n_slowest_links", 1) - 1
-    name = f"{row['slowest_link']} and {others} more" if others > 0 else row["slowest_link"]
-    said = [name, _gain(row, gain_s, others)]
+    said = [slowest_name(row), _gain(row, gain_s, row.get("n_slowest_links", 1) - 1)]
     said.append(f"busy {percent(busy)} of the time" if busy is not None else "")
     queue = row.get("longest_queue", 0)
     return ", ".join(filter(None, [*said, f"longest queue of any link {queue}" if queue else ""]))

@@ -17,6 +17,8 @@ from ringnet.networks.shape import CARDS
 
 #: Share of the makespan that a class of links gains at twice the speed before it is said to hold the run back.
 WORTH = 0.01
+#: So many times what can be afforded is simulated where all are tried then, and it is known who gains most.
+FOR_SURE = 2
 
 
 class Again(Protocol):
@@ -198,6 +200,12 @@ class _Trials:
         # Latency is pipelined: where a link is busy most of the time, what it takes for its bytes is what counts.
         self.by_bytes = links.busiest_s > makespan_s / 2
 
+    def can_try(self, n: int) -> bool:
+        """Whether so many simulations may be made: as many as are affordable, or a few more that leave nothing open."""
+        if 1 < self.affordable < n <= FOR_SURE * self.affordable:
+            self.affordable = n
+        return self.affordable >= n
+
     def tried(self, group: Sequence[int], change: Change) -> SlowestLinks:
         """Simulate with some links changed."""
         upgrade = self.links.upgrade(group, change)
@@ -244,7 +252,7 @@ class _Trials:
         """Return the links whose mending gains most; no links, and no gain, where none gains."""
         links, best = self.links, self.links.below_their_likes()
         groups = [*((link,) for link in best), *groups_below(links)]
-        if self.affordable <= len(groups):
+        if not self.can_try(1 + len(groups)):
             suspected = self.told(groups, "alike")
             if self.affordable < min(len(groups), 2) or not suspected:
                 return self.best_of(suspected, self.rounding_s)
@@ -279,7 +287,7 @@ class _Trials:
         mended = SlowestLinks(gain_s=0.0, by="simulation") if links.below_their_likes() else SlowestLinks()
         if not groups:
             return mended
-        if self.affordable < len(groups):
+        if not self.can_try(len(groups)):
             return self.best_of(self.told(groups, "twice"), WORTH * self.makespan_s)
         tried = [self.tried(group, "twice") for group in groups]
         most_s = max(one.gain_s for one in tried)

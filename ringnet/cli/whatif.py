@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple
 import pandas as pd
 import typer
 
-from ringnet.analysis.answer import is_missing, percent
+from ringnet.analysis.answer import is_missing, percent, slowest_name
 from ringnet.cli import options
 from ringnet.cli.printing import print_table
 from ringnet.cli.studies import StudyOptions, carried_through, records, study, told
@@ -117,7 +117,7 @@ class SideBySide(NamedTuple):
             for part in PATH_PARTS
             if before.get(part) or after.get(part)
         ]
-        names = [_or_none(row["slowest_link"], str) for row in (self.today, self.then)]
+        names = ["none" if is_missing(row["slowest_link"]) else slowest_name(row) for row in (self.today, self.then)]
         return [
             ("", "today", "if", "difference"),
             self._line("time", "makespan_s", format_seconds),

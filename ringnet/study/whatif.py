@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -119,7 +120,7 @@ def changed_scenarios(read: ReadChanged, changes: Sequence[str]) -> list[Changed
         try:
             scenario = read(split_change(change))
         except InputError as error:
-            faults += [_of_the_change(fault) for fault in error.faults]
+            faults += [_of_the_change(fault, change) for fault in error.faults]
             continue
         if scenario.sweep is not None:
             faults.append(Fault("a what-if is about one run", "changes", value=change, right="one value"))
@@ -138,10 +139,13 @@ def _why_guess(today: Scenario, then: Scenario) -> str:
     return f"the links are a ring's equivalent ({reason})" if reason else ""
 
 
-def _of_the_change(fault: Fault) -> Fault:
-    """Return a fault of what was changed, told of the changes."""
-    file = "changes" if fault.file == "--set" else fault.file
-    return replace(fault, file=file, right=fault.right.removeprefix("--set "))
+def _of_the_change(fault: Fault, change: str) -> Fault:
+    """Return a fault of what was changed, told of the changes: without them the scenario was right."""
+    if fault.file == "--set":
+        return replace(fault, file="changes", right=fault.right.removeprefix("--set "))
+    if fault.file and Path(fault.file).name in change:  # what it reads is wrong
+        return fault
+    return replace(fault, file="changes", line=None, message=f"with {change}, {fault.message}")
 
 
 def path_seconds(row: Row) -> dict[str, float]:

@@ -254,3 +254,17 @@ def test_changing_every_link_one_by_one_is_changing_them_at_once(topology, n_wor
 def test_the_registry_says_what_it_has():
     assert list(TOPOLOGIES) == sorted(TOPOLOGIES)
     assert all(topology.summary and "\n" not in topology.summary for topology in TOPOLOGIES.values())
+
+
+def test_routes_that_are_found_one_by_one_are_found_once_for_the_same_pairs():
+    """By whoever asks for them: an engine, the sharing of links, a bound; with other routes they are found anew."""
+    asked = []
+    network = make_network("switch", 4, 1e9, 0.0)
+    found = replace(network, find_route=lambda src, dst: (asked.append(1), network.find_route(src, dst))[1])
+    src, dst = np.arange(4), np.roll(np.arange(4), -1)
+    links, _ = network.joined_routes(src, dst)
+    for one in (found, replace(found, sharing="fair"), found):
+        assert one.joined_routes(src.copy(), dst.copy())[0].tolist() == links.tolist()
+    assert len(asked) == 4
+    others = replace(found, find_route=lambda src, dst: network.find_route(dst, src))
+    assert others.joined_routes(src, dst)[0].tolist() == network.joined_routes(dst, src)[0].tolist()

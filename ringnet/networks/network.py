@@ -19,6 +19,10 @@ from ringnet.networks.reduction import ReducingSwitches, reducing_switches
 from ringnet.networks.shape import NetworkShape
 
 Route: TypeAlias = tuple[int, ...]
+#: The links that many routes cross first, second and so on: which of the routes go so far (None: all), and the links.
+Hops: TypeAlias = "list[tuple[IntArray | None, IntArray]]"
+#: Sets of pairs whose routes are kept.
+KEPT_HOPS = 2
 Switching: TypeAlias = Literal["cut-through", "store-and-forward"]
 Sharing: TypeAlias = Literal["fifo", "fair", "auto"]
 #: By kind of group the group of each node, the widest kind last: ``{"hosts": {"0": "host h0"}}``.
@@ -108,6 +112,33 @@ class RouteFormula:
         return () if src == dst else self.links(src, dst)
 
 
+class FoundHops:
+    """The links of many routes that were found one by one: those of the pairs asked for last, for whoever asks next."""
+
+    def __init__(self) -> None:
+        self._last: list[tuple[Callable[[int, int], Route], IntArray, IntArray, Hops]] = []
+
+    def of(self, find_route: Callable[[int, int], Route], src: IntArray, dst: IntArray) -> Hops:
+        """Return the links of routes hop by hop, as `Network.hops` does; nobody can write them."""
+        for find, one, other, hops in self._last:
+            if find is find_route and np.array_equal(one, src) and np.array_equal(other, dst):
+                return hops
+        found = _hops([find_route(*pair) for pair in zip(src.tolist(), dst.tolist(), strict=True)])
+        self._last = [(find_route, src.copy(), dst.copy(), found), *self._last[: KEPT_HOPS - 1]]
+        return found
+
+
+def _hops(routes: Sequence[Route]) -> Hops:
+    lengths = np.array([len(route) for route in routes], dtype=np.int64)
+    found: Hops = []
+    for place in range(lengths.max(initial=0)):
+        within = np.flatnonzero(lengths > place)
+        links = np.array([routes[row][place] for row in within.tolist()])
+        within.flags.writeable = links.flags.writeable = False
+        found.append((None if len(within) == len(routes) else within, links))
+    return found
+
+
 @dataclass(frozen=True, repr=False)
 class Network:
     """Links as columns, and routes over them. A link is one direction of a cable.
@@ -147,6 +178,8 @@ class Network:
     reduce_Bps : mapping of str to float
         By node, of switches that reduce: the bytes that each takes in and adds in a second, over all its links
         together; infinite where that takes no time. What it has added it can send to several at once.
+    found_hops : FoundHops
+        Routes that were found lately; changed copies go on with it.
     """
 
     topology: str
@@ -165,6 +198,7 @@ class Network:
     given_sources: LinkSources | None = None
     find_equal_routes: Callable[[int, int], list[Route]] | None = None
     reduce_Bps: Mapping[str, float] = field(default_factory=dict)
+    found_hops: FoundHops = field(default_factory=FoundHops, compare=False)
 
     @property
     def sources(self) -> LinkSources:
@@ -191,7 +225,7 @@ class Network:
                 raise NetworkError(f"the {self.topology} of {self.n_workers} workers has no worker {worker}")
         return self.find_route(src, dst)
 
-    def hops(self, src: IntArray, dst: IntArray) -> list[tuple[IntArray | None, IntArray]]:
+    def hops(self, src: IntArray, dst: IntArray) -> Hops:
         """Return the links of many routes hop by hop: which pairs go so far (None for all), and their links.
 
         Parameters
@@ -206,17 +240,12 @@ class Network:
         [(None, array([0, 1])), (None, array([4, 5]))]
         """
         # Whoever is not there is told by `route`.
-        are_there = np.maximum(src, dst).max(initial=-1) < self.n_workers
-        if isinstance(self.find_route, RouteFormula) and are_there and not self.reduce_Bps:
+        are_there = np.maximum(src, dst).max(initial=-1) < self.n_workers and np.minimum(src, dst).min(initial=0) >= 0
+        if not are_there or self.reduce_Bps:
+            return _hops([self.route(*pair) for pair in zip(src.tolist(), dst.tolist(), strict=True)])
+        if isinstance(self.find_route, RouteFormula):
             return [(None, links) for links in self.find_route.links(src, dst)]
-        routes = [self.route(*pair) for pair in zip(src.tolist(), dst.tolist(), strict=True)]
-        lengths = np.array([len(route) for route in routes], dtype=np.int64)
-        found: list[tuple[IntArray | None, IntArray]] = []
-        for place in range(lengths.max(initial=0)):
-            within = np.flatnonzero(lengths > place)
-            links = np.array([routes[row][place] for row in within.tolist()])
-            found.append((None if len(within) == len(routes) else within, links))
-        return found
+        return self.found_hops.of(self.find_route, src, dst)
 
     def joined_routes(self, src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
         """Return the links of many routes one route after another, and where each begins and the last one ends.
@@ -295,13 +324,15 @@ class Network:
 
     def _rates_to_next(self) -> tuple[int, ...] | None:
         """Return the bandwidth from each worker to the next where all send at once; None without a way for some."""
+        workers = np.arange(self.n_workers)
         try:
-            ways = [self.route(worker, (worker + 1) % self.n_workers) for worker in range(self.n_workers)]
+            links, first = self.joined_routes(workers, np.roll(workers, -1))
         except NetworkError:
             return None
-        together = np.bincount([link for way in ways for link in way], minlength=self.n_links)
-        each_Bps = self.bandwidth_Bps / np.maximum(together, 1)
-        return tuple(int(min(each_Bps[list(way)])) for way in ways) if all(ways) else None
+        if self.n_workers == 1 or not np.diff(first).all():
+            return None
+        each_Bps = self.bandwidth_Bps / np.maximum(np.bincount(links, minlength=self.n_links), 1)
+        return tuple(np.minimum.reduceat(each_Bps[links], first[:-1]).astype(np.int64).tolist())
 
     def node(self, worker: int) -> str:
         """Return the node where a worker sits: an end of its links."""

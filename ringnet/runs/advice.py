@@ -16,7 +16,7 @@ from ringnet.array_types import IntArray
 from ringnet.collectives import ALGORITHMS
 from ringnet.errors import RingnetError, some_and_more
 from ringnet.networks import Network
-from ringnet.networks.shape import CARDS, HOSTS
+from ringnet.networks.shape import CARDS, HOSTS, NetworkShape
 from ringnet.runs.engine import TRANSFERS_PER_S, engine_of
 from ringnet.runs.notes import ring_equivalents
 from ringnet.runs.parts import RunParts, Site, build
@@ -94,17 +94,17 @@ class Use(NamedTuple):
         return f"uses {self.used} of {self.there} {self.what}"
 
 
-def use_of(network: Network, link_bytes: IntArray) -> Use | None:
+def use_of(network: Network, shape: NetworkShape, link_bytes: IntArray) -> Use | None:
     """Return what a run uses of the cards of hosts, or of the links of a grid; None where there are neither.
 
     Of cards those of the host that sends over most of them: what comes in takes the other direction of a cable.
     """
-    shape, groups = network.shape, {} if network.find_groups is None else network.find_groups()
     busy = np.flatnonzero(link_bytes).tolist()
     if shape.sides is not None:
         return Use(len(busy), network.n_links, "links")
     if shape.workers_per_host is None or shape.cards_per_host is None or shape.workers_per_host == shape.n_workers:
         return None
+    groups = {} if network.find_groups is None else network.find_groups()
     hosts, cards = groups[HOSTS], groups[CARDS]
     sending = defaultdict(set)
     for start, end in map(network.ends, busy):
@@ -121,7 +121,7 @@ def idle_advice(scenario: Scenario, parts: RunParts, result: RunResult) -> str |
     what uses it. None where nothing is idle, or where nothing is known to use it.
     """
     candidates = [*_candidates(scenario, parts)]
-    use = use_of(parts.network, result.tables["links"]["bytes"]) if candidates else None
+    use = use_of(parts.network, parts.shape, result.tables["links"]["bytes"]) if candidates else None
     if use is None or use.used >= use.there:
         return None
     from ringnet.runs.again import makespan_of  # noqa: PLC0415 -- as above
@@ -171,7 +171,7 @@ def _candidates(scenario: Scenario, parts: RunParts) -> Iterator[AlgorithmKeys]:
         return
     if ring_equivalents(scenario, [scenario.message_bytes])[0]:  # nothing follows of them for other algorithms
         return
-    given, shape = parameters_of(scenario.algorithm), parts.network.shape
+    given, shape = parameters_of(scenario.algorithm), parts.shape
     own = {name: given[name] for name in given if name not in open_traits(scenario.algorithm_name, {})}
     names: Mapping[str, Mapping[str, object]] = {
         **({scenario.algorithm_name: own} if own != given else {}),

@@ -166,6 +166,11 @@ class RunParts:
         return settled(self.network, int(self.chunk_bytes.min()), int(self.chunk_bytes.max()))
 
     @cached_property
+    def shape(self) -> NetworkShape:
+        """What the numbers of the workers say of the network: of a million hosts it takes seconds to find."""
+        return self.network.shape
+
+    @cached_property
     def choice(self) -> Choice:
         """The engine that suits the run, were it alone; of a hundred thousand channels it takes seconds to find."""
         return choose_engine(self.schedule, self.network_of_run, self.workers, self.chunk_bytes)

@@ -14,7 +14,7 @@ from ringnet.array_types import Array
 from ringnet.collectives import Step
 from ringnet.collectives.schedule import AlikeSteps
 from ringnet.engines.trace import MOST_SERVICES
-from ringnet.networks.network import Sharing
+from ringnet.networks.network import RouteFormula, Sharing
 from ringnet.payload.blocks import EVERYONE
 from ringnet.runs.engine import engine_of, is_packed, sharing_of
 from ringnet.runs.memory import estimate, keeps_sets, n_services
@@ -57,6 +57,8 @@ class Prices(NamedTuple):
 MEASURED = Prices(4.5e-6, 20e-6, 12e-6, 17e-6, step_s=50e-6, stepped_s=14e-9, machine_speed=50, loaded_s=1.5e-6)
 #: A row that is kept of stepping whole arrays; and to load the compiled loop.
 STEPPED_ROW_S, LOAD_S = 0.5e-6, 0.06
+#: A route that is found by going along links.
+ROUTE_S = 15e-6
 #: A step that is leapt over, and its proof, however many transfers it has.
 LEAPT_STEP_S, PROVED_LEAPT_STEP_S = 9e-6, 6e-6
 #: Of the proof: a step, a chunk that moves, and each chunk of each worker; where its contributions are a set also each
@@ -162,6 +164,8 @@ def work_of(parts: RunParts) -> Work:
         if engine == "compiled":
             n_nudged = (1 + (n_transfers <= BOTH_WAYS)) if sharing == "fair" else 0
             takes_s = LOAD_S + (1 + n_nudged) * again_s
+    found = [one for one in everybody if not isinstance(one.network.find_route, RouteFormula)]
+    takes_s += ROUTE_S * sum(len(one.schedule.pairs[0]) for one in found)
     return Work(
         events,
         settlements,

@@ -5,11 +5,11 @@ Those of measurements (``ddp``, ``testbed``) are written by ``python -m tests.te
 
 from __future__ import annotations
 
+import argparse
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Collection
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -37,8 +37,14 @@ NAMES = {
 CHANGES = {"two-jobs": ["--set", "sweep=null", "--set", "jobs.0.start=2 ms"]}
 
 
-def make(wanted: Collection[str]) -> None:
+def main() -> None:
     """Run every scenario, or those that are wanted, and keep their plots."""
+    parser = argparse.ArgumentParser(prog="python -m tests.gallery", description=__doc__)
+    known = [scenario for _, scenario, _ in PICTURES]
+    parser.add_argument("wanted", metavar="SCENARIO", nargs="*", help=f"default: all of {', '.join(known)}")
+    wanted = parser.parse_args().wanted
+    if unknown := {*wanted} - {*known}:
+        parser.error(f"no pictures of {min(unknown)}; there are those of {', '.join(known)}")
     for command, scenario, plots in PICTURES:
         if wanted and scenario not in wanted:
             continue
@@ -58,4 +64,4 @@ def _run(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    make(sys.argv[1:])
+    main()

@@ -7,6 +7,7 @@ then computed with it. What is missed stays in the table.
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Callable, Iterator
 from functools import cache, partial
@@ -177,6 +178,7 @@ def error(figure: Published, computed: float | None) -> str:
 
 def main() -> None:
     """Print the table."""
+    argparse.ArgumentParser(prog="python -m tests.published", description=__doc__).parse_args()
     print("| figure | | measured | from the data sheet | with one constant |\n|---|---|---|---|---|")
     for one in figures():
         constant = "taken from it" if one.is_known else error(one, one.calibrated)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
@@ -149,6 +150,30 @@ def test_tests_are_collected_with_what_the_readme_installs():
         at_top = [one for one in ast.parse(text).body if isinstance(one, ast.Import | ast.ImportFrom)]
         names = {name for one in at_top for name in (getattr(one, "module", None), *(of.name for of in one.names))}
         assert not {name.partition(".")[0] for name in names if name} & more or "allow_module_level=True" in text, path
+
+
+def test_tests_import_helpers_and_no_tests():
+    for path in (ROOT / "tests").glob("test_*.py"):
+        assert not re.search(r"^\s*(from|import) tests(\.| import )test_", path.read_text(), re.MULTILINE), path
+
+
+def developer_commands():
+    """What ``python -m`` runs for a person; the rest is started by tests and benchmarks, with what it is to do."""
+    started = {"ddp_worker", "worker", "bare_typer", "pathless", "simulate_alone"}
+    paths = [path for path in sorted((ROOT / "tests").rglob("*.py")) if path.stem not in started]
+    return [path for path in paths if '\nif __name__ == "__main__":\n' in path.read_text()]
+
+
+@pytest.mark.parametrize("path", developer_commands(), ids=lambda path: f"{path.parent.name}-{path.stem}")
+@pytest.mark.parametrize(("word", "code"), [("--help", 0), ("--nonsense", 2)])
+def test_a_command_of_the_developers_answers_what_it_is_asked(path, word, code, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", [str(path), word])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(path), run_name="__main__")
+    out, err = capsys.readouterr()
+    name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__main__")
+    assert (ended.value.code, err if code == 0 else out) == (code, "")
+    assert (out or err).startswith(f"usage: python -m {name} ")
 
 
 # ------------------------------------------------------------------------------------------- names and imports

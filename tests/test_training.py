@@ -12,37 +12,15 @@ from hypothesis import strategies as st
 from ringnet.errors import InputError, VerificationError
 from ringnet.payload.bounds import gamma
 from ringnet.payload.dtypes import DTYPES
-from ringnet.reference import ring_allreduce
 from ringnet.training import make_optimizer
 from ringnet.training.models import Batch, DigitsNetwork, GivenGradients, digit_images, in_order_product
 from ringnet.training.own_models import OwnModel
-from ringnet.training.trainer import TrainingPlan, train
+from ringnet.training.trainer import train
 from ringnet.training.whole_batch import gradient_bound
 from ringnet.training.wrong_ways import Ways
+from tests.trainings import NETWORK, by_reference, digits_plan, given_plan
 
 FLOATS = ("float64", "float32", "bfloat16", "float16")
-NETWORK = DigitsNetwork([6], 90, seed=3)
-
-
-def by_reference(sent, reduction):
-    """The ring without time."""
-    return ring_allreduce([reduction.prepare(array.copy(), worker) for worker, array in enumerate(sent)])
-
-
-def given_plan(batch=(1, 3), rows=((2.0,), (6.0,)), start=(10.0,), optimizer="sgd", **changes):
-    rows, start = np.array(rows), np.array(start)
-    optimizer = make_optimizer(optimizer, 0.5)
-    float32 = DTYPES["float32"]
-    plan = TrainingPlan(GivenGradients(rows, start), optimizer, (), batch, float32, float32, n_steps=2)
-    return replace(plan, **changes)
-
-
-def digits_plan(**changes):
-    float32 = DTYPES["float32"]
-    plan = TrainingPlan(
-        NETWORK, make_optimizer("adam", 0.02), (50, 30, 10, 0), (16, 8, 8, 8), float32, float32, n_steps=6
-    )
-    return replace(plan, **changes)
 
 
 @pytest.mark.parametrize("reduce", ["sum", "mean", "weighted-mean"])

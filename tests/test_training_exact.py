@@ -12,7 +12,7 @@ from ringnet.training import make_optimizer
 from ringnet.training.exact import REACHES, ExactState, ExactTraining
 from ringnet.training.models import Around, Batch, BatchGradient, DigitsNetwork, unflattened
 from ringnet.training.trainer import train
-from tests.test_training import NETWORK, by_reference, digits_plan, given_plan
+from tests.trainings import NETWORK, by_reference, digits_plan, given_plan
 
 OPTIMIZERS = {
     "sgd": make_optimizer("sgd", 0.05, weight_decay=0.1),

@@ -15,6 +15,7 @@ from ringnet.payload.tamper import Tamper
 from ringnet.reporting.results import collect
 from ringnet.runs.training import plan_of
 from ringnet.training.trainer import Replica, train
+from tests.trainings import by_reference
 
 pytestmark = pytest.mark.usefixtures("sketched")  # what figures look like is tested elsewhere
 
@@ -150,11 +151,6 @@ def test_every_step_is_right_over_any_algorithm_network_and_type(change):
 def test_the_whole_training_is_that_of_the_ring_without_time_bit_for_bit():
     scenario = ringnet.loads(DIGITS.replace("  moving", "  steps: 6\n  moving"), ["reduce=mean"])
     bits = []
-
-    def by_reference(sent, reduction):
-        scaled = [reduction.prepare(array.copy(), worker) for worker, array in enumerate(sent)]
-        return ringnet.ring_allreduce(scaled)
-
     for step in train(plan_of(scenario, scenario.training), by_reference):
         bits.append(float(np.abs(step.arrays["combined"][0]).max()))
     assert ringnet.simulate(scenario).training["max_abs_gradient"].tolist() == bits

@@ -7,6 +7,7 @@ nccl-tests are found through ``RINGNET_LOGS``, and the figures of the real netwo
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
@@ -170,6 +171,7 @@ def published_figures() -> Iterator[Row]:
 
 def main() -> None:
     """Print the table."""
+    argparse.ArgumentParser(prog="python -m tests.trust", description=__doc__).parse_args()
     print("| against | points | median error | worst error | |\n|---|---|---|---|---|")
     for row in (
         closed_form(),

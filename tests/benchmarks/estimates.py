@@ -6,6 +6,7 @@ Times are of the processor, so that other load matters less; memory is the most 
 
 from __future__ import annotations
 
+import argparse
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -87,8 +88,13 @@ def spread(what: str, ratios: Sequence[float], most: float) -> str:
     )
 
 
-def main(words: Sequence[str]) -> int:
+def main() -> int:
     """Print a line for each run, how the ratios are spread, and the verdict; return 1 where a run is too far off."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.estimates", description=__doc__)
+    parser.add_argument("words", metavar="WORD", nargs="*", help="runs with one of these in their names; default: all")
+    words = parser.parse_args().words
+    if unknown := [word for word in words if not any(word in name for name in RUNS)]:
+        parser.error(f"no run has {unknown[0]} in its name; there are: {', '.join(RUNS)}")
     chosen = [name for name in RUNS if not words or any(word in name for word in words)]
     print(f"{'':<36} {'said s':>8} {'took s':>8} {'ratio':>7} {'said MiB':>8} {'took':>8} {'ratio':>7} {'ms':>8}")
     found = []
@@ -105,4 +111,4 @@ def main(words: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

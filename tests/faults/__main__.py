@@ -30,6 +30,9 @@ def main() -> int:
     parser.add_argument("--command", default=None, help="one of them only")
     parser.add_argument("--times", type=int, default=50, help="kills of each command")
     asked = parser.parse_args()
+    known = disk.COMMANDS if asked.what == "disk" else kill.COMMANDS
+    if asked.command not in (None, *known):
+        parser.error(f"--command: {asked.what} has no {asked.command}; it has {', '.join(known)}")
     with tempfile.TemporaryDirectory() as home:
         found = [*(_disk if asked.what == "disk" else _kill)(asked, Path(home))]
     return 1 if found else 0

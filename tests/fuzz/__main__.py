@@ -44,6 +44,8 @@ def main() -> int:
         instead: dict[str, type[KeysKind]] = {"pairs": PairsKind, "counts": CountsKind}
         if asked.instead:
             made = {asked.instead: instead[asked.instead](made["keys"].files, made["keys"].commands)}
+        if asked.kind not in (None, *made):
+            sys.exit(f"--kind: there is no {asked.kind}; there are {', '.join(made)}")
         with suppress(KeyboardInterrupt):  # which ends it with the counts so far
             for kind, seeds in _chosen(asked, made):
                 ended, found = attempt_apart(kind, made[kind], seeds, asked.keep or here)
@@ -82,7 +84,7 @@ def _asked() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--inputs", type=int, default=0, help="how many; 5000, or all that there are")
     parser.add_argument("--first", type=int, default=0, help="number of the first input of each kind")
-    parser.add_argument("--kind", default=None)
+    parser.add_argument("--kind", default=None, help="inputs of this kind only")
     parser.add_argument("--pairs", dest="instead", action="store_const", const="pairs", help="set every two keys")
     parser.add_argument("--counts", dest="instead", action="store_const", const="counts", help="set every count")
     parser.add_argument("--minutes", type=float, default=0.0, help="end after so many minutes")

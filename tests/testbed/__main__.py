@@ -5,6 +5,7 @@ Writes ``reports/gallery/testbed.csv``, ``.png`` and ``.svg``, or to the folder 
 
 from __future__ import annotations
 
+import argparse
 import sys
 from pathlib import Path
 
@@ -14,7 +15,10 @@ from tests.testbed.namespaces import why_not
 from tests.testbed.study import Point
 
 
-def main(folder: Path) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.testbed", description=__doc__)
+    parser.add_argument("folder", metavar="FOLDER", nargs="?", type=Path, default=Path("reports/gallery"))
+    folder = parser.parse_args().folder
     if reason := why_not():
         sys.exit(f"no testbed here: {reason}")
     link = study.calibrate(study.FULL.repeat)
@@ -35,4 +39,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path("reports/gallery"))
+    main()

@@ -10,6 +10,7 @@ network; all else is predicted.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -296,8 +297,13 @@ def write(points: Sequence[DdpPoint], folder: Path) -> list[Path]:
     return paths
 
 
-def main(python: str, folder: Path) -> None:
+def main() -> None:
     """Compare in full, and say how far off the predictions are."""
+    parser = argparse.ArgumentParser(prog="python -m tests.testbed.ddp", description=__doc__)
+    parser.add_argument("python", metavar="PYTHON", nargs="?", default=sys.executable)
+    parser.add_argument("folder", metavar="FOLDER", nargs="?", type=Path, default=Path("reports/gallery"))
+    asked = parser.parse_args()
+    python, folder = asked.python, asked.folder
     if reason := why_not():
         sys.exit(f"no testbed here: {reason}")
     kept = Kept(folder)
@@ -327,7 +333,4 @@ def main(python: str, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(
-        sys.argv[1] if len(sys.argv) > 1 else sys.executable,
-        Path(sys.argv[2] if len(sys.argv) > 2 else "reports/gallery"),
-    )
+    main()

@@ -8,6 +8,7 @@ Root is not needed: the workers are processes of this machine.
 
 from __future__ import annotations
 
+import argparse
 import csv
 import queue
 import socket
@@ -141,6 +142,7 @@ def compare(n_runs=RUNS):
 
 def main():
     """Measure and keep."""
+    argparse.ArgumentParser(prog="python -m tests.testbed.jitter", description=__doc__).parse_args()
     rows = [*compare()]
     with (GALLERY / "jitter.csv").open("w", newline="") as file:
         table = csv.DictWriter(file, rows[0])

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import signal
@@ -274,7 +275,10 @@ def stalls(link: Link) -> Iterator[Stall]:
     yield from deaths(link, ((1, 0.1), (2, 0.2), (0, 0.3)))
 
 
-def main(folder: Path) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.testbed.trouble", description=__doc__)
+    parser.add_argument("folder", metavar="FOLDER", nargs="?", type=Path, default=Path("reports/gallery"))
+    folder = parser.parse_args().folder
     if reason := why_not():
         sys.exit(f"no testbed here: {reason}")
     rows = []
@@ -290,4 +294,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path("reports/gallery"))
+    main()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import os
+import pkgutil
 import signal
 import sys
 import time
@@ -16,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from ringnet.analysis.bounds import collective_bound, schedule_bound_s
@@ -46,17 +48,21 @@ sys.dont_write_bytecode = False
 for _name in ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "LINES", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
     os.environ.pop(_name, None)
 
-# A deadline would be a test that asserts on time. Every run draws other examples, so a few in each are many in a week;
-# more of them, for an hour of trust: ``RINGNET_EXAMPLES=5000 pytest --timeout 0 tests/test_compiled.py -k same``.
-settings.register_profile("ringnet", deadline=None, max_examples=int(os.environ.get("RINGNET_EXAMPLES", "25")))
+# A deadline, or a check of how fast examples are drawn, would be a test that asserts on time. Every run draws other
+# examples, so a few in each are many in a week; more of them, for an hour of trust:
+# ``RINGNET_EXAMPLES=5000 pytest --timeout 0 tests/test_compiled.py -k same``.
+settings.register_profile(
+    "ringnet",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    max_examples=int(os.environ.get("RINGNET_EXAMPLES", "25")),
+)
 settings.load_profile("ringnet")
 
-#: Where coverage is measured, tracing takes two thirds of the time of a run, and what a long test does later, or a late
-#: case of one, has mostly been done before, with other numbers. So the cases of a test are traced together for
-#: `TRACED_S` of processor time, and each for `TRACED_LEAST_S`; and then for moments of `LOOK_S`: on while they see new
-#: lines, after pauses that grow.
-TRACED_S, TRACED_LEAST_S = 1.0, 0.05
-LOOK_S, PAUSE_S = 0.02, 0.64
+#: What is traced for coverage takes three times as long, and what a long test does later, or a late case of one, has
+#: mostly been done before, with other numbers. So the cases of a test are traced together for `TRACED_S` of processor
+#: time, and each for `LOOK_S`; and then for moments of `LOOK_S`: on while they see new lines, after pauses that grow.
+TRACED_S, LOOK_S, PAUSE_S = 0.1, 0.02, 0.64
 
 
 class Looks:
@@ -76,7 +82,7 @@ class Looks:
         began_s, self.pause_s = time.process_time(), LOOK_S
         handler = signal.signal(signal.SIGVTALRM, self.turn)
         self.turn()
-        signal.setitimer(signal.ITIMER_VIRTUAL, max(TRACED_S - self.traced_s[what], TRACED_LEAST_S))
+        signal.setitimer(signal.ITIMER_VIRTUAL, max(TRACED_S - self.traced_s[what], LOOK_S))
         try:
             yield
         finally:
@@ -107,16 +113,19 @@ _looks = Looks()
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol() -> Iterator[None]:
-    tracing = sys.modules["coverage"].Coverage.current() if "coverage" in sys.modules else None
-    if tracing is None or not hasattr(signal, "ITIMER_VIRTUAL"):
-        return (yield)
-    _looks.tracing = tracing
-    tracing.stop()
-    try:
-        return (yield)
-    finally:
-        tracing.start()
+def pytest_collection() -> Iterator[None]:
+    """Trace all imports now, and then the looks alone: collecting tests would take twice as long.
+
+    A process of pytest-xdist has begun to trace twice: stopping the later one alone would resume the earlier.
+    """
+    tracings = sys.modules["coverage"].Coverage if "coverage" in sys.modules else None
+    if tracings and tracings.current() and hasattr(signal, "ITIMER_VIRTUAL"):
+        for module in pkgutil.walk_packages([str(Path(__file__).parents[1] / "ringnet")], "ringnet."):
+            importlib.import_module(module.name)
+        _looks.tracing = tracings.current()
+        while tracing := tracings.current():
+            tracing.stop()
+    return (yield)
 
 
 @pytest.hookimpl(wrapper=True)

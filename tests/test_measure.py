@@ -44,6 +44,7 @@ from ringnet.payload import DTYPES
 from ringnet.reference import ring_allreduce
 from ringnet.runs.simulate import simulate
 from ringnet.scenario import loads
+from tests.commands import wait_for
 
 WORD = bytes(16)
 
@@ -97,14 +98,10 @@ def run_ring(rings, job, in_place=False):
 
 def ended(pid):
     """Whether a process is gone or soon will be: dead ones may wait for their parent."""
-    for _ in range(200):
-        try:
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-                return True
-        except FileNotFoundError:
-            return True
-        time.sleep(0.05)
-    return False
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
 
 
 # The sum.
@@ -238,7 +235,7 @@ def test_workers_measure_and_leave_nothing_behind():
     assert [len(timing.runs) for timing in row.timings] == [2, 2]
     assert row.out_of_place.n_wrong == small.in_place.n_wrong == 0
     assert row.in_place.median_s > 0
-    assert all(map(ended, pids))
+    wait_for(lambda: all(map(ended, pids)))
 
 
 def test_a_sum_that_is_wrong_is_told_by_every_worker():
@@ -258,7 +255,7 @@ def test_a_worker_that_is_killed_in_the_middle_is_named_and_all_end(name):
         os.kill(workers.pids[1], getattr(signal, name))
         with pytest.raises(WorkerError, match=rf"^worker 1 \(process {workers.pids[1]}\) was killed \({name}\)$"):
             workers.ask("run", at_ns=0)
-    assert all(map(ended, workers.pids))
+    wait_for(lambda: all(map(ended, workers.pids)))
 
 
 def test_a_worker_that_answers_nothing_is_named(monkeypatch):
@@ -301,7 +298,7 @@ def test_workers_end_with_their_parent(name):
         pids = parent.stdout.readline().split()
         parent.send_signal(getattr(signal, name))
     assert len(pids) == 2
-    assert all(map(ended, pids))
+    wait_for(lambda: all(map(ended, pids)))
 
 
 # Sizes, rows and the log.

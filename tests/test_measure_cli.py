@@ -18,6 +18,7 @@ from ringnet.cli import app
 from ringnet.errors import InputError
 from ringnet.measure.allreduce import expected_sum
 from ringnet.measure.mpi import _check_launcher
+from tests.commands import wait_for
 
 QUICK = ["--sizes", "64B..1KiB", "--factor", "4", "--repeat", "2", "--warmup", "0"]
 
@@ -180,7 +181,7 @@ def test_under_mpi_all_end_when_one_is_killed():
         told = process.stdout.read()
     assert process.returncode
     assert "signal 9" in told  # and, mostly, which process: that is for MPI to say
-    assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+    wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
 
 
 def test_under_mpi_a_mistake_is_said_once():

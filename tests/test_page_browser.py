@@ -14,6 +14,7 @@ from ringnet.reporting.results import collect
 from ringnet.runs.simulate import simulate
 from ringnet.scenario import load
 from ringnet.units import format_seconds
+from tests.commands import PATIENCE_S
 
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -53,7 +54,7 @@ class Opened:
         self.page.on("pageerror", lambda error: self.said.append(str(error)))
         self.page.on("request", lambda request: self.asked.append(request.url))
         self.page.goto(path.as_uri())
-        self.page.wait_for_selector("html[data-ready]", timeout=10_000)
+        self.page.wait_for_selector("html[data-ready]", timeout=1000 * PATIENCE_S)
         self.path = path
 
     def press(self, *keys):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from functools import partial
@@ -26,6 +25,7 @@ from ringnet.reporting.plots import PLOTS, STUDY_PLOTS, axes, canvas, choose, dr
 from ringnet.reporting.plots.axes import unit_for
 from ringnet.reporting.plots.canvas import plain
 from ringnet.reporting.results import collect
+from tests.commands import wait_for
 
 SINGLE = [
     "time-breakdown",
@@ -414,8 +414,8 @@ def test_a_picture_that_fails_says_why_whichever_core_draws_it(points, tmp_path,
 @pytest.mark.skipif(sys.platform != "linux" or os.cpu_count() == 1, reason="needs a second core, and Linux")
 def test_pictures_are_drawn_on_two_cores(tmp_path):
     def note(number):
-        time.sleep(0.05)
         (tmp_path / f"{number}").write_text(str(os.getpid()))
+        wait_for(lambda: len({path.read_text() for path in tmp_path.glob("[0-9]")}) == 2)
         return Figure()
 
     targets = [({"svg": tmp_path / f"{number}.svg"}, partial(note, number)) for number in range(4)]

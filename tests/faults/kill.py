@@ -19,6 +19,7 @@ from typing import NamedTuple, Self
 from typer.testing import CliRunner
 
 from ringnet.cli import app
+from tests.commands import PATIENCE_S
 
 #: What may come from a user, a terminal that goes, a scheduler or the system.
 SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGKILL", "SIGSEGV")
@@ -224,7 +225,7 @@ def _after(process: subprocess.Popen[str], folder: Path) -> Iterator[str]:
         return
     if (process.returncode not in {0, 2, 5, 130} and process.returncode > 0) or "tracker" in said:
         yield f"it ends with {process.returncode}: {said[-300:]}"
-    end = time.monotonic() + 20
+    end = time.monotonic() + PATIENCE_S
     while (left := members(process.pid)) and time.monotonic() < end:
         time.sleep(0.1)
     if left:

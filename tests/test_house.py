@@ -17,6 +17,7 @@ import pytest
 
 import ringnet
 from ringnet.study.cost import pace
+from tests import conftest
 
 ROOT = Path(__file__).parents[1]
 TOP_LEVEL = {
@@ -150,6 +151,13 @@ def test_tests_are_collected_with_what_the_readme_installs():
         at_top = [one for one in ast.parse(text).body if isinstance(one, ast.Import | ast.ImportFrom)]
         names = {name for one in at_top for name in (getattr(one, "module", None), *(of.name for of in one.names))}
         assert not {name.partition(".")[0] for name in names if name} & more or "allow_module_level=True" in text, path
+
+
+def test_coverage_traces_nothing_between_its_looks():
+    """Also in a process of pytest-xdist, which begins to trace twice."""
+    while conftest._looks.on:  # until its timer, of processor time, says that it has seen enough
+        pass
+    assert sys.gettrace() is None
 
 
 def test_tests_import_helpers_and_no_tests():

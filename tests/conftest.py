@@ -59,10 +59,11 @@ settings.register_profile(
 )
 settings.load_profile("ringnet")
 
-#: What is traced for coverage takes three times as long, and what a long test does later, or a late case of one, has
-#: mostly been done before, with other numbers. So the cases of a test are traced together for `TRACED_S` of processor
-#: time, and each for `LOOK_S`; and then for moments of `LOOK_S`: on while they see new lines, after pauses that grow.
-TRACED_S, LOOK_S, PAUSE_S = 0.1, 0.02, 0.64
+#: What is traced for coverage takes twice as long, and what a long test does later, or a late case of one, has mostly
+#: been done before, with other numbers. So the cases of a test are traced together for `TRACED_S` of processor time,
+#: each for `TRACED_LEAST_S`; and then for moments of `LOOK_S`: on while they see new lines, after pauses that grow.
+TRACED_S, TRACED_LEAST_S = 1.0, 0.05
+LOOK_S, PAUSE_S = 0.02, 0.64
 
 
 class Looks:
@@ -82,7 +83,7 @@ class Looks:
         began_s, self.pause_s = time.process_time(), LOOK_S
         handler = signal.signal(signal.SIGVTALRM, self.turn)
         self.turn()
-        signal.setitimer(signal.ITIMER_VIRTUAL, max(TRACED_S - self.traced_s[what], LOOK_S))
+        signal.setitimer(signal.ITIMER_VIRTUAL, max(TRACED_S - self.traced_s[what], TRACED_LEAST_S))
         try:
             yield
         finally:

@@ -227,6 +227,33 @@ def test_small_messages_leave_large_ones_open():
     assert same.low_s[0] < by()(at(Setting(8, 1), np.array([2.0**30])))[0] < same.high_s[0]
 
 
+@pytest.mark.parametrize("is_inside_large", [True, False])
+def test_links_of_one_kind_are_not_told_by_the_messages_of_another(is_inside_large):
+    """One host was measured with large messages and two with small ones, or the other way round."""
+    large, small = SIZES[18:], SIZES[:8]
+    pairs = [
+        (Setting(8, 1), large if is_inside_large else small),
+        (Setting(16, 2), small if is_inside_large else large),
+    ]
+    parts = [measured([setting], by(), sizes=sizes, noise=0.01) for setting, sizes in pairs]
+    log = np.repeat([0, 1], [len(part) for part in parts])
+    names = ("n_workers", "n_nodes", "message_bytes", "time_s")
+    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    found = calibrate(Samples(**columns, log=log, names=("one", "two")), libraries=("gpu",))
+    asked = Setting(32, 4) if is_inside_large else Setting(4, 1)
+    guess, truth = predict(found.profile, asked, large), by()(at(asked, large))
+    assert ((guess.low_s < truth) & (truth < guess.high_s)).all()
+    (told,) = [each.text for each in found.verdicts if each.name == "bandwidth not identifiable"]
+    where = "between nodes" if is_inside_large else "inside a node"
+    assert told.startswith(f"the largest message {where} has 512 B, and bytes are at most ")
+
+
+def test_few_times_are_no_evidence_for_links_that_meet_them():
+    for n_sizes, name in ((5, "few points"), (6, "described")):
+        found = calibrate(measured([Setting(8, 1)], by(), sizes=SIZES[::4][:n_sizes]), libraries=("gpu",))
+        assert {each.name for each in found.verdicts} & {"few points", "described"} == {name}
+
+
 def test_mpi_doubles_up_to_a_size_and_has_a_ring_beyond_whatever_is_faster():
     """Open MPI's rule: 10,000 bytes. On 128 workers a ring of 16 KiB takes many times what doubling would."""
     mpi = Family("mpi", LIBRARIES["mpi"].algorithms)

@@ -338,14 +338,31 @@ def test_n_between_measured_ones_is_not_beyond():
 )
 def test_how_far_a_setting_is_from_what_was_measured(setting, words):
     found = predict(PROFILE, setting, SIZES[:3])
-    assert found.distance == words
+    assert found.distance == (words,) * 3
     assert found.is_beyond.tolist() == [bool(words)] * 3
+
+
+def test_how_far_a_size_is_from_what_was_measured_at_that_setting():
+    """Of 4 workers from 64 B on, of 8 up to 32 MiB: a size of which only the other has times is beyond all the same."""
+    first, second = CURVES
+    late = replace(PROFILE, curves=(Curve(first.setting, first.message_bytes[4:], first.time_s[4:], 0.02), second))
+    sizes = np.array([4.0, 64.0, 2.0**25, 2.0**26, 2.0**33])
+    far = ("2x the largest message", "256x the largest message")
+    assert predict(late, SETTINGS[0], sizes).distance == ("0.0625x the smallest message", "", "", *far)
+    assert predict(late, SETTINGS[1], sizes).distance == ("", "", "", *far)
+    assert predict(late, Setting(16, 4), sizes[3:]).distance == (
+        "2x the largest N and nodes and message",
+        "2x the largest N and nodes, 256x the largest message",
+    )
+    large = replace(PROFILE, curves=(replace(first, message_bytes=tuple(1024 * SIZES[:24])),))
+    assert predict(large, SETTINGS[0], np.array([1.0])).distance == ("1/4096 of the smallest message",)
 
 
 def test_cautions_of_what_the_logs_cannot_tell():
     one_node = replace(PROFILE, curves=CURVES[:1], verdicts=("not described: x is 46 % off", "described: well"))
     assert one_node.cautions([Setting(4, 1)]) == ["not described: x is 46 % off"]
-    assert any("no log crosses nodes" in text for text in one_node.cautions([Setting(8, 2)]))
+    (said,) = [text for text in one_node.cautions([Setting(8, 2)]) if "no log crosses nodes" in text]
+    assert said.endswith("nodes of 4 workers are taken, as in the logs, where nodes are not given")
     assert not PROFILE.cautions([Setting(32, 8)])
     assert any("a card of its own" in text for text in PROFILE.cautions([Setting(32, 16)]))
 

@@ -277,7 +277,7 @@ def prediction_table(found: Prediction, measured: Profile) -> pd.DataFrame:
             "low_s": found.low_s,
             "high_s": found.high_s,
             "is_beyond": found.is_beyond,
-            "distance": found.distance,
+            "distance": list(found.distance),
             "way": [measured.family.named(way) for way in found.way.tolist()],
         }
     )

@@ -64,8 +64,7 @@ _HEADS = ("N", "nodes", "message", "time", "from", "to", "way", "")
 def _row(row: Mapping[Any, Any]) -> tuple[str, ...]:
     times = [format_seconds(row[key]) for key in ("predicted_s", "low_s", "high_s")]
     nodes = str(row["n_nodes"] or "?")
-    distance = f": {row['distance']}" if row["distance"] else ""
-    beyond = f"extrapolated{distance}" if row["is_beyond"] else ""
+    beyond = f"extrapolated: {row['distance']}" if row["is_beyond"] else ""
     return (str(row["n_workers"]), nodes, format_bytes(row["message_bytes"]), *times, row["way"], beyond)
 
 

@@ -312,8 +312,8 @@ def _about(profile: Profile, scenario: Scenario) -> Iterator[str]:
 
 
 def _extent(profile: Profile, found: Prediction, scenario: Scenario) -> str:
-    distance = f" ({found.distance})" if found.distance else ""
-    where = f"extrapolated beyond what was measured{distance}" if found.is_beyond[0] else "within what was measured"
+    distance = found.distance[0]
+    where = f"extrapolated beyond what was measured ({distance})" if distance else "within what was measured"
     size, n = format_bytes(scenario.message_bytes), found.setting
     span = f"{format_seconds(found.low_s[0])} to {format_seconds(found.high_s[0])}"
     return f"{size} at {n} is {where}, {extent(profile)}: alone on such links a ring takes {span}, nine times in ten"

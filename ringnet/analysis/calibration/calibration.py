@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ringnet.analysis.calibration.fit import Fit, HeldOut, fit, hold_out_sizes, hold_out_workers
+from ringnet.analysis.calibration.fit import FEWEST_SIZES, Fit, HeldOut, fit, hold_out_sizes, hold_out_workers
 from ringnet.analysis.calibration.machine import (
     INSIDE_RATE,
     LIBRARIES,
@@ -21,7 +21,7 @@ from ringnet.analysis.calibration.machine import (
 from ringnet.analysis.calibration.profile import Profile, SourceFile
 from ringnet.analysis.calibration.samples import Samples, Setting, at
 from ringnet.array_types import FloatArray
-from ringnet.units import format_bytes, format_rate
+from ringnet.units import counted, format_bytes, format_rate
 
 WELL = "well determined"
 LOOSE = "loosely determined"
@@ -29,6 +29,7 @@ NO_LATENCY = "latency not identifiable"
 NO_BANDWIDTH = "bandwidth not identifiable"
 DESCRIBED = "described"
 NOT_DESCRIBED = "not described"
+FEW_POINTS = "few points"
 WAYS = "ways"
 ONE_N = "one N only"
 ONE_FILL = "hops not told apart"
@@ -144,8 +145,9 @@ def _parts(whole: Fit) -> tuple[FloatArray, FloatArray]:
 
 def _not_told(whole: Fit) -> list[CalibrationVerdict]:
     latency, moved = _parts(whole)
-    smallest, largest = (format_bytes(each(whole.samples.message_bytes)) for each in (np.min, np.max))
-    if whole.samples.is_one_size:
+    samples = whole.samples
+    smallest, largest = (format_bytes(each(samples.message_bytes)) for each in (np.min, np.max))
+    if samples.is_one_size:
         text = f"all messages have {smallest}: one size cannot tell latency from bandwidth"
         is_small = bool(latency.max() >= _TOLD)
         few = [] if is_small else [CalibrationVerdict(NO_LATENCY, text)]
@@ -156,7 +158,16 @@ def _not_told(whole: Fit) -> list[CalibrationVerdict]:
         found.append(CalibrationVerdict(NO_LATENCY, f"{text}: measure smaller ones"))
     if moved.max() < _TOLD:
         text = f"the largest message has {largest}, and bytes are at most {moved.max():.0%} of any time"
-        found.append(CalibrationVerdict(NO_BANDWIDTH, f"{text}: measure larger ones"))
+        return [*found, CalibrationVerdict(NO_BANDWIDTH, f"{text}: measure larger ones")]
+    # Links between nodes are told by what crosses them, and those inside by what does not.
+    crosses = samples.n_nodes > 1
+    for where, rows in (("between nodes", crosses), ("inside a node", ~crosses)):
+        if rows.any() and moved[rows].max() < _TOLD:
+            largest = format_bytes(samples.message_bytes[rows].max())
+            text = (
+                f"the largest message {where} has {largest}, and bytes are at most {moved[rows].max():.0%} of its time"
+            )
+            found.append(CalibrationVerdict(NO_BANDWIDTH, f"{text}: measure larger ones there"))
     return found
 
 
@@ -192,6 +203,10 @@ def _described(whole: Fit) -> list[CalibrationVerdict]:
     if bad:
         text = f"{'; '.join(bad)}: the links alone miss it, and so may they at an N that was not measured"
         return [CalibrationVerdict(NOT_DESCRIBED, text)]
+    n_points = sum(len(curve.message_bytes) for curve in whole.profile.curves)
+    if n_points < FEWEST_SIZES:
+        text = f"links of so many parameters meet {counted(n_points, 'time')}, right or wrong: nothing checks them"
+        return [CalibrationVerdict(FEW_POINTS, text)]
     text = f"the links alone meet every log to {max(medians):.1%} (median) and every size to {errors.max():.0%}"
     return [CalibrationVerdict(DESCRIBED, text)]
 

@@ -35,7 +35,7 @@ _STEP = float(np.finfo(float).eps ** 0.5)
 _STARTS = ((1.0, 1.0), (0.4, 2.5))
 _FOLDS = 3
 #: Settings and sizes of which one can be left out.
-_FEWEST_SETTINGS, _FEWEST_SIZES = 3, 6
+_FEWEST_SETTINGS, FEWEST_SIZES = 3, 6
 #: A relative error that is as good as none when two predictions are weighed.
 _NOTHING = 0.01
 #: How clearly the better of the two is preferred; and of how many sizes it takes to believe half of that: a law of the
@@ -309,7 +309,7 @@ def hold_out_workers(whole: Fit) -> list[HeldOut]:
 def hold_out_sizes(whole: Fit) -> list[HeldOut]:
     """Hold out each third size in turn; empty with fewer than six."""
     sizes = np.unique(whole.samples.message_bytes)
-    if len(sizes) < _FEWEST_SIZES:
+    if len(sizes) < FEWEST_SIZES:
         return []
     found = []
     for fold in range(_FOLDS):

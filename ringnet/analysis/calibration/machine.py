@@ -338,8 +338,17 @@ def prior_for(family: Family, samples: Samples) -> Prior:
     nodes = nodes_of(family.library, samples)
     crosses, per_node = nodes > 1, samples.n_workers / nodes
     share = _RAIL_SHARE_HOST if on_host else _RAIL_SHARE
-    rail = float((seen / per_node)[crosses].max() * 1.05) if crosses.any() else float(seen.max() * 1.05) * share
-    inside = float(seen[~crosses].max() * 1.05) if (~crosses).any() else rail / share
+    seen_rail, seen_inside = (
+        1.05 * float(rate.max(initial=0)) for rate in ((seen / per_node)[crosses], seen[~crosses])
+    )
+    # What small messages get says only that there is as much: it is what the other links, or machines, have, or more.
+    tells_rail, tells_inside = (_tells_bytes(samples.where(rows)) for rows in (crosses, ~crosses))
+    usual = _USUAL_HOST if on_host else _USUAL
+    inside = seen_inside if tells_inside else seen_rail / share if tells_rail else usual
+    rail = seen_rail if tells_rail else inside * share
+    inside, rail = max(inside, seen_inside), max(rail, seen_rail)
+    if not (tells_rail or tells_inside):
+        deviation[[INSIDE_RATE, RAIL_RATE]] = np.log(_UNSEEN)
     if "switch" in family.algorithms:
         of_ring = _reducing_switch(samples)
         center[SWITCH_RATE] = np.log((samples.message_bytes / samples.time_s).max())
@@ -347,18 +356,12 @@ def prior_for(family: Family, samples: Samples) -> Prior:
         # What tells a switch also tells both rates; without that, a fit may call the ring the switch.
         deviation[INSIDE_RATE], deviation[SWITCH_RATE] = 0.08, 0.15
     center[INSIDE_RATE], center[RAIL_RATE] = np.log(inside), np.log(rail)
-    if not _tells_bytes(samples):
-        # What small messages get says only that there is as much: it is what machines usually have, or more.
-        usual = _USUAL_HOST if on_host else _USUAL
-        center[INSIDE_RATE], center[RAIL_RATE] = np.log([max(inside, usual), max(rail, usual * share)])
-        deviation[[INSIDE_RATE, RAIL_RATE]] = np.log(_UNSEEN)
     return Prior(center, deviation)
 
 
 def _tells_bytes(samples: Samples) -> bool:
     """Tell whether the largest messages take their time for their bytes: it grows half as fast, or they are large."""
-    largest = samples.message_bytes.max()
-    if largest >= _LARGE_BYTES:
+    if samples.message_bytes.max(initial=0) >= _LARGE_BYTES:
         return True
     for setting in samples.settings:
         rows = samples.where(samples.of(setting))

@@ -8,7 +8,7 @@ the rougher the measured times are about this size, where a library goes from on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -36,6 +36,8 @@ _LARGEST_LOG2 = 50
 _ROUGH_DOUBLINGS = 2
 #: A line through that many N or more is worth a look beyond them.
 FEWEST_FOR_LINE = 3
+#: So many times and more are said as a whole number, and so much less as a fraction.
+_ROUNDED = 100
 
 
 @dataclass(frozen=True)
@@ -47,12 +49,10 @@ class Prediction:
     setting : Setting
     message_bytes, time_s, low_s, high_s : ndarray of float64, shape (n,)
         Nine in ten measurements should lie from low to high.
-    is_beyond : ndarray of bool, shape (n,)
-        Whether the setting or the size is outside what was measured.
     way : ndarray of int64, shape (n,)
         Which algorithm and protocol is the fastest by the links: an index of the family's ways.
-    distance : str
-        In words how far the setting is from what was measured; empty where it is within.
+    distance : tuple of str, of length n
+        In words how far the setting and the size are from what was measured; empty where they are within.
     """
 
     setting: Setting
@@ -60,9 +60,13 @@ class Prediction:
     time_s: FloatArray
     low_s: FloatArray
     high_s: FloatArray
-    is_beyond: BoolArray
     way: IntArray
-    distance: str
+    distance: tuple[str, ...]
+
+    @property
+    def is_beyond(self) -> BoolArray:
+        """Whether the setting or the size is outside what was measured, shape (n,)."""
+        return np.array([bool(words) for words in self.distance])
 
 
 def predict(profile: Profile, setting: Setting, message_bytes: FloatArray) -> Prediction:
@@ -78,8 +82,6 @@ def predict(profile: Profile, setting: Setting, message_bytes: FloatArray) -> Pr
     logs = np.log(np.maximum(message_bytes, 1.0))
     knots, times, *sigmas = _curve(profile, setting)
     time, down, up = (np.interp(logs, knots, column) for column in (times, *sigmas))
-    distance = distance_of(profile, setting)
-    inside = (message_bytes >= profile.smallest_bytes) & (message_bytes <= profile.largest_bytes)
     ways = profile.family.offers(profile.logs, at(setting, message_bytes)).argmin(axis=0)
     return Prediction(
         setting,
@@ -87,31 +89,40 @@ def predict(profile: Profile, setting: Setting, message_bytes: FloatArray) -> Pr
         np.exp(time),
         np.exp(time - _Z * down),
         np.exp(time + _Z * up),
-        ~inside | bool(distance),
         ways,
-        distance,
+        _distances(profile, setting, message_bytes),
     )
 
 
-def distance_of(profile: Profile, setting: Setting) -> str:
-    """Return in words how far a setting is outside of what was measured; empty where it is inside."""
-    if setting in profile.settings:
-        return ""
+def _distances(profile: Profile, setting: Setting, message_bytes: FloatArray) -> tuple[str, ...]:
+    """Return in words how far a setting and each size are outside of what was measured; empty where they are inside.
+
+    Sizes are those of the setting itself, if it was measured.
+    """
     known = profile.settings
     measured: dict[str, tuple[list[float], float]] = {
         "N": ([float(one.n_workers) for one in known], setting.n_workers),
         "nodes": ([float(one.n_nodes) for one in known if one.n_nodes], setting.n_nodes),
-        "workers a node": (
-            [one.per_node for one in known if one.n_nodes],
-            setting.per_node if setting.n_nodes else 0,
-        ),
+        "workers a node": ([one.per_node for one in known if one.n_nodes], setting.per_node if setting.n_nodes else 0),
     }
+    of_setting = {} if setting in known else measured
+    curves = [curve for curve in profile.curves if curve.setting == setting] or profile.curves
+    sizes = [size for curve in curves for size in (curve.message_bytes[0], curve.message_bytes[-1])]
+    return tuple(_outside({**of_setting, "message": (sizes, size)}) for size in message_bytes.tolist())
+
+
+def _outside(measured: Mapping[str, tuple[Sequence[float], float]]) -> str:
+    """Return in words by how many times a value is above the largest that was measured, or below the smallest."""
     told: dict[str, list[str]] = {}
     for what, (values, value) in measured.items():
-        if values and value > max(values):
-            told.setdefault(f"{value / max(values):.3g}x the largest", []).append(what)
-        elif values and 0 < value < min(values):
-            told.setdefault(f"{value / min(values):.3g}x the smallest", []).append(what)
+        if not values or value <= 0 or min(values) <= value <= max(values):
+            continue
+        times, end = (value / max(values), "largest") if value > max(values) else (value / min(values), "smallest")
+        if times < 1 / _ROUNDED:
+            factor = f"1/{1 / times:.0f} of the {end}"
+        else:
+            factor = f"{times:.0f}x the {end}" if times >= _ROUNDED else f"{times:.3g}x the {end}"
+        told.setdefault(factor, []).append(what)
     return ", ".join(f"{factor} {' and '.join(which)}" for factor, which in told.items())
 
 

@@ -15,6 +15,7 @@ from ringnet.analysis.calibration.machine import (
 )
 from ringnet.analysis.calibration.samples import Setting
 from ringnet.array_types import FloatArray
+from ringnet.units import counted
 
 #: What verdicts begin with that say nothing to beware of.
 _NO_CAUTION = ("well determined", "described", "ways")
@@ -110,9 +111,13 @@ class Profile:
         ratio = (None, LAUNCH_MEDIUM, LAUNCH_LARGE)[self.family.ways[way].protocol]
         return self.parameters[LAUNCH] * (1.0 if ratio is None else self.parameters[ratio])
 
+    @property
+    def _most_on_a_node(self) -> int:
+        return max((-(-s.n_workers // s.n_nodes) for s in self.settings if s.n_nodes), default=0)
+
     def nodes_for(self, n_workers: int) -> int:
         """Return on how many nodes N workers sit, as many on each as in the logs; 0 if they do not say."""
-        per_node = max((-(-s.n_workers // s.n_nodes) for s in self.settings if s.n_nodes), default=0)
+        per_node = self._most_on_a_node
         return -(-n_workers // per_node) if per_node else 0
 
     def setting_for(self, n_workers: int) -> Setting:
@@ -131,7 +136,8 @@ class Profile:
         if any(s.n_nodes > 1 for s in settings) and not any(s.n_nodes > 1 for s in self.settings):
             said.append(
                 "no log crosses nodes: what links between them take is what such machines usually have, within a "
-                "factor of three"
+                f"factor of three; nodes of {counted(self._most_on_a_node, 'worker')} are taken, as in the logs, where "
+                "nodes are not given"
             )
         fills = {s.per_node for s in self.settings if s.n_nodes > 1}
         others = sorted({s.per_node for s in settings if s.n_nodes > 1 and fills and s.per_node not in fills})
@@ -144,4 +150,4 @@ class Profile:
 
 
 def _number(values: Sequence[float] | set[float]) -> str:
-    return " or ".join(f"{value:g}" for value in sorted(values))
+    return " or ".join(f"{value:.3g}" for value in sorted(values))

@@ -355,7 +355,7 @@ def test_how_far_a_size_is_from_what_was_measured_at_that_setting():
         "2x the largest N and nodes, 256x the largest message",
     )
     large = replace(PROFILE, curves=(replace(first, message_bytes=tuple(1024 * SIZES[:24])),))
-    assert predict(large, SETTINGS[0], np.array([1.0])).distance == ("1/4096 of the smallest message",)
+    assert predict(large, SETTINGS[0], np.array([1.0])).distance == ("1/4,096 of the smallest message",)
 
 
 def test_cautions_of_what_the_logs_cannot_tell():

@@ -22,10 +22,10 @@ from ringnet.analysis.calibration.profile import Curve, Profile
 from ringnet.analysis.calibration.samples import Samples, Setting
 from ringnet.array_types import BoolArray, FloatArray
 
-#: Relative error that the links are first expected to have, and the least and most that is then taken for it.
-_MISFIT, _LEAST_MISFIT, _MOST_MISFIT = 0.06, 0.01, 0.1
-#: Single times scatter by at least so much about their curve.
+#: Single times scatter by at least so much about their curve, whatever they seem to, and the links miss as much.
 _LEAST_SCATTER = 0.02
+#: Relative error that the links are first expected to have, and the most that is then taken for it.
+_MISFIT, _MOST_MISFIT = 0.06, 0.1
 _N_ALTERNATIVES, _STEPS_OF_ALTERNATIVE = 40, 8
 _ROUNDS = 3
 _MOST_STEPS = 60
@@ -181,7 +181,7 @@ class _Search:
                 off = np.abs(self.family.log_time(logs, self.counts) - self.measured)
                 # Costs are compared as likelihoods: a smaller misfit has its price in every row.
                 cost += len(off) * np.log(misfit)
-                misfit = float(np.clip(1.48 * np.median(off), _LEAST_MISFIT, _MOST_MISFIT))
+                misfit = float(np.clip(1.48 * np.median(off), _LEAST_SCATTER, _MOST_MISFIT))
             tried.append((cost, logs, jacobian, misfit))
         cost, solved, jacobian, misfit = min(tried, key=lambda one: one[0])
         covariance = np.asarray(np.linalg.inv(jacobian.T @ jacobian), dtype=np.float64)

@@ -27,7 +27,7 @@ _AWAY, _DOUBLING, _ROUGH, _SIZE = 0.03, 0.05, 0.25, 0.03
 #: Links that fit as well agree too much with each other, as all are of one model: by so many of their own deviations,
 #: and by no more than so much. What only a prior tells, as links between nodes that no log crosses, is as unsure as
 #: that prior.
-_TOO_ALIKE, _MOST_TOO_ALIKE = 1.7, 0.4
+_TOO_ALIKE, _MOST_TOO_ALIKE = 1.4, 0.4
 #: Beyond what was measured, processes that share a host's memory and cards are so many times further off than GPUs.
 _ON_HOST = 1.5
 #: Times are known at so many sizes for each doubling, and straight between them in logarithms.
@@ -119,9 +119,9 @@ def _outside(measured: Mapping[str, tuple[Sequence[float], float]]) -> str:
             continue
         times, end = (value / max(values), "largest") if value > max(values) else (value / min(values), "smallest")
         if times < 1 / _ROUNDED:
-            factor = f"1/{1 / times:.0f} of the {end}"
+            factor = f"1/{1 / times:,.0f} of the {end}"
         else:
-            factor = f"{times:.0f}x the {end}" if times >= _ROUNDED else f"{times:.3g}x the {end}"
+            factor = f"{times:,.0f}x the {end}" if times >= _ROUNDED else f"{times:.3g}x the {end}"
         told.setdefault(factor, []).append(what)
     return ", ".join(f"{factor} {' and '.join(which)}" for factor, which in told.items())
 

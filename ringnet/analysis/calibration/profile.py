@@ -136,7 +136,7 @@ class Profile:
         if any(s.n_nodes > 1 for s in settings) and not any(s.n_nodes > 1 for s in self.settings):
             said.append(
                 "no log crosses nodes: what links between them take is what such machines usually have, within a "
-                f"factor of three; nodes of {counted(self._most_on_a_node, 'worker')} are taken, as in the logs, where "
+                f"factor of four; nodes of {counted(self._most_on_a_node, 'worker')} are taken, as in the logs, where "
                 "nodes are not given"
             )
         fills = {s.per_node for s in self.settings if s.n_nodes > 1}

@@ -194,6 +194,14 @@ def test_per_iteration_columns_and_timestamps_are_passed_over(read):
     assert (found.time_s, found.in_place_s, found.busbw_Bps) == pytest.approx((100e-6, 100e-6, 18.35e9))
 
 
+def test_times_in_place_alone_are_measured_too(read):
+    heading = "# Collective test starting: all_reduce_perf\n# size count type redop root"
+    heading += 2 * " time algbw busbw #wrong" + "\n# (B) (elements) (us) (GB/s)\n"
+    row = "1048576 262144 float sum -1" + 4 * " N/A" + " 100.0 10.49 18.35 0\n"
+    (found,) = read(heading + row + END).measurements
+    assert (found.time_s, found.is_in_place, found.busbw_Bps) == (pytest.approx(100e-6), True, 18.35e9)
+
+
 def test_wrong_values_are_said(read):
     text = HEADING.format(name="all_reduce") + rows(8).replace("  0  ", "  7  ", 1) + END
     log = read(text)

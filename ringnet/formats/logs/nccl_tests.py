@@ -96,7 +96,7 @@ _FEWEST_LEFT = 2
 
 
 class PrintedRow(NamedTuple):
-    """A row as printed, times in the unit of its table."""
+    """A row as printed, times in the unit of its table; ``out`` is in place where that alone was measured."""
 
     head: RowHead
     root: int | None
@@ -141,7 +141,8 @@ class Section:
         root, halves = halves_of(rest, self.heading)
         if halves:
             in_place = halves[1] if len(halves) > 1 else None
-            self.rows.append(PrintedRow(head, root, halves[0], in_place, line))
+            out = in_place if in_place and math.isnan(halves[0].time) else halves[0]
+            self.rows.append(PrintedRow(head, root, out, in_place, line))
         return bool(halves)
 
     def next_run(self) -> Section:
@@ -326,6 +327,7 @@ def _measurements(section: Section, answer: TableAnswer, notes: Notes) -> Iterat
             message_bytes=row.head.size,
             time_s=row.out.time * unit_s,
             in_place_s=None if in_place is None else in_place * unit_s,
+            is_in_place=row.out is row.in_place,
             n_workers=answer.n_workers,
             n_nodes=len(hosts) if hosts and are_all_listed else None,
             collective=answer.collective,

@@ -17,6 +17,7 @@ from ringnet.analysis.metrics import makespan_s
 from ringnet.collectives import ALGORITHMS, split_sizes
 from ringnet.engines import ENGINES, Workers, choose_engine, columns, machine_code
 from ringnet.engines.compiled import arrays, fair, loop, routes, rows, run, run_compiled, why_not_compiled
+from ringnet.engines.compiled.arrays import MadeSteps
 from ringnet.engines.events import run_events
 from ringnet.engines.luck import Luck
 from ringnet.errors import DeadlockError, InputError, RingnetError
@@ -145,6 +146,22 @@ def test_the_same_as_the_events_to_the_last_bit(what, at_once):
         assert critical_path(*what, expected).pieces == critical_path(*what, found).pieces
 
 
+@given(what=runs(), at_once=st.sampled_from([1, 20, 1 << 14]))
+def test_what_runs_of_many_sizes_share_changes_none_of_them(what, at_once):
+    """Also where steps are kept that others have left, and uses of chunks that are over; with waits they keep these."""
+    *on, chunk_bytes = what
+    shared = []
+    with mock.patch.object(arrays, "LOOKED_AT_ONCE", at_once), mock.patch.object(arrays, "TRANSFERS_AT_ONCE", 20):
+        for n_bytes in (chunk_bytes, 3 * chunk_bytes + 1, chunk_bytes // 7):
+            found = run_compiled(*on, n_bytes, shared=shared)
+            assert not differences(run_compiled(*on, n_bytes), found)
+            alone = run_compiled(*on, n_bytes, keep_transfers=None, shared=shared)
+            assert alone.waits is None
+            assert makespan_s(alone) == makespan_s(found)
+            assert all(np.array_equal(alone.links[name], column) for name, column in found.links.items())
+    assert len(shared) == 1
+
+
 @given(what=runs())
 def test_links_that_a_sender_alone_never_fills_need_not_be_looked_at(what):
     with mock.patch("ringnet.engines.events.run._never_full", return_value=frozenset()):
@@ -180,7 +197,8 @@ def test_what_was_predicted_for_other_rates_is_dropped():
     made = TOPOLOGIES["switch"].build(16, *FAST)
     latency_s = made.latency_s * np.random.default_rng(1).uniform(0.9, 1.1, made.n_links)
     network = replace(made, latency_s=latency_s, sharing="fair")
-    one = run.Loop(schedule, network, Workers.alike(16), split_sizes(10**6, 16), None, keep_own=True)
+    made = MadeSteps(schedule, network)
+    one = run.Loop(made, network, Workers.alike(16), split_sizes(10**6, 16), None)
     one.run()
     n_flows, counts = 16 * 15, one.counts()
     assert len(one.whole[columns.END_FLOW]) <= 5 * n_flows < counts["rates"] / 10

@@ -111,7 +111,7 @@ def choose_engine(
     unknown = why_not_compiled(schedule, network, workers)
     if unknown is None:
         reason = f"{how_many} are many, and the recurrence is not exact here: {looked}"
-        return Choice("compiled", reason, _run_compiled)
+        return Choice("compiled", reason, partial(_run_compiled, shared=[]) if n_runs > 1 else _run_compiled)
     met = look_at_channels(schedule, network, workers, chunk_bytes)
     if met is not None:
         run = partial(run_recurrence, exact=met)

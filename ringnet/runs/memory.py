@@ -34,7 +34,7 @@ FRAMES_BYTES, PLOTS_BYTES = 34 * 2**20, 38 * 2**20
 #: its columns, and what is worked out of them; and in the compiled loop one that has not arrived yet.
 ROW_BYTES, PART_BYTES, OPEN_PART_BYTES = 620, 400, 64
 #: A transfer of a step that some worker has not left yet, as an object of the events. Under fair sharing the spans of
-#: one at even rates, of which there are some eight; and when it was on a link, in each loop, and sorted at the end.
+#: one at even rates, of which there are some eight; and when it was on a link, and sorted at the end.
 OPEN_BYTES, SPANS_BYTES, ON_LINK_BYTES, SORTED_BYTES = 2_000, 8 * 32, 32, 48
 #: What a worker takes, with its links and its rows.
 WORKER_BYTES = 5_000
@@ -117,7 +117,7 @@ def _engine_bytes(parts: RunParts) -> int:
     if sharing_of(parts, engine) == "fair":
         n_loops += engine == "compiled"  # `NudgedRuns` run beside it
         n_on_links = min(sum(one.schedule.n_transfers * _mean_hops(one) for one in everybody), MOST_ROWS)
-        noted_bytes = int(n_on_links * (n_loops * ON_LINK_BYTES + SORTED_BYTES))
+        noted_bytes = int(n_on_links * (ON_LINK_BYTES + SORTED_BYTES))
         noted_bytes += sum(one.schedule.n_transfers for one in everybody if one.keeps_rows) * SPANS_BYTES
     if engine == "events":
         return n_open * OPEN_BYTES + noted_bytes

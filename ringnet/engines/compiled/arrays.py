@@ -22,6 +22,8 @@ from ringnet.networks.behaviour import ANY_SIZE, Piece
 EVERYTHING = 1 << 60
 #: Flows that there is place for at first, for each actor.
 FLOWS_OF_ACTOR = 2
+#: Transfers up to which what runs share is kept, about a hundred bytes for each; and those looked at together for it.
+MOST_SHARED, LOOKED_AT_ONCE = 2_000_000, 1 << 18
 
 
 #: Arrays of a table, by number; what new entries hold, and how many of them each transfer has, or each part.
@@ -214,18 +216,94 @@ class ChunkUses:
             first += len(step)
 
 
+class KnownUses:
+    """What `ChunkUses` finds, of all steps of a schedule; also uses that are over, which nobody waits for."""
+
+    def __init__(self, n_chunks: int, made: Iterable[tuple[Step, StepColumns]]) -> None:
+        uses, first, n_before, earlier = ChunkUses(n_chunks), 0, list[IntArray](), list[IntArray]()
+        for some in _together(made, LOOKED_AT_ONCE):
+            for found, more in zip((n_before, earlier), uses.before(some, first, 0), strict=True):
+                found.append(more)
+            first += sum(len(step) for step, _ in some)
+        self._earlier = np.concatenate(earlier)
+        self._first = np.concatenate(([0], np.cumsum(np.concatenate(n_before))))
+
+    def before(self, made: list[tuple[Step, StepColumns]], first: int, first_held: int) -> tuple[IntArray, IntArray]:
+        """Return what `ChunkUses.before` does."""
+        del first_held
+        firsts = self._first[2 * first : 2 * (first + sum(len(step) for step, _ in made)) + 1]
+        return np.diff(firsts), self._earlier[firsts[0] : firsts[-1]]
+
+
+def _together(made: Iterable[tuple[Step, StepColumns]], n_least: int) -> Iterator[list[tuple[Step, StepColumns]]]:
+    """Yield steps in lists of so many transfers at the least, the last of what is left."""
+    some: list[tuple[Step, StepColumns]] = []
+    n_transfers = 0
+    for step, columns in made:
+        some.append((step, columns))
+        n_transfers += len(step)
+        if n_transfers >= n_least:
+            yield some
+            some, n_transfers = [], 0
+    if some:
+        yield some
+
+
+class MadeSteps:
+    """The steps of a schedule, and what is alike in all its runs on a network, whatever the bytes of chunks.
+
+    One run makes steps as it comes to them; for several they are kept, unless the schedule is large.
+    """
+
+    def __init__(self, schedule_: Schedule, network: Network, *, for_many: bool = False) -> None:
+        self.schedule, self.routes = schedule_, UsedRoutes(schedule_, network)
+        self.n_actors = schedule_.n_workers * schedule_.n_channels
+        self._last: tuple[tuple[IntArray, ...], StepColumns] | None = None
+        self._kept: list[tuple[Step, StepColumns]] | None = None
+        self._uses: KnownUses | None = None
+        if for_many and schedule_.n_transfers <= MOST_SHARED:
+            self._kept = [*self]
+            if schedule_.channels_share_chunks:
+                self._uses = KnownUses(schedule_.n_chunks, self._kept)
+
+    def __iter__(self) -> Iterator[tuple[Step, StepColumns]]:
+        if self._kept is not None:
+            return iter(self._kept)
+        return ((step, self._columns(step)) for step in self.schedule.steps())
+
+    def uses(self) -> ChunkUses | KnownUses | None:
+        """Return what finds the uses of a chunk that come before others, for one run; None where nobody waits so."""
+        if not self.schedule.channels_share_chunks:
+            return None
+        return self._uses or ChunkUses(self.schedule.n_chunks)
+
+    def _columns(self, step: Step) -> StepColumns:
+        """Return what is alike for steps with the same columns; remembered, as those of a ring share theirs."""
+        given = (step.src, step.dst, step.channel, step.receiving_channel)
+        if self._last is None or any(a is not b for a, b in zip(given, self._last[0], strict=True)):
+            src = step.src * self.schedule.n_channels + step.channel
+            dst = step.dst * self.schedule.n_channels + step.receiving_channel
+            made = StepColumns(
+                self.routes.of(step),
+                src,
+                dst,
+                np.argsort(src, kind="stable"),
+                np.lexsort((step.src, dst)),
+                np.bincount(src, minlength=self.n_actors),
+                np.bincount(dst, minlength=self.n_actors),
+            )
+            self._last = given, made
+        return self._last[1]
+
+
 class LoadedSteps:
     """The steps of a schedule that some actor has not left yet, as the loop has them."""
 
-    def __init__(self, schedule_: Schedule, network: Network, routes: UsedRoutes, chunk_bytes: IntArray) -> None:
-        self.schedule, self.routes, self.chunk_bytes = schedule_, routes, chunk_bytes
-        self.coming: Iterator[Step] = schedule_.steps()
-        self.n_actors = schedule_.n_workers * schedule_.n_channels
-        self.cut = Cut.of(network)
-        self.uses = ChunkUses(schedule_.n_chunks) if schedule_.channels_share_chunks else None
-        self._last: tuple[tuple[IntArray, ...], StepColumns] | None = None
+    def __init__(self, made: MadeSteps, network: Network, chunk_bytes: IntArray) -> None:
+        self.routes, self.n_actors, self.chunk_bytes = made.routes, made.n_actors, chunk_bytes
+        self.coming, self.uses, self.cut = iter(made), made.uses(), Cut.of(network)
         is_fifo, has_window = network.sharing != "fair", network.window is not None
-        n_uses, n_crossings = 2 * (self.uses is not None), (self.cut.cuts and is_fifo) * routes.most_hops
+        n_uses, n_crossings = 2 * (self.uses is not None), (self.cut.cuts and is_fifo) * self.routes.most_hops
         #: What new entries of arrays hold, and how many of them each transfer has, or each part.
         self._reals = (
             (at.REAL_OF_TRANSFER, np.inf, 1),
@@ -250,8 +328,8 @@ class LoadedSteps:
         self._drop(real, whole)
         made: list[tuple[Step, StepColumns]] = []
         sizes, n_parts, held, parts_held = [], 0, len(whole[at.BYTES]), len(whole[at.PART_BYTES])
-        for step in self.coming:
-            made.append((step, self._columns(step)))
+        for step, columns in self.coming:
+            made.append((step, columns))
             sizes.append(step.sizes(self.chunk_bytes))
             n_parts += int(self.cut.n_parts(sizes[-1]).sum()) if self.cut.cuts else len(step)
             if n_parts >= max(TRANSFERS_AT_ONCE, parts_held):
@@ -290,24 +368,6 @@ class LoadedSteps:
         most = each * max(int((columns.n_sends + columns.n_owed).max()) for _, columns in made)
         count[at.MOST_OF_STEP] = max(int(count[at.MOST_OF_STEP]), most)
         count[at.LOADED_STEPS] += len(made)
-
-    def _columns(self, step: Step) -> StepColumns:
-        """Return what is alike for steps with the same columns; remembered, as those of a ring share theirs."""
-        given = (step.src, step.dst, step.channel, step.receiving_channel)
-        if self._last is None or any(a is not b for a, b in zip(given, self._last[0], strict=True)):
-            src = step.src * self.schedule.n_channels + step.channel
-            dst = step.dst * self.schedule.n_channels + step.receiving_channel
-            made = StepColumns(
-                self.routes.of(step),
-                src,
-                dst,
-                np.argsort(src, kind="stable"),
-                np.lexsort((step.src, dst)),
-                np.bincount(src, minlength=self.n_actors),
-                np.bincount(dst, minlength=self.n_actors),
-            )
-            self._last = given, made
-        return self._last[1]
 
     def _drop(self, real: list[FloatArray], whole: list[IntArray]) -> None:
         """Drop what all have left, and number the transfers that stay from 0 again, wherever they are named."""
@@ -352,8 +412,9 @@ def _lengthen(table: list[Any], arrays: Growing, n: int) -> None:
     """Add the entries of ``n`` more transfers, or parts, to some arrays."""
     for names, value, each in arrays:
         for name in names:
-            more = np.full(n * each, value, dtype=table[name].dtype)
-            table[name] = np.concatenate([table[name], more])
+            had, n_had = table[name], len(table[name])
+            table[name] = np.empty(n_had + n * each, dtype=had.dtype)
+            table[name][:n_had], table[name][n_had:] = had, value
 
 
 def _shorten(table: list[Any], arrays: Growing, n: int) -> None:
@@ -420,7 +481,6 @@ def first_arrays(
         accounts, whole[at.ACCOUNTS] = routes.by_sender(slice(None))
         real[at.ACCOUNT_WORKED] = np.zeros(len(accounts))
     count[at.IS_RENDEZVOUS] = workers.sends == "rendezvous"
-    count[at.KEEPS_WAITS] = True
     count[at.READY] = at.NOBODY
     cut = Cut.of(network)
     count[[at.SLOT_BYTES, at.PARTS_OF_SLOT, at.SERVES_PARTS]] = cut.slot_bytes, cut.parts_of_slot, cut.cuts

@@ -43,7 +43,7 @@ class WrittenRows:
             rates = _rows(real, count, at.RATE_ROWS, at.N_RATES, at.RATE_CELLS)
             rates[:, 0] = self.routes[rates[:, 0].astype(np.int64)]
             self.rates.add_rows(rates)
-        count[at.KEEPS_WAITS] = len(self.waits.links) <= MOST_ROWS
+        count[at.KEEPS_WAITS] &= len(self.waits.links) <= MOST_ROWS
         count[[at.N_WAITS, at.N_SERVICES, at.N_RATES]] = 0
 
     def who_waited(self) -> Columns | None:

@@ -9,7 +9,7 @@ import numpy as np
 from ringnet.array_types import IntArray
 from ringnet.collectives import Schedule
 from ringnet.engines import columns as at
-from ringnet.engines.compiled.arrays import LoadedSteps, UsedRoutes, first_arrays, lone_arrays
+from ringnet.engines.compiled.arrays import LoadedSteps, MadeSteps, first_arrays, lone_arrays
 from ringnet.engines.compiled.exactness import why_not_compiled
 from ringnet.engines.compiled.loop import ENDED, WANTS_ROOM, WANTS_STEPS
 from ringnet.engines.compiled.rows import WrittenRows, grow, grow_alone
@@ -38,7 +38,7 @@ LOOP = CompiledLoop(
 )
 
 
-def run_compiled(
+def run_compiled(  # noqa: PLR0913 -- what all engines are asked, and what runs share
     schedule: Schedule,
     network: Network,
     workers: Workers,
@@ -48,11 +48,13 @@ def run_compiled(
     keep_transfers: int | None = KEEP_TRANSFERS,
     keep_values: bool = False,
     watch: Watch | None = None,
+    shared: list[MadeSteps] | None = None,
 ) -> Trace:
     """Run a schedule on a network, one event after another, in machine code.
 
     Parameters and returns are those of `ringnet.engines.events.run_events`; the payload may be packed too, and moves
-    once the times are known, step by step.
+    once the times are known, step by step. ``shared`` holds what all runs of one schedule on one network have in
+    common, whatever the size: the first of them puts it there.
 
     Raises
     ------
@@ -67,7 +69,10 @@ def run_compiled(
         raise InputError(f"the compiled loop does not know this: {reason}; engine: events does")
     network = replace(network, sharing=resolve_sharing(network, [Sending(0, schedule, network)]))
     rows = TransferRows.kept(schedule.n_transfers, keep_transfers, payload if keep_values else None)
-    loop = Loop(schedule, network, workers, chunk_bytes, rows, keep_own=keep_transfers is not None)
+    made = shared[0] if shared else MadeSteps(schedule, network, for_many=shared is not None)
+    if shared is not None:
+        shared[:] = [made]
+    loop = Loop(made, network, workers, chunk_bytes, rows, times_alone=keep_transfers is None)
     if watch is not None:
         watch(schedule.n_transfers, loop.n_applied)
     loop.run()
@@ -80,7 +85,7 @@ def run_compiled(
         transfers=transfers,
         times=times,
         links=loop.link_columns(),
-        waits=loop.rows.who_waited(),
+        waits=None if keep_transfers is None else loop.rows.who_waited(),
         services=None if rows is None else loop.rows.services.columns,
         rates=None if transfers is None else loop.rows.even_rates(),
         workers=loop.worker_columns(),
@@ -95,20 +100,20 @@ class Loop:
 
     def __init__(
         self,
-        schedule: Schedule,
+        made: MadeSteps,
         network: Network,
         workers: Workers,
         chunk_bytes: IntArray,
         rows: TransferRows | None,
         *,
-        keep_own: bool,
+        times_alone: bool = False,
     ) -> None:
-        self.schedule, self.network, self.workers = schedule, network, workers
-        self.routes = UsedRoutes(schedule, network)
-        self.steps = LoadedSteps(schedule, network, self.routes, chunk_bytes)
-        self.real, self.whole = first_arrays(schedule, network, workers, self.routes, rows)
+        self.network, self.workers, self.routes = network, workers, made.routes
+        self.steps = LoadedSteps(made, network, chunk_bytes)
+        self.real, self.whole = first_arrays(made.schedule, network, workers, self.routes, rows)
         self.rows = WrittenRows(self.routes, is_fair=network.sharing == "fair")
-        self.whole[at.COUNT][at.KEEPS_OWN] = keep_own and network.sharing == "fair"
+        self.whole[at.COUNT][at.KEEPS_OWN] = not times_alone and network.sharing == "fair"
+        self.whole[at.COUNT][at.KEEPS_WAITS] = not times_alone
         self.lone_real, self.lone_whole = lone_arrays(self.routes, self.whole)
         self.grow()
 

@@ -82,6 +82,10 @@ class TestWinners:
         (sentence,) = advice(made({"a": [1.0, 2.0, 3.0], "b": [1.0, 2.0, 3.0], "c": [2.0, 3.0, 4.0]}))
         assert "b as good as a there" in sentence
 
+    def test_what_was_compared_with_nothing_is_not_recommended(self):
+        (sentence,) = advice(made({"ring": [1.0, 2.0, 8.0]}))
+        assert sentence == "with 4 workers there is ring and nothing to compare it with"
+
     def test_a_time_of_zero_has_no_winner(self):
         assert ranges(made({"a": [0.0, 0.0, 0.0]})) == []
 
@@ -101,6 +105,8 @@ class TestWinners:
             assert said in advice(guess)[0]
             assert not any(one.first_bytes <= size <= one.last_bytes for one in ranges(guess))
             assert len(crossovers(guess)) == (size == 1024)
+        alone = times.assign(guess=times["message_bytes"].map({1024: "a guess", 16384: "a guess"}))
+        assert "use tree at 4 KiB;" in advice(alone)[0]
 
 
 class TestCompare:

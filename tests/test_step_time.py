@@ -10,8 +10,10 @@ import pytest
 
 import ringnet
 from ringnet.reporting.storage import redraw
-from ringnet.runs import step_parts
+from ringnet.runs import advice, step_parts
+from ringnet.runs.advice import idle_step_advice
 from ringnet.runs.step_time import simulate_step
+from ringnet.units import format_seconds
 
 BASE = """
 scenario_version: 1
@@ -224,6 +226,62 @@ def test_the_best_point_of_a_sweep_is_what_a_second_run_says(step, tmp_path, rin
     again = {cap: step("workers=6", f"step.bucket_cap={cap}").summary["step_s"] for cap in caps}
     assert again[best] == min(again.values())
     assert [row["step_s"] for row in told["points"][3:]] == list(again.values())
+
+
+#: Two hosts of four cards, of which one ring uses one; the same layers.
+HOSTS = """
+scenario_version: 1
+workers: 8
+payload: none
+network:
+  topology: nodes
+  workers_per_host: 4
+  nics: 4
+  inside: {shape: switch, bandwidth: 300 GB/s, latency: 1 us}
+  bandwidth: 1 GB/s
+  latency: 5 us
+step: {layers: layers.csv, bucket_cap: 4 MB, first_bucket: 4 MB}
+"""
+WIDER = "algorithm={name: channel-ring, node_size: 4, n_channels: 4}"
+
+
+@pytest.mark.parametrize("strategy", ["ddp", "zero-1", "fsdp"])
+def test_a_step_that_leaves_cards_idle_is_told_what_it_takes_with_all_of_them(step, tmp_path, ringnet, strategy):
+    """As a run is: who reads the time of a step on machines with several cards must know that it is that of one."""
+    (tmp_path / "a.yaml").write_text(HOSTS)
+    asked = ("step", "a.yaml", "--out", "out", "--no-plots", "--set", f"step.strategy={strategy}", "--set")
+    there = json.loads(ringnet(*asked, "network.bandwidth=100 MB/s", "--json").stdout)
+    here, wider = (
+        step("network.bandwidth=100 MB/s", f"step.strategy={strategy}", *more, text=HOSTS).summary["step_s"]
+        for more in ([], [WIDER])
+    )
+    assert there["advice"] == [
+        "this uses 1 of 4 cards of a host each way: a step with channel-ring (node_size 4, n_channels 4) takes "
+        f"{format_seconds(wider)}, not {format_seconds(here)}"
+    ]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        [WIDER],  # all are in use
+        ["network.nics=1"],
+        ["network.bandwidth=50 GB/s"],  # computation hides all but a little
+    ],
+    ids=str,
+)
+def test_of_cards_that_would_gain_a_step_nothing_nothing_is_said(step, changes):
+    step(*changes, text=HOSTS)
+    scenario = ringnet.load("a.yaml", [*changes])
+    assert idle_step_advice(scenario, simulate_step(scenario)) is None
+
+
+def test_a_step_that_takes_long_to_simulate_again_is_told_what_idles_without_a_time(step, monkeypatch):
+    monkeypatch.setattr(advice, "FREE_S", 0.0)
+    found = step(text=HOSTS)
+    assert idle_step_advice(ringnet.load("a.yaml"), found) == (
+        "this uses 1 of 4 cards of a host each way; channel-ring (node_size 4, n_channels 4) is made for all of them"
+    )
 
 
 def test_a_sweep_keeps_its_points_and_goes_on(step, tmp_path, ringnet):

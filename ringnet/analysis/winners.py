@@ -107,12 +107,21 @@ def crossovers(frame: pd.DataFrame) -> list[Crossover]:
 
 
 def advice(frame: pd.DataFrame) -> list[str]:
-    """Return a sentence for each N: which algorithm to use up to which size, and by how much it is ahead."""
+    """Return a sentence for each N: which algorithm to use up to which size, and by how much it is ahead.
+
+    Of one that nothing was compared with it is said that there is nothing to choose from.
+    """
     by_n: dict[int, list[WinningRange]] = {}
     for one in ranges(frame):
         by_n.setdefault(one.n_workers, []).append(one)
     where = {(one.n_workers, one.between_low_bytes): one.at_bytes for one in crossovers(frame)}
-    return [_sentence(n_workers, parts, where) for n_workers, parts in by_n.items()]
+    compared = frame.groupby("n_workers")["algorithm"].nunique()
+    return [
+        _sentence(n_workers, parts, where)
+        if compared[n_workers] > 1
+        else f"with {n_workers} workers there is {parts[0].algorithm} and nothing to compare it with"
+        for n_workers, parts in by_n.items()
+    ]
 
 
 class _Stretch(NamedTuple):
@@ -180,6 +189,8 @@ def _sentence(n_workers: int, parts: Sequence[WinningRange], where: dict[tuple[i
 def _span(part: WinningRange, where: dict[tuple[int, int], int]) -> str:
     """Say for which sizes one algorithm is the one to use."""
     crossover = where.get((part.n_workers, part.last_bytes))
+    if part.after_guess and part.before_guess and part.first_bytes == part.last_bytes:
+        return f"{part.algorithm} at {format_size(part.first_bytes)}"
     said = [part.algorithm, *([f"from {format_size(part.first_bytes)}"] if part.after_guess else [])]
     if part.before_guess:
         said.append(f"up to {format_size(part.last_bytes)}")

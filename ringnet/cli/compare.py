@@ -134,7 +134,7 @@ def _line(rows: pd.DataFrame, parts: Sequence[WinningRange], is_guess: bool) -> 
         f"{first['algorithm']}{', a guess' if is_guess else ''}",
         format_seconds(first["makespan_s"]),
         format_rate(first["busbw_Bps"]) if timed else "",
-        f"{100 * first['bound_share']:.3g} %" if timed else "",
+        f"{100 * first['bound_share']:.3g} %" if timed and not is_guess else "",  # of such links no bound is known
         "" if following is None else _next(following, first),
         f"{last['algorithm']} {format_seconds(last['makespan_s'])}",
     )

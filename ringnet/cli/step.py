@@ -15,6 +15,7 @@ from ringnet.cli.printing import complain, note, print_json, print_table, say
 from ringnet.cli.studies import StudyOptions, carried_through, records, study
 from ringnet.errors import VerificationError
 from ringnet.reporting.tables import typed_frame
+from ringnet.runs.advice import idle_step_advice
 from ringnet.runs.step_time import simulate_step
 from ringnet.scenario import Scenario
 from ringnet.study.steps import plan_steps, run_steps, step_table
@@ -42,12 +43,13 @@ def _one(scenario: Scenario, asked: StudyOptions) -> int:
     tables = {"step": step_table([result.summary]), "buckets": typed_frame(result.buckets, "buckets")}
     if result.timeline is not None:
         tables["timeline"] = typed_frame(result.timeline, "timeline")
-    lines = _write(scenario, asked, tables, result.notes)
+    advice = [*filter(None, [idle_step_advice(scenario, result)])]
+    lines = _write(scenario, asked, tables, [*result.notes, *advice])
     if asked.json:
-        print_json({"points": records(tables["step"]), "advice": [], "notes": [*result.notes]})
+        print_json({"points": records(tables["step"]), "advice": advice, "notes": [*result.notes]})
     elif not asked.quiet:
         print_table([*_answer(result.summary), *_bucket_lines(result), *lines])
-    note(*result.notes, quiet=asked.quiet)
+    note(*result.notes, *advice, quiet=asked.quiet)
     if not result.verdict.wrong:
         return 0
     complain(result.verdict.wrong)

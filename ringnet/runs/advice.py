@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ringnet.analysis.metrics import makespan_s
+from ringnet.analysis.metrics import crossing_bytes, makespan_s
 from ringnet.analysis.routes import collisions, pair_traffic, spread_routes
 from ringnet.array_types import IntArray
 from ringnet.collectives import ALGORITHMS
@@ -28,6 +29,7 @@ from ringnet.units import format_seconds
 
 if TYPE_CHECKING:
     from ringnet.analysis.result import RunResult
+    from ringnet.analysis.steps import StepResult
 
 #: Transfers of a run that is simulated once more for advice.
 MOST_TRANSFERS = 20_000
@@ -126,41 +128,88 @@ def idle_advice(scenario: Scenario, parts: RunParts, result: RunResult) -> str |
         return None
     from ringnet.runs.again import makespan_of  # noqa: PLC0415 -- as above
 
+    affordable = _affordable(scenario, [parts], _alone, candidates)
+    times = ((label, partial(makespan_of, others[0]) if others else None) for label, _, others in affordable)
+    return _faster(use, "", result.summary["makespan_s"], times)
+
+
+def idle_step_advice(scenario: Scenario, result: StepResult) -> str | None:
+    """Say the same of a training step, by its largest collective.
+
+    All of the step is simulated again: to what computation hides, another algorithm adds nothing.
+    """
+    from ringnet.runs.step_parts import build_step  # noqa: PLC0415 -- of steps only
+    from ringnet.runs.step_time import simulate_step  # noqa: PLC0415
+
+    own = build_step(scenario).groups[0]
+    largest = max(own.program.collectives, key=lambda one: one.n_elements, default=None)
+    if largest is None:
+        return None
+    parts = own.collective(largest)
+    candidates = [*_candidates(scenario, parts)]
+    link_bytes = crossing_bytes(parts.schedule, parts.network, parts.chunk_bytes)
+    use = use_of(parts.network, parts.shape, link_bytes) if candidates else None
+    if use is None or use.used >= use.there:
+        return None
+
+    def simulated(one: Scenario) -> list[RunParts]:
+        step = build_step(one)
+        return [*step.simulated()] * (step.n_steps if step.together else 1)
+
+    def step_s(other: Scenario) -> float:
+        return float(simulate_step(other).summary["step_s"])
+
+    affordable = _affordable(scenario, simulated(scenario), simulated, candidates)
+    times = ((label, partial(step_s, other) if others else None) for label, other, others in affordable)
+    return _faster(use, "a step with ", result.summary["step_s"], times)
+
+
+def _faster(use: Use, what: str, here_s: float, times: Iterable[tuple[str, Callable[[], float] | None]]) -> str | None:
+    """Say what is idle, and the fastest of several algorithms that leave less idle; the first with no time for all."""
     found: dict[str, float] = {}
-    for label, others in _affordable(scenario, parts, candidates):
-        if others is None:
+    for label, time_s in times:
+        if time_s is None:
             return f"this {use}; {label} is made for all of them"
         with suppress(RingnetError):  # it cannot run here: nothing to name
-            found[label] = makespan_of(others)
+            found[label] = time_s()
     label = min(found, key=lambda name: found[name], default="")
-    here_s = result.summary["makespan_s"]
     if not label or found[label] > here_s * (1 - WORTH):
         return None
-    return f"this {use}: {label} takes {format_seconds(found[label])}, not {format_seconds(here_s)}"
+    return f"this {use}: {what}{label} takes {format_seconds(found[label])}, not {format_seconds(here_s)}"
 
 
 def cost_of_idle_advice(scenario: Scenario, parts: RunParts) -> tuple[float, bool]:
     """Return the seconds that advice on what a run leaves idle may take, and whether it takes machine code."""
     if parts.n_pair_links or what_is_drawn(scenario):  # of so many links nothing is made before their memory is asked
         return 0.0, False
-    affordable = _affordable(scenario, parts, [*_candidates(scenario, parts)])
-    tried = [others for _, others in affordable if others is not None]
+    affordable = _affordable(scenario, [parts], _alone, [*_candidates(scenario, parts)])
+    tried = [one for _, _, others in affordable for one in others]
     return sum(map(_cost_s, tried)), any(engine_of(others) == "compiled" for others in tried)
 
 
+def _alone(scenario: Scenario) -> list[RunParts]:
+    return [build(scenario)]
+
+
 def _affordable(
-    scenario: Scenario, parts: RunParts, candidates: Sequence[AlgorithmKeys]
-) -> Iterator[tuple[str, RunParts | None]]:
-    """Yield what is simulated of other algorithms, by their labels; at last None for one that would take too long."""
-    allowed_s = max(FREE_S, SHARE * _cost_s(parts))
+    scenario: Scenario,
+    here: Sequence[RunParts],
+    parts_of: Callable[[Scenario], list[RunParts]],
+    candidates: Sequence[AlgorithmKeys],
+) -> Iterator[tuple[str, Scenario, list[RunParts]]]:
+    """Yield other algorithms by their labels, each with what is simulated; at last one with nothing: it takes too long.
+
+    ``parts_of`` returns the parts of all that is simulated of a scenario, ``here`` are those of this one.
+    """
+    allowed_s = max(FREE_S, SHARE * sum(map(_cost_s, here)))
     for keys in candidates:
         other = scenario.model_copy(update={"algorithm": keys, "payload": "none"})
         try:
-            others = build(other)
-            allowed_s -= _cost_s(others)
+            others = parts_of(other)
+            allowed_s -= sum(map(_cost_s, others))
         except RingnetError:  # it cannot run here: nothing to name
             continue
-        yield label_of(keys), others if allowed_s >= 0 else None
+        yield label_of(keys), other, others if allowed_s >= 0 else []
         if allowed_s < 0:
             return
 

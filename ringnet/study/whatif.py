@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import pandas as pd
 
-from ringnet.analysis.answer import Row, told_shares
+from ringnet.analysis.answer import TOLD_SHARE, Row, told_shares
 from ringnet.analysis.result import RunResult
 from ringnet.analysis.spread import difference, figures
 from ringnet.documents.yaml_text import YamlKind, read_text, read_yaml
@@ -154,12 +154,14 @@ def path_seconds(row: Row) -> dict[str, float]:
 
 
 def cause(today: Row, then: Row) -> str:
-    """Say which part of the path changed most.
+    """Say which part of the path changed most; and what took its place, where that is not all of the difference.
 
     >>> shares = {f"{part}_share": 0.0 for part in PATH_PARTS}
     >>> today = {"makespan_s": 4e-3} | shares | {"queueing_share": 0.75, "latency_share": 0.25}
     >>> cause(today, {"makespan_s": 1e-3} | shares | {"latency_share": 1.0})
     '3 ms less queueing'
+    >>> cause(today, {"makespan_s": 3.9e-3} | shares | {"queueing_share": 1.0})
+    '1 ms less latency, 900 us more queueing'
     """
     before, after = path_seconds(today), path_seconds(then)
     changes = {part: after.get(part, 0.0) - before.get(part, 0.0) for part in PATH_PARTS}
@@ -167,8 +169,11 @@ def cause(today: Row, then: Row) -> str:
     if abs(difference_s) <= ROUNDING * today["makespan_s"]:
         return STAYS
     sign = 1 if difference_s > 0 else -1
-    part = max(changes, key=lambda part: sign * changes[part])
-    return f"{format_seconds(abs(changes[part]))} {'more' if sign > 0 else 'less'} {part}"
+    most, *_, least = sorted(changes, key=lambda part: -sign * changes[part])
+    told = [most, least] if -sign * changes[least] > TOLD_SHARE * abs(changes[most]) else [most]
+    return ", ".join(
+        f"{format_seconds(abs(changes[part]))} {'more' if changes[part] > 0 else 'less'} {part}" for part in told
+    )
 
 
 def simulate_bare(scenario: Scenario, watch: Watch | None = None) -> RunResult:

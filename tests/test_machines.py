@@ -175,7 +175,11 @@ def test_a_run_says_which_numbers_are_estimates():
             {"hosts": 3, "network": {"workers_per_host": [8, 4]}},
             "hosts: 3 hosts, and the workers of 2",
         ),
-        ("tpu-v4", {"network": {"sides": "4x4"}}, "network.sides: a list is wanted"),
+        (
+            "tpu-v4",
+            {"network": {"sides": "4x4"}},
+            "network.sides: a list is wanted; got 4x4; right would be: sides: [4, 4]",
+        ),
         (
             "dgx-h100",
             {"network": {"workers_per_host": "8"}},

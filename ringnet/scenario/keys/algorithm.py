@@ -97,6 +97,9 @@ else:
 
 
 def _one_of_which(given: Any) -> Any:
+    name, _, settings = str(given).removesuffix(")").partition(" (")
+    if settings and name in ALGORITHMS:  # a label, out of an answer
+        raise wrong("an algorithm with parameters is keys with values", _mapping_of(name, settings))
     keys = given if isinstance(given, dict) else given.model_fields_set if isinstance(given, Settings) else WHICH[:1]
     if sum(key in keys for key in WHICH) != 1:
         raise wrong(f"one of {', '.join(WHICH)} is wanted", "{name: channel-ring, n_channels: 4}")
@@ -145,6 +148,17 @@ def label_of(keys: str | AlgorithmKeys) -> str:
     """
     settings = ", ".join(f"{name} {value_text(value)}" for name, value in parameters_of(keys).items())
     return f"{name_of(keys)} ({settings})" if settings else name_of(keys)
+
+
+def _mapping_of(name: str, settings: str) -> str:
+    """Return what stands in a scenario for what `label_of` writes.
+
+    >>> _mapping_of("swing", "dims 8x2, all_ports true")
+    '{name: swing, dims: [8, 2], all_ports: true}'
+    """
+    pairs = (one.partition(" ") for one in settings.split(", "))
+    values = {key: f"[{value.replace('x', ', ')}]" if "x" in value else value for key, _, value in pairs}
+    return f"{{{', '.join(f'{key}: {value}' for key, value in {'name': name, **values}.items())}}}"
 
 
 def value_text(value: Any) -> str:

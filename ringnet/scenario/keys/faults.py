@@ -103,6 +103,10 @@ def _fault(detail: ErrorDetails, path: Path, document: Document) -> Fault:
         return document.fault(path, "keys with values are wanted here", right=_known_keys(path) or _example(path))
     if path[:1] == ("sweep",) and len(path) == 3:  # noqa: PLR2004 -- a key that is swept
         return document.fault(path, "a list is wanted", right=_swept_as(str(document.get(path))))
+    given = str(document.get(path))
+    if leaf_of((*path, 0)) and re.fullmatch(r"\d+([x,\s]+\d+)*", given):  # 4x4, as answers tell sides
+        numbers = ", ".join(re.findall(r"\d+", given))
+        return document.fault(path, "a list is wanted", right=f"{path[-1]}: [{numbers}]")
     # Where keys with values would do, too, the list is that of the example around it.
     return document.fault(path, "a list is wanted", right=_example(path[:-1] if fields(path) else path))
 

@@ -15,6 +15,7 @@ from ringnet import DeadlockError, InputError, loads
 from ringnet.analysis.spread import difference, figures, half_width_of_mean
 from ringnet.api.questions import compare
 from ringnet.reporting.plots import PLOTS, choose
+from ringnet.reporting.storage import read_results, write_results
 from ringnet.runs.repeat import middle_run, times_of_runs
 from ringnet.runs.simulate import simulate
 from ringnet.study.outcome import Outcome
@@ -129,6 +130,15 @@ def test_runs_are_the_same_on_one_core_and_many_and_are_kept(tmp_path, monkeypat
         True,
         True,
     ]  # 18 of 20, 2 of a block, and 6 more
+
+
+def test_what_a_single_scenario_that_is_repeated_wrote_is_read_back_and_differs(ringnet, tmp_path):
+    for repeat in (2, 3):
+        results = [simulate_all(loads(RING, [f"repeat={repeat}"]))]
+        write_results(tmp_path / str(repeat), results, {"scenario": {"repeat": repeat}}, plots=[])
+    assert read_results(tmp_path / "3").runs["run"].tolist() == [0, 1, 2]
+    told = ringnet("diff", tmp_path / "2", tmp_path / "3")
+    assert (told.exit_code, "repeat  2  ->  3" in told.stdout) == (0, True), told.output
 
 
 def test_a_sweep_has_the_runs_of_all_its_points(tmp_path):

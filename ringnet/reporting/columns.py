@@ -542,7 +542,6 @@ TABLES: dict[str, dict[str, Column]] = {
         "makespan_s": ANSWERS["makespan_s"],
         "algbw_Bps": ANSWERS["algbw_Bps"],
         "busbw_Bps": ANSWERS["busbw_Bps"],
-        "point": _integer("of a sweep: the row of the summary, from 0"),
     },
     "states": {
         "phase": _text("reduce-scatter or all-gather; start for the rows before the first step"),
@@ -571,6 +570,7 @@ _IN_SOME_RUNS = {
     "compare": OF_REPEATED_COMPARISONS,
     "whatif": OF_REPEATS,
     "step": OF_CHANCE,
+    "runs": {"point": _integer("of a sweep: the row of the summary, from 0")},
 }
 RUN_TABLES = tuple(name for name in TABLES if name not in _OF_STUDIES)
 

@@ -146,7 +146,7 @@ def _jobs(results: Sequence[ResultLike]) -> Table | None:
 def _runs(results: Sequence[ResultLike]) -> Table | None:
     """Return the runs of all points, where some are repeated."""
     found = [(point, table) for point, one in enumerate(results) if (table := one.columns("runs"))]
-    numbered = [{**table, "point": np.full(len(table["run"]), point)} for point, table in found]
+    numbered = [{"point": np.full(len(table["run"]), point), **table} for point, table in found]
     if len(results) == 1 or not numbered:
         return found[0][1] if found else None
     return {name: np.concatenate([table[name] for table in numbered]) for name in numbered[0]}

@@ -152,6 +152,25 @@ def test_derivatives_are_those_of_running_the_recurrence_again(cases, data):
 
 
 @given(st.data())
+def test_the_path_of_what_waited_is_made_of_what_the_engines_tell(case, data):
+    """Where it waited behind other workers alone; what it waited behind its own is of parts that those took."""
+    one, _ = all_different(data.draw, case)
+    trace = one.run(engine="events")
+    parts = one.schedule, one.network, one.workers, one.chunk_bytes, trace
+    path = critical_path(*parts, behind_others=False)
+    end_s, worker = trace.workers["end_s"].max(), int(trace.workers["end_s"].argmax())
+    tells = {part: float(trace.workers[f"path_{part}_s"][worker]) for part in traces.PATH_PARTS}
+    walked = {part: path.part_s(part) for part in traces.PATH_PARTS}
+    own_s = float(trace.workers[traces.OWN_QUEUEING][worker])
+    assert sum(walked.values()) == pytest.approx(end_s - one.workers.start_s.min())
+    # Under cut-through a head may wait at a link while the tail still comes in over the one before it.
+    if own_s <= 1e-9 * end_s and one.network.switching == "store-and-forward":
+        assert walked == pytest.approx(tells, abs=1e-9 * end_s)
+    elif tells["queueing"] - own_s <= 1e-9 * end_s and one.schedule.n_channels == 1:
+        assert walked["bandwidth"] > tells["bandwidth"] - 1e-9 * end_s
+
+
+@given(st.data())
 def test_a_run_without_rows_leaves_the_same_path(case, data):
     """Also with times that are alike, of which the walk has to choose as it does with all rows."""
     one, _ = all_different(data.draw, case)

@@ -96,11 +96,23 @@ def test_a_slow_link_is_named_and_leaves_no_closed_form(result):
         "longest_queue": 2,
     }
     assert row(slow, "bandwidth_share", "queueing_share", "own_queueing_share") == {
-        "bandwidth_share": 0.625,
-        "queueing_share": 0.375,
-        "own_queueing_share": 0.375,
+        "bandwidth_share": 1.0,  # it queues behind its own
+        "queueing_share": 0.0,
+        "own_queueing_share": 0.0,
     }
-    assert slow.sentence == "100 % bandwidth"  # it queues behind its own
+    assert slow.sentence == "100 % bandwidth"
+    workers = slow.workers
+    assert workers["own_queueing_s"][workers["end_s"].argmax()] == 6.0
+
+
+@pytest.mark.parametrize("engine", ["events", "compiled", "recurrence"])
+def test_a_latency_that_a_queue_hides_takes_no_time(result, engine):
+    """Each hop of the others is over while the slow link still serves what was there before."""
+    slow = result(8, latency_s=10.0, links={"0->1": LinkChange(2.0)}, engine=engine)
+    without = result(8, latency_s=0.0, links={"0->1": LinkChange(2.0)}, engine=engine)
+    gain_s = slow.summary["makespan_s"] - without.summary["makespan_s"]
+    assert slow.summary["latency_share"] * slow.summary["makespan_s"] == pytest.approx(gain_s)
+    assert 0 < slow.summary["latency_share"] < 0.05 < slow.workers["path_latency_s"].max() / slow.summary["makespan_s"]
 
 
 @pytest.mark.parametrize("topology", ["ring", "switch"])

@@ -179,7 +179,13 @@ def why_no_path(network: Network, workers: Workers, trace: Trace | None) -> str 
 
 
 def critical_path(
-    schedule: Schedule, network: Network, workers: Workers, chunk_bytes: IntArray, trace: Trace
+    schedule: Schedule,
+    network: Network,
+    workers: Workers,
+    chunk_bytes: IntArray,
+    trace: Trace,
+    *,
+    behind_others: bool = True,
 ) -> CriticalPath:
     """Return the path that ended last.
 
@@ -191,6 +197,9 @@ def critical_path(
     chunk_bytes : ndarray of int64, shape (n_chunks,)
     trace : Trace
         What a run of the other four left behind, with its rows or with what makes them again.
+    behind_others : bool
+        Whether the path goes on with what a link served before, also where another worker sent that; else the wait is a
+        piece of queueing, and the path goes on with the transfer that waited.
 
     Raises
     ------
@@ -218,7 +227,7 @@ def critical_path(
         raise InputError(f"there is no critical path: {reason}")
     if trace.recall is not None:
         return _made_again(trace.recall(), schedule, network, workers, chunk_bytes, trace)
-    walk = _Walk(schedule, network, workers, chunk_bytes, trace)
+    walk = _Walk(schedule, network, workers, chunk_bytes, trace, behind_others)
     pieces = zip(*reversed(walk.pieces()), strict=True)
     kinds = (float, float, object, *[np.int64] * 3, object, float, np.int64, np.int64)
     columns = {
@@ -362,7 +371,9 @@ class _Walk:
         workers: Workers,
         chunk_bytes: IntArray,
         trace: Trace,
+        behind_others: bool,
     ) -> None:
+        self.behind_others = behind_others
         self.schedule, self.workers = schedule, workers.with_switches(schedule, network)
         self.starts_s, self.ends_s = trace.workers["start_s"], trace.workers["end_s"]
         self.launched_s = self.workers.launched_s.tolist()
@@ -568,7 +579,7 @@ class _Walk:
         """Go back from the begin of a service: the head has come, and the link is free."""
         head_s, start_s = self.records.head_s(at), self.records.start_s(at)
         ahead = self.records.ahead_of(at) if start_s > head_s else None
-        if ahead is not None and self.records.is_ours(ahead):
+        if ahead is not None and self._goes_on_with(ahead, at):
             self._note_queue(at, ahead, start_s - head_s)
             return Came(self.records.end_s(ahead), self._end, (ahead,))
         if start_s - head_s > ROUNDING * start_s:
@@ -582,6 +593,10 @@ class _Walk:
             return self._tail(before)
         self._put(self.records.start_s(before), "latency", **self._on_link(before))
         return Came(self.now_s, self._begin, (before,))
+
+    def _goes_on_with(self, ahead: Service, at: Service) -> bool:
+        is_own = self.records.is_ours(ahead) and self._sender(ahead) == self._sender(at)
+        return is_own or (self.behind_others and self.records.is_ours(ahead))
 
     def _note_queue(self, at: Service, ahead: Service, waited_s: float) -> None:
         """Note that a service waited for the one ahead; parts of one transfer do not wait for each other."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ringnet.analysis.answer import made_of_words, result_html
+from ringnet.analysis.answer import TOLD_SHARE, made_of_words, result_html
 from ringnet.analysis.blame import Again, ByPath, SlowestLinks, slowest_links
 from ringnet.analysis.bounds import Bound, collective_bound, peak_bandwidths, schedule_bound_s
 from ringnet.analysis.closed_form import closed_form_s
@@ -133,9 +133,18 @@ class Run:
     @cached_property
     def path(self) -> CriticalPath | None:
         """The path that ended last, walked once; None where it cannot be."""
+        return self._walked(behind_others=True)
+
+    @property
+    def path_of_own(self) -> CriticalPath | None:
+        """The same, but where it waited behind transfers of another worker it goes on with what waited."""
+        return self._walked(behind_others=False)
+
+    def _walked(self, *, behind_others: bool) -> CriticalPath | None:
         if why_no_path(self.network, self.workers, self.trace) is not None or self.schedule.n_workers == 1:
             return None
-        return critical_path(self.schedule, self.network, self.workers, self.chunk_bytes, self.trace)
+        parts = self.schedule, self.network, self.workers, self.chunk_bytes, self.trace
+        return critical_path(*parts, behind_others=behind_others)
 
     @cached_property
     def slowest(self) -> SlowestLinks | None:
@@ -524,14 +533,16 @@ def _own_queueing_s(run: Run) -> FloatArray:
 def _path_shares(run: Run) -> tuple[dict[str, float], float | None]:
     """Return what the path is made of, and how much of its queueing was behind the same sender's; None if unknown.
 
-    Of what waited for a window's credit, what brought that back took the time: on the path that goes back to it, what
-    is behind the same sender's is bandwidth.
+    Where much of it queued, and it can be walked, the path goes on with what the same sender sent before: that took
+    the time, and what was on its way meanwhile, a latency, did not.
     """
     shares, total_s = path_shares(run.trace), makespan_s(run.trace)
-    if run.network.window is None or not shares["queueing"] or run.path is None:
-        own_s = float(_own_queueing_s(run)[int(run.trace.workers["end_s"].argmax())])
+    own_s = float(_own_queueing_s(run)[int(run.trace.workers["end_s"].argmax())])
+    behind_others = shares["queueing"] if isnan(own_s) else shares["queueing"] - own_s / total_s
+    is_own = run.network.window is not None or behind_others < TOLD_SHARE
+    if shares["queueing"] < TOLD_SHARE or (path := run.path if is_own else run.path_of_own) is None:
         return shares, None if isnan(own_s) else own_s / total_s
-    return {part: run.path.part_s(part) / total_s for part in PATH_PARTS}, 0.0
+    return {part: path.part_s(part) / total_s for part in PATH_PARTS}, 0.0
 
 
 def _job_table(runs: Sequence[Run], first: Row) -> Table:

@@ -55,8 +55,9 @@ ANSWERS: dict[str, Column] = {
     "bandwidth_share": _number("the same: bytes going through links"),
     "queueing_share": _number("the same: waiting for a link that was taken, or sharing one"),
     "own_queueing_share": _number(
-        "of queueing_share what was behind the same worker's own transfers, which is bandwidth by another name; empty "
-        "where that is not known, as own_queueing_s of workers"
+        "of queueing_share what was behind the same worker's own transfers, which is bandwidth by another name; 0 "
+        "where the path goes on with what was sent before, as bandwidth_share has it; empty where that is not known, "
+        "as own_queueing_s of workers"
     ),
     "waiting_share": _number("the same: until the first worker on the path has started"),
     "overhead_share": _number("the same: launch, and send and receive overheads"),

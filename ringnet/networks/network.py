@@ -241,7 +241,7 @@ class Network:
         """
         # Whoever is not there is told by `route`.
         are_there = np.maximum(src, dst).max(initial=-1) < self.n_workers and np.minimum(src, dst).min(initial=0) >= 0
-        if not are_there or self.reduce_Bps:
+        if not are_there:
             return _hops([self.route(*pair) for pair in zip(src.tolist(), dst.tolist(), strict=True)])
         if isinstance(self.find_route, RouteFormula):
             return [(None, links) for links in self.find_route.links(src, dst)]

@@ -11,11 +11,13 @@ import pytest
 
 from ringnet.cli.check import preview_of, step_preview_of
 from ringnet.engines import columns, max_min
+from ringnet.engines.arrays import run_recurrence
+from ringnet.engines.arrays.steps import Steps
 from ringnet.engines.events import run_jobs
 from ringnet.errors import InputError
 from ringnet.runs.memory import available_bytes, estimate, require_memory
 from ringnet.runs.parts import build, jobs_of
-from ringnet.runs.work import work_of
+from ringnet.runs.work import steps_done, work_of
 from ringnet.scenario import loads
 from ringnet.study import cost
 from ringnet.study.cost import Pace, learn, pace, run_s
@@ -54,6 +56,23 @@ def test_events_are_counted_as_they_come(network):
     parts = build(loads(RING + NETWORKS[network]))
     (trace,) = simulated(parts)
     assert near(work_of(parts).events, trace.counts["events"], 1.3)
+
+
+@pytest.mark.parametrize("topology", ["ring", "switch"])
+def test_steps_that_leaps_do_not_spare_are_counted(topology, monkeypatch):
+    done, do = [], Steps.do
+    monkeypatch.setattr(Steps, "do", lambda self, step: (done.append(step), do(self, step)))
+    parts = build(loads(RING.replace("16", "4096").replace("events", "recurrence") + NETWORKS[topology]))
+    run_recurrence(parts.schedule, parts.network, parts.workers, parts.chunk_bytes)
+    assert near(steps_done(parts), len(done), 1.5)
+
+
+def test_a_large_ring_takes_no_more_than_its_leaps_and_few_steps():
+    """A million workers took 18 s of the engine, and nothing is simulated again for the answer."""
+    text = RING.replace("16", "1048576").replace("1 MiB", "1 GiB").replace("events", "recurrence")
+    work = work_of(build(loads(text + NETWORKS["ring"])))
+    assert near(work.engine_s, 18, 1.5)
+    assert work.answer_s == 0
 
 
 @pytest.fixture

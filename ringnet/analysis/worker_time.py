@@ -159,11 +159,15 @@ def _route_latencies_s(src: IntArray, dst: IntArray, network: Network, n_bytes: 
     """Return the latency of the route of each flow, for transfers of its size."""
     sizes = n_bytes if network.behaviours else np.zeros_like(n_bytes)
     flows, at = np.unique(np.stack([src, dst, sizes]), axis=1, return_inverse=True)
-    each_s = [
-        sum(network.behaviour(link).offer(size, 0.0).latency_s for link in network.route(one, other))
-        for one, other, size in flows.T.tolist()
-    ]
-    latency_s: FloatArray = np.array(each_s, dtype=np.float64)[at.reshape(-1)]
+    each_s = np.zeros(flows.shape[1])
+    for within, links in network.hops(flows[0], flows[1]):
+        rows = np.arange(len(each_s)) if within is None else within
+        of_hop_s = network.latency_s[links]
+        for place in np.flatnonzero(np.isin(links, [*network.behaviours])).tolist():
+            size = int(flows[2, rows[place]])
+            of_hop_s[place] = network.behaviours[int(links[place])].offer(size, 0.0).latency_s
+        each_s[rows] += of_hop_s
+    latency_s: FloatArray = each_s[at.reshape(-1)]
     return latency_s
 
 

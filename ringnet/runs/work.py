@@ -60,7 +60,11 @@ STEPPED_ROW_S, LOAD_S = 0.5e-6, 0.06
 #: A route that is found by going along links.
 ROUTE_S = 15e-6
 #: A step that is leapt over, and its proof, however many transfers it has.
-LEAPT_STEP_S, PROVED_LEAPT_STEP_S = 9e-6, 6e-6
+LEAPT_STEP_S, PROVED_LEAPT_STEP_S = 4.5e-6, 6e-6
+#: Where all go on alike: steps that are done for each doubling of their number, as leaps end where times double; how
+#: many times as many where the links of a route reach that one after another; and how many times as long such a step
+#: takes, with what looks for leaps.
+DONE_EACH_DOUBLING, LINKS_APART, LOOKED_AT = 15, 5, 2
 #: Of the proof: a step, a chunk that moves, and each chunk of each worker; where its contributions are a set also each
 #: word of that.
 PROVED_STEP_S, PROVED_ALIKE_S, PROVED_S, PROVED_CELL_S = 20e-6, 28e-9, 50e-9, 6e-9
@@ -149,8 +153,8 @@ def work_of(parts: RunParts) -> Work:
         again_s = engine_s(engine, {}, schedule.n_steps, schedule.n_transfers)
         if parts.keeps_rows:
             takes_s = schedule.n_steps * MEASURED.step_s + schedule.n_transfers * STEPPED_ROW_S
-        elif _leaps(parts):
-            takes_s = schedule.n_steps * LEAPT_STEP_S
+        elif _can_leap(parts) and _all_alike(parts):
+            takes_s = _leapt_s(parts)
         else:
             takes_s = again_s
     else:
@@ -171,7 +175,7 @@ def work_of(parts: RunParts) -> Work:
         settlements,
         rates,
         takes_s,
-        again_s * (ANSWERED if again_s <= ONE_S[sharing] else SHARE),
+        ANSWERED * again_s if again_s <= ONE_S[sharing] else 0.0,
         sum(map(proof_s, everybody, moves)),
         sum(_payload_s(one, engine) for one in everybody),
         _table_s(parts, sharing, events),
@@ -195,19 +199,40 @@ def engine_s(
     return takes_s + n_transfers * prices.flow_s * (counts.get("rates", 0) > 0)
 
 
-def _leaps(parts: RunParts) -> bool:
-    """Whether all times go on alike from step to step, so that the arrays do few of the steps."""
-    network, workers = parts.network, parts.workers
-    columns: list[Array] = [
-        network.bandwidth_Bps,
-        network.latency_s,
-        parts.chunk_sizes,
-        workers.start_s,
-    ]
-    columns += [workers.launch_s, workers.reduce_Bps, workers.send_overhead_s, workers.recv_overhead_s]
-    are_constant = not network.behaviours and not workers.paces and workers.luck is None
-    says_so = isinstance(parts.schedule.make_steps, AlikeSteps)
-    return says_so and are_constant and all((column == column[0]).all() for column in columns)
+def steps_done(parts: RunParts) -> int:
+    """Return how many steps the arrays do where times go on alike; the others are leapt over."""
+    n_steps = parts.schedule.n_steps
+    ends = LINKS_APART if len(parts.network.hops(*parts.schedule.pairs)) > 1 else 1
+    return min(n_steps, int(DONE_EACH_DOUBLING * ends * np.log2(2 * n_steps)))
+
+
+def _leapt_s(parts: RunParts) -> float:
+    schedule, n_hops = parts.schedule, len(parts.network.hops(*parts.schedule.pairs))
+    transfers_s = schedule.n_transfers / schedule.n_steps * n_hops * MEASURED.stepped_s
+    done_s = MEASURED.step_s + LOOKED_AT * transfers_s
+    return schedule.n_steps * LEAPT_STEP_S + steps_done(parts) * done_s
+
+
+def _can_leap(parts: RunParts) -> bool:
+    says_so = isinstance(parts.schedule.make_steps, AlikeSteps) and parts.schedule.n_steps > 0
+    return says_so and not parts.keeps_rows and _same(parts.chunk_sizes)
+
+
+def _all_alike(parts: RunParts) -> bool:
+    """Whether all workers, and all links that are used, are alike, so that times go on alike from step to step."""
+    network, workers = parts.network_of_run, parts.workers
+    if network.behaviours or workers.paces or workers.luck is not None:
+        return False
+    columns = [workers.start_s, workers.launch_s, workers.reduce_Bps, workers.send_overhead_s, workers.recv_overhead_s]
+    for within, links in network.hops(*parts.schedule.pairs):
+        if within is not None:
+            return False
+        columns += [network.bandwidth_Bps[links], network.latency_s[links]]
+    return all(map(_same, columns))
+
+
+def _same(column: Array) -> bool:
+    return bool((column == column[0]).all())
 
 
 def _fifo_events(parts: RunParts, moves: SampledSteps) -> float:

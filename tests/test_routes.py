@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import yaml
@@ -135,6 +137,21 @@ def test_a_network_whose_routes_are_fixed_has_no_collisions():
     schedule = build(scenario(LEAVES, workers=4)).schedule
     traffic = pair_traffic(schedule, build(scenario(LEAVES, workers=4)).chunk_bytes)
     assert collisions(network, traffic, 0 * network.bandwidth_Bps.astype(int)) == {}
+
+
+def test_equal_routes_are_found_only_where_an_idle_link_is_beside_a_shared_one():
+    seed = next(filter(collides, range(100)))
+    parts = build(drawn(seed))
+    traffic, asked = pair_traffic(parts.schedule, parts.chunk_bytes), []
+    find = parts.network.find_equal_routes
+    network = replace(parts.network, find_equal_routes=lambda *pair: (asked.append(pair), find(*pair))[1])
+    all_busy = np.ones(network.n_links, dtype=np.int64)
+    assert collisions(network, traffic, all_busy) == {}
+    assert asked == []
+    crossed, _ = network.joined_routes(traffic.src, traffic.dst)
+    found = collisions(network, traffic, np.bincount(crossed, minlength=network.n_links))
+    assert found
+    assert {pair for one in found.values() for pair in one.pairs} & {*asked}
 
 
 def test_top_talkers_share_the_busiest_link():

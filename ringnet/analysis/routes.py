@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -124,21 +125,39 @@ def collisions(network: Network, traffic: PairTraffic, link_bytes: IntArray) -> 
     """
     if network.find_equal_routes is None:
         return {}
-    pairs = [*zip(traffic.src.tolist(), traffic.dst.tolist(), strict=True)]
+    route_of = _routes_of(network, traffic)
     over: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
-    for pair in pairs:
-        for link in network.route(*pair):
+    for pair, route in route_of.items():
+        for link in route:
             over[link].append(pair)
+
+    def starts(link: int) -> tuple[str, ...]:
+        return network.ends(link)[: 1 + network.is_half_duplex(link)]
+
+    # To find the equal routes of a pair is dear: they matter only where an idle link leaves the node of a shared one.
+    beside_idle = {node for link in np.flatnonzero(link_bytes == 0).tolist() for node in starts(link)}
+    suspected = {
+        link for link, sharing in over.items() if len(sharing) > 1 and not beside_idle.isdisjoint(starts(link))
+    }
     found: dict[int, Collision] = {}
-    for pair in pairs:
-        route, equal = network.route(*pair), network.equal_routes(*pair)
+    for pair, route in route_of.items():
+        if suspected.isdisjoint(route):
+            continue
+        equal = network.equal_routes(*pair)
         for hop, link in enumerate(route):
-            if len(over[link]) > 1 and link not in found:
+            if link in suspected:
                 siblings = {other[hop] for other in equal if other[:hop] == route[:hop]}
                 idle = [other for other in siblings if not link_bytes[other]]
                 if idle:
+                    suspected.remove(link)
                     found[link] = Collision(link, min(idle), tuple(over[link]))
     return found
+
+
+def _routes_of(network: Network, traffic: PairTraffic) -> dict[tuple[int, int], Route]:
+    links, first = (column.tolist() for column in network.joined_routes(traffic.src, traffic.dst))
+    pairs = zip(traffic.src.tolist(), traffic.dst.tolist(), strict=True)
+    return {pair: tuple(links[begin:end]) for pair, (begin, end) in zip(pairs, pairwise(first), strict=True)}
 
 
 def spread_routes(network: Network, traffic: PairTraffic) -> dict[tuple[int, int], Route]:
@@ -200,8 +219,9 @@ def route_table(jobs: Sequence[tuple[str, Network, Schedule, IntArray]], links: 
 def _job_routes(network: Network, traffic: PairTraffic, link_bytes: IntArray, busy_s: FloatArray) -> Table:
     found, equal = collisions(network, traffic, link_bytes), network.find_equal_routes
     rows: list[Mapping[str, Any]] = []
+    routes = _routes_of(network, traffic)
     for src, dst, transfers, n_bytes in zip(*(column.tolist() for column in traffic), strict=True):
-        route = network.route(src, dst)
+        route = routes[src, dst]
         busiest = max(route, key=lambda link: busy_s[link], default=None)
         collision = next((found[link] for link in route if link in found), None)
         rows.append(

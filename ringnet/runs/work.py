@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ringnet.analysis.routes import MOST_PAIRS as MOST_PAIRS_OF_TABLE
 from ringnet.array_types import Array
 from ringnet.collectives import Step
 from ringnet.collectives.schedule import AlikeSteps
@@ -57,8 +58,9 @@ class Prices(NamedTuple):
 MEASURED = Prices(4.5e-6, 20e-6, 12e-6, 17e-6, step_s=50e-6, stepped_s=14e-9, machine_speed=50, loaded_s=1.5e-6)
 #: A row that is kept of stepping whole arrays; and to load the compiled loop.
 STEPPED_ROW_S, LOAD_S = 0.5e-6, 0.06
-#: A route that is found by going along links.
-ROUTE_S = 15e-6
+#: A route that is found by going along links, which is done for the check and for the run; and all that are equal to
+#: it, with the row that says of a pair how many there are.
+ROUTE_S, EQUAL_ROUTES_S = 2 * 15e-6, 70e-6
 #: A step that is leapt over, and its proof, however many transfers it has.
 LEAPT_STEP_S, PROVED_LEAPT_STEP_S = 4.5e-6, 6e-6
 #: Where all go on alike: steps that are done for each doubling of their number, as leaps end where times double; how
@@ -354,4 +356,7 @@ def _table_s(parts: RunParts, sharing: Sharing, events: float) -> float:
         rows_s = parts.schedule.n_transfers * (ROW_S + FLOW_ROW_S * (sharing == "fair"))
         if parts.network.part_bytes is not None and n_services(parts) <= MOST_SERVICES:
             rows_s += events * PART_EVENT_S
+    n_pairs = len(parts.schedule.pairs[0])
+    if parts.network.find_equal_routes is not None and n_pairs <= MOST_PAIRS_OF_TABLE:
+        rows_s += n_pairs * EQUAL_ROUTES_S
     return rows_s + (parts.network.n_links + parts.schedule.n_workers) * SMALL_ROW_S

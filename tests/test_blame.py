@@ -521,6 +521,14 @@ def test_a_change_that_leaves_no_way_is_told(ringnet, scenario, own_folder):
         assert words in result.stderr
 
 
+@pytest.mark.parametrize("command", ["run", "whatif"])
+def test_keys_that_a_change_leaves_without_use_are_told(ringnet, scenario, command):
+    late = FOUND.replace("payload: none", "payload: none\nworker: {exceptions: {3: {start: 1 ms}}}")
+    result = ringnet(command, scenario(late), "--no-plots", "--set", "network.links=null", "--if", "workers=3")
+    assert result.exit_code == 0, result.output
+    assert "with workers=3, worker.exceptions.3: left out, there is no worker 3 among 3 workers" in result.stderr
+
+
 def test_values_may_hold_the_word_and():
     assert split_change("name=this and that and message=1 MiB") == ["name=this and that", "message=1 MiB"]
 

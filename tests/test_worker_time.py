@@ -159,6 +159,14 @@ def test_a_late_worker_is_named_where_the_run_waited_for_it():
     assert on_time.summary["late_worker"] is None
 
 
+def test_workers_that_are_late_together_are_mended_together():
+    """As a host is: one of them alone in time gains nothing, since the others are waited for."""
+    row = simulate(scenario(worker={"exceptions": {worker: {"start": "200 ms"} for worker in (1, 3)}})).summary
+    assert (row["late_worker"], row["n_late_workers"]) == (1, 2)
+    assert row["late_gain_s"] == row["makespan_s"] - simulate(scenario()).summary["makespan_s"] > 0
+    assert dict(answer(row))["waits for"].startswith("worker 1 and 1 more, late by 200 ms; in time 9")
+
+
 def test_queueing_behind_others_is_no_bandwidth_of_ones_own():
     """All send to one: what waits there waits for others."""
     many = scenario(algorithm="direct", collective="all-to-all", workers=6, network={"sharing": "fifo"})

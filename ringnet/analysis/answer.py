@@ -139,10 +139,12 @@ def made_of_words(row: Row, in_front: Callable[[], str] = str) -> str:
 
 
 def _late(row: Row) -> str:
-    """Name the worker that started late, where that is what the run waited for."""
+    """Name the worker that started late, and how many with it, where that is what the run waited for."""
     if "late_worker" not in row or row.get("waiting_share", 0.0) < TOLD_SHARE:
         return ""
-    late = f"worker {row['late_worker']}, late by {format_seconds(row['late_by_s'])}"
+    others = row.get("n_late_workers", 1) - 1
+    names = f"worker {row['late_worker']} and {others} more" if others else f"worker {row['late_worker']}"
+    late = f"{names}, late by {format_seconds(row['late_by_s'])}"
     gain_s = row.get("late_gain_s")
     if gain_s is None:
         return late

@@ -46,15 +46,19 @@ def path_shares(trace: Trace) -> dict[str, float]:
     return {part: float(trace.workers[f"path_{part}_s"][last]) / total_s for part in PATH_PARTS} if total_s else {}
 
 
-def late_start(trace: Trace) -> tuple[int, float] | None:
-    """Return the worker whose late start the path that ended last begins with, and how late it was; None if none."""
+def late_start(trace: Trace) -> tuple[list[int], float]:
+    """Return the worker whose late start the path that ended last begins with, and all who start with it; how late.
+
+    No workers where it begins with none.
+    """
     start_s = trace.workers["start_s"]
     waited_s = float(trace.workers["path_waiting_s"][int(trace.workers["end_s"].argmax())])
     if waited_s <= ROUNDING * makespan_s(trace):
-        return None
+        return [], 0.0
     late_s = start_s - start_s.min()
-    worker = int(np.abs(late_s - waited_s).argmin())
-    return worker, float(late_s[worker])
+    first = int(np.abs(late_s - waited_s).argmin())
+    with_it = np.flatnonzero(np.abs(late_s - late_s[first]) <= ROUNDING * makespan_s(trace))
+    return with_it.tolist(), float(late_s[first])
 
 
 def busiest_workers(trace: Trace) -> list[int]:

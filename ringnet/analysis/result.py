@@ -483,7 +483,7 @@ def _times(run: Run) -> Row:
     is_plain = run.alone and run.begun_s is None
     formula_s = closed_form_s(schedule, network, run.workers, run.chunk_bytes) if is_plain else None
     # Where something goes wrong, what a path waits for may be no start.
-    late = late_start(run.trace) if run.begun_s is None and not run.workers.paces else None
+    late, late_s = late_start(run.trace) if run.begun_s is None and not run.workers.paces else ([], 0.0)
     return {
         "makespan_s": total_s,
         "algbw_Bps": algbw,
@@ -496,14 +496,18 @@ def _times(run: Run) -> Row:
         **{name: parts.pop(name) for name in ("latency_share", "bandwidth_share", "queueing_share")},
         "own_queueing_share": own_queueing_share,
         **parts,
-        **dict(zip(("late_worker", "late_by_s"), late or (None, None), strict=True)),
-        "late_gain_s": None if late is None else _gain_in_time_s(run, *late),
+        "late_worker": late[0] if late else None,
+        "late_by_s": late_s if late else None,
+        "late_gain_s": _gain_in_time_s(run, late, late_s) if late else None,
+        **({"n_late_workers": len(late)} if len(late) > 1 else {}),
     }
 
 
-def _gain_in_time_s(run: Run, worker: int, late_s: float) -> float | None:
-    costs = worker_costs(run.workers)[worker]
-    return _gain_s(run, Upgrade(workers=((worker, costs._replace(start_s=costs.start_s - late_s)),)))
+def _gain_in_time_s(run: Run, late: Sequence[int], late_s: float) -> float | None:
+    """Return what is gained if they start with the first: all of them, as the others would be waited for."""
+    costs = worker_costs(run.workers)
+    in_time = tuple((worker, costs[worker]._replace(start_s=costs[worker].start_s - late_s)) for worker in late)
+    return _gain_s(run, Upgrade(workers=in_time))
 
 
 def _gain_s(run: Run, upgrade: Upgrade, *, is_cheap: bool = False) -> float | None:

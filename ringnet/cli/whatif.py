@@ -134,9 +134,9 @@ class SideBySide(NamedTuple):
         return _row(label, self.today[key], self.then.get(key, self.then["makespan_s"]), form)
 
     def notes(self) -> list[str]:
-        """Return what a person should know: that the change is none, or its gain a guess."""
-        stays = cause(self.today, self.then) == STAYS
-        return self.change.notes or ([f"{self.change.change} changes nothing in the time"] if stays else [])
+        """Return what a person should know of the change, and that the time stays."""
+        stays = cause(self.today, self.then) == STAYS and not self.change.says_nothing_new
+        return [*self.change.notes, *([f"{self.change.change} changes nothing in the time"] if stays else [])]
 
 
 def side_by_side(today: Mapping[str, Any], change: Changed) -> SideBySide:

@@ -65,7 +65,8 @@ ANSWERS: dict[str, Column] = {
     "late_worker": _integer("the worker whose late start that waiting is for; empty if none"),
     "late_by_s": _number("how much later than the first worker it started"),
     "late_gain_s": _number(
-        "by how much the time falls, simulated again, if it starts with the first; empty if not tried"
+        "by how much the time falls, simulated again, if it, and all who start with it, start with the first; empty if "
+        "not tried"
     ),
     "bytes_sent_per_worker": _integer("the most that any worker sent"),
     "expected_bytes_per_worker": _number(
@@ -155,6 +156,11 @@ OF_THE_BUSIEST: dict[str, Column] = {
     ),
 }
 
+#: What a summary has only where the run waited for several workers that start at one time.
+OF_THE_LATE: dict[str, Column] = {
+    "n_late_workers": _integer("workers that start when late_worker does, itself included")
+}
+
 #: What a summary has only where a window holds transfers back.
 OF_THE_WINDOW: dict[str, Column] = {
     "window_gain_s": _number("by how much the time falls, simulated again, without the window; empty if not tried"),
@@ -213,6 +219,7 @@ OF_SOME_RUNS: dict[str, Column] = {
     **OF_SHAPES,
     **OF_CHANCE,
     **OF_THE_BUSIEST,
+    **OF_THE_LATE,
     **OF_THE_WINDOW,
     **OF_CHAOS,
     **OF_TRAINING,

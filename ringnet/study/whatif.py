@@ -89,18 +89,22 @@ class Changed(NamedTuple):
         Whether the scenario said so already.
     guess : str
         Why what it gains is a guess; empty where it is none.
+    left_out : tuple of str
+        Keys that it orphaned, one sentence each.
     """
 
     change: str
     scenario: Scenario
     says_nothing_new: bool = False
     guess: str = ""
+    left_out: tuple[str, ...] = ()
 
     @property
     def notes(self) -> list[str]:
-        """What a person should know: that it is no change, or its gain a guess."""
+        """What a person should know: that it is no change, that it orphaned keys, or its gain a guess."""
         nothing = [f"{self.change} changes nothing: the scenario says so already"] if self.says_nothing_new else []
-        return nothing + ([f"what {self.change} gains is a guess: {self.guess}"] if self.guess else [])
+        left_out = [f"with {self.change}, {sentence}" for sentence in self.left_out]
+        return nothing + left_out + ([f"what {self.change} gains is a guess: {self.guess}"] if self.guess else [])
 
 
 def changed_scenarios(read: ReadChanged, changes: Sequence[str]) -> list[Changed]:
@@ -124,7 +128,9 @@ def changed_scenarios(read: ReadChanged, changes: Sequence[str]) -> list[Changed
             continue
         if scenario.sweep is not None:
             faults.append(Fault("a what-if is about one run", "changes", value=change, right="one value"))
-        found.append(Changed(change, scenario, scenario.document() == document, _why_guess(today, scenario)))
+        left_out = tuple(sentence for sentence in scenario.notes if sentence not in today.notes)
+        is_same = scenario.document() == document
+        found.append(Changed(change, scenario, is_same, _why_guess(today, scenario), left_out))
     if faults:
         raise InputError(*dict.fromkeys(faults))
     return found

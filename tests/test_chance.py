@@ -296,7 +296,7 @@ def test_a_mixture_of_values_keeps_no_other_mistake_from_being_told():
     changes = ["worker.send_overhead={distribution: mixture, of: [{value: 5 us}]}"]
     with pytest.raises(InputError) as caught:
         loads(RING, [*changes, "jobs=[{workers: [2, 3], message: 1 KiB}]"])
-    assert "network.places" in [fault.path for fault in caught.value.faults]
+    assert "network.topology" in [fault.path for fault in caught.value.faults]
 
 
 def test_a_sample_comes_from_a_file_and_what_is_wrong_in_it_has_its_line(tmp_path):

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from ringnet.analysis.answer import TOLD_SHARE
 from ringnet.engines import PATH_PARTS
 from ringnet.networks import Network
 from ringnet.reporting.results import collect
@@ -259,10 +260,15 @@ def paths_add_up(ran: Ran) -> None:
     if makespan_s and len(ran.workers) > 1:
         shares = np.array([ran.summary[f"{part}_share"] for part in PATH_PARTS])
         assert shares.sum() == pytest.approx(1, rel=SUMS)
-        last = parts.loc[ran.workers["end_s"].idxmax()].to_numpy()
-        path = ran.result.path
-        if ran.parts.network.window is not None and path is not None and last[PATH_PARTS.index("queueing")]:
-            # What waited for credit did so for what brought it back.
+        assert shares.min() >= -SUMS
+        worker = ran.workers["end_s"].idxmax()
+        last, own_s = parts.loc[worker].to_numpy(), ran.workers["own_queueing_s"][worker]
+        queued_s, path = last[PATH_PARTS.index("queueing")], ran.result.path
+        if path is not None and queued_s >= TOLD_SHARE * makespan_s:
+            # What waited goes on with what the same worker sent before, and for credit with what brought it back.
+            by_path = ran.summary["sharing"] == "fair" or ran.parts.network.window is not None
+            if not by_path and not queued_s - own_s < TOLD_SHARE * makespan_s:
+                return
             seconds = (path["to_s"] - path["from_s"]).groupby(path["part"]).sum()
             last = np.array([seconds.get(part, 0.0) for part in PATH_PARTS])
         assert shares * makespan_s == pytest.approx(last, rel=SUMS, abs=ran.slack_s)

@@ -143,7 +143,9 @@ SHARED = {
 COMPILED, UNASKED = "engine: compiled", "report: {plots: [], transfers: 0}"
 ALL_ROWS = "report: {plots: [], transfers: all}"
 WIDE_RACKS = RACKS.replace("hosts_per_leaf: 8", "hosts_per_leaf: 150")
-SLOW_BELOW = "regimes: [{up_to: 64 KiB, bandwidth: 5 GB/s, latency: 1 us}, {bandwidth: 25 GB/s, latency: 2 us}]"
+SLOW_BELOW = (
+    "regimes: [{up_to: 64 KiB, bandwidth: 5 GB/s, latency: 1 us}, {up_to: 1 GiB, bandwidth: 25 GB/s, latency: 2 us}]"
+)
 
 #: The compiled loop: parts of transfers, links by size and shared ones, with rows and without.
 LOOP = {

@@ -90,8 +90,16 @@ def some_and_more(names: Sequence[object], most: int = 3) -> str:
     >>> some_and_more([1, 2, 3]), some_and_more("abcde", 2)
     ('1, 2, 3', 'a, b and 3 more')
     """
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(map(str, names[:most])) + more
+    return and_more(", ".join(map(str, names[:most])), len(names) - most)
+
+
+def and_more(named: str, n_others: int) -> str:
+    """Say how many there are beside what is named.
+
+    >>> and_more("0->leaf0", 23), and_more("0->1", 0)
+    ('0->leaf0 and 23 more', '0->1')
+    """
+    return f"{named} and {n_others} more" if n_others > 0 else named
 
 
 def closest(name: str, known: Iterable[str], *, alike: float = 0.6) -> str:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from ringnet.analysis.spread import FIGURES
 from ringnet.engines.trace import PATH_PARTS
+from ringnet.errors import and_more
 from ringnet.payload.dtypes import ITEMSIZES
 from ringnet.units import counted, format_bytes, format_count, format_rate, format_seconds
 
@@ -142,8 +143,7 @@ def _late(row: Row) -> str:
     """Name the worker that started late, and how many with it, where that is what the run waited for."""
     if "late_worker" not in row or row.get("waiting_share", 0.0) < TOLD_SHARE:
         return ""
-    others = row.get("n_late_workers", 1) - 1
-    names = f"worker {row['late_worker']} and {others} more" if others else f"worker {row['late_worker']}"
+    names = and_more(f"worker {row['late_worker']}", row.get("n_late_workers", 1) - 1)
     late = f"{names}, late by {format_seconds(row['late_by_s'])}"
     gain_s = row.get("late_gain_s")
     if gain_s is None:
@@ -160,8 +160,7 @@ def _busiest(row: Row) -> str:
     """
     if "busiest_worker" not in row or "busiest_worker_gain_s" in row:
         return ""
-    others = row["n_busiest_workers"] - 1
-    name = f"{row['busiest_worker']} and {others} more" if others else f"{row['busiest_worker']}"
+    name = and_more(str(row["busiest_worker"]), row["n_busiest_workers"] - 1)
     return f"{name}, overheads and reducing {percent(row['busiest_worker_share'])} of the time"
 
 
@@ -170,8 +169,7 @@ def _slow_worker(row: Row) -> str:
     gain_s = row.get("busiest_worker_gain_s", 0.0)
     if gain_s <= 0 or gain_s < TOLD_SHARE * row["makespan_s"]:
         return ""
-    others = row["n_busiest_workers"] - 1
-    name = f"{row['busiest_worker']} and {others} more" if others else f"{row['busiest_worker']}"
+    name = and_more(str(row["busiest_worker"]), row["n_busiest_workers"] - 1)
     busy = f"overheads and reducing {percent(row['busiest_worker_share'])} of the time"
     return f"{name}, {_less(row, gain_s)} if as good as the best, {busy}"
 
@@ -205,8 +203,7 @@ def slowest_name(row: Row) -> str:
     >>> slowest_name({"slowest_link": "0->leaf0", "n_slowest_links": 24}), slowest_name({"slowest_link": "0->1"})
     ('0->leaf0 and 23 more', '0->1')
     """
-    others = row.get("n_slowest_links", 1) - 1
-    return f"{row['slowest_link']} and {others} more" if others > 0 else str(row["slowest_link"])
+    return and_more(str(row["slowest_link"]), row.get("n_slowest_links", 1) - 1)
 
 
 def _slowest(row: Row) -> str:

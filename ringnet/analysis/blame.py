@@ -11,6 +11,7 @@ import numpy as np
 
 from ringnet.analysis.upgrades import ROUNDING, Change, Group, LinksInUse, Upgrade, role, worker_costs
 from ringnet.engines.trace import Workers
+from ringnet.errors import and_more
 from ringnet.networks import Lossy
 from ringnet.networks.behaviour import NEVER
 from ringnet.networks.shape import CARDS
@@ -110,7 +111,7 @@ def _of_workers(workers: Workers) -> Iterator[Suspect]:
         or costs.reduce_Bps < NEVER
     ]
     if len(costing) > 1:
-        yield Suspect("workers", f"workers {costing[0]} and {len(costing) - 1} more", workers=tuple(costing))
+        yield Suspect("workers", and_more(f"workers {costing[0]}", len(costing) - 1), workers=tuple(costing))
     yield from (Suspect("worker", f"worker {worker}", workers=(worker,)) for worker in costing)
 
 

@@ -579,7 +579,7 @@ class _Walk:
         """Go back from the begin of a service: the head has come, and the link is free."""
         head_s, start_s = self.records.head_s(at), self.records.start_s(at)
         ahead = self.records.ahead_of(at) if start_s > head_s else None
-        if ahead is not None and self._goes_on_with(ahead, at):
+        if ahead is not None and self.records.is_ours(ahead) and (self.behind_others or self._is_own(ahead, at)):
             self._note_queue(at, ahead, start_s - head_s)
             return Came(self.records.end_s(ahead), self._end, (ahead,))
         if start_s - head_s > ROUNDING * start_s:
@@ -594,19 +594,16 @@ class _Walk:
         self._put(self.records.start_s(before), "latency", **self._on_link(before))
         return Came(self.now_s, self._begin, (before,))
 
-    def _goes_on_with(self, ahead: Service, at: Service) -> bool:
-        is_own = self.records.is_ours(ahead) and self._sender(ahead) == self._sender(at)
-        return is_own or (self.behind_others and self.records.is_ours(ahead))
-
     def _note_queue(self, at: Service, ahead: Service, waited_s: float) -> None:
         """Note that a service waited for the one ahead; parts of one transfer do not wait for each other."""
         waits = waited_s > ROUNDING * self.records.start_s(at)
         if waits and self.records.transfer(at) != self.records.transfer(ahead):
-            whose = "own" if self._sender(at) == self._sender(ahead) else "others"
+            whose = "own" if self._is_own(ahead, at) else "others"
             self._queue = Queued(whose, waited_s, self.records.transfer(ahead))
 
-    def _sender(self, at: Service) -> int:
-        return self.transfers.src(self.records.transfer(at))
+    def _is_own(self, ahead: Service, at: Service) -> bool:
+        one, other = (self.transfers.src(self.records.transfer(service)) for service in (ahead, at))
+        return one == other
 
     def _entered(self, at: Service) -> Came:
         """Go back from when a transfer, or a part of it, went on to its route: released, and given credit."""

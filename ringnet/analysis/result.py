@@ -51,6 +51,7 @@ from ringnet.analysis.worker_time import worker_time
 from ringnet.array_types import Array, FloatArray, IntArray
 from ringnet.collectives import Schedule
 from ringnet.engines.trace import OWN_QUEUEING, PATH_PARTS, Columns, Trace, Workers
+from ringnet.errors import some_and_more
 from ringnet.networks import (
     Behaviour,
     BySize,
@@ -307,8 +308,7 @@ class RunResult:
             for worker, owner in found
             if worker is not None or owner != NONE
         ]
-        others = f" and {len(named) - 1} more" if len(named) > 1 else ""
-        return f"{named[0]}{others}" if named else ""
+        return some_and_more(named, 1)
 
     def __repr__(self) -> str:
         row = self.summary

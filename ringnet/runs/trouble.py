@@ -9,6 +9,7 @@ from typing import Any
 
 from ringnet.analysis.frames import Table
 from ringnet.analysis.result import RunResult
+from ringnet.errors import and_more
 from ringnet.networks.behaviour import NEVER
 from ringnet.runs.again import makespan_of
 from ringnet.runs.failures import CameThrough, Happened
@@ -113,9 +114,8 @@ def _told(rows: Sequence[Happened]) -> str:
     told = []
     for first, *others in at_once[:MOST_TOLD]:
         who = f"worker {first.worker}" if first.link is None else first.link
-        who += f" and {len(others)} more" if others else ""
         when = f" at {format_seconds(first.from_s)}" if first.from_s or first.to_s != NEVER else ""
         lasts = "" if first.to_s == NEVER else f" for {format_seconds(first.to_s - first.from_s)}"
-        told.append(f"{who} {first.what}{when}{lasts}")
+        told.append(f"{and_more(who, len(others))} {first.what}{when}{lasts}")
     left = len(at_once) - MOST_TOLD
     return "; ".join([*told, *([f"{left} more"] if left > 0 else [])])
